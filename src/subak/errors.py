@@ -1,0 +1,17 @@
+"""Every exception of the package: its type says whose fault it is, its text names the rule and the value."""
+
+
+class SubakError(Exception):
+    """Base of all errors that the command line shows as one line, with exit code 2."""
+
+
+class InputError(SubakError):
+    """A file, table, option or scenario breaks a rule; the text names the rule, the place and the value."""
+
+
+class PolicyError(SubakError):
+    """A user's policy does not compile, or answered what the engine cannot accept."""
+
+
+class RunError(SubakError):
+    """A run could not be finished or written: the disk is full, a worker process died."""

@@ -1,0 +1,170 @@
+"""The fleet: its machines, their attributes, and how it changes during a run; checked once, with a folder form.
+
+- machines: one row a machine; one int32 column per resource (its capacity at time 0, in declared units);
+  `present` tells whether it is there at time 0.
+- attributes: one row a machine and attribute.
+- changes: one row an event, sorted by time: the machine's capacity and whether it is there from then on.
+"""
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from subak.errors import InputError
+from subak.resources import Resource, to_units
+from subak.tables import (
+    ColumnType,
+    Provenance,
+    read_table,
+    read_toml,
+    refuse_rows,
+    shaped,
+    write_table,
+    write_toml,
+)
+
+MACHINE_COLUMNS: dict[str, ColumnType] = {"machine": pl.String, "cluster": pl.String, "present": pl.Boolean}
+ATTRIBUTE_COLUMNS: dict[str, ColumnType] = {"machine": pl.UInt32, "attribute": pl.String, "value": pl.String}
+CHANGE_COLUMNS: dict[str, ColumnType] = {"time": pl.Float64, "machine": pl.UInt32, "present": pl.Boolean}
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Machines that passed every check; build one with `make_fleet`, `uniform_fleet` or `read_fleet`."""
+
+    resources: tuple[Resource, ...]
+    machines: pl.DataFrame
+    attributes: pl.DataFrame
+    changes: pl.DataFrame
+    provenance: Provenance
+
+    @property
+    def capacity(self) -> np.ndarray:
+        """int32[resource, machine], units, as of time 0 (also of machines that join later)."""
+        return np.vstack([self.machines[resource.name].to_numpy() for resource in self.resources])
+
+    def attribute(self, name: str) -> pl.Series:
+        """Return string[machine]: the attribute's value, null where a machine has none."""
+        rows = self.attributes.filter(pl.col("attribute") == name)
+        values: list[str | None] = [None] * len(self.machines)
+        for machine, value in zip(rows["machine"], rows["value"], strict=True):
+            values[machine] = value
+        return pl.Series(name, values, dtype=pl.String)
+
+    def write(self, folder: Path) -> None:
+        """Write fleet.toml and three Parquet files into an existing *folder*."""
+        write_toml(_Header(self.resources, self.provenance), folder / "fleet.toml")
+        for name in ("machines", "attributes", "changes"):
+            write_table(getattr(self, name), folder / f"{name}.parquet")
+
+
+class _Header(msgspec.Struct):
+    resources: tuple[Resource, ...]
+    provenance: Provenance
+
+
+def make_fleet(
+    machines: pl.DataFrame,
+    resources: tuple[Resource, ...],
+    attributes: pl.DataFrame | None = None,
+    changes: pl.DataFrame | None = None,
+    provenance: Provenance | None = None,
+) -> Fleet:
+    """Build a checked fleet from tables that hold float capacities (in ``resource.of``).
+
+    Without a `present` column every machine is there at time 0; without *changes* the fleet stays as it is.
+    Raises InputError naming the rule and the row.
+    """
+    if "present" not in machines.columns:
+        machines = machines.with_columns(present=pl.lit(True))
+    empty_changes = pl.DataFrame(schema={**CHANGE_COLUMNS, **{r.name: pl.Float64 for r in resources}})
+    return _checked(
+        resources,
+        _in_units(machines, resources, "machines"),
+        pl.DataFrame(schema=ATTRIBUTE_COLUMNS) if attributes is None else attributes,
+        _in_units(empty_changes if changes is None else changes, resources, "changes"),
+        provenance or Provenance(),
+    )
+
+
+def uniform_fleet(count: int, capacity: Mapping[str, float], resources: tuple[Resource, ...]) -> Fleet:
+    """Return *count* alike machines of one cluster, each with *capacity* (in ``resource.of``)."""
+    unknown = set(capacity) ^ {resource.name for resource in resources}
+    if unknown:
+        raise InputError(f"capacity: must name each of {', '.join(r.name for r in resources)} once; "
+                         f"unknown or missing {', '.join(sorted(unknown))}")
+    machines = pl.DataFrame({"machine": [str(number) for number in range(count)]}, schema={"machine": pl.String})
+    columns = {name: pl.lit(float(amount)) for name, amount in capacity.items()}
+    machines = machines.with_columns(cluster=pl.lit("0"), **columns)
+    text = ", ".join(f"{name} {amount:g}" for name, amount in capacity.items())
+    return make_fleet(machines, resources, provenance=Provenance(f"{count} machines of {text}", "made by hand"))
+
+
+def read_fleet(folder: Path) -> Fleet:
+    """Read a fleet folder and check it again. Raises InputError naming the file or the row."""
+    header = read_toml(folder / "fleet.toml", _Header)
+    machines, attributes, changes = (
+        read_table(folder / f"{name}.parquet") for name in ("machines", "attributes", "changes")
+    )
+    return _checked(header.resources, machines, attributes, changes, header.provenance)
+
+
+def _in_units(table: pl.DataFrame, resources: tuple[Resource, ...], where: str) -> pl.DataFrame:
+    return table.with_columns(
+        pl.Series(resource.name, to_units(table[resource.name].cast(pl.Float64).to_numpy(), resource, where))
+        for resource in resources if resource.name in table.columns
+    )
+
+
+def _checked(
+    resources: tuple[Resource, ...], machines: pl.DataFrame, attributes: pl.DataFrame, changes: pl.DataFrame,
+    provenance: Provenance,
+) -> Fleet:
+    amounts: dict[str, ColumnType] = {resource.name: pl.Int32 for resource in resources}
+    if not resources or len(amounts) != len(resources):
+        raise InputError(f"resources: must be named once each, and at least one; got "
+                         f"{[resource.name for resource in resources]}")
+    machines = shaped(machines, {**MACHINE_COLUMNS, **amounts}, "machines")
+    attributes = shaped(attributes, ATTRIBUTE_COLUMNS, "attributes")
+    changes = shaped(changes, {**CHANGE_COLUMNS, **amounts}, "changes")
+    _check_machines(machines, list(amounts))
+    _check_attributes(attributes, len(machines))
+    _check_changes(changes, len(machines), list(amounts))
+    return Fleet(tuple(resources), machines, attributes, changes.sort("time", maintain_order=True), provenance)
+
+
+def _check_machines(machines: pl.DataFrame, amounts: list[str]) -> None:
+    if machines.is_empty():
+        raise InputError("machines: a fleet needs at least one machine, this one has 0")
+    machine = pl.col("machine")
+    refuse_rows(machines, machine.is_null() | (machine == ""), "machines", "a machine needs an id", "machine")
+    refuse_rows(machines, ~machine.is_first_distinct(), "machines", "machine ids must differ", "machine")
+    refuse_rows(machines, pl.col("cluster").is_null(), "machines", "a machine needs a cluster", "machine")
+    refuse_rows(machines, pl.col("present").is_null(), "machines", "present must be true or false", "machine")
+    _check_amounts(machines, amounts, "machines")
+
+
+def _check_attributes(attributes: pl.DataFrame, machine_count: int) -> None:
+    refuse_rows(attributes, pl.col("machine").is_null() | (pl.col("machine") >= machine_count), "attributes",
+                f"machine must be a row of the {machine_count} machines", "machine")
+    refuse_rows(attributes, ~pl.struct("machine", "attribute").is_first_distinct(), "attributes",
+                "a machine has one value for an attribute", "attribute")
+
+
+def _check_changes(changes: pl.DataFrame, machine_count: int, amounts: list[str]) -> None:
+    time = pl.col("time")
+    refuse_rows(changes, time.is_null() | ~time.is_finite() | (time < 0), "changes",
+                "time must be a finite number of seconds, 0 or more", "time")
+    refuse_rows(changes, pl.col("machine").is_null() | (pl.col("machine") >= machine_count), "changes",
+                f"machine must be a row of the {machine_count} machines", "machine")
+    refuse_rows(changes, pl.col("present").is_null(), "changes", "present must be true or false", "machine")
+    _check_amounts(changes, amounts, "changes")
+
+
+def _check_amounts(table: pl.DataFrame, amounts: list[str], where: str) -> None:
+    for name in amounts:
+        refuse_rows(table, pl.col(name).is_null() | (pl.col(name) < 0), where,
+                    f"{name} must be a whole number of units, 0 or more", name)

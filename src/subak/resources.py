@@ -1,0 +1,62 @@
+"""Amounts: named resources in declared fixed units. The one place where a float becomes an integer amount."""
+import math
+
+import msgspec
+import numpy as np
+
+from subak.errors import InputError
+
+AMOUNT_MAX = 2**31 - 1  # amounts are int32 so that a pass over the machines stays in the vector unit's lanes
+RESERVED_NAMES = frozenset(
+    "job stage task index queue user name kind priority constraints depends_on arrival run_time "
+    "estimate outcome machine cluster present time attribute value".split()
+)
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """A named, divisible thing and the unit in which its amounts are counted.
+
+    ``unit`` is the size of one unit in ``of``: ``Resource("cpu", 1e-3, "cores")`` counts thousandths of a core.
+    """
+
+    name: str
+    unit: float = 1.0
+    of: str = "units"
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier() or self.name in RESERVED_NAMES:
+            raise InputError(f"resource name {self.name!r}: must be an identifier and not the name of a column")
+        if not (math.isfinite(self.unit) and self.unit > 0):
+            raise InputError(f"resource {self.name}: unit must be a positive number, not {self.unit!r}")
+
+
+def to_units(amounts: np.ndarray, resource: Resource, where: str) -> np.ndarray:
+    """Return *amounts* (float[row], in ``resource.of``) as int32[row] units, rounded to the nearest.
+
+    *where* names the table in errors. Raises InputError for a NaN, a negative amount, or one above 2^31-1 units.
+    """
+    amounts = np.asarray(amounts, dtype=np.float64)
+    units = np.rint(amounts / resource.unit)
+    _refuse(np.isnan(amounts), amounts, f"{where}: {resource.name} must be a number")
+    _refuse(amounts < 0, amounts, f"{where}: {resource.name} must not be negative")
+    _refuse(units > AMOUNT_MAX, amounts,
+            f"{where}: {resource.name} must be at most {AMOUNT_MAX} units of {resource.unit:g} {resource.of}")
+    return units.astype(np.int32)
+
+
+def _refuse(bad: np.ndarray, values: np.ndarray, rule: str) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"{rule}, row {row} has {values[row]:g}")
+
+
+def same_resources(first: tuple[Resource, ...], second: tuple[Resource, ...], what: str) -> None:
+    """Raise InputError unless both tuples name the same resources in the same units and order."""
+    if first != second:
+        raise InputError(f"{what}: resources must be the same in the same units: "
+                         f"{describe(first)} against {describe(second)}")
+
+
+def describe(resources: tuple[Resource, ...]) -> str:
+    """Return the resources as a phrase, such as ``cpu (1e-08 of the largest machine)``."""
+    return ", ".join(f"{resource.name} ({resource.unit:g} {resource.of})" for resource in resources)

@@ -1,0 +1,109 @@
+"""What the workload's and the fleet's tables share: column checks with worded errors, and their folder form."""
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import polars as pl
+from polars.datatypes import DataType, DataTypeClass
+
+from subak.errors import InputError, RunError
+
+ColumnType = DataType | DataTypeClass
+T = TypeVar("T")
+
+
+class Provenance(msgspec.Struct, frozen=True):
+    """Where data came from, on which terms, and what was dropped on the way."""
+
+    name: str = "unnamed"
+    origin: str = "not stated"
+    licence: str = "not stated"
+    notes: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def shaped(table: pl.DataFrame, schema: Mapping[str, ColumnType], where: str) -> pl.DataFrame:
+    """Return *table* with exactly the columns of *schema*, cast to its types.
+
+    Raises InputError for a missing or unknown column, or a value its type cannot hold.
+    """
+    missing = [name for name in schema if name not in table.columns]
+    unknown = [name for name in table.columns if name not in schema]
+    if missing or unknown:
+        raise InputError(f"{where}: columns must be {', '.join(schema)}"
+                         + (f"; missing {', '.join(missing)}" if missing else "")
+                         + (f"; unknown {', '.join(unknown)}" if unknown else ""))
+    try:
+        return table.select(pl.col(name).cast(kind) for name, kind in schema.items())
+    except (pl.exceptions.InvalidOperationError, pl.exceptions.ComputeError) as error:
+        raise InputError(f"{where}: a value does not fit its column: {first_line(error)}") from None
+
+
+def refuse_rows(table: pl.DataFrame, bad: pl.Expr, where: str, rule: str, column: str) -> None:
+    """Raise InputError for the first row in which *bad* holds, naming the rule, the row and *column*'s value."""
+    rows = table.select(bad.fill_null(False).arg_true().alias("row"))["row"]
+    if len(rows) > 0:
+        row = rows[0]
+        others = f" (and {len(rows) - 1} more rows)" if len(rows) > 1 else ""
+        raise InputError(f"{where}: {rule}, row {row} has {table[column][row]!r}{others}")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, for use inside a one-line message."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+@contextmanager
+def new_folder(folder: Path, overwrite: bool = False) -> Iterator[Path]:
+    """Give a hidden sibling folder to write into, and rename it to *folder* only when all went well.
+
+    Raises InputError when *folder* exists and *overwrite* is off, RunError when the disk refuses.
+    """
+    if folder.exists() and not overwrite:
+        raise InputError(f"{folder}: exists already; choose another folder or pass --overwrite")
+    partial = folder.parent / f".{folder.name}.partial-{os.getpid()}"
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        if folder.exists():
+            shutil.rmtree(folder)
+        partial.rename(folder)
+    except OSError as error:
+        raise RunError(f"{folder}: could not be written: {error.strerror or first_line(error)}") from None
+    except pl.exceptions.ComputeError as error:
+        raise RunError(f"{folder}: could not be written: {first_line(error)}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def write_table(table: pl.DataFrame, path: Path) -> None:
+    """Write *table* as Parquet (zstd, fixed row groups: the same table gives the same bytes)."""
+    table.write_parquet(path, compression="zstd", row_group_size=1 << 20)
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """Read one Parquet file. Raises InputError, naming the file, if it is absent or not Parquet."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        return pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{path}: not a readable Parquet file: {first_line(error)}") from None
+
+
+def read_toml(path: Path, kind: type[T]) -> T:
+    """Decode one TOML file into *kind*. Raises InputError with the place of the first mistake."""
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=kind, strict=False)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {first_line(error)}") from None
+
+
+def write_toml(value: Any, path: Path) -> None:
+    """Write a struct or a dictionary as TOML."""
+    path.write_bytes(msgspec.toml.encode(value))

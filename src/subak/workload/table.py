@@ -1,0 +1,222 @@
+"""The workload: three columnar tables, exact and checked once, and their folder form.
+
+- jobs: one row a job; `queue` is a path such as `org/department/user`.
+- stages: one row a set of alike tasks of a job; one int32 column per resource, in declared units.
+- tasks: one row a task, sorted by arrival; the row number is the task's number everywhere.
+"""
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from subak.errors import InputError
+from subak.resources import Resource, to_units
+from subak.tables import (
+    ColumnType,
+    Provenance,
+    read_table,
+    read_toml,
+    refuse_rows,
+    shaped,
+    write_table,
+    write_toml,
+)
+from subak.workload.constraints import CONSTRAINT_TYPE, OPERATORS
+
+KINDS = pl.Enum(["TASK", "SERVICE"])
+OUTCOMES = pl.Enum(["FINISH", "FAIL", "KILL", "EVICT", "LOST", "CENSORED"])
+
+JOB_COLUMNS: dict[str, ColumnType] = {"job": pl.String, "queue": pl.String, "user": pl.String}
+STAGE_COLUMNS: dict[str, ColumnType] = {
+    "job": pl.UInt32,  # row of the job
+    "name": pl.String,
+    "depends_on": pl.List(pl.UInt32),  # rows of the stages of the same job that end first
+    "kind": KINDS,
+    "priority": pl.Int32,  # larger is more important
+    "constraints": pl.List(CONSTRAINT_TYPE),
+}
+TASK_COLUMNS: dict[str, ColumnType] = {
+    "stage": pl.UInt32,  # row of the stage
+    "index": pl.UInt32,  # number within the job
+    "arrival": pl.Float64,  # seconds
+    "run_time": pl.Float64,  # seconds; inf for a service nobody stops
+}
+OPTIONAL_TASK_COLUMNS: dict[str, ColumnType] = {
+    "estimate": pl.Float64,  # seconds; the user's guess of the run time
+    "outcome": OUTCOMES,  # how it ended in the trace
+}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Jobs, stages and tasks that passed every check; build one with `make_workload` or `read_workload`."""
+
+    resources: tuple[Resource, ...]
+    jobs: pl.DataFrame
+    stages: pl.DataFrame
+    tasks: pl.DataFrame
+    provenance: Provenance
+
+    @property
+    def requests(self) -> np.ndarray:
+        """int32[resource, stage], units."""
+        return np.vstack([self.stages[resource.name].to_numpy() for resource in self.resources])
+
+    @property
+    def has_dependencies(self) -> bool:
+        """Whether any stage waits for another."""
+        return bool((self.stages["depends_on"].list.len() > 0).any())
+
+    def write(self, folder: Path) -> None:
+        """Write workload.toml and three Parquet files into an existing *folder*."""
+        write_toml(_Header(self.resources, self.provenance), folder / "workload.toml")
+        for name, table in (("jobs", self.jobs), ("stages", self.stages), ("tasks", self.tasks)):
+            write_table(table, folder / f"{name}.parquet")
+
+    def renamed(self, name: str) -> "Workload":
+        """Return the same workload under another name."""
+        return replace(self, provenance=msgspec.structs.replace(self.provenance, name=name))
+
+
+class _Header(msgspec.Struct):
+    resources: tuple[Resource, ...]
+    provenance: Provenance
+
+
+def make_workload(
+    jobs: pl.DataFrame,
+    stages: pl.DataFrame,
+    tasks: pl.DataFrame,
+    resources: tuple[Resource, ...],
+    provenance: Provenance | None = None,
+) -> Workload:
+    """Build a checked workload from tables whose stages hold float amounts (in ``resource.of``).
+
+    Tasks are sorted by arrival, equal arrivals keeping their order. Raises InputError naming the rule and the row.
+    """
+    units = [
+        pl.Series(resource.name, to_units(stages[resource.name].cast(pl.Float64).to_numpy(), resource, "stages"))
+        for resource in resources if resource.name in stages.columns
+    ]
+    return _checked(resources, jobs, stages.with_columns(units), tasks, provenance or Provenance())
+
+
+def read_workload(folder: Path) -> Workload:
+    """Read a workload folder and check it again. Raises InputError naming the file or the row."""
+    header = read_toml(folder / "workload.toml", _Header)
+    jobs, stages, tasks = (read_table(folder / f"{name}.parquet") for name in ("jobs", "stages", "tasks"))
+    return _checked(header.resources, jobs, stages, tasks, header.provenance)
+
+
+def _checked(
+    resources: tuple[Resource, ...], jobs: pl.DataFrame, stages: pl.DataFrame, tasks: pl.DataFrame,
+    provenance: Provenance,
+) -> Workload:
+    amounts: Mapping[str, ColumnType] = {resource.name: pl.Int32 for resource in resources}
+    if not resources or len(amounts) != len(resources):
+        raise InputError(f"resources: must be named once each, and at least one; got "
+                         f"{[resource.name for resource in resources]}")
+    optional = {name: kind for name, kind in OPTIONAL_TASK_COLUMNS.items() if name in tasks.columns}
+    jobs = shaped(jobs, JOB_COLUMNS, "jobs")
+    stages = shaped(stages, {**STAGE_COLUMNS, **amounts}, "stages")
+    tasks = shaped(tasks, {**TASK_COLUMNS, **optional}, "tasks")
+    _check_jobs(jobs)
+    _check_stages(stages, len(jobs), list(amounts))
+    _check_dependencies(stages)
+    _check_tasks(tasks, stages)
+    if not tasks["arrival"].is_sorted():
+        tasks = tasks.sort("arrival", maintain_order=True)
+    return Workload(tuple(resources), jobs, stages, tasks, provenance)
+
+
+def _check_jobs(jobs: pl.DataFrame) -> None:
+    job, queue = pl.col("job"), pl.col("queue")
+    refuse_rows(jobs, job.is_null() | (job == ""), "jobs", "a job needs an id", "job")
+    refuse_rows(jobs, ~job.is_first_distinct(), "jobs", "job ids must differ", "job")
+    refuse_rows(jobs, queue.is_null() | ~queue.str.contains(r"^[^/]+(/[^/]+)*$"), "jobs",
+                "queue must be a path of names such as org/department/user", "queue")
+
+
+def _check_stages(stages: pl.DataFrame, job_count: int, amounts: list[str]) -> None:
+    refuse_rows(stages, pl.col("job").is_null() | (pl.col("job") >= job_count), "stages",
+                f"job must be a row of the {job_count} jobs", "job")
+    for name in ("kind", "priority"):
+        refuse_rows(stages, pl.col(name).is_null(), "stages", f"{name} must be given", name)
+    for name in amounts:
+        refuse_rows(stages, pl.col(name).is_null() | (pl.col(name) < 0), "stages",
+                    f"{name} must be a whole number of units, 0 or more", name)
+    nothing = pl.all_horizontal(pl.col(name) == 0 for name in amounts)
+    refuse_rows(stages, nothing, "stages",
+                f"a request must not round to zero of everything ({', '.join(amounts)})", amounts[0])
+    _check_constraints(stages)
+
+
+def _check_constraints(stages: pl.DataFrame) -> None:
+    used = stages.select(pl.col("constraints").fill_null([]).explode().drop_nulls().unique())["constraints"]
+    for constraint in used.to_list():
+        attribute, operator, value = constraint["attribute"], constraint["operator"], constraint["value"]
+        if not attribute or operator not in OPERATORS:
+            raise InputError(f"stages: a constraint needs an attribute and one of {' '.join(OPERATORS)}, "
+                             f"not {attribute!r} {operator!r} {value!r}")
+        if operator not in ("=", "!=") and not _is_number(value):
+            raise InputError(f"stages: constraint {attribute} {operator} needs a number, not {value!r}")
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return float(text or "") == float(text or "")
+    except ValueError:
+        return False
+
+
+def _check_dependencies(stages: pl.DataFrame) -> None:
+    """Every dependency is an earlier-finishing stage of the same job: no self, no stranger, no cycle."""
+    edges = (
+        stages.with_row_index("stage")
+        .select("stage", "job", pl.col("depends_on").alias("parent"))
+        .explode("parent")
+        .drop_nulls("parent")
+    )
+    if edges.is_empty():
+        return
+    refuse_rows(edges, pl.col("parent") >= len(stages), "stages", "depends_on must name rows of stages", "parent")
+    refuse_rows(edges, pl.col("parent") == pl.col("stage"), "stages", "a stage must not depend on itself", "stage")
+    strangers = edges.with_columns(stages["job"].gather(edges["parent"]).alias("parent_job"))
+    refuse_rows(strangers, pl.col("parent_job") != pl.col("job"), "stages",
+                "a stage may only depend on stages of its own job", "stage")
+    _refuse_cycles(edges)
+
+
+def _refuse_cycles(edges: pl.DataFrame) -> None:
+    """Peel off stages that wait for nothing that is left; what cannot be peeled is a cycle."""
+    while not edges.is_empty():
+        left = edges.filter(pl.col("parent").is_in(edges["stage"].unique().implode()))
+        if len(left) == len(edges):
+            raise InputError(f"stages: dependencies must not form a cycle, stage {edges['stage'][0]} is in or behind one")
+        edges = left
+
+
+def _check_tasks(tasks: pl.DataFrame, stages: pl.DataFrame) -> None:
+    refuse_rows(tasks, pl.col("stage").is_null() | (pl.col("stage") >= len(stages)), "tasks",
+                f"stage must be a row of the {len(stages)} stages", "stage")
+    refuse_rows(tasks, pl.col("index").is_null(), "tasks", "index must be given", "index")
+    for name in ("arrival", "run_time", "estimate"):
+        if name in tasks.columns:
+            _check_times(tasks, name, infinite=name != "arrival", optional=name == "estimate")
+    numbers = (stages["job"].gather(tasks["stage"]).cast(pl.UInt64) * 2**32) + tasks["index"].cast(pl.UInt64)
+    if numbers.n_unique() != len(tasks):
+        row = int(np.argmin(numbers.is_first_distinct().to_numpy()))
+        raise InputError(f"tasks: an index must occur once in a job, row {row} has {tasks['index'][row]} again")
+
+
+def _check_times(tasks: pl.DataFrame, name: str, infinite: bool, optional: bool) -> None:
+    column = pl.col(name)
+    if not optional:
+        refuse_rows(tasks, column.is_null(), "tasks", f"{name} must be given", name)
+    refuse_rows(tasks, column.is_nan(), "tasks", f"{name} must be a number of seconds", name)
+    refuse_rows(tasks, column < 0, "tasks", f"{name} must not be negative", name)
+    if not infinite:
+        refuse_rows(tasks, column.is_infinite(), "tasks", f"{name} must be finite", name)
