@@ -1,0 +1,107 @@
+"""`subak convert`: from a published trace to a workload folder."""
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from subak.errors import InputError
+from subak.tables import new_folder
+from subak.workload.readers import READERS
+from subak.workload.readers.conversion import Account, Censored, Conversion, FleetChoice, Options, Reader, Resubmissions
+
+OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until"}
+
+
+def convert(
+    trace_format: Annotated[str, typer.Argument(
+        metavar="FORMAT", help=f"The trace's format: {', '.join(READERS)}.")],
+    source: Annotated[Path, typer.Argument(help="The trace: a folder (google2011) or a file (tr, swf). Files may be "
+                                                "plain, gz or xz.")],
+    out: Annotated[Path, typer.Option(help="The workload folder to write; the machines, if the trace has any, go to "
+                                           "its subfolder `fleet`.")],
+    resubmissions: Annotated[Resubmissions, typer.Option(
+        help="google2011: a task submitted again is a new task, of job ID#2, ID#3 ... (as LoTES counts), or one more "
+             "attempt of the same task, which then arrives at its first SUBMIT and runs as long as its last attempt.",
+    )] = "new-task",
+    censored: Annotated[Censored, typer.Option(
+        help="google2011: a task still running when the parts end keeps the run time seen so far, is dropped, or runs "
+             "forever.")] = "keep",
+    fleet: Annotated[FleetChoice, typer.Option(
+        help="google2011: the machines as of time 0, or every machine with its last capacity (Table 1 of LoTES), or "
+             "machines joining and leaving during the run.")] = "at-start",
+    from_: Annotated[float, typer.Option("--from", metavar="SECONDS", help="Keep tasks that arrive at or after this "
+                                                                           "time.")] = 0.0,
+    until: Annotated[float, typer.Option(metavar="SECONDS", help="Keep tasks that arrive before this time "
+                                                                 "[default: no end].", show_default=False,
+                                         )] = float("inf"),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the workload folder if it exists.")] = False,
+) -> None:
+    """Convert a published trace into a workload folder, and account for every row that was read.
+
+    Example: `subak convert google2011 traces/google2011 --out W`, then `subak inspect W`.
+    """
+    reader = _reader(trace_format)
+    options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
+                      arrival_min=from_, arrival_end=until)
+    _refuse_unknown(trace_format, reader, options)
+    _refuse_stranger(out)
+    with new_folder(out, overwrite) as folder:
+        conversion = _read(reader, source, options)
+        conversion.write(folder)
+    _show(conversion, Console())
+    typer.echo(f"Wrote {out}" + (f" and {out / 'fleet'}" if conversion.fleet else ""))
+
+
+def _reader(name: str) -> Reader:
+    if name not in READERS:
+        raise InputError(f"format: must be one of {', '.join(READERS)}, not {name!r}")
+    return READERS[name]
+
+
+def _refuse_unknown(name: str, reader: Reader, options: Options) -> None:
+    chosen, default = msgspec.structs.asdict(options), msgspec.structs.asdict(Options())
+    for option, value in chosen.items():
+        if value != default[option] and option not in reader.options:
+            raise InputError(f"{OPTION_NAMES.get(option, '--' + option)}: has no meaning for the format {name}")
+
+
+def _refuse_stranger(out: Path) -> None:
+    """Refuse to overwrite what is not a workload folder."""
+    if out.exists() and not (out / "workload.toml").is_file():
+        raise InputError(f"{out}: exists and is not a workload folder; choose another --out")
+
+
+def _read(reader: Reader, source: Path, options: Options) -> Conversion:
+    total = sum(path.stat().st_size for path in reader.files(source))
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task(f"Reading {source}", total=total)
+        return reader.read(source, options, lambda read: progress.advance(bar, read))
+
+
+def _show(conversion: Conversion, console: Console) -> None:
+    for account in conversion.accounts:
+        console.print(_account_table(account))
+    remarks = Table(title="Remarks", title_justify="left", show_header=False)
+    for name, value in conversion.remarks.items():
+        remarks.add_row(name, f"{value:,}" if isinstance(value, int | float) else value)
+    workload = conversion.workload
+    remarks.add_row("jobs, stages, tasks written", f"{len(workload.jobs):,}, {len(workload.stages):,}, "
+                                                   f"{len(workload.tasks):,}")
+    console.print(remarks)
+
+
+def _account_table(account: Account) -> Table:
+    table = Table("row", "count", "share", title=f"{account.table}: {account.rows:,} rows read", title_justify="left",
+                  show_footer=True)
+    table.columns[1].justify = table.columns[2].justify = "right"
+    for kind, counts in (("used", account.used), ("dropped", account.dropped)):
+        for name, count in counts.items():
+            table.add_row(f"{kind}: {name}", f"{count:,}", f"{count / account.rows:.2%}")
+    table.columns[0].footer, table.columns[1].footer = "all rows", f"{account.rows:,}"
+    return table

@@ -1,0 +1,114 @@
+"""The chart of `subak inspect`: demand against capacity, arrivals and run times, or a fleet's configurations."""
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from subak.errors import InputError, RunError
+from subak.fleet.describe import describe_fleet
+from subak.fleet.table import Fleet
+from subak.tables import first_line
+from subak.workload.demand import Demand
+from subak.workload.table import Workload
+
+SUFFIXES = (".html", ".svg", ".png")
+WIDTH, HEIGHT = 640, 200
+BIN_COUNT = 120
+
+
+def check_chart_path(path: Path | None) -> None:
+    """Raise InputError unless the file's name ends as a chart's must and its folder is there."""
+    if path is None:
+        return
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"--chart: the file must end in {', '.join(SUFFIXES)}, not {path.name!r}")
+    if not path.parent.is_dir():
+        raise InputError(f"--chart: no such folder as {path.parent}")
+
+
+def workload_chart(workload: Workload, demand: Demand) -> Any:
+    """Return an Altair chart of a workload: a panel a resource, arrivals over time, distribution of run times."""
+    import altair as alt  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+
+    panels = [_demand_panel(alt, demand, resource.name, resource.of) for resource in workload.resources]
+    panels += [_arrival_panel(alt, workload), _run_time_panel(alt, workload)]
+    return alt.vconcat(*panels, title=f"Workload {workload.provenance.name}").resolve_scale(color="independent")
+
+
+def fleet_chart(fleet: Fleet) -> Any:
+    """Return an Altair chart of a fleet: machines of each configuration."""
+    import altair as alt  # noqa: PLC0415  (as above)
+
+    rows = [{"configuration": ", ".join(f"{name} {amount:.4g}" for name, amount in each.capacity.items()),
+             "machines": each.machines} for each in describe_fleet(fleet).configurations[:40]]
+    title = f"Fleet {fleet.provenance.name}"
+    return alt.Chart(alt.InlineData(values=rows), width=WIDTH, title=title).mark_bar().encode(
+        x=alt.X("machines:Q", title="machines"),
+        y=alt.Y("configuration:N", title=None, sort="-x"),
+        tooltip=["configuration:N", "machines:Q"],
+    )
+
+
+def _demand_panel(alt: Any, demand: Demand, name: str, of: str) -> Any:
+    lines = {"requested": demand.requested[name], **({"capacity": demand.capacity[name]} if demand.capacity else {})}
+    rows = [{"time": time, "amount": amount, "what": what}
+            for what, amounts in lines.items() for time, amount in zip(demand.times, amounts, strict=True)]
+    title = f"{name}: requested if every task started on arrival"
+    base = alt.Chart(alt.InlineData(values=rows), width=WIDTH, height=HEIGHT, title=title)
+    return base.mark_line(interpolate="step-after").encode(
+        x=alt.X("time:Q", title="time (s)"),
+        y=alt.Y("amount:Q", title=f"{name} ({of})"),
+        color=alt.Color("what:N", title=None, scale=alt.Scale(domain=list(lines), range=["#d1495b", "#30638e"])),
+        tooltip=["what:N", alt.Tooltip("time:Q", format=",.0f"), alt.Tooltip("amount:Q", format=",.4~f")],
+    )
+
+
+def _arrival_panel(alt: Any, workload: Workload) -> Any:
+    counts, edges = np.histogram(workload.tasks["arrival"].to_numpy(), bins=BIN_COUNT)
+    rows = [{"start": low, "end": high, "tasks": count}
+            for count, low, high in zip(counts.tolist(), edges.tolist(), edges[1:].tolist(), strict=False)]
+    return alt.Chart(alt.InlineData(values=rows), width=WIDTH, height=HEIGHT // 2, title="Arrivals").mark_bar().encode(
+        x=alt.X("start:Q", title="time (s)", bin="binned"),
+        x2="end:Q",
+        y=alt.Y("tasks:Q", title="tasks", scale=alt.Scale(type="symlog")),
+        tooltip=[alt.Tooltip("start:Q", format=",.0f"), "tasks:Q"],
+    )
+
+
+def _run_time_panel(alt: Any, workload: Workload) -> Any:
+    run_times = workload.tasks.filter(pl.col("run_time").is_finite())["run_time"].to_numpy()
+    levels = np.linspace(0, 1, 201)
+    values = np.quantile(run_times, levels) if len(run_times) else levels
+    rows = [{"run_time": value, "share": level} for value, level in zip(values.tolist(), levels.tolist(), strict=True)
+            if value > 0]
+    title = "Share of the tasks that run at most so long"
+    base = alt.Chart(alt.InlineData(values=rows), width=WIDTH, height=HEIGHT // 2, title=title)
+    return base.mark_line(interpolate="step-after").encode(
+        x=alt.X("run_time:Q", title="run time (s)", scale=alt.Scale(type="log")),
+        y=alt.Y("share:Q", title="share of tasks", axis=alt.Axis(format="%")),
+        tooltip=[alt.Tooltip("run_time:Q", format=",.4~f"), alt.Tooltip("share:Q", format=".1%")],
+    )
+
+
+def write_chart(chart: Any, path: Path) -> None:
+    """Write a chart; the file appears only when it is whole. An HTML page holds all it needs."""
+    import vl_convert  # noqa: PLC0415  (as above)
+
+    specification = chart.to_json()
+    kind = path.suffix.lower()
+    if kind == ".html":
+        content = vl_convert.vegalite_to_html(specification, bundle=True).encode()
+    elif kind == ".svg":
+        content = vl_convert.vegalite_to_svg(specification).encode()
+    else:
+        content = vl_convert.vegalite_to_png(specification, scale=2)
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        raise RunError(f"{path}: could not be written: {error.strerror or first_line(error)}") from None
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,94 @@
+"""A conversion: what a reader makes of a trace, with an account of every row it read."""
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from subak.errors import InputError
+from subak.fleet.table import Fleet
+from subak.workload.readers.stream import Advance
+from subak.workload.table import Workload
+
+Resubmissions = Literal["new-task", "attempt"]
+Censored = Literal["keep", "drop", "forever"]
+FleetChoice = Literal["at-start", "last", "changing"]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user may choose about a conversion; a reader names those it knows.
+
+    ``arrival_min`` and ``arrival_end`` cut the slice of tasks that arrive in [arrival_min, arrival_end), in seconds.
+    """
+
+    resubmissions: Resubmissions = "new-task"
+    censored: Censored = "keep"
+    fleet: FleetChoice = "at-start"
+    arrival_min: float = 0.0
+    arrival_end: float = float("inf")
+
+    def __post_init__(self) -> None:
+        low, high = self.arrival_min, self.arrival_end
+        if not 0 <= low < high:
+            raise InputError(f"slice: needs 0 <= --from < --until, not {low:g} and {high:g}")
+
+
+class Account(msgspec.Struct, frozen=True):
+    """What became of the rows of one table: the fates' counts add up to the rows read."""
+
+    table: str
+    rows: int
+    used: dict[str, int]
+    dropped: dict[str, int]
+
+    def check(self) -> None:
+        """Raise AssertionError, with the numbers, when a row is missing from the account or is there twice."""
+        counted = sum(self.used.values()) + sum(self.dropped.values())
+        assert counted == self.rows, f"{self.table}: {self.rows} rows read, {counted} accounted for"
+
+
+def account(table: str, rows: int, used: Mapping[str, int], dropped: Mapping[str, int]) -> Account:
+    """Return a checked account without the fates that nothing met."""
+    result = Account(table, rows, _met(used), _met(dropped))
+    result.check()
+    return result
+
+
+def _met(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: int(count) for name, count in counts.items() if count}
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A workload, its fleet if the trace has machines, the accounts, and remarks as pairs of words and a value."""
+
+    workload: Workload
+    fleet: Fleet | None
+    accounts: tuple[Account, ...]
+    remarks: dict[str, int | float | str]
+
+    def write(self, folder: Path) -> None:
+        """Write the workload into an existing *folder*, and the fleet into its subfolder `fleet`."""
+        self.workload.write(folder)
+        if self.fleet is not None:
+            (folder / "fleet").mkdir()
+            self.fleet.write(folder / "fleet")
+
+
+def notes(accounts: Iterable[Account], remarks: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return accounts, remarks and options in the form that a provenance keeps."""
+    return {
+        "options": dict(options),
+        **{each.table: {"rows": each.rows, "used": each.used, "dropped": each.dropped} for each in accounts},
+        "remarks": dict(remarks),
+    }
+
+
+class Reader(NamedTuple):
+    """A format that `subak convert` knows."""
+
+    summary: str  # what the format is, for help texts
+    files: Callable[[Path], list[Path]]  # the files that a source consists of
+    read: Callable[[Path, Options, Advance], Conversion]
+    options: frozenset[str]  # the fields of Options it heeds

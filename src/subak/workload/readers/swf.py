@@ -1,0 +1,174 @@
+"""SWF, the Standard Workload Format (Parallel Workloads Archive): one job a line, 18 fields or more, -1 = unknown.
+
+A job becomes one task that asks for its processors, all from one machine that stands for the whole computer
+(`; MaxProcs:` of the header, or `; MaxNodes:`); without that header no fleet is written. Fields beyond the 18th are
+ignored. Lines with status 2, 3 or 4 are pieces of a job that another line sums up: they are dropped.
+"""
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from subak.errors import InputError
+from subak.fleet.table import Fleet, make_fleet
+from subak.resources import AMOUNT_MAX, Resource
+from subak.tables import Provenance
+from subak.workload.constraints import CONSTRAINT_TYPE
+from subak.workload.readers.conversion import Conversion, Options, Reader, account, notes
+from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, single_file
+from subak.workload.table import OUTCOMES, make_workload
+
+RESOURCES = (Resource("processors", 1.0, "processors"),)
+FIELD_COUNT = 18
+# Places, from 0, of the fields that are read; the format's own numbers are one higher
+FIELDS = {"number": 0, "submit": 1, "run_time": 3, "allocated": 4, "requested": 7, "estimate": 8, "status": 10,
+          "user": 11, "queue": 14}
+OUTCOME_NAMES = {0: "FAIL", 1: "FINISH", 5: "KILL"}
+KEPT = "kept"
+NUMBER_MAX = 2.0**53  # beyond it a float does not hold every whole number
+
+
+class Lines(NamedTuple):
+    """A file's header and its job lines."""
+
+    header: dict[str, str]
+    jobs: pl.DataFrame  # line, the numbers of FIELDS, field_count
+
+
+def read(source: Path, options: Options, advance: Advance) -> Conversion:
+    """Read an SWF file, plain or compressed. Raises InputError naming the line of the first mistake."""
+    header, lines = _lines(source, advance)
+    fated = _with_fates(lines, options)
+    kept = fated.filter(fate=KEPT).sort("submit", maintain_order=True)
+    if kept.is_empty():
+        raise InputError(f"{source}: none of its {len(lines)} jobs can be kept")
+    counts = dict(fated.group_by("fate").len().sort("len", "fate", descending=True).rows())
+    accounts = (account("jobs", len(lines), {KEPT: counts.pop(KEPT)}, counts),)
+    processors = _processors(header, source)
+    remarks = _remarks(lines, kept, processors)
+    chosen = {"from": options.arrival_min, "until": options.arrival_end}
+    provenance = _provenance(header, source, notes(accounts, remarks, chosen))
+    workload = make_workload(_job_table(kept), _stage_table(kept), _task_table(kept), RESOURCES, provenance)
+    return Conversion(workload, _fleet(header, processors, provenance), accounts, remarks)
+
+
+READER = Reader("a file of the Parallel Workloads Archive, 18 fields or more a line", single_file, read,
+                frozenset({"arrival_min", "arrival_end"}))
+
+
+def _lines(source: Path, advance: Advance) -> Lines:
+    single_file(source)
+    header: dict[str, str] = {}
+    tables = []
+    for block in blocks(source, advance):
+        for key, value in re.findall(rb"^;[ \t]*([A-Za-z]+):[ \t]*(.*)$", block.text, flags=re.MULTILINE):
+            header.setdefault(key.decode(), value.decode("utf-8", errors="replace").strip())
+        tables.append(_numbers(fields(block), block))
+    if not tables or not sum(map(len, tables)):
+        raise InputError(f"{source}: has no jobs")
+    return Lines(header, pl.concat(tables))
+
+
+def _numbers(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
+    """Return the fields of the block's job lines as numbers."""
+    words = lines.filter(~pl.col("fields").list.first().str.starts_with(";"))
+    words = words.with_columns(field_count=pl.col("fields").list.len())
+    too_few = pl.col("field_count") < FIELD_COUNT
+    refuse_lines(words, too_few, block, f"needs {FIELD_COUNT} fields or more", "field_count")
+    texts = words.with_columns(pl.col("fields").list.get(place).alias(name) for name, place in FIELDS.items())
+    table = texts.with_columns(pl.col(*FIELDS).cast(pl.Float64, strict=False))
+    for name in FIELDS:
+        value = pl.col(name)
+        bad = table.select(value.is_null() | ~(value.abs() < NUMBER_MAX)).to_series()
+        refuse_lines(texts.with_columns(bad=bad), pl.col("bad"), block, f"{name} must be a finite number", name)
+    for name in ("submit", "run_time", "estimate"):
+        refuse_lines(table, (pl.col(name) < 0) & (pl.col(name) != -1), block,
+                     f"{name} must not be negative (only -1, for unknown)", name)
+    refuse_lines(table, pl.max_horizontal("requested", "allocated") > AMOUNT_MAX, block,
+                 f"processors must be at most {AMOUNT_MAX}", "requested")
+    return table.drop("fields")
+
+
+def _with_fates(lines: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Add `processors` and `fate`, why a line is kept or dropped; the first rule that holds counts."""
+    submit = pl.col("submit")
+    rules = [
+        (pl.col("status").is_in([2.0, 3.0, 4.0]), "a piece of a job (status 2, 3 or 4)"),
+        (submit < 0, "submit time unknown"),
+        (pl.col("run_time") < 0, "run time unknown"),
+        (pl.col("processors") <= 0, "number of processors unknown or 0"),
+        (~pl.struct("number", pl.col("status").is_in([2.0, 3.0, 4.0])).is_first_distinct(), "job number seen before"),
+        ((submit < options.arrival_min) | (submit >= options.arrival_end), "arrived outside the slice"),
+    ]
+    fate = pl.coalesce(*(pl.when(rule).then(pl.lit(name)) for rule, name in rules), pl.lit(KEPT))
+    asked = pl.when(pl.col("requested") > 0).then("requested").otherwise("allocated")
+    return lines.with_columns(processors=asked).with_columns(fate=fate)
+
+
+def _remarks(lines: pl.DataFrame, kept: pl.DataFrame, processors: int | None) -> dict[str, int | float | str]:
+    field_count, limit = pl.col("field_count"), processors or AMOUNT_MAX
+    counts = {
+        "lines with more than 18 fields (the rest is ignored)": lines.filter(field_count > FIELD_COUNT).height,
+        "jobs whose request is unknown (their allocation counts)": kept.filter(pl.col("requested") <= 0).height,
+        "jobs with run time 0": kept.filter(run_time=0.0).height,
+        "jobs with an estimate": kept.filter(pl.col("estimate") >= 0).height,
+        "jobs that ask for more than the machine has": kept.filter(pl.col("processors") > limit).height,
+    }
+    fleet: dict[str, int | float | str] = {} if processors else {
+        "fleet": "none written: the header gives neither MaxProcs nor MaxNodes"}
+    return fleet | {name: count for name, count in counts.items() if count}
+
+
+def _processors(header: dict[str, str], source: Path) -> int | None:
+    """Return the number of processors of the header, or None when it does not say."""
+    for name in ("MaxProcs", "MaxNodes"):
+        number = re.match(r"-?\d+", header.get(name, ""))
+        if number and number.group() != "-1":
+            count = int(number.group())
+            if not 1 <= count <= AMOUNT_MAX:
+                raise InputError(f"{source}: {name} of the header must be 1 to {AMOUNT_MAX}, not {count}")
+            return count
+    return None
+
+
+def _provenance(header: dict[str, str], source: Path, counted: dict[str, object]) -> Provenance:
+    parts = [header.get(name, "") for name in ("Computer", "Installation", "Acknowledge")]
+    said = "; ".join(part for part in parts if part)
+    return Provenance(source.name.split(".")[0], f"file {source.name}" + (f": {said}" if said else ""),
+                      "Parallel Workloads Archive: use with acknowledgement; no licence text", counted)
+
+
+def _fleet(header: dict[str, str], processors: int | None, provenance: Provenance) -> Fleet | None:
+    if processors is None:
+        return None
+    machine = {"machine": [header.get("Computer") or "computer"], "cluster": ["0"], "processors": [float(processors)]}
+    return make_fleet(pl.DataFrame(machine), RESOURCES, provenance=provenance)
+
+
+def _job_table(kept: pl.DataFrame) -> pl.DataFrame:
+    queue, user = (_named(name) for name in ("queue", "user"))
+    return kept.select(job=pl.col("number").cast(pl.Int64).cast(pl.String), queue=queue + "/" + user,
+                       user=pl.when(pl.col("user") >= 0).then(_whole("user")).otherwise(pl.lit("unknown")))
+
+
+def _named(name: str) -> pl.Expr:
+    known = pl.lit(name) + _whole(name)
+    return pl.when(pl.col(name) >= 0).then(known).otherwise(pl.lit("unknown"))
+
+
+def _whole(name: str) -> pl.Expr:
+    return pl.col(name).cast(pl.Int64).cast(pl.String)
+
+
+def _stage_table(kept: pl.DataFrame) -> pl.DataFrame:
+    return kept.select(job=pl.int_range(pl.len()), name=pl.lit("0"), depends_on=pl.lit([], pl.List(pl.UInt32)),
+                       kind=pl.lit("TASK"), priority=pl.lit(0), constraints=pl.lit([], pl.List(CONSTRAINT_TYPE)),
+                       processors="processors")
+
+
+def _task_table(kept: pl.DataFrame) -> pl.DataFrame:
+    estimate = pl.when(pl.col("estimate") >= 0).then("estimate")
+    outcome = pl.col("status").cast(pl.Int64).replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES)
+    return kept.select(stage=pl.int_range(pl.len()), index=pl.lit(0), arrival="submit", run_time="run_time",
+                       estimate=estimate, outcome=outcome)
