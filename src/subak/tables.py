@@ -57,13 +57,13 @@ def first_line(error: BaseException) -> str:
 
 
 @contextmanager
-def new_folder(folder: Path, overwrite: bool = False) -> Iterator[Path]:
+def new_folder(folder: Path, marker: str, overwrite: bool = False) -> Iterator[Path]:
     """Give a hidden sibling folder to write into, and rename it to *folder* only when all went well.
 
-    Raises InputError when *folder* exists and *overwrite* is off, RunError when the disk refuses.
+    *marker* is a file that every folder of this kind holds: only such a folder is ever overwritten. Raises InputError
+    when *folder* is there and may not be replaced, RunError when the disk refuses.
     """
-    if folder.exists() and not overwrite:
-        raise InputError(f"{folder}: exists already; choose another folder or pass --overwrite")
+    refuse_folder(folder, marker, overwrite)
     partial = folder.parent / f".{folder.name}.partial-{os.getpid()}"
     try:
         partial.mkdir(parents=True)
@@ -73,15 +73,29 @@ def new_folder(folder: Path, overwrite: bool = False) -> Iterator[Path]:
         partial.rename(folder)
     except OSError as error:
         raise RunError(f"{folder}: could not be written: {error.strerror or first_line(error)}") from None
-    except pl.exceptions.ComputeError as error:
-        raise RunError(f"{folder}: could not be written: {first_line(error)}") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def refuse_folder(folder: Path, marker: str, overwrite: bool) -> None:
+    """Raise InputError unless *folder* may be written: it is not there, or empty, or *overwrite* may replace it."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not (folder / marker).exists():
+        raise InputError(f"{folder}: exists and holds no {marker}; it is not replaced, choose another folder")
+    if not overwrite:
+        raise InputError(f"{folder}: exists already; choose another folder or pass --overwrite")
+
+
 def write_table(table: pl.DataFrame, path: Path) -> None:
-    """Write *table* as Parquet (zstd, fixed row groups: the same table gives the same bytes)."""
-    table.write_parquet(path, compression="zstd", row_group_size=1 << 20)
+    """Write *table* as Parquet (zstd, fixed row groups: the same table gives the same bytes).
+
+    Raises RunError when the disk refuses.
+    """
+    try:
+        table.write_parquet(path, compression="zstd", row_group_size=1 << 20)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise RunError(f"{path.name}: could not be written: {first_line(error)}") from None
 
 
 def read_table(path: Path) -> pl.DataFrame:

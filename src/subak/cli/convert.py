@@ -48,8 +48,7 @@ def convert(
     options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
                       arrival_min=from_, arrival_end=until)
     _refuse_unknown(trace_format, reader, options)
-    _refuse_stranger(out)
-    with new_folder(out, overwrite) as folder:
+    with new_folder(out, "workload.toml", overwrite) as folder:
         conversion = _read(reader, source, options)
         conversion.write(folder)
     _show(conversion, Console())
@@ -67,12 +66,6 @@ def _refuse_unknown(name: str, reader: Reader, options: Options) -> None:
     for option, value in chosen.items():
         if value != default[option] and option not in reader.options:
             raise InputError(f"{OPTION_NAMES.get(option, '--' + option)}: has no meaning for the format {name}")
-
-
-def _refuse_stranger(out: Path) -> None:
-    """Refuse to overwrite what is not a workload folder."""
-    if out.exists() and not (out / "workload.toml").is_file():
-        raise InputError(f"{out}: exists and is not a workload folder; choose another --out")
 
 
 def _read(reader: Reader, source: Path, options: Options) -> Conversion:

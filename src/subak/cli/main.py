@@ -6,9 +6,12 @@ import typer
 from rich.console import Console
 
 import subak
+from subak.cli.compare import compare
 from subak.cli.convert import convert
 from subak.cli.inspect import inspect
 from subak.cli.report import report
+from subak.cli.schedulers import schedulers
+from subak.cli.simulate import simulate
 from subak.errors import SubakError
 
 app = typer.Typer(
@@ -18,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Schedule federated data centers, and compare policies on real traces.",
 )
-for command in (convert, inspect, report):
+for command in (simulate, compare, report, convert, inspect, schedulers):
     app.command()(command)
 
 

@@ -1,0 +1,4 @@
+"""`python -m subak`."""
+from subak.cli.main import main
+
+main()

@@ -1,0 +1,82 @@
+"""The options that `simulate` and `compare` share, and the scenario they add up to."""
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from subak.errors import InputError
+from subak.report.experiment import FOREVER, Scenario, read_scenario
+
+WorkloadOption = Annotated[str, typer.Argument(
+    help="A workload folder made by `subak convert`, or the name of a shipped sample (google2011).")]
+FleetOption = Annotated[Path | None, typer.Option(
+    metavar="FOLDER", help="The fleet folder [default: the one inside the workload's].", show_default=False)]
+MachinesOption = Annotated[int, typer.Option(
+    metavar="N", min=0, help="Instead of a fleet: N alike machines, of the size that --capacity gives.")]
+CapacityOption = Annotated[list[str] | None, typer.Option(
+    metavar="RESOURCE=AMOUNT", help="Each machine's capacity, once a resource; goes with --machines.",
+    show_default=False)]
+IntervalOption = Annotated[float | None, typer.Option(
+    metavar="SECONDS", help="Length of the timeline's intervals [default: about 400 over the arrivals].",
+    show_default=False)]
+UntilOption = Annotated[float, typer.Option(
+    metavar="SECONDS", help="Stop at this instant [default: when everything has ended].", show_default=False)]
+ScenarioOption = Annotated[Path | None, typer.Option(
+    metavar="FILE.toml", help="Read everything from a scenario file, such as a run folder's scenario.toml; "
+                              "not together with other options.", show_default=False)]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the folder if it exists.")]
+
+DEFAULT_WORKLOAD = "google2011"
+
+
+def scenario_from(
+    file: Path | None, workload: str, schedulers: list[str], seeds: list[int], fleet: Path | None, machines: int,
+    capacity: list[str] | None, interval: float | None, until: float,
+) -> Scenario:
+    """Return the scenario of a file, or of the flags. Raises InputError for a mistake in either, or for both at once."""
+    flags = Scenario(
+        workload=workload, fleet=str(fleet or ""), machines=machines, capacity=parse_amounts(capacity or []),
+        schedulers=schedulers, seeds=seeds, interval=interval, until=until,
+    )
+    if file is None:
+        if capacity and not machines:
+            raise InputError("--capacity: goes with --machines N")
+        return flags
+    untouched = Scenario(schedulers=schedulers, seeds=seeds)
+    if msgspec.structs.asdict(flags) != msgspec.structs.asdict(untouched):
+        raise InputError("--scenario: holds everything, so the other options must be left out")
+    return read_scenario(file)
+
+
+def parse_amounts(texts: list[str]) -> dict[str, float]:
+    """Return {resource: amount} of texts such as ``cpu=4``. Raises InputError for another form."""
+    amounts: dict[str, float] = {}
+    for text in texts:
+        name, separator, amount = text.partition("=")
+        try:
+            amounts[name] = float(amount)
+        except ValueError:
+            separator = ""
+        if not separator or not name:
+            raise InputError(f"--capacity: must be RESOURCE=AMOUNT, such as cpu=4, not {text!r}")
+    return amounts
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Return the seeds of a text such as ``1,2,5-8``. Raises InputError for another form."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if not first.strip().isdigit() or (last and not last.strip().isdigit()):
+            raise InputError(f"--seeds: must be whole numbers such as 1,2,5-8, not {text!r}")
+        seeds.extend(range(int(first), int(last or first) + 1))
+    return seeds
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in a list separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+__all__ = ["DEFAULT_WORKLOAD", "FOREVER"]

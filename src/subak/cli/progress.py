@@ -1,0 +1,61 @@
+"""Live progress of runs: a bar each, with events, simulated time and rate; silent where there is no terminal."""
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
+
+from subak.kernel import is_compiled
+from subak.report.parallel import DONE, FAILED, PROGRESS, STARTED, News
+from subak.report.words import seconds_text
+from subak.simulator.run import Progress as RunProgress
+
+COMPILING = "Compiling the engine for this machine: once, about half a minute; it is kept in the user's cache folder."
+
+
+class RunBars:
+    """Bars for the runs named *labels*, each over *tasks* arrivals."""
+
+    def __init__(self, labels: list[str], tasks: int) -> None:
+        self.console = Console(stderr=True)
+        self.bars = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"),
+            console=self.console, transient=True, disable=not self.console.is_terminal,
+        )
+        self.ids: dict[str, TaskID] = {
+            label: self.bars.add_task(label, total=tasks, state="waiting") for label in labels
+        }
+        self.began: dict[str, float] = {}
+
+    def __enter__(self) -> "RunBars":
+        if not is_compiled():
+            self.console.print(COMPILING, style="dim", soft_wrap=True)
+        self.bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.bars.stop()
+
+    def show(self, news: News) -> None:
+        """Draw what a run said."""
+        bar = self.ids[news.label]
+        if news.kind == STARTED:
+            self.begin(news.label)
+        elif news.kind == PROGRESS and news.progress is not None:
+            self.advance(news.label, news.progress)
+        elif news.kind == DONE:
+            self.bars.update(bar, completed=self.bars.tasks[bar].total, state="done")
+        elif news.kind == FAILED:
+            self.bars.update(bar, state="failed")
+
+    def begin(self, label: str) -> None:
+        """Say that a run is being prepared."""
+        self.began[label] = time.monotonic()
+        self.bars.update(self.ids[label], state="starting")
+
+    def advance(self, label: str, progress: RunProgress) -> None:
+        """Draw how far a run is."""
+        rate = progress.events / max(time.monotonic() - self.began.get(label, time.monotonic()), 1e-9)
+        state = (f"{progress.events:,} events, {seconds_text(progress.time)} simulated, {rate:,.0f} events/s, "
+                 f"{progress.waiting:,} waiting")
+        self.bars.update(self.ids[label], completed=progress.tasks_arrived, state=state)

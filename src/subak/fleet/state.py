@@ -1,0 +1,116 @@
+"""The fleet during a run: free amounts per machine, exact, with a summary per block for fast search.
+
+Rules: free + used = capacity for every present machine; an absent machine has ABSENT free of everything, so that
+nothing fits there; block_free_max is the true maximum of its block at all times; version changes with every amount.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.fleet.index import ABSENT, BLOCK, lower_summary, raise_summary
+from subak.kernel import kernel
+
+
+class FleetState(NamedTuple):
+    """Arrays of the machines: resources are rows, so that a pass over the machines is contiguous.
+
+    Rows are padded to whole blocks with absent machines that meet no constraints.
+    """
+
+    free: np.ndarray  # int32[resource, padded machine], units; ABSENT where the machine is not there
+    capacity: np.ndarray  # int32[resource, padded machine], units; 0 where the machine is not there
+    block_free_max: np.ndarray  # int32[resource, block], units
+    allowed: np.ndarray  # uint64[constraint_set, block], bit m of word b: machine 64 b + m meets the set
+    version: np.ndarray  # int64[block], counts the changes of its machines' free amounts
+    used: np.ndarray  # int64[resource], units over all machines
+    present: np.ndarray  # int64[resource], units of capacity over all present machines
+    scale: np.ndarray  # float64[resource], 1 / largest capacity
+    random: np.ndarray  # uint64[1], state of the run's random numbers
+    machines: int  # without the padding
+
+
+def build_fleet_state(capacity: np.ndarray, present: np.ndarray, allowed: np.ndarray, seed: int) -> FleetState:
+    """Return an empty fleet from int32[resource, machine], bool[machine], bool[constraint_set, machine]."""
+    machines = capacity.shape[1]
+    there = np.where(present, capacity, 0)
+    free = padded(np.where(present, capacity, ABSENT), ABSENT)
+    return FleetState(
+        free=free,
+        capacity=padded(there, 0),
+        block_free_max=np.ascontiguousarray(free.reshape(len(free), -1, BLOCK).max(axis=2)),
+        allowed=pack_bits(allowed),
+        version=np.zeros(free.shape[1] // BLOCK, np.int64),
+        used=np.zeros(len(free), np.int64),
+        present=there.sum(axis=1, dtype=np.int64),
+        scale=1.0 / np.maximum(capacity.max(axis=1), 1),
+        random=np.array([seed], np.uint64),
+        machines=machines,
+    )
+
+
+def padded(amounts: np.ndarray, filler: int) -> np.ndarray:
+    """Return int32[row, padded machine]: *amounts* with *filler* up to a whole number of blocks."""
+    rows, machines = amounts.shape
+    result = np.full((rows, -(-machines // BLOCK) * BLOCK), filler, np.int32)
+    result[:, :machines] = amounts
+    return result
+
+
+def pack_bits(truth: np.ndarray) -> np.ndarray:
+    """Return uint64[row, block] words of bool[row, machine]."""
+    bits = padded(truth, 0).astype(np.uint8)
+    return np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+@kernel
+def take(fleet, tasks, task, machine):
+    """Take the task's request from the machine; the caller has checked that it fits."""
+    shape = tasks.shape[task]
+    block = machine // BLOCK
+    fleet.version[block] += 1
+    for resource in range(fleet.free.shape[0]):
+        amount = tasks.request[resource, shape]
+        if amount > 0:
+            before = fleet.free[resource, machine]
+            fleet.free[resource, machine] = before - amount
+            fleet.used[resource] += amount
+            if before == fleet.block_free_max[resource, block]:
+                lower_summary(fleet, resource, block)
+
+
+@kernel
+def give_back(fleet, tasks, task, machine):
+    """Return the task's request to the machine, which must be present."""
+    shape = tasks.shape[task]
+    block = machine // BLOCK
+    fleet.version[block] += 1
+    for resource in range(fleet.free.shape[0]):
+        amount = tasks.request[resource, shape]
+        after = fleet.free[resource, machine] + amount
+        fleet.free[resource, machine] = after
+        fleet.used[resource] -= amount
+        raise_summary(fleet, resource, block, after)
+
+
+@kernel
+def resize(fleet, machine, capacity, change):
+    """Give an idle or shrinking machine the capacities of row *change* of int32[resource, change]."""
+    fleet.version[machine // BLOCK] += 1
+    for resource in range(fleet.free.shape[0]):
+        new = capacity[resource, change]
+        held = fleet.capacity[resource, machine] - max(fleet.free[resource, machine], np.int32(0))
+        fleet.present[resource] += new - fleet.capacity[resource, machine]
+        fleet.capacity[resource, machine] = new
+        fleet.free[resource, machine] = new - held
+        lower_summary(fleet, resource, machine // BLOCK)
+
+
+@kernel
+def remove(fleet, machine):
+    """Take an idle machine out of the fleet."""
+    fleet.version[machine // BLOCK] += 1
+    for resource in range(fleet.free.shape[0]):
+        fleet.present[resource] -= fleet.capacity[resource, machine]
+        fleet.capacity[resource, machine] = 0
+        fleet.free[resource, machine] = ABSENT
+        lower_summary(fleet, resource, machine // BLOCK)

@@ -1,0 +1,1 @@
+"""Which machine: feasibility, and the policies that choose among the machines that fit."""

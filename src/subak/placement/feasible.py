@@ -1,0 +1,48 @@
+"""Whether a task fits a machine: the one function that every scheduler asks, and the exact search built on it."""
+import numpy as np
+
+from subak.fleet.index import ALL_BITS, BLOCK, NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
+from subak.kernel import kernel
+
+NOWHERE = -1  # no machine
+
+
+@kernel
+def shape_fits(fleet, tasks, shape, machine):
+    """Whether the machine meets the shape's constraints and has its whole request free."""
+    word = fleet.allowed[tasks.constraint_set[shape], machine // BLOCK]
+    if (word >> np.uint64(machine % BLOCK)) & ONE == NO_BITS:
+        return False
+    for resource in range(fleet.free.shape[0]):  # noqa: SIM110  (the compiler takes no generators)
+        if fleet.free[resource, machine] < tasks.request[resource, shape]:
+            return False
+    return True
+
+
+@kernel
+def fits(fleet, tasks, task, machine):
+    """Whether the machine could start the task now."""
+    return shape_fits(fleet, tasks, tasks.shape[task], machine)
+
+
+@kernel
+def next_fitting(fleet, tasks, task, machine):
+    """Return the first machine at or after *machine* that fits the task, or NOWHERE."""
+    shape = tasks.shape[task]
+    skipped = np.uint64(machine % BLOCK)
+    for block in range(machine // BLOCK, fleet.block_free_max.shape[1]):
+        if block_may_fit(fleet, tasks, shape, block):
+            word = fitting_word(fleet, tasks, shape, block) & (ALL_BITS << skipped)
+            if word != NO_BITS:
+                return block * BLOCK + lowest_bit(word)
+        skipped = NO_BITS
+    return NOWHERE
+
+
+@kernel
+def fits_any(fleet, tasks, task, machines):
+    """Whether the task fits any of the given *machines* (int32[:])."""
+    for machine in machines:  # noqa: SIM110
+        if fits(fleet, tasks, task, machine):
+            return True
+    return False

@@ -1,0 +1,89 @@
+"""The central schedulers by name: an order joined with a placement, or a pair of hooks.
+
+A name may carry options behind plus signs, in any order: ``first-fit+backfill+shortest-first``, ``tetris+normalised``.
+"""
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from subak.errors import InputError
+from subak.placement.best_fit import best_fit, worst_fit
+from subak.placement.first_fit import first_fit
+from subak.placement.greedy import greedy_arrival, greedy_departure
+from subak.placement.hooks import Memory, build_memory
+from subak.placement.random_fit import random_fit
+from subak.placement.instance import Instance
+from subak.placement.tetris import normalised_memory, plain_memory, tetris_arrival, tetris_departure
+
+AnyFunction = Callable[..., Any]
+
+ORDERS = {
+    "fifo": "first in, first out",
+    "shortest-first": "least estimated run time first (the true run time where the workload has no estimates)",
+    "priority": "highest priority first, then first in, first out",
+}
+OPTIONS = {
+    "backfill": "later tasks that fit may start before earlier ones that do not",
+    "normalised": "Tetris: both terms divided by their means over the workload, amounts by the largest machine's",
+    **{name: f"order: {text}" for name, text in ORDERS.items()},
+}
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """One way to decide. Either `select_machine` is given, or both hooks are."""
+
+    name: str
+    summary: str
+    select_machine: AnyFunction | None = None
+    on_arrival: AnyFunction | None = None
+    on_departure: AnyFunction | None = None
+    order: str = "fifo"
+    lanes: str = "one"  # where tasks wait: "one" lane, a lane per "shape" or per "machine"
+    memory: Callable[[Instance], Memory] = lambda _: build_memory((0, 0), (0, 0), [])  # what the hooks keep
+    machines: str = "given"  # the order machines are tried in: as "given", or largest "configuration" first
+    waits_at: str = "framework"  # where the wait is counted: the "framework" queue or a "worker" queue
+    accepts: frozenset[str] = frozenset()  # options it understands
+    built_in: bool = True
+
+
+_PLACEMENT_OPTIONS = frozenset({"backfill", *ORDERS})
+
+SCHEDULERS = {
+    scheduler.name: scheduler
+    for scheduler in (
+        Scheduler("first-fit", "The first machine that fits.", first_fit, accepts=_PLACEMENT_OPTIONS),
+        Scheduler("best-fit", "The machine with the least left free.", best_fit, accepts=_PLACEMENT_OPTIONS),
+        Scheduler("worst-fit", "The machine with the most left free.", worst_fit, accepts=_PLACEMENT_OPTIONS),
+        Scheduler("random-fit", "Any machine that fits, all equally likely.", random_fit, accepts=_PLACEMENT_OPTIONS),
+        Scheduler(
+            "greedy", "First fit over the configurations, largest first, else the shortest machine queue (LoTES 5.2).",
+            on_arrival=greedy_arrival, on_departure=greedy_departure,
+            lanes="machine", machines="configuration", waits_at="worker",
+        ),
+        Scheduler(
+            "tetris", "The highest request . free - run time * request over all waiting tasks and machines (LoTES 5.2).",
+            on_arrival=tetris_arrival, on_departure=tetris_departure,
+            order="shortest-first", lanes="shape", memory=plain_memory,
+            accepts=frozenset({"normalised"}),
+        ),
+    )
+}
+
+
+def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
+    """Return the scheduler with options applied. Raises InputError for one it does not understand."""
+    for option in options:
+        if option not in scheduler.accepts:
+            known = ", ".join(sorted(scheduler.accepts)) or "none"
+            raise InputError(f"scheduler {scheduler.name}: option must be one of {known}, not {option!r}")
+        scheduler = _with_option(scheduler, option)
+    return replace(scheduler, name="+".join([scheduler.name, *options]))
+
+
+def _with_option(scheduler: Scheduler, option: str) -> Scheduler:
+    if option == "backfill":
+        return replace(scheduler, lanes="shape")
+    if option == "normalised":
+        return replace(scheduler, memory=normalised_memory)
+    return replace(scheduler, order=option)

@@ -1,0 +1,149 @@
+"""Write a scheduler of your own: decorate one function, or a pair of them, and name the file on the command line.
+
+A *placement* answers one question: on which machine does this task start?
+
+    from subak.policy import next_fitting, policy
+
+    @policy
+    def last_fit(fleet, tasks, task):
+        found = -1
+        machine = next_fitting(fleet, tasks, task, 0)
+        while machine != -1:
+            found = machine
+            machine = next_fitting(fleet, tasks, task, machine + 1)
+        return found
+
+    subak compare W --schedulers first-fit,my_policy.py:last_fit,my_policy.py:last_fit+backfill
+
+It is called with the fleet (free amounts, see `FleetState`), the tasks (see `Tasks`) and a task's number, and returns
+a machine's number or -1. It is compiled; it must not change what it is given. Who is asked about next is the order's
+business (options ``fifo``, ``shortest-first``, ``priority``, ``backfill``). A task that got -1 is asked about again
+when a machine that could take it is freed.
+
+A *pair of hooks* chooses task and machine together. `on_arrival` is called with the tasks that now wait, `on_departure`
+with the machines that were freed (or left: nothing is free there). Both keep their waiting tasks in lanes (`push`,
+`pop`, `Lanes.root`) and start tasks with `claim`, which checks each claim and takes the resources:
+
+    from subak.policy import claim, hooks, next_fitting, pop, push
+
+    def on_arrival(fleet, tasks, lanes, memory, arrived, starts):
+        for task in arrived:
+            machine = next_fitting(fleet, tasks, task, 0)
+            if machine == -1 or not claim(starts, fleet, tasks, task, machine):
+                push(lanes, tasks.rank, 0, task)
+
+    def on_departure(fleet, tasks, lanes, memory, freed, starts):
+        while lanes.root[0] != -1:
+            machine = next_fitting(fleet, tasks, lanes.root[0], 0)
+            if machine == -1:
+                return
+            claim(starts, fleet, tasks, pop(lanes, tasks.rank, 0), machine)
+
+    impatient = hooks(on_arrival, on_departure, lanes="one")
+"""
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from subak.errors import InputError, PolicyError
+from subak.fleet.state import FleetState
+from subak.placement.compiled import compiled_hook, compiled_select_machine
+from subak.placement.feasible import fits, next_fitting
+from subak.placement.hooks import Memory, build_memory
+from subak.placement.random_fit import random_below
+from subak.placement.schedulers import ORDERS, SCHEDULERS, Scheduler, with_options
+from subak.placement.starts import claim
+from subak.placement.tasks import Tasks
+from subak.queues.lanes import Lanes, pop, push
+from subak.tables import first_line
+
+__all__ = [
+    "FleetState", "Lanes", "Memory", "Tasks", "claim", "find_scheduler", "fits", "hooks", "next_fitting",
+    "policy", "pop", "push", "random_below",
+]
+
+
+def policy(function: Callable[..., int]) -> Scheduler:
+    """Make a placement of ``function(fleet, tasks, task) -> machine or -1``. Raises PolicyError if it won't compile."""
+    compiled_select_machine(function, cache=False)
+    summary = (function.__doc__ or "A placement from a file.").strip().splitlines()[0]
+    accepts = frozenset({"backfill", *ORDERS})
+    return Scheduler(function.__name__, summary, function, accepts=accepts, built_in=False)
+
+
+def hooks(
+    on_arrival: Callable[..., None],
+    on_departure: Callable[..., None],
+    lanes: str = "one",
+    order: str = "fifo",
+    memory: tuple[tuple[int, int], tuple[int, int], list[float]] = ((0, 0), (0, 0), []),
+) -> Scheduler:
+    """Make a scheduler of a pair of hooks ``(fleet, tasks, lanes, memory, items, starts)``.
+
+    *lanes*: where tasks wait, "one" lane, one per "shape" or per "machine" (and one more); *order*: the rank of a task
+    within its lane; *memory*: sizes of the int64 and the float64 table, and the parameters. Raises PolicyError if one
+    does not compile, InputError for an unknown word.
+    """
+    if lanes not in ("one", "shape", "machine"):
+        raise InputError(f"hooks: lanes must be one, shape or machine, not {lanes!r}")
+    if order not in ORDERS:
+        raise InputError(f"hooks: order must be one of {', '.join(ORDERS)}, not {order!r}")
+    for function in (on_arrival, on_departure):
+        compiled_hook(function, cache=False)
+    summary = (on_arrival.__doc__ or "A pair of hooks from a file.").strip().splitlines()[0]
+    return Scheduler(
+        "hooks", summary, on_arrival=on_arrival, on_departure=on_departure, lanes=lanes, order=order,
+        memory=lambda _: build_memory(*memory), built_in=False,
+    )
+
+
+def find_scheduler(text: str) -> Scheduler:
+    """Return the scheduler of a name such as ``first-fit+backfill`` or ``my_policy.py:last_fit+shortest-first``.
+
+    Raises InputError for an unknown name or option, PolicyError for a file that cannot be used.
+    """
+    file = policy_file(text)
+    if file is not None:
+        name, *options = text[len(str(file)) + 1 :].split("+")
+        found = _from_file(file, name)
+        return with_options(replace(found, name=f"{file.name}:{name}"), options)
+    name, *options = text.split("+")
+    if name not in SCHEDULERS:
+        raise InputError(f"scheduler must be one of {', '.join(SCHEDULERS)}, or FILE.py:NAME; not {name!r}")
+    return with_options(SCHEDULERS[name], options)
+
+
+def policy_file(text: str) -> Path | None:
+    """Return the file of ``FILE.py:NAME``, None for a built-in scheduler."""
+    file, separator, _ = text.rpartition(".py:")
+    return Path(file + ".py") if separator else None
+
+
+def _from_file(file: Path, name: str) -> Scheduler:
+    module = _imported(file)
+    found: Any = getattr(module, name, None)
+    if not isinstance(found, Scheduler):
+        known = ", ".join(key for key, value in vars(module).items() if isinstance(value, Scheduler)) or "none"
+        raise PolicyError(f"{file}: must define {name} with @policy or hooks(); it defines {known}")
+    return found
+
+
+def _imported(file: Path) -> ModuleType:
+    if not file.is_file():
+        raise InputError(f"{file}: no such policy file")
+    spec = importlib.util.spec_from_file_location(f"subak_policy_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except PolicyError as error:
+        raise PolicyError(f"{file}: {error}") from None
+    except Exception as error:  # whatever a user's file may raise is the file's fault
+        raise PolicyError(f"{file}: cannot be imported: {type(error).__name__}: {first_line(error)}") from None
+    return module

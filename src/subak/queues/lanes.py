@@ -1,0 +1,187 @@
+"""Where tasks wait: lanes, each a pairing heap ordered by (rank, task number).
+
+One lane is a strict queue; a lane per shape lets later tasks that fit go ahead; a lane per machine is a machine
+queue. Links are arrays over the tasks, so a waiting task costs eight bytes and no allocation.
+
+Rules: a task is in at most one lane; `active` lists exactly the lanes that hold a task.
+Source of the heap: Fredman et al., "The pairing heap", Algorithmica 1 (1986), two-pass merging.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.kernel import kernel
+
+NOBODY = -1  # no task
+
+
+class Lanes(NamedTuple):
+    """Any number of ordered queues of tasks."""
+
+    root: np.ndarray  # int32[lane], the task served first, NOBODY when empty
+    length: np.ndarray  # int32[lane], tasks in it
+    child: np.ndarray  # int32[task]
+    sibling: np.ndarray  # int32[task]
+    score: np.ndarray  # float64[lane], what a round serves first; 0 where only the rank counts
+    target: np.ndarray  # int64[lane], the machine a round has in mind for the first task
+    active: np.ndarray  # int32[lane], the non-empty lanes, in no order
+    position: np.ndarray  # int32[lane], place in active
+    contender: np.ndarray  # int32[lane], a heap of the lanes served in this round
+    size: np.ndarray  # int64[2]: ACTIVE, CONTENDERS
+
+
+ACTIVE, CONTENDERS = 0, 1
+
+
+def build_lanes(lanes: int, tasks: int) -> Lanes:
+    """Return empty lanes for the given numbers of lanes and tasks."""
+    return Lanes(
+        np.full(lanes, NOBODY, np.int32), np.zeros(lanes, np.int32),
+        np.empty(tasks, np.int32), np.empty(tasks, np.int32), np.zeros(lanes), np.zeros(lanes, np.int64),
+        np.empty(lanes, np.int32), np.empty(lanes, np.int32), np.empty(lanes, np.int32), np.zeros(2, np.int64),
+    )
+
+
+@kernel
+def goes_before(rank, first, second):
+    """Whether task *first* is served before task *second*."""
+    if rank[first] != rank[second]:
+        return rank[first] < rank[second]
+    return first < second
+
+
+@kernel
+def meld(lanes, rank, first, second):
+    """Join two heaps and return the root; NOBODY is the empty heap."""
+    if first == NOBODY:
+        return second
+    if second == NOBODY:
+        return first
+    if goes_before(rank, second, first):
+        first, second = second, first
+    lanes.sibling[second] = lanes.child[first]
+    lanes.child[first] = second
+    return first
+
+
+@kernel
+def meld_children(lanes, rank, first):
+    """Join a list of siblings in two passes: in pairs from the left, then the pairs from the right."""
+    pairs = NOBODY
+    while first != NOBODY:
+        second = lanes.sibling[first]
+        lanes.sibling[first] = NOBODY
+        rest = NOBODY
+        if second != NOBODY:
+            rest = lanes.sibling[second]
+            lanes.sibling[second] = NOBODY
+        pair = meld(lanes, rank, first, second)
+        lanes.sibling[pair] = pairs
+        pairs = pair
+        first = rest
+    root = NOBODY
+    while pairs != NOBODY:
+        rest = lanes.sibling[pairs]
+        lanes.sibling[pairs] = NOBODY
+        root = meld(lanes, rank, root, pairs)
+        pairs = rest
+    return root
+
+
+@kernel
+def push(lanes, rank, lane, task):
+    """Let a task wait in a lane."""
+    lanes.child[task] = NOBODY
+    lanes.sibling[task] = NOBODY
+    if lanes.root[lane] == NOBODY:
+        lanes.position[lane] = lanes.size[ACTIVE]
+        lanes.active[lanes.size[ACTIVE]] = lane
+        lanes.size[ACTIVE] += 1
+    lanes.root[lane] = meld(lanes, rank, lanes.root[lane], task)
+    lanes.length[lane] += 1
+
+
+@kernel
+def pop(lanes, rank, lane):
+    """Take the first task out of a lane that is not empty, and return it."""
+    task = lanes.root[lane]
+    lanes.root[lane] = meld_children(lanes, rank, lanes.child[task])
+    lanes.length[lane] -= 1
+    if lanes.root[lane] == NOBODY:
+        deactivate(lanes, lane)
+    return task
+
+
+@kernel
+def detach(lanes, lane):
+    """Empty a lane that is not empty; return the first of its tasks, which `next_detached` goes on from."""
+    first = lanes.root[lane]
+    lanes.root[lane] = NOBODY
+    lanes.length[lane] = 0
+    deactivate(lanes, lane)
+    return first
+
+
+@kernel
+def next_detached(lanes, rank, task):
+    """Return the task that follows in a detached lane, or NOBODY; *task* is then free to wait elsewhere."""
+    return meld_children(lanes, rank, lanes.child[task])
+
+
+@kernel
+def deactivate(lanes, lane):
+    """Take a lane that became empty out of the list of active ones."""
+    lanes.size[ACTIVE] -= 1
+    last = lanes.active[lanes.size[ACTIVE]]
+    lanes.active[lanes.position[lane]] = last
+    lanes.position[last] = lanes.position[lane]
+
+
+@kernel
+def contend(lanes, rank, lane):
+    """Enter a non-empty lane into this round; the highest score is served first, ties by the first tasks."""
+    place = lanes.size[CONTENDERS]
+    lanes.contender[place] = lane
+    lanes.size[CONTENDERS] += 1
+    while place > 0 and lane_before(lanes, rank, place, (place - 1) // 2):
+        swap_contenders(lanes, place, (place - 1) // 2)
+        place = (place - 1) // 2
+
+
+@kernel
+def settle_top(lanes, rank):
+    """Restore the round's order after the first contender's score or first task changed."""
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= lanes.size[CONTENDERS]:
+            return
+        if child + 1 < lanes.size[CONTENDERS] and lane_before(lanes, rank, child + 1, child):
+            child += 1
+        if not lane_before(lanes, rank, child, place):
+            return
+        swap_contenders(lanes, child, place)
+        place = child
+
+
+@kernel
+def drop_top(lanes, rank):
+    """Take the first contender out of this round."""
+    lanes.size[CONTENDERS] -= 1
+    lanes.contender[0] = lanes.contender[lanes.size[CONTENDERS]]
+    settle_top(lanes, rank)
+
+
+@kernel
+def lane_before(lanes, rank, place, other):
+    """Whether the contender at *place* goes before the one at *other*."""
+    first, second = lanes.contender[place], lanes.contender[other]
+    if lanes.score[first] != lanes.score[second]:
+        return lanes.score[first] > lanes.score[second]
+    return goes_before(rank, lanes.root[first], lanes.root[second])
+
+
+@kernel
+def swap_contenders(lanes, place, other):
+    """Exchange two places of the round's heap."""
+    lanes.contender[place], lanes.contender[other] = lanes.contender[other], lanes.contender[place]

@@ -1,0 +1,1 @@
+"""What happened: runs read back, compared, drawn and written down."""

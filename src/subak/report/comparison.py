@@ -1,0 +1,138 @@
+"""The comparison: one row a measure, one value a scheduler (the mean over its seeds), and which value is best."""
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from subak.report.runs import Run, Spread, Summary, groups, resource_names
+from subak.report.words import bytes_text, count_text, ratio_text, seconds_text, share_text
+
+SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
+SLOWDOWN_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "largest"}
+NOT_STARTED = ("WAITING", "BLOCKED", "UNPLACEABLE")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of a run: the family it belongs to, its title, its words, and whether less or more is better."""
+
+    family: str
+    title: str
+    value: Callable[[Summary], float | None]
+    text: Callable[[float | None], str]
+    best: Callable[[float, float], bool] | None = None  # operator.lt, operator.gt, or no judgement
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure's value for each scheduler, and the columns that hold the best one."""
+
+    measure: Measure
+    values: list[float | None]
+    best: frozenset[int]
+
+    def texts(self) -> list[str]:
+        """Return the values in words."""
+        return [self.measure.text(value) for value in self.values]
+
+
+def compare(runs: list[Run]) -> list[Row]:
+    """Return every measure for every scheduler, in the order of `groups`."""
+    return [_row(measure, groups(runs)) for measure in measures(resource_names(runs))]
+
+
+def measures(resources: list[str]) -> list[Measure]:
+    """Return the measures of a comparison; utilisation and stranded shares are one a resource."""
+    return [
+        *(Measure("Response time", title, partial(_spread, "response", name), seconds_text, operator.lt)
+          for name, title in SPREAD_TITLES.items()),
+        *(Measure("Bounded slowdown", title, partial(_spread, "slowdown", name), ratio_text, operator.lt)
+          for name, title in SLOWDOWN_TITLES.items()),
+        *(Measure("Utilisation", name, partial(_share, "utilisation", name), share_text, operator.gt)
+          for name in resources),
+        *(Measure("Stranded", name, partial(_share, "stranded", name), share_text, operator.lt)
+          for name in resources),
+        Measure("Queue", "mean", lambda summary: summary.waiting.mean, ratio_text, operator.lt),
+        Measure("Queue", "longest", lambda summary: summary.waiting.max, count_text, operator.lt),
+        Measure("Tasks", "finished", partial(_tasks, ("FINISHED",)), count_text, operator.gt),
+        Measure("Tasks", "running at the end", partial(_tasks, ("RUNNING",)), count_text),
+        Measure("Tasks", "waiting at the end", partial(_tasks, ("WAITING", "BLOCKED")), count_text, operator.lt),
+        Measure("Tasks", "unplaceable", partial(_tasks, ("UNPLACEABLE",)), count_text, operator.lt),
+        Measure("Tasks", "attempts lost", lambda summary: summary.attempts_lost, count_text, operator.lt),
+        Measure("Makespan", "", lambda summary: summary.makespan, seconds_text, operator.lt),
+        Measure("Simulation", "tasks a second", lambda summary: summary.speed.tasks_per_second, count_text),
+        Measure("Simulation", "peak memory", lambda summary: summary.speed.peak_memory_bytes, bytes_text),
+    ]
+
+
+def not_started(summary: Summary) -> int:
+    """Return how many tasks arrived and never started: no response time counts them."""
+    return sum(summary.status.get(status, 0) for status in NOT_STARTED)
+
+
+def verdict(runs: list[Run]) -> str:
+    """Say in plain words which scheduler has the lowest mean and 99th percentile response time, and what to beware."""
+    names = list(groups(runs))
+    rows = {row.measure.title: row for row in compare(runs) if row.measure.family == "Response time"}
+    if all(value is None for value in rows["mean"].values):
+        return "No task started, so there is no response time to report."
+    if len(names) == 1:
+        return (f"Tasks waited {rows['mean'].texts()[0]} on average before they started; "
+                f"one in a hundred waited longer than {rows['99 %'].texts()[0]}.") + _caution(runs)
+    return " ".join([_winner(names, rows["mean"], "lowest mean response time"),
+                     _winner(names, rows["99 %"], "lowest 99th percentile")]) + _caution(runs)
+
+
+def _row(measure: Measure, schedulers: dict[str, list[Run]]) -> Row:
+    values = [_mean([measure.value(run.summary) for run in runs]) for runs in schedulers.values()]
+    return Row(measure, values, _best(measure, values))
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _best(measure: Measure, values: list[float | None]) -> frozenset[int]:
+    """Values that read the same are equally good; where all are, none is best."""
+    known = [value for value in values if value is not None]
+    if measure.best is None or len(known) < 2:
+        return frozenset()
+    best = min(known) if measure.best is operator.lt else max(known)
+    equal = frozenset(index for index, value in enumerate(values) if measure.text(value) == measure.text(best))
+    return equal if len(equal) < len(known) else frozenset()
+
+
+def _spread(which: str, name: str, summary: Summary) -> float | None:
+    spread: Spread = getattr(summary, which)
+    value: float | None = getattr(spread, name)
+    return value
+
+
+def _share(which: str, resource: str, summary: Summary) -> float | None:
+    shares: dict[str, float | None] = getattr(summary, which)
+    return shares.get(resource)
+
+
+def _tasks(statuses: tuple[str, ...], summary: Summary) -> float | None:
+    return sum(summary.status.get(status, 0) for status in statuses) if summary.status else None
+
+
+def _winner(names: list[str], row: Row, title: str) -> str:
+    ranked = sorted((value, name) for name, value in zip(names, row.values, strict=True) if value is not None)
+    text = row.measure.text
+    if not row.best:
+        return f"All schedulers have the same {title.removeprefix('lowest ')}, {text(ranked[0][0])}."
+    best, rest = [names[index] for index in sorted(row.best)], ranked[len(row.best):]
+    sentence = f"{' and '.join(best)} {'has' if len(best) == 1 else 'have'} the {title}, {text(ranked[0][0])}"
+    return f"{sentence}; next is {rest[0][1]} with {text(rest[0][0])}." if rest else f"{sentence}."
+
+
+def _caution(runs: list[Run]) -> str:
+    """Averages flatter a scheduler that left tasks waiting: say so beside them."""
+    left = {name: _mean([not_started(run.summary) for run in group]) or 0 for name, group in groups(runs).items()}
+    worst = max(left, key=lambda name: left[name])
+    if left[worst] < 1:
+        return ""
+    who = f"up to {count_text(left[worst])} tasks ({worst})" if len(left) > 1 else f"{count_text(left[worst])} tasks"
+    return f" These numbers leave out {who} that had not started when the run ended."

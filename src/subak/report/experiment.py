@@ -1,0 +1,190 @@
+"""An experiment: a scenario is loaded, one run of it simulated, measured and written as a folder that repeats it."""
+import hashlib
+import platform
+import resource as process
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numba
+import numpy as np
+import polars as pl
+
+import subak
+from subak.errors import InputError
+from subak.fleet.table import Fleet, read_fleet, uniform_fleet
+from subak.placement.schedulers import Scheduler
+from subak.policy import find_scheduler, policy_file
+from subak.report import measures
+from subak.report.runs import FleetFacts, Speed, Summary, WorkloadFacts
+from subak.simulator.results import attempt_table, task_table, timeline_table
+from subak.simulator.run import Outcome, Progress, simulate
+from subak.tables import new_folder, read_toml, write_table, write_toml
+from subak.workload.samples import sample_folder, sample_names
+from subak.workload.table import Workload, read_workload
+
+FOREVER = float("inf")
+
+
+class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What to simulate; the same words as the options of `subak simulate` and `subak compare`."""
+
+    workload: str = "google2011"  # a workload folder, or the name of a sample
+    workload_digest: str = ""  # of its tables; a run is only repeated on the same
+    fleet: str = ""  # a fleet folder; empty: the one inside the workload's
+    fleet_digest: str = ""
+    machines: int = 0  # instead of a fleet: this many alike machines
+    capacity: dict[str, float] = {}  # of each of them, in natural amounts
+    schedulers: list[str] = msgspec.field(default_factory=lambda: ["first-fit"])
+    seeds: list[int] = msgspec.field(default_factory=lambda: [1])
+    interval: float | None = None  # seconds of the timeline's intervals
+    until: float = FOREVER  # seconds: the last instant to simulate
+
+    def __post_init__(self) -> None:
+        """Refuse what no run could mean."""
+        if not self.schedulers:
+            raise InputError("schedulers: must name at least one")
+        if not self.seeds or any(seed < 0 for seed in self.seeds):
+            raise InputError(f"seeds: must be whole numbers of 0 or more, at least one, not {self.seeds}")
+        for name in ("schedulers", "seeds"):
+            values = getattr(self, name)
+            twice = next((value for value in values if values.count(value) > 1), None)
+            if twice is not None:
+                raise InputError(f"{name}: each must be named once, {twice!r} occurs {values.count(twice)} times")
+        if self.fleet and self.machines:
+            raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
+        if self.machines < 0:
+            raise InputError(f"machines: must be 1 or more, not {self.machines}")
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read a scenario file; the paths in it are relative to its folder. Raises InputError with the mistake's place."""
+    scenario = read_toml(path, Scenario)
+    here = path.parent
+    if scenario.workload not in sample_names():
+        scenario.workload = str(here / scenario.workload)
+    if scenario.fleet:
+        scenario.fleet = str(here / scenario.fleet)
+    scenario.schedulers = [str(here / name) if policy_file(name) else name for name in scenario.schedulers]
+    return scenario
+
+
+def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
+    """Read workload and fleet, and note their digests. Raises InputError when one differs from a digest noted before."""
+    folder = sample_folder(scenario.workload) if scenario.workload in sample_names() else Path(scenario.workload)
+    workload = read_workload(folder)
+    scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)
+    if scenario.machines:
+        return workload, uniform_fleet(scenario.machines, scenario.capacity, workload.resources)
+    fleet_folder = Path(scenario.fleet) if scenario.fleet else folder / "fleet"
+    if not fleet_folder.is_dir() and not scenario.fleet:
+        names = " ".join(f"--capacity {resource.name}=1" for resource in workload.resources)
+        raise InputError(f"{folder}: has no fleet; give --fleet FOLDER, or alike machines: --machines 1000 {names}")
+    fleet = read_fleet(fleet_folder)
+    scenario.fleet_digest = _same_digest("fleet", fleet_folder, scenario.fleet_digest)
+    return workload, fleet
+
+
+def _same_digest(what: str, folder: Path, expected: str) -> str:
+    text = hashlib.sha256()
+    for path in sorted(folder.glob("*.parquet")):
+        text.update(path.read_bytes())
+    digest = text.hexdigest()[:16]
+    if expected and digest != expected:
+        raise InputError(f"{what} {folder}: must be the one the scenario was run on ({expected}), it is now {digest}")
+    return digest
+
+
+def run_label(scheduler: str, seed: int, seeds: list[int]) -> str:
+    """Return a run's name: the scheduler's, and the seed's where there are several."""
+    name = Path(scheduler).name if policy_file(scheduler) else scheduler
+    label = name.replace("/", "_").replace(":", "-")
+    return f"{label}-s{seed}" if len(seeds) > 1 else label
+
+
+def simulate_into(
+    folder: Path,
+    scenario: Scenario,
+    name: str,
+    seed: int,
+    inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None = None,
+    overwrite: bool = False,
+) -> Summary:
+    """Simulate one scheduler of the scenario with one seed, and write the run folder whole or not at all."""
+    workload, fleet = inputs
+    scheduler = find_scheduler(name)
+    with new_folder(folder, "summary.json", overwrite) as partial:
+        outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress)
+        summary = _write(partial, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
+        _write_scenario(partial, folder, scenario, name, seed)
+    return summary
+
+
+def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str) -> Summary:
+    workload, fleet = inputs
+    tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
+    write_table(tasks, partial / "tasks.parquet")
+    write_table(timeline, partial / "timeline.parquet")
+    write_table(attempt_table(outcome, workload, fleet), partial / "attempts.parquet")
+    summary = summarise(outcome, scenario, inputs, label, tasks, timeline)
+    (partial / "summary.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1))
+    return summary
+
+
+def summarise(
+    outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str,
+    tasks: pl.DataFrame, timeline: pl.DataFrame,
+) -> Summary:
+    """Return the run in a page of numbers."""
+    workload, fleet = inputs
+    names = [resource.name for resource in workload.resources]
+    source = workload.provenance
+    return Summary(
+        scheduler=outcome.scheduler.name,
+        label=label,
+        seed=outcome.seed,
+        options=_options(outcome.scheduler, outcome.interval, scenario.until),
+        workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
+        fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
+        resources=workload.resources,
+        status=measures.status_counts(tasks),
+        reasons=measures.reasons(tasks),
+        response=measures.response_spread(tasks),
+        slowdown=measures.slowdown_spread(tasks),
+        makespan=measures.makespan(tasks),
+        utilisation=measures.utilisation(timeline, names),
+        waiting=measures.waiting(timeline),
+        stranded=measures.stranded(timeline, names),
+        attempts_lost=sum(lost.shape[1] for lost in outcome.losses),
+        speed=Speed(len(tasks) / max(outcome.seconds, 1e-9), outcome.events, outcome.seconds, peak_memory_bytes()),
+        versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
+                  "numpy": np.__version__, "polars": pl.__version__},
+    )
+
+
+def _options(scheduler: Scheduler, interval: float, until: float) -> dict[str, object]:
+    options: dict[str, object] = {"order": scheduler.order, "interval_s": interval, "waits_at": scheduler.waits_at}
+    return options if until == FOREVER else {**options, "until_s": until}
+
+
+def peak_memory_bytes() -> float:
+    """Return the largest resident size that this process has had."""
+    return process.getrusage(process.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+def _write_scenario(partial: Path, folder: Path, scenario: Scenario, name: str, seed: int) -> None:
+    """Write the scenario of this one run: enough to repeat it, with a copy of a user's policy."""
+    one = msgspec.structs.replace(scenario, schedulers=[name], seeds=[seed])
+    file = policy_file(name)
+    if file is not None:
+        shutil.copyfile(file, partial / "policy.py")
+        one.schedulers = ["policy.py" + name[len(str(file)):]]
+    if one.workload not in sample_names():
+        one.workload = str(Path(one.workload).resolve())
+    if one.fleet:
+        one.fleet = str(Path(one.fleet).resolve())
+    values = {key: value for key, value in msgspec.structs.asdict(one).items()
+              if value not in (None, "", 0, {}, FOREVER)}
+    write_toml(values, partial / "scenario.toml")

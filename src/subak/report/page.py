@@ -1,0 +1,276 @@
+"""The page: one HTML file with everything in it, readable offline, on a phone, in light and in dark, and on paper."""
+import base64
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+import subak
+from subak.errors import InputError, RunError
+from subak.report import tags
+from subak.report.charts import Chart, chart_makers
+from subak.report.comparison import Row, compare, verdict
+from subak.report.runs import Run, groups, load_runs
+from subak.report.theme import (
+    DARK,
+    LIGHT,
+    SERIES,
+    VARIABLES,
+    chart_config,
+    legend_columns,
+    legend_entry_width,
+    style_variables,
+)
+from subak.report.words import NOTHING, bytes_text, count_text, ratio_text, seconds_text
+from subak.resources import describe
+
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # the grammar Altair writes, such as v6.1
+IMAGE_FORMATS = ("svg", "png")
+AROUND = 60  # pixels that axis and legend take; kept free so that nothing jumps while charts are drawn
+IMAGE_WIDTH = 720  # pixels; a PNG has twice as many, for print
+FONT = "system-ui, sans-serif"
+
+
+def write_report(
+    path: Path, out: Path | None = None, images: Path | None = None, formats: Sequence[str] = IMAGE_FORMATS,
+) -> Path:
+    """Write the report of a run or comparison folder, and return the page's path (*out*, or PATH/report.html).
+
+    With *images*, each chart is also written there in every one of *formats* (svg, png). Raises InputError for what
+    is not such a folder or format, RunError when the disk refuses.
+    """
+    unknown = [name for name in formats if name not in IMAGE_FORMATS]
+    if unknown:
+        raise InputError(f"image format must be svg or png, not {', '.join(unknown)}")
+    runs = load_runs(path)
+    charts = {name: make() for name, make in chart_makers(runs).items()}
+    out = out or path / "report.html"
+    _write(out, page(runs, charts).encode())
+    if images is not None:
+        write_images(runs, charts, images, formats)
+    return out
+
+
+def write_images(
+    runs: list[Run], charts: dict[str, Chart], folder: Path, formats: Sequence[str] = IMAGE_FORMATS,
+) -> list[Path]:
+    """Write each chart as ``<name>.<format>`` into *folder*, in light colours, and return the paths."""
+    written = []
+    for name, chart in charts.items():
+        spec = {**_spec(chart), "width": IMAGE_WIDTH, "background": "white", "config": _picture_config(runs)}
+        for kind in formats:
+            written.append(folder / f"{name}.{kind}")
+            _write(written[-1], _image(spec, kind))
+    return written
+
+
+def page(runs: list[Run], charts: dict[str, Chart]) -> str:
+    """Return the whole page as text."""
+    library, script = _library(), _template("page.js")
+    sections = {**dict(_comparison(runs)), **dict(map(_figure, charts.items())), **dict(_facts(runs))}
+    return Template(_template("page.html")).substitute(
+        title=tags.text(_title(runs)), version=tags.text(subak.__version__), verdict=tags.text(verdict(runs)),
+        style=_style(), facts=tags.facts(_head_facts(runs)),
+        links="".join(tags.tag("li", tags.tag("a", tags.text(_short(title)), href=f"#{name}"))
+                      for name, (title, _) in sections.items()),
+        sections="".join(body for _, body in sections.values()),
+        data=tags.data({"page": chart_config(VARIABLES, FONT), "picture": _picture_config(runs),
+                        "entry_width": legend_entry_width(_longest(runs))}, id="chart-configs"),
+        library=library, script=script, script_hashes=f"{_hash(library)} {_hash(script)}",
+    )
+
+
+def _title(runs: list[Run]) -> str:
+    workloads = _distinct(run.summary.workload.name for run in runs)
+    return f"{workloads} on {_distinct(run.summary.fleet.name for run in runs)}"
+
+
+def _distinct(texts: Iterator[str]) -> str:
+    return ", ".join(dict.fromkeys(texts))
+
+
+def _head_facts(runs: list[Run]) -> Iterator[tuple[str, str]]:
+    """Say what was scheduled on what, and whose data it is."""
+    workloads = list(dict.fromkeys(run.summary.workload for run in runs))
+    for workload in workloads:
+        yield "Workload", f"{workload.name}: {count_text(workload.tasks)} tasks in {count_text(workload.jobs)} jobs"
+        yield "Origin and licence", f"{workload.origin} ({workload.licence})"
+    for fleet in dict.fromkeys(run.summary.fleet for run in runs):
+        yield "Fleet", f"{fleet.name}: {count_text(fleet.machines)} machines"
+    for resources in dict.fromkeys(run.summary.resources for run in runs):
+        yield "Resources, in units of", describe(resources)
+    yield "Runs", f"{len(runs)} of {len(groups(runs))} schedulers" if len(groups(runs)) > 1 else f"{len(runs)}"
+    if len(workloads) > 1:
+        yield "Beware", "the runs are of different workloads: they differ in more than the scheduler"
+
+
+def _comparison(runs: list[Run]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Build the table of all measures, a row a scheduler, sortable by any column."""
+    rows = [row for row in compare(runs) if any(value is not None for value in row.values)]
+    names = list(groups(runs))
+    table = tags.tag("table", _comparison_head(rows), tags.tag("tbody", *(
+        tags.tag("tr", _swatched(name, number), *(_value(row, number) for row in rows))
+        for number, name in enumerate(names))), class_="wide")
+    seeds = max(len(group) for group in groups(runs).values())
+    several = len(names) > 1
+    note = ("Means over seeds. " if seeds > 1 else "") + ("The best of each column is marked." if several else "")
+    title = "Schedulers compared" if several else "In numbers"
+    hint = tags.tag("p", "In the charts below: drag to move, Ctrl and wheel (or pinch) to zoom, double-click to reset; "
+                         "click a scheduler in a legend to pick it out.", class_="note hint")
+    yield "numbers", (title, _section("numbers", title, note, tags.scroller(title, table), hint))
+
+
+def _comparison_head(rows: list[Row]) -> str:
+    families = [(family, len(list(each))) for family, each in groupby(row.measure.family for row in rows)]
+    spans = (tags.tag("th", tags.text(family), colspan=width, scope="colgroup") for family, width in families)
+    first = tags.tag("tr", _sortable("Scheduler", 0, rowspan=2), *spans)
+    second = tags.tag("tr", *(_sortable(row.measure.title or "time", number)
+                              for number, row in enumerate(rows, start=1)))
+    return tags.tag("thead", first, second)
+
+
+def _sortable(title: str, column: int, rowspan: int | None = None) -> str:
+    button = tags.tag("button", tags.text(title), type="button", data_column=column)
+    return tags.tag("th", button, scope="col", aria_sort="none", rowspan=rowspan)
+
+
+def _swatched(name: str, number: int) -> str:
+    swatch = tags.tag("span", class_="swatch", style=f"--swatch: var(--{SERIES[number % len(SERIES)]})")
+    return tags.tag("th", swatch, tags.text(name), scope="row", data_value=name, title=name)
+
+
+def _value(row: Row, number: int) -> str:
+    value = row.values[number]
+    return tags.tag("td", tags.text(row.texts()[number]), class_="best" if number in row.best else None,
+                    data_value="" if value is None else repr(value))
+
+
+def _figure(named: tuple[str, Chart]) -> tuple[str, tuple[str, str]]:
+    """Build a chart's section: heading, drawing, and the ways to save it."""
+    name, chart = named
+    spec = _spec(chart)
+    title, subtitle = spec["title"]["text"], spec["title"]["subtitle"]
+    saves = (tags.tag("button", f"Save {kind.upper()}", type="button", data_format=kind) for kind in IMAGE_FORMATS)
+    figure = tags.tag(
+        "figure", tags.tag("div", class_="chart", style=f"min-height: {spec['height'] + AROUND}px"),
+        tags.tag("div", *saves, class_="tools"), tags.data(spec), data_chart=True, id=f"chart-{name}", aria_label=title)
+    return name, (title, _section(name, title, subtitle, figure))
+
+
+def _facts(runs: list[Run]) -> Iterator[tuple[str, tuple[str, str]]]:
+    yield "outcomes", ("What became of the tasks", _section(
+        "outcomes", "What became of the tasks", "Every task that arrived is in one of these states when a run ends.",
+        _outcome_table(runs), _reason_table(runs)))
+    yield "runs", ("How it was made", _section(
+        "runs", "How it was made", "Each run, its options, and how fast it was simulated.", _run_table(runs)))
+
+
+def _outcome_table(runs: list[Run]) -> str:
+    statuses = list(dict.fromkeys(status for run in runs for status in run.summary.status))
+    titles = ["Run", *(status.replace("_", " ").lower() for status in statuses)]
+    rows: list[list[object]] = [
+        [run.label, *(count_text(run.summary.status.get(status)) for status in statuses)] for run in runs
+    ]
+    return tags.words_table("Tasks by state", titles, rows)
+
+
+def _reason_table(runs: list[Run]) -> str:
+    rows: list[list[object]] = [
+        [run.label, reason.status.lower(), reason.reason or NOTHING, count_text(reason.tasks)]
+        for run in runs for reason in run.summary.reasons
+    ]
+    return tags.words_table("Reasons", ["Run", "State", "Reason", "Tasks"], rows) if rows else ""
+
+
+def _run_table(runs: list[Run]) -> str:
+    titles = ["Run", "Scheduler", "Seed", "Options", "Events", "Took", "Tasks a second", "Peak memory", "Versions"]
+    return tags.words_table("Runs", titles, (_run_row(run) for run in runs))
+
+
+def _run_row(run: Run) -> list[object]:
+    facts, speed = run.summary, run.summary.speed
+    return [run.label, facts.scheduler, facts.seed, _pairs(facts.options), count_text(speed.events),
+            seconds_text(speed.seconds), ratio_text(speed.tasks_per_second), bytes_text(speed.peak_memory_bytes),
+            _pairs(facts.versions)]
+
+
+def _pairs(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items()) or NOTHING
+
+
+def _section(name: str, title: str, subtitle: str, *content: str) -> str:
+    return tags.tag("section", tags.tag("h2", tags.text(title)),
+                    tags.tag("p", tags.text(subtitle), class_="subtitle"), *content, id=name)
+
+
+def _short(title: str) -> str:
+    """Return a title short enough for the row of links."""
+    return {"Schedulers compared": "Numbers", "In numbers": "Numbers", "Response time per scheduler": "Per scheduler",
+            "Response time over time": "Over time", "Distribution of response time": "Response",
+            "Distribution of bounded slowdown": "Slowdown", "Queue length": "Queue",
+            "What became of the tasks": "Outcomes", "How it was made": "Runs"}.get(
+                title, title)
+
+
+def _longest(runs: list[Run]) -> int:
+    return max(map(len, groups(runs)))
+
+
+def _picture_config(runs: list[Run]) -> dict[str, Any]:
+    config = chart_config(LIGHT)
+    return {**config, "legend": {**config["legend"], "columns": legend_columns(_longest(runs), IMAGE_WIDTH)}}
+
+
+def _spec(chart: Chart) -> dict[str, Any]:
+    """Return a chart's specification without Altair's own look: the theme is the page's."""
+    spec: dict[str, Any] = chart.to_dict()
+    return {key: value for key, value in spec.items() if key != "config"}
+
+
+def _image(spec: dict[str, Any], kind: str) -> bytes:
+    if kind == "svg":
+        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
+    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=2))
+
+
+@cache
+def _library() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed, whose expression interpreter spares the page `eval`."""
+    snippet = "window.vegaEmbed = vegaEmbed;"
+    bundle = str(vl_convert.javascript_bundle(snippet, vl_version=VEGA_LITE)).replace("\r", "")
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _style() -> str:
+    return Template(_template("page.css")).substitute(light=style_variables(LIGHT), dark=style_variables(DARK))
+
+
+def _template(name: str) -> str:
+    return (files("subak.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    """Return what the page's policy calls a script it may run: nothing else on the page can become one."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write beside the place and rename, so that a reader never meets half a file."""
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        raise RunError(f"{path}: could not be written: {error.strerror}") from None
+    finally:
+        if partial.is_file():
+            partial.unlink()

@@ -1,0 +1,118 @@
+"""Many runs at once: one process a run, so that a run's memory is its own and one that dies takes nothing with it."""
+import multiprocessing
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from subak.errors import RunError, SubakError
+from subak.report.experiment import Scenario, load_inputs, run_label, simulate_into
+from subak.simulator.run import Progress
+
+POLL_S = 0.2
+STARTED, PROGRESS, DONE, FAILED = "started", "progress", "done", "failed"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a comparison."""
+
+    scheduler: str
+    seed: int
+    label: str
+
+
+@dataclass(frozen=True)
+class News:
+    """What a run's process says: `kind` is one of the words above."""
+
+    label: str
+    kind: str
+    progress: Progress | None = None
+    error: str = ""
+
+
+def jobs_of(scenario: Scenario) -> list[Job]:
+    """Return every scheduler with every seed."""
+    return [
+        Job(name, seed, run_label(name, seed, scenario.seeds))
+        for name in scenario.schedulers for seed in scenario.seeds
+    ]
+
+
+def run_all(
+    scenario: Scenario, folder: Path, processes: int, on_news: Callable[[News], None] | None = None
+) -> dict[str, str]:
+    """Write every run of the scenario into *folder*/LABEL, *processes* at a time.
+
+    Returns the error of each run that failed; the others are not touched by it. Raises RunError when every run failed.
+    """
+    context = multiprocessing.get_context("spawn")
+    queue: Any = context.Queue()
+    waiting, running, errors = jobs_of(scenario), {}, {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < processes:
+                job = waiting.pop(0)
+                running[job.label] = _started(context, queue, scenario, folder, job)
+            for news in _news(queue, running):
+                if news.kind in (DONE, FAILED):
+                    running.pop(news.label).join()
+                if news.kind == FAILED:
+                    errors[news.label] = news.error
+                if on_news:
+                    on_news(news)
+    finally:
+        for process in running.values():
+            process.terminate()
+            process.join()
+    if len(errors) == len(jobs_of(scenario)):
+        raise RunError("; ".join(dict.fromkeys(errors.values())))
+    return errors
+
+
+def _started(context: Any, queue: Any, scenario: Scenario, folder: Path, job: Job) -> Any:
+    process = context.Process(target=_work, args=(queue, msgspec.json.encode(_plain(scenario)), folder, job), daemon=True)
+    process.start()
+    return process
+
+
+def _plain(scenario: Scenario) -> dict[str, Any]:
+    """Return the scenario without its endless end, which JSON has no word for."""
+    return {name: value for name, value in msgspec.structs.asdict(scenario).items() if value != float("inf")}
+
+
+def _news(queue: Any, running: dict[str, Any]) -> list[News]:
+    """Wait a little for messages; a process that is gone without a last word has failed."""
+    found: list[News] = []
+    try:
+        found.append(queue.get(timeout=POLL_S))
+        while not queue.empty():
+            found.append(queue.get())
+    except multiprocessing.queues.Empty:  # type: ignore[attr-defined]
+        silent = [label for label, process in running.items() if process.exitcode is not None]
+        found.extend(
+            News(label, FAILED, error=f"run {label}: its process died with exit code {running[label].exitcode}"
+                                      " (out of memory?)")
+            for label in silent if queue.empty()
+        )
+    return found
+
+
+def _work(queue: Any, scenario_json: bytes, folder: Path, job: Job) -> None:
+    """Do one run; the terminal's Ctrl-C is for the parent, which ends this process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        scenario = msgspec.json.decode(scenario_json, type=Scenario)
+        inputs = load_inputs(scenario)
+        queue.put(News(job.label, STARTED))
+        simulate_into(folder / job.label, scenario, job.scheduler, job.seed, inputs,
+                      lambda progress: queue.put(News(job.label, PROGRESS, progress)))
+        queue.put(News(job.label, DONE))
+    except SubakError as error:
+        queue.put(News(job.label, FAILED, error=str(error)))
+    except MemoryError:
+        queue.put(News(job.label, FAILED, error=f"run {job.label}: out of memory"))

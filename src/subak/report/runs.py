@@ -1,0 +1,194 @@
+"""A run as the report reads it: the summary, and its two tables opened only when a chart asks for columns."""
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from subak.errors import InputError
+from subak.resources import Resource
+from subak.tables import first_line
+
+TASK_COLUMNS = ("start", "response", "run_time")
+TIMELINE_COLUMNS = ("time", "span", "waiting", "waiting_max")
+
+
+class WorkloadFacts(msgspec.Struct, frozen=True):
+    """What was scheduled, and on which terms it may be shown."""
+
+    name: str = "unnamed"
+    origin: str = "not stated"
+    licence: str = "not stated"
+    tasks: int = 0
+    jobs: int = 0
+
+
+class FleetFacts(msgspec.Struct, frozen=True):
+    """What it was scheduled on."""
+
+    name: str = "unnamed"
+    machines: int = 0
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """Why a number of tasks did not start, or were not placed."""
+
+    status: str
+    reason: str | None
+    tasks: int
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """A distribution in six numbers; each is None when no task started."""
+
+    mean: float | None = None
+    median: float | None = None
+    p90: float | None = None
+    p99: float | None = None
+    p999: float | None = None
+    max: float | None = None
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """The number of waiting tasks: its mean over time and its largest value."""
+
+    mean: float | None = None
+    max: float | None = None
+
+
+class Speed(msgspec.Struct, frozen=True):
+    """How fast the simulation itself was."""
+
+    tasks_per_second: float | None = None
+    events: int | None = None
+    seconds: float | None = None
+    peak_memory_bytes: float | None = None
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """summary.json: one run in a page of numbers. Times are in seconds, shares are of one."""
+
+    scheduler: str
+    label: str = ""
+    seed: int = 0
+    options: dict[str, Any] = {}
+    workload: WorkloadFacts = WorkloadFacts()
+    fleet: FleetFacts = FleetFacts()
+    resources: tuple[Resource, ...] = ()
+    status: dict[str, int] = {}
+    reasons: tuple[Reason, ...] = ()
+    response: Spread = Spread()
+    slowdown: Spread = Spread()
+    makespan: float | None = None
+    utilisation: dict[str, float | None] = {}
+    waiting: Waiting = Waiting()
+    stranded: dict[str, float | None] = {}
+    attempts_lost: int | None = None
+    speed: Speed = Speed()
+    versions: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder. ``label`` is unique among the runs read together; ``group`` is the label without its seed."""
+
+    folder: Path
+    summary: Summary
+
+    @property
+    def label(self) -> str:
+        """What the run is called."""
+        return self.summary.label or self.folder.name
+
+    @property
+    def group(self) -> str:
+        """What runs that differ only in their seed share."""
+        return self.label.removesuffix(f"-s{self.summary.seed}")
+
+    def tasks(self) -> pl.LazyFrame:
+        """Return tasks.parquet, unread: select few columns before collecting, a month has 25 million rows."""
+        return pl.scan_parquet(self.folder / "tasks.parquet")
+
+    def timeline(self) -> pl.LazyFrame:
+        """Return timeline.parquet, unread."""
+        return pl.scan_parquet(self.folder / "timeline.parquet")
+
+
+def load_runs(path: Path) -> list[Run]:
+    """Read a run folder, or every run of a comparison folder, in the order of scheduler and seed.
+
+    Raises InputError, naming the file and the rule, for anything else.
+    """
+    runs = sorted((_load_run(folder) for folder in _run_folders(path)), key=_order)
+    labels = [run.label for run in runs]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path}: labels of runs must differ, {twice!r} occurs {labels.count(twice)} times")
+    return runs
+
+
+def groups(runs: list[Run]) -> dict[str, list[Run]]:
+    """Return the runs by what they share apart from the seed, in their order."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.group, []).append(run)
+    return found
+
+
+def resource_names(runs: list[Run]) -> list[str]:
+    """Return the resources of all runs, each once, in the order in which they are first declared."""
+    return list(dict.fromkeys(resource.name for run in runs for resource in run.summary.resources))
+
+
+def _run_folders(path: Path) -> list[Path]:
+    if not path.is_dir():
+        raise InputError(f"{path}: no such folder")
+    if (path / "summary.json").is_file():
+        return [path]
+    if not (path / "runs").is_dir():
+        raise InputError(f"{path}: neither a run (it has no summary.json) nor a comparison (it has no folder runs)")
+    folders = [folder for folder in sorted((path / "runs").iterdir()) if folder.is_dir() and not _is_partial(folder)]
+    if not folders:
+        raise InputError(f"{path / 'runs'}: holds no finished run")
+    return folders
+
+
+def _is_partial(folder: Path) -> bool:
+    """Whether a run is still being written (`tables.new_folder`), or was left behind half-written."""
+    return folder.name.startswith(".") or bool(re.search(r"\.partial(-\d+)?$", folder.name))
+
+
+def _load_run(folder: Path) -> Run:
+    run = Run(folder, _load_summary(folder / "summary.json"))
+    amounts = [f"{kind}_{resource.name}" for resource in run.summary.resources for kind in ("used", "capacity")]
+    _check_table(folder / "tasks.parquet", list(TASK_COLUMNS))
+    _check_table(folder / "timeline.parquet", [*TIMELINE_COLUMNS, *amounts])
+    return run
+
+
+def _load_summary(path: Path) -> Summary:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Summary)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {first_line(error)}") from None
+
+
+def _check_table(path: Path, needed: list[str]) -> None:
+    """Read only the footer: its column names say whether the file is what its name promises."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        present = pl.read_parquet_schema(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{path}: not a readable Parquet file: {first_line(error)}") from None
+    missing = [name for name in needed if name not in present]
+    if missing:
+        raise InputError(f"{path}: columns missing: {', '.join(missing)}")
+
+
+def _order(run: Run) -> tuple[str, int, str]:
+    return run.group, run.summary.seed, run.label

@@ -1,0 +1,81 @@
+"""The terminal's tables: a comparison with measures as rows, readable at 80 columns, and one run in a panel."""
+from rich.console import Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from subak.report.comparison import Row, compare
+from subak.report.runs import Reason, Run, groups
+from subak.report.words import NOTHING, count_text
+
+WIDTH = 80  # characters; schedulers that do not fit side by side go below
+TITLE_WIDTH = 20
+NUMBER_WIDTH = 12
+REASONS_MAX = 5
+
+
+def comparison_table(runs: list[Run]) -> Table:
+    """Return the comparison: measures as rows, schedulers as columns, the best value of a row starred and green."""
+    names, rows = list(groups(runs)), [row for row in compare(runs) if any(value is not None for value in row.values)]
+    table = Table.grid(padding=(1, 0, 0, 0))
+    beside = _columns(names)
+    for first in range(0, len(names), beside):
+        table.add_row(_block(names, rows, range(first, min(first + beside, len(names)))))
+    seeds = max(len(group) for group in groups(runs).values())
+    notes = [*([f"means over {seeds} seeds"] if seeds > 1 else []), *(["* best"] if len(names) > 1 else [])]
+    if notes:
+        table.add_row(Text("; ".join(notes), style="dim"))
+    return table
+
+
+def run_panel(run: Run) -> Panel:
+    """Return one run: its measures, and why tasks are waiting or cannot be placed."""
+    facts = run.summary
+    origin = f"{count_text(facts.workload.tasks)} tasks of {facts.workload.name} on " \
+             f"{count_text(facts.fleet.machines)} machines of {facts.fleet.name}, seed {facts.seed}"
+    return Panel(Group(Text(origin), comparison_table([run]), *_reasons(facts.reasons)),
+                 title=Text(run.label), title_align="left", border_style="dim", expand=False)
+
+
+def _columns(names: list[str]) -> int:
+    """Return how many schedulers fit side by side without breaking a name, if any do."""
+    return max(1, (WIDTH - TITLE_WIDTH) // (2 + max(NUMBER_WIDTH, *map(len, names))))
+
+
+def _block(names: list[str], rows: list[Row], columns: range) -> Table:
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for column in columns:
+        table.add_column(Text(names[column]), justify="right", overflow="fold", header_style="bold")
+    family = ""
+    for row in rows:
+        if row.measure.family != family:
+            family = row.measure.family
+            _add_family(table, family, titled=bool(row.measure.title))
+        table.add_row(_title(row), *(_cell(row, column) for column in columns))
+    return table
+
+
+def _add_family(table: Table, family: str, titled: bool) -> None:
+    if titled:
+        table.add_row(Text(family, style="bold"))
+
+
+def _title(row: Row) -> Text:
+    return Text(f"  {row.measure.title}") if row.measure.title else Text(row.measure.family, style="bold")
+
+
+def _cell(row: Row, column: int) -> Text:
+    text = row.texts()[column]
+    return Text(f"{text} *", style="bold green") if column in row.best else Text(f"{text}  ")
+
+
+def _reasons(reasons: tuple[Reason, ...]) -> list[Text]:
+    """List the commonest reasons first; what is left out is counted."""
+    ranked = sorted(reasons, key=lambda reason: -reason.tasks)
+    lines = [Text(f"{count_text(reason.tasks)} {reason.status}: {reason.reason or NOTHING}", style="yellow")
+             for reason in ranked[:REASONS_MAX]]
+    rest = ranked[REASONS_MAX:]
+    if rest:
+        lines.append(Text(f"{count_text(sum(reason.tasks for reason in rest))} more, for {len(rest)} other reasons"))
+    return [Text(""), *lines] if lines else []

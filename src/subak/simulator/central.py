@@ -1,0 +1,316 @@
+"""The central simulator: a heap of ends merged with sorted arrivals and changes of the fleet.
+
+One step is one instant: (1) time passes and is accounted for; (2) the fleet changes, and attempts on machines that
+leave end; (3) attempts end; only when nothing was freed, (4) tasks arrive; (5) the scheduler decides; (6) its claims
+are committed. So what is freed at an instant can be used by what arrives at it, and equal times leave in the order
+of their sequence numbers.
+"""
+import numpy as np
+
+from subak.fleet.state import give_back, remove, resize
+from subak.kernel import kernel
+from subak.placement.ordered import ordered_arrival, ordered_departure
+from subak.placement.starts import (
+    BLOCKED,
+    FINISHED,
+    KEPT,
+    RULE,
+    RUNNING,
+    UNPLACEABLE,
+    WAITING,
+)
+from subak.placement.starts import SIZE as CLAIMS
+from subak.simulator.heap import SIZE, drop_first, insert, push_event
+from subak.simulator.order import sort
+from subak.simulator.recorder import account, has_room
+from subak.simulator.state import (
+    ARRIVALS,
+    ARRIVED,
+    ENDS,
+    EVENTS,
+    FREED,
+    LOSSES,
+    LOST,
+    LOST_EVENTS,
+    NEXT_ARRIVAL,
+    NEXT_CHANGE,
+    NOW,
+    RUNNING_NOW,
+    STARTS,
+    UNTIL,
+    WAITING_NOW,
+)
+
+DONE, STEP, PAUSED, FULL, BROKEN = range(5)  # why the loop came back
+LOST_EVENTS_KEPT = 1000  # events of lost attempts the heap may carry before it is looked through
+
+
+def run_ordered(sim, lanes, lane_of_shape, select_machine, budget):
+    """Run *budget* steps of an order joined with a placement; return why it stopped."""
+    for _ in range(budget):
+        outcome = advance(sim)
+        if outcome != STEP:
+            return outcome
+        freed, arrived = sim.step.freed[: sim.count[FREED]], sim.step.arrived[: sim.count[ARRIVED]]
+        if freed.size > 0:
+            ordered_departure(sim.fleet, sim.tasks, lanes, select_machine, freed, sim.starts)
+        if arrived.size > 0:
+            ordered_arrival(sim.fleet, sim.tasks, lanes, lane_of_shape, select_machine, arrived, sim.starts)
+        commit(sim)
+        if sim.starts.note[RULE] != KEPT:
+            return BROKEN
+    return PAUSED
+
+
+def run_hooks(sim, lanes, memory, on_arrival, on_departure, budget):
+    """Run *budget* steps of a policy that chooses task and machine together; return why it stopped."""
+    for _ in range(budget):
+        outcome = advance(sim)
+        if outcome != STEP:
+            return outcome
+        freed, arrived = sim.step.freed[: sim.count[FREED]], sim.step.arrived[: sim.count[ARRIVED]]
+        if freed.size > 0:
+            on_departure(sim.fleet, sim.tasks, lanes, memory, freed, sim.starts)
+        if arrived.size > 0:
+            on_arrival(sim.fleet, sim.tasks, lanes, memory, arrived, sim.starts)
+        commit(sim)
+        if sim.starts.note[RULE] != KEPT:
+            return BROKEN
+    return PAUSED
+
+
+@kernel
+def next_time(sim):
+    """Return the instant of the next event, inf when there is none."""
+    time = np.inf
+    if sim.events.size[SIZE] > 0:
+        time = sim.events.slot[0]["time"]
+    if sim.count[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        time = min(time, sim.tasks.arrival[sim.count[NEXT_ARRIVAL]])
+    if sim.count[NEXT_CHANGE] < sim.changes.time.size:
+        time = min(time, sim.changes.time[sim.count[NEXT_CHANGE]])
+    return time
+
+
+@kernel
+def advance(sim):
+    """Bring the state to the next instant; the tables `freed` and `arrived` tell what it brought."""
+    time = next_time(sim)
+    if time == np.inf or time > sim.clock[UNTIL]:
+        return DONE
+    if not has_room(sim, time) or sim.count[LOSSES] + sim.count[RUNNING_NOW] > sim.losses.task.size:
+        return FULL
+    account(sim, time)
+    sim.clock[NOW] = time
+    for machine in sim.step.freed[: sim.count[FREED]]:
+        sim.step.is_freed[machine] = False
+    sim.count[FREED] = 0
+    sim.count[ARRIVED] = 0
+    apply_changes(sim, time)
+    apply_ends(sim, time)
+    if sim.count[FREED] == 0:
+        apply_arrivals(sim, time)
+    elif sim.count[ARRIVED] > 1:
+        sort(sim.step.arrived[: sim.count[ARRIVED]])  # tasks of one instant go by their numbers
+    return STEP
+
+
+@kernel
+def note_freed(sim, machine):
+    """List a machine, once, among those whose amounts changed for the better or that left."""
+    if not sim.step.is_freed[machine]:
+        sim.step.is_freed[machine] = True
+        sim.step.freed[sim.count[FREED]] = machine
+        sim.count[FREED] += 1
+
+
+@kernel
+def note_waiting(sim, task):
+    """Let a task wait from now on."""
+    sim.starts.status[task] = WAITING
+    sim.step.arrived[sim.count[ARRIVED]] = task
+    sim.count[ARRIVED] += 1
+    sim.count[WAITING_NOW] += 1
+    sim.record.waiting_by_shape[sim.tasks.shape[task]] += 1
+
+
+@kernel
+def apply_arrivals(sim, time):
+    """Let every task of this instant wait, unless its stage or the whole fleet forbids it."""
+    while sim.count[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        task = sim.count[NEXT_ARRIVAL]
+        if sim.tasks.arrival[task] > time:
+            return
+        sim.count[NEXT_ARRIVAL] += 1
+        sim.count[EVENTS] += 1
+        sim.record.current[ARRIVALS] += 1
+        if sim.starts.status[task] == UNPLACEABLE:
+            continue
+        if sim.stages.of_task.size > 0 and sim.stages.waits[sim.stages.of_task[task]] > 0:
+            sim.starts.status[task] = BLOCKED
+        else:
+            note_waiting(sim, task)
+
+
+@kernel
+def apply_ends(sim, time):
+    """End every attempt whose time has come; an event of an attempt that was lost is passed over."""
+    while sim.events.size[SIZE] > 0 and sim.events.slot[0]["time"] <= time:
+        task, machine = sim.events.slot[0]["task"], sim.events.slot[0]["machine"]
+        drop_first(sim.events)
+        if is_running(sim, task, machine, time):
+            sim.count[EVENTS] += 1
+            sim.record.current[ENDS] += 1
+            stop(sim, task, machine)
+            sim.starts.status[task] = FINISHED
+            if sim.stages.of_task.size > 0:
+                finish_in_stage(sim, task, time)
+        else:
+            sim.count[LOST_EVENTS] -= 1
+
+
+@kernel
+def is_running(sim, task, machine, finish):
+    """Whether the task's present attempt is the one on *machine* that ends at *finish*."""
+    return (
+        sim.starts.status[task] == RUNNING
+        and sim.progress.machine[task] == machine
+        and sim.progress.finish[task] == finish
+    )
+
+
+@kernel
+def stop(sim, task, machine):
+    """Give back what an attempt holds."""
+    give_back(sim.fleet, sim.tasks, task, machine)
+    sim.count[RUNNING_NOW] -= 1
+    note_freed(sim, machine)
+
+
+@kernel
+def finish_in_stage(sim, task, time):
+    """Count the task off in its stage; the last one releases the stages that wait for it."""
+    stages = sim.stages
+    stage = stages.of_task[task]
+    stages.left[stage] -= 1
+    if stages.left[stage] > 0:
+        return
+    for edge in range(stages.child_first[stage], stages.child_first[stage + 1]):
+        child = stages.child[edge]
+        stages.waits[child] -= 1
+        if stages.waits[child] == 0:
+            release_stage(sim, child, time)
+
+
+@kernel
+def release_stage(sim, stage, time):
+    """Let those tasks of a stage wait that have arrived; the others will when they arrive."""
+    for place in range(sim.stages.task_first[stage], sim.stages.task_first[stage + 1]):
+        task = sim.stages.task[place]
+        if sim.starts.status[task] == BLOCKED:
+            sim.progress.ready[task] = time
+            note_waiting(sim, task)
+
+
+@kernel
+def apply_changes(sim, time):
+    """Apply every change of the fleet at this instant."""
+    while sim.count[NEXT_CHANGE] < sim.changes.time.size:
+        change = sim.count[NEXT_CHANGE]
+        if sim.changes.time[change] > time:
+            return
+        sim.count[NEXT_CHANGE] += 1
+        sim.count[EVENTS] += 1
+        apply_change(sim, change)
+
+
+@kernel
+def apply_change(sim, change):
+    """Let a machine leave, join, or take another capacity; attempts that no longer fit are lost."""
+    machine = sim.changes.machine[change]
+    if sim.changes.present[change]:
+        while not holds_at_most(sim, machine, change):
+            lose(sim, latest_on(sim, machine), machine)
+        resize(sim.fleet, machine, sim.changes.capacity, change)
+    else:
+        for slot in sim.events.slot[: sim.events.size[SIZE]]:
+            if slot["machine"] == machine and is_running(sim, slot["task"], machine, slot["time"]):
+                lose(sim, slot["task"], machine)
+        remove(sim.fleet, machine)
+    note_freed(sim, machine)
+    forget_lost_events(sim)
+
+
+@kernel
+def holds_at_most(sim, machine, change):
+    """Whether what runs on the machine fits in its new capacity."""
+    for resource in range(sim.fleet.used.size):
+        held = sim.fleet.capacity[resource, machine] - max(sim.fleet.free[resource, machine], 0)
+        if held > sim.changes.capacity[resource, change]:
+            return False
+    return True
+
+
+@kernel
+def latest_on(sim, machine):
+    """Return the task that started last on a machine, of equals the one with the highest number."""
+    latest = -1
+    for slot in sim.events.slot[: sim.events.size[SIZE]]:
+        if slot["machine"] == machine and is_running(sim, slot["task"], machine, slot["time"]):
+            task = slot["task"]
+            if latest < 0 or started_after(sim.progress.start, task, latest):
+                latest = task
+    return latest
+
+
+@kernel
+def lose(sim, task, machine):
+    """End an attempt because its machine left or shrank: the task waits again."""
+    loss = sim.count[LOSSES]
+    sim.count[LOSSES] += 1
+    sim.count[LOST_EVENTS] += 1
+    sim.losses.task[loss], sim.losses.machine[loss] = task, machine
+    sim.losses.start[loss], sim.losses.end[loss] = sim.progress.start[task], sim.clock[NOW]
+    sim.record.current[LOST] += 1
+    stop(sim, task, machine)
+    note_waiting(sim, task)
+
+
+@kernel
+def forget_lost_events(sim):
+    """Rebuild the heap when most of it ends attempts that were lost, so that it never outgrows twice the running."""
+    lost = sim.count[LOST_EVENTS]
+    if lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]:
+        return
+    size = sim.events.size[SIZE]
+    sim.events.size[SIZE] = 0
+    for place in range(size):
+        slot = sim.events.slot[place]
+        time, sequence, task, machine = slot["time"], slot["sequence"], slot["task"], slot["machine"]
+        if is_running(sim, task, machine, time):
+            insert(sim.events, time, sequence, task, machine)
+    sim.count[LOST_EVENTS] = 0
+
+
+@kernel
+def started_after(start, task, other):
+    """Whether *task* started after *other*, ties by number."""
+    return start[task] > start[other] or (start[task] == start[other] and task > other)
+
+
+@kernel
+def commit(sim):
+    """Turn the scheduler's claims into running attempts."""
+    now = sim.clock[NOW]
+    for place in range(sim.starts.note[CLAIMS]):
+        task, machine = sim.starts.task[place], sim.starts.machine[place]
+        sim.progress.start[task] = now
+        sim.progress.finish[task] = now + sim.tasks.run_time[task]
+        sim.progress.machine[task] = machine
+        sim.progress.attempts[task] += 1
+        push_event(sim.events, sim.progress.finish[task], task, machine)
+        sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
+    sim.record.current[STARTS] += sim.starts.note[CLAIMS]
+    sim.count[WAITING_NOW] -= sim.starts.note[CLAIMS]
+    sim.count[RUNNING_NOW] += sim.starts.note[CLAIMS]
+    sim.starts.note[CLAIMS] = 0

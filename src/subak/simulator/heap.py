@@ -1,0 +1,77 @@
+"""The event heap: the ends of running attempts, ordered by (time, sequence); four children a node."""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.kernel import kernel
+
+EVENT = np.dtype([("time", np.float64), ("sequence", np.int64), ("task", np.int32), ("machine", np.int32)])
+SIZE, SEQUENCE = 0, 1
+WAYS = 4
+
+
+class Events(NamedTuple):
+    """A heap in one array: events at the same time leave in the order they came."""
+
+    slot: np.ndarray  # EVENT[slot]
+    size: np.ndarray  # int64[2]: SIZE now, SEQUENCE ever
+
+
+def build_events(capacity: int) -> Events:
+    """Return an empty heap for *capacity* events at once."""
+    return Events(np.empty(capacity, EVENT), np.zeros(2, np.int64))
+
+
+@kernel
+def earlier(slot, first, second):
+    """Whether the event at *first* leaves before the one at *second*."""
+    if slot[first]["time"] != slot[second]["time"]:
+        return slot[first]["time"] < slot[second]["time"]
+    return slot[first]["sequence"] < slot[second]["sequence"]
+
+
+@kernel
+def push_event(events, time, task, machine):
+    """Let an attempt end at *time*."""
+    insert(events, time, events.size[SEQUENCE], task, machine)
+    events.size[SEQUENCE] += 1
+
+
+@kernel
+def insert(events, time, sequence, task, machine):
+    """Put an event with a given sequence number into its place."""
+    slot = events.slot
+    place = events.size[SIZE]
+    events.size[SIZE] += 1
+    slot[place]["time"] = time
+    slot[place]["sequence"] = sequence
+    while place > 0 and earlier(slot, place, (place - 1) // WAYS):
+        parent = (place - 1) // WAYS
+        slot[place] = slot[parent]
+        place = parent
+        slot[place]["time"] = time
+        slot[place]["sequence"] = sequence
+    slot[place]["task"] = task
+    slot[place]["machine"] = machine
+
+
+@kernel
+def drop_first(events):
+    """Take the earliest event out."""
+    slot = events.slot
+    events.size[SIZE] -= 1
+    last = events.size[SIZE]
+    place = 0
+    while True:
+        child = WAYS * place + 1
+        if child >= last:
+            break
+        first = child
+        for other in range(child + 1, min(child + WAYS, last)):
+            if earlier(slot, other, first):
+                first = other
+        if not earlier(slot, first, last):
+            break
+        slot[place] = slot[first]
+        place = first
+    slot[place] = slot[last]

@@ -1,0 +1,88 @@
+"""The timeline: what was used, waiting and stranded in each interval, integrated exactly between events."""
+import numpy as np
+
+from subak.kernel import kernel
+from subak.placement.feasible import shape_fits
+from subak.simulator.state import (
+    ACCOUNTED,
+    BOUNDARY,
+    FIRST_RESOURCE,
+    INTERVAL,
+    INTERVALS,
+    PER_RESOURCE,
+    ROWS,
+    RUNNING_MEAN,
+    RUNNING_NOW,
+    WAITING_MAX,
+    WAITING_MEAN,
+    WAITING_NOW,
+)
+
+NO_SHAPE = -1
+
+
+@kernel
+def has_room(sim, time):
+    """Whether the timeline can hold every interval that ends up to *time*."""
+    return (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] < sim.record.rows.shape[0] - sim.count[ROWS] - 1
+
+
+@kernel
+def account(sim, time):
+    """Integrate up to *time*, closing every interval that ends on the way."""
+    while sim.clock[BOUNDARY] <= time:
+        integrate(sim, sim.clock[BOUNDARY])
+        close_interval(sim)
+    integrate(sim, time)
+
+
+@kernel
+def integrate(sim, time):
+    """Add what held since the last event."""
+    span = time - sim.clock[ACCOUNTED]
+    if span <= 0.0:
+        return
+    sim.clock[ACCOUNTED] = time
+    current = sim.record.current
+    current[WAITING_MEAN] += span * sim.count[WAITING_NOW]
+    current[WAITING_MAX] = max(current[WAITING_MAX], sim.count[WAITING_NOW])
+    current[RUNNING_MEAN] += span * sim.count[RUNNING_NOW]
+    for resource in range(sim.fleet.used.size):
+        column = FIRST_RESOURCE + PER_RESOURCE * resource
+        current[column] += span * sim.fleet.used[resource]
+        current[column + 1] += span * sim.fleet.present[resource]
+
+
+@kernel
+def close_interval(sim):
+    """Write the open interval down as one row of sums, and open the next."""
+    strand(sim)
+    row = sim.count[ROWS]
+    for column in range(sim.record.current.size):
+        sim.record.rows[row, column] = sim.record.current[column]
+        sim.record.current[column] = 0.0
+    sim.count[ROWS] += 1
+    sim.count[INTERVALS] += 1
+    sim.clock[BOUNDARY] = (sim.count[INTERVALS] + 1) * sim.clock[INTERVAL]
+
+
+@kernel
+def smallest_waiting(sim):
+    """Return the smallest shape that some task waits with, or NO_SHAPE."""
+    for shape in sim.record.shape_by_size:
+        if sim.record.waiting_by_shape[shape] > 0:
+            return shape
+    return np.int32(NO_SHAPE)
+
+
+@kernel
+def strand(sim):
+    """Note what is free on machines where even the smallest waiting task does not fit."""
+    if sim.count[WAITING_NOW] == 0:
+        return
+    shape = smallest_waiting(sim)
+    for machine in range(sim.fleet.machines):
+        if not shape_fits(sim.fleet, sim.tasks, shape, machine):
+            for resource in range(sim.fleet.used.size):
+                column = FIRST_RESOURCE + PER_RESOURCE * resource + 2
+                sim.record.current[column] += max(sim.fleet.free[resource, machine], 0)

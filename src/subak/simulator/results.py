@@ -1,0 +1,176 @@
+"""From arrays to tables: what a finished run says of every task, interval and lost attempt."""
+import numpy as np
+import polars as pl
+
+from subak.fleet.table import Fleet
+from subak.placement.starts import (
+    BLOCKED,
+    FINISHED,
+    NOT_ARRIVED,
+    RUNNING,
+    STATUSES,
+    UNPLACEABLE,
+    WAITING,
+)
+from subak.simulator.run import Outcome
+from subak.simulator.state import (
+    ARRIVALS,
+    ENDS,
+    FIRST_RESOURCE,
+    LOST,
+    PER_RESOURCE,
+    RUNNING_MEAN,
+    STARTS,
+    WAITING_MAX,
+    WAITING_MEAN,
+)
+from subak.workload.table import Workload
+
+
+def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFrame:
+    """Return one row a task: where and when it ran, how long it waited and for what, and how it stands at the end.
+
+    `response` is the first start minus `ready` (LoTES section 1); the four parts of the allocation time of the last
+    start are Megha's (section II): a central run has only queueing, counted where the scheduler lets tasks wait.
+    """
+    sim = outcome.simulation
+    status = sim.starts.status
+    started = np.isin(status, (RUNNING, FINISHED))
+    table = workload.tasks
+    job = workload.stages["job"].gather(table["stage"])
+    waited = np.where(started, sim.progress.start - sim.progress.ready, np.nan)
+    at_worker = outcome.scheduler.waits_at == "worker"
+    return pl.DataFrame([
+        job.alias("job"),
+        table["index"],
+        _named(workload.jobs["queue"], job.to_numpy(), "queue"),
+        table["arrival"],
+        table["run_time"],
+        _numbers("ready", np.where(np.isin(status, (NOT_ARRIVED, BLOCKED)), np.nan, sim.progress.ready)),
+        _numbers("start", np.where(started, sim.progress.start, np.nan)),
+        _numbers("finish", np.where(status == FINISHED, sim.progress.finish, np.nan)),
+        _numbers("response", _first_start(outcome) - sim.progress.ready),
+        _named(fleet.machines["machine"], np.where(started, machine_rows(outcome), -1), "machine"),
+        pl.Series("attempts", sim.progress.attempts),
+        _coded(status, STATUSES, "status"),
+        _reasons(outcome, workload),
+        _numbers("framework_queueing", np.zeros_like(waited) if at_worker else waited, started),
+        _numbers("processing", np.zeros_like(waited), started),
+        _numbers("worker_queueing", waited if at_worker else np.zeros_like(waited), started),
+        _numbers("communication", np.zeros_like(waited), started),
+    ])
+
+
+def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
+    """Return one row an interval: counts within it, means over it, amounts in natural units."""
+    rows = outcome.timeline
+    time = np.arange(len(rows)) * outcome.interval
+    span = np.minimum(outcome.interval, np.maximum(outcome.end - time, 0.0))
+    over = 1.0 / np.where(span > 0, span, 1.0)
+    columns: dict[str, np.ndarray] = {
+        "time": time, "span": span,
+        "arrivals": rows[:, ARRIVALS].astype(np.int64), "starts": rows[:, STARTS].astype(np.int64),
+        "ends": rows[:, ENDS].astype(np.int64), "lost": rows[:, LOST].astype(np.int64),
+        "waiting": rows[:, WAITING_MEAN] * over, "waiting_max": rows[:, WAITING_MAX].astype(np.int64),
+        "running": rows[:, RUNNING_MEAN] * over,
+    }
+    for number, resource in enumerate(workload.resources):
+        first = FIRST_RESOURCE + PER_RESOURCE * number
+        columns[f"used_{resource.name}"] = rows[:, first] * over * resource.unit
+        columns[f"capacity_{resource.name}"] = rows[:, first + 1] * over * resource.unit
+        columns[f"stranded_{resource.name}"] = rows[:, first + 2] * resource.unit
+    return pl.DataFrame(columns)
+
+
+def attempt_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFrame:
+    """Return one row an attempt that ended because its machine left or shrank; its task waited again."""
+    task, machine, start, end = np.hstack(outcome.losses)
+    rows = task.astype(np.int64)
+    job = workload.stages["job"].gather(workload.tasks["stage"].gather(rows))
+    return pl.DataFrame([
+        job.alias("job"), workload.tasks["index"].gather(rows),
+        _named(fleet.machines["machine"], outcome.prepared.machine_order[machine.astype(np.int64)], "machine"),
+        pl.Series("start", start), pl.Series("end", end),
+    ])
+
+
+def machine_rows(outcome: Outcome) -> np.ndarray:
+    """Return int32[task]: the fleet's row of the last machine of each task, -1 where it never started."""
+    machine = outcome.simulation.progress.machine
+    return np.where(machine >= 0, outcome.prepared.machine_order[machine], -1)
+
+
+def _first_start(outcome: Outcome) -> np.ndarray:
+    """Return float64[task]: the start of the first attempt, lost or not; nan where there was none."""
+    task, _, start, _ = np.hstack(outcome.losses)
+    first = outcome.simulation.progress.start.copy()
+    waiting = ~np.isin(outcome.simulation.starts.status, (RUNNING, FINISHED))
+    first[waiting] = np.nan
+    np.fmin.at(first, task.astype(np.int64), start)
+    return first
+
+
+def _numbers(name: str, values: np.ndarray, known: np.ndarray | None = None) -> pl.Series:
+    """Return a column in which nan, and what is not *known*, is null."""
+    if known is not None:
+        values = np.where(known, values, np.nan)
+    return pl.Series(name, values).fill_nan(None)
+
+
+def _named(names: pl.Series, rows: np.ndarray, name: str) -> pl.Series:
+    """Return the names at *rows* as an Enum, null where the row is -1."""
+    named = names.cast(pl.Enum(names.unique(maintain_order=True)))
+    return named.gather(_places(rows)).alias(name)
+
+
+def _coded(code: np.ndarray, words: tuple[str, ...] | list[str], name: str) -> pl.Series:
+    """Return *words* at *code* as an Enum, null where the code is -1."""
+    return pl.Series(name, words, dtype=pl.Enum(words)).gather(_places(code))
+
+
+def _places(rows: np.ndarray) -> pl.Series:
+    """Return rows to gather: null where a row is -1."""
+    places = pl.Series(rows.astype(np.int64))
+    return places.set(places < 0, None)
+
+
+def _reasons(outcome: Outcome, workload: Workload) -> pl.Series:
+    """Return why each task is not where it wants to be, null for one that runs or is done."""
+    sim = outcome.simulation
+    status, shape = sim.starts.status, sim.tasks.shape
+    words: list[str] = ["its stage waits for others to end", "it arrives after the end of the run"]
+    code = np.full(status.size, -1, np.int64)
+    code[status == BLOCKED] = 0
+    code[status == NOT_ARRIVED] = 1
+    for state, explain in ((UNPLACEABLE, outcome.prepared.reason_of_shape.__getitem__),
+                           (WAITING, lambda number: waiting_reason(outcome, workload, number))):
+        for number in np.unique(shape[status == state]):
+            code[(status == state) & (shape == number)] = len(words)
+            words.append(explain(int(number)))
+    distinct = list(dict.fromkeys(words))
+    place = np.array([distinct.index(word) for word in words], np.int64)
+    return _coded(np.where(code >= 0, place[code], -1), distinct, "reason")
+
+
+def waiting_reason(outcome: Outcome, workload: Workload, shape: int) -> str:
+    """Say why a waiting task of *shape* could not start in the final state."""
+    sim = outcome.simulation
+    fleet = sim.fleet
+    allowed = _machines_of_set(sim.fleet.allowed[sim.tasks.constraint_set[shape]], fleet.machines)
+    allowed &= fleet.free[0, : fleet.machines] >= 0
+    if not allowed.any():
+        return "no machine that meets its constraints is present"
+    free = fleet.free[:, : fleet.machines][:, allowed]
+    request = sim.tasks.request[:, shape]
+    if (free >= request[:, None]).all(axis=0).any():
+        return "its turn had not come: a machine could take it, but the scheduler did not start it"
+    lacking = [
+        f"{resource.name} {asked * resource.unit:g} (at most {most * resource.unit:g} is free on one machine)"
+        for resource, asked, most in zip(workload.resources, request, free.max(axis=1), strict=True) if asked > most
+    ]
+    return "no machine has free " + " or ".join(lacking) if lacking else "no machine has all it asks free together"
+
+
+def _machines_of_set(words: np.ndarray, machines: int) -> np.ndarray:
+    bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
+    return bits[:machines].astype(bool)

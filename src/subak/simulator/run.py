@@ -1,0 +1,255 @@
+"""A run: one scheduler on one workload and fleet with one seed, from the first event to the last."""
+import functools
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import types, typeof
+
+from subak.errors import InputError, PolicyError
+from subak.fleet.table import Fleet
+from subak.kernel import function_type, kernel_of
+from subak.placement.compiled import (
+    HOOK,
+    LANES,
+    MEMORY,
+    SELECT_MACHINE,
+    compiled_hook,
+    compiled_select_machine,
+)
+from subak.placement.schedulers import Scheduler
+from subak.placement.starts import DOES_NOT_FIT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
+from subak.queues.lanes import Lanes, build_lanes
+from subak.simulator.central import BROKEN, DONE, FULL, next_time, run_hooks, run_ordered
+from subak.simulator.recorder import account, close_interval, has_room
+from subak.simulator.setup import Prepared, prepare
+from subak.simulator.state import (
+    BOUNDARY,
+    EVENTS,
+    FIRST_RESOURCE,
+    INTERVAL,
+    INTERVALS,
+    LOSSES,
+    NEXT_ARRIVAL,
+    NOW,
+    PER_RESOURCE,
+    ROWS,
+    RUNNING_NOW,
+    WAITING_MAX,
+    WAITING_NOW,
+    Simulation,
+)
+from subak.workload.table import Workload
+
+STEPS_BETWEEN_REPORTS = 100_000
+INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
+INTERVAL_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    events: int
+    time: float  # simulated seconds
+    last_arrival: float  # seconds
+    tasks_arrived: int
+    waiting: int
+    running: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run: the final state of every task, the timeline and the lost attempts."""
+
+    prepared: Prepared
+    scheduler: Scheduler
+    seed: int
+    timeline: np.ndarray  # float64[row, column], sums over each interval
+    interval: float  # seconds
+    end: float  # seconds, the last instant
+    losses: list[np.ndarray]  # task, machine, start, end of attempts that were lost
+    events: int
+    seconds: float  # of the loop alone
+
+    @property
+    def simulation(self) -> Simulation:
+        """The final state."""
+        return self.prepared.simulation
+
+
+@functools.cache
+def _engine(state: Any, with_hooks: bool) -> Callable[..., int]:
+    engine: Callable[..., int]
+    if with_hooks:
+        hook = function_type(HOOK)
+        engine = kernel_of(types.int64(state, LANES, MEMORY, hook, hook, types.int64), run_hooks)
+    else:
+        select = function_type(SELECT_MACHINE)
+        engine = kernel_of(types.int64(state, LANES, types.int32[::1], select, types.int64), run_ordered)
+    return engine
+
+
+def simulate(
+    workload: Workload,
+    fleet: Fleet,
+    scheduler: Scheduler,
+    seed: int = 1,
+    interval: float | None = None,
+    until: float = math.inf,
+    on_progress: Callable[[Progress], None] | None = None,
+    check: Callable[[Simulation, Lanes], None] | None = None,
+) -> Outcome:
+    """Simulate one scheduler on one workload and fleet.
+
+    *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
+    simulate, *check* is called after every step (tests). Raises InputError for workloads and fleets that do not
+    match, PolicyError when the policy breaks a rule.
+    """
+    width = interval if interval is not None else default_interval(workload)
+    if not (math.isfinite(width) and width > 0):
+        raise InputError(f"interval: must be a positive number of seconds, not {width:g}")
+    if until < 0 or math.isnan(until):
+        raise InputError(f"until: must be 0 seconds or more, not {until:g}")
+    prepared = prepare(workload, fleet, scheduler, seed, width, until)
+    simulation, lanes, step = _driver(prepared, scheduler)
+    timeline = _Timeline(simulation, fixed=interval is not None)
+    losses: list[np.ndarray] = []
+    began = time.perf_counter()
+    while True:
+        why = step(simulation, 1 if check else STEPS_BETWEEN_REPORTS)
+        if check:
+            check(simulation, lanes)
+        if why == BROKEN:
+            raise _broken(prepared, scheduler, workload, fleet)
+        if why == DONE:
+            break
+        if why == FULL:
+            timeline.make_room()
+            losses.append(_drained(simulation))
+        if on_progress:
+            on_progress(_progress(simulation))
+    timeline.close(until if next_time(simulation) < math.inf else float(simulation.clock[NOW]))
+    seconds = time.perf_counter() - began
+    losses.append(_drained(simulation))
+    return Outcome(
+        prepared, scheduler, seed, timeline.rows(), float(simulation.clock[INTERVAL]), float(simulation.clock[NOW]),
+        losses, int(simulation.count[EVENTS]), seconds,
+    )
+
+
+def default_interval(workload: Workload) -> float:
+    """Return a round number of seconds that cuts the span of the arrivals into about 400 intervals."""
+    span = float(workload.tasks["arrival"].max() or 0.0)  # type: ignore[arg-type]
+    wanted = span / INTERVALS_WANTED
+    return float(next((step for step in INTERVAL_STEPS if step >= wanted), math.ceil(wanted / 86400) * 86400))
+
+
+def _driver(
+    prepared: Prepared, scheduler: Scheduler
+) -> tuple[Simulation, Lanes, Callable[[Simulation, int], int]]:
+    """Return the state, the lanes, and a function that runs a number of steps."""
+    simulation = prepared.simulation
+    shapes, machines = simulation.tasks.constraint_set.size, simulation.fleet.machines
+    lane_count = {"one": 1, "shape": shapes, "machine": machines + 1}[scheduler.lanes]
+    lanes = build_lanes(lane_count, simulation.tasks.arrival.size)
+    state = typeof(simulation)
+    if scheduler.select_machine is not None:
+        select = compiled_select_machine(scheduler.select_machine, scheduler.built_in)
+        lane_of_shape = np.arange(shapes, dtype=np.int32) if scheduler.lanes == "shape" else np.zeros(shapes, np.int32)
+        run = _engine(state, with_hooks=False)
+        return simulation, lanes, lambda sim, budget: run(sim, lanes, lane_of_shape, select, budget)
+    assert scheduler.on_arrival is not None
+    assert scheduler.on_departure is not None
+    on_arrival = compiled_hook(scheduler.on_arrival, scheduler.built_in)
+    on_departure = compiled_hook(scheduler.on_departure, scheduler.built_in)
+    memory = scheduler.memory(prepared.instance)
+    run = _engine(state, with_hooks=True)
+    return simulation, lanes, lambda sim, budget: run(sim, lanes, memory, on_arrival, on_departure, budget)
+
+
+class _Timeline:
+    """Takes closed intervals over from the engine; a default interval that proves too fine is doubled."""
+
+    def __init__(self, simulation: Simulation, fixed: bool) -> None:
+        self.simulation = simulation
+        self.fixed = fixed
+        self.kept: list[np.ndarray] = []
+
+    def make_room(self) -> None:
+        """Move the closed intervals out, or merge them in pairs."""
+        sim = self.simulation
+        count = int(sim.count[ROWS])
+        if self.fixed:
+            self.kept.append(sim.record.rows[:count].copy())
+            sim.count[ROWS] = 0
+            return
+        if count % 2:  # the last closed interval is the first half of the doubled one that is now open
+            sim.record.current[:] = merged_pairs(np.vstack([sim.record.rows[count - 1], sim.record.current]))[0]
+        half = count // 2
+        sim.record.rows[:half] = merged_pairs(sim.record.rows[: 2 * half])
+        sim.count[ROWS] = sim.count[INTERVALS] = half
+        sim.clock[INTERVAL] *= 2
+        sim.clock[BOUNDARY] = (half + 1) * sim.clock[INTERVAL]
+
+    def close(self, end: float) -> None:
+        """Account for the time up to *end* and close the last interval, which may be shorter."""
+        sim = self.simulation
+        while not has_room(sim, end):
+            self.make_room()
+        account(sim, end)
+        if end > sim.count[INTERVALS] * sim.clock[INTERVAL] or not sim.count[INTERVALS]:
+            close_interval(sim)
+        elif sim.count[ROWS]:  # what happened at the very end belongs to the interval that ended there
+            sim.record.rows[sim.count[ROWS] - 1] += sim.record.current
+
+    def rows(self) -> np.ndarray:
+        """Return float64[row, column], one row an interval."""
+        return np.concatenate([*self.kept, self.simulation.record.rows[: self.simulation.count[ROWS]]])
+
+
+def merged_pairs(rows: np.ndarray) -> np.ndarray:
+    """Return the sums of neighbouring rows: of maxima the larger, of stranded amounts the later."""
+    first, second = rows[0::2], rows[1::2]
+    merged = first + second
+    merged[:, WAITING_MAX] = np.maximum(first[:, WAITING_MAX], second[:, WAITING_MAX])
+    merged[:, FIRST_RESOURCE + 2 :: PER_RESOURCE] = second[:, FIRST_RESOURCE + 2 :: PER_RESOURCE]
+    return merged
+
+
+def _drained(sim: Simulation) -> np.ndarray:
+    """Return float64[4, loss] (task, machine, start, end) of the lost attempts noted so far, and forget them."""
+    count = int(sim.count[LOSSES])
+    sim.count[LOSSES] = 0
+    return np.vstack([column[:count].astype(np.float64) for column in sim.losses])
+
+
+def _progress(sim: Simulation) -> Progress:
+    arrived = int(sim.count[NEXT_ARRIVAL])
+    return Progress(
+        int(sim.count[EVENTS]), float(sim.clock[NOW]), float(sim.tasks.arrival[-1]), arrived,
+        int(sim.count[WAITING_NOW]), int(sim.count[RUNNING_NOW]),
+    )
+
+
+def _broken(prepared: Prepared, scheduler: Scheduler, workload: Workload, fleet: Fleet) -> PolicyError:
+    """Word the rule that a policy broke, with the task, the machine and the amounts."""
+    note = prepared.simulation.starts.note
+    task, machine = int(note[TASK]), int(note[MACHINE])
+    said = f"scheduler {scheduler.name} {RULES[int(note[RULE])]}: machine {machine} for task {task}"
+    if note[RULE] == NO_SUCH_MACHINE:
+        return PolicyError(f"{said}; machines are 0 to {len(fleet.machines) - 1}, or -1 for none")
+    if note[RULE] == DOES_NOT_FIT:
+        sim = prepared.simulation
+        shape = sim.tasks.shape[task]
+        amounts = ", ".join(
+            f"{resource.name} asked {sim.tasks.request[row, shape] * resource.unit:g}, "
+            f"free {max(int(sim.fleet.free[row, machine]), 0) * resource.unit:g}"
+            for row, resource in enumerate(workload.resources)
+        )
+        constrained = " (it has constraints)" if sim.tasks.constraint_set[shape] else ""
+        return PolicyError(f"{said}{constrained}; {amounts}")
+    return PolicyError(f"{said}; tasks are 0 to {len(workload.tasks) - 1}")

@@ -1,0 +1,239 @@
+"""From tables to arrays: builds the state of a run once, so that the kernels can trust it."""
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from subak.errors import InputError
+from subak.fleet.state import build_fleet_state
+from subak.fleet.table import Fleet
+from subak.placement.instance import Instance
+from subak.placement.schedulers import Scheduler
+from subak.placement.starts import NOT_ARRIVED, UNPLACEABLE, build_starts
+from subak.placement.tasks import Tasks
+from subak.resources import same_resources
+from subak.simulator.heap import build_events
+from subak.simulator.state import (
+    FIRST_RESOURCE,
+    INTERVAL,
+    PER_RESOURCE,
+    UNTIL,
+    Changes,
+    Losses,
+    Progress,
+    Record,
+    Simulation,
+    Stages,
+    Step,
+)
+from subak.simulator.state import BOUNDARY
+from subak.workload.constraints import Constraint, satisfied
+from subak.workload.table import Workload
+
+ROWS = 4096  # intervals held before the driver takes them over
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The distinct (request, constraints) of a workload's stages."""
+
+    of_stage: np.ndarray  # int32[stage]
+    request: np.ndarray  # int32[resource, shape], units
+    constraint_set: np.ndarray  # int32[shape]
+    sets: list[tuple[Constraint, ...]]  # set 0 is the empty one
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A simulation ready to run, and what is needed to read its results."""
+
+    simulation: Simulation
+    instance: Instance
+    machine_order: np.ndarray  # int32[machine], the fleet's row of each machine of the simulation
+    reason_of_shape: list[str]  # why no machine could ever hold the shape, empty where one can
+
+
+def prepare(workload: Workload, fleet: Fleet, scheduler: Scheduler, seed: int, interval: float, until: float
+            ) -> Prepared:
+    """Return the initial state. Raises InputError when workload and fleet do not speak of the same resources."""
+    same_resources(workload.resources, fleet.resources, "workload and fleet")
+    if len(workload.tasks) == 0:
+        raise InputError("workload: there must be at least one task to simulate, this one has 0")
+    shapes = find_shapes(workload)
+    order = machine_order(fleet, scheduler.machines)
+    capacity = fleet.capacity[:, order]
+    truth = truth_of_sets(shapes.sets, fleet)[:, order]
+    stage = workload.tasks["stage"].to_numpy()
+    tasks = _tasks(workload, shapes, stage, scheduler.order)
+    changes = _changes(fleet, order)
+    reasons = unplaceable_reasons(shapes, truth, capacity, changes, workload)
+    starts = build_starts(tasks.arrival.size)
+    if any(reasons):
+        hopeless = np.array([bool(reason) for reason in reasons])
+        starts.status[:] = np.where(hopeless[tasks.shape], UNPLACEABLE, NOT_ARRIVED)
+    present = fleet.machines["present"].to_numpy()[order]
+    simulation = Simulation(
+        tasks=tasks,
+        fleet=build_fleet_state(capacity, present, truth, seed),
+        starts=starts,
+        events=build_events(2 * tasks.arrival.size + 2048),
+        progress=_progress(tasks),
+        stages=_stages(workload, stage),
+        changes=changes,
+        losses=_losses(tasks.arrival.size),
+        step=Step(np.empty(len(order), np.int32), np.zeros(len(order), bool), np.empty(tasks.arrival.size, np.int32)),
+        record=_record(shapes, len(workload.resources), capacity),
+        clock=np.zeros(5),
+        count=np.zeros(11, np.int64),
+    )
+    simulation.clock[INTERVAL] = simulation.clock[BOUNDARY] = interval
+    simulation.clock[UNTIL] = until
+    units = np.array([resource.unit for resource in workload.resources])
+    blocks = simulation.fleet.version.size
+    instance = Instance(units, capacity, shapes.request, tasks.shape, tasks.expected, blocks)
+    return Prepared(simulation, instance, order, reasons)
+
+
+def find_shapes(workload: Workload) -> Shapes:
+    """Return the distinct (request, constraint set) pairs of the stages, in order of first appearance."""
+    names = [resource.name for resource in workload.resources]
+    texts = workload.stages.select(
+        *names, pl.col("constraints").list.eval(pl.element().struct.json_encode()).list.sort().list.join("\n")
+        .fill_null("").alias("constraints")
+    )
+    distinct = texts.unique(maintain_order=True).with_row_index("shape")
+    of_stage = texts.join(distinct, on=[*names, "constraints"], how="left", maintain_order="left")["shape"]
+    set_texts = ["", *[text for text in distinct["constraints"].unique(maintain_order=True) if text]]
+    set_of_text = {text: number for number, text in enumerate(set_texts)}
+    return Shapes(
+        of_stage.to_numpy().astype(np.int32),
+        np.ascontiguousarray(np.vstack([distinct[name].to_numpy() for name in names]).astype(np.int32)),
+        np.array([set_of_text[text] for text in distinct["constraints"]], np.int32),
+        [_constraints(text) for text in set_texts],
+    )
+
+
+def _constraints(text: str) -> tuple[Constraint, ...]:
+    rows = pl.Series(text.split("\n") if text else [], dtype=pl.String)
+    decoded = rows.str.json_decode(pl.Struct({"attribute": pl.String, "operator": pl.String, "value": pl.String}))
+    return tuple(Constraint(row["attribute"], row["operator"], row["value"] or "") for row in decoded.to_list())
+
+
+def machine_order(fleet: Fleet, kind: str) -> np.ndarray:
+    """Return int32[machine]: the rows of the fleet in the order they are tried in.
+
+    "configuration" sorts as LoTES's Table 1: the configuration with the most machines first, ties by capacity.
+    """
+    if kind == "given":
+        return np.arange(len(fleet.machines), dtype=np.int32)
+    names = [resource.name for resource in fleet.resources]
+    ranked = fleet.machines.with_row_index("row").with_columns(pl.len().over(names).alias("count"))
+    ranked = ranked.sort(["count", *names, "row"], descending=[True, *[False] * len(names), False])
+    return ranked["row"].to_numpy().astype(np.int32)
+
+
+def truth_of_sets(sets: list[tuple[Constraint, ...]], fleet: Fleet) -> np.ndarray:
+    """Return bool[constraint_set, machine]: which machines meet every constraint of a set."""
+    truth = np.ones((len(sets), len(fleet.machines)), bool)
+    known: dict[Constraint, np.ndarray] = {}
+    for row, constraints in enumerate(sets):
+        for constraint in constraints:
+            if constraint not in known:
+                known[constraint] = satisfied(constraint, fleet.attribute(constraint.attribute))
+            truth[row] &= known[constraint]
+    return truth
+
+
+def unplaceable_reasons(
+    shapes: Shapes, truth: np.ndarray, capacity: np.ndarray, changes: Changes, workload: Workload
+) -> list[str]:
+    """Return per shape why no machine could ever hold it, an empty text where one could at some time."""
+    machine = np.concatenate([np.arange(capacity.shape[1]), changes.machine[changes.present]])
+    amounts = np.concatenate([capacity, changes.capacity[:, changes.present]], axis=1)
+    return [
+        _reason(shapes.request[:, shape], shapes.sets[shapes.constraint_set[shape]],
+                amounts[:, truth[shapes.constraint_set[shape]][machine]], workload)
+        for shape in range(shapes.request.shape[1])
+    ]
+
+
+def _reason(request: np.ndarray, constraints: tuple[Constraint, ...], amounts: np.ndarray, workload: Workload) -> str:
+    allowed = "machine" if not constraints else "machine that meets " + " and ".join(map(str, constraints))
+    if amounts.shape[1] == 0:
+        return f"no {allowed}"
+    if (amounts >= request[:, None]).all(axis=0).any():
+        return ""
+    for resource, asked, most in zip(workload.resources, request, amounts.max(axis=1), strict=True):
+        if asked > most:
+            return (f"asks {asked * resource.unit:g} {resource.name}, "
+                    f"the largest {allowed} has {most * resource.unit:g}")
+    return f"no {allowed} has all it asks together"
+
+
+def _tasks(workload: Workload, shapes: Shapes, stage: np.ndarray, order: str) -> Tasks:
+    table = workload.tasks
+    arrival = table["arrival"].to_numpy(writable=True)
+    run_time = table["run_time"].to_numpy(writable=True)
+    expected = run_time
+    if "estimate" in table.columns:
+        expected = table.select(pl.coalesce("estimate", "run_time"))["estimate"].to_numpy(writable=True)
+    if order == "priority":
+        rank = -workload.stages["priority"].to_numpy()[stage].astype(np.float64)
+    else:
+        rank = expected if order == "shortest-first" else arrival.copy()
+    return Tasks(arrival, run_time, expected, rank, shapes.of_stage[stage], shapes.request, shapes.constraint_set)
+
+
+def _progress(tasks: Tasks) -> Progress:
+    count = tasks.arrival.size
+    return Progress(
+        ready=tasks.arrival.copy(), start=np.full(count, np.nan), finish=np.full(count, np.nan),
+        machine=np.full(count, -1, np.int32), attempts=np.zeros(count, np.uint16),
+    )
+
+
+def _changes(fleet: Fleet, order: np.ndarray) -> Changes:
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    table = fleet.changes
+    amounts = [table[resource.name].to_numpy().astype(np.int32) for resource in fleet.resources]
+    return Changes(
+        table["time"].to_numpy(writable=True), place[table["machine"].to_numpy()],
+        table["present"].to_numpy(writable=True), np.ascontiguousarray(np.vstack(amounts)),
+    )
+
+
+def _losses(capacity: int) -> Losses:
+    return Losses(
+        np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity), np.empty(capacity)
+    )
+
+
+def _record(shapes: Shapes, resources: int, capacity: np.ndarray) -> Record:
+    columns = FIRST_RESOURCE + PER_RESOURCE * resources
+    share = (shapes.request / np.maximum(capacity.max(axis=1), 1)[:, None]).max(axis=0)
+    by_size = np.argsort(share, kind="stable").astype(np.int32)
+    return Record(np.zeros((ROWS, columns)), np.zeros(columns), np.zeros(by_size.size, np.int32), by_size)
+
+
+def _stages(workload: Workload, stage: np.ndarray) -> Stages:
+    """Number the edges between stages from the parent's side; empty when nothing depends on anything."""
+    if not workload.has_dependencies:
+        empty = np.zeros(0, np.int32)
+        return Stages(empty, empty, empty, np.zeros(1, np.int64), empty, np.zeros(1, np.int64), empty)
+    count = len(workload.stages)
+    edges = workload.stages.with_row_index("child").select("child", "depends_on").explode("depends_on").drop_nulls()
+    edges = edges.sort("depends_on", "child")
+    left = np.bincount(stage, minlength=count).astype(np.int32)
+    return Stages(
+        of_task=stage.astype(np.int32), left=left,
+        waits=np.bincount(edges["child"].to_numpy(), minlength=count).astype(np.int32),
+        child_first=_firsts(np.bincount(edges["depends_on"].to_numpy(), minlength=count)),
+        child=edges["child"].to_numpy().astype(np.int32),
+        task_first=_firsts(left),
+        task=np.argsort(stage, kind="stable").astype(np.int32),
+    )
+
+
+def _firsts(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

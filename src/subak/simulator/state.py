@@ -1,0 +1,92 @@
+"""The whole state of a central run beside fleet, tasks and lanes: progress, clock, stages, changes, timeline."""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.fleet.state import FleetState
+from subak.placement.starts import Starts
+from subak.placement.tasks import Tasks
+from subak.simulator.heap import Events
+
+# clock
+NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL = range(5)
+# count
+NEXT_ARRIVAL, NEXT_CHANGE, EVENTS, WAITING_NOW, RUNNING_NOW, FREED, ARRIVED, ROWS, INTERVALS, LOSSES, LOST_EVENTS = range(11)
+
+# timeline columns; behind them, per resource: used, capacity, stranded
+ARRIVALS, STARTS, ENDS, LOST, WAITING_MEAN, WAITING_MAX, RUNNING_MEAN, FIRST_RESOURCE = range(8)
+PER_RESOURCE = 3
+
+
+class Progress(NamedTuple):
+    """What happened to each task."""
+
+    ready: np.ndarray  # float64[task], seconds: arrival, or the end of the last stage it waits for
+    start: np.ndarray  # float64[task], seconds, of the last attempt; nan before
+    finish: np.ndarray  # float64[task], seconds, of the last attempt, expected while it runs
+    machine: np.ndarray  # int32[task], of the last attempt; -1 before
+    attempts: np.ndarray  # uint16[task]
+
+
+class Stages(NamedTuple):
+    """Which stage waits for which; all arrays are empty in a workload without dependencies."""
+
+    of_task: np.ndarray  # int32[task]
+    left: np.ndarray  # int32[stage], tasks that have not ended
+    waits: np.ndarray  # int32[stage], stages it waits for
+    child_first: np.ndarray  # int64[stage + 1], where its dependents begin in child
+    child: np.ndarray  # int32[edge]
+    task_first: np.ndarray  # int64[stage + 1], where its tasks begin in task
+    task: np.ndarray  # int32[task]
+
+
+class Changes(NamedTuple):
+    """How the fleet changes, sorted by time."""
+
+    time: np.ndarray  # float64[change], seconds
+    machine: np.ndarray  # int32[change]
+    present: np.ndarray  # bool[change]
+    capacity: np.ndarray  # int32[resource, change], units
+
+
+class Losses(NamedTuple):
+    """Attempts that ended because their machine left or shrank."""
+
+    task: np.ndarray  # int32[loss]
+    machine: np.ndarray  # int32[loss]
+    start: np.ndarray  # float64[loss], seconds
+    end: np.ndarray  # float64[loss], seconds
+
+
+class Step(NamedTuple):
+    """What one instant brought: machines freed, tasks that now wait."""
+
+    freed: np.ndarray  # int32[machine]
+    is_freed: np.ndarray  # bool[machine]
+    arrived: np.ndarray  # int32[task]
+
+
+class Record(NamedTuple):
+    """What is written down per interval."""
+
+    rows: np.ndarray  # float64[row, column]
+    current: np.ndarray  # float64[column], the interval that is open
+    waiting_by_shape: np.ndarray  # int32[shape]
+    shape_by_size: np.ndarray  # int32[shape], smallest first
+
+
+class Simulation(NamedTuple):
+    """Everything that the loop reads and writes."""
+
+    tasks: Tasks
+    fleet: FleetState
+    starts: Starts
+    events: Events
+    progress: Progress
+    stages: Stages
+    changes: Changes
+    losses: Losses
+    step: Step
+    record: Record
+    clock: np.ndarray  # float64[5]: NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL
+    count: np.ndarray  # int64[11]: NEXT_ARRIVAL ... LOST_EVENTS
