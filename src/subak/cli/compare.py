@@ -1,5 +1,7 @@
 """`subak compare`: many schedulers and seeds on one workload, in parallel processes."""
 import os
+import signal
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +12,7 @@ from rich.console import Console
 from subak.cli.options import (
     DEFAULT_WORKLOAD,
     FOREVER,
+    OUTPUT,
     CapacityOption,
     FleetOption,
     IntervalOption,
@@ -26,50 +29,63 @@ from subak.cli.progress import RunBars
 from subak.errors import RunError
 from subak.policy import find_scheduler
 from subak.report.experiment import Scenario, load_inputs
-from subak.report.page import write_report
 from subak.report.parallel import jobs_of, run_all
 from subak.report.runs import load_runs
 from subak.report.terminal import comparison_table
 from subak.tables import new_folder, refuse_folder, write_toml
 
 DEFAULT_SCHEDULERS = "first-fit,first-fit+backfill,best-fit+backfill,greedy,tetris"
+MARKER = "comparison.toml"  # only a folder with it is ever replaced
+ENDED = 143  # exit code, as shells count a SIGTERM
 
 
 def compare(
     workload: WorkloadOption = DEFAULT_WORKLOAD,
-    schedulers: Annotated[str, typer.Option(metavar="NAME,NAME,...", help="Names from `subak schedulers`, or "
-                                                                          "FILE.py:NAME.")] = DEFAULT_SCHEDULERS,
-    seeds: Annotated[str, typer.Option(metavar="1,2,5-8", help="Each scheduler runs once with each seed.")] = "1",
+    schedulers: Annotated[str | None, typer.Option(
+        metavar="NAME,NAME,...", help="Names from `subak schedulers`, with options behind plus signs, or FILE.py:NAME "
+                                      f"for policies of your own [default: {DEFAULT_SCHEDULERS.replace(',', ', ')}].",
+        show_default=False)] = None,
+    seeds: Annotated[str | None, typer.Option(
+        metavar="1,2,5-8", help="Each scheduler runs once with each seed [default: 1].",
+        show_default=False)] = None,
     fleet: FleetOption = None,
     machines: MachinesOption = 0,
     capacity: CapacityOption = None,
     interval: IntervalOption = None,
     until: UntilOption = FOREVER,
     scenario: ScenarioOption = None,
-    processes: Annotated[int | None, typer.Option(min=1, help="How many runs at once [default: one a core].",
-                                                  show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", show_default=False,
-                                             help="Keep the runs and report.html in this folder [default: only show "
-                                                  "the table].")] = None,
+    processes: Annotated[int | None, typer.Option(
+        metavar="N", min=1, help="How many runs at once [default: one a core].", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Keep the runs and report.html in this folder [default: only show the table].",
+        show_default=False, rich_help_panel=OUTPUT)] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Compare schedulers on one workload: a table here, and with --out a page with charts.
 
     Without arguments it compares five on the shipped slice of Google's 2011 trace.
-    Example: `subak compare W --schedulers first-fit,tetris,my_policy.py:mine --seeds 1-3 --out R`.
+
+    - `subak compare --out R` also writes R/report.html and a folder for each run.
+    - `subak compare W --schedulers first-fit,tetris --seeds 1-3 --out R` runs each three times.
+    - `subak compare W --schedulers first-fit,my_policy.py:mine` adds a policy of your own.
+
+    A run that fails leaves the others as they are; the exit code is then 2.
     """
-    given = scenario_from(scenario, workload, split_names(schedulers), parse_seeds(seeds), fleet, machines, capacity,
-                          interval, until)
+    given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
+                          split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
+                          machines, capacity, interval, until)
     if out is not None:
-        refuse_folder(out, "comparison.toml", overwrite)
+        refuse_folder(out, MARKER, overwrite)
     for name in given.schedulers:
         find_scheduler(name)
     tasks = len(load_inputs(given)[0].tasks)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that the runs' processes are ended too
     with tempfile.TemporaryDirectory() as scratch:
         folder = out if out is not None else Path(scratch) / "comparison"
-        with new_folder(folder, "comparison.toml", overwrite) as partial:
-            errors = _run(given, partial, processes or os.cpu_count() or 1, tasks)
-            write_report(partial)
+        with new_folder(folder, MARKER, overwrite) as partial:
+            errors = _run(given, partial, processes or len(os.sched_getaffinity(0)), tasks)
+            if out is not None:
+                _write_page(partial)
         Console().print(comparison_table(load_runs(folder)))
     if out is not None:
         typer.echo(f"Wrote {out}; open {out / 'report.html'}", err=True)
@@ -77,10 +93,16 @@ def compare(
         raise RunError("; ".join(errors.values()))
 
 
+def _write_page(folder: Path) -> None:
+    from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
+
+    write_report(folder)
+
+
 def _run(given: Scenario, partial: Path, processes: int, tasks: int) -> dict[str, str]:
     """Do the runs and write what was compared; return the errors of those that failed."""
     (partial / "runs").mkdir()
     labels = [job.label for job in jobs_of(given)]
-    write_toml({"workload": given.workload, "runs": labels}, partial / "comparison.toml")
+    write_toml({"workload": given.workload, "runs": labels}, partial / MARKER)
     with RunBars(labels, tasks) as bars:
         return run_all(given, partial / "runs", processes, bars.show)

@@ -1,6 +1,6 @@
 """The `subak` command: every subcommand is a function in a file of its own, registered here."""
-import os
 import sys
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -14,12 +14,16 @@ from subak.cli.schedulers import schedulers
 from subak.cli.simulate import simulate
 from subak.errors import SubakError
 
+MISTAKE, INTERRUPTED = 2, 130  # exit codes; the second as shells count Ctrl-C
+# What Typer raises for a command line it does not understand; of its family, it exports only BadParameter.
+UsageError: Any = typer.BadParameter.__base__
+
 app = typer.Typer(
     name="subak",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    help="Schedule federated data centers, and compare policies on real traces.",
+    epilog="Start with `subak compare`: it runs on a shipped sample. A command's own help: `subak compare --help`.",
 )
 for command in (simulate, compare, report, convert, inspect, schedulers):
     app.command()(command)
@@ -33,22 +37,36 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True,
                                  help="Print the version and stop."),
 ) -> None:
     """Schedule federated data centers, and compare policies on real traces."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
     try:
-        app()
+        code = app(prog_name="subak", standalone_mode=False)
     except SubakError as error:
-        Console(stderr=True).print(f"subak: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("subak: interrupted; nothing was written", soft_wrap=True)
-        sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _fail(str(error))
+    except UsageError as error:
+        where = error.ctx.command_path if error.ctx else "subak"
+        _fail(f"{error.format_message().rstrip('.')} (see {where} --help)")
+    except MemoryError:
+        _fail("out of memory")
+    if code == INTERRUPTED:
+        _say("interrupted; nothing was written")
+    sys.exit(code)
+
+
+def _fail(text: str) -> None:
+    _say(text, style="red")
+    sys.exit(MISTAKE)
+
+
+def _say(text: str, style: str = "") -> None:
+    line = " ".join(text.split())
+    Console(stderr=True).print(f"subak: {line}", style=style, markup=False, highlight=False, soft_wrap=True)

@@ -8,43 +8,53 @@ import typer
 from subak.errors import InputError
 from subak.report.experiment import FOREVER, Scenario, read_scenario
 
+DEFAULT_WORKLOAD = "google2011"
+INPUT, TIME, OUTPUT = "What is scheduled on what", "Time", "What is kept"  # headings of the help
+
 WorkloadOption = Annotated[str, typer.Argument(
-    help="A workload folder made by `subak convert`, or the name of a shipped sample (google2011).")]
+    metavar="[WORKLOAD]", help="A workload folder made by `subak convert`, or the name of a shipped sample (google2011).")]
 FleetOption = Annotated[Path | None, typer.Option(
-    metavar="FOLDER", help="The fleet folder [default: the one inside the workload's].", show_default=False)]
+    metavar="FOLDER", help="The fleet folder [default: the folder `fleet` in the workload's].", show_default=False,
+    rich_help_panel=INPUT)]
 MachinesOption = Annotated[int, typer.Option(
-    metavar="N", min=0, help="Instead of a fleet: N alike machines, of the size that --capacity gives.")]
+    metavar="N", min=0, help="Instead of a fleet: N alike machines, of the size that --capacity gives.",
+    show_default=False, rich_help_panel=INPUT)]
 CapacityOption = Annotated[list[str] | None, typer.Option(
-    metavar="RESOURCE=AMOUNT", help="Each machine's capacity, once a resource; goes with --machines.",
-    show_default=False)]
+    metavar="RESOURCE=AMOUNT", help="With --machines: the capacity of each machine, such as cpu=0.5; once for each "
+                                    "resource.",
+    show_default=False, rich_help_panel=INPUT)]
+ScenarioOption = Annotated[Path | None, typer.Option(
+    metavar="FILE.toml", help="Read all of this from a scenario file, such as a run folder's scenario.toml; not "
+                              "together with other options than --out.", show_default=False, rich_help_panel=INPUT)]
 IntervalOption = Annotated[float | None, typer.Option(
     metavar="SECONDS", help="Length of the timeline's intervals [default: about 400 over the arrivals].",
-    show_default=False)]
+    show_default=False, rich_help_panel=TIME)]
 UntilOption = Annotated[float, typer.Option(
-    metavar="SECONDS", help="Stop at this instant [default: when everything has ended].", show_default=False)]
-ScenarioOption = Annotated[Path | None, typer.Option(
-    metavar="FILE.toml", help="Read everything from a scenario file, such as a run folder's scenario.toml; "
-                              "not together with other options.", show_default=False)]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the folder if it exists.")]
-
-DEFAULT_WORKLOAD = "google2011"
+    metavar="SECONDS", help="Stop at this instant [default: when everything has ended].", show_default=False,
+    rich_help_panel=TIME)]
+OverwriteOption = Annotated[bool, typer.Option(
+    "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
 
 def scenario_from(
-    file: Path | None, workload: str, schedulers: list[str], seeds: list[int], fleet: Path | None, machines: int,
-    capacity: list[str] | None, interval: float | None, until: float,
+    file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
+    seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
+    until: float,
 ) -> Scenario:
-    """Return the scenario of a file, or of the flags. Raises InputError for a mistake in either, or for both at once."""
+    """Return the scenario of a file, or of the flags; None means not given.
+
+    Raises InputError for a mistake in either, or for both at once.
+    """
     flags = Scenario(
         workload=workload, fleet=str(fleet or ""), machines=machines, capacity=parse_amounts(capacity or []),
-        schedulers=schedulers, seeds=seeds, interval=interval, until=until,
+        interval=interval, until=until,
     )
     if file is None:
         if capacity and not machines:
             raise InputError("--capacity: goes with --machines N")
-        return flags
-    untouched = Scenario(schedulers=schedulers, seeds=seeds)
-    if msgspec.structs.asdict(flags) != msgspec.structs.asdict(untouched):
+        names = default_schedulers if schedulers is None else schedulers
+        return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1])
+    if schedulers is not None or seeds is not None or flags != Scenario():
         raise InputError("--scenario: holds everything, so the other options must be left out")
     return read_scenario(file)
 
@@ -67,8 +77,8 @@ def parse_seeds(text: str) -> list[int]:
     """Return the seeds of a text such as ``1,2,5-8``. Raises InputError for another form."""
     seeds: list[int] = []
     for part in text.split(","):
-        first, _, last = part.partition("-")
-        if not first.strip().isdigit() or (last and not last.strip().isdigit()):
+        first, _, last = (word.strip() for word in part.partition("-"))
+        if not first.isdigit() or (last and not last.isdigit()) or int(last or first) < int(first):
             raise InputError(f"--seeds: must be whole numbers such as 1,2,5-8, not {text!r}")
         seeds.extend(range(int(first), int(last or first) + 1))
     return seeds
@@ -79,4 +89,4 @@ def split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-__all__ = ["DEFAULT_WORKLOAD", "FOREVER"]
+__all__ = ["DEFAULT_WORKLOAD", "FOREVER", "OUTPUT"]

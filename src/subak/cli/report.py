@@ -4,18 +4,26 @@ from typing import Annotated
 
 import typer
 
-from subak.report.page import IMAGE_FORMATS, write_report
+FORMATS = "svg,png"
 
 
 def report(
     path: Annotated[Path, typer.Argument(help="A run folder, or a comparison folder with several in runs/.",
                                          show_default=False)],
-    out: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Where the page goes, if not "
-                                                                       "PATH/report.html.")] = None,
-    images: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write each chart as a picture "
-                                                                       "into this folder.")] = None,
-    formats: Annotated[str, typer.Option("--format", help="The pictures' formats, separated by commas.")]
-    = ",".join(IMAGE_FORMATS),
+    out: Annotated[Path | None, typer.Option(
+        metavar="FILE.html", help="Where the page goes [default: PATH/report.html].", show_default=False)] = None,
+    images: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Also write each chart as a picture into this folder.", show_default=False)] = None,
+    formats: Annotated[str, typer.Option("--format", metavar="svg,png",
+                                         help="The pictures' formats, separated by commas.")] = FORMATS,
 ) -> None:
-    """Write one self-contained HTML page with the charts and tables of a run or a comparison."""
+    """Write one self-contained HTML page with the charts and tables of a run or a comparison.
+
+    The page needs no network. `subak compare --out R` writes it already; this writes it again, or pictures of it:
+
+    - `subak report R`
+    - `subak report R --images pictures --format svg`
+    """
+    from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
+
     typer.echo(write_report(path, out, images, [name.strip() for name in formats.split(",")]))

@@ -9,6 +9,7 @@ from rich.console import Console
 from subak.cli.options import (
     DEFAULT_WORKLOAD,
     FOREVER,
+    OUTPUT,
     CapacityOption,
     FleetOption,
     IntervalOption,
@@ -26,28 +27,38 @@ from subak.report.runs import load_runs
 from subak.report.terminal import run_panel
 from subak.tables import refuse_folder
 
+DEFAULT_SCHEDULER = "first-fit"
+
 
 def simulate(
     workload: WorkloadOption = DEFAULT_WORKLOAD,
-    scheduler: Annotated[str, typer.Option(help="A name from `subak schedulers`, with options behind plus signs, or "
-                                                "FILE.py:NAME for a policy of your own.")] = "first-fit",
-    seed: Annotated[int, typer.Option(min=0, help="Of the run's random numbers.")] = 1,
+    scheduler: Annotated[str | None, typer.Option(
+        metavar="NAME", help="A name from `subak schedulers`, with options behind plus signs, or FILE.py:NAME for a "
+                             f"policy of your own [default: {DEFAULT_SCHEDULER}].", show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option(
+        metavar="N", min=0, help="Of the run's random numbers; the same seed gives the same bytes [default: 1].",
+        show_default=False)] = None,
     fleet: FleetOption = None,
     machines: MachinesOption = 0,
     capacity: CapacityOption = None,
     interval: IntervalOption = None,
     until: UntilOption = FOREVER,
     scenario: ScenarioOption = None,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", show_default=False,
-                                             help="Keep the run in this folder [default: only show it].")] = None,
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Keep the run in this folder [default: only show it].", show_default=False,
+        rich_help_panel=OUTPUT)] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Simulate one scheduler on one workload and show how it did.
 
-    Without arguments it runs the shipped slice of Google's 2011 trace.
-    Example: `subak simulate W --scheduler best-fit+backfill --out R`, then `subak report R`.
+    Without arguments it runs first-fit on the shipped slice of Google's 2011 trace.
+
+    - `subak simulate W --scheduler best-fit+backfill --out R` keeps the run; `subak report R` draws it.
+    - `subak simulate W --machines 500 --capacity slot=1` brings its own machines.
+    - `subak simulate --scenario R/scenario.toml --out R2` repeats a run to the byte.
     """
-    given = scenario_from(scenario, workload, [scheduler], [seed], fleet, machines, capacity, interval, until)
+    given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
+                          None if seed is None else [seed], fleet, machines, capacity, interval, until)
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.fleet.index import ABSENT, BLOCK, lower_summary, raise_summary
-from subak.kernel import kernel
+from subak.fleet.index import ABSENT, BLOCK, LOG, lower_summary, note_freed_block, raise_summary
+from subak.kernel import inlined, kernel
 
 
 class FleetState(NamedTuple):
@@ -22,6 +22,8 @@ class FleetState(NamedTuple):
     block_free_max: np.ndarray  # int32[resource, block], units
     allowed: np.ndarray  # uint64[constraint_set, block], bit m of word b: machine 64 b + m meets the set
     version: np.ndarray  # int64[block], counts the changes of its machines' free amounts
+    freed_blocks: np.ndarray  # int64[LOG + 1], the blocks freed last, in a ring; behind them how many there ever were
+    frontier: np.ndarray  # int64[2, shape]: SEEN how many there were at the last search, FRONTIER where it ended
     used: np.ndarray  # int64[resource], units over all machines
     present: np.ndarray  # int64[resource], units of capacity over all present machines
     scale: np.ndarray  # float64[resource], 1 / largest capacity
@@ -29,8 +31,13 @@ class FleetState(NamedTuple):
     machines: int  # without the padding
 
 
-def build_fleet_state(capacity: np.ndarray, present: np.ndarray, allowed: np.ndarray, seed: int) -> FleetState:
-    """Return an empty fleet from int32[resource, machine], bool[machine], bool[constraint_set, machine]."""
+def build_fleet_state(
+    capacity: np.ndarray, present: np.ndarray, allowed: np.ndarray, shapes: int, seed: int
+) -> FleetState:
+    """Return an empty fleet from int32[resource, machine], bool[machine], bool[constraint_set, machine].
+
+    *shapes* is how many shapes the tasks will have, *seed* that of the run's random numbers.
+    """
     machines = capacity.shape[1]
     there = np.where(present, capacity, 0)
     free = padded(np.where(present, capacity, ABSENT), ABSENT)
@@ -40,6 +47,8 @@ def build_fleet_state(capacity: np.ndarray, present: np.ndarray, allowed: np.nda
         block_free_max=np.ascontiguousarray(free.reshape(len(free), -1, BLOCK).max(axis=2)),
         allowed=pack_bits(allowed),
         version=np.zeros(free.shape[1] // BLOCK, np.int64),
+        freed_blocks=np.zeros(LOG + 1, np.int64),
+        frontier=np.zeros((2, shapes), np.int64),
         used=np.zeros(len(free), np.int64),
         present=there.sum(axis=1, dtype=np.int64),
         scale=1.0 / np.maximum(capacity.max(axis=1), 1),
@@ -62,7 +71,7 @@ def pack_bits(truth: np.ndarray) -> np.ndarray:
     return np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
-@kernel
+@inlined
 def take(fleet, tasks, task, machine):
     """Take the task's request from the machine; the caller has checked that it fits."""
     shape = tasks.shape[task]
@@ -78,7 +87,7 @@ def take(fleet, tasks, task, machine):
                 lower_summary(fleet, resource, block)
 
 
-@kernel
+@inlined
 def give_back(fleet, tasks, task, machine):
     """Return the task's request to the machine, which must be present."""
     shape = tasks.shape[task]
@@ -90,6 +99,7 @@ def give_back(fleet, tasks, task, machine):
         fleet.free[resource, machine] = after
         fleet.used[resource] -= amount
         raise_summary(fleet, resource, block, after)
+    note_freed_block(fleet, block)
 
 
 @kernel
@@ -103,6 +113,7 @@ def resize(fleet, machine, capacity, change):
         fleet.capacity[resource, machine] = new
         fleet.free[resource, machine] = new - held
         lower_summary(fleet, resource, machine // BLOCK)
+    note_freed_block(fleet, machine // BLOCK)
 
 
 @kernel

@@ -23,7 +23,7 @@ from subak.tables import first_line
 AnyFunction = Callable[..., Any]
 
 _ONE = np.ones((1, 1), np.int32)
-FLEET = typeof(build_fleet_state(_ONE, np.ones(1, bool), np.ones((1, 1), bool), seed=0))
+FLEET = typeof(build_fleet_state(_ONE, np.ones(1, bool), np.ones((1, 1), bool), shapes=1, seed=0))
 TASKS = typeof(Tasks(*[np.zeros(1)] * 4, np.zeros(1, np.int32), _ONE, np.zeros(1, np.int32)))
 LANES = typeof(build_lanes(1, 1))
 MEMORY = typeof(build_memory((1, 1), (1, 1), [0.0]))

@@ -1,13 +1,23 @@
 """Whether a task fits a machine: the one function that every scheduler asks, and the exact search built on it."""
 import numpy as np
 
-from subak.fleet.index import ALL_BITS, BLOCK, NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
-from subak.kernel import kernel
+from subak.fleet.index import (
+    ALL_BITS,
+    BLOCK,
+    NO_BITS,
+    ONE,
+    block_may_fit,
+    first_block,
+    fitting_word,
+    lowest_bit,
+    note_first_block,
+)
+from subak.kernel import inlined, kernel
 
 NOWHERE = -1  # no machine
 
 
-@kernel
+@inlined
 def shape_fits(fleet, tasks, shape, machine):
     """Whether the machine meets the shape's constraints and has its whole request free."""
     word = fleet.allowed[tasks.constraint_set[shape], machine // BLOCK]
@@ -19,13 +29,22 @@ def shape_fits(fleet, tasks, shape, machine):
     return True
 
 
-@kernel
+@inlined
 def fits(fleet, tasks, task, machine):
     """Whether the machine could start the task now."""
     return shape_fits(fleet, tasks, tasks.shape[task], machine)
 
 
-@kernel
+@inlined
+def first_fitting(fleet, tasks, task):
+    """Return the first machine that fits the task, or NOWHERE: `next_fitting` from machine 0, remembering where."""
+    shape = tasks.shape[task]
+    machine = next_fitting(fleet, tasks, task, first_block(fleet, shape) * BLOCK)
+    note_first_block(fleet, shape, fleet.version.size if machine == NOWHERE else machine // BLOCK)
+    return machine
+
+
+@inlined
 def next_fitting(fleet, tasks, task, machine):
     """Return the first machine at or after *machine* that fits the task, or NOWHERE."""
     shape = tasks.shape[task]

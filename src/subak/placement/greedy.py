@@ -7,8 +7,8 @@ a machine which is not there now could run.
 import numpy as np
 
 from subak.fleet.index import ABSENT, BLOCK
-from subak.kernel import kernel
-from subak.placement.feasible import NOWHERE, fits, next_fitting
+from subak.kernel import inlined, kernel
+from subak.placement.feasible import NOWHERE, first_fitting, fits, next_fitting
 from subak.placement.random_fit import random_below
 from subak.placement.starts import claim
 from subak.queues.lanes import NOBODY, detach, next_detached, pop, push
@@ -44,10 +44,10 @@ def dispatch_all(fleet, tasks, lanes, lane, starts):
         dispatch(fleet, tasks, lanes, task, starts)
 
 
-@kernel
+@inlined
 def dispatch(fleet, tasks, lanes, task, starts):
     """Start a task on the first machine without a queue that fits, else let it wait at the shortest queue."""
-    machine = next_fitting(fleet, tasks, task, 0)
+    machine = first_fitting(fleet, tasks, task)
     while machine != NOWHERE and lanes.root[machine] != NOBODY:
         machine = next_fitting(fleet, tasks, task, machine + 1)
     if machine != NOWHERE:

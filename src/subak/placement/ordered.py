@@ -4,7 +4,7 @@ One round: (1) the lanes that may have a chance contend; (2) the lane whose firs
 machine; (3) a task that gets one leaves its lane, a lane that gets none is out of this round; (4) until none is left.
 A task that found no place is asked about again when a machine that could take it is freed.
 """
-from subak.kernel import kernel
+from subak.kernel import inlined, kernel
 from subak.placement.feasible import fits_any
 from subak.placement.starts import claim
 from subak.queues.lanes import (
@@ -19,7 +19,7 @@ from subak.queues.lanes import (
 )
 
 
-@kernel
+@inlined
 def ordered_departure(fleet, tasks, lanes, select_machine, freed, starts):
     """Serve the lanes whose first task fits one of the *freed* machines (int32[:])."""
     for place in range(lanes.size[ACTIVE]):
@@ -29,7 +29,7 @@ def ordered_departure(fleet, tasks, lanes, select_machine, freed, starts):
     serve_round(fleet, tasks, lanes, select_machine, starts)
 
 
-@kernel
+@inlined
 def ordered_arrival(fleet, tasks, lanes, lane_of_shape, select_machine, arrived, starts):
     """Let the *arrived* tasks (int32[:]) wait, and serve the lanes whose first task is new."""
     for task in arrived:
@@ -41,7 +41,7 @@ def ordered_arrival(fleet, tasks, lanes, lane_of_shape, select_machine, arrived,
     serve_round(fleet, tasks, lanes, select_machine, starts)
 
 
-@kernel
+@inlined
 def serve_round(fleet, tasks, lanes, select_machine, starts):
     """Ask for machines in order until every contending lane is empty or was refused one."""
     while lanes.size[CONTENDERS] > 0:

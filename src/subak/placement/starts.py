@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.fleet.state import take
-from subak.kernel import kernel
+from subak.kernel import inlined
 from subak.placement.feasible import fits
 
 STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACEABLE")
@@ -40,7 +40,7 @@ def build_starts(tasks: int) -> Starts:
     return Starts(np.empty(tasks, np.int32), np.empty(tasks, np.int32), np.zeros(tasks, np.int8), np.zeros(4, np.int64))
 
 
-@kernel
+@inlined
 def broken_rule(starts, fleet, tasks, task, machine):
     """Return the rule that starting *task* on *machine* would break, KEPT if none."""
     if task < 0 or task >= starts.status.size:
@@ -54,7 +54,7 @@ def broken_rule(starts, fleet, tasks, task, machine):
     return KEPT
 
 
-@kernel
+@inlined
 def claim(starts, fleet, tasks, task, machine):
     """Start a waiting task on a machine, if every rule is kept; the engine stops at the first broken one."""
     rule = broken_rule(starts, fleet, tasks, task, machine)

@@ -8,7 +8,7 @@ unchanged, is the true maximum. Ties: the shorter run time, then the lower task,
 import numpy as np
 
 from subak.fleet.index import BLOCK, NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
-from subak.kernel import kernel
+from subak.kernel import inlined, kernel
 from subak.placement.feasible import NOWHERE, fits, fits_any
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.instance import Instance
@@ -73,7 +73,7 @@ def tetris_departure(fleet, tasks, lanes, memory, freed, starts):
     serve(fleet, tasks, lanes, memory, starts)
 
 
-@kernel
+@inlined
 def alignment(fleet, tasks, memory, shape, machine):
     """Return request . free in natural amounts."""
     score = 0.0
@@ -83,7 +83,7 @@ def alignment(fleet, tasks, memory, shape, machine):
     return score
 
 
-@kernel
+@inlined
 def alignment_bound(fleet, tasks, memory, shape, block):
     """Return a bound on the alignment of every machine of a block."""
     bound = 0.0
@@ -93,7 +93,7 @@ def alignment_bound(fleet, tasks, memory, shape, block):
     return bound
 
 
-@kernel
+@inlined
 def best_aligned(fleet, tasks, memory, shape):
     """Return the fitting machine of the highest alignment, the first of equals, or NOWHERE.
 
@@ -124,7 +124,7 @@ def best_aligned(fleet, tasks, memory, shape):
     return best
 
 
-@kernel
+@inlined
 def remembered_slot(memory, shape):
     """Return the slot of a shape, emptied if it held another shape's findings."""
     slot = shape % memory.real.shape[0]
@@ -135,7 +135,7 @@ def remembered_slot(memory, shape):
     return slot
 
 
-@kernel
+@inlined
 def best_in_block(fleet, tasks, memory, shape, block):
     """Return the block's fitting machine of the highest alignment, the first of equals, or NOWHERE."""
     best, highest = NOWHERE, -1.0
@@ -149,7 +149,7 @@ def best_in_block(fleet, tasks, memory, shape, block):
     return best
 
 
-@kernel
+@inlined
 def work(fleet, tasks, memory, task):
     """Return expected run time * (request . 1) in natural amounts."""
     total = 0.0
@@ -158,7 +158,7 @@ def work(fleet, tasks, memory, task):
     return tasks.expected[task] * total
 
 
-@kernel
+@inlined
 def score_on(fleet, tasks, memory, task, machine):
     """Return the score of a task on a machine."""
     shape = tasks.shape[task]
@@ -167,7 +167,7 @@ def score_on(fleet, tasks, memory, task, machine):
     ] * work(fleet, tasks, memory, task)
 
 
-@kernel
+@inlined
 def aim(fleet, tasks, lanes, memory, lane):
     """Find the lane's best machine and score; return the machine, or NOWHERE."""
     task = lanes.root[lane]
@@ -201,7 +201,7 @@ def serve(fleet, tasks, lanes, memory, starts):
             settle_top(lanes, tasks.rank)
 
 
-@kernel
+@inlined
 def still_best(fleet, tasks, lanes, memory, lane, task, machine):
     """Whether the lane's machine is as it was when the lane aimed at it."""
     return fits(fleet, tasks, task, machine) and score_on(fleet, tasks, memory, task, machine) == lanes.score[lane]

@@ -75,8 +75,13 @@ def run_all(
 
 
 def _started(context: Any, queue: Any, scenario: Scenario, folder: Path, job: Job) -> Any:
+    """Start a process that never hears the terminal's Ctrl-C: it is for this one, which then ends the others."""
     process = context.Process(target=_work, args=(queue, msgspec.json.encode(_plain(scenario)), folder, job), daemon=True)
-    process.start()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited, and kept through its imports
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return process
 
 
@@ -103,8 +108,7 @@ def _news(queue: Any, running: dict[str, Any]) -> list[News]:
 
 
 def _work(queue: Any, scenario_json: bytes, folder: Path, job: Job) -> None:
-    """Do one run; the terminal's Ctrl-C is for the parent, which ends this process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Do one run, and say what became of it."""
     try:
         scenario = msgspec.json.decode(scenario_json, type=Scenario)
         inputs = load_inputs(scenario)

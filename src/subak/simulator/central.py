@@ -8,7 +8,7 @@ of their sequence numbers.
 import numpy as np
 
 from subak.fleet.state import give_back, remove, resize
-from subak.kernel import kernel
+from subak.kernel import internal
 from subak.placement.ordered import ordered_arrival, ordered_departure
 from subak.placement.starts import (
     BLOCKED,
@@ -79,7 +79,7 @@ def run_hooks(sim, lanes, memory, on_arrival, on_departure, budget):
     return PAUSED
 
 
-@kernel
+@internal
 def next_time(sim):
     """Return the instant of the next event, inf when there is none."""
     time = np.inf
@@ -92,7 +92,7 @@ def next_time(sim):
     return time
 
 
-@kernel
+@internal
 def advance(sim):
     """Bring the state to the next instant; the tables `freed` and `arrived` tell what it brought."""
     time = next_time(sim)
@@ -115,7 +115,7 @@ def advance(sim):
     return STEP
 
 
-@kernel
+@internal
 def note_freed(sim, machine):
     """List a machine, once, among those whose amounts changed for the better or that left."""
     if not sim.step.is_freed[machine]:
@@ -124,7 +124,7 @@ def note_freed(sim, machine):
         sim.count[FREED] += 1
 
 
-@kernel
+@internal
 def note_waiting(sim, task):
     """Let a task wait from now on."""
     sim.starts.status[task] = WAITING
@@ -134,7 +134,7 @@ def note_waiting(sim, task):
     sim.record.waiting_by_shape[sim.tasks.shape[task]] += 1
 
 
-@kernel
+@internal
 def apply_arrivals(sim, time):
     """Let every task of this instant wait, unless its stage or the whole fleet forbids it."""
     while sim.count[NEXT_ARRIVAL] < sim.tasks.arrival.size:
@@ -152,7 +152,7 @@ def apply_arrivals(sim, time):
             note_waiting(sim, task)
 
 
-@kernel
+@internal
 def apply_ends(sim, time):
     """End every attempt whose time has come; an event of an attempt that was lost is passed over."""
     while sim.events.size[SIZE] > 0 and sim.events.slot[0]["time"] <= time:
@@ -169,7 +169,7 @@ def apply_ends(sim, time):
             sim.count[LOST_EVENTS] -= 1
 
 
-@kernel
+@internal
 def is_running(sim, task, machine, finish):
     """Whether the task's present attempt is the one on *machine* that ends at *finish*."""
     return (
@@ -179,7 +179,7 @@ def is_running(sim, task, machine, finish):
     )
 
 
-@kernel
+@internal
 def stop(sim, task, machine):
     """Give back what an attempt holds."""
     give_back(sim.fleet, sim.tasks, task, machine)
@@ -187,7 +187,7 @@ def stop(sim, task, machine):
     note_freed(sim, machine)
 
 
-@kernel
+@internal
 def finish_in_stage(sim, task, time):
     """Count the task off in its stage; the last one releases the stages that wait for it."""
     stages = sim.stages
@@ -202,7 +202,7 @@ def finish_in_stage(sim, task, time):
             release_stage(sim, child, time)
 
 
-@kernel
+@internal
 def release_stage(sim, stage, time):
     """Let those tasks of a stage wait that have arrived; the others will when they arrive."""
     for place in range(sim.stages.task_first[stage], sim.stages.task_first[stage + 1]):
@@ -212,7 +212,7 @@ def release_stage(sim, stage, time):
             note_waiting(sim, task)
 
 
-@kernel
+@internal
 def apply_changes(sim, time):
     """Apply every change of the fleet at this instant."""
     while sim.count[NEXT_CHANGE] < sim.changes.time.size:
@@ -224,7 +224,7 @@ def apply_changes(sim, time):
         apply_change(sim, change)
 
 
-@kernel
+@internal
 def apply_change(sim, change):
     """Let a machine leave, join, or take another capacity; attempts that no longer fit are lost."""
     machine = sim.changes.machine[change]
@@ -241,7 +241,7 @@ def apply_change(sim, change):
     forget_lost_events(sim)
 
 
-@kernel
+@internal
 def holds_at_most(sim, machine, change):
     """Whether what runs on the machine fits in its new capacity."""
     for resource in range(sim.fleet.used.size):
@@ -251,7 +251,7 @@ def holds_at_most(sim, machine, change):
     return True
 
 
-@kernel
+@internal
 def latest_on(sim, machine):
     """Return the task that started last on a machine, of equals the one with the highest number."""
     latest = -1
@@ -263,7 +263,7 @@ def latest_on(sim, machine):
     return latest
 
 
-@kernel
+@internal
 def lose(sim, task, machine):
     """End an attempt because its machine left or shrank: the task waits again."""
     loss = sim.count[LOSSES]
@@ -276,7 +276,7 @@ def lose(sim, task, machine):
     note_waiting(sim, task)
 
 
-@kernel
+@internal
 def forget_lost_events(sim):
     """Rebuild the heap when most of it ends attempts that were lost, so that it never outgrows twice the running."""
     lost = sim.count[LOST_EVENTS]
@@ -292,13 +292,13 @@ def forget_lost_events(sim):
     sim.count[LOST_EVENTS] = 0
 
 
-@kernel
+@internal
 def started_after(start, task, other):
     """Whether *task* started after *other*, ties by number."""
     return start[task] > start[other] or (start[task] == start[other] and task > other)
 
 
-@kernel
+@internal
 def commit(sim):
     """Turn the scheduler's claims into running attempts."""
     now = sim.clock[NOW]

@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernel import inlined
 
 EVENT = np.dtype([("time", np.float64), ("sequence", np.int64), ("task", np.int32), ("machine", np.int32)])
 SIZE, SEQUENCE = 0, 1
@@ -22,7 +22,7 @@ def build_events(capacity: int) -> Events:
     return Events(np.empty(capacity, EVENT), np.zeros(2, np.int64))
 
 
-@kernel
+@inlined
 def earlier(slot, first, second):
     """Whether the event at *first* leaves before the one at *second*."""
     if slot[first]["time"] != slot[second]["time"]:
@@ -30,14 +30,14 @@ def earlier(slot, first, second):
     return slot[first]["sequence"] < slot[second]["sequence"]
 
 
-@kernel
+@inlined
 def push_event(events, time, task, machine):
     """Let an attempt end at *time*."""
     insert(events, time, events.size[SEQUENCE], task, machine)
     events.size[SEQUENCE] += 1
 
 
-@kernel
+@inlined
 def insert(events, time, sequence, task, machine):
     """Put an event with a given sequence number into its place."""
     slot = events.slot
@@ -55,7 +55,7 @@ def insert(events, time, sequence, task, machine):
     slot[place]["machine"] = machine
 
 
-@kernel
+@inlined
 def drop_first(events):
     """Take the earliest event out."""
     slot = events.slot

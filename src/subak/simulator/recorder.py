@@ -1,7 +1,7 @@
 """The timeline: what was used, waiting and stranded in each interval, integrated exactly between events."""
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernel import internal
 from subak.placement.feasible import shape_fits
 from subak.simulator.state import (
     ACCOUNTED,
@@ -21,13 +21,13 @@ from subak.simulator.state import (
 NO_SHAPE = -1
 
 
-@kernel
+@internal
 def has_room(sim, time):
     """Whether the timeline can hold every interval that ends up to *time*."""
     return (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] < sim.record.rows.shape[0] - sim.count[ROWS] - 1
 
 
-@kernel
+@internal
 def account(sim, time):
     """Integrate up to *time*, closing every interval that ends on the way."""
     while sim.clock[BOUNDARY] <= time:
@@ -36,7 +36,7 @@ def account(sim, time):
     integrate(sim, time)
 
 
-@kernel
+@internal
 def integrate(sim, time):
     """Add what held since the last event."""
     span = time - sim.clock[ACCOUNTED]
@@ -53,7 +53,7 @@ def integrate(sim, time):
         current[column + 1] += span * sim.fleet.present[resource]
 
 
-@kernel
+@internal
 def close_interval(sim):
     """Write the open interval down as one row of sums, and open the next."""
     strand(sim)
@@ -66,7 +66,7 @@ def close_interval(sim):
     sim.clock[BOUNDARY] = (sim.count[INTERVALS] + 1) * sim.clock[INTERVAL]
 
 
-@kernel
+@internal
 def smallest_waiting(sim):
     """Return the smallest shape that some task waits with, or NO_SHAPE."""
     for shape in sim.record.shape_by_size:
@@ -75,7 +75,7 @@ def smallest_waiting(sim):
     return np.int32(NO_SHAPE)
 
 
-@kernel
+@internal
 def strand(sim):
     """Note what is free on machines where even the smallest waiting task does not fit."""
     if sim.count[WAITING_NOW] == 0:

@@ -74,7 +74,7 @@ def prepare(workload: Workload, fleet: Fleet, scheduler: Scheduler, seed: int, i
     present = fleet.machines["present"].to_numpy()[order]
     simulation = Simulation(
         tasks=tasks,
-        fleet=build_fleet_state(capacity, present, truth, seed),
+        fleet=build_fleet_state(capacity, present, truth, len(reasons), seed),
         starts=starts,
         events=build_events(2 * tasks.arrival.size + 2048),
         progress=_progress(tasks),
