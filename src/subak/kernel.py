@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import types
+from numba.core import config, types
 from numba.extending import register_jitable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -23,8 +23,8 @@ SOURCES = ("kernel.py", "fleet", "queues", "placement", "simulator")
 # error_model: floats divide as in NumPy. nogil: threads may run beside a kernel. boundscheck, fastmath: exact and
 # unchecked. _nrt off: a kernel allocates nothing, so arrays need no reference counts; with them, passing the state
 # to a function cost 220 ns a call, without 1 ns (docs/decisions/0003).
-FLAGS = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False, "_nrt": False}
-USER_FLAGS = {**FLAGS, "_nrt": True}  # a user's policy may allocate
+FLAGS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False, "_nrt": False}
+USER_FLAGS: dict[str, Any] = {**FLAGS, "_nrt": True}  # a user's policy may allocate
 
 
 def _digest() -> str:
@@ -44,17 +44,17 @@ CACHE = _cache_home() / _digest()
 
 def is_compiled() -> bool:
     """Whether an engine compiled from exactly these sources lies in the cache (always, with the compiler off)."""
-    return bool(numba.config.DISABLE_JIT) or any(CACHE.rglob("run_*.nbc"))
+    return bool(config.DISABLE_JIT) or any(CACHE.rglob("run_*.nbc"))
 
 
 @contextlib.contextmanager
 def _cache_in(folder: Path) -> Iterator[None]:
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
     try:
         yield
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
 
 
 def kernel(function: Function) -> Function:

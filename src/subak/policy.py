@@ -57,9 +57,9 @@ from subak.placement.hooks import Memory, build_memory
 from subak.placement.random_fit import random_below
 from subak.placement.schedulers import ORDERS, SCHEDULERS, Scheduler, with_options
 from subak.placement.starts import claim
-from subak.placement.tasks import Tasks
 from subak.queues.lanes import Lanes, pop, push
 from subak.tables import first_line
+from subak.workload.tasks import Tasks
 
 __all__ = [
     "FleetState", "Lanes", "Memory", "Tasks", "claim", "find_scheduler", "fits", "hooks", "next_fitting",

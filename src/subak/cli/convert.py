@@ -19,10 +19,11 @@ OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until"}
 def convert(
     trace_format: Annotated[str, typer.Argument(
         metavar="FORMAT", help=f"The trace's format: {', '.join(READERS)}.")],
-    source: Annotated[Path, typer.Argument(help="The trace: a folder (google2011) or a file (tr, swf). Files may be "
-                                                "plain, gz or xz.")],
-    out: Annotated[Path, typer.Option(help="The workload folder to write; the machines, if the trace has any, go to "
-                                           "its subfolder `fleet`.")],
+    source: Annotated[Path, typer.Argument(
+        metavar="SOURCE", help="The trace: a folder (google2011) or a file (tr, swf). Files may be plain, gz or xz.")],
+    out: Annotated[Path, typer.Option(
+        metavar="FOLDER", help="The workload folder to write; the machines, if the trace has any, go to its "
+                               "subfolder `fleet`.")],
     resubmissions: Annotated[Resubmissions, typer.Option(
         help="google2011: a task submitted again is a new task, of job ID#2, ID#3 ... (as LoTES counts), or one more "
              "attempt of the same task, which then arrives at its first SUBMIT and runs as long as its last attempt.",

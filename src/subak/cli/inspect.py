@@ -34,10 +34,11 @@ class Inspection(msgspec.Struct, frozen=True):
 
 
 def inspect(
-    path: Annotated[Path, typer.Argument(help="A workload folder, with or without a fleet in it, or a fleet folder.")],
-    largest: Annotated[int, typer.Option(min=0, help="How many of the largest jobs to list.")] = 10,
+    path: Annotated[Path, typer.Argument(
+        metavar="PATH", help="A workload folder, with or without a fleet in it, or a fleet folder.")],
+    largest: Annotated[int, typer.Option(metavar="N", min=0, help="How many of the largest jobs to list.")] = 10,
     chart: Annotated[Path | None, typer.Option(
-        help="Also write a chart to this .html (one file, works offline), .svg or .png file.")] = None,
+        metavar="FILE", help="Also write a chart to this .html (one file, works offline), .svg or .png file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Describe a workload or a fleet: counts, spans, quantiles, requested against capacity over time, largest jobs.

@@ -12,7 +12,8 @@ DEFAULT_WORKLOAD = "google2011"
 INPUT, TIME, OUTPUT = "What is scheduled on what", "Time", "What is kept"  # headings of the help
 
 WorkloadOption = Annotated[str, typer.Argument(
-    metavar="[WORKLOAD]", help="A workload folder made by `subak convert`, or the name of a shipped sample (google2011).")]
+    metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample "
+                             "(google2011).")]
 FleetOption = Annotated[Path | None, typer.Option(
     metavar="FOLDER", help="The fleet folder [default: the folder `fleet` in the workload's].", show_default=False,
     rich_help_panel=INPUT)]

@@ -8,8 +8,8 @@ FORMATS = "svg,png"
 
 
 def report(
-    path: Annotated[Path, typer.Argument(help="A run folder, or a comparison folder with several in runs/.",
-                                         show_default=False)],
+    path: Annotated[Path, typer.Argument(
+        metavar="PATH", help="A run folder, or a comparison folder with several in runs/.", show_default=False)],
     out: Annotated[Path | None, typer.Option(
         metavar="FILE.html", help="Where the page goes [default: PATH/report.html].", show_default=False)] = None,
     images: Annotated[Path | None, typer.Option(

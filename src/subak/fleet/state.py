@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.fleet.index import ABSENT, BLOCK, LOG, lower_summary, note_freed_block, raise_summary
-from subak.kernel import inlined, kernel
+BLOCK = 64  # machines a block: one word of a constraint set's bit-vector
+ABSENT = -1  # free amount of a machine that is not there
+LOG = 64  # freed blocks remembered
+
 
 
 class FleetState(NamedTuple):
@@ -69,59 +71,3 @@ def pack_bits(truth: np.ndarray) -> np.ndarray:
     """Return uint64[row, block] words of bool[row, machine]."""
     bits = padded(truth, 0).astype(np.uint8)
     return np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-
-
-@inlined
-def take(fleet, tasks, task, machine):
-    """Take the task's request from the machine; the caller has checked that it fits."""
-    shape = tasks.shape[task]
-    block = machine // BLOCK
-    fleet.version[block] += 1
-    for resource in range(fleet.free.shape[0]):
-        amount = tasks.request[resource, shape]
-        if amount > 0:
-            before = fleet.free[resource, machine]
-            fleet.free[resource, machine] = before - amount
-            fleet.used[resource] += amount
-            if before == fleet.block_free_max[resource, block]:
-                lower_summary(fleet, resource, block)
-
-
-@inlined
-def give_back(fleet, tasks, task, machine):
-    """Return the task's request to the machine, which must be present."""
-    shape = tasks.shape[task]
-    block = machine // BLOCK
-    fleet.version[block] += 1
-    for resource in range(fleet.free.shape[0]):
-        amount = tasks.request[resource, shape]
-        after = fleet.free[resource, machine] + amount
-        fleet.free[resource, machine] = after
-        fleet.used[resource] -= amount
-        raise_summary(fleet, resource, block, after)
-    note_freed_block(fleet, block)
-
-
-@kernel
-def resize(fleet, machine, capacity, change):
-    """Give an idle or shrinking machine the capacities of row *change* of int32[resource, change]."""
-    fleet.version[machine // BLOCK] += 1
-    for resource in range(fleet.free.shape[0]):
-        new = capacity[resource, change]
-        held = fleet.capacity[resource, machine] - max(fleet.free[resource, machine], np.int32(0))
-        fleet.present[resource] += new - fleet.capacity[resource, machine]
-        fleet.capacity[resource, machine] = new
-        fleet.free[resource, machine] = new - held
-        lower_summary(fleet, resource, machine // BLOCK)
-    note_freed_block(fleet, machine // BLOCK)
-
-
-@kernel
-def remove(fleet, machine):
-    """Take an idle machine out of the fleet."""
-    fleet.version[machine // BLOCK] += 1
-    for resource in range(fleet.free.shape[0]):
-        fleet.present[resource] -= fleet.capacity[resource, machine]
-        fleet.capacity[resource, machine] = 0
-        fleet.free[resource, machine] = ABSENT
-        lower_summary(fleet, resource, machine // BLOCK)

@@ -26,9 +26,21 @@ from subak.tables import (
     write_toml,
 )
 
-MACHINE_COLUMNS: dict[str, ColumnType] = {"machine": pl.String, "cluster": pl.String, "present": pl.Boolean}
-ATTRIBUTE_COLUMNS: dict[str, ColumnType] = {"machine": pl.UInt32, "attribute": pl.String, "value": pl.String}
-CHANGE_COLUMNS: dict[str, ColumnType] = {"time": pl.Float64, "machine": pl.UInt32, "present": pl.Boolean}
+MACHINE_COLUMNS: dict[str, ColumnType] = {
+    "machine": pl.String,  # the machine's id, no two alike
+    "cluster": pl.String,  # the cluster it belongs to
+    "present": pl.Boolean,  # whether it is there at time 0
+}
+ATTRIBUTE_COLUMNS: dict[str, ColumnType] = {
+    "machine": pl.UInt32,  # row of the machine
+    "attribute": pl.String,  # the attribute's name
+    "value": pl.String,  # its value; constraints that order compare it as a number
+}
+CHANGE_COLUMNS: dict[str, ColumnType] = {
+    "time": pl.Float64,  # seconds
+    "machine": pl.UInt32,  # row of the machine
+    "present": pl.Boolean,  # whether it is there from then on
+}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types, typeof
+from numba import typeof, types
 from numba.core.errors import NumbaError
 
 from subak.errors import PolicyError
@@ -16,15 +16,16 @@ from subak.fleet.state import build_fleet_state
 from subak.kernel import kernel_of
 from subak.placement.hooks import build_memory
 from subak.placement.starts import build_starts
-from subak.placement.tasks import Tasks
 from subak.queues.lanes import build_lanes
 from subak.tables import first_line
+from subak.workload.tasks import Tasks
 
 AnyFunction = Callable[..., Any]
 
 _ONE = np.ones((1, 1), np.int32)
 FLEET = typeof(build_fleet_state(_ONE, np.ones(1, bool), np.ones((1, 1), bool), shapes=1, seed=0))
-TASKS = typeof(Tasks(*[np.zeros(1)] * 4, np.zeros(1, np.int32), _ONE, np.zeros(1, np.int32)))
+_NONE = np.zeros(1)
+TASKS = typeof(Tasks(_NONE, _NONE, _NONE, _NONE, np.zeros(1, np.int32), _ONE, np.zeros(1, np.int32)))
 LANES = typeof(build_lanes(1, 1))
 MEMORY = typeof(build_memory((1, 1), (1, 1), [0.0]))
 STARTS = typeof(build_starts(1))

@@ -3,7 +3,6 @@ import numpy as np
 
 from subak.fleet.index import (
     ALL_BITS,
-    BLOCK,
     NO_BITS,
     ONE,
     block_may_fit,
@@ -12,31 +11,33 @@ from subak.fleet.index import (
     lowest_bit,
     note_first_block,
 )
+from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
+from subak.workload.tasks import Tasks
 
 NOWHERE = -1  # no machine
 
 
 @inlined
-def shape_fits(fleet, tasks, shape, machine):
+def shape_fits(fleet: FleetState, tasks: Tasks, shape: int, machine: int) -> bool:
     """Whether the machine meets the shape's constraints and has its whole request free."""
     word = fleet.allowed[tasks.constraint_set[shape], machine // BLOCK]
     if (word >> np.uint64(machine % BLOCK)) & ONE == NO_BITS:
         return False
-    for resource in range(fleet.free.shape[0]):  # noqa: SIM110  (the compiler takes no generators)
+    for resource in range(fleet.free.shape[0]):
         if fleet.free[resource, machine] < tasks.request[resource, shape]:
             return False
     return True
 
 
 @inlined
-def fits(fleet, tasks, task, machine):
+def fits(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
     """Whether the machine could start the task now."""
     return shape_fits(fleet, tasks, tasks.shape[task], machine)
 
 
 @inlined
-def first_fitting(fleet, tasks, task):
+def first_fitting(fleet: FleetState, tasks: Tasks, task: int) -> int:
     """Return the first machine that fits the task, or NOWHERE: `next_fitting` from machine 0, remembering where."""
     shape = tasks.shape[task]
     machine = next_fitting(fleet, tasks, task, first_block(fleet, shape) * BLOCK)
@@ -45,7 +46,7 @@ def first_fitting(fleet, tasks, task):
 
 
 @inlined
-def next_fitting(fleet, tasks, task, machine):
+def next_fitting(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> int:
     """Return the first machine at or after *machine* that fits the task, or NOWHERE."""
     shape = tasks.shape[task]
     skipped = np.uint64(machine % BLOCK)
@@ -59,7 +60,7 @@ def next_fitting(fleet, tasks, task, machine):
 
 
 @kernel
-def fits_any(fleet, tasks, task, machines):
+def fits_any(fleet: FleetState, tasks: Tasks, task: int, machines: np.ndarray) -> bool:
     """Whether the task fits any of the given *machines* (int32[:])."""
     for machine in machines:  # noqa: SIM110
         if fits(fleet, tasks, task, machine):

@@ -6,21 +6,27 @@ a machine which is not there now could run.
 """
 import numpy as np
 
-from subak.fleet.index import ABSENT, BLOCK
+from subak.fleet.state import ABSENT, BLOCK, FleetState
 from subak.kernel import inlined, kernel
 from subak.placement.feasible import NOWHERE, first_fitting, fits, next_fitting
+from subak.placement.hooks import Memory
 from subak.placement.random_fit import random_below
-from subak.placement.starts import claim
-from subak.queues.lanes import NOBODY, detach, next_detached, pop, push
+from subak.placement.starts import Starts, claim
+from subak.queues.lanes import NOBODY, Lanes, detach, next_detached, pop, push
+from subak.workload.tasks import Tasks
 
 
-def greedy_arrival(fleet, tasks, lanes, memory, arrived, starts):
+def greedy_arrival(
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, arrived: np.ndarray, starts: Starts
+) -> None:
     """Start each task on the first machine that can, or let it wait at one."""
     for task in arrived:
         dispatch(fleet, tasks, lanes, task, starts)
 
 
-def greedy_departure(fleet, tasks, lanes, memory, freed, starts):
+def greedy_departure(
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, freed: np.ndarray, starts: Starts
+) -> None:
     """Serve the queues of the freed machines; the queue of a machine that left is dispatched anew."""
     for machine in freed:
         if fleet.free[0, machine] == ABSENT:
@@ -33,7 +39,7 @@ def greedy_departure(fleet, tasks, lanes, memory, freed, starts):
 
 
 @kernel
-def dispatch_all(fleet, tasks, lanes, lane, starts):
+def dispatch_all(fleet: FleetState, tasks: Tasks, lanes: Lanes, lane: int, starts: Starts) -> None:
     """Empty a lane and dispatch its tasks in their order."""
     following = NOBODY
     if lanes.root[lane] != NOBODY:
@@ -45,7 +51,7 @@ def dispatch_all(fleet, tasks, lanes, lane, starts):
 
 
 @inlined
-def dispatch(fleet, tasks, lanes, task, starts):
+def dispatch(fleet: FleetState, tasks: Tasks, lanes: Lanes, task: int, starts: Starts) -> None:
     """Start a task on the first machine without a queue that fits, else let it wait at the shortest queue."""
     machine = first_fitting(fleet, tasks, task)
     while machine != NOWHERE and lanes.root[machine] != NOBODY:
@@ -57,20 +63,20 @@ def dispatch(fleet, tasks, lanes, task, starts):
 
 
 @kernel
-def could_hold(fleet, tasks, task, machine):
+def could_hold(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
     """Whether the task fits the machine when that is idle."""
     shape = tasks.shape[task]
     word = fleet.allowed[tasks.constraint_set[shape], machine // BLOCK]
     if (word >> np.uint64(machine % BLOCK)) & np.uint64(1) == 0:
         return False
-    for resource in range(fleet.free.shape[0]):  # noqa: SIM110  (the compiler takes no generators)
+    for resource in range(fleet.free.shape[0]):
         if fleet.capacity[resource, machine] < tasks.request[resource, shape]:
             return False
     return fleet.free[0, machine] != ABSENT
 
 
 @kernel
-def shortest_queue(fleet, tasks, lanes, task):
+def shortest_queue(fleet: FleetState, tasks: Tasks, lanes: Lanes, task: int) -> int:
     """Return the machine of the shortest queue that could hold the task, ties random, or the lane of nobody."""
     machines = fleet.machines
     least, ties = np.int64(2**62), 0

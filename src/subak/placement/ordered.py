@@ -4,23 +4,33 @@ One round: (1) the lanes that may have a chance contend; (2) the lane whose firs
 machine; (3) a task that gets one leaves its lane, a lane that gets none is out of this round; (4) until none is left.
 A task that found no place is asked about again when a machine that could take it is freed.
 """
-from subak.kernel import inlined, kernel
-from subak.placement.feasible import fits_any
-from subak.placement.starts import claim
+from collections.abc import Callable
+
+import numpy as np
+
+from subak.fleet.state import FleetState
+from subak.kernel import inlined
+from subak.placement.feasible import NOWHERE, fits_any
+from subak.placement.starts import Starts, claim
 from subak.queues.lanes import (
     ACTIVE,
     CONTENDERS,
     NOBODY,
+    Lanes,
     contend,
     drop_top,
     pop,
     push,
     settle_top,
 )
+from subak.workload.tasks import Tasks
 
 
 @inlined
-def ordered_departure(fleet, tasks, lanes, select_machine, freed, starts):
+def ordered_departure(
+    fleet: FleetState, tasks: Tasks, lanes: Lanes,
+    select_machine: Callable[..., int], freed: np.ndarray, starts: Starts,
+) -> None:
     """Serve the lanes whose first task fits one of the *freed* machines (int32[:])."""
     for place in range(lanes.size[ACTIVE]):
         lane = lanes.active[place]
@@ -30,7 +40,10 @@ def ordered_departure(fleet, tasks, lanes, select_machine, freed, starts):
 
 
 @inlined
-def ordered_arrival(fleet, tasks, lanes, lane_of_shape, select_machine, arrived, starts):
+def ordered_arrival(
+    fleet: FleetState, tasks: Tasks, lanes: Lanes,
+    lane_of_shape: np.ndarray, select_machine: Callable[..., int], arrived: np.ndarray, starts: Starts,
+) -> None:
     """Let the *arrived* tasks (int32[:]) wait, and serve the lanes whose first task is new."""
     for task in arrived:
         push(lanes, tasks.rank, lane_of_shape[tasks.shape[task]], task)
@@ -42,22 +55,19 @@ def ordered_arrival(fleet, tasks, lanes, lane_of_shape, select_machine, arrived,
 
 
 @inlined
-def serve_round(fleet, tasks, lanes, select_machine, starts):
+def serve_round(
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, select_machine: Callable[..., int], starts: Starts
+) -> None:
     """Ask for machines in order until every contending lane is empty or was refused one."""
     while lanes.size[CONTENDERS] > 0:
         lane = lanes.contender[0]
         task = lanes.root[lane]
         machine = select_machine(fleet, tasks, task)
-        if machine == -1 or not claim(starts, fleet, tasks, task, machine):
+        if machine == NOWHERE or not claim(starts, fleet, tasks, task, machine):
             drop_top(lanes, tasks.rank)
-        elif serve_next(lanes, tasks.rank, lane) == NOBODY:
+            continue
+        pop(lanes, tasks.rank, lane)
+        if lanes.root[lane] == NOBODY:
             drop_top(lanes, tasks.rank)
         else:
             settle_top(lanes, tasks.rank)
-
-
-@kernel
-def serve_next(lanes, rank, lane):
-    """Take the started task out of its lane and return the next one, or NOBODY."""
-    pop(lanes, rank, lane)
-    return lanes.root[lane]

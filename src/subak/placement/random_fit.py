@@ -1,8 +1,10 @@
 """Random fit: any machine that fits, all equally likely, from the run's own seeded random numbers."""
 import numpy as np
 
+from subak.fleet.state import FleetState
 from subak.kernel import kernel
 from subak.placement.feasible import NOWHERE, fits, next_fitting
+from subak.workload.tasks import Tasks
 
 PROBES = 32  # tries before every fitting machine is counted
 
@@ -15,7 +17,7 @@ UNIT = 2.0**-53
 
 
 @kernel
-def random_below(random, bound):
+def random_below(random: np.ndarray, bound: int) -> int:
     """Return a whole number in [0, bound), all equally likely to 1 part in 2^53; *random* is uint64[1]."""
     random[0] += STEP
     word = random[0]
@@ -25,7 +27,7 @@ def random_below(random, bound):
     return int(np.float64(word >> S11) * UNIT * bound)
 
 
-def random_fit(fleet, tasks, task):
+def random_fit(fleet: FleetState, tasks: Tasks, task: int) -> int:
     """Return a machine drawn evenly from those that fit, -1 if none fits."""
     machines = fleet.machines
     for _ in range(PROBES):

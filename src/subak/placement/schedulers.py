@@ -11,8 +11,8 @@ from subak.placement.best_fit import best_fit, worst_fit
 from subak.placement.first_fit import first_fit
 from subak.placement.greedy import greedy_arrival, greedy_departure
 from subak.placement.hooks import Memory, build_memory
-from subak.placement.random_fit import random_fit
 from subak.placement.instance import Instance
+from subak.placement.random_fit import random_fit
 from subak.placement.tetris import normalised_memory, plain_memory, tetris_arrival, tetris_departure
 
 AnyFunction = Callable[..., Any]
@@ -62,7 +62,8 @@ SCHEDULERS = {
             lanes="machine", machines="configuration", waits_at="worker",
         ),
         Scheduler(
-            "tetris", "The highest request . free - run time * request over all waiting tasks and machines (LoTES 5.2).",
+            "tetris",
+            "The highest request . free - run time * request over all waiting tasks and machines (LoTES 5.2).",
             on_arrival=tetris_arrival, on_departure=tetris_departure,
             order="shortest-first", lanes="shape", memory=plain_memory,
             accepts=frozenset({"normalised"}),

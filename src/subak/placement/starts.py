@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.fleet.state import take
+from subak.fleet.amounts import take
+from subak.fleet.state import FleetState
 from subak.kernel import inlined
 from subak.placement.feasible import fits
+from subak.workload.tasks import Tasks
 
 STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACEABLE")
 NOT_ARRIVED, BLOCKED, WAITING, RUNNING, FINISHED, UNPLACEABLE = range(6)
@@ -41,7 +43,7 @@ def build_starts(tasks: int) -> Starts:
 
 
 @inlined
-def broken_rule(starts, fleet, tasks, task, machine):
+def broken_rule(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> int:
     """Return the rule that starting *task* on *machine* would break, KEPT if none."""
     if task < 0 or task >= starts.status.size:
         return NO_SUCH_TASK
@@ -55,7 +57,7 @@ def broken_rule(starts, fleet, tasks, task, machine):
 
 
 @inlined
-def claim(starts, fleet, tasks, task, machine):
+def claim(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
     """Start a waiting task on a machine, if every rule is kept; the engine stops at the first broken one."""
     rule = broken_rule(starts, fleet, tasks, task, machine)
     if rule != KEPT:

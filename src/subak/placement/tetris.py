@@ -7,22 +7,25 @@ unchanged, is the true maximum. Ties: the shorter run time, then the lower task,
 """
 import numpy as np
 
-from subak.fleet.index import BLOCK, NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
+from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
+from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
 from subak.placement.feasible import NOWHERE, fits, fits_any
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.instance import Instance
-from subak.placement.starts import claim
+from subak.placement.starts import Starts, claim
 from subak.queues.lanes import (
     ACTIVE,
     CONTENDERS,
     NOBODY,
+    Lanes,
     contend,
     drop_top,
     pop,
     push,
     settle_top,
 )
+from subak.workload.tasks import Tasks
 
 # memory.number: the weights, then the natural size of a unit per resource
 ALIGNMENT_WEIGHT, WORK_WEIGHT, FIRST_AMOUNT = 0, 1, 2
@@ -54,7 +57,9 @@ def _memory(instance: Instance, numbers: list[float]) -> Memory:
     return memory
 
 
-def tetris_arrival(fleet, tasks, lanes, memory, arrived, starts):
+def tetris_arrival(
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, arrived: np.ndarray, starts: Starts
+) -> None:
     """Let the arrived tasks wait; the shapes that nobody waited with before compete."""
     first_new = lanes.size[ACTIVE]
     for task in arrived:
@@ -64,8 +69,10 @@ def tetris_arrival(fleet, tasks, lanes, memory, arrived, starts):
     serve(fleet, tasks, lanes, memory, starts)
 
 
-def tetris_departure(fleet, tasks, lanes, memory, freed, starts):
-    """The shapes that fit a freed machine compete."""
+def tetris_departure(
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, freed: np.ndarray, starts: Starts
+) -> None:
+    """Let the shapes that fit a freed machine compete."""
     for place in range(lanes.size[ACTIVE]):
         lane = lanes.active[place]
         if fits_any(fleet, tasks, lanes.root[lane], freed):
@@ -74,7 +81,7 @@ def tetris_departure(fleet, tasks, lanes, memory, freed, starts):
 
 
 @inlined
-def alignment(fleet, tasks, memory, shape, machine):
+def alignment(fleet: FleetState, tasks: Tasks, memory: Memory, shape: int, machine: int) -> float:
     """Return request . free in natural amounts."""
     score = 0.0
     for resource in range(fleet.free.shape[0]):
@@ -84,7 +91,7 @@ def alignment(fleet, tasks, memory, shape, machine):
 
 
 @inlined
-def alignment_bound(fleet, tasks, memory, shape, block):
+def alignment_bound(fleet: FleetState, tasks: Tasks, memory: Memory, shape: int, block: int) -> float:
     """Return a bound on the alignment of every machine of a block."""
     bound = 0.0
     for resource in range(fleet.free.shape[0]):
@@ -94,7 +101,7 @@ def alignment_bound(fleet, tasks, memory, shape, block):
 
 
 @inlined
-def best_aligned(fleet, tasks, memory, shape):
+def best_aligned(fleet: FleetState, tasks: Tasks, memory: Memory, shape: int) -> int:
     """Return the fitting machine of the highest alignment, the first of equals, or NOWHERE.
 
     What was found in a block holds until the block's version changes: first the blocks that are unchanged since this
@@ -102,7 +109,7 @@ def best_aligned(fleet, tasks, memory, shape):
     """
     slot = remembered_slot(memory, shape)
     machine_row, version_row = FIRST_SLOT + 2 * slot, FIRST_SLOT + 2 * slot + 1
-    best, highest = np.int64(NOWHERE), -1.0
+    best, highest = int(NOWHERE), -1.0
     for block in range(fleet.version.size):
         if memory.whole[version_row, block] == fleet.version[block] and memory.real[slot, block] > highest:
             best, highest = memory.whole[machine_row, block], memory.real[slot, block]
@@ -125,7 +132,7 @@ def best_aligned(fleet, tasks, memory, shape):
 
 
 @inlined
-def remembered_slot(memory, shape):
+def remembered_slot(memory: Memory, shape: int) -> int:
     """Return the slot of a shape, emptied if it held another shape's findings."""
     slot = shape % memory.real.shape[0]
     if memory.whole[TAGS, slot] != shape:
@@ -136,7 +143,7 @@ def remembered_slot(memory, shape):
 
 
 @inlined
-def best_in_block(fleet, tasks, memory, shape, block):
+def best_in_block(fleet: FleetState, tasks: Tasks, memory: Memory, shape: int, block: int) -> int:
     """Return the block's fitting machine of the highest alignment, the first of equals, or NOWHERE."""
     best, highest = NOWHERE, -1.0
     word = fitting_word(fleet, tasks, shape, block)
@@ -150,7 +157,7 @@ def best_in_block(fleet, tasks, memory, shape, block):
 
 
 @inlined
-def work(fleet, tasks, memory, task):
+def work(fleet: FleetState, tasks: Tasks, memory: Memory, task: int) -> float:
     """Return expected run time * (request . 1) in natural amounts."""
     total = 0.0
     for resource in range(fleet.free.shape[0]):
@@ -159,7 +166,7 @@ def work(fleet, tasks, memory, task):
 
 
 @inlined
-def score_on(fleet, tasks, memory, task, machine):
+def score_on(fleet: FleetState, tasks: Tasks, memory: Memory, task: int, machine: int) -> float:
     """Return the score of a task on a machine."""
     shape = tasks.shape[task]
     return memory.number[ALIGNMENT_WEIGHT] * alignment(fleet, tasks, memory, shape, machine) - memory.number[
@@ -168,7 +175,7 @@ def score_on(fleet, tasks, memory, task, machine):
 
 
 @inlined
-def aim(fleet, tasks, lanes, memory, lane):
+def aim(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, lane: int) -> int:
     """Find the lane's best machine and score; return the machine, or NOWHERE."""
     task = lanes.root[lane]
     machine = best_aligned(fleet, tasks, memory, tasks.shape[task])
@@ -179,14 +186,14 @@ def aim(fleet, tasks, lanes, memory, lane):
 
 
 @kernel
-def enter(fleet, tasks, lanes, memory, lane):
+def enter(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, lane: int) -> None:
     """Let a lane compete if its first task fits somewhere."""
     if aim(fleet, tasks, lanes, memory, lane) != NOWHERE:
         contend(lanes, tasks.rank, lane)
 
 
 @kernel
-def serve(fleet, tasks, lanes, memory, starts):
+def serve(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, starts: Starts) -> None:
     """Start the task of the highest score, again and again, until nothing that competes fits."""
     while lanes.size[CONTENDERS] > 0:
         lane = lanes.contender[0]
@@ -202,6 +209,8 @@ def serve(fleet, tasks, lanes, memory, starts):
 
 
 @inlined
-def still_best(fleet, tasks, lanes, memory, lane, task, machine):
+def still_best(
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, lane: int, task: int, machine: int
+) -> bool:
     """Whether the lane's machine is as it was when the lane aimed at it."""
     return fits(fleet, tasks, task, machine) and score_on(fleet, tasks, memory, task, machine) == lanes.score[lane]

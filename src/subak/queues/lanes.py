@@ -43,7 +43,7 @@ def build_lanes(lanes: int, tasks: int) -> Lanes:
 
 
 @kernel
-def goes_before(rank, first, second):
+def goes_before(rank: np.ndarray, first: int, second: int) -> bool:
     """Whether task *first* is served before task *second*."""
     if rank[first] != rank[second]:
         return rank[first] < rank[second]
@@ -51,7 +51,7 @@ def goes_before(rank, first, second):
 
 
 @kernel
-def meld(lanes, rank, first, second):
+def meld(lanes: Lanes, rank: np.ndarray, first: int, second: int) -> int:
     """Join two heaps and return the root; NOBODY is the empty heap."""
     if first == NOBODY:
         return second
@@ -65,7 +65,7 @@ def meld(lanes, rank, first, second):
 
 
 @kernel
-def meld_children(lanes, rank, first):
+def meld_children(lanes: Lanes, rank: np.ndarray, first: int) -> int:
     """Join a list of siblings in two passes: in pairs from the left, then the pairs from the right."""
     pairs = NOBODY
     while first != NOBODY:
@@ -89,7 +89,7 @@ def meld_children(lanes, rank, first):
 
 
 @kernel
-def push(lanes, rank, lane, task):
+def push(lanes: Lanes, rank: np.ndarray, lane: int, task: int) -> None:
     """Let a task wait in a lane."""
     lanes.child[task] = NOBODY
     lanes.sibling[task] = NOBODY
@@ -102,7 +102,7 @@ def push(lanes, rank, lane, task):
 
 
 @kernel
-def pop(lanes, rank, lane):
+def pop(lanes: Lanes, rank: np.ndarray, lane: int) -> int:
     """Take the first task out of a lane that is not empty, and return it."""
     task = lanes.root[lane]
     lanes.root[lane] = meld_children(lanes, rank, lanes.child[task])
@@ -113,7 +113,7 @@ def pop(lanes, rank, lane):
 
 
 @kernel
-def detach(lanes, lane):
+def detach(lanes: Lanes, lane: int) -> int:
     """Empty a lane that is not empty; return the first of its tasks, which `next_detached` goes on from."""
     first = lanes.root[lane]
     lanes.root[lane] = NOBODY
@@ -123,13 +123,13 @@ def detach(lanes, lane):
 
 
 @kernel
-def next_detached(lanes, rank, task):
+def next_detached(lanes: Lanes, rank: np.ndarray, task: int) -> int:
     """Return the task that follows in a detached lane, or NOBODY; *task* is then free to wait elsewhere."""
     return meld_children(lanes, rank, lanes.child[task])
 
 
 @kernel
-def deactivate(lanes, lane):
+def deactivate(lanes: Lanes, lane: int) -> None:
     """Take a lane that became empty out of the list of active ones."""
     lanes.size[ACTIVE] -= 1
     last = lanes.active[lanes.size[ACTIVE]]
@@ -138,7 +138,7 @@ def deactivate(lanes, lane):
 
 
 @kernel
-def contend(lanes, rank, lane):
+def contend(lanes: Lanes, rank: np.ndarray, lane: int) -> None:
     """Enter a non-empty lane into this round; the highest score is served first, ties by the first tasks."""
     place = lanes.size[CONTENDERS]
     lanes.contender[place] = lane
@@ -149,7 +149,7 @@ def contend(lanes, rank, lane):
 
 
 @kernel
-def settle_top(lanes, rank):
+def settle_top(lanes: Lanes, rank: np.ndarray) -> None:
     """Restore the round's order after the first contender's score or first task changed."""
     place = 0
     while True:
@@ -165,7 +165,7 @@ def settle_top(lanes, rank):
 
 
 @kernel
-def drop_top(lanes, rank):
+def drop_top(lanes: Lanes, rank: np.ndarray) -> None:
     """Take the first contender out of this round."""
     lanes.size[CONTENDERS] -= 1
     lanes.contender[0] = lanes.contender[lanes.size[CONTENDERS]]
@@ -173,7 +173,7 @@ def drop_top(lanes, rank):
 
 
 @kernel
-def lane_before(lanes, rank, place, other):
+def lane_before(lanes: Lanes, rank: np.ndarray, place: int, other: int) -> bool:
     """Whether the contender at *place* goes before the one at *other*."""
     first, second = lanes.contender[place], lanes.contender[other]
     if lanes.score[first] != lanes.score[second]:
@@ -182,6 +182,6 @@ def lane_before(lanes, rank, place, other):
 
 
 @kernel
-def swap_contenders(lanes, place, other):
+def swap_contenders(lanes: Lanes, place: int, other: int) -> None:
     """Exchange two places of the round's heap."""
     lanes.contender[place], lanes.contender[other] = lanes.contender[other], lanes.contender[place]

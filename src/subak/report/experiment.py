@@ -33,11 +33,11 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     workload: str = "google2011"  # a workload folder, or the name of a sample
     workload_digest: str = ""  # of its tables; a run is only repeated on the same
     fleet: str = ""  # a fleet folder; empty: the one inside the workload's
-    fleet_digest: str = ""
+    fleet_digest: str = ""  # likewise
     machines: int = 0  # instead of a fleet: this many alike machines
     capacity: dict[str, float] = {}  # of each of them, in natural amounts
-    schedulers: list[str] = msgspec.field(default_factory=lambda: ["first-fit"])
-    seeds: list[int] = msgspec.field(default_factory=lambda: [1])
+    schedulers: list[str] = msgspec.field(default_factory=lambda: ["first-fit"])  # or FILE.py:NAME
+    seeds: list[int] = msgspec.field(default_factory=lambda: [1])  # each scheduler runs once with each
     interval: float | None = None  # seconds of the timeline's intervals
     until: float = FOREVER  # seconds: the last instant to simulate
 
@@ -71,7 +71,10 @@ def read_scenario(path: Path) -> Scenario:
 
 
 def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
-    """Read workload and fleet, and note their digests. Raises InputError when one differs from a digest noted before."""
+    """Read workload and fleet, and note their digests.
+
+    Raises InputError when one differs from a digest that the scenario holds already.
+    """
     folder = sample_folder(scenario.workload) if scenario.workload in sample_names() else Path(scenario.workload)
     workload = read_workload(folder)
     scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)

@@ -25,9 +25,8 @@ def spread(values: pl.Series) -> Spread:
     values = values.drop_nulls().sort()
     if values.is_empty():
         return Spread()
-    mean, most = _number(values.mean()), _number(values.max())
-    quantiles = [_number(values.quantile(q, "nearest")) for q in (0.5, 0.9, 0.99, 0.999)]
-    return Spread(mean, *quantiles, most)
+    median, p90, p99, p999 = (_number(values.quantile(level, "nearest")) for level in (0.5, 0.9, 0.99, 0.999))
+    return Spread(_number(values.mean()), median, p90, p99, p999, _number(values.max()))
 
 
 def makespan(tasks: pl.DataFrame) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from subak.errors import RunError, SubakError
+from subak.errors import InputError, RunError, SubakError
 from subak.report.experiment import Scenario, load_inputs, run_label, simulate_into
 from subak.simulator.run import Progress
 
@@ -36,11 +36,17 @@ class News:
 
 
 def jobs_of(scenario: Scenario) -> list[Job]:
-    """Return every scheduler with every seed."""
-    return [
+    """Return every scheduler with every seed. Raises InputError when two would be called the same."""
+    jobs = [
         Job(name, seed, run_label(name, seed, scenario.seeds))
         for name in scenario.schedulers for seed in scenario.seeds
     ]
+    by_label = {job.label: job for job in jobs}
+    hidden = next((job for job in jobs if by_label[job.label] is not job), None)
+    if hidden is not None:
+        raise InputError(f"schedulers: {hidden.scheduler} and {by_label[hidden.label].scheduler} would both be called "
+                         f"{hidden.label}; rename one")
+    return jobs
 
 
 def run_all(
@@ -52,7 +58,9 @@ def run_all(
     """
     context = multiprocessing.get_context("spawn")
     queue: Any = context.Queue()
-    waiting, running, errors = jobs_of(scenario), {}, {}
+    waiting = jobs_of(scenario)
+    running: dict[str, Any] = {}
+    errors: dict[str, str] = {}
     try:
         while waiting or running:
             while waiting and len(running) < processes:
@@ -76,7 +84,8 @@ def run_all(
 
 def _started(context: Any, queue: Any, scenario: Scenario, folder: Path, job: Job) -> Any:
     """Start a process that never hears the terminal's Ctrl-C: it is for this one, which then ends the others."""
-    process = context.Process(target=_work, args=(queue, msgspec.json.encode(_plain(scenario)), folder, job), daemon=True)
+    arguments = (queue, msgspec.json.encode(_plain(scenario)), folder, job)
+    process = context.Process(target=_work, args=arguments, daemon=True)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited, and kept through its imports
     try:
         process.start()

@@ -5,10 +5,13 @@ leave end; (3) attempts end; only when nothing was freed, (4) tasks arrive; (5) 
 are committed. So what is freed at an instant can be used by what arrives at it, and equal times leave in the order
 of their sequence numbers.
 """
+from collections.abc import Callable
+
 import numpy as np
 
-from subak.fleet.state import give_back, remove, resize
+from subak.fleet.amounts import give_back, remove, resize
 from subak.kernel import internal
+from subak.placement.hooks import Memory
 from subak.placement.ordered import ordered_arrival, ordered_departure
 from subak.placement.starts import (
     BLOCKED,
@@ -20,6 +23,7 @@ from subak.placement.starts import (
     WAITING,
 )
 from subak.placement.starts import SIZE as CLAIMS
+from subak.queues.lanes import Lanes
 from subak.simulator.heap import SIZE, drop_first, insert, push_event
 from subak.simulator.order import sort
 from subak.simulator.recorder import account, has_room
@@ -39,19 +43,22 @@ from subak.simulator.state import (
     STARTS,
     UNTIL,
     WAITING_NOW,
+    Simulation,
 )
 
 DONE, STEP, PAUSED, FULL, BROKEN = range(5)  # why the loop came back
 LOST_EVENTS_KEPT = 1000  # events of lost attempts the heap may carry before it is looked through
 
 
-def run_ordered(sim, lanes, lane_of_shape, select_machine, budget):
+def run_ordered(
+    sim: Simulation, lanes: Lanes, lane_of_shape: np.ndarray, select_machine: Callable[..., int], budget: int
+) -> int:
     """Run *budget* steps of an order joined with a placement; return why it stopped."""
     for _ in range(budget):
         outcome = advance(sim)
         if outcome != STEP:
             return outcome
-        freed, arrived = sim.step.freed[: sim.count[FREED]], sim.step.arrived[: sim.count[ARRIVED]]
+        freed, arrived = sim.step.freed[: sim.counts[FREED]], sim.step.arrived[: sim.counts[ARRIVED]]
         if freed.size > 0:
             ordered_departure(sim.fleet, sim.tasks, lanes, select_machine, freed, sim.starts)
         if arrived.size > 0:
@@ -62,13 +69,16 @@ def run_ordered(sim, lanes, lane_of_shape, select_machine, budget):
     return PAUSED
 
 
-def run_hooks(sim, lanes, memory, on_arrival, on_departure, budget):
+def run_hooks(
+    sim: Simulation, lanes: Lanes, memory: Memory,
+    on_arrival: Callable[..., None], on_departure: Callable[..., None], budget: int,
+) -> int:
     """Run *budget* steps of a policy that chooses task and machine together; return why it stopped."""
     for _ in range(budget):
         outcome = advance(sim)
         if outcome != STEP:
             return outcome
-        freed, arrived = sim.step.freed[: sim.count[FREED]], sim.step.arrived[: sim.count[ARRIVED]]
+        freed, arrived = sim.step.freed[: sim.counts[FREED]], sim.step.arrived[: sim.counts[ARRIVED]]
         if freed.size > 0:
             on_departure(sim.fleet, sim.tasks, lanes, memory, freed, sim.starts)
         if arrived.size > 0:
@@ -80,69 +90,69 @@ def run_hooks(sim, lanes, memory, on_arrival, on_departure, budget):
 
 
 @internal
-def next_time(sim):
+def next_time(sim: Simulation) -> float:
     """Return the instant of the next event, inf when there is none."""
     time = np.inf
     if sim.events.size[SIZE] > 0:
         time = sim.events.slot[0]["time"]
-    if sim.count[NEXT_ARRIVAL] < sim.tasks.arrival.size:
-        time = min(time, sim.tasks.arrival[sim.count[NEXT_ARRIVAL]])
-    if sim.count[NEXT_CHANGE] < sim.changes.time.size:
-        time = min(time, sim.changes.time[sim.count[NEXT_CHANGE]])
+    if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
+    if sim.counts[NEXT_CHANGE] < sim.changes.time.size:
+        time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
     return time
 
 
 @internal
-def advance(sim):
+def advance(sim: Simulation) -> int:
     """Bring the state to the next instant; the tables `freed` and `arrived` tell what it brought."""
     time = next_time(sim)
     if time == np.inf or time > sim.clock[UNTIL]:
         return DONE
-    if not has_room(sim, time) or sim.count[LOSSES] + sim.count[RUNNING_NOW] > sim.losses.task.size:
+    if not has_room(sim, time) or sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
         return FULL
     account(sim, time)
     sim.clock[NOW] = time
-    for machine in sim.step.freed[: sim.count[FREED]]:
+    for machine in sim.step.freed[: sim.counts[FREED]]:
         sim.step.is_freed[machine] = False
-    sim.count[FREED] = 0
-    sim.count[ARRIVED] = 0
+    sim.counts[FREED] = 0
+    sim.counts[ARRIVED] = 0
     apply_changes(sim, time)
     apply_ends(sim, time)
-    if sim.count[FREED] == 0:
+    if sim.counts[FREED] == 0:
         apply_arrivals(sim, time)
-    elif sim.count[ARRIVED] > 1:
-        sort(sim.step.arrived[: sim.count[ARRIVED]])  # tasks of one instant go by their numbers
+    elif sim.counts[ARRIVED] > 1:
+        sort(sim.step.arrived[: sim.counts[ARRIVED]])  # tasks of one instant go by their numbers
     return STEP
 
 
 @internal
-def note_freed(sim, machine):
+def note_freed(sim: Simulation, machine: int) -> None:
     """List a machine, once, among those whose amounts changed for the better or that left."""
     if not sim.step.is_freed[machine]:
         sim.step.is_freed[machine] = True
-        sim.step.freed[sim.count[FREED]] = machine
-        sim.count[FREED] += 1
+        sim.step.freed[sim.counts[FREED]] = machine
+        sim.counts[FREED] += 1
 
 
 @internal
-def note_waiting(sim, task):
+def note_waiting(sim: Simulation, task: int) -> None:
     """Let a task wait from now on."""
     sim.starts.status[task] = WAITING
-    sim.step.arrived[sim.count[ARRIVED]] = task
-    sim.count[ARRIVED] += 1
-    sim.count[WAITING_NOW] += 1
+    sim.step.arrived[sim.counts[ARRIVED]] = task
+    sim.counts[ARRIVED] += 1
+    sim.counts[WAITING_NOW] += 1
     sim.record.waiting_by_shape[sim.tasks.shape[task]] += 1
 
 
 @internal
-def apply_arrivals(sim, time):
+def apply_arrivals(sim: Simulation, time: float) -> None:
     """Let every task of this instant wait, unless its stage or the whole fleet forbids it."""
-    while sim.count[NEXT_ARRIVAL] < sim.tasks.arrival.size:
-        task = sim.count[NEXT_ARRIVAL]
+    while sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        task = sim.counts[NEXT_ARRIVAL]
         if sim.tasks.arrival[task] > time:
             return
-        sim.count[NEXT_ARRIVAL] += 1
-        sim.count[EVENTS] += 1
+        sim.counts[NEXT_ARRIVAL] += 1
+        sim.counts[EVENTS] += 1
         sim.record.current[ARRIVALS] += 1
         if sim.starts.status[task] == UNPLACEABLE:
             continue
@@ -153,24 +163,24 @@ def apply_arrivals(sim, time):
 
 
 @internal
-def apply_ends(sim, time):
+def apply_ends(sim: Simulation, time: float) -> None:
     """End every attempt whose time has come; an event of an attempt that was lost is passed over."""
     while sim.events.size[SIZE] > 0 and sim.events.slot[0]["time"] <= time:
         task, machine = sim.events.slot[0]["task"], sim.events.slot[0]["machine"]
         drop_first(sim.events)
         if is_running(sim, task, machine, time):
-            sim.count[EVENTS] += 1
+            sim.counts[EVENTS] += 1
             sim.record.current[ENDS] += 1
             stop(sim, task, machine)
             sim.starts.status[task] = FINISHED
             if sim.stages.of_task.size > 0:
                 finish_in_stage(sim, task, time)
         else:
-            sim.count[LOST_EVENTS] -= 1
+            sim.counts[LOST_EVENTS] -= 1
 
 
 @internal
-def is_running(sim, task, machine, finish):
+def is_running(sim: Simulation, task: int, machine: int, finish: float) -> bool:
     """Whether the task's present attempt is the one on *machine* that ends at *finish*."""
     return (
         sim.starts.status[task] == RUNNING
@@ -180,15 +190,15 @@ def is_running(sim, task, machine, finish):
 
 
 @internal
-def stop(sim, task, machine):
+def stop(sim: Simulation, task: int, machine: int) -> None:
     """Give back what an attempt holds."""
     give_back(sim.fleet, sim.tasks, task, machine)
-    sim.count[RUNNING_NOW] -= 1
+    sim.counts[RUNNING_NOW] -= 1
     note_freed(sim, machine)
 
 
 @internal
-def finish_in_stage(sim, task, time):
+def finish_in_stage(sim: Simulation, task: int, time: float) -> None:
     """Count the task off in its stage; the last one releases the stages that wait for it."""
     stages = sim.stages
     stage = stages.of_task[task]
@@ -203,7 +213,7 @@ def finish_in_stage(sim, task, time):
 
 
 @internal
-def release_stage(sim, stage, time):
+def release_stage(sim: Simulation, stage: int, time: float) -> None:
     """Let those tasks of a stage wait that have arrived; the others will when they arrive."""
     for place in range(sim.stages.task_first[stage], sim.stages.task_first[stage + 1]):
         task = sim.stages.task[place]
@@ -213,19 +223,19 @@ def release_stage(sim, stage, time):
 
 
 @internal
-def apply_changes(sim, time):
+def apply_changes(sim: Simulation, time: float) -> None:
     """Apply every change of the fleet at this instant."""
-    while sim.count[NEXT_CHANGE] < sim.changes.time.size:
-        change = sim.count[NEXT_CHANGE]
+    while sim.counts[NEXT_CHANGE] < sim.changes.time.size:
+        change = sim.counts[NEXT_CHANGE]
         if sim.changes.time[change] > time:
             return
-        sim.count[NEXT_CHANGE] += 1
-        sim.count[EVENTS] += 1
+        sim.counts[NEXT_CHANGE] += 1
+        sim.counts[EVENTS] += 1
         apply_change(sim, change)
 
 
 @internal
-def apply_change(sim, change):
+def apply_change(sim: Simulation, change: int) -> None:
     """Let a machine leave, join, or take another capacity; attempts that no longer fit are lost."""
     machine = sim.changes.machine[change]
     if sim.changes.present[change]:
@@ -242,7 +252,7 @@ def apply_change(sim, change):
 
 
 @internal
-def holds_at_most(sim, machine, change):
+def holds_at_most(sim: Simulation, machine: int, change: int) -> bool:
     """Whether what runs on the machine fits in its new capacity."""
     for resource in range(sim.fleet.used.size):
         held = sim.fleet.capacity[resource, machine] - max(sim.fleet.free[resource, machine], 0)
@@ -252,7 +262,7 @@ def holds_at_most(sim, machine, change):
 
 
 @internal
-def latest_on(sim, machine):
+def latest_on(sim: Simulation, machine: int) -> int:
     """Return the task that started last on a machine, of equals the one with the highest number."""
     latest = -1
     for slot in sim.events.slot[: sim.events.size[SIZE]]:
@@ -264,11 +274,11 @@ def latest_on(sim, machine):
 
 
 @internal
-def lose(sim, task, machine):
+def lose(sim: Simulation, task: int, machine: int) -> None:
     """End an attempt because its machine left or shrank: the task waits again."""
-    loss = sim.count[LOSSES]
-    sim.count[LOSSES] += 1
-    sim.count[LOST_EVENTS] += 1
+    loss = sim.counts[LOSSES]
+    sim.counts[LOSSES] += 1
+    sim.counts[LOST_EVENTS] += 1
     sim.losses.task[loss], sim.losses.machine[loss] = task, machine
     sim.losses.start[loss], sim.losses.end[loss] = sim.progress.start[task], sim.clock[NOW]
     sim.record.current[LOST] += 1
@@ -277,9 +287,9 @@ def lose(sim, task, machine):
 
 
 @internal
-def forget_lost_events(sim):
+def forget_lost_events(sim: Simulation) -> None:
     """Rebuild the heap when most of it ends attempts that were lost, so that it never outgrows twice the running."""
-    lost = sim.count[LOST_EVENTS]
+    lost = sim.counts[LOST_EVENTS]
     if lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]:
         return
     size = sim.events.size[SIZE]
@@ -289,17 +299,17 @@ def forget_lost_events(sim):
         time, sequence, task, machine = slot["time"], slot["sequence"], slot["task"], slot["machine"]
         if is_running(sim, task, machine, time):
             insert(sim.events, time, sequence, task, machine)
-    sim.count[LOST_EVENTS] = 0
+    sim.counts[LOST_EVENTS] = 0
 
 
 @internal
-def started_after(start, task, other):
+def started_after(start: np.ndarray, task: int, other: int) -> bool:
     """Whether *task* started after *other*, ties by number."""
     return start[task] > start[other] or (start[task] == start[other] and task > other)
 
 
 @internal
-def commit(sim):
+def commit(sim: Simulation) -> None:
     """Turn the scheduler's claims into running attempts."""
     now = sim.clock[NOW]
     for place in range(sim.starts.note[CLAIMS]):
@@ -311,6 +321,6 @@ def commit(sim):
         push_event(sim.events, sim.progress.finish[task], task, machine)
         sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
     sim.record.current[STARTS] += sim.starts.note[CLAIMS]
-    sim.count[WAITING_NOW] -= sim.starts.note[CLAIMS]
-    sim.count[RUNNING_NOW] += sim.starts.note[CLAIMS]
+    sim.counts[WAITING_NOW] -= sim.starts.note[CLAIMS]
+    sim.counts[RUNNING_NOW] += sim.starts.note[CLAIMS]
     sim.starts.note[CLAIMS] = 0

@@ -23,7 +23,7 @@ def build_events(capacity: int) -> Events:
 
 
 @inlined
-def earlier(slot, first, second):
+def earlier(slot: np.ndarray, first: int, second: int) -> bool:
     """Whether the event at *first* leaves before the one at *second*."""
     if slot[first]["time"] != slot[second]["time"]:
         return slot[first]["time"] < slot[second]["time"]
@@ -31,14 +31,14 @@ def earlier(slot, first, second):
 
 
 @inlined
-def push_event(events, time, task, machine):
+def push_event(events: Events, time: float, task: int, machine: int) -> None:
     """Let an attempt end at *time*."""
     insert(events, time, events.size[SEQUENCE], task, machine)
     events.size[SEQUENCE] += 1
 
 
 @inlined
-def insert(events, time, sequence, task, machine):
+def insert(events: Events, time: float, sequence: int, task: int, machine: int) -> None:
     """Put an event with a given sequence number into its place."""
     slot = events.slot
     place = events.size[SIZE]
@@ -56,7 +56,7 @@ def insert(events, time, sequence, task, machine):
 
 
 @inlined
-def drop_first(events):
+def drop_first(events: Events) -> None:
     """Take the earliest event out."""
     slot = events.slot
     events.size[SIZE] -= 1

@@ -1,9 +1,11 @@
 """Sorting in place: the compiler's own sort allocates, which kernels do not."""
+import numpy as np
+
 from subak.kernel import kernel
 
 
 @kernel
-def sort(numbers):
+def sort(numbers: np.ndarray) -> None:
     """Sort int32[:] in place, ascending (heapsort)."""
     for place in range(numbers.size // 2 - 1, -1, -1):
         sink(numbers, place, numbers.size)
@@ -13,7 +15,7 @@ def sort(numbers):
 
 
 @kernel
-def sink(numbers, place, size):
+def sink(numbers: np.ndarray, place: int, size: int) -> None:
     """Let the number at *place* sink to where its children are smaller."""
     while 2 * place + 1 < size:
         child = 2 * place + 1

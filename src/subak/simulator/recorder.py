@@ -1,5 +1,4 @@
 """The timeline: what was used, waiting and stranded in each interval, integrated exactly between events."""
-import numpy as np
 
 from subak.kernel import internal
 from subak.placement.feasible import shape_fits
@@ -16,19 +15,20 @@ from subak.simulator.state import (
     WAITING_MAX,
     WAITING_MEAN,
     WAITING_NOW,
+    Simulation,
 )
 
 NO_SHAPE = -1
 
 
 @internal
-def has_room(sim, time):
+def has_room(sim: Simulation, time: float) -> bool:
     """Whether the timeline can hold every interval that ends up to *time*."""
-    return (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] < sim.record.rows.shape[0] - sim.count[ROWS] - 1
+    return (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] < sim.record.rows.shape[0] - sim.counts[ROWS] - 1
 
 
 @internal
-def account(sim, time):
+def account(sim: Simulation, time: float) -> None:
     """Integrate up to *time*, closing every interval that ends on the way."""
     while sim.clock[BOUNDARY] <= time:
         integrate(sim, sim.clock[BOUNDARY])
@@ -37,16 +37,16 @@ def account(sim, time):
 
 
 @internal
-def integrate(sim, time):
+def integrate(sim: Simulation, time: float) -> None:
     """Add what held since the last event."""
     span = time - sim.clock[ACCOUNTED]
     if span <= 0.0:
         return
     sim.clock[ACCOUNTED] = time
     current = sim.record.current
-    current[WAITING_MEAN] += span * sim.count[WAITING_NOW]
-    current[WAITING_MAX] = max(current[WAITING_MAX], sim.count[WAITING_NOW])
-    current[RUNNING_MEAN] += span * sim.count[RUNNING_NOW]
+    current[WAITING_MEAN] += span * sim.counts[WAITING_NOW]
+    current[WAITING_MAX] = max(current[WAITING_MAX], sim.counts[WAITING_NOW])
+    current[RUNNING_MEAN] += span * sim.counts[RUNNING_NOW]
     for resource in range(sim.fleet.used.size):
         column = FIRST_RESOURCE + PER_RESOURCE * resource
         current[column] += span * sim.fleet.used[resource]
@@ -54,31 +54,31 @@ def integrate(sim, time):
 
 
 @internal
-def close_interval(sim):
+def close_interval(sim: Simulation) -> None:
     """Write the open interval down as one row of sums, and open the next."""
     strand(sim)
-    row = sim.count[ROWS]
+    row = sim.counts[ROWS]
     for column in range(sim.record.current.size):
         sim.record.rows[row, column] = sim.record.current[column]
         sim.record.current[column] = 0.0
-    sim.count[ROWS] += 1
-    sim.count[INTERVALS] += 1
-    sim.clock[BOUNDARY] = (sim.count[INTERVALS] + 1) * sim.clock[INTERVAL]
+    sim.counts[ROWS] += 1
+    sim.counts[INTERVALS] += 1
+    sim.clock[BOUNDARY] = (sim.counts[INTERVALS] + 1) * sim.clock[INTERVAL]
 
 
 @internal
-def smallest_waiting(sim):
+def smallest_waiting(sim: Simulation) -> int:
     """Return the smallest shape that some task waits with, or NO_SHAPE."""
     for shape in sim.record.shape_by_size:
         if sim.record.waiting_by_shape[shape] > 0:
-            return shape
-    return np.int32(NO_SHAPE)
+            return int(shape)
+    return NO_SHAPE
 
 
 @internal
-def strand(sim):
+def strand(sim: Simulation) -> None:
     """Note what is free on machines where even the smallest waiting task does not fit."""
-    if sim.count[WAITING_NOW] == 0:
+    if sim.counts[WAITING_NOW] == 0:
         return
     shape = smallest_waiting(sim)
     for machine in range(sim.fleet.machines):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import types, typeof
+from numba import typeof, types
 
 from subak.errors import InputError, PolicyError
 from subak.fleet.table import Fleet
@@ -93,7 +93,7 @@ def _engine(state: Any, with_hooks: bool) -> Callable[..., int]:
     return engine
 
 
-def simulate(
+def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     workload: Workload,
     fleet: Fleet,
     scheduler: Scheduler,
@@ -137,7 +137,7 @@ def simulate(
     losses.append(_drained(simulation))
     return Outcome(
         prepared, scheduler, seed, timeline.rows(), float(simulation.clock[INTERVAL]), float(simulation.clock[NOW]),
-        losses, int(simulation.count[EVENTS]), seconds,
+        losses, int(simulation.counts[EVENTS]), seconds,
     )
 
 
@@ -182,16 +182,16 @@ class _Timeline:
     def make_room(self) -> None:
         """Move the closed intervals out, or merge them in pairs."""
         sim = self.simulation
-        count = int(sim.count[ROWS])
+        count = int(sim.counts[ROWS])
         if self.fixed:
             self.kept.append(sim.record.rows[:count].copy())
-            sim.count[ROWS] = 0
+            sim.counts[ROWS] = 0
             return
         if count % 2:  # the last closed interval is the first half of the doubled one that is now open
             sim.record.current[:] = merged_pairs(np.vstack([sim.record.rows[count - 1], sim.record.current]))[0]
         half = count // 2
         sim.record.rows[:half] = merged_pairs(sim.record.rows[: 2 * half])
-        sim.count[ROWS] = sim.count[INTERVALS] = half
+        sim.counts[ROWS] = sim.counts[INTERVALS] = half
         sim.clock[INTERVAL] *= 2
         sim.clock[BOUNDARY] = (half + 1) * sim.clock[INTERVAL]
 
@@ -201,14 +201,14 @@ class _Timeline:
         while not has_room(sim, end):
             self.make_room()
         account(sim, end)
-        if end > sim.count[INTERVALS] * sim.clock[INTERVAL] or not sim.count[INTERVALS]:
+        if end > sim.counts[INTERVALS] * sim.clock[INTERVAL] or not sim.counts[INTERVALS]:
             close_interval(sim)
-        elif sim.count[ROWS]:  # what happened at the very end belongs to the interval that ended there
-            sim.record.rows[sim.count[ROWS] - 1] += sim.record.current
+        elif sim.counts[ROWS]:  # what happened at the very end belongs to the interval that ended there
+            sim.record.rows[sim.counts[ROWS] - 1] += sim.record.current
 
     def rows(self) -> np.ndarray:
         """Return float64[row, column], one row an interval."""
-        return np.concatenate([*self.kept, self.simulation.record.rows[: self.simulation.count[ROWS]]])
+        return np.concatenate([*self.kept, self.simulation.record.rows[: self.simulation.counts[ROWS]]])
 
 
 def merged_pairs(rows: np.ndarray) -> np.ndarray:
@@ -222,16 +222,16 @@ def merged_pairs(rows: np.ndarray) -> np.ndarray:
 
 def _drained(sim: Simulation) -> np.ndarray:
     """Return float64[4, loss] (task, machine, start, end) of the lost attempts noted so far, and forget them."""
-    count = int(sim.count[LOSSES])
-    sim.count[LOSSES] = 0
+    count = int(sim.counts[LOSSES])
+    sim.counts[LOSSES] = 0
     return np.vstack([column[:count].astype(np.float64) for column in sim.losses])
 
 
 def _progress(sim: Simulation) -> Progress:
-    arrived = int(sim.count[NEXT_ARRIVAL])
+    arrived = int(sim.counts[NEXT_ARRIVAL])
     return Progress(
-        int(sim.count[EVENTS]), float(sim.clock[NOW]), float(sim.tasks.arrival[-1]), arrived,
-        int(sim.count[WAITING_NOW]), int(sim.count[RUNNING_NOW]),
+        int(sim.counts[EVENTS]), float(sim.clock[NOW]), float(sim.tasks.arrival[-1]), arrived,
+        int(sim.counts[WAITING_NOW]), int(sim.counts[RUNNING_NOW]),
     )
 
 

@@ -10,10 +10,10 @@ from subak.fleet.table import Fleet
 from subak.placement.instance import Instance
 from subak.placement.schedulers import Scheduler
 from subak.placement.starts import NOT_ARRIVED, UNPLACEABLE, build_starts
-from subak.placement.tasks import Tasks
 from subak.resources import same_resources
 from subak.simulator.heap import build_events
 from subak.simulator.state import (
+    BOUNDARY,
     FIRST_RESOURCE,
     INTERVAL,
     PER_RESOURCE,
@@ -26,9 +26,9 @@ from subak.simulator.state import (
     Stages,
     Step,
 )
-from subak.simulator.state import BOUNDARY
 from subak.workload.constraints import Constraint, satisfied
 from subak.workload.table import Workload
+from subak.workload.tasks import Tasks
 
 ROWS = 4096  # intervals held before the driver takes them over
 
@@ -84,7 +84,7 @@ def prepare(workload: Workload, fleet: Fleet, scheduler: Scheduler, seed: int, i
         step=Step(np.empty(len(order), np.int32), np.zeros(len(order), bool), np.empty(tasks.arrival.size, np.int32)),
         record=_record(shapes, len(workload.resources), capacity),
         clock=np.zeros(5),
-        count=np.zeros(11, np.int64),
+        counts=np.zeros(11, np.int64),
     )
     simulation.clock[INTERVAL] = simulation.clock[BOUNDARY] = interval
     simulation.clock[UNTIL] = until
@@ -217,7 +217,7 @@ def _record(shapes: Shapes, resources: int, capacity: np.ndarray) -> Record:
 
 
 def _stages(workload: Workload, stage: np.ndarray) -> Stages:
-    """Number the edges between stages from the parent's side; empty when nothing depends on anything."""
+    """Return which stage waits for which, seen from the parent; empty when nothing depends on anything."""
     if not workload.has_dependencies:
         empty = np.zeros(0, np.int32)
         return Stages(empty, empty, empty, np.zeros(1, np.int64), empty, np.zeros(1, np.int64), empty)

@@ -5,13 +5,14 @@ import numpy as np
 
 from subak.fleet.state import FleetState
 from subak.placement.starts import Starts
-from subak.placement.tasks import Tasks
 from subak.simulator.heap import Events
+from subak.workload.tasks import Tasks
 
 # clock
 NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL = range(5)
 # count
-NEXT_ARRIVAL, NEXT_CHANGE, EVENTS, WAITING_NOW, RUNNING_NOW, FREED, ARRIVED, ROWS, INTERVALS, LOSSES, LOST_EVENTS = range(11)
+NEXT_ARRIVAL, NEXT_CHANGE, EVENTS, WAITING_NOW, RUNNING_NOW = range(5)
+FREED, ARRIVED, ROWS, INTERVALS, LOSSES, LOST_EVENTS = range(5, 11)
 
 # timeline columns; behind them, per resource: used, capacity, stranded
 ARRIVALS, STARTS, ENDS, LOST, WAITING_MEAN, WAITING_MAX, RUNNING_MEAN, FIRST_RESOURCE = range(8)
@@ -89,4 +90,4 @@ class Simulation(NamedTuple):
     step: Step
     record: Record
     clock: np.ndarray  # float64[5]: NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL
-    count: np.ndarray  # int64[11]: NEXT_ARRIVAL ... LOST_EVENTS
+    counts: np.ndarray  # int64[11]: NEXT_ARRIVAL ... LOST_EVENTS

@@ -29,10 +29,14 @@ from subak.workload.constraints import CONSTRAINT_TYPE, OPERATORS
 KINDS = pl.Enum(["TASK", "SERVICE"])
 OUTCOMES = pl.Enum(["FINISH", "FAIL", "KILL", "EVICT", "LOST", "CENSORED"])
 
-JOB_COLUMNS: dict[str, ColumnType] = {"job": pl.String, "queue": pl.String, "user": pl.String}
+JOB_COLUMNS: dict[str, ColumnType] = {
+    "job": pl.String,  # the job's id, no two alike
+    "queue": pl.String,  # a path such as org/department/user
+    "user": pl.String,  # who submitted it
+}
 STAGE_COLUMNS: dict[str, ColumnType] = {
     "job": pl.UInt32,  # row of the job
-    "name": pl.String,
+    "name": pl.String,  # what the stage is called within its job
     "depends_on": pl.List(pl.UInt32),  # rows of the stages of the same job that end first
     "kind": KINDS,
     "priority": pl.Int32,  # larger is more important
@@ -195,7 +199,8 @@ def _refuse_cycles(edges: pl.DataFrame) -> None:
     while not edges.is_empty():
         left = edges.filter(pl.col("parent").is_in(edges["stage"].unique().implode()))
         if len(left) == len(edges):
-            raise InputError(f"stages: dependencies must not form a cycle, stage {edges['stage'][0]} is in or behind one")
+            stuck = edges["stage"][0]
+            raise InputError(f"stages: dependencies must not form a cycle, stage {stuck} is in or behind one")
         edges = left
 
 

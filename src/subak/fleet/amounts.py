@@ -1,0 +1,63 @@
+"""The amounts of the machines during a run: the only place where they change, with the index kept true."""
+import numpy as np
+
+from subak.fleet.index import lower_summary, note_freed_block, raise_summary
+from subak.fleet.state import ABSENT, BLOCK, FleetState
+from subak.kernel import inlined, kernel
+from subak.workload.tasks import Tasks
+
+
+@inlined
+def take(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> None:
+    """Take the task's request from the machine; the caller has checked that it fits."""
+    shape = tasks.shape[task]
+    block = machine // BLOCK
+    fleet.version[block] += 1
+    for resource in range(fleet.free.shape[0]):
+        amount = tasks.request[resource, shape]
+        if amount > 0:
+            before = fleet.free[resource, machine]
+            fleet.free[resource, machine] = before - amount
+            fleet.used[resource] += amount
+            if before == fleet.block_free_max[resource, block]:
+                lower_summary(fleet, resource, block)
+
+
+@inlined
+def give_back(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> None:
+    """Return the task's request to the machine, which must be present."""
+    shape = tasks.shape[task]
+    block = machine // BLOCK
+    fleet.version[block] += 1
+    for resource in range(fleet.free.shape[0]):
+        amount = tasks.request[resource, shape]
+        after = fleet.free[resource, machine] + amount
+        fleet.free[resource, machine] = after
+        fleet.used[resource] -= amount
+        raise_summary(fleet, resource, block, after)
+    note_freed_block(fleet, block)
+
+
+@kernel
+def resize(fleet: FleetState, machine: int, capacity: np.ndarray, change: int) -> None:
+    """Give an idle or shrinking machine the capacities of row *change* of int32[resource, change]."""
+    fleet.version[machine // BLOCK] += 1
+    for resource in range(fleet.free.shape[0]):
+        new = capacity[resource, change]
+        held = fleet.capacity[resource, machine] - max(fleet.free[resource, machine], np.int32(0))
+        fleet.present[resource] += new - fleet.capacity[resource, machine]
+        fleet.capacity[resource, machine] = new
+        fleet.free[resource, machine] = new - held
+        lower_summary(fleet, resource, machine // BLOCK)
+    note_freed_block(fleet, machine // BLOCK)
+
+
+@kernel
+def remove(fleet: FleetState, machine: int) -> None:
+    """Take an idle machine out of the fleet."""
+    fleet.version[machine // BLOCK] += 1
+    for resource in range(fleet.free.shape[0]):
+        fleet.present[resource] -= fleet.capacity[resource, machine]
+        fleet.capacity[resource, machine] = 0
+        fleet.free[resource, machine] = ABSENT
+        lower_summary(fleet, resource, machine // BLOCK)
