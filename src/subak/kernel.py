@@ -7,19 +7,22 @@ import contextlib
 import functools
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import config, types
+from numba.core import config as numba_config
+from numba.core import types
 from numba.extending import register_jitable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+SETTINGS: Any = numba_config  # its settings are attributes made at run time
 PACKAGE = Path(__file__).parent
-SOURCES = ("kernel.py", "fleet", "queues", "placement", "simulator")
+SOURCES = ("kernel.py", "workload/tasks.py", "fleet", "queues", "placement", "simulator")
 # error_model: floats divide as in NumPy. nogil: threads may run beside a kernel. boundscheck, fastmath: exact and
 # unchecked. _nrt off: a kernel allocates nothing, so arrays need no reference counts; with them, passing the state
 # to a function cost 220 ns a call, without 1 ns (docs/decisions/0003).
@@ -36,7 +39,11 @@ def _digest() -> str:
 
 
 def _cache_home() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "subak"
+    """Return the user's cache folder, or a temporary one where that cannot be written."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "subak"
+    with contextlib.suppress(OSError):
+        home.mkdir(parents=True, exist_ok=True)
+    return home if os.access(home, os.W_OK) else Path(tempfile.gettempdir()) / f"subak-{os.getuid()}"
 
 
 CACHE = _cache_home() / _digest()
@@ -44,17 +51,17 @@ CACHE = _cache_home() / _digest()
 
 def is_compiled() -> bool:
     """Whether an engine compiled from exactly these sources lies in the cache (always, with the compiler off)."""
-    return bool(config.DISABLE_JIT) or any(CACHE.rglob("run_*.nbc"))
+    return bool(SETTINGS.DISABLE_JIT) or any(CACHE.rglob("*.run_*.nbc"))
 
 
 @contextlib.contextmanager
 def _cache_in(folder: Path) -> Iterator[None]:
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(folder)
+    before = SETTINGS.CACHE_DIR
+    SETTINGS.CACHE_DIR = str(folder)
     try:
         yield
     finally:
-        config.CACHE_DIR = before
+        SETTINGS.CACHE_DIR = before
 
 
 def kernel(function: Function) -> Function:

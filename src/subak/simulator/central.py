@@ -26,19 +26,22 @@ from subak.placement.starts import SIZE as CLAIMS
 from subak.queues.lanes import Lanes
 from subak.simulator.heap import SIZE, drop_first, insert, push_event
 from subak.simulator.order import sort
-from subak.simulator.recorder import account, has_room
+from subak.simulator.recorder import close_interval, pass_time
 from subak.simulator.state import (
     ARRIVALS,
     ARRIVED,
     ENDS,
     EVENTS,
     FREED,
+    INTERVAL,
+    INTERVALS,
     LOSSES,
     LOST,
     LOST_EVENTS,
     NEXT_ARRIVAL,
     NEXT_CHANGE,
     NOW,
+    ROWS,
     RUNNING_NOW,
     STARTS,
     UNTIL,
@@ -107,10 +110,9 @@ def advance(sim: Simulation) -> int:
     """Bring the state to the next instant; the tables `freed` and `arrived` tell what it brought."""
     time = next_time(sim)
     if time == np.inf or time > sim.clock[UNTIL]:
-        return DONE
-    if not has_room(sim, time) or sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
+        return finish(sim, time)
+    if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size or not pass_time(sim, time):
         return FULL
-    account(sim, time)
     sim.clock[NOW] = time
     for machine in sim.step.freed[: sim.counts[FREED]]:
         sim.step.is_freed[machine] = False
@@ -123,6 +125,20 @@ def advance(sim: Simulation) -> int:
     elif sim.counts[ARRIVED] > 1:
         sort(sim.step.arrived[: sim.counts[ARRIVED]])  # tasks of one instant go by their numbers
     return STEP
+
+
+@internal
+def finish(sim: Simulation, time: float) -> int:
+    """Close the last interval: where the run was told to stop if an event at *time* is left, else at the last one."""
+    end = sim.clock[NOW] if time == np.inf else sim.clock[UNTIL]
+    if not pass_time(sim, end):
+        return FULL
+    if end > sim.counts[INTERVALS] * sim.clock[INTERVAL] or sim.counts[ROWS] == 0:
+        close_interval(sim)
+        return DONE
+    for column in range(sim.record.current.size):  # what happened at the very end belongs to the last interval
+        sim.record.rows[sim.counts[ROWS] - 1, column] += sim.record.current[column]
+    return DONE
 
 
 @internal

@@ -22,9 +22,15 @@ NO_SHAPE = -1
 
 
 @internal
-def has_room(sim: Simulation, time: float) -> bool:
-    """Whether the timeline can hold every interval that ends up to *time*."""
-    return (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] < sim.record.rows.shape[0] - sim.counts[ROWS] - 1
+def pass_time(sim: Simulation, time: float) -> bool:
+    """Account for the time up to *time*, or as far as the timeline has room; return whether it was enough."""
+    room = sim.record.rows.shape[0] - sim.counts[ROWS] - 1
+    if (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] < room:
+        account(sim, time)
+        return True
+    if room > 0:
+        account(sim, sim.clock[BOUNDARY] + (room - 1) * sim.clock[INTERVAL])
+    return False
 
 
 @internal

@@ -23,10 +23,10 @@ from subak.placement.compiled import (
 from subak.placement.schedulers import Scheduler
 from subak.placement.starts import DOES_NOT_FIT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.lanes import Lanes, build_lanes
-from subak.simulator.central import BROKEN, DONE, FULL, next_time, run_hooks, run_ordered
-from subak.simulator.recorder import account, close_interval, has_room
+from subak.simulator.central import BROKEN, DONE, FULL, run_hooks, run_ordered
 from subak.simulator.setup import Prepared, prepare
 from subak.simulator.state import (
+    ACCOUNTED,
     BOUNDARY,
     EVENTS,
     FIRST_RESOURCE,
@@ -45,6 +45,7 @@ from subak.simulator.state import (
 from subak.workload.table import Workload
 
 STEPS_BETWEEN_REPORTS = 100_000
+INTERVALS_MAX = 10_000_000  # of a timeline whose interval was given
 INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
 INTERVAL_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
@@ -120,7 +121,8 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     losses: list[np.ndarray] = []
     began = time.perf_counter()
     while True:
-        why = step(simulation, 1 if check else STEPS_BETWEEN_REPORTS)
+        with np.errstate(over="ignore"):  # the words of 64 bits wrap, in compiled and in plain Python alike
+            why = step(simulation, 1 if check else STEPS_BETWEEN_REPORTS)
         if check:
             check(simulation, lanes)
         if why == BROKEN:
@@ -132,12 +134,11 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
             losses.append(_drained(simulation))
         if on_progress:
             on_progress(_progress(simulation))
-    timeline.close(until if next_time(simulation) < math.inf else float(simulation.clock[NOW]))
     seconds = time.perf_counter() - began
     losses.append(_drained(simulation))
     return Outcome(
-        prepared, scheduler, seed, timeline.rows(), float(simulation.clock[INTERVAL]), float(simulation.clock[NOW]),
-        losses, int(simulation.counts[EVENTS]), seconds,
+        prepared, scheduler, seed, timeline.rows(), float(simulation.clock[INTERVAL]),
+        float(simulation.clock[ACCOUNTED]), losses, int(simulation.counts[EVENTS]), seconds,
     )
 
 
@@ -186,6 +187,9 @@ class _Timeline:
         if self.fixed:
             self.kept.append(sim.record.rows[:count].copy())
             sim.counts[ROWS] = 0
+            if sim.counts[INTERVALS] > INTERVALS_MAX:
+                raise InputError(f"interval: {sim.clock[INTERVAL]:g} s makes more than {INTERVALS_MAX:,} intervals, "
+                                 f"the last at {sim.clock[ACCOUNTED]:g} s; choose a longer one")
             return
         if count % 2:  # the last closed interval is the first half of the doubled one that is now open
             sim.record.current[:] = merged_pairs(np.vstack([sim.record.rows[count - 1], sim.record.current]))[0]
@@ -194,17 +198,6 @@ class _Timeline:
         sim.counts[ROWS] = sim.counts[INTERVALS] = half
         sim.clock[INTERVAL] *= 2
         sim.clock[BOUNDARY] = (half + 1) * sim.clock[INTERVAL]
-
-    def close(self, end: float) -> None:
-        """Account for the time up to *end* and close the last interval, which may be shorter."""
-        sim = self.simulation
-        while not has_room(sim, end):
-            self.make_room()
-        account(sim, end)
-        if end > sim.counts[INTERVALS] * sim.clock[INTERVAL] or not sim.counts[INTERVALS]:
-            close_interval(sim)
-        elif sim.counts[ROWS]:  # what happened at the very end belongs to the interval that ended there
-            sim.record.rows[sim.counts[ROWS] - 1] += sim.record.current
 
     def rows(self) -> np.ndarray:
         """Return float64[row, column], one row an interval."""
