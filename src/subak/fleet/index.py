@@ -7,6 +7,8 @@ which something was freed since then.
 
 Indices are unsigned because the compiler then vectorises: 64 machines against one amount take 4 ns, 30 with signed.
 """
+from typing import Any
+
 import numpy as np
 
 from subak.fleet.state import ABSENT, BLOCK, LOG, FleetState
@@ -15,6 +17,7 @@ from subak.workload.tasks import Tasks
 
 SEEN, FRONTIER = 0, 1  # rows of FleetState.frontier
 LANES = np.uint64(BLOCK)
+MOST = 2**31 - 1
 ONE, NO_BITS, ALL_BITS = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
 PAIRS, QUADS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
 NIBBLES, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
@@ -75,22 +78,55 @@ def block_may_fit(fleet: FleetState, tasks: Tasks, shape: int, block: int) -> bo
 
 
 @kernel
-def has_at_least(fleet: FleetState, resource: int, block: int, amount: int) -> np.uint64:
-    """Return the word of the block's machines with at least *amount* of a resource free."""
+def has_at_least(amounts: np.ndarray, resource: int, block: int, amount: int) -> np.uint64:
+    """Return the word of the block's machines that have at least *amount* in int32[resource, padded machine]."""
     first = np.uint64(block) * LANES
     word = NO_BITS
     for lane in range(LANES):
-        word |= np.uint64(fleet.free[resource, first + lane] >= amount) << lane
+        word |= np.uint64(amounts[resource, first + lane] >= amount) << lane
     return word
 
 
 @inlined
 def fitting_word(fleet: FleetState, tasks: Tasks, shape: int, block: int) -> np.uint64:
     """Return the word of the block's machines that meet the shape's constraints and have its request free."""
+    return word_of(fleet, fleet.free, tasks, shape, block)
+
+
+@kernel
+def holding_word(fleet: FleetState, tasks: Tasks, shape: int, block: int) -> np.uint64:
+    """Return the word of the block's machines that could hold the shape when they are idle."""
+    return word_of(fleet, fleet.capacity, tasks, shape, block)
+
+
+@inlined
+def word_of(fleet: FleetState, amounts: np.ndarray, tasks: Tasks, shape: int, block: int) -> np.uint64:
+    """Return the word of the block's machines that meet the constraints and have the request in *amounts*."""
     word = fleet.allowed[tasks.constraint_set[shape], block]
-    for resource in range(fleet.free.shape[0]):
+    for resource in range(amounts.shape[0]):
         if word != NO_BITS:
-            word &= has_at_least(fleet, resource, block, tasks.request[resource, shape])
+            word &= has_at_least(amounts, resource, block, tasks.request[resource, shape])
+    return word
+
+
+@kernel
+def least_in_word(numbers: np.ndarray, block: int, word: np.uint64) -> int:
+    """Return the least of int32[padded machine] over the machines of a word, the largest int32 if it is empty."""
+    first = np.uint64(block) * LANES
+    least: Any = np.int32(MOST)
+    for lane in range(LANES):
+        number = numbers[first + lane] if (word >> lane) & ONE != NO_BITS else np.int32(MOST)
+        least = min(least, number)
+    return least
+
+
+@kernel
+def equal_word(numbers: np.ndarray, block: int, number: int) -> np.uint64:
+    """Return the word of the block's machines at which int32[padded machine] is *number*."""
+    first = np.uint64(block) * LANES
+    word = NO_BITS
+    for lane in range(LANES):
+        word |= np.uint64(numbers[first + lane] == number) << lane
     return word
 
 

@@ -12,7 +12,7 @@ from subak.fleet.index import (
     note_first_block,
 )
 from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import inlined, kernel
+from subak.kernel import inlined
 from subak.workload.tasks import Tasks
 
 NOWHERE = -1  # no machine
@@ -59,10 +59,10 @@ def next_fitting(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> in
     return NOWHERE
 
 
-@kernel
-def fits_any(fleet: FleetState, tasks: Tasks, task: int, machines: np.ndarray) -> bool:
-    """Whether the task fits any of the given *machines* (int32[:])."""
+@inlined
+def shape_fits_any(fleet: FleetState, tasks: Tasks, shape: int, machines: np.ndarray) -> bool:
+    """Whether the shape fits any of the given *machines* (int32[:])."""
     for machine in machines:  # noqa: SIM110
-        if fits(fleet, tasks, task, machine):
+        if shape_fits(fleet, tasks, shape, machine):
             return True
     return False

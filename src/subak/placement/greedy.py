@@ -1,14 +1,28 @@
 """Greedy as in LoTES section 5.2: first fit, else the shortest machine queue, ties random, each queue in order.
 
 A machine that has a queue serves it first: an arriving task starts there only behind the tasks that wait, so each
-machine queue is first come, first served. Lane m is the queue of machine m; one more lane holds the tasks that only
-a machine which is not there now could run.
+machine queue is first come, first served. Lane m is the queue of machine m; one lane behind the padded machines
+holds the tasks that only a machine which is not there now could run.
 """
 import numpy as np
 
+from subak.fleet.index import (
+    MOST,
+    NO_BITS,
+    ONE,
+    block_may_fit,
+    count_bits,
+    equal_word,
+    first_block,
+    fitting_word,
+    holding_word,
+    least_in_word,
+    lowest_bit,
+    note_first_block,
+)
 from subak.fleet.state import ABSENT, BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.feasible import NOWHERE, first_fitting, fits, next_fitting
+from subak.placement.feasible import NOWHERE, fits
 from subak.placement.hooks import Memory
 from subak.placement.random_fit import random_below
 from subak.placement.starts import Starts, claim
@@ -34,8 +48,8 @@ def greedy_departure(
         else:
             while lanes.root[machine] != NOBODY and fits(fleet, tasks, lanes.root[machine], machine):
                 claim(starts, fleet, tasks, pop(lanes, tasks.rank, machine), machine)
-    if lanes.root[fleet.machines] != NOBODY:
-        dispatch_all(fleet, tasks, lanes, fleet.machines, starts)
+    if lanes.root[fleet.free.shape[1]] != NOBODY:
+        dispatch_all(fleet, tasks, lanes, fleet.free.shape[1], starts)
 
 
 @kernel
@@ -53,44 +67,58 @@ def dispatch_all(fleet: FleetState, tasks: Tasks, lanes: Lanes, lane: int, start
 @inlined
 def dispatch(fleet: FleetState, tasks: Tasks, lanes: Lanes, task: int, starts: Starts) -> None:
     """Start a task on the first machine without a queue that fits, else let it wait at the shortest queue."""
-    machine = first_fitting(fleet, tasks, task)
-    while machine != NOWHERE and lanes.root[machine] != NOBODY:
-        machine = next_fitting(fleet, tasks, task, machine + 1)
+    machine = first_without_queue(fleet, tasks, lanes, tasks.shape[task])
     if machine != NOWHERE:
         claim(starts, fleet, tasks, task, machine)
     else:
         push(lanes, tasks.rank, shortest_queue(fleet, tasks, lanes, task), task)
 
 
-@kernel
-def could_hold(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
-    """Whether the task fits the machine when that is idle."""
-    shape = tasks.shape[task]
-    word = fleet.allowed[tasks.constraint_set[shape], machine // BLOCK]
-    if (word >> np.uint64(machine % BLOCK)) & np.uint64(1) == 0:
-        return False
-    for resource in range(fleet.free.shape[0]):
-        if fleet.capacity[resource, machine] < tasks.request[resource, shape]:
-            return False
-    return fleet.free[0, machine] != ABSENT
+@inlined
+def first_without_queue(fleet: FleetState, tasks: Tasks, lanes: Lanes, shape: int) -> int:
+    """Return the first machine that fits the shape and has no queue, or NOWHERE."""
+    first_fit_block = -1
+    for block in range(first_block(fleet, shape), fleet.version.size):
+        if block_may_fit(fleet, tasks, shape, block):
+            word = fitting_word(fleet, tasks, shape, block)
+            if word != NO_BITS and first_fit_block < 0:
+                first_fit_block = block
+                note_first_block(fleet, shape, block)
+            word &= equal_word(lanes.length, block, 0)
+            if word != NO_BITS:
+                return block * BLOCK + lowest_bit(word)
+    if first_fit_block < 0:
+        note_first_block(fleet, shape, fleet.version.size)
+    return NOWHERE
 
 
 @kernel
 def shortest_queue(fleet: FleetState, tasks: Tasks, lanes: Lanes, task: int) -> int:
     """Return the machine of the shortest queue that could hold the task, ties random, or the lane of nobody."""
-    machines = fleet.machines
-    least, ties = np.int64(2**62), 0
-    for machine in range(machines):
-        if lanes.length[machine] <= least and could_hold(fleet, tasks, task, machine):
-            if lanes.length[machine] < least:
-                least, ties = np.int64(lanes.length[machine]), 0
-            ties += 1
-    if ties == 0:
-        return machines
+    shape = tasks.shape[task]
+    least, ties = MOST, 0
+    for block in range(fleet.version.size):
+        word = holding_word(fleet, tasks, shape, block)
+        shortest = least_in_word(lanes.length, block, word)
+        if shortest < least:
+            least, ties = shortest, 0
+        if shortest == least:
+            ties += int(count_bits(word & equal_word(lanes.length, block, least)))
+    if least == MOST:
+        return fleet.capacity.shape[1]
     chosen = random_below(fleet.random, ties)
-    for machine in range(machines):
-        if lanes.length[machine] == least and could_hold(fleet, tasks, task, machine):
-            if chosen == 0:
-                return machine
-            chosen -= 1
-    return machines
+    for block in range(fleet.version.size):
+        word = holding_word(fleet, tasks, shape, block) & equal_word(lanes.length, block, least)
+        count = int(count_bits(word))
+        if chosen < count:
+            return block * BLOCK + nth_bit(word, chosen)
+        chosen -= count
+    return fleet.capacity.shape[1]
+
+
+@kernel
+def nth_bit(word: np.uint64, number: int) -> int:
+    """Return the place of the set bit that has *number* set bits below it."""
+    for _ in range(number):
+        word &= word - ONE
+    return lowest_bit(word)

@@ -10,7 +10,7 @@ import numpy as np
 
 from subak.fleet.state import FleetState
 from subak.kernel import inlined
-from subak.placement.feasible import NOWHERE, fits_any
+from subak.placement.feasible import NOWHERE, shape_fits_any
 from subak.placement.starts import Starts, claim
 from subak.queues.lanes import (
     ACTIVE,
@@ -34,9 +34,9 @@ def ordered_departure(
     """Serve the lanes whose first task fits one of the *freed* machines (int32[:])."""
     for place in range(lanes.size[ACTIVE]):
         lane = lanes.active[place]
-        if fits_any(fleet, tasks, lanes.root[lane], freed):
+        if shape_fits_any(fleet, tasks, first_shape(lanes, tasks, lane), freed):
             contend(lanes, tasks.rank, lane)
-    serve_round(fleet, tasks, lanes, select_machine, starts)
+    serve_round(fleet, tasks, lanes, select_machine, freed, starts)
 
 
 @inlined
@@ -51,17 +51,24 @@ def ordered_arrival(
         lane = lane_of_shape[tasks.shape[task]]
         if lanes.root[lane] == task:
             contend(lanes, tasks.rank, lane)
-    serve_round(fleet, tasks, lanes, select_machine, starts)
+    serve_round(fleet, tasks, lanes, select_machine, arrived[:0], starts)
 
 
 @inlined
 def serve_round(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes, select_machine: Callable[..., int], starts: Starts
+    fleet: FleetState, tasks: Tasks, lanes: Lanes,
+    select_machine: Callable[..., int], freed: np.ndarray, starts: Starts,
 ) -> None:
-    """Ask for machines in order until every contending lane is empty or was refused one."""
+    """Ask for machines in order until every contending lane is empty or was refused one.
+
+    A shape that waited before the round fits at most the *freed* machines: when these are taken, nobody is asked.
+    """
     while lanes.size[CONTENDERS] > 0:
         lane = lanes.contender[0]
         task = lanes.root[lane]
+        if lanes.by_shape and freed.size > 0 and not shape_fits_any(fleet, tasks, lane, freed):
+            drop_top(lanes, tasks.rank)
+            continue
         machine = select_machine(fleet, tasks, task)
         if machine == NOWHERE or not claim(starts, fleet, tasks, task, machine):
             drop_top(lanes, tasks.rank)
@@ -71,3 +78,11 @@ def serve_round(
             drop_top(lanes, tasks.rank)
         else:
             settle_top(lanes, tasks.rank)
+
+
+@inlined
+def first_shape(lanes: Lanes, tasks: Tasks, lane: int) -> int:
+    """Return the shape of a lane's first task, without looking at the task where the whole lane has one shape."""
+    if lanes.by_shape:
+        return lane
+    return tasks.shape[lanes.root[lane]]

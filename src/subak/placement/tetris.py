@@ -10,7 +10,7 @@ import numpy as np
 from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.feasible import NOWHERE, fits, fits_any
+from subak.placement.feasible import NOWHERE, fits, shape_fits_any
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.instance import Instance
 from subak.placement.starts import Starts, claim
@@ -75,7 +75,7 @@ def tetris_departure(
     """Let the shapes that fit a freed machine compete."""
     for place in range(lanes.size[ACTIVE]):
         lane = lanes.active[place]
-        if fits_any(fleet, tasks, lanes.root[lane], freed):
+        if shape_fits_any(fleet, tasks, lane, freed):
             enter(fleet, tasks, lanes, memory, lane)
     serve(fleet, tasks, lanes, memory, starts)
 

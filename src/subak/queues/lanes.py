@@ -28,17 +28,19 @@ class Lanes(NamedTuple):
     position: np.ndarray  # int32[lane], place in active
     contender: np.ndarray  # int32[lane], a heap of the lanes served in this round
     size: np.ndarray  # int64[2]: ACTIVE, CONTENDERS
+    by_shape: bool  # whether lane s holds exactly the tasks of shape s
 
 
 ACTIVE, CONTENDERS = 0, 1
 
 
-def build_lanes(lanes: int, tasks: int) -> Lanes:
+def build_lanes(lanes: int, tasks: int, by_shape: bool = False) -> Lanes:
     """Return empty lanes for the given numbers of lanes and tasks."""
     return Lanes(
         np.full(lanes, NOBODY, np.int32), np.zeros(lanes, np.int32),
         np.empty(tasks, np.int32), np.empty(tasks, np.int32), np.zeros(lanes), np.zeros(lanes, np.int64),
         np.empty(lanes, np.int32), np.empty(lanes, np.int32), np.empty(lanes, np.int32), np.zeros(2, np.int64),
+        by_shape,
     )
 
 

@@ -154,9 +154,9 @@ def _driver(
 ) -> tuple[Simulation, Lanes, Callable[[Simulation, int], int]]:
     """Return the state, the lanes, and a function that runs a number of steps."""
     simulation = prepared.simulation
-    shapes, machines = simulation.tasks.constraint_set.size, simulation.fleet.machines
-    lane_count = {"one": 1, "shape": shapes, "machine": machines + 1}[scheduler.lanes]
-    lanes = build_lanes(lane_count, simulation.tasks.arrival.size)
+    shapes, padded_machines = simulation.tasks.constraint_set.size, simulation.fleet.free.shape[1]
+    lane_count = {"one": 1, "shape": shapes, "machine": padded_machines + 1}[scheduler.lanes]
+    lanes = build_lanes(lane_count, simulation.tasks.arrival.size, scheduler.lanes == "shape")
     state = typeof(simulation)
     if scheduler.select_machine is not None:
         select = compiled_select_machine(scheduler.select_machine, scheduler.built_in)
