@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from subak.errors import InputError, RunError, SubakError
+from subak.policy import find_scheduler
 from subak.report.experiment import Scenario, load_inputs, run_label, simulate_into
 from subak.simulator.run import Progress
 
@@ -47,6 +48,13 @@ def jobs_of(scenario: Scenario) -> list[Job]:
         raise InputError(f"schedulers: {hidden.scheduler} and {by_label[hidden.label].scheduler} would both be called "
                          f"{hidden.label}; rename one")
     return jobs
+
+
+def in_good_order(jobs: list[Job]) -> list[Job]:
+    """Put one job of each engine first: where they must be compiled, they are compiled side by side, and once."""
+    engine = {job.scheduler: find_scheduler(job.scheduler).select_machine is None for job in jobs}
+    firsts = [next(job for job in jobs if engine[job.scheduler] == kind) for kind in set(engine.values())]
+    return firsts + [job for job in jobs if job not in firsts]
 
 
 def run_all(

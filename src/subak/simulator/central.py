@@ -94,13 +94,14 @@ def run_hooks(
 
 @internal
 def next_time(sim: Simulation) -> float:
-    """Return the instant of the next event, inf when there is none."""
+    """Return the instant of the next event, inf when there is none that any task could still notice."""
     time = np.inf
     if sim.events.size[SIZE] > 0:
         time = sim.events.slot[0]["time"]
     if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
         time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
-    if sim.counts[NEXT_CHANGE] < sim.changes.time.size:
+    noticed = time < np.inf or sim.counts[WAITING_NOW] > 0 or sim.counts[RUNNING_NOW] > 0
+    if noticed and sim.counts[NEXT_CHANGE] < sim.changes.time.size:
         time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
     return time
 
