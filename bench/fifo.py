@@ -50,7 +50,7 @@ def main() -> None:
         began = time.perf_counter()
         progress = simulate(workload, fleet, SCHEDULERS["first-fit"]).simulation.progress
         seconds = time.perf_counter() - began
-        ours = float((progress.finish - arrival).mean())
+        ours = float((progress.start + run_time - arrival).mean())
         ratios.append(simpy_seconds / seconds)
         print(f"SimPy {TASKS / simpy_seconds:>12,.0f} tasks/s   subak {TASKS / seconds:>12,.0f} tasks/s   "
               f"ratio {ratios[-1]:6.1f}   mean completion {theirs:.6f} s and {ours:.6f} s")

@@ -11,6 +11,7 @@ import polars as pl
 from polars.datatypes import DataType, DataTypeClass
 
 from subak.errors import InputError, RunError
+from subak.resources import Resource, to_units
 
 ColumnType = DataType | DataTypeClass
 T = TypeVar("T")
@@ -23,6 +24,27 @@ class Provenance(msgspec.Struct, frozen=True):
     origin: str = "not stated"
     licence: str = "not stated"
     notes: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def amount_columns(resources: tuple[Resource, ...]) -> dict[str, ColumnType]:
+    """Return one int32 column a resource. Raises InputError unless each is named once, and at least one is."""
+    columns: dict[str, ColumnType] = {resource.name: pl.Int32 for resource in resources}
+    if not resources or len(columns) != len(resources):
+        raise InputError(f"resources: must be named once each, and at least one; got "
+                         f"{[resource.name for resource in resources]}")
+    return columns
+
+
+def in_units(table: pl.DataFrame, resources: tuple[Resource, ...], where: str) -> pl.DataFrame:
+    """Return *table* with its float amounts (in ``resource.of``) as int32 units; absent columns stay absent."""
+    columns = [resource for resource in resources if resource.name in table.columns]
+    try:
+        amounts = {resource.name: table[resource.name].cast(pl.Float64).to_numpy() for resource in columns}
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{where}: an amount must be a number: {first_line(error)}") from None
+    return table.with_columns(
+        pl.Series(resource.name, to_units(amounts[resource.name], resource, where)) for resource in columns
+    )
 
 
 def shaped(table: pl.DataFrame, schema: Mapping[str, ColumnType], where: str) -> pl.DataFrame:

@@ -14,10 +14,12 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.resources import Resource, to_units
+from subak.resources import Resource
 from subak.tables import (
     ColumnType,
     Provenance,
+    amount_columns,
+    in_units,
     read_table,
     read_toml,
     refuse_rows,
@@ -92,12 +94,13 @@ def make_fleet(
     """
     if "present" not in machines.columns:
         machines = machines.with_columns(present=pl.lit(True))
+    amount_columns(resources)
     empty_changes = pl.DataFrame(schema={**CHANGE_COLUMNS, **{r.name: pl.Float64 for r in resources}})
     return _checked(
         resources,
-        _in_units(machines, resources, "machines"),
+        in_units(machines, resources, "machines"),
         pl.DataFrame(schema=ATTRIBUTE_COLUMNS) if attributes is None else attributes,
-        _in_units(empty_changes if changes is None else changes, resources, "changes"),
+        in_units(empty_changes if changes is None else changes, resources, "changes"),
         provenance or Provenance(),
     )
 
@@ -124,21 +127,11 @@ def read_fleet(folder: Path) -> Fleet:
     return _checked(header.resources, machines, attributes, changes, header.provenance)
 
 
-def _in_units(table: pl.DataFrame, resources: tuple[Resource, ...], where: str) -> pl.DataFrame:
-    return table.with_columns(
-        pl.Series(resource.name, to_units(table[resource.name].cast(pl.Float64).to_numpy(), resource, where))
-        for resource in resources if resource.name in table.columns
-    )
-
-
 def _checked(
     resources: tuple[Resource, ...], machines: pl.DataFrame, attributes: pl.DataFrame, changes: pl.DataFrame,
     provenance: Provenance,
 ) -> Fleet:
-    amounts: dict[str, ColumnType] = {resource.name: pl.Int32 for resource in resources}
-    if not resources or len(amounts) != len(resources):
-        raise InputError(f"resources: must be named once each, and at least one; got "
-                         f"{[resource.name for resource in resources]}")
+    amounts = amount_columns(resources)
     machines = shaped(machines, {**MACHINE_COLUMNS, **amounts}, "machines")
     attributes = shaped(attributes, ATTRIBUTE_COLUMNS, "attributes")
     changes = shaped(changes, {**CHANGE_COLUMNS, **amounts}, "changes")

@@ -20,7 +20,7 @@ from subak.fleet.index import (
     lowest_bit,
     note_first_block,
 )
-from subak.fleet.state import ABSENT, BLOCK, FleetState
+from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
 from subak.placement.feasible import NOWHERE, fits
 from subak.placement.hooks import Memory
@@ -41,13 +41,12 @@ def greedy_arrival(
 def greedy_departure(
     fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, freed: np.ndarray, starts: Starts
 ) -> None:
-    """Serve the queues of the freed machines; the queue of a machine that left is dispatched anew."""
+    """Serve the queues of the freed machines; one whose machine left or became too small is dispatched anew."""
     for machine in freed:
-        if fleet.free[0, machine] == ABSENT:
+        while lanes.root[machine] != NOBODY and fits(fleet, tasks, lanes.root[machine], machine):
+            claim(starts, fleet, tasks, pop(lanes, tasks.rank, machine), machine)
+        if lanes.root[machine] != NOBODY and not could_hold(fleet, tasks, tasks.shape[lanes.root[machine]], machine):
             dispatch_all(fleet, tasks, lanes, machine, starts)
-        else:
-            while lanes.root[machine] != NOBODY and fits(fleet, tasks, lanes.root[machine], machine):
-                claim(starts, fleet, tasks, pop(lanes, tasks.rank, machine), machine)
     if lanes.root[fleet.free.shape[1]] != NOBODY:
         dispatch_all(fleet, tasks, lanes, fleet.free.shape[1], starts)
 
@@ -90,6 +89,15 @@ def first_without_queue(fleet: FleetState, tasks: Tasks, lanes: Lanes, shape: in
     if first_fit_block < 0:
         note_first_block(fleet, shape, fleet.version.size)
     return NOWHERE
+
+
+@kernel
+def could_hold(fleet: FleetState, tasks: Tasks, shape: int, machine: int) -> bool:
+    """Whether the machine is there and, when idle, has what the shape asks."""
+    for resource in range(fleet.capacity.shape[0]):
+        if fleet.capacity[resource, machine] < tasks.request[resource, shape]:
+            return False
+    return True
 
 
 @kernel

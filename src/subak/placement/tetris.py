@@ -2,15 +2,15 @@
 
 score = alignment_weight * (request . free) - work_weight * run_time * (request . 1), in natural amounts. Tasks of
 one shape differ only in their run time, so they wait in one lane, shortest first, and only its first task competes.
-During a round free amounts only shrink: a lane's score can only fall, so the lane on top, once its score is found
-unchanged, is the true maximum. Ties: the shorter run time, then the lower task, then the lower machine.
+During a round free amounts only shrink: a lane's score can only fall, so the lane on top, if nothing changed where it
+aims, is the true maximum. Ties: the shorter run time, then the lower task, then the lower machine.
 """
 import numpy as np
 
 from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.feasible import NOWHERE, fits, shape_fits_any
+from subak.placement.feasible import NOWHERE, shape_fits_any
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.instance import Instance
 from subak.placement.starts import Starts, claim
@@ -47,7 +47,8 @@ def normalised_memory(instance: Instance) -> Memory:
     alignment = (requests * (instance.capacity.max(axis=1) * share)[:, None]).sum(axis=0)
     expected = np.where(np.isfinite(instance.expected), instance.expected, 0.0)
     mean_work = (expected * requests.sum(axis=0)).mean()
-    return _memory(instance, [1.0 / alignment.mean(), 1.0 / mean_work if mean_work > 0 else 1.0, *share])
+    weights = [1.0 / mean if mean > 0 else 1.0 for mean in (alignment.mean(), mean_work)]
+    return _memory(instance, [*weights, *share])
 
 
 def _memory(instance: Instance, numbers: list[float]) -> Memory:
@@ -181,6 +182,7 @@ def aim(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, lane: int
     machine = best_aligned(fleet, tasks, memory, tasks.shape[task])
     lanes.target[lane] = machine
     if machine != NOWHERE:
+        lanes.aimed[lane] = fleet.version[machine // BLOCK]
         lanes.score[lane] = score_on(fleet, tasks, memory, task, machine)
     return machine
 
@@ -199,18 +201,10 @@ def serve(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, starts:
         lane = lanes.contender[0]
         task = lanes.root[lane]
         machine = lanes.target[lane]
-        if still_best(fleet, tasks, lanes, memory, lane, task, machine):
+        if lanes.aimed[lane] == fleet.version[machine // BLOCK]:  # the machine is as it was
             claim(starts, fleet, tasks, task, machine)
             pop(lanes, tasks.rank, lane)
         if lanes.root[lane] == NOBODY or aim(fleet, tasks, lanes, memory, lane) == NOWHERE:
             drop_top(lanes, tasks.rank)
         else:
             settle_top(lanes, tasks.rank)
-
-
-@inlined
-def still_best(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, lane: int, task: int, machine: int
-) -> bool:
-    """Whether the lane's machine is as it was when the lane aimed at it."""
-    return fits(fleet, tasks, task, machine) and score_on(fleet, tasks, memory, task, machine) == lanes.score[lane]

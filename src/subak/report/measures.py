@@ -1,9 +1,12 @@
 """The measures of a run: what summary.json says, computed from the tables that are written beside it."""
+import math
+
 import polars as pl
 
 from subak.placement.starts import STATUSES
 from subak.report.runs import Reason, Spread, Waiting
 
+LEVELS = (0.5, 0.9, 0.99, 0.999)
 SLOWDOWN_FLOOR_S = 10.0  # a run time below it counts as this long (Feitelson's bounded slowdown)
 
 
@@ -21,11 +24,14 @@ def slowdown_spread(tasks: pl.DataFrame) -> Spread:
 
 
 def spread(values: pl.Series) -> Spread:
-    """Return mean, median, 90th, 99th and 99.9th percentile (nearest rank) and maximum, without the nulls."""
+    """Return mean, median, 90th, 99th and 99.9th percentile and maximum, without the nulls.
+
+    A percentile is the least value that at least that share of the values does not exceed (nearest rank).
+    """
     values = values.drop_nulls().sort()
     if values.is_empty():
         return Spread()
-    median, p90, p99, p999 = (_number(values.quantile(level, "nearest")) for level in (0.5, 0.9, 0.99, 0.999))
+    median, p90, p99, p999 = (_number(values[max(math.ceil(level * len(values)), 1) - 1]) for level in LEVELS)
     return Spread(_number(values.mean()), median, p90, p99, p999, _number(values.max()))
 
 

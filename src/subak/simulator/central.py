@@ -49,7 +49,7 @@ from subak.simulator.state import (
     Simulation,
 )
 
-DONE, STEP, PAUSED, FULL, BROKEN = range(5)  # why the loop came back
+DONE, STEP, PAUSED, TIMELINE_FULL, LOSSES_FULL, BROKEN = range(6)  # why the loop came back
 LOST_EVENTS_KEPT = 1000  # events of lost attempts the heap may carry before it is looked through
 
 
@@ -109,11 +109,14 @@ def next_time(sim: Simulation) -> float:
 @internal
 def advance(sim: Simulation) -> int:
     """Bring the state to the next instant; the tables `freed` and `arrived` tell what it brought."""
+    drop_dead(sim)
     time = next_time(sim)
     if time == np.inf or time > sim.clock[UNTIL]:
         return finish(sim, time)
-    if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size or not pass_time(sim, time):
-        return FULL
+    if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
+        return LOSSES_FULL
+    if not pass_time(sim, time):
+        return TIMELINE_FULL
     sim.clock[NOW] = time
     for machine in sim.step.freed[: sim.counts[FREED]]:
         sim.step.is_freed[machine] = False
@@ -129,11 +132,19 @@ def advance(sim: Simulation) -> int:
 
 
 @internal
+def drop_dead(sim: Simulation) -> None:
+    """Drop the events of lost attempts that have come to the top: nothing happens at their instants."""
+    while sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):
+        drop_first(sim.events)
+        sim.counts[LOST_EVENTS] -= 1
+
+
+@internal
 def finish(sim: Simulation, time: float) -> int:
     """Close the last interval: where the run was told to stop if an event at *time* is left, else at the last one."""
     end = sim.clock[NOW] if time == np.inf else sim.clock[UNTIL]
     if not pass_time(sim, end):
-        return FULL
+        return TIMELINE_FULL
     if end > sim.counts[INTERVALS] * sim.clock[INTERVAL] or sim.counts[ROWS] == 0:
         close_interval(sim)
         return DONE
@@ -184,8 +195,9 @@ def apply_ends(sim: Simulation, time: float) -> None:
     """End every attempt whose time has come; an event of an attempt that was lost is passed over."""
     while sim.events.size[SIZE] > 0 and sim.events.slot[0]["time"] <= time:
         task, machine = sim.events.slot[0]["task"], sim.events.slot[0]["machine"]
+        alive = is_alive(sim, sim.events.slot[0])
         drop_first(sim.events)
-        if is_running(sim, task, machine, time):
+        if alive:
             sim.counts[EVENTS] += 1
             sim.record.current[ENDS] += 1
             stop(sim, task, machine)
@@ -197,13 +209,10 @@ def apply_ends(sim: Simulation, time: float) -> None:
 
 
 @internal
-def is_running(sim: Simulation, task: int, machine: int, finish: float) -> bool:
-    """Whether the task's present attempt is the one on *machine* that ends at *finish*."""
-    return (
-        sim.starts.status[task] == RUNNING
-        and sim.progress.machine[task] == machine
-        and sim.progress.finish[task] == finish
-    )
+def is_alive(sim: Simulation, slot: np.void) -> bool:
+    """Whether an event ends the present attempt of its task, not one that was lost."""
+    task = slot["task"]
+    return sim.starts.status[task] == RUNNING and sim.progress.event[task] == slot["sequence"]
 
 
 @internal
@@ -261,7 +270,7 @@ def apply_change(sim: Simulation, change: int) -> None:
         resize(sim.fleet, machine, sim.changes.capacity, change)
     else:
         for slot in sim.events.slot[: sim.events.size[SIZE]]:
-            if slot["machine"] == machine and is_running(sim, slot["task"], machine, slot["time"]):
+            if slot["machine"] == machine and is_alive(sim, slot):
                 lose(sim, slot["task"], machine)
         remove(sim.fleet, machine)
     note_freed(sim, machine)
@@ -283,7 +292,7 @@ def latest_on(sim: Simulation, machine: int) -> int:
     """Return the task that started last on a machine, of equals the one with the highest number."""
     latest = -1
     for slot in sim.events.slot[: sim.events.size[SIZE]]:
-        if slot["machine"] == machine and is_running(sim, slot["task"], machine, slot["time"]):
+        if slot["machine"] == machine and is_alive(sim, slot):
             task = slot["task"]
             if latest < 0 or started_after(sim.progress.start, task, latest):
                 latest = task
@@ -313,9 +322,8 @@ def forget_lost_events(sim: Simulation) -> None:
     sim.events.size[SIZE] = 0
     for place in range(size):
         slot = sim.events.slot[place]
-        time, sequence, task, machine = slot["time"], slot["sequence"], slot["task"], slot["machine"]
-        if is_running(sim, task, machine, time):
-            insert(sim.events, time, sequence, task, machine)
+        if is_alive(sim, slot):
+            insert(sim.events, slot["time"], slot["sequence"], slot["task"], slot["machine"])
     sim.counts[LOST_EVENTS] = 0
 
 
@@ -332,10 +340,9 @@ def commit(sim: Simulation) -> None:
     for place in range(sim.starts.note[CLAIMS]):
         task, machine = sim.starts.task[place], sim.starts.machine[place]
         sim.progress.start[task] = now
-        sim.progress.finish[task] = now + sim.tasks.run_time[task]
+        sim.progress.event[task] = push_event(sim.events, now + sim.tasks.run_time[task], task, machine)
         sim.progress.machine[task] = machine
         sim.progress.attempts[task] += 1
-        push_event(sim.events, sim.progress.finish[task], task, machine)
         sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
     sim.record.current[STARTS] += sim.starts.note[CLAIMS]
     sim.counts[WAITING_NOW] -= sim.starts.note[CLAIMS]

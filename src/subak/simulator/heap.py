@@ -31,10 +31,12 @@ def earlier(slot: np.ndarray, first: int, second: int) -> bool:
 
 
 @inlined
-def push_event(events: Events, time: float, task: int, machine: int) -> None:
-    """Let an attempt end at *time*."""
-    insert(events, time, events.size[SEQUENCE], task, machine)
+def push_event(events: Events, time: float, task: int, machine: int) -> int:
+    """Let an attempt end at *time*; return the event's sequence number."""
+    sequence = events.size[SEQUENCE]
     events.size[SEQUENCE] += 1
+    insert(events, time, sequence, task, machine)
+    return sequence
 
 
 @inlined

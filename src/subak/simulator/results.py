@@ -48,7 +48,7 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         table["run_time"],
         _numbers("ready", np.where(np.isin(status, (NOT_ARRIVED, BLOCKED)), np.nan, sim.progress.ready)),
         _numbers("start", np.where(started, sim.progress.start, np.nan)),
-        _numbers("finish", np.where(status == FINISHED, sim.progress.finish, np.nan)),
+        _numbers("finish", np.where(status == FINISHED, sim.progress.start + sim.tasks.run_time, np.nan)),
         _numbers("response", _first_start(outcome) - sim.progress.ready),
         _named(fleet.machines["machine"], np.where(started, machine_rows(outcome), -1), "machine"),
         pl.Series("attempts", sim.progress.attempts),

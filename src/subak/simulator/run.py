@@ -23,7 +23,7 @@ from subak.placement.compiled import (
 from subak.placement.schedulers import Scheduler
 from subak.placement.starts import DOES_NOT_FIT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.lanes import Lanes, build_lanes
-from subak.simulator.central import BROKEN, DONE, FULL, run_hooks, run_ordered
+from subak.simulator.central import BROKEN, DONE, LOSSES_FULL, TIMELINE_FULL, run_hooks, run_ordered
 from subak.simulator.setup import Prepared, prepare
 from subak.simulator.state import (
     ACCOUNTED,
@@ -129,8 +129,9 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
             raise _broken(prepared, scheduler, workload, fleet)
         if why == DONE:
             break
-        if why == FULL:
+        if why == TIMELINE_FULL:
             timeline.make_room()
+        if why == LOSSES_FULL:
             losses.append(_drained(simulation))
         if on_progress:
             on_progress(_progress(simulation))

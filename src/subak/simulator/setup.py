@@ -187,7 +187,7 @@ def _tasks(workload: Workload, shapes: Shapes, stage: np.ndarray, order: str) ->
 def _progress(tasks: Tasks) -> Progress:
     count = tasks.arrival.size
     return Progress(
-        ready=tasks.arrival.copy(), start=np.full(count, np.nan), finish=np.full(count, np.nan),
+        ready=tasks.arrival.copy(), start=np.full(count, np.nan), event=np.full(count, -1),
         machine=np.full(count, -1, np.int32), attempts=np.zeros(count, np.uint16),
     )
 

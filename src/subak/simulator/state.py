@@ -24,7 +24,7 @@ class Progress(NamedTuple):
 
     ready: np.ndarray  # float64[task], seconds: arrival, or the end of the last stage it waits for
     start: np.ndarray  # float64[task], seconds, of the last attempt; nan before
-    finish: np.ndarray  # float64[task], seconds, of the last attempt, expected while it runs
+    event: np.ndarray  # int64[task], sequence number of the event that ends the last attempt
     machine: np.ndarray  # int32[task], of the last attempt; -1 before
     attempts: np.ndarray  # uint16[task]
 

@@ -4,7 +4,6 @@
 - stages: one row a set of alike tasks of a job; one int32 column per resource, in declared units.
 - tasks: one row a task, sorted by arrival; the row number is the task's number everywhere.
 """
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,10 +12,12 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.resources import Resource, to_units
+from subak.resources import Resource
 from subak.tables import (
     ColumnType,
     Provenance,
+    amount_columns,
+    in_units,
     read_table,
     read_toml,
     refuse_rows,
@@ -101,11 +102,8 @@ def make_workload(
 
     Tasks are sorted by arrival, equal arrivals keeping their order. Raises InputError naming the rule and the row.
     """
-    units = [
-        pl.Series(resource.name, to_units(stages[resource.name].cast(pl.Float64).to_numpy(), resource, "stages"))
-        for resource in resources if resource.name in stages.columns
-    ]
-    return _checked(resources, jobs, stages.with_columns(units), tasks, provenance or Provenance())
+    amount_columns(resources)
+    return _checked(resources, jobs, in_units(stages, resources, "stages"), tasks, provenance or Provenance())
 
 
 def read_workload(folder: Path) -> Workload:
@@ -119,10 +117,7 @@ def _checked(
     resources: tuple[Resource, ...], jobs: pl.DataFrame, stages: pl.DataFrame, tasks: pl.DataFrame,
     provenance: Provenance,
 ) -> Workload:
-    amounts: Mapping[str, ColumnType] = {resource.name: pl.Int32 for resource in resources}
-    if not resources or len(amounts) != len(resources):
-        raise InputError(f"resources: must be named once each, and at least one; got "
-                         f"{[resource.name for resource in resources]}")
+    amounts = amount_columns(resources)
     optional = {name: kind for name, kind in OPTIONAL_TASK_COLUMNS.items() if name in tasks.columns}
     jobs = shaped(jobs, JOB_COLUMNS, "jobs")
     stages = shaped(stages, {**STAGE_COLUMNS, **amounts}, "stages")
@@ -159,6 +154,8 @@ def _check_stages(stages: pl.DataFrame, job_count: int, amounts: list[str]) -> N
 
 
 def _check_constraints(stages: pl.DataFrame) -> None:
+    missing = pl.col("constraints").list.eval(pl.element().is_null()).list.any()
+    refuse_rows(stages, missing, "stages", "a constraint must not be empty", "constraints")
     used = stages.select(pl.col("constraints").fill_null([]).explode().drop_nulls().unique())["constraints"]
     for constraint in used.to_list():
         attribute, operator, value = constraint["attribute"], constraint["operator"], constraint["value"]
@@ -212,6 +209,9 @@ def _check_tasks(tasks: pl.DataFrame, stages: pl.DataFrame) -> None:
         if name in tasks.columns:
             _check_times(tasks, name, infinite=name != "arrival", optional=name == "estimate")
     numbers = (stages["job"].gather(tasks["stage"]).cast(pl.UInt64) * 2**32) + tasks["index"].cast(pl.UInt64)
+    idle = np.flatnonzero(np.bincount(tasks["stage"].to_numpy(), minlength=len(stages)) == 0)
+    if idle.size > 0:
+        raise InputError(f"stages: a stage must have a task (nothing could end it), row {idle[0]} has none")
     if numbers.n_unique() != len(tasks):
         row = int(np.argmin(numbers.is_first_distinct().to_numpy()))
         raise InputError(f"tasks: an index must occur once in a job, row {row} has {tasks['index'][row]} again")

@@ -1,0 +1,55 @@
+# Everything from a fresh clone: Python 3.11 or newer with venv, and make, are all that is needed.
+#   make demo    install into .venv, compare five schedulers on the shipped sample, say where the page is
+#   make test    what CI runs: linters, types, import rules, documentation, tests
+#   make lint    the first three of those
+#   make docs    write again what is generated: docs/reference.md
+#   make bench   run every benchmark in bench/
+#   make clean   remove .venv and what was built
+PYTHON ?= python3
+BIN := .venv/bin
+OUT ?= out/demo
+
+.PHONY: help demo test lint docs bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: .venv/installed
+	$(BIN)/subak compare --out $(OUT) --overwrite
+	@echo "The page with the charts: $(OUT)/report.html"
+
+test: lint
+	$(BIN)/python docs/make_reference.py --check
+	$(BIN)/python -m pytest
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: .venv/installed
+	$(BIN)/python docs/make_reference.py
+
+bench: .venv/installed-dev
+	@set -e; for script in bench/[a-z]*.py; do echo "$$script"; $(BIN)/python "$$script"; done
+
+clean:
+	rm -rf .venv build dist
+
+# The stamps are newer than what they were made of; so an installation is repeated only when that changes.
+.venv/installed: .venv/made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+.venv/installed-dev: .venv/made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch .venv/installed $@
+
+.venv/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "subak needs Python 3.11 or newer; name one: make PYTHON=python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "$(PYTHON) has no venv; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@

@@ -1,0 +1,264 @@
+"""Write docs/reference.md from the program itself; with --check, only say whether it is current."""
+import inspect
+import itertools
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+import subak.policy
+from subak.cli import main as command_line
+from subak.fleet import table as fleet
+from subak.placement.schedulers import OPTIONS, SCHEDULERS
+from subak.placement.starts import STATUSES
+from subak.report.experiment import Scenario
+from subak.report.runs import Summary
+from subak.simulator import results
+from subak.workload import table as workload
+from subak.workload.constraints import OPERATORS
+from subak.workload.readers import READERS
+from subak.workload.samples import sample_names
+
+PAGE = Path(__file__).parent / "reference.md"
+SOURCES = Path(inspect.getfile(subak.policy)).parent
+HEAD = """# Reference
+
+This page is generated from the program: `make docs` writes it, and a test checks that it is current.
+"""
+EXIT_CODES = """## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 2 | a mistake in the command line, a file or a policy, or a run that could not be finished |
+| 130 | interrupted by Ctrl-C; nothing half-written is left |
+| 143 | a comparison ended by SIGTERM; nothing half-written is left |
+
+An error is one line on standard error: the rule that was broken, where, and by what value. A comparison keeps the runs
+that succeeded. Results go to standard output, remarks and errors to standard error. A folder appears under its name
+only when it is whole.
+"""
+AMOUNTS = "*resource*"
+VALUES = {
+    "constraints": f"a list of {{attribute, operator, value}}; operators are {' '.join(OPERATORS)}",
+    "kind": " or ".join(workload.KINDS.categories),
+    "outcome": "how it ended in the trace: " + ", ".join(workload.OUTCOMES.categories),
+}
+# The columns of a run's tables; tests/test_docs.py checks them against a run.
+TASK_ROWS = {
+    "job": "row of the job in the workload", "index": "number of the task within its job", "queue": "the job's queue",
+    "arrival": "seconds", "run_time": "seconds",
+    "ready": "seconds: the arrival, or the end of the last stage it waits for",
+    "start": "seconds, of the last attempt; null for a task that is not running or finished",
+    "finish": "seconds; null for a task that is not finished",
+    "response": "seconds: the first start minus ready", "machine": "id of the last attempt's machine",
+    "attempts": "how often it was started", "status": "how it stands at the end",
+    "reason": "why it is not running or finished",
+    "framework_queueing": "seconds of the last start's wait spent in the scheduler's queue",
+    "processing": "seconds spent on the decision", "worker_queueing": "seconds spent in a machine's queue",
+    "communication": "seconds spent on messages",
+}
+TIMELINE_ROWS = {
+    "time": "seconds: when the interval begins", "span": "seconds: its length; the last may be shorter",
+    "arrivals": "tasks that arrived in it", "starts": "attempts that started in it", "ends": "tasks that ended in it",
+    "lost": "attempts that ended because their machine left or shrank", "waiting": "waiting tasks, the mean over time",
+    "waiting_max": "waiting tasks, the most at once", "running": "running tasks, the mean over time",
+    "used_*resource*": "amount in use, the mean over time, in natural amounts",
+    "capacity_*resource*": "amount of the machines present, the mean over time",
+    "stranded_*resource*": "free amount, at the interval's end, on machines where even the smallest waiting task "
+                           "does not fit",
+}
+ATTEMPT_ROWS = {
+    "job": "row of the job in the workload", "index": "number of the task within its job",
+    "machine": "id of the machine", "start": "seconds", "end": "seconds",
+}
+
+
+def page() -> str:
+    """Return the whole page."""
+    return "\n".join([HEAD, *commands(), *schedulers(), EXIT_CODES, *files()])
+
+
+def commands() -> list[str]:
+    group: Any = typer.main.get_command(command_line.app)
+    parts = ["## Commands\n"]
+    context = group.context_class(group, info_name="subak")
+    parts += ["### `subak`\n", prose(group.help), *parameters(group, context)]
+    for name, command in group.commands.items():
+        inner = command.context_class(command, info_name=name, parent=context)
+        parts += [f"### `subak {name}`\n", prose(command.help), *parameters(command, inner)]
+    return parts
+
+
+def parameters(command: Any, context: Any) -> list[str]:
+    rows = []
+    for parameter in [each for each in command.get_params(context) if not each.hidden]:
+        argument = parameter.param_type_name == "argument"
+        name = parameter.metavar or parameter.name.upper() if argument else ", ".join(parameter.opts)
+        takes = "" if argument or parameter.is_bool_flag else parameter.metavar or parameter.display_type(context)
+        rows.append((f"`{name} {takes}`".replace(" `", "`"), help_of(parameter)))
+    return table(("argument or option", "what it does"), rows)
+
+
+def help_of(parameter: Any) -> str:
+    text = " ".join((parameter.help or "").split())
+    shown = parameter.show_default and parameter.default not in (None, False, ())
+    if parameter.required:
+        return f"{text} Required."
+    return f"{text} [default: {parameter.default}]" if shown and "[default:" not in text else text
+
+
+def schedulers() -> list[str]:
+    listed = [(f"`{each.name}`", each.summary, ", ".join(f"`{option}`" for option in sorted(each.accepts)) or "none")
+              for each in SCHEDULERS.values()]
+    return [
+        "## Schedulers\n", *table(("name", "what it does", "options"), listed),
+        "Options follow the name behind plus signs, in any order: `first-fit+backfill+shortest-first`.\n",
+        *table(("option", "what it changes"), [(f"`{name}`", text) for name, text in OPTIONS.items()]),
+        "## Policies of your own\n",
+        "A scheduler in a file is named `FILE.py:NAME`, with options behind plus signs if it was made with `@policy`. "
+        "What `subak.policy` says of itself:\n",
+        policy_text(),
+        *table(("from subak.policy", "what it is"), [
+            (f"`{name}`", first_sentence(getattr(subak.policy, name))) for name in subak.policy.__all__]),
+        *fields_of(subak.policy.FleetState), *fields_of(subak.policy.Tasks), *fields_of(subak.policy.Lanes),
+        *fields_of(subak.policy.Memory),
+    ]
+
+
+def policy_text() -> str:
+    """Return the module's text, its indented examples as fenced blocks."""
+    blocks = inspect.cleandoc(subak.policy.__doc__ or "").split("\n\n")
+    text = []
+    for kind, group in itertools.groupby(blocks, block_kind):
+        joined = "\n\n".join(textwrap.dedent(block) for block in group)
+        text.append(f"```{kind}\n{joined}\n```" if kind else joined.replace("``", "`"))
+    return "\n\n".join(text) + "\n"
+
+
+def block_kind(block: str) -> str:
+    if not block.startswith("    "):
+        return ""
+    return "sh" if block.startswith("    subak ") else "python"
+
+
+def fields_of(kind: Any) -> list[str]:
+    """Return the arrays of a NamedTuple with the comments beside them."""
+    found = re.findall(r"^    (\w+): [^#\n]+(?:  # (.*))?$", inspect.getsource(kind), re.MULTILINE)
+    return [f"`{kind.__name__}`: {first_sentence(kind)}\n",
+            *table(("field", "what it is"), [(f"`{name}`", text) for name, text in found])]
+
+
+def first_sentence(value: Any) -> str:
+    text = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
+    return re.sub(r"``(.+?)``", r"`\1`", text)
+
+
+def returned(function: Any) -> str:
+    """Return what a function says it returns."""
+    text = first_sentence(function).removeprefix("Return ")
+    return text[0].upper() + text[1:]
+
+
+def files() -> list[str]:
+    resources = [(AMOUNTS, "Int32", "one column for each resource, in its units")]
+    return [
+        "## Files\n",
+        "Tables are Parquet files, headers TOML. Times are seconds from the beginning of the workload; amounts in "
+        "tables are whole units of the size that the header states.\n",
+        "### A workload folder\n",
+        inspect.cleandoc(workload.__doc__ or "").split("\n\n", 1)[1] + "\n",
+        "`workload.toml` holds `resources` (a list of `{name, unit, of}`: amounts are multiples of `unit`, measured in "
+        "`of`) and `provenance` (name, origin, licence, notes). "
+        f"Shipped samples: {', '.join(f'`{name}`' for name in sample_names())}. Readers make such folders of "
+        f"{', '.join(f'`{name}`' for name in READERS)}.\n",
+        "`jobs.parquet`\n", *columns(workload, "JOB_COLUMNS"),
+        "`stages.parquet`\n", *columns(workload, "STAGE_COLUMNS", resources),
+        "`tasks.parquet`\n", *columns(workload, "TASK_COLUMNS"),
+        "and, where known,\n", *columns(workload, "OPTIONAL_TASK_COLUMNS"),
+        "### A fleet folder\n",
+        "`fleet.toml` holds the same `resources` and its own `provenance`. In a workload folder, the fleet is the "
+        "folder `fleet`.\n",
+        "`machines.parquet`\n", *columns(fleet, "MACHINE_COLUMNS", resources),
+        "`attributes.parquet`\n", *columns(fleet, "ATTRIBUTE_COLUMNS"),
+        "`changes.parquet`\n", *columns(fleet, "CHANGE_COLUMNS", resources),
+        "### A run folder\n",
+        *table(("file", "what it holds"), [
+            ("`tasks.parquet`", returned(results.task_table)),
+            ("`timeline.parquet`", returned(results.timeline_table)),
+            ("`attempts.parquet`", returned(results.attempt_table)),
+            ("`summary.json`", "The run in a page of numbers: " + ", ".join(f"`{name}`" for name in
+                                                                            Summary.__struct_fields__) + "."),
+            ("`scenario.toml`", "Enough to repeat the run to the byte: `subak simulate --scenario scenario.toml`."),
+            ("`policy.py`", "A copy of the user's policy, where there was one."),
+        ]),
+        "`tasks.parquet`\n", *row_table(TASK_ROWS),
+        "`timeline.parquet`\n", *row_table(TIMELINE_ROWS),
+        "`attempts.parquet`\n", *row_table(ATTEMPT_ROWS),
+        f"A task's status is one of {', '.join(STATUSES)}; one that is not running or finished has a reason.\n",
+        "### A comparison folder\n",
+        *table(("file", "what it holds"), [
+            ("`runs/NAME/`", "a run folder for each scheduler and seed that succeeded"),
+            ("`comparison.toml`", "the workload and the names of the runs"),
+            ("`report.html`", "the page"),
+        ]),
+        "### A scenario file\n",
+        "TOML; paths in it are relative to its folder. Every key may be left out.\n",
+        *scenario(),
+    ]
+
+
+def columns(module: Any, schema: str, more: Any = ()) -> list[str]:
+    """Return the table of a schema constant, with the comments beside its lines."""
+    body = re.search(rf"^{schema}:.*?^}}$", inspect.getsource(module), re.MULTILINE | re.DOTALL)
+    words = dict(re.findall(r'^    "(\w+)": [^#\n]+  # (.*)$', body[0] if body else "", re.MULTILINE))
+    words = {**VALUES, **words} if schema == "STAGE_COLUMNS" else {**words, "outcome": VALUES["outcome"]}
+    rows = [(f"`{name}`", kind_name(kind), words[name]) for name, kind in getattr(module, schema).items()]
+    return table(("column", "type", "what it is"), [*rows, *more])
+
+
+def row_table(rows: dict[str, str]) -> list[str]:
+    named = [(re.sub(r"^(\w+?_?)(\*.*)?$", r"`\1`\2", name), text) for name, text in rows.items()]
+    return table(("column", "what it is"), named)
+
+
+def kind_name(kind: Any) -> str:
+    text = str(kind)
+    return text.partition("(")[0] if text.startswith(("Enum", "Struct", "List(Struct")) else text
+
+
+def scenario() -> list[str]:
+    comments = dict(re.findall(r"^    (\w+): [^#\n]+  # (.*)$", inspect.getsource(Scenario), re.MULTILINE))
+    default = Scenario()
+    hints = inspect.get_annotations(Scenario)
+    rows = [(f"`{name}`", kind_word(hints[name]), f"`{getattr(default, name)!r}`", comments.get(name, ""))
+            for name in Scenario.__struct_fields__]
+    return table(("key", "type", "default", "what it is"), rows)
+
+
+def kind_word(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) and not hasattr(hint, "__args__") else str(hint)
+
+
+def table(head: tuple[str, ...], rows: Any) -> list[str]:
+    lines = [head, ("---",) * len(head), *rows]
+    return ["\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"]
+
+
+def prose(text: str | None) -> str:
+    return inspect.cleandoc(text or "") + "\n"
+
+
+def main() -> None:
+    if "--check" in sys.argv[1:]:
+        current = PAGE.is_file() and PAGE.read_text() == page()
+        print(f"{PAGE.name}: {'current' if current else 'not current; run make docs'}")
+        sys.exit(0 if current else 1)
+    PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()
