@@ -5,7 +5,6 @@ Required: 1,000,000 for first-fit and greedy, 300,000 for tetris.
 import statistics
 
 from _workloads import google_fleet, google_tasks
-
 from subak.policy import find_scheduler
 from subak.simulator.run import simulate
 

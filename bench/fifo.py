@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 import simpy
-from _workloads import one_slot_fleet, one_slot_tasks
 
+from _workloads import one_slot_fleet, one_slot_tasks
 from subak.placement.schedulers import SCHEDULERS
 from subak.simulator.run import simulate
 

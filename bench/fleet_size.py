@@ -1,6 +1,5 @@
 """Cost against the size of the fleet: tasks a second at 80 % load on 1,000 to 50,000 machines."""
 from _workloads import google_fleet, google_tasks
-
 from subak.policy import find_scheduler
 from subak.simulator.run import simulate
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import msgspec
+
 from _workloads import google_fleet, google_tasks
 
 TASKS = 25_000_000

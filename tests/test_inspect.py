@@ -198,7 +198,7 @@ def test_a_folder_that_is_no_workload_is_never_replaced(run, tmp_path):
     source = tr_file(tmp_path)
     code, _, message = run("convert", "tr", source, "--out", tmp_path, "--overwrite")
     assert (code, source.exists()) == (2, True)
-    assert "is not a workload folder" in message
+    assert "it is not replaced" in message
 
 
 GOOD_EVENT = "600,,1,0,7,{},u,2,4,0.5,0.25,0.001,0\n"

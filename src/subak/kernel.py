@@ -49,9 +49,9 @@ def _cache_home() -> Path:
 CACHE = _cache_home() / _digest()
 
 
-def is_compiled() -> bool:
-    """Whether an engine compiled from exactly these sources lies in the cache (always, with the compiler off)."""
-    return bool(SETTINGS.DISABLE_JIT) or any(CACHE.rglob("*.run_*.nbc"))
+def is_compiled(name: str) -> bool:
+    """Whether the function *name*, compiled from exactly these sources, is cached (always, with the compiler off)."""
+    return bool(SETTINGS.DISABLE_JIT) or any(CACHE.rglob(f"*.{name}-*.nbc"))
 
 
 @contextlib.contextmanager

@@ -70,7 +70,7 @@ def refuse_rows(table: pl.DataFrame, bad: pl.Expr, where: str, rule: str, column
     if len(rows) > 0:
         row = rows[0]
         others = f" (and {len(rows) - 1} more rows)" if len(rows) > 1 else ""
-        raise InputError(f"{where}: {rule}, row {row} has {table[column][row]!r}{others}")
+        raise InputError(f"{where}: {rule}, row {row} has {table.row(row, named=True)[column]!r}{others}")
 
 
 def first_line(error: BaseException) -> str:

@@ -104,5 +104,5 @@ def _run(given: Scenario, partial: Path, processes: int, tasks: int) -> dict[str
     (partial / "runs").mkdir()
     labels = [job.label for job in jobs_of(given)]
     write_toml({"workload": given.workload, "runs": labels}, partial / MARKER)
-    with RunBars(labels, tasks) as bars:
+    with RunBars(labels, tasks, given.schedulers) as bars:
         return run_all(given, partial / "runs", processes, bars.show)

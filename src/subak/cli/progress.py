@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from subak.kernel import is_compiled
+from subak.policy import find_scheduler
 from subak.report.parallel import DONE, FAILED, PROGRESS, STARTED, News
 from subak.report.words import seconds_text
 from subak.simulator.run import Progress as RunProgress
@@ -14,9 +15,10 @@ COMPILING = "Compiling the engine for this machine: once, about half a minute; i
 
 
 class RunBars:
-    """Bars for the runs named *labels*, each over *tasks* arrivals."""
+    """Bars for the runs named *labels*, each over *tasks* arrivals, under one of *schedulers*."""
 
-    def __init__(self, labels: list[str], tasks: int) -> None:
+    def __init__(self, labels: list[str], tasks: int, schedulers: list[str]) -> None:
+        self.schedulers = schedulers
         self.console = Console(stderr=True)
         self.bars = Progress(
             SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"),
@@ -28,7 +30,7 @@ class RunBars:
         self.began: dict[str, float] = {}
 
     def __enter__(self) -> "RunBars":
-        if not is_compiled():
+        if not all(is_compiled(find_scheduler(name).engine) for name in self.schedulers):
             self.console.print(COMPILING, style="dim", soft_wrap=True)
         self.bars.start()
         return self

@@ -68,7 +68,7 @@ def simulate(
     label = run_label(name, given.seeds[0], given.seeds)
     with tempfile.TemporaryDirectory() as scratch:
         folder = out if out is not None else Path(scratch) / "run"
-        with RunBars([label], len(inputs[0].tasks)) as bars:
+        with RunBars([label], len(inputs[0].tasks), given.schedulers) as bars:
             bars.begin(label)
             simulate_into(folder, given, name, given.seeds[0], inputs,
                           lambda progress: bars.advance(label, progress), overwrite)

@@ -115,7 +115,7 @@ def uniform_fleet(count: int, capacity: Mapping[str, float], resources: tuple[Re
     columns = {name: pl.lit(float(amount)) for name, amount in capacity.items()}
     machines = machines.with_columns(cluster=pl.lit("0"), **columns)
     text = ", ".join(f"{name} {amount:g}" for name, amount in capacity.items())
-    return make_fleet(machines, resources, provenance=Provenance(f"{count} machines of {text}", "made by hand"))
+    return make_fleet(machines, resources, provenance=Provenance(f"{text} each", "made by hand"))
 
 
 def read_fleet(folder: Path) -> Fleet:

@@ -46,6 +46,11 @@ class Scheduler:
     accepts: frozenset[str] = frozenset()  # options it understands
     built_in: bool = True
 
+    @property
+    def engine(self) -> str:
+        """The name of the loop that drives it."""
+        return "run_hooks" if self.select_machine is None else "run_ordered"
+
 
 _PLACEMENT_OPTIONS = frozenset({"backfill", *ORDERS})
 

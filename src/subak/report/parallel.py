@@ -52,8 +52,8 @@ def jobs_of(scenario: Scenario) -> list[Job]:
 
 def in_good_order(jobs: list[Job]) -> list[Job]:
     """Put one job of each engine first: where they must be compiled, they are compiled side by side, and once."""
-    engine = {job.scheduler: find_scheduler(job.scheduler).select_machine is None for job in jobs}
-    firsts = [next(job for job in jobs if engine[job.scheduler] == kind) for kind in set(engine.values())]
+    engine = {job.scheduler: find_scheduler(job.scheduler).engine for job in jobs}
+    firsts = [next(job for job in jobs if engine[job.scheduler] == kind) for kind in dict.fromkeys(engine.values())]
     return firsts + [job for job in jobs if job not in firsts]
 
 
@@ -66,7 +66,7 @@ def run_all(
     """
     context = multiprocessing.get_context("spawn")
     queue: Any = context.Queue()
-    waiting = jobs_of(scenario)
+    waiting = in_good_order(jobs_of(scenario))
     running: dict[str, Any] = {}
     errors: dict[str, str] = {}
     try:

@@ -44,7 +44,8 @@ from subak.simulator.state import (
 )
 from subak.workload.table import Workload
 
-STEPS_BETWEEN_REPORTS = 100_000
+STEPS_FIRST = 10_000  # of the loop before it first comes back; then as many as take about REPORT_S
+REPORT_S = 0.2  # seconds between reports, and until Ctrl-C is heard
 INTERVALS_MAX = 10_000_000  # of a timeline whose interval was given
 INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
 INTERVAL_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
@@ -120,9 +121,12 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     timeline = _Timeline(simulation, fixed=interval is not None)
     losses: list[np.ndarray] = []
     began = time.perf_counter()
+    budget = STEPS_FIRST
     while True:
+        before = time.perf_counter()
         with np.errstate(over="ignore"):  # the words of 64 bits wrap, in compiled and in plain Python alike
-            why = step(simulation, 1 if check else STEPS_BETWEEN_REPORTS)
+            why = step(simulation, 1 if check else budget)
+        budget = next_budget(budget, time.perf_counter() - before)
         if check:
             check(simulation, lanes)
         if why == BROKEN:
@@ -141,6 +145,11 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         prepared, scheduler, seed, timeline.rows(), float(simulation.clock[INTERVAL]),
         float(simulation.clock[ACCOUNTED]), losses, int(simulation.counts[EVENTS]), seconds,
     )
+
+
+def next_budget(budget: int, seconds: float) -> int:
+    """Return how many steps to do next, after *budget* of them took *seconds*: at most double, or a tenth."""
+    return max(int(budget * min(max(REPORT_S / max(seconds, 1e-9), 0.1), 2.0)), 1)
 
 
 def default_interval(workload: Workload) -> float:

@@ -43,6 +43,10 @@ STAGE_COLUMNS: dict[str, ColumnType] = {
     "priority": pl.Int32,  # larger is more important
     "constraints": pl.List(CONSTRAINT_TYPE),
 }
+OPTIONAL_STAGE_COLUMNS: dict[str, ColumnType] = {
+    "scheduling_class": pl.Int32,  # how sensitive to latency, 0 the least; recorded only
+    "gang": pl.Boolean,  # whether its tasks must start together; recorded only
+}
 TASK_COLUMNS: dict[str, ColumnType] = {
     "stage": pl.UInt32,  # row of the stage
     "index": pl.UInt32,  # number within the job
@@ -119,8 +123,10 @@ def _checked(
 ) -> Workload:
     amounts = amount_columns(resources)
     optional = {name: kind for name, kind in OPTIONAL_TASK_COLUMNS.items() if name in tasks.columns}
+    recorded = {name: kind for name, kind in OPTIONAL_STAGE_COLUMNS.items()
+                if name in stages.columns and name not in amounts}
     jobs = shaped(jobs, JOB_COLUMNS, "jobs")
-    stages = shaped(stages, {**STAGE_COLUMNS, **amounts}, "stages")
+    stages = shaped(stages, {**STAGE_COLUMNS, **recorded, **amounts}, "stages")
     tasks = shaped(tasks, {**TASK_COLUMNS, **optional}, "tasks")
     _check_jobs(jobs)
     _check_stages(stages, len(jobs), list(amounts))

@@ -1,0 +1,224 @@
+"""What must hold after every step of a central run; passed as ``simulate(..., check=check)``. Messages have numbers."""
+import numpy as np
+
+from subak.fleet.index import first_block
+from subak.fleet.state import ABSENT, BLOCK
+from subak.placement.starts import BLOCKED, FINISHED, NOT_ARRIVED, RUNNING, STATUSES, UNPLACEABLE, WAITING
+from subak.placement.starts import SIZE as CLAIMS
+from subak.queues.lanes import ACTIVE, NOBODY
+from subak.simulator.heap import SIZE
+from subak.simulator.state import FREED, LOST_EVENTS, NEXT_ARRIVAL, NOW, RUNNING_NOW, UNTIL, WAITING_NOW
+
+
+def check(simulation, lanes):
+    """Every rule that holds for every scheduler."""
+    check_amounts(simulation)
+    check_summaries(simulation.fleet)
+    check_frontiers(simulation)
+    check_counts(simulation)
+    check_attempts(simulation)
+    check_stages(simulation)
+    check_lanes(simulation, lanes)
+
+
+def work_conserving(simulation, lanes):
+    """Every rule, and nobody waits who fits somewhere."""
+    check(simulation, lanes)
+    for task in np.flatnonzero(simulation.starts.status == WAITING):
+        machines = fitting(simulation, task)
+        assert machines.size == 0, f"task {task} waits at {now(simulation)} but fits machines {machines.tolist()}"
+
+
+def head_is_stuck(simulation, lanes):
+    """Every rule of a strict order: one lane, and its first task fits nowhere."""
+    check(simulation, lanes)
+    assert lanes.root.size == 1, f"a strict order has one lane, this one has {lanes.root.size}"
+    head = int(lanes.root[0])
+    if head != NOBODY:
+        machines = fitting(simulation, head)
+        assert machines.size == 0, f"task {head} is first at {now(simulation)} but fits machines {machines.tolist()}"
+
+
+class Watch:
+    """A check with a memory: what is over stays over, and time and attempts only grow."""
+
+    def __init__(self, rule=check):
+        self.rule = rule
+        self.before = None
+        self.steps = 0
+
+    def __call__(self, simulation, lanes):
+        self.rule(simulation, lanes)
+        state = (now(simulation), simulation.starts.status.copy(), simulation.progress.attempts.copy(),
+                 simulation.progress.event.copy())
+        if self.before is not None:
+            self.compare(self.before, state)
+        self.before = state
+        self.steps += 1
+
+    @staticmethod
+    def compare(before, after):
+        (time, status, attempts, finish), (time_now, status_now, attempts_now, finish_now) = before, after
+        assert time_now >= time, f"time went back from {time} to {time_now}"
+        assert (attempts_now >= attempts).all(), f"attempts fell at {time_now}"
+        over = np.isin(status, (FINISHED, UNPLACEABLE))
+        assert (status_now[over] == status[over]).all(), f"a task that was over changed at {time_now}"
+        ended = status == FINISHED
+        assert (finish_now[ended] == finish[ended]).all(), f"a finish in the past changed at {time_now}"
+
+
+def now(simulation):
+    return float(simulation.clock[NOW])
+
+
+def fitting(simulation, task):
+    """The machines that meet the task's constraints and have its request free: by hand, without the index."""
+    fleet, tasks = simulation.fleet, simulation.tasks
+    shape = tasks.shape[task]
+    request = tasks.request[:, shape]
+    enough = (fleet.free[:, : fleet.machines] >= request[:, None]).all(axis=0)
+    words = fleet.allowed[tasks.constraint_set[shape]].tolist()
+    allowed = [words[machine // BLOCK] >> (machine % BLOCK) & 1 == 1 for machine in range(fleet.machines)]
+    return np.flatnonzero(enough & np.array(allowed))
+
+
+def held_amounts(simulation):
+    """int64[resource, padded machine]: the requests of the running tasks, added up machine by machine."""
+    tasks = simulation.tasks
+    held = np.zeros(simulation.fleet.free.shape, np.int64)
+    for task in np.flatnonzero(simulation.starts.status == RUNNING):
+        held[:, simulation.progress.machine[task]] += tasks.request[:, tasks.shape[task]]
+    return held
+
+
+def check_amounts(simulation):
+    """free + used = capacity where a machine is, nothing where it is not, and the totals are the sums."""
+    fleet, held = simulation.fleet, held_amounts(simulation)
+    there = fleet.free[0] != ABSENT
+    for resource in range(len(fleet.free)):
+        free, capacity = fleet.free[resource].astype(np.int64), fleet.capacity[resource].astype(np.int64)
+        bad = there & (free + held[resource] != capacity)
+        assert not bad.any(), (f"machine {first(bad)}, resource {resource} at {now(simulation)}: free "
+                               f"{free[bad][0]} + held {held[resource][bad][0]} != capacity {capacity[bad][0]}")
+        bad = there & (free < 0)
+        assert not bad.any(), f"machine {first(bad)} is oversubscribed: free {free[bad][0]} of resource {resource}"
+        bad = ~there & ((free != ABSENT) | (capacity != 0) | (held[resource] != 0))
+        assert not bad.any(), (f"machine {first(bad)} is absent but has free {free[bad][0]}, capacity "
+                               f"{capacity[bad][0]}, held {held[resource][bad][0]} of resource {resource}")
+        assert fleet.used[resource] == held[resource].sum(), (
+            f"used {fleet.used[resource]} of resource {resource}, the running hold {held[resource].sum()}")
+        assert fleet.present[resource] == capacity.sum(), (
+            f"present {fleet.present[resource]} of resource {resource}, the machines have {capacity.sum()}")
+    assert not there[fleet.machines:].any(), "a machine of the padding is present"
+
+
+def check_summaries(fleet):
+    """The index tells the truth about every block."""
+    for resource, row in enumerate(fleet.free.tolist()):
+        for block in range(len(row) // BLOCK):
+            true, noted = max(row[block * BLOCK : (block + 1) * BLOCK]), fleet.block_free_max[resource, block]
+            assert noted == true, f"block {block} notes at most {noted} of resource {resource} free, it is {true}"
+    last = int(fleet.allowed[0, -1])
+    assert last >> ((fleet.machines - 1) % BLOCK + 1) == 0, f"the padding meets constraints: {last:#x}"
+
+
+def check_frontiers(simulation):
+    """No machine before the block where a search would begin fits the shape."""
+    status, shapes = simulation.starts.status, simulation.tasks.shape
+    for task in {int(shapes[task]): int(task) for task in np.flatnonzero(status == WAITING)}.values():
+        begin = first_block(simulation.fleet, int(shapes[task])) * BLOCK
+        machines = fitting(simulation, task)
+        assert (machines >= begin).all(), f"a search for task {task} begins at {begin}, it fits {machines.tolist()}"
+
+
+def check_counts(simulation):
+    """Arrived = blocked + waiting + running + finished + unplaceable, and the counters equal the statuses."""
+    status, count = simulation.starts.status, simulation.counts
+    arrived = int(count[NEXT_ARRIVAL])
+    tally = {name: int((status[:arrived] == code).sum()) for code, name in enumerate(STATUSES)}
+    assert tally["NOT_ARRIVED"] == 0, f"{tally['NOT_ARRIVED']} of the first {arrived} tasks have not arrived"
+    assert sum(tally.values()) == arrived, f"{arrived} arrived, but {tally}"
+    assert count[WAITING_NOW] == tally["WAITING"], f"{count[WAITING_NOW]} wait, the statuses say {tally}"
+    assert count[RUNNING_NOW] == tally["RUNNING"], f"{count[RUNNING_NOW]} run, the statuses say {tally}"
+    later = status[arrived:]
+    assert np.isin(later, (NOT_ARRIVED, UNPLACEABLE)).all(), f"a task runs before its arrival: {later.tolist()}"
+    assert simulation.starts.note[CLAIMS] == 0, f"{simulation.starts.note[CLAIMS]} claims were not committed"
+    by_shape = np.bincount(simulation.tasks.shape[status == WAITING], minlength=simulation.record.shape_by_size.size)
+    noted = simulation.record.waiting_by_shape
+    assert (by_shape == noted).all(), f"waiting by shape {noted.tolist()}, the statuses say {by_shape.tolist()}"
+    freed = simulation.step.freed[: count[FREED]].tolist()
+    assert sorted(freed) == np.flatnonzero(simulation.step.is_freed).tolist(), f"freed {freed} differs from its flags"
+
+
+def check_attempts(simulation):
+    """A running task has exactly one event in the heap, a task that does not run none; the heap is in order."""
+    progress, status, size = simulation.progress, simulation.starts.status, int(simulation.events.size[SIZE])
+    slots = [tuple(slot.item()) for slot in simulation.events.slot[:size]]
+    for place in range(1, size):
+        parent = (place - 1) // 4
+        assert slots[parent][:2] < slots[place][:2], f"event {slots[place]} lies below {slots[parent]}"
+    live = [task for _, sequence, task, _ in slots if status[task] == RUNNING and progress.event[task] == sequence]
+    running = np.flatnonzero(status == RUNNING).tolist()
+    assert sorted(live) == running, f"running {running}, live events of {sorted(live)}"
+    assert size - len(live) == simulation.counts[LOST_EVENTS], (
+        f"{simulation.counts[LOST_EVENTS]} events of lost attempts noted, the heap has {size - len(live)}")
+    finish = {task: time for time, sequence, task, _ in slots if progress.event[task] == sequence}
+    time = now(simulation)
+    for task in running:
+        assert simulation.tasks.arrival[task] <= progress.ready[task] <= progress.start[task] <= time, (
+            f"task {task} arrived {simulation.tasks.arrival[task]}, ready {progress.ready[task]}, "
+            f"started {progress.start[task]}, now {time}")
+        assert finish[task] == progress.start[task] + simulation.tasks.run_time[task]
+    ended = status == FINISHED
+    finished = progress.start[ended] + simulation.tasks.run_time[ended]
+    assert (finished <= time).all(), f"a task finished after now ({time})"
+    assert (progress.attempts[ended | (status == RUNNING)] >= 1).all(), "a task ran without an attempt"
+    assert time <= simulation.clock[UNTIL], f"now {time} is after the last instant {simulation.clock[UNTIL]}"
+
+
+def check_stages(simulation):
+    """A stage counts its tasks that are left, and only a stage that waits for others blocks its tasks."""
+    stages, status = simulation.stages, simulation.starts.status
+    if stages.of_task.size == 0:
+        assert not (status == BLOCKED).any(), "a task is blocked without dependencies"
+        return
+    left = np.bincount(stages.of_task[status != FINISHED], minlength=stages.left.size)
+    assert (left == stages.left).all(), f"left in stages {stages.left.tolist()}, the statuses say {left.tolist()}"
+    waits = stages.waits[stages.of_task]
+    assert (waits[status == BLOCKED] > 0).all(), "a task is blocked though its stage waits for nobody"
+    active = np.isin(status, (WAITING, RUNNING, FINISHED))
+    assert (waits[active] == 0).all(), "a task goes on before the stages that its stage waits for ended"
+
+
+def check_lanes(simulation, lanes):
+    """Each waiting task is in exactly one lane, each lane is a heap of its length, the active ones are listed."""
+    rank = simulation.tasks.rank
+    members = [lane_members(lanes, rank, lane) for lane in range(lanes.root.size)]
+    for lane, tasks in enumerate(members):
+        assert lanes.length[lane] == len(tasks), f"lane {lane} has length {lanes.length[lane]}, holds {tasks}"
+    waiting = np.flatnonzero(simulation.starts.status == WAITING).tolist()
+    inside = sorted(task for tasks in members for task in tasks)
+    assert inside == waiting, f"waiting {waiting}, in lanes {inside}"
+    active = lanes.active[: lanes.size[ACTIVE]].tolist()
+    holding = [lane for lane, tasks in enumerate(members) if tasks]
+    assert sorted(active) == holding, f"active lanes {active}, lanes with tasks {holding}"
+    assert [int(lanes.position[lane]) for lane in active] == list(range(len(active))), "positions differ from places"
+    assert lanes.size[1] == 0, f"{lanes.size[1]} lanes are left in a round that is over"
+
+
+def lane_members(lanes, rank, lane):
+    """The tasks of a lane; every child comes after its parent."""
+    found, open_tasks = [], [int(lanes.root[lane])] if lanes.root[lane] != NOBODY else []
+    while open_tasks:
+        task = open_tasks.pop()
+        found.append(task)
+        child = int(lanes.child[task])
+        while child != NOBODY:
+            assert (rank[task], task) < (rank[child], child), f"lane {lane}: task {child} lies below {task}"
+            open_tasks.append(child)
+            child = int(lanes.sibling[child])
+    return found
+
+
+def first(bad):
+    return int(np.argmax(bad))

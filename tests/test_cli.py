@@ -1,0 +1,433 @@
+"""The command line, end to end: what it prints and writes, and how it says what is wrong."""
+import filecmp
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from subak.cli.main import app, main
+
+COMPILING = "Compiling the engine"
+COMMANDS = sorted(command.callback.__name__ for command in app.registered_commands)
+TRACE = "".join(f"{second} 3 2.5 2 {second % 7 + 1} 3\n" for second in range(50))
+LAST_FIT = '''
+from subak.policy import next_fitting, policy
+
+
+@policy
+def last_fit(fleet, tasks, task):
+    """The last machine that fits."""
+    found = -1
+    machine = next_fitting(fleet, tasks, task, 0)
+    while machine != -1:
+        found = machine
+        machine = next_fitting(fleet, tasks, task, machine + 1)
+    return found
+'''
+ANSWERS = "from subak.policy import policy\n\n@policy\ndef answer(fleet, tasks, task):\n    return {}\n"
+# Busy for minutes: what an interrupted run was doing.
+SLOW = '''
+from subak.policy import next_fitting, policy
+
+
+@policy
+def answer(fleet, tasks, task):
+    total = 0
+    for turn in range(60_000):
+        total += fleet.free[0, (turn * total + task) % fleet.machines]
+    return next_fitting(fleet, tasks, task, 0) if total >= 0 else -1
+'''
+
+
+class Result:
+    """What a command did."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out = code, out
+        self.err = "".join(line for line in err.splitlines(keepends=True) if not line.startswith(COMPILING))
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a command in this process."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def _run(*arguments) -> Result:
+        monkeypatch.setattr(sys, "argv", ["subak", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return Result(ended.value.code or 0, printed.out, printed.err)
+
+    yield _run
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def refused(run):
+    """Run a command that must fail: exit code 2, nothing printed but one line, which is returned."""
+
+    def _refused(*arguments) -> str:
+        result = run(*arguments)
+        assert (result.code, result.out) == (2, ""), result.err
+        assert result.err.count("\n") == 1, result.err
+        assert result.err.startswith("subak: ")
+        assert "Traceback" not in result.err
+        return result.err
+
+    return _refused
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A workload of 150 tasks, without a fleet."""
+    home = tmp_path_factory.mktemp("small")
+    (home / "small.tr").write_text(TRACE)
+    completed = subprocess.run([sys.executable, "-m", "subak", "convert", "tr", home / "small.tr", "--out", home / "W"],
+                               capture_output=True, text=True, check=True)
+    assert "150" in completed.stdout
+    return home / "W"
+
+
+MACHINES = ("--machines", 20, "--capacity", "slot=1")
+
+
+def policy_file(folder, text, name="p.py"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+# What works
+
+
+def test_version_and_help(run):
+    assert run("--version").out.startswith("subak 0.")
+    assert run().out == run("--help").out
+    assert all(command in run("--help").out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_an_example(run, command):
+    result = run(command, "--help")
+    assert result.code == 0
+    assert command == "schedulers" or f"subak {command}" in result.out.split("Usage:")[1].split("\n", 1)[1]
+
+
+def test_python_m_subak_and_its_start():
+    began = time.monotonic()
+    completed = subprocess.run([sys.executable, "-m", "subak", "--help"], capture_output=True, text=True, check=True)
+    assert "Usage: subak" in completed.stdout
+    assert time.monotonic() - began < 5  # about 0.8 s on an idle machine
+
+
+def test_simulate_without_arguments_runs_the_sample(run):
+    result = run("simulate")
+    assert result.code == 0
+    assert "190,402 tasks of google2011 on 12,477 machines" in result.out
+    assert "Nothing was kept" in result.err
+
+
+def test_a_run_folder_repeats_itself_to_the_byte(run, small, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert run("simulate", small, *MACHINES, "--scheduler", "random-fit", "--seed", 7, "--out", first).code == 0
+    assert run("simulate", "--scenario", first / "scenario.toml", "--out", second).code == 0
+    names = ["tasks.parquet", "timeline.parquet", "attempts.parquet", "scenario.toml"]
+    assert filecmp.cmpfiles(first, second, names, shallow=False) == (names, [], [])
+    assert json.loads((second / "summary.json").read_bytes())["seed"] == 7
+    other = tmp_path / "other"
+    assert run("simulate", small, *MACHINES, "--scheduler", "random-fit", "--seed", 8, "--out", other).code == 0
+    assert not filecmp.cmp(first / "tasks.parquet", other / "tasks.parquet", shallow=False)
+
+
+def test_compare_two_schedulers_and_two_seeds(run, small, tmp_path):
+    out = tmp_path / "R"
+    result = run("compare", small, *MACHINES, "--schedulers", "first-fit,random-fit", "--seeds", "1-2",
+                 "--processes", 2, "--out", out)
+    assert result.code == 0, result.err
+    assert "first-fit" in result.out
+    assert "means over 2 seeds" in result.out
+    assert sorted(path.name for path in (out / "runs").iterdir()) == [
+        "first-fit-s1", "first-fit-s2", "random-fit-s1", "random-fit-s2"]
+    assert (out / "report.html").stat().st_size > 100_000
+    tasks = pl.read_parquet(out / "runs" / "random-fit-s2" / "tasks.parquet")
+    assert tasks["status"].unique().to_list() == ["FINISHED"]
+    page = tmp_path / "page.html"
+    assert run("report", out, "--out", page, "--images", tmp_path / "pictures", "--format", "svg").code == 0
+    assert page.is_file()
+    assert (tmp_path / "pictures" / "comparison.svg").read_text().startswith("<svg")
+
+
+def test_compare_the_sample(run):
+    result = run("compare", "--schedulers", "first-fit,greedy")
+    assert result.code == 0
+    assert "190,402" in result.out
+
+
+def test_convert_and_inspect(run, small):
+    result = run("inspect", small)
+    assert result.code == 0
+    assert "150" in result.out
+    described = json.loads(run("inspect", small, "--json").out)
+    assert described["workload"]["counts"]["tasks"] == 150
+
+
+def test_schedulers_are_listed(run):
+    result = run("schedulers")
+    assert result.code == 0
+    assert all(name in result.out for name in ("first-fit", "tetris", "backfill", "FILE.py:NAME"))
+
+
+def test_a_policy_of_ones_own_goes_into_its_run_folder(run, small, tmp_path):
+    file = policy_file(tmp_path, LAST_FIT)
+    out, again = tmp_path / "R", tmp_path / "R2"
+    result = run("simulate", small, *MACHINES, "--scheduler", f"{file}:last_fit+shortest-first", "--out", out)
+    assert result.code == 0, result.err
+    file.unlink()
+    assert run("simulate", "--scenario", out / "scenario.toml", "--out", again).code == 0
+    assert filecmp.cmp(out / "tasks.parquet", again / "tasks.parquet", shallow=False)
+
+
+def test_overwrite_replaces_only_what_is_ours(run, small, tmp_path):
+    out = tmp_path / "R"
+    arguments = ("simulate", small, *MACHINES, "--out", out)
+    assert run(*arguments).code == 0
+    assert run(*arguments, "--overwrite").code == 0
+    (out / "summary.json").unlink()
+    assert run(*arguments, "--overwrite").code == 2
+
+
+# What is refused: one line and exit code 2
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("--scheduler", "no-such"), "scheduler must be one of first-fit, best-fit"),
+    (("--scheduler", "greedy+backfill"), "scheduler greedy: option must be one of none, not 'backfill'"),
+    (("--scheduler", "absent.py:x"), "absent.py: no such policy file"),
+    (("--nope",), "No such option: --nope"),
+    (("--seed", "x"), "'--seed'"),
+    (("--seed", "-1"), "'--seed'"),
+    (("no-such-folder",), "no-such-folder/workload.toml: no such file"),
+    (("--capacity", "cpu=1"), "--capacity: goes with --machines"),
+    (("--machines", "10"), "capacity: must name each of cpu, memory once"),
+    (("--machines", "10", "--capacity", "gpu=1"), "unknown or missing cpu, gpu, memory"),
+    (("--machines", "10", "--capacity", "cpu=much"), "--capacity: must be RESOURCE=AMOUNT"),
+    (("--machines", "10", "--capacity", "cpu=1", "--capacity", "memory=-1"), "memory"),
+    (("--machines", "10", "--fleet", "F"), "fleet and machines: give one of them"),
+    (("--fleet", "no-such-fleet"), "no-such-fleet/fleet.toml: no such file"),
+    (("--interval", "0"), "interval: must be a positive number"),
+    (("--until", "-1"), "until: must be 0 seconds or more"),
+    (("--scenario", "absent.toml"), "absent.toml: no such file"),
+])
+def test_simulate_refuses(refused, arguments, said):
+    assert said in refused("simulate", *arguments)
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("--seeds", "x"), "--seeds: must be whole numbers such as 1,2,5-8, not 'x'"),
+    (("--seeds", "3-1"), "--seeds: must be whole numbers"),
+    (("--seeds", "1,1"), "seeds: each must be named once"),
+    (("--schedulers", ","), "schedulers: must name at least one"),
+    (("--schedulers", "first-fit,first-fit"), "schedulers: each must be named once"),
+    (("--schedulers", "first-fit,no-such"), "not 'no-such'"),
+    (("--processes", "0"), "'--processes'"),
+])
+def test_compare_refuses(refused, arguments, said):
+    assert said in refused("compare", *arguments)
+
+
+def test_other_commands_refuse(refused, tmp_path):
+    assert "Missing argument 'FORMAT'" in refused("convert")
+    assert "No such command 'nope'" in refused("nope")
+    assert "neither a run" in refused("report", tmp_path)
+    assert "no such folder" in refused("inspect", tmp_path / "absent")
+
+
+def test_a_workload_without_a_fleet_is_told_how_to_get_machines(refused, small):
+    assert "has no fleet; give --fleet FOLDER, or alike machines: --machines 1000 --capacity slot=1" in refused(
+        "simulate", small)
+
+
+def test_two_policies_of_the_same_name_are_refused(refused, small, tmp_path):
+    names = []
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+        names.append(f"{policy_file(tmp_path / place, LAST_FIT)}:last_fit")
+    assert "would both be called p.py-last_fit" in refused("compare", small, *MACHINES, "--schedulers", ",".join(names))
+
+
+def test_broken_workloads_are_refused(refused, small, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(small, broken)
+    whole = (broken / "tasks.parquet").read_bytes()
+    (broken / "tasks.parquet").write_bytes(whole[: len(whole) // 2])
+    assert "tasks.parquet: not a readable Parquet file" in refused("simulate", broken, *MACHINES)
+    (broken / "tasks.parquet").unlink()
+    assert "tasks.parquet: no such file" in refused("simulate", broken, *MACHINES)
+    (broken / "workload.toml").write_text("resources = [")
+    assert "workload.toml: " in refused("simulate", broken, *MACHINES)
+    (broken / "workload.toml").write_text("resources = 3\n")
+    assert "workload.toml: " in refused("compare", broken, *MACHINES)
+
+
+def test_folders_in_the_way_are_refused(refused, run, small, tmp_path):
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    assert run("simulate", small, *MACHINES, "--out", ours).code == 0
+    theirs.mkdir()
+    (theirs / "letter.txt").write_text("dear")
+    for command in ("simulate", "compare"):
+        assert "it is not replaced" in refused(command, small, *MACHINES, "--out", theirs, "--overwrite")
+        assert "it is not replaced" in refused(command, small, *MACHINES, "--out", theirs / "letter.txt", "--overwrite")
+    assert "pass --overwrite" in refused("simulate", small, *MACHINES, "--out", ours)
+    assert "it is not replaced" in refused("compare", small, *MACHINES, "--out", ours, "--overwrite")
+    assert "could not be written" in refused("simulate", small, *MACHINES, "--out", theirs / "letter.txt" / "R")
+    assert (theirs / "letter.txt").read_text() == "dear"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("workloud = 'google2011'\n", "workloud"),
+    ("machines = 'many'\n", "machines"),
+    ("seeds = 3\n", "seeds"),
+    ("schedulers = []\n", "schedulers: must name at least one"),
+    ("machines = [\n", "s.toml"),
+])
+def test_scenarios_are_checked(refused, tmp_path, text, said):
+    (tmp_path / "s.toml").write_text(text)
+    assert said in refused("simulate", "--scenario", tmp_path / "s.toml")
+
+
+def test_a_scenario_holds_everything(refused, run, small, tmp_path):
+    (tmp_path / "s.toml").write_text("seeds = [1, 2]\n")
+    assert "takes one scheduler and one seed" in refused("simulate", "--scenario", tmp_path / "s.toml")
+    for option in (("--seed", 1), ("--scheduler", "first-fit"), ("--machines", 3)):
+        assert "--scenario: holds everything" in refused("simulate", "--scenario", tmp_path / "s.toml", *option)
+
+
+def test_a_run_is_repeated_on_the_same_data_only(refused, run, small, tmp_path):
+    workload = tmp_path / "W"
+    shutil.copytree(small, workload)
+    assert run("simulate", workload, *MACHINES, "--out", tmp_path / "R").code == 0
+    jobs = pl.read_parquet(workload / "jobs.parquet").with_columns(user=pl.lit("somebody else"))
+    jobs.write_parquet(workload / "jobs.parquet")
+    said = refused("simulate", "--scenario", tmp_path / "R" / "scenario.toml")
+    assert "must be the one the scenario was run on" in said
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    (ANSWERS.format("no_such_function(task)"), "does not compile: "),
+    (ANSWERS.format("'machine'"), "does not compile: "),
+    ("import no_such_module\n", "cannot be imported: ModuleNotFoundError"),
+    ("answer = 3\n", "must define answer with @policy or hooks(); it defines none"),
+    ("def f(:\n", "cannot be imported: SyntaxError"),
+    (ANSWERS.format("10**9"), "that does not exist: machine 1000000000 for task 0; machines are 0 to 19"),
+    (ANSWERS.format("-7"), "answered a machine that does not exist: machine -7"),
+    (ANSWERS.format("0"), "answered a machine that cannot hold the task: machine 0 for task 1; slot asked 1, free 0"),
+])
+def test_policies_with_mistakes_are_refused(refused, small, tmp_path, text, said):
+    file = policy_file(tmp_path, text)
+    assert said in refused("simulate", small, *MACHINES, "--scheduler", f"{file}:answer", "--out", tmp_path / "R")
+    assert not (tmp_path / "R").exists()
+
+
+def test_one_failing_policy_leaves_the_other_runs(run, small, tmp_path):
+    file, out = policy_file(tmp_path, ANSWERS.format("10**9")), tmp_path / "R"
+    result = run("compare", small, *MACHINES, "--schedulers", f"first-fit,{file}:answer", "--out", out)
+    assert result.code == 2
+    assert "machine 1000000000" in result.err.splitlines()[-1]
+    assert "first-fit" in result.out
+    assert [path.name for path in (out / "runs").iterdir()] == ["first-fit"]
+
+
+# What happens to the folder when the run is cut short
+
+
+def leftovers(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if "R" in path.name)
+
+
+@pytest.mark.parametrize("command", ["simulate", "compare"])
+def test_a_full_disk_is_one_line_and_no_folder(run, command, tmp_path):
+    run("simulate")  # so that nothing is left to compile, which writes too
+    limit = 200_000  # bytes a file may have: less than the sample's tasks.parquet
+    completed = subprocess.run(
+        [sys.executable, "-m", "subak", command, "--out", tmp_path / "R"]
+        + (["--schedulers", "first-fit"] if command == "compare" else []),
+        capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    result = Result(completed.returncode, completed.stdout, completed.stderr)
+    assert (result.code, result.err.count("\n")) == (2, 1), result.err
+    assert "could not be written: " in result.err
+    assert "File too large" in result.err
+    assert leftovers(tmp_path) == []
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A scenario that would run for minutes."""
+    home = tmp_path_factory.mktemp("large")
+    lines = [f"{job} 1000 500 " + " ".join(str(100 + (job * 7 + task * 13) % 997 / 7) for task in range(1000))
+             for job in range(300)]
+    (home / "large.tr").write_text("\n".join(lines))
+    subprocess.run([sys.executable, "-m", "subak", "convert", "tr", home / "large.tr", "--out", home / "W"],
+                   capture_output=True, check=True)
+    policy_file(home, SLOW)
+    return home
+
+
+def in_session(session: int) -> list[int]:
+    """Return the processes of a session that are alive."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def wait_until(condition, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.mark.parametrize(("command", "number", "code"), [
+    ("simulate", signal.SIGINT, 130), ("compare", signal.SIGINT, 130), ("compare", signal.SIGTERM, 143)])
+def test_cut_short(large, tmp_path, command, number, code):
+    names = ["--scheduler", f"{large / 'p.py'}:answer"]
+    if command == "compare":
+        names = ["--schedulers", f"first-fit,{large / 'p.py'}:answer", "--processes", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "subak", command, large / "W", "--machines", "50", "--capacity", "slot=1", *names,
+         "--out", tmp_path / "R"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )
+    try:
+        pattern = "**/.p.py-answer.partial-*" if command == "compare" else ".R.partial-*"
+        assert wait_until(lambda: any(tmp_path.glob(pattern)), 90)
+        time.sleep(1)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does: to every process of the job
+        else:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    result = Result(process.returncode, out, err)
+    assert result.code == code, result.err
+    assert result.err == ("subak: interrupted; nothing was written\n" if number == signal.SIGINT else "")
+    assert leftovers(tmp_path) == []
+    assert wait_until(lambda: not in_session(process.pid), 10), "worker processes are left"

@@ -1,0 +1,134 @@
+"""The documentation cannot drift: its commands run, its outputs are compared, its reference is the program's."""
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CHANGING = re.compile(r"tasks a second|peak memory")  # lines that differ from run to run
+
+sys.path.insert(0, str(DOCS))
+make_reference = pytest.importorskip("make_reference")
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return [(kind, text) for kind, text in BLOCK.findall(page.read_text())]
+
+
+def commands(text: str) -> list[tuple[str, list[str]]]:
+    """Return each command of a console block with the lines shown below it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].extend(lines_of(line) or [""])
+    return found
+
+
+def matches(shown: list[str], printed: list[str]) -> bool:
+    """Whether the lines shown are those printed; ``...`` stands for any number of lines."""
+    parts = [r"(?:.*\n)*?" if line == "..." else re.escape(line) + r"\n" for line in shown]
+    return re.fullmatch("".join(parts), "".join(line + "\n" for line in printed)) is not None
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines whose content is the same in every run; widths of columns are not."""
+    kept = [line for line in text.rstrip("\n").splitlines() if not CHANGING.search(line)]
+    return [re.sub("─+", "─", re.sub(" +", " ", line)).rstrip() for line in kept]
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Run commands in an empty folder in which `subak` and `python` are those under test."""
+    tools, here = tmp_path / "bin", tmp_path / "here"
+    tools.mkdir()
+    here.mkdir()
+    for name, call in (("subak", f'"{sys.executable}" -m subak "$@"'), ("python", f'"{sys.executable}" "$@"')):
+        (tools / name).write_text(f"#!/bin/sh\nexec {call}\n")
+        (tools / name).chmod((tools / name).stat().st_mode | stat.S_IXUSR)
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+
+    def _run(command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["bash", "-c", command], cwd=here, env=environment, capture_output=True, text=True,
+                              check=False)
+
+    _run.here = here
+    return _run
+
+
+RUN = [page for page in PAGES if "```console" in page.read_text()]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+def test_the_commands_do_what_the_page_shows(page, shell):
+    for kind, text in blocks(page):
+        if kind == "python" and text.startswith("# "):
+            (shell.here / text.split("\n", 1)[0].removeprefix("# ")).write_text(text)
+            continue
+        for command, shown in commands(text) if kind == "console" else []:
+            done = shell(command)
+            printed = lines_of(done.stdout)
+            assert done.returncode == 0 or "2>&1" in command, f"{command}\n{done.stderr}"
+            assert not shown or matches(shown, printed), "\n".join([command, "shown:", *shown, "printed:", *printed])
+
+
+def test_matching_notices_a_difference():
+    assert matches(["a", "...", "c"], ["a", "b", "b", "c"])
+    assert matches(["...", "c"], ["c"])
+    assert not matches(["a", "c"], ["a", "b", "c"])
+    assert not matches(["a", "..."], ["b", "a"])
+
+
+def test_the_reference_is_current():
+    assert make_reference.page() == (DOCS / "reference.md").read_text(), "run make docs"
+
+
+def test_the_reference_has_every_command_and_option():
+    reference = (DOCS / "reference.md").read_text()
+    for command in ("", "simulate", "compare", "report", "convert", "inspect", "schedulers"):
+        said = subprocess.run([sys.executable, "-m", "subak", *([command] if command else []), "--help"],
+                              env={**os.environ, "COLUMNS": "200"}, capture_output=True, text=True, check=True).stdout
+        section = reference.split(f"### `{f'subak {command}'.strip()}`\n")[1].split("\n### ")[0]
+        for option in set(re.findall(r"^│ +(--[a-z-]+)", said, re.MULTILINE)):
+            assert f"| `{option}" in section, f"{command} {option}"
+
+
+def test_the_reference_has_the_columns_of_a_run(shell):
+    (shell.here / "one.tr").write_text("0 1 1 1\n")
+    done = shell("subak convert tr one.tr --out W && subak simulate W --machines 1 --capacity slot=1 --out R")
+    assert done.returncode == 0, done.stderr
+    for name, words in (("tasks", make_reference.TASK_ROWS), ("timeline", make_reference.TIMELINE_ROWS),
+                        ("attempts", make_reference.ATTEMPT_ROWS)):
+        columns = pl.read_parquet_schema(shell.here / "R" / f"{name}.parquet")
+        assert [column.replace("_slot", "_*resource*") for column in columns] == list(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = page.read_text()
+    for target in re.findall(r"\]\(([^)#]*)(?:#[^)]*)?\)", text):
+        assert not target or target.startswith("https://") or (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#]*)#([^)]*)\)", text):
+        headings = re.findall(r"^#+ (.*)$", ((page.parent / target) if target else page).read_text(), re.MULTILINE)
+        anchors = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+        assert anchor in anchors, f"{target}#{anchor}"
+
+
+def test_the_map_has_every_file():
+    """A file is named, or stands in a folder inside a package or in cli/, which is named for it."""
+    words, source = (ROOT / "ARCHITECTURE.md").read_text(), ROOT / "src" / "subak"
+    files = [path.relative_to(source) for path in source.rglob("*.py") if not path.name.startswith("__")]
+    inner = [path for path in files if len(path.parts) > 2 or path.parts[0] == "cli"]
+    needed = {path.name for path in files if path not in inner} | {f"{path.parent.name}/" for path in files}
+    assert sorted(name for name in needed - {"/"} if name not in words) == []
+    named = re.findall(r"^ {2,4}([a-z_]+\.py(?:, [a-z_]+\.py)*)", words, re.MULTILINE)
+    assert {name for line in named for name in line.split(", ")} <= {path.name for path in files}

@@ -1,0 +1,157 @@
+"""The compiled engine and the plain twin agree task by task, on small cases full of ties."""
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from invariants import Watch, check, head_is_stuck, work_conserving
+from naive import twin_run
+from small import cases
+from subak.placement.starts import STATUSES
+from subak.policy import find_scheduler
+from subak.simulator.results import machine_rows, timeline_table
+from subak.simulator.run import simulate
+
+ORDERS = ["", "+shortest-first", "+priority"]
+PLACEMENTS = ["first-fit", "best-fit", "worst-fit"]
+ORDERED = [name + backfill + order for name in PLACEMENTS for backfill in ("", "+backfill") for order in ORDERS]
+ALL = [*ORDERED, "greedy", "tetris", "tetris+normalised"]
+UNTIL = [math.inf, math.inf, 0.0, 1.0, 4.0, 5.25]
+
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def engine_rows(outcome):
+    """Per task: status, attempts, and of the last attempt start, expected finish and machine."""
+    progress, status = outcome.simulation.progress, outcome.simulation.starts.status
+    machines = machine_rows(outcome)
+    finish = progress.start + outcome.simulation.tasks.run_time
+    return [
+        (STATUSES[status[task]], int(progress.attempts[task]),
+         *((float(progress.start[task]), float(finish[task]), int(machines[task]))
+           if progress.attempts[task] else (None, None, None)))
+        for task in range(status.size)
+    ]
+
+
+def twin_rows(twin):
+    return list(zip(twin.status, twin.attempts, twin.start, twin.finish, twin.machine, strict=True))
+
+
+def lost_attempts(outcome):
+    task, machine, start, end = np.hstack(outcome.losses)
+    rows = outcome.prepared.machine_order[machine.astype(int)]
+    return sorted(zip(task.tolist(), rows.tolist(), start.tolist(), end.tolist(), strict=True))
+
+
+def agree(case, scheduler, seed=1, until=math.inf):
+    workload, fleet = case
+    outcome = simulate(workload, fleet, find_scheduler(scheduler), seed=seed, until=until, interval=1.0)
+    twin = twin_run(workload, fleet, scheduler, seed, until)
+    assert engine_rows(outcome) == twin_rows(twin)
+    assert lost_attempts(outcome) == sorted(twin.losses)
+    known = [task for task, status in enumerate(twin.status) if status not in ("NOT_ARRIVED", "BLOCKED")]
+    assert [float(outcome.simulation.progress.ready[task]) for task in known] == [twin.ready[task] for task in known]
+    return outcome, twin
+
+
+@pytest.mark.parametrize("scheduler", ["first-fit", "first-fit+backfill"])
+@settings(quick, max_examples=60)
+@given(case=cases(), until=st.sampled_from(UNTIL))
+def test_first_fit_in_order_of_arrival(scheduler, case, until):
+    agree(case, scheduler, until=until)
+
+
+@settings(quick, max_examples=250)
+@given(case=cases(), scheduler=st.sampled_from(ORDERED), until=st.sampled_from(UNTIL))
+def test_every_order_with_every_placement(case, scheduler, until):
+    agree(case, scheduler, until=until)
+
+
+@settings(quick, max_examples=150)
+@given(case=cases(), seed=st.integers(0, 2**63), until=st.sampled_from(UNTIL))
+def test_greedy_draws_the_same_ties(case, seed, until):
+    agree(case, "greedy", seed=seed, until=until)
+
+
+@settings(quick, max_examples=150)
+@given(case=cases(endless=False), scheduler=st.sampled_from(["tetris", "tetris+normalised"]),
+       until=st.sampled_from(UNTIL))
+def test_tetris_is_the_maximum_over_all_tasks_and_machines(case, scheduler, until):
+    agree(case, scheduler, until=until)
+
+
+# -- after every step --------------------------------------------------------------------------------------------------
+
+RULES = {
+    "first-fit": head_is_stuck, "best-fit+priority": head_is_stuck, "random-fit+shortest-first": head_is_stuck,
+    "first-fit+backfill": work_conserving, "worst-fit+backfill+shortest-first": work_conserving,
+    "random-fit+backfill+priority": work_conserving, "tetris": work_conserving, "greedy": check,
+}
+
+
+@settings(quick, max_examples=80)
+@given(case=cases(), scheduler=st.sampled_from(sorted(RULES)), until=st.sampled_from(UNTIL))
+def test_invariants_hold_after_every_step(case, scheduler, until):
+    workload, fleet = case
+    watch = Watch(RULES[scheduler])
+    simulate(workload, fleet, find_scheduler(scheduler), until=until, interval=1.0, check=watch)
+    assert watch.steps > 0
+
+
+@settings(quick, max_examples=30)
+@given(case=cases(endless=False), scheduler=st.sampled_from(ALL))
+def test_one_step_at_a_time_is_the_same_run(case, scheduler):
+    workload, fleet = case
+    once = simulate(workload, fleet, find_scheduler(scheduler), interval=1.0)
+    stepped = simulate(workload, fleet, find_scheduler(scheduler), interval=1.0, check=lambda *_: None)
+    assert engine_rows(once) == engine_rows(stepped)
+    assert once.timeline.tobytes() == stepped.timeline.tobytes()
+
+
+@settings(quick, max_examples=100)
+@given(case=cases(), scheduler=st.sampled_from(ALL), seed=st.integers(0, 2**63))
+def test_the_same_seed_gives_the_same_bytes(case, scheduler, seed):
+    workload, fleet = case
+    runs = [simulate(workload, fleet, find_scheduler(scheduler), seed=seed) for _ in range(2)]
+    first, second = ([*run.simulation.progress, run.timeline, *run.losses] for run in runs)
+    assert [array.tobytes() for array in first] == [array.tobytes() for array in second]
+
+
+# -- the timeline ------------------------------------------------------------------------------------------------------
+
+
+def overlap(span, begin, end):
+    return max(0.0, min(span.end, end) - max(span.begin, begin))
+
+
+@settings(quick, max_examples=80)
+@given(case=cases(endless=False), scheduler=st.sampled_from(["first-fit", "greedy", "tetris"]),
+       interval=st.sampled_from([0.5, 1.0, 2.5, 100.0]))
+def test_the_timeline_integrates_what_held_between_events(case, scheduler, interval):
+    workload, fleet = case
+    outcome = simulate(workload, fleet, find_scheduler(scheduler), interval=interval)
+    twin = twin_run(workload, fleet, scheduler)
+    table = timeline_table(outcome, workload)
+    assert table["span"].sum() == twin.now
+    for row in table.iter_rows(named=True):
+        held = [(span, overlap(span, row["time"], row["time"] + interval)) for span in twin.spans]
+        held = [(span, seconds) for span, seconds in held if seconds > 0]
+        if not held or (row["time"] + interval > twin.now and twin.losses):
+            continue
+        length = sum(seconds for _, seconds in held)
+        assert row["span"] == pytest.approx(length, abs=1e-12)
+        assert row["waiting"] * length == pytest.approx(sum(span.waiting * seconds for span, seconds in held))
+        assert row["running"] * length == pytest.approx(sum(span.running * seconds for span, seconds in held))
+        assert row["waiting_max"] == max(span.waiting for span, _ in held)
+        for number, resource in enumerate(workload.resources):
+            used = sum(span.used[number] * seconds for span, seconds in held) * resource.unit
+            capacity = sum(span.capacity[number] * seconds for span, seconds in held) * resource.unit
+            assert row[f"used_{resource.name}"] * length == pytest.approx(used)
+            assert row[f"capacity_{resource.name}"] * length == pytest.approx(capacity)
+    assert table["arrivals"].sum() == sum(time <= twin.now for time in twin.arrival)
+    assert table["starts"].sum() == sum(twin.attempts)
+    assert table["ends"].sum() == twin.status.count("FINISHED")
+    assert table["lost"].sum() == len(twin.losses)

@@ -1,0 +1,307 @@
+"""Each kernel against its plain twin: random small cases, and a few worked by hand."""
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from naive import SortedLanes, SplitMix64, aligned, fitting_machines
+from subak.fleet.amounts import give_back, remove, resize, take
+from subak.fleet.index import block_may_fit, count_bits, fitting_word, lowest_bit
+from subak.fleet.state import ABSENT, BLOCK, LOG, build_fleet_state
+from subak.placement.best_fit import extreme_fit
+from subak.placement.feasible import NOWHERE, first_fitting, fits, next_fitting
+from subak.placement.hooks import build_memory
+from subak.placement.instance import Instance
+from subak.placement.random_fit import random_below, random_fit
+from subak.placement.tetris import best_aligned, score_on
+from subak.policy import find_scheduler
+from subak.queues.lanes import ACTIVE, NOBODY, build_lanes, detach, next_detached, pop, push
+from subak.simulator.heap import SIZE, build_events, drop_first, push_event
+from subak.simulator.order import sort
+from subak.workload.tasks import Tasks
+
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=100)
+words = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**63, 2**64 - 1])
+
+
+def tasks_of(requests, sets=None, expected=None):
+    """One task a shape: requests are [shape][resource]."""
+    count = len(requests)
+    times = np.zeros(count)
+    return Tasks(
+        arrival=times, run_time=times, expected=times if expected is None else np.array(expected, float), rank=times,
+        shape=np.arange(count, dtype=np.int32), request=np.ascontiguousarray(np.array(requests, np.int32).T),
+        constraint_set=np.zeros(count, np.int32) if sets is None else np.array(sets, np.int32),
+    )
+
+
+def fleet_state(capacity, present=None, allowed=None, seed=0):
+    """Capacities are [machine][resource]."""
+    machines = len(capacity)
+    return build_fleet_state(
+        np.ascontiguousarray(np.array(capacity, np.int32).T),
+        np.ones(machines, bool) if present is None else np.array(present, bool),
+        np.ones((1, machines), bool) if allowed is None else np.array(allowed, bool), 16, seed,
+    )
+
+
+# -- bits --------------------------------------------------------------------------------------------------------------
+
+
+@quick
+@given(word=words)
+def test_count_bits(word):
+    assert count_bits(np.uint64(word)) == bin(word).count("1")
+
+
+@quick
+@given(word=words.filter(bool))
+def test_lowest_bit(word):
+    assert lowest_bit(np.uint64(word)) == bin(word)[::-1].index("1")
+
+
+@quick
+@given(numbers=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 3)))
+def test_sort(numbers):
+    array = np.array(numbers, np.int32)
+    sort(array)
+    assert array.tolist() == sorted(numbers)
+
+
+# -- lanes and events --------------------------------------------------------------------------------------------------
+
+
+@quick
+@given(
+    ranks=st.lists(st.sampled_from([0.0, 1.0, 2.5, math.inf]), min_size=1, max_size=30),
+    moves=st.lists(st.tuples(st.sampled_from(["push"] * 3 + ["pop", "detach"]), st.integers(0, 3)), max_size=80),
+)
+def test_lanes_serve_like_sorted_lists(ranks, moves):
+    rank, lanes, naive = np.array(ranks), build_lanes(4, len(ranks)), SortedLanes(4, ranks)
+    outside = list(range(len(ranks)))
+    for move, lane in moves:
+        if move == "push" and outside:
+            task = outside.pop(len(outside) // 2)
+            push(lanes, rank, lane, task)
+            naive.push(lane, task)
+        elif move == "pop" and naive.waiting[lane]:
+            task = naive.pop(lane)
+            assert pop(lanes, rank, lane) == task
+            outside.append(task)
+        elif move == "detach" and naive.waiting[lane]:
+            order, task = [], detach(lanes, lane)
+            while task != NOBODY:
+                order.append(int(task))
+                task = next_detached(lanes, rank, task)
+            assert order == naive.waiting[lane]
+            outside += order
+            naive.waiting[lane] = []
+        assert [int(root) for root in lanes.root] == [tasks[0] if tasks else NOBODY for tasks in naive.waiting]
+        assert lanes.length.tolist() == [len(tasks) for tasks in naive.waiting]
+        assert set(lanes.active[: lanes.size[ACTIVE]].tolist()) == naive.active()
+
+
+@quick
+@given(moves=st.lists(st.none() | st.sampled_from([0.0, 1.0, 1.0, 2.0, math.inf]), max_size=80))
+def test_events_leave_in_order_of_time_then_sequence(moves):
+    events, naive = build_events(100), []
+    for sequence, time in enumerate(moves):
+        if time is not None:
+            push_event(events, time, sequence, sequence + 7)
+            naive.append((time, sequence))
+        elif naive:
+            first = min(naive)
+            naive.remove(first)
+            slot = events.slot[0]
+            assert (slot["time"], slot["task"], slot["machine"]) == (*first, first[1] + 7)
+            drop_first(events)
+        assert events.size[SIZE] == len(naive)
+
+
+# -- searching the fleet -----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def occupied(draw):
+    """A fleet of 1 to 200 machines after some were emptied, resized, removed; tasks of several shapes."""
+    resources = draw(st.integers(1, 3))
+    machines = draw(st.sampled_from([1, 5, 63, 64, 65, 128, 129, 200]))
+    seed = draw(st.integers(0, 2**32 - 1))
+    random = np.random.default_rng(seed)
+    sparse = draw(st.booleans())
+    capacity = random.integers(0, 6, (machines, resources)) * (random.random((machines, 1)) < (0.05 if sparse else 1))
+    allowed = np.vstack([np.ones(machines, bool), random.random((2, machines)) < (0.03 if sparse else 0.5)])
+    fleet = fleet_state(capacity, random.random(machines) < 0.8, allowed)
+    requests = random.integers(0, 4, (6, resources))
+    tasks = tasks_of(requests, random.integers(0, 3, 6))
+    for task in range(6):
+        machine = next_fitting(fleet, tasks, task, 0)
+        if machine != NOWHERE:
+            take(fleet, tasks, task, machine)
+    return fleet, tasks, allowed, seed
+
+
+@quick
+@given(case=occupied(), rounds=st.integers(1, 40))
+def test_first_fitting_remembers_nothing_stale(case, rounds):
+    fleet, tasks, allowed, seed = case
+    random = np.random.default_rng(seed)
+    for _ in range(rounds):
+        shape = int(random.integers(0, 6))
+        fitting = fitting_machines(free_lists(fleet), tasks.request[:, shape].tolist(),
+                                   allowed[tasks.constraint_set[shape]])
+        assert first_fitting(fleet, tasks, shape) == min(fitting, default=NOWHERE)
+        if random.random() < 0.7:
+            disturb(fleet, tasks, random)
+
+
+def test_first_fitting_sees_a_machine_freed_longer_ago_than_the_log_reaches():
+    fleet, tasks = fleet_state([(1,)] * 192), tasks_of([(1,)])
+    for machine in range(192):
+        take(fleet, tasks, 0, machine)
+    assert first_fitting(fleet, tasks, 0) == NOWHERE
+    give_back(fleet, tasks, 0, 5)
+    for _ in range(LOG + 3):
+        give_back(fleet, tasks, 0, 191)
+        take(fleet, tasks, 0, 191)
+    assert first_fitting(fleet, tasks, 0) == 5
+    take(fleet, tasks, 0, 5)
+    assert first_fitting(fleet, tasks, 0) == NOWHERE
+
+
+def free_lists(fleet):
+    free = fleet.free[:, : fleet.machines].T.tolist()
+    return [None if amounts[0] == ABSENT else amounts for amounts in free]
+
+
+@quick
+@given(case=occupied(), after=st.integers(0, 210))
+def test_next_fitting_is_the_first_of_the_fitting(case, after):
+    fleet, tasks, allowed, _ = case
+    for task in range(6):
+        fitting = fitting_machines(free_lists(fleet), tasks.request[:, task].tolist(),
+                                   allowed[tasks.constraint_set[task]])
+        assert next_fitting(fleet, tasks, task, after) == min((m for m in fitting if m >= after), default=NOWHERE)
+        assert [m for m in range(fleet.machines) if fits(fleet, tasks, task, m)] == fitting
+
+
+@quick
+@given(case=occupied())
+def test_the_words_of_a_block_name_the_fitting_machines(case):
+    fleet, tasks, allowed, _ = case
+    for shape in range(6):
+        fitting = fitting_machines(free_lists(fleet), tasks.request[:, shape].tolist(),
+                                   allowed[tasks.constraint_set[shape]])
+        for block in range(fleet.version.size):
+            word = int(fitting_word(fleet, tasks, shape, block))
+            inside = [machine - block * BLOCK for machine in fitting if machine // BLOCK == block]
+            assert word == sum(1 << place for place in inside)
+            assert block_may_fit(fleet, tasks, shape, block) or not inside
+
+
+@quick
+@given(case=occupied())
+def test_best_aligned_is_the_fullest_dot_product_and_remembers_nothing_stale(case):
+    fleet, tasks, allowed, seed = case
+    random = np.random.default_rng(seed)
+    units = [0.5, 2.0, 1.0][: len(fleet.free)]
+    instance = Instance(np.array(units), fleet.capacity, tasks.request, tasks.shape, tasks.expected, fleet.version.size)
+    memory = find_scheduler("tetris").memory(instance)
+    for _ in range(8):
+        for shape in range(6):
+            free, request = free_lists(fleet), tasks.request[:, shape].tolist()
+            fitting = fitting_machines(free, request, allowed[tasks.constraint_set[shape]])
+            best = max(fitting, key=lambda m, r=request, f=free: (aligned(f[m], r, units), -m), default=NOWHERE)
+            assert best_aligned(fleet, tasks, memory, shape) == best
+        disturb(fleet, tasks, random)
+
+
+def disturb(fleet, tasks, random):
+    """Change a few machines the way a run does."""
+    for machine in random.integers(0, fleet.machines, 3):
+        idle = (fleet.free[:, machine] == fleet.capacity[:, machine]).all()
+        task = int(random.integers(0, 6))
+        if fits(fleet, tasks, task, machine):
+            take(fleet, tasks, task, machine)
+            if random.random() < 0.5:
+                give_back(fleet, tasks, task, machine)
+        elif fleet.free[0, machine] == ABSENT or (idle and random.random() < 0.5):
+            amounts = random.integers(0, 6, (len(fleet.free), 1)).astype(np.int32)
+            resize(fleet, machine, amounts, 0)
+        elif idle:
+            remove(fleet, machine)
+    true = fleet.free.reshape(len(fleet.free), -1, BLOCK).max(axis=2)
+    assert (fleet.block_free_max == true).all()
+
+
+def test_best_and_worst_fit_weigh_resources_by_the_largest_machine():
+    # largest 10 and 100; free shares 0.5 + 0.2 = 0.7, 0.2 + 0.4 = 0.6, 1 + 0.1 = 1.1, 0.1 + 1 = 1.1, and one too small
+    fleet = fleet_state([(5, 20), (2, 40), (10, 10), (1, 100), (0, 100)])
+    tasks = tasks_of([(1, 10), (11, 1)])
+    assert extreme_fit(fleet, tasks, 0, 1.0) == 1
+    assert extreme_fit(fleet, tasks, 0, -1.0) == 2
+    assert extreme_fit(fleet, tasks, 1, 1.0) == NOWHERE
+
+
+def test_a_machine_that_leaves_is_found_by_nobody_until_it_is_back():
+    fleet, tasks = fleet_state([(4,)] * 70), tasks_of([(3,)])
+    for machine in range(69):
+        remove(fleet, machine)
+    assert next_fitting(fleet, tasks, 0, 0) == 69
+    remove(fleet, 69)
+    assert next_fitting(fleet, tasks, 0, 0) == NOWHERE
+    resize(fleet, 3, np.array([[3]], np.int32), 0)
+    assert next_fitting(fleet, tasks, 0, 0) == 3
+    assert fleet.present.tolist() == [3]
+
+
+# -- scores ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_dot_product_of_the_two_resources():
+    # shared/truth/queueing.json, tetris_dot_product: free (10, 100), X (1, 50) scores 5010, Y (6, 1) scores 160
+    fleet, tasks = fleet_state([(10, 100)]), tasks_of([(1, 50), (6, 1)])
+    memory = build_memory((8, 8), (2, 1), [1.0, 1.0, 1.0, 1.0])
+    assert [score_on(fleet, tasks, memory, task, 0) for task in (0, 1)] == [5010, 160]
+
+
+def test_the_work_term_is_run_time_times_the_sum_of_the_request():
+    fleet, tasks = fleet_state([(10, 100)]), tasks_of([(1, 50), (6, 1)], expected=[2, 100])
+    memory = build_memory((8, 8), (2, 1), [1.0, 1.0, 1.0, 1.0])
+    assert [score_on(fleet, tasks, memory, task, 0) for task in (0, 1)] == [5010 - 2 * 51, 160 - 100 * 7]
+
+
+# -- random numbers ----------------------------------------------------------------------------------------------------
+
+
+def test_the_random_words_are_those_published_for_splitmix64():
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431,
+                 16408922859458223821]  # seed 1234567; rosettacode.org, Pseudo-random numbers/Splitmix64
+    twin, state = SplitMix64(1234567), np.array([1234567], np.uint64)
+    assert [twin.word() for _ in range(5)] == published
+    assert [int(random_below(state, 2**53)) for _ in range(5)] == [word >> 11 for word in published]
+
+
+@quick
+@given(seed=st.integers(0, 2**64 - 1), bounds=st.lists(st.integers(1, 2**31), min_size=1, max_size=20))
+def test_random_below_follows_the_twin(seed, bounds):
+    twin, state = SplitMix64(seed), np.array([seed], np.uint64)
+    drawn = [int(random_below(state, bound)) for bound in bounds]
+    assert drawn == [twin.below(bound) for bound in bounds]
+    assert all(0 <= number < bound for number, bound in zip(drawn, bounds, strict=True))
+
+
+@pytest.mark.parametrize("useless", [0, 2000], ids=["by probing", "by counting"])
+def test_random_fit_draws_every_fitting_machine_alike(useless):
+    # five of nine machines fit; behind 2,000 that do not, 32 probes rarely hit one and the fitting are counted
+    fleet = fleet_state([(0,)] * useless + [(1,), (3,), (2,), (3,), (0,), (9,), (3,), (4,), (1,)], seed=20)
+    tasks, draw = tasks_of([(3,)]), find_scheduler("random-fit").select_machine
+    fitting = [useless + place for place in (1, 3, 5, 6, 7)]
+    drawn = [int(draw(fleet, tasks, 0)) for _ in range(2000 if useless else 20_000)]
+    counts = np.array([drawn.count(machine) for machine in fitting])
+    assert counts.sum() == len(drawn)
+    expected = len(drawn) / len(fitting)
+    assert ((counts - expected) ** 2 / expected).sum() < 18.467  # chi-square, 4 degrees, 99.9 %
+    assert random_fit(fleet, tasks_of([(10,)]), 0) == NOWHERE

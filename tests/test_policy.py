@@ -1,0 +1,223 @@
+"""Policies of users: the examples in the documentation work, and every mistake is one clear line."""
+import functools
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from documented import example_file
+from naive import twin_of, twin_run
+from small import TWO, cases, fleet_of, plain, staged
+from subak.errors import InputError, PolicyError
+from subak.policy import find_scheduler, hooks
+from subak.simulator.run import simulate
+from test_engine_against_twin import engine_rows, twin_rows
+
+TASKS = [(0, 5, 1, 1), (0, 5, 2, 1), (0, 5, 4, 4), (1, 5, 1, 0)]
+MACHINES = [(2, 2), (2, 2), (4, 4)]
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
+    """Finds a documented example, imported and compiled once: importing a file again compiles it again."""
+    file = example_file(tmp_path_factory.mktemp("documented"))
+    return functools.cache(lambda name: find_scheduler(f"{file}:{name}"))
+
+
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=40)
+@given(case=cases())
+def test_the_documented_placement_runs_with_every_option(examples, case):
+    for options in ("", "+backfill", "+shortest-first", "+backfill+priority"):
+        outcome = simulate(*case, examples(f"last_fit{options}"))
+        assert engine_rows(outcome) == twin_rows(twin_run(*case, f"last-fit{options}"))
+
+
+class Impatient:
+    """Who arrives takes the first machine that fits, else joins one queue; a departure serves that queue in order."""
+
+    def __init__(self):
+        self.queue = []
+
+    def arrived(self, world, tasks):
+        for task in tasks:
+            if world.fitting(task):
+                world.begin(task, world.fitting(task)[0])
+            else:
+                self.queue.append(task)
+                self.queue.sort()
+
+    def departed(self, world, freed):
+        while self.queue and world.fitting(self.queue[0]):
+            task = self.queue.pop(0)
+            world.begin(task, world.fitting(task)[0])
+
+
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=80)
+@given(case=cases())
+def test_the_documented_pair_of_hooks_runs(examples, case):
+    outcome = simulate(*case, examples("impatient"))
+    assert engine_rows(outcome) == twin_rows(twin_of(*case).run(Impatient()))
+
+
+def written(folder, text):
+    file = folder / "mine.py"
+    file.write_text(text)
+    return file
+
+
+def test_a_users_first_fit_is_the_built_in_one(tmp_path):
+    file = written(tmp_path, "from subak.policy import next_fitting, policy\n\n"
+                   "@policy\ndef same(fleet, tasks, task):\n    return next_fitting(fleet, tasks, task, 0)\n")
+    workload, fleet = plain(*TASKS, resources=TWO), fleet_of(*MACHINES, resources=TWO)
+    for options in ("", "+backfill"):
+        mine = simulate(workload, fleet, find_scheduler(f"{file}:same{options}"))
+        built_in = simulate(workload, fleet, find_scheduler(f"first-fit{options}"))
+        assert engine_rows(mine) == engine_rows(built_in)
+        assert mine.scheduler.name == f"mine.py:same{options}"
+
+
+def test_a_policy_may_refuse_everybody(tmp_path):
+    file = written(tmp_path, "from subak.policy import policy\n\n"
+                   "@policy\ndef never(fleet, tasks, task):\n    return -1\n")
+    outcome = simulate(plain((0, 1, 1), (2, 1, 1)), fleet_of((9,)), find_scheduler(f"{file}:never+backfill"))
+    assert [row[0] for row in engine_rows(outcome)] == ["WAITING", "WAITING"]
+
+
+# -- answers the engine cannot accept ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("answer", "rule", "value"), [
+    ("-7", "a machine that does not exist", "machine -7 for task 0; machines are 0 to 2, or -1 for none"),
+    ("10**9", "a machine that does not exist", "machine 1000000000 for task 0; machines are 0 to 2"),
+    ("2**62", "a machine that does not exist", f"machine {2**62} for task 0"),
+    ("3", "a machine that does not exist", "machine 3 for task 0; machines are 0 to 2"),
+    ("0", "a machine that cannot hold the task", "machine 0 for task 2; cpu asked 4, free 1, memory asked 4, free 1"),
+])
+def test_a_machine_that_cannot_be_is_refused(tmp_path, answer, rule, value):
+    if answer == "0":  # holds task 0 only
+        answer = "0 if task != 1 else 1"
+    file = written(tmp_path, f"from subak.policy import policy\n\n"
+                   f"@policy\ndef wrong(fleet, tasks, task):\n    return {answer}\n")
+    workload, fleet = plain(*TASKS, resources=TWO), fleet_of(*MACHINES, resources=TWO)
+    with pytest.raises(PolicyError) as error:
+        simulate(workload, fleet, find_scheduler(f"{file}:wrong+backfill"))
+    assert one_line(error) == f"scheduler mine.py:wrong+backfill answered {rule}: {value}" or value in one_line(error)
+    assert f"answered {rule}" in one_line(error)
+
+
+def test_a_machine_that_left_is_refused(tmp_path):
+    file = written(tmp_path, "from subak.policy import policy\n\n"
+                   "@policy\ndef zero(fleet, tasks, task):\n    return 0\n")
+    fleet = fleet_of((4,), (4,), changes=[(1, 0, False, 0)])
+    with pytest.raises(PolicyError, match="machine 0 for task 0; cpu asked 1, free 0"):
+        simulate(plain((2, 1, 1)), fleet, find_scheduler(f"{file}:zero"))
+
+
+def test_a_machine_that_does_not_meet_the_constraints_is_refused(tmp_path):
+    file = written(tmp_path, "from subak.policy import policy\n\n"
+                   "@policy\ndef zero(fleet, tasks, task):\n    return 0\n")
+    workload = staged([{"request": (1,), "constraints": [("rack", "=", "a")]}], [(0, 0, 1)])
+    with pytest.raises(PolicyError, match=r"machine 0 for task 0 \(it has constraints\); cpu asked 1, free 4"):
+        simulate(workload, fleet_of((4,), (4,), attributes=[(1, "rack", "a")]), find_scheduler(f"{file}:zero"))
+
+
+HOOKS = """
+from subak.policy import claim, hooks, next_fitting
+
+def on_arrival(fleet, tasks, lanes, memory, arrived, starts):
+    for task in arrived:
+        claim(starts, fleet, tasks, task, 0)
+
+def on_departure(fleet, tasks, lanes, memory, freed, starts):
+    claim(starts, fleet, tasks, {task}, 0)
+
+mine = hooks(on_arrival, on_departure)
+"""
+
+
+@pytest.mark.parametrize(("task", "rule"), [
+    ("0", "answered a task that is not waiting: machine 0 for task 0; tasks are 0 to 1"),  # finished
+    ("1", "answered a task that is not waiting: machine 0 for task 1; tasks are 0 to 1"),  # has not arrived
+    ("2", "answered a task that does not exist: machine 0 for task 2; tasks are 0 to 1"),
+    ("-1", "answered a task that does not exist: machine 0 for task -1; tasks are 0 to 1"),
+])
+def test_a_task_that_cannot_be_started_is_refused(tmp_path, task, rule):
+    file = written(tmp_path, HOOKS.format(task=task))
+    with pytest.raises(PolicyError) as error:
+        simulate(plain((0, 1, 1), (5, 1, 1)), fleet_of((1,)), find_scheduler(f"{file}:mine"))
+    assert one_line(error) == f"scheduler mine.py:mine {rule}"
+
+
+# -- files that cannot be used -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "kind", "said"), [
+    ("@policy\ndef mine(fleet, tasks, task):\n    return fleet.beauty\n", PolicyError,
+     r"policy mine does not compile: .*beauty"),
+    ("@policy\ndef mine(fleet, tasks):\n    return 0\n", PolicyError, "policy mine does not compile"),
+    ("@policy\ndef mine(fleet, tasks, task):\n    return 'zero'\n", PolicyError, "policy mine does not compile"),
+    ("def mine(fleet, tasks, task):\n    return 0\n", PolicyError,
+     "must define mine with @policy or hooks\\(\\); it defines none"),
+    ("@policy\ndef other(fleet, tasks, task):\n    return 0\n", PolicyError, "must define mine .* it defines other"),
+    ("def mine(:\n", PolicyError, "cannot be imported: SyntaxError"),
+    ("import nothing_of_this_name\n", PolicyError, "cannot be imported: ModuleNotFoundError: .*nothing_of_this_name"),
+    ("raise ValueError('no\\nmore')\n", PolicyError, "cannot be imported: ValueError: no"),
+])
+def test_a_file_that_cannot_be_used(tmp_path, text, kind, said):
+    file = written(tmp_path, "from subak.policy import policy\n" + text)
+    with pytest.raises(kind, match=said) as error:
+        find_scheduler(f"{file}:mine")
+    assert one_line(error).startswith(f"{file}: ")
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    ("nowhere.py:mine", "nowhere.py: no such policy file"),
+    ("fastest-fit", "scheduler must be one of first-fit, .* or FILE.py:NAME; not 'fastest-fit'"),
+    ("first-fit+magic", "scheduler first-fit: option must be one of backfill, fifo, .* not 'magic'"),
+    ("greedy+backfill", "scheduler greedy: option must be one of none, not 'backfill'"),
+    ("tetris+shortest-first", "scheduler tetris: option must be one of normalised, not 'shortest-first'"),
+    ("first-fit+", "scheduler first-fit: option must be one of .* not ''"),
+])
+def test_a_name_that_means_nothing(name, said):
+    with pytest.raises(InputError, match=said) as error:
+        find_scheduler(name)
+    one_line(error)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"lanes": "two"}, "hooks: lanes must be one, shape or machine, not 'two'"),
+    ({"order": "random"}, "hooks: order must be one of fifo, shortest-first, priority, not 'random'"),
+])
+def test_hooks_refuse_words_they_do_not_know(options, said):
+    with pytest.raises(InputError, match=said):
+        hooks(lambda *_: None, lambda *_: None, **options)
+
+
+def one_line(error):
+    text = str(error.value)
+    assert "\n" not in text
+    assert len(text) < 600
+    return text
+
+
+def test_memory_is_zero_at_the_start_and_kept_between_calls(tmp_path):
+    # every second task that arrives is refused for good: memory.whole[0, 0] counts them, memory.number holds the two
+    file = written(tmp_path, """
+from subak.policy import claim, hooks, push
+
+def on_arrival(fleet, tasks, lanes, memory, arrived, starts):
+    for task in arrived:
+        if memory.whole[0, 0] % memory.number[0] == 0:
+            claim(starts, fleet, tasks, task, 0)
+        else:
+            push(lanes, tasks.rank, 0, task)
+        memory.whole[0, 0] += 1
+
+def on_departure(fleet, tasks, lanes, memory, freed, starts):
+    pass
+
+mine = hooks(on_arrival, on_departure, memory=((1, 1), (0, 0), [2.0]))
+""")
+    workload = plain(*[(time, 0.5, 1) for time in (0, 0, 1, 2, 2)])
+    for _ in range(2):
+        rows = engine_rows(simulate(workload, fleet_of((3,)), find_scheduler(f"{file}:mine")))
+        assert [row[2] for row in rows] == [0, None, 1, None, 2]
