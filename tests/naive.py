@@ -162,7 +162,7 @@ class Twin:
 
     def placeable(self, task):
         """Whether some machine, at some time, is declared large enough."""
-        declared = [*enumerate(self.first_capacity), *[(machine, amounts) for _, machine, amounts in self.changes]]
+        declared = [*enumerate(self.capacity), *[(machine, amounts) for _, machine, amounts in self.changes]]
         return any(self.meets(task, machine) and self.holds(amounts, task) for machine, amounts in declared)
 
     def stage_ended(self, stage):

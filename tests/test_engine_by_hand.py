@@ -1,7 +1,9 @@
 """Small schedules worked by hand: what each order, placement and change of the fleet does."""
 import math
 import warnings
+from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from invariants import Watch
@@ -11,7 +13,7 @@ from subak.placement.starts import STATUSES
 from subak.policy import find_scheduler
 from subak.simulator.heap import SIZE
 from subak.simulator.results import machine_rows
-from subak.simulator.run import simulate
+from subak.simulator.run import next_budget, simulate
 from subak.workload.table import make_workload
 
 NEVER = None
@@ -232,3 +234,27 @@ def test_a_workload_without_tasks_is_refused():
         some = plain((0, 1, 1))
         empty = make_workload(some.jobs.clear(), some.stages.clear(), some.tasks.clear(), some.resources)
         run(empty, fleet_of((1,)))
+
+
+# -- the edges of a run ------------------------------------------------------------------------------------------------
+
+
+def test_a_machine_that_never_comes_can_hold_nothing():
+    fleet = fleet_of((1,), (5,), changes=[(3, 1, False, 0)])
+    absent = replace(fleet, machines=fleet.machines.with_columns(present=pl.col("machine") != "m1"))
+    assert statuses(run(plain((0, 1, 5)), absent)) == ["UNPLACEABLE"]
+    assert statuses(run(plain((0, 1, 5)), fleet)) == ["FINISHED"]
+
+
+def test_a_run_is_accounted_for_up_to_where_it_was_told_to_stop_while_anything_goes_on():
+    endless, ending = plain((0, math.inf, 1)), plain((0, 3, 1))
+    assert run(endless, fleet_of((1,)), until=100.0).end == 100
+    assert run(endless, fleet_of((1,))).end == 0
+    assert run(ending, fleet_of((1,)), until=100.0).end == 3
+
+
+def test_the_loop_comes_back_about_five_times_a_second():
+    assert next_budget(1000, 0.4) == 500
+    assert next_budget(1000, 0.0) == 2000
+    assert next_budget(1000, 1e9) == 100
+    assert next_budget(10**8, 0.0) == 10**8  # capped

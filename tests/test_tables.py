@@ -135,6 +135,16 @@ def test_an_amount_that_is_a_word_is_refused():
     refused(lambda: workload(stages__cpu=["one", "two"]), "cpu")
 
 
+def test_half_a_priority_is_refused():
+    refused(lambda: workload(stages__priority=[1.5, 2.0]), "priority must be a whole number, row 0 has 1.5")
+
+
+def test_a_stage_that_others_wait_for_has_a_task():
+    stages = [{"request": (1,)}, {"request": (1,), "depends_on": [0]}, {"request": (1,)}]
+    refused(lambda: staged(stages, [(1, 0, 1)]), "a stage that others wait for must have a task, row 0 has none")
+    assert len(staged(stages, [(0, 0, 1)]).stages) == 3  # nobody waits for the other two
+
+
 def test_an_empty_constraint_is_refused():
     refused(lambda: workload(stages__constraints=[[None, RACK], []]), "constraint")
 

@@ -58,6 +58,9 @@ def shaped(table: pl.DataFrame, schema: Mapping[str, ColumnType], where: str) ->
         raise InputError(f"{where}: columns must be {', '.join(schema)}"
                          + (f"; missing {', '.join(missing)}" if missing else "")
                          + (f"; unknown {', '.join(unknown)}" if unknown else ""))
+    for name, kind in schema.items():
+        if table[name].dtype.is_float() and kind in (pl.Int32, pl.UInt32):
+            refuse_rows(table, pl.col(name) != pl.col(name).round(), where, f"{name} must be a whole number", name)
     try:
         return table.select(pl.col(name).cast(kind) for name, kind in schema.items())
     except (pl.exceptions.InvalidOperationError, pl.exceptions.ComputeError) as error:

@@ -155,6 +155,8 @@ def _check_machines(machines: pl.DataFrame, amounts: list[str]) -> None:
 def _check_attributes(attributes: pl.DataFrame, machine_count: int) -> None:
     refuse_rows(attributes, pl.col("machine").is_null() | (pl.col("machine") >= machine_count), "attributes",
                 f"machine must be a row of the {machine_count} machines", "machine")
+    refuse_rows(attributes, pl.col("attribute").is_null() | (pl.col("attribute") == ""), "attributes",
+                "an attribute needs a name", "attribute")
     refuse_rows(attributes, ~pl.struct("machine", "attribute").is_first_distinct(), "attributes",
                 "a machine has one value for an attribute", "attribute")
 

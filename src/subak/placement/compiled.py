@@ -4,6 +4,7 @@ A policy enters the engine as the address of a compiled function with an explici
 serves every policy; the built-in ones are cached on disk, a user's is compiled anew in every process.
 """
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -54,8 +55,9 @@ def _compiled(signature: Any, function: AnyFunction, cache: bool) -> AnyFunction
 
 
 def _reason(error: Exception) -> str:
-    """Return the compiler's own first sentence and the line it points at, without its banner."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    """Return the compiler's own first sentence and the line it points at, without its banner and long types."""
+    text = re.sub(r"\b(FleetState|Tasks|Lanes|Memory|Starts)\(.*\)", r"\1", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     useful = [line for line in lines if not line.startswith(("Failed in", "During", "[", "- Resolution", "There are"))]
     place = next((line for line in lines if line.startswith("File ")), "")
     return " ".join(filter(None, [useful[0] if useful else first_line(error), f"({place})" if place else ""]))

@@ -45,8 +45,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """Refuse what no run could mean."""
         if not self.schedulers:
             raise InputError("schedulers: must name at least one")
-        if not self.seeds or any(seed < 0 for seed in self.seeds):
-            raise InputError(f"seeds: must be whole numbers of 0 or more, at least one, not {self.seeds}")
+        if not self.seeds or any(not 0 <= seed < 2**63 for seed in self.seeds):
+            raise InputError(f"seeds: must be whole numbers from 0 to 2^63 - 1, at least one, not {self.seeds}")
         for name in ("schedulers", "seeds"):
             values = getattr(self, name)
             twice = next((value for value in values if values.count(value) > 1), None)

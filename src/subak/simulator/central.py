@@ -141,8 +141,12 @@ def drop_dead(sim: Simulation) -> None:
 
 @internal
 def finish(sim: Simulation, time: float) -> int:
-    """Close the last interval: where the run was told to stop if an event at *time* is left, else at the last one."""
-    end = sim.clock[NOW] if time == np.inf else sim.clock[UNTIL]
+    """Close the last interval: where the run was told to stop if anything goes on until then, else at the last event.
+
+    *time* is the next event's.
+    """
+    goes_on = time < np.inf or sim.counts[RUNNING_NOW] > 0 or sim.counts[WAITING_NOW] > 0
+    end = sim.clock[UNTIL] if goes_on and sim.clock[UNTIL] < np.inf else sim.clock[NOW]
     if not pass_time(sim, end):
         return TIMELINE_FULL
     if end > sim.counts[INTERVALS] * sim.clock[INTERVAL] or sim.counts[ROWS] == 0:

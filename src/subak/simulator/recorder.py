@@ -1,4 +1,4 @@
-"""The timeline: what was used, waiting and stranded in each interval, integrated exactly between events."""
+"""The timeline: what was used and waiting in each interval, integrated exactly between events; stranded at its end."""
 
 from subak.kernel import internal
 from subak.placement.feasible import shape_fits

@@ -23,7 +23,7 @@ from subak.placement.compiled import (
 from subak.placement.schedulers import Scheduler
 from subak.placement.starts import DOES_NOT_FIT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.lanes import Lanes, build_lanes
-from subak.simulator.central import BROKEN, DONE, LOSSES_FULL, TIMELINE_FULL, run_hooks, run_ordered
+from subak.simulator.central import BROKEN, DONE, LOSSES_FULL, PAUSED, TIMELINE_FULL, run_hooks, run_ordered
 from subak.simulator.setup import Prepared, prepare
 from subak.simulator.state import (
     ACCOUNTED,
@@ -45,6 +45,7 @@ from subak.simulator.state import (
 from subak.workload.table import Workload
 
 STEPS_FIRST = 10_000  # of the loop before it first comes back; then as many as take about REPORT_S
+STEPS_MAX = 100_000_000
 REPORT_S = 0.2  # seconds between reports, and until Ctrl-C is heard
 INTERVALS_MAX = 10_000_000  # of a timeline whose interval was given
 INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
@@ -126,7 +127,8 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         before = time.perf_counter()
         with np.errstate(over="ignore"):  # the words of 64 bits wrap, in compiled and in plain Python alike
             why = step(simulation, 1 if check else budget)
-        budget = next_budget(budget, time.perf_counter() - before)
+        if why == PAUSED:
+            budget = next_budget(budget, time.perf_counter() - before)
         if check:
             check(simulation, lanes)
         if why == BROKEN:
@@ -149,7 +151,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
 
 def next_budget(budget: int, seconds: float) -> int:
     """Return how many steps to do next, after *budget* of them took *seconds*: at most double, or a tenth."""
-    return max(int(budget * min(max(REPORT_S / max(seconds, 1e-9), 0.1), 2.0)), 1)
+    return min(max(int(budget * min(max(REPORT_S / max(seconds, 1e-9), 0.1), 2.0)), 1), STEPS_MAX)
 
 
 def default_interval(workload: Workload) -> float:

@@ -66,12 +66,12 @@ def prepare(workload: Workload, fleet: Fleet, scheduler: Scheduler, seed: int, i
     stage = workload.tasks["stage"].to_numpy()
     tasks = _tasks(workload, shapes, stage, scheduler.order)
     changes = _changes(fleet, order)
-    reasons = unplaceable_reasons(shapes, truth, capacity, changes, workload)
+    present = fleet.machines["present"].to_numpy()[order]
+    reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
     starts = build_starts(tasks.arrival.size)
     if any(reasons):
         hopeless = np.array([bool(reason) for reason in reasons])
         starts.status[:] = np.where(hopeless[tasks.shape], UNPLACEABLE, NOT_ARRIVED)
-    present = fleet.machines["present"].to_numpy()[order]
     simulation = Simulation(
         tasks=tasks,
         fleet=build_fleet_state(capacity, present, truth, len(reasons), seed),
@@ -145,11 +145,12 @@ def truth_of_sets(sets: list[tuple[Constraint, ...]], fleet: Fleet) -> np.ndarra
 
 
 def unplaceable_reasons(
-    shapes: Shapes, truth: np.ndarray, capacity: np.ndarray, changes: Changes, workload: Workload
+    shapes: Shapes, truth: np.ndarray, capacity: np.ndarray, present: np.ndarray, changes: Changes, workload: Workload
 ) -> list[str]:
     """Return per shape why no machine could ever hold it, an empty text where one could at some time."""
-    machine = np.concatenate([np.arange(capacity.shape[1]), changes.machine[changes.present]])
-    amounts = np.concatenate([capacity, changes.capacity[:, changes.present]], axis=1)
+    there = np.flatnonzero(present)
+    machine = np.concatenate([there, changes.machine[changes.present]])
+    amounts = np.concatenate([capacity[:, there], changes.capacity[:, changes.present]], axis=1)
     return [
         _reason(shapes.request[:, shape], shapes.sets[shapes.constraint_set[shape]],
                 amounts[:, truth[shapes.constraint_set[shape]][machine]], workload)

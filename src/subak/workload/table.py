@@ -141,7 +141,7 @@ def _check_jobs(jobs: pl.DataFrame) -> None:
     job, queue = pl.col("job"), pl.col("queue")
     refuse_rows(jobs, job.is_null() | (job == ""), "jobs", "a job needs an id", "job")
     refuse_rows(jobs, ~job.is_first_distinct(), "jobs", "job ids must differ", "job")
-    refuse_rows(jobs, queue.is_null() | ~queue.str.contains(r"^[^/]+(/[^/]+)*$"), "jobs",
+    refuse_rows(jobs, queue.is_null() | ~queue.str.contains(r"^[^/[:cntrl:]]+(/[^/[:cntrl:]]+)*$"), "jobs",
                 "queue must be a path of names such as org/department/user", "queue")
 
 
@@ -216,8 +216,9 @@ def _check_tasks(tasks: pl.DataFrame, stages: pl.DataFrame) -> None:
             _check_times(tasks, name, infinite=name != "arrival", optional=name == "estimate")
     numbers = (stages["job"].gather(tasks["stage"]).cast(pl.UInt64) * 2**32) + tasks["index"].cast(pl.UInt64)
     idle = np.flatnonzero(np.bincount(tasks["stage"].to_numpy(), minlength=len(stages)) == 0)
-    if idle.size > 0:
-        raise InputError(f"stages: a stage must have a task (nothing could end it), row {idle[0]} has none")
+    awaited = np.intersect1d(idle, stages["depends_on"].explode().drop_nulls().to_numpy())
+    if awaited.size > 0:
+        raise InputError(f"stages: a stage that others wait for must have a task, row {awaited[0]} has none")
     if numbers.n_unique() != len(tasks):
         row = int(np.argmin(numbers.is_first_distinct().to_numpy()))
         raise InputError(f"tasks: an index must occur once in a job, row {row} has {tasks['index'][row]} again")
