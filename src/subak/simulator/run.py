@@ -2,7 +2,7 @@
 import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,28 +113,17 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     match, PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
-    if not (math.isfinite(width) and width > 0):
-        raise InputError(f"interval: must be a positive number of seconds, not {width:g}")
-    if until < 0 or math.isnan(until):
-        raise InputError(f"until: must be 0 seconds or more, not {until:g}")
+    _refuse_times(width, until)
     prepared = prepare(workload, fleet, scheduler, seed, width, until)
     simulation, lanes, step = _driver(prepared, scheduler)
     timeline = _Timeline(simulation, fixed=interval is not None)
     losses: list[np.ndarray] = []
     began = time.perf_counter()
-    budget = STEPS_FIRST
-    while True:
-        before = time.perf_counter()
-        with np.errstate(over="ignore"):  # the words of 64 bits wrap, in compiled and in plain Python alike
-            why = step(simulation, 1 if check else budget)
-        if why == PAUSED:
-            budget = next_budget(budget, time.perf_counter() - before)
+    for why in _laps(simulation, step, singly=check is not None):
         if check:
             check(simulation, lanes)
         if why == BROKEN:
             raise _broken(prepared, scheduler, workload, fleet)
-        if why == DONE:
-            break
         if why == TIMELINE_FULL:
             timeline.make_room()
         if why == LOSSES_FULL:
@@ -147,6 +136,25 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         prepared, scheduler, seed, timeline.rows(), float(simulation.clock[INTERVAL]),
         float(simulation.clock[ACCOUNTED]), losses, int(simulation.counts[EVENTS]), seconds,
     )
+
+
+def _refuse_times(interval: float, until: float) -> None:
+    if not (math.isfinite(interval) and interval > 0):
+        raise InputError(f"interval: must be a positive number of seconds, not {interval:g}")
+    if until < 0 or math.isnan(until):
+        raise InputError(f"until: must be 0 seconds or more, not {until:g}")
+
+
+def _laps(simulation: Simulation, step: Callable[[Simulation, int], int], singly: bool) -> Iterator[int]:
+    """Run to the end, and say each time the loop came back why it did: after every step if *singly*."""
+    budget, why = (1 if singly else STEPS_FIRST), PAUSED
+    while why != DONE:
+        before = time.perf_counter()
+        with np.errstate(over="ignore"):  # the words of 64 bits wrap, in compiled and in plain Python alike
+            why = step(simulation, budget)
+        if why == PAUSED and not singly:
+            budget = next_budget(budget, time.perf_counter() - before)
+        yield why
 
 
 def next_budget(budget: int, seconds: float) -> int:
