@@ -9,7 +9,8 @@ from subak.errors import InputError
 AMOUNT_MAX = 2**31 - 1  # amounts are int32 so that a pass over the machines stays in the vector unit's lanes
 RESERVED_NAMES = frozenset({
     "job", "stage", "task", "index", "queue", "user", "name", "kind", "priority", "constraints", "depends_on",
-    "arrival", "run_time", "estimate", "outcome", "machine", "cluster", "present", "time", "attribute", "value",
+    "arrival", "run_time", "estimate", "outcome", "machine", "cluster", "present", "time", "attribute", "value", "gang",
+    "scheduling_class",
 })
 
 

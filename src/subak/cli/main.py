@@ -8,8 +8,11 @@ from rich.console import Console
 import subak
 from subak.cli.compare import compare
 from subak.cli.convert import convert
+from subak.cli.fit import fit
+from subak.cli.generate import generate
 from subak.cli.inspect import inspect
 from subak.cli.report import report
+from subak.cli.reproduce import app as reproduce
 from subak.cli.schedulers import schedulers
 from subak.cli.simulate import simulate
 from subak.errors import SubakError
@@ -25,8 +28,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Start with `subak compare`: it runs on a shipped sample. A command's own help: `subak compare --help`.",
 )
-for command in (simulate, compare, report, convert, inspect, schedulers):
+for command in (simulate, compare, report, convert, inspect, generate, fit, schedulers):
     app.command()(command)
+app.add_typer(reproduce, name="reproduce")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,148 @@
+"""`subak fit`: the parameters of the Google-like model from any workload, and how well its laws fit."""
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from subak.cli.inspect_chart import check_chart_path, write_chart
+from subak.errors import InputError, RunError
+from subak.report.words import NOTHING
+from subak.workload.google_like.estimates import Estimate
+from subak.workload.google_like.fit import SUBSAMPLE_NOTE, Censored, Fit
+from subak.workload.google_like.fit import fit as fit_model
+from subak.workload.google_like.goodness import Comparison, Numbers
+from subak.workload.google_like.parameters import Parameters, write_parameters
+from subak.workload.table import Workload, read_workload
+
+
+def fit(
+    workload: Annotated[Path, typer.Argument(metavar="WORKLOAD", help="A workload folder, from any trace.")],
+    out: Annotated[Path | None, typer.Option(
+        metavar="FILE", help="Write the parameters to this .toml file, which `subak generate` takes.")] = None,
+    chart: Annotated[Path | None, typer.Option(
+        metavar="FILE", help="Also draw data against models in this .html (works offline), .svg or .png file.")] = None,
+    request_classes: Annotated[int, typer.Option(
+        metavar="N", min=1, help="Keep the N most frequent joint requests; each other one joins the nearest.")] = 64,
+    censored: Annotated[Censored, typer.Option(
+        help="What to make of tasks that were still running when the trace ended: account for them as right-censored, "
+             "or ignore them, as the paper does.")] = "account",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE of --out if it exists.")] = False,
+) -> None:
+    """Fit the Google-like model to a workload: parameters with 95 % intervals, and how near five laws come.
+
+    Example: `subak fit W --out like-mine.toml --chart fit.html`, then `subak generate --parameters like-mine.toml`.
+    """
+    check_chart_path(chart)
+    _check_out(out, overwrite)
+    found = fit_model(_read(workload), request_classes, censored)
+    show(found, Console())
+    if chart is not None:
+        from subak.report.fit_charts import fit_chart  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+
+        write_chart(fit_chart(f"Fit of {found.parameters.name.removesuffix('-like')}", found.comparisons), chart)
+        typer.echo(f"Wrote {chart}", err=True)
+    if out is not None:
+        _write(found.parameters, out)
+        typer.echo(f"Wrote {out}", err=True)
+
+
+def _read(folder: Path) -> Workload:
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    return read_workload(folder)
+
+
+def _check_out(out: Path | None, overwrite: bool) -> None:
+    if out is None:
+        return
+    if out.suffix != ".toml":
+        raise InputError(f"--out: the file must end in .toml, not {out.name!r}")
+    if not out.parent.is_dir():
+        raise InputError(f"--out: no such folder as {out.parent}")
+    if out.exists() and not overwrite:
+        raise InputError(f"{out}: exists already; choose another file or pass --overwrite")
+
+
+def _write(parameters: Parameters, out: Path) -> None:
+    try:
+        write_parameters(parameters, out)
+    except OSError as error:
+        raise RunError(f"{out}: could not be written: {error.strerror}") from None
+
+
+def show(found: Fit, console: Console) -> None:
+    """Print the tables of a fit, and what was assumed."""
+    console.print(_estimates(found.estimates))
+    for comparison in found.comparisons:
+        console.print(comparison_table(comparison))
+    console.print(_sizes(*found.job_sizes))
+    console.print(_models(found.parameters))
+    for note in (*found.notes, SUBSAMPLE_NOTE):
+        console.print(Text(f"- {note}."), soft_wrap=True)
+
+
+def _estimates(estimates: dict[str, Estimate]) -> Table:
+    table = Table(title="Estimates, with 95 % confidence intervals", title_justify="left")
+    table.add_column("parameter", no_wrap=True)
+    for name in ("value", "from", "to"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, each in estimates.items():
+        table.add_row(name, *map(_number, (each.value, each.low, each.high)))
+    return table
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Return data and laws in numbers, side by side, the nearest law first."""
+    table = Table(title=f"{comparison.name[0].upper()}{comparison.name[1:]}: {comparison.count:,} above 0 (seconds)",
+                  title_justify="left")
+    table.add_column("law", no_wrap=True)
+    for name in ("distance (KS)", "mean", "median", "90 %", "99 %", "most"):
+        table.add_column(name, justify="right")
+    table.add_row(Text("data", style="bold"), NOTHING, *_numbers(comparison.data))
+    for law in comparison.laws:
+        table.add_row(law.name, f"{law.distance:.4f}", *_numbers(law.numbers))
+    return table
+
+
+def _numbers(numbers: Numbers) -> list[str]:
+    return [_number(value) if value is not None else "infinite" for value in
+            (numbers.mean, numbers.median, numbers.p90, numbers.p99, numbers.most)]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    if abs(value) >= 1e7 or 0 < abs(value) < 1e-4:
+        return f"{value:.2e}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _sizes(data: Numbers, model: Numbers | None) -> Table:
+    table = Table("", "mean", "median", "90 %", "99 %", "most", title="Tasks per job", title_justify="left")
+    table.add_row("data", *_numbers(data))
+    if model is not None:
+        table.add_row("model", *_numbers(model))
+    return table
+
+
+def _models(parameters: Parameters) -> Table:
+    """Return the small models in words; what is off says so."""
+    jobs, priorities, days, stages = parameters.jobs, parameters.priorities, parameters.diurnal, parameters.stages
+    constraints, failures = parameters.constraints, parameters.failures
+    table = Table(title="Written models", title_justify="left", show_header=False)
+    table.add_row("jobs", "off" if jobs is None else f"{jobs.single:.1%} single; else 1 + a log-normal of mass "
+                  f"{_number(jobs.mass)} and disparity {_number(jobs.disparity)}, at most {jobs.most:,}")
+    table.add_row("requests", f"{len(parameters.requests)} joint classes")
+    table.add_row("priorities", "continuous" if priorities is None else
+                  f"{len(priorities.tasks)} levels of tasks, {len(priorities.services)} of services")
+    table.add_row("constraints", "off" if constraints is None else
+                  f"{constraints.rate:.1%} of stages, {len(constraints.choices)} distinct")
+    table.add_row("queues", f"{parameters.queues.users:,} users in {parameters.queues.departments:,} departments, "
+                  f"Zipf exponent {parameters.queues.exponent:.3g}")
+    table.add_row("day", "off" if days is None else f"amplitude {days.amplitude:.1%}, phase {days.phase:,.0f} s")
+    table.add_row("stages", "off" if stages is None else f"{stages.share:.1%} of jobs, up to {stages.most}")
+    table.add_row("failures", "off" if failures is None else f"fail {failures.fail:.2%}, kill {failures.kill:.2%}")
+    return table

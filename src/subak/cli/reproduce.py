@@ -1,0 +1,127 @@
+"""`subak reproduce`: a paper's figures beside what is measured here."""
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from subak.errors import InputError
+from subak.report import tags
+from subak.report.words import NOTHING
+from subak.reproduce.google_like import TABLE_TITLES, Measured, Reproduction, Row, measure_trace, measure_workload
+from subak.reproduce.google_like import reproduce as reproduce_google_like
+from subak.tables import new_folder
+from subak.workload.readers import google2011
+from subak.workload.samples import sample_folder
+from subak.workload.table import read_workload
+
+app = typer.Typer(help="Print a paper's figures beside what is measured here, and draw its charts.",
+                  invoke_without_command=True, pretty_exceptions_enable=False)
+PAPERS = {"google-like": "Da Costa, Grange, De Courchelle: Modeling and Generating large-scale Google-like Workload"}
+
+
+@app.callback()
+def papers(context: typer.Context) -> None:
+    """Print a paper's figures beside what is measured here; without a paper's name, list the papers."""
+    if context.invoked_subcommand is None:
+        for name, title in PAPERS.items():
+            typer.echo(f"{name}  {title}")
+
+
+@app.command("google-like")
+def google_like(
+    trace: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="A folder with parts of Google's 2011 trace (task_events/) [default: the shipped sample "
+                               "of it].", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Also write index.html and figures 2 to 5 (svg, png) to this new folder.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the million tasks that are generated.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
+) -> None:
+    """Tables II to VII and the KS figures: the paper's, measured, generated; figures 2 to 5 with --out.
+
+    Example: `subak reproduce google-like --trace traces/google2011 --out google-like`.
+    """
+    if out is not None:
+        with new_folder(out, "index.html", overwrite) as folder:
+            found = reproduce_google_like(_measured(trace), seed)
+            _write(found, folder)
+        typer.echo(f"Wrote {out / 'index.html'}", err=True)
+    else:
+        found = reproduce_google_like(_measured(trace), seed)
+    _show(found, Console())
+
+
+def _measured(trace: Path | None) -> Measured:
+    if trace is None:
+        return measure_workload(read_workload(sample_folder()))
+    if not trace.is_dir():
+        raise InputError(f"{trace}: no such folder")
+    total = sum(path.stat().st_size for path in google2011.files(trace))
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task(f"Reading {trace}", total=total)
+        return measure_trace(trace, lambda read: progress.advance(bar, read))
+
+
+def _verdict(found: Reproduction) -> str:
+    return f"Measured on {found.source}; generated: 1,000,000 tasks with the paper's parameters."
+
+
+def _show(found: Reproduction, console: Console) -> None:
+    console.print(Text(_verdict(found)), soft_wrap=True)
+    if found.source.startswith("the workload"):
+        console.print(Text("This is the shipped sample, 90 minutes of arrivals; give --trace FOLDER for the trace."),
+                      soft_wrap=True)
+    for name, rows in groupby(found.rows, key=lambda row: row.table):
+        table = Table("what", title=_title(name), title_justify="left")
+        for column in ("paper", "measured", "generated"):
+            table.add_column(column, justify="right", no_wrap=True)
+        table.add_column("where it differs", overflow="fold")
+        for row in rows:
+            table.add_row(*_cells(row))
+        console.print(table)
+    for note in found.notes:
+        console.print(Text(f"- {note}."), soft_wrap=True)
+
+
+def _title(name: str) -> str:
+    return f"Table {name}: {TABLE_TITLES[name]}" if name != "KS" else TABLE_TITLES[name]
+
+
+def _cells(row: Row) -> list[str]:
+    numbers = (row.paper, row.measured, row.generated)
+    return [row.what, *(_number(value, "(share" in row.what) for value in numbers), row.reason]
+
+
+def _number(value: float | None, share: bool) -> str:
+    if value is None:
+        return NOTHING
+    if share:
+        return f"{value:.3%}" if value < 0.01 else f"{value:.1%}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _write(found: Reproduction, folder: Path) -> None:
+    import vl_convert  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+
+    from subak.reproduce.google_like_figures import TITLES, figures  # noqa: PLC0415  (as above)
+    from subak.reproduce.page import Section, figure, page, svg  # noqa: PLC0415  (as above)
+
+    sections = []
+    for name, chart in figures(found).items():
+        picture = svg(chart)
+        (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
+        (folder / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=2))
+        sections.append(Section(TITLES[name], figure(picture, TITLES[name])))
+    for name, rows in groupby(found.rows, key=lambda row: row.table):
+        titles = ["What", "Paper", "Measured", "Generated", "Where it differs"]
+        cells: list[list[object]] = [[*_cells(row)] for row in rows]
+        sections.append(Section(_title(name), tags.words_table(_title(name), titles, cells)))
+    text = page("The Google-like workload, reproduced", _verdict(found), found.notes, sections)
+    (folder / "index.html").write_text(text, encoding="utf-8")

@@ -1,0 +1,166 @@
+"""`subak reproduce google-like`: the paper's figures beside the sample's, those of events by hand, and the parts'."""
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from subak.cli.main import app, main
+from subak.errors import InputError
+from subak.reproduce import google_like_paper as paper
+from subak.reproduce.google_like import measure_trace, measure_workload, reproduce
+from subak.workload.samples import sample_folder
+from subak.workload.table import read_workload
+
+GOOGLE = Path(__file__).resolve().parents[1].parent / "shared" / "traces" / "google2011"
+
+
+def row(found, table, what):
+    return next(each for each in found.rows if (each.table, each.what) == (table, what))
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return reproduce(measure_workload(read_workload(sample_folder())))
+
+
+def test_the_papers_own_sums():
+    """Tables III, IV and V, and VI with VII, count the same tasks; I and II agree on those of three events."""
+    total = sum(paper.CLASSES.values())
+    assert total == sum(paper.PRIORITIES.values()) == sum(paper.GROUP_COUNTS.values()) == 24_227_625
+    assert paper.MAKESPANS["FINISH"]["All"][0] + paper.MAKESPANS["KILL"]["All"][0] == total
+    assert sum(paper.ENDINGS.values()) == paper.EVENT_COUNTS[3]
+    assert sum(paper.EVENT_COUNTS.values()) == 25_424_731
+    for ending in paper.MAKESPANS.values():
+        counts = [figures[0] for group, figures in ending.items() if group != "All"]
+        assert sum(counts) == ending["All"][0]
+
+
+def test_generated_data_meet_tables_6_and_7(sample):
+    """The paper's mass and disparity are rounded: its 8000 / 24 against 7994.3 and 333.8, within sampling error."""
+    for table, tolerance in (("VI", 0.02), ("VII", 0.10)):  # the mean of sigma 2.52 has a standard error of 4 %
+        assert row(sample, table, "All: average").generated == pytest.approx(
+            row(sample, table, "All: average").paper, rel=tolerance)
+        assert row(sample, table, "All: median").generated == pytest.approx(
+            row(sample, table, "All: median").paper, rel=0.02)
+    assert row(sample, "II", "FINISH (share)").generated == 0.7
+    assert row(sample, "KS", "FINISH: log-normal KS").generated < 0.003
+    assert row(sample, "KS", "mean gap between tasks (s)").generated == pytest.approx(0.05, rel=0.01)
+
+
+def test_the_sample_has_its_own_figures(sample):
+    assert row(sample, "I", "3 events (share)").measured is None
+    assert row(sample, "VI", "All: median").measured == pytest.approx(482.6, abs=0.1)
+    assert row(sample, "KS", "FINISH: log-normal KS").measured < row(sample, "KS", "FINISH: Pareto KS").measured
+    assert {each.table for each in sample.rows} == {"I", "II", "III", "IV", "V", "VI", "VII", "KS"}
+
+
+def test_a_row_that_differs_says_why(sample):
+    for each in sample.rows:
+        figures = [value for value in (each.measured, each.generated) if value is not None]
+        if each.paper is not None and any(abs(value - each.paper) > 0.05 * abs(each.paper) for value in figures):
+            assert each.reason, each.what
+
+
+EVENTS = [  # time, job, index, event, class, priority: SUBMIT 0, SCHEDULE 1, FAIL 3, FINISH 4, KILL 5
+    (0, 1, 0, 0, 0, 9), (0, 1, 0, 1, 0, 9), (700, 1, 0, 5, 0, 9),
+    (600, 2, 0, 0, 1, 0), (601, 2, 0, 1, 1, 0), (611, 2, 0, 4, 1, 0),
+    (600, 2, 1, 0, 1, 0), (602, 2, 1, 1, 1, 0), (632, 2, 1, 4, 1, 0),
+    (604, 3, 0, 0, 2, 2), (605, 3, 0, 1, 2, 2), (606, 3, 0, 3, 2, 2),  # fails
+    (606, 3, 0, 0, 2, 2), (607, 3, 0, 1, 2, 2), (627, 3, 0, 4, 2, 2),  # and again
+    (610, 4, 0, 0, 3, 11), (611, 4, 0, 1, 3, 11),  # still runs
+]
+
+
+def trace_of(folder, events):
+    (folder / "task_events").mkdir(parents=True)
+    lines = [f"{time * 1_000_000},,{job},{index},,{event},u,{latency},{priority},0.1,0.1,0,0\n"
+             for time, job, index, event, latency, priority in events]
+    (folder / "task_events" / "part-00000-of-00001.csv").write_text("".join(lines))
+    return folder
+
+
+def test_events_by_hand(tmp_path):
+    found = measure_trace(trace_of(tmp_path / "t", EVENTS), lambda count: None)
+    assert found.events == {2: 1, 3: 3, 6: 1}
+    assert sorted(found.tasks.select("ended", "makespan", "priority", "class").rows()) == [
+        ("FINISH", 10.0, 0, 1), ("FINISH", 30.0, 0, 1), ("KILL", 700.0, 9, 0)]
+    assert found.gaps.tolist() == [0.0, 4.0, 6.0]
+    assert found.submits.tolist() == [0.0, 4.0, 2.0, 4.0]
+    assert sorted(found.attempts["FINISH"].tolist()) == [10.0, 20.0, 30.0]
+    assert found.attempts["KILL"].tolist() == [700.0]
+    rows = reproduce(found)
+    assert row(rows, "VI", "Free: average").measured == 20.0
+    assert row(rows, "V", "Production (share)").measured == pytest.approx(1 / 3)
+    assert row(rows, "KS", "FINISH: mu").measured == pytest.approx(np.log(300) / 2)
+    assert row(rows, "KS", "KILL: mu").measured is None  # one task has no law
+
+
+def test_a_workload_without_outcomes_is_refused():
+    whole = read_workload(sample_folder())
+    without = type(whole)(whole.resources, whole.jobs, whole.stages, whole.tasks.drop("outcome"), whole.provenance)
+    with pytest.raises(InputError, match="does not say how its tasks ended"):
+        measure_workload(without)
+
+
+def test_the_ten_parts():
+    if not (GOOGLE / "task_events").is_dir():
+        pytest.skip(f"the trace's parts are not in {GOOGLE}")
+    found = reproduce(measure_trace(GOOGLE, lambda count: None))
+    figures = {"FINISH: mu": 6.29, "FINISH: sigma": 1.56, "KILL: mu": 6.72, "KILL: sigma": 1.98,
+               "FINISH, every attempt: mu": 6.32, "KILL, every attempt: mu": 5.65, "KILL, every attempt: sigma": 2.39}
+    measured = {what: row(found, "KS", what).measured for what in figures}
+    assert measured == pytest.approx(figures, rel=0.02)
+    assert row(found, "VI", "All: median").measured == pytest.approx(499.0, rel=0.01)
+    assert row(found, "KS", "FINISH: log-normal KS").measured < 0.06 < row(found, "KS", "FINISH: Pareto KS").measured
+    assert row(found, "KS", "mean gap between SUBMIT events (s)").measured == pytest.approx(0.094, abs=0.001)
+
+
+# The command line
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command line; return its exit code, standard output and standard error."""
+    if "reproduce" not in [each.name for each in app.registered_groups]:
+        pytest.skip("cli/main.py does not register `reproduce` yet")
+
+    def call(*arguments) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "160")
+        with pytest.raises(SystemExit) as caught:
+            main()
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+    return call
+
+
+def test_papers_are_listed(run):
+    code, out, _ = run("reproduce")
+    assert code == 0
+    assert out.startswith("google-like ")
+
+
+def test_tables_are_printed_and_the_page_is_complete(run, tmp_path):
+    code, out, error = run("reproduce", "google-like", "--out", tmp_path / "page")
+    assert code == 0
+    assert "shipped sample" in out
+    for words in ("Table II:", "Table VII:", "FINISH: Pareto KS", "where it differs"):
+        assert words in out
+    page = (tmp_path / "page" / "index.html").read_text()
+    assert page.count("<svg") == 4
+    for forbidden in ("<script", 'src="http', "url(http", 'href="http'):
+        assert forbidden not in page
+    assert sorted(path.name for path in (tmp_path / "page").iterdir()) == sorted(
+        ["index.html", *(f"figure-{number}.{kind}" for number in range(2, 6) for kind in ("png", "svg"))])
+    code, _, error = run("reproduce", "google-like", "--out", tmp_path / "page")
+    assert code == 2
+    assert "exists already" in error
+
+
+def test_mistakes_are_one_line(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for folder, words in ((tmp_path / "none", "no such folder"), (tmp_path / "empty", "needs a folder task_events")):
+        code, out, error = run("reproduce", "google-like", "--trace", folder)
+        assert (code, out) == (2, "")
+        assert words in error
+        assert error.count("\n") == 1
