@@ -221,3 +221,66 @@ mine = hooks(on_arrival, on_departure, memory=((1, 1), (0, 0), [2.0]))
     for _ in range(2):
         rows = engine_rows(simulate(workload, fleet_of((3,)), find_scheduler(f"{file}:mine")))
         assert [row[2] for row in rows] == [0, None, 1, None, 2]
+
+
+# -- policies that do what they may not --------------------------------------------------------------------------------
+
+
+RAISES = """
+from subak.policy import policy
+@policy
+def mine(fleet, tasks, task):
+    if task == 1:
+        raise ValueError("boo\\nand more")
+    return 0
+"""
+TAMPERS = """
+from subak.policy import policy
+@policy
+def mine(fleet, tasks, task):
+    fleet.free[0, 0] = 99
+    return 0
+"""
+MISUSES = """
+from subak.policy import hooks, pop, push
+def arrive(fleet, tasks, lanes, memory, arrived, starts):
+    {}
+def leave(fleet, tasks, lanes, memory, freed, starts):
+    return
+mine = hooks(arrive, leave)
+"""
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    (RAISES, "scheduler mine.py:mine raised ValueError: boo"),
+    (TAMPERS, "scheduler mine.py:mine changed the amounts of the fleet; a policy may only read them, "
+              "and start tasks with claim()"),
+    (MISUSES.format("pop(lanes, tasks.rank, 0)"),
+     "scheduler mine.py:mine pushed to a lane that does not exist, or popped from an empty one"),
+    (MISUSES.format("push(lanes, tasks.rank, 50, arrived[0])"),
+     "scheduler mine.py:mine pushed to a lane that does not exist, or popped from an empty one"),
+])
+def test_a_policy_that_does_what_it_may_not_ends_in_one_line(tmp_path, text, said):
+    file = written(tmp_path, text)
+    with pytest.raises(PolicyError) as error:
+        simulate(plain((0, 1, 1), (5, 1, 1)), fleet_of((1,)), find_scheduler(f"{file}:mine"))
+    assert one_line(error) == said
+
+
+def test_only_the_named_policy_of_a_file_is_compiled(tmp_path):
+    file = written(tmp_path, "from subak.policy import policy\n@policy\ndef broken(fleet, tasks, task):\n"
+                             "    return fleet.beauty\n@policy\ndef mine(fleet, tasks, task):\n    return 0\n")
+    assert find_scheduler(f"{file}:mine").name == "mine.py:mine"
+    with pytest.raises(PolicyError, match="policy broken does not compile"):
+        find_scheduler(f"{file}:broken")
+
+
+def test_a_policy_file_that_ends_the_program_is_refused(tmp_path):
+    file = written(tmp_path, "import sys\nsys.exit(0)\n")
+    with pytest.raises(PolicyError, match="cannot be imported: SystemExit"):
+        find_scheduler(f"{file}:mine")
+
+
+def test_two_orders_are_refused():
+    with pytest.raises(InputError, match="at most one order may be given, not fifo and priority"):
+        find_scheduler("first-fit+fifo+priority")

@@ -14,6 +14,7 @@ from subak.errors import InputError, RunError
 from subak.report import series
 from subak.report.charts import chart_makers
 from subak.report.comparison import compare, verdict
+from subak.report.measures import bounded_slowdown
 from subak.report.page import write_report
 from subak.report.runs import groups, load_runs
 from subak.report.terminal import comparison_table, run_panel
@@ -169,8 +170,9 @@ def test_coarse_timelines_keep_time_means(tmp_path):
 
 
 def test_slowdown_is_bounded_and_leaves_services_out():
-    table = pl.DataFrame({"response": [0.0, 90.0, 100.0, 5.0], "run_time": [0.5, 1.0, 100.0, float("inf")]})
-    assert table.select(series.bounded_slowdown().alias("slowdown"))["slowdown"].to_list() == [1.0, 9.1, 2.0, None]
+    table = pl.DataFrame({"ready": [0.0, 9.0, 0.0, 5.0], "finish": [0.5, 100.0, 200.0, None],
+                          "run_time": [0.5, 1.0, 100.0, float("inf")]})
+    assert table.select(bounded_slowdown().alias("slowdown"))["slowdown"].to_list() == [1.0, 9.1, 2.0, None]
 
 
 def test_the_best_of_a_row_is_marked_and_equal_rows_have_none(comparison):

@@ -135,6 +135,10 @@ def test_an_amount_that_is_a_word_is_refused():
     refused(lambda: workload(stages__cpu=["one", "two"]), "cpu")
 
 
+def test_a_time_beyond_reason_is_refused():
+    refused(lambda: workload(tasks__run_time=[1.0, 1e13, 1.0]), "run_time must be at most 1e+12 s, row 1 has 1")
+
+
 def test_half_a_priority_is_refused():
     refused(lambda: workload(stages__priority=[1.5, 2.0]), "priority must be a whole number, row 0 has 1.5")
 

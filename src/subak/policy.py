@@ -68,8 +68,7 @@ __all__ = [
 
 
 def policy(function: Callable[..., int]) -> Scheduler:
-    """Make a placement of ``function(fleet, tasks, task) -> machine or -1``. Raises PolicyError if it won't compile."""
-    compiled_select_machine(function, cache=False)
+    """Make a placement of ``function(fleet, tasks, task) -> machine or -1``; it is compiled when it is first used."""
     summary = (function.__doc__ or "A placement from a file.").strip().splitlines()[0]
     accepts = frozenset({"backfill", *ORDERS})
     return Scheduler(function.__name__, summary, function, accepts=accepts, built_in=False)
@@ -85,15 +84,13 @@ def hooks(
     """Make a scheduler of a pair of hooks ``(fleet, tasks, lanes, memory, items, starts)``.
 
     *lanes*: where tasks wait, "one" lane, one per "shape" or per "machine" (and one more); *order*: the rank of a task
-    within its lane; *memory*: sizes of the int64 and the float64 table, and the parameters. Raises PolicyError if one
-    does not compile, InputError for an unknown word.
+    within its lane; *memory*: sizes of the int64 and the float64 table, and the parameters. Raises InputError for
+    an unknown word.
     """
     if lanes not in ("one", "shape", "machine"):
         raise InputError(f"hooks: lanes must be one, shape or machine, not {lanes!r}")
     if order not in ORDERS:
         raise InputError(f"hooks: order must be one of {', '.join(ORDERS)}, not {order!r}")
-    for function in (on_arrival, on_departure):
-        compiled_hook(function, cache=False)
     summary = (on_arrival.__doc__ or "A pair of hooks from a file.").strip().splitlines()[0]
     return Scheduler(
         "hooks", summary, on_arrival=on_arrival, on_departure=on_departure, lanes=lanes, order=order,
@@ -129,7 +126,20 @@ def _from_file(file: Path, name: str) -> Scheduler:
     if not isinstance(found, Scheduler):
         known = ", ".join(key for key, value in vars(module).items() if isinstance(value, Scheduler)) or "none"
         raise PolicyError(f"{file}: must define {name} with @policy or hooks(); it defines {known}")
+    try:
+        compile_now(found)
+    except PolicyError as error:
+        raise PolicyError(f"{file}: {error}") from None
     return found
+
+
+def compile_now(scheduler: Scheduler) -> None:
+    """Compile a scheduler's functions. Raises PolicyError if one does not compile."""
+    if scheduler.select_machine is not None:
+        compiled_select_machine(scheduler.select_machine, scheduler.built_in)
+    for hook in (scheduler.on_arrival, scheduler.on_departure):
+        if hook is not None:
+            compiled_hook(hook, scheduler.built_in)
 
 
 def _imported(file: Path) -> ModuleType:
@@ -144,6 +154,6 @@ def _imported(file: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except PolicyError as error:
         raise PolicyError(f"{file}: {error}") from None
-    except Exception as error:  # whatever a user's file may raise is the file's fault
+    except (Exception, SystemExit) as error:  # whatever a user's file may raise is the file's fault
         raise PolicyError(f"{file}: cannot be imported: {type(error).__name__}: {first_line(error)}") from None
     return module

@@ -8,6 +8,7 @@ import typer
 from subak.errors import InputError
 from subak.report.experiment import FOREVER, Scenario, read_scenario
 
+SEEDS_MAX = 10_000
 DEFAULT_WORKLOAD = "google2011"
 INPUT, TIME, OUTPUT = "What is scheduled on what", "Time", "What is kept"  # headings of the help
 
@@ -65,6 +66,8 @@ def parse_amounts(texts: list[str]) -> dict[str, float]:
     amounts: dict[str, float] = {}
     for text in texts:
         name, separator, amount = text.partition("=")
+        if name in amounts:
+            raise InputError(f"--capacity: must name each resource once, {name} comes again")
         try:
             amounts[name] = float(amount)
         except ValueError:
@@ -81,6 +84,8 @@ def parse_seeds(text: str) -> list[int]:
         first, _, last = (word.strip() for word in part.partition("-"))
         if not first.isdigit() or (last and not last.isdigit()) or int(last or first) < int(first):
             raise InputError(f"--seeds: must be whole numbers such as 1,2,5-8, not {text!r}")
+        if int(last or first) - int(first) >= SEEDS_MAX:
+            raise InputError(f"--seeds: must be at most {SEEDS_MAX:,}, not {text!r}")
         seeds.extend(range(int(first), int(last or first) + 1))
     return seeds
 

@@ -57,6 +57,7 @@ def _compiled(signature: Any, function: AnyFunction, cache: bool) -> AnyFunction
 def _reason(error: Exception) -> str:
     """Return the compiler's own first sentence and the line it points at, without its banner and long types."""
     text = re.sub(r"\b(FleetState|Tasks|Lanes|Memory|Starts)\(.*\)", r"\1", str(error))
+    text = re.sub(r" for '\$[^']*', defined at [^(\n]*", " ", text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     useful = [line for line in lines if not line.startswith(("Failed in", "During", "[", "- Resolution", "There are"))]
     place = next((line for line in lines if line.startswith("File ")), "")

@@ -79,6 +79,8 @@ SCHEDULERS = {
 
 def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
     """Return the scheduler with options applied. Raises InputError for one it does not understand."""
+    if sum(option in ORDERS for option in options) > 1:
+        raise InputError(f"scheduler {scheduler.name}: at most one order may be given, not {' and '.join(options)}")
     for option in options:
         if option not in scheduler.accepts:
             known = ", ".join(sorted(scheduler.accepts)) or "none"

@@ -28,11 +28,11 @@ class Lanes(NamedTuple):
     active: np.ndarray  # int32[lane], the non-empty lanes, in no order
     position: np.ndarray  # int32[lane], place in active
     contender: np.ndarray  # int32[lane], a heap of the lanes served in this round
-    size: np.ndarray  # int64[2]: ACTIVE, CONTENDERS
+    size: np.ndarray  # int64[3]: ACTIVE, CONTENDERS, MISUSES (of a lane that is not there, or empty)
     by_shape: bool  # whether lane s holds exactly the tasks of shape s
 
 
-ACTIVE, CONTENDERS = 0, 1
+ACTIVE, CONTENDERS, MISUSES = 0, 1, 2
 
 
 def build_lanes(lanes: int, tasks: int, by_shape: bool = False) -> Lanes:
@@ -48,7 +48,7 @@ def build_lanes(lanes: int, tasks: int, by_shape: bool = False) -> Lanes:
         active=np.empty(lanes, np.int32),
         position=np.empty(lanes, np.int32),
         contender=np.empty(lanes, np.int32),
-        size=np.zeros(2, np.int64),
+        size=np.zeros(3, np.int64),
         by_shape=by_shape,
     )
 
@@ -101,7 +101,10 @@ def meld_children(lanes: Lanes, rank: np.ndarray, first: int) -> int:
 
 @kernel
 def push(lanes: Lanes, rank: np.ndarray, lane: int, task: int) -> None:
-    """Let a task wait in a lane."""
+    """Let a task wait in a lane; a lane or a task that does not exist is noted, and the run stops."""
+    if lane < 0 or lane >= lanes.root.size or task < 0 or task >= lanes.child.size:
+        lanes.size[MISUSES] += 1
+        return
     lanes.child[task] = NOBODY
     lanes.sibling[task] = NOBODY
     if lanes.root[lane] == NOBODY:
@@ -114,7 +117,10 @@ def push(lanes: Lanes, rank: np.ndarray, lane: int, task: int) -> None:
 
 @kernel
 def pop(lanes: Lanes, rank: np.ndarray, lane: int) -> int:
-    """Take the first task out of a lane that is not empty, and return it."""
+    """Take the first task out of a lane, and return it; one that is empty or not there is noted, and the run stops."""
+    if lane < 0 or lane >= lanes.root.size or lanes.root[lane] == NOBODY:
+        lanes.size[MISUSES] += 1
+        return NOBODY
     task = lanes.root[lane]
     lanes.root[lane] = meld_children(lanes, rank, lanes.child[task])
     lanes.length[lane] -= 1

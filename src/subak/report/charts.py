@@ -100,7 +100,7 @@ def response_distribution(runs: list[Run]) -> Chart:
 
 
 def slowdown_distribution(runs: list[Run]) -> Chart:
-    """Draw the share of started tasks with a larger bounded slowdown than x, both axes logarithmic."""
+    """Draw the share of finished tasks with a larger bounded slowdown than x, both axes logarithmic."""
     table = series.slowdown_distribution(runs)
     largest = max(table["value"].to_list(), default=10.0)
     chart = _lines(_rows(table.filter(pl.col("share") > 0)), interpolate="step-after").encode(
@@ -111,7 +111,7 @@ def slowdown_distribution(runs: list[Run]) -> Chart:
         y=_share_axis(table, "share of tasks slowed more"),
         tooltip=[*_tooltips("run"), alt.Tooltip("value:Q", title="slowed more than", format=",.2~f"), _share_tooltip()])
     return _finish(chart, runs, "Distribution of bounded slowdown",
-                   "(response + run time) / run time, run times under 10 s counted as 10 s")
+                   "(finish - ready) / run time of finished tasks, run times under 10 s counted as 10 s")
 
 
 def queue_length(runs: list[Run]) -> Chart:

@@ -25,6 +25,7 @@ from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
 
 FOREVER = float("inf")
+MACHINES_MAX = 10_000_000  # alike machines; more would not fit in memory
 
 
 class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -54,8 +55,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 raise InputError(f"{name}: each must be named once, {twice!r} occurs {values.count(twice)} times")
         if self.fleet and self.machines:
             raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
-        if self.machines < 0:
-            raise InputError(f"machines: must be 1 or more, not {self.machines}")
+        if not 0 <= self.machines <= MACHINES_MAX:
+            raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
 
 
 def read_scenario(path: Path) -> Scenario:

@@ -50,6 +50,8 @@ def write_report(
     unknown = [name for name in formats if name not in IMAGE_FORMATS]
     if unknown:
         raise InputError(f"image format must be svg or png, not {', '.join(unknown)}")
+    if out is not None and out.is_dir():
+        raise InputError(f"{out}: is a folder; the page is a file, such as {out / 'report.html'}")
     runs = load_runs(path)
     charts = {name: make() for name, make in chart_makers(runs).items()}
     out = out or path / "report.html"

@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import first_line
 
-TASK_COLUMNS = ("start", "response", "run_time")
+TASK_COLUMNS = ("start", "response", "run_time", "ready", "finish")
 TIMELINE_COLUMNS = ("time", "span", "waiting", "waiting_max")
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from subak.report.measures import bounded_slowdown
 from subak.report.runs import Run
 
 POINTS_MAX = 4_800  # of one chart, over all its lines
 LINE_POINTS_MAX = 300  # of one line: more than a screen shows
-SLOWDOWN_FLOOR = 10.0  # seconds; shorter tasks count as this long, or their slowdown says nothing
 
 DAY = 86_400.0
 TIME_UNITS = ((4 * DAY, DAY, "days"), (4 * 3600.0, 3600.0, "hours"), (240.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
@@ -65,18 +65,8 @@ def response_distribution(runs: list[Run]) -> pl.DataFrame:
 
 
 def slowdown_distribution(runs: list[Run]) -> pl.DataFrame:
-    """Return run, scheduler, value and the share of started tasks with a larger bounded slowdown."""
+    """Return run, scheduler, value and the share of finished tasks with a larger bounded slowdown."""
     return _distributions(runs, bounded_slowdown())
-
-
-def bounded_slowdown() -> pl.Expr:
-    """Return (response + run time) / run time, at least 1, with run times under 10 s counted as 10 s.
-
-    It is null for services, which never end.
-    """
-    run_time = pl.when(pl.col("run_time").is_finite()).then(pl.col("run_time"))
-    longer = pl.max_horizontal(run_time, pl.lit(SLOWDOWN_FLOOR))
-    return pl.when(run_time.is_not_null()).then(pl.max_horizontal((pl.col("response") + run_time) / longer, 1.0))
 
 
 def exceedance(values: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,7 @@ from subak.placement.starts import (
     WAITING,
 )
 from subak.placement.starts import SIZE as CLAIMS
-from subak.queues.lanes import Lanes
+from subak.queues.lanes import MISUSES, Lanes
 from subak.simulator.heap import SIZE, drop_first, insert, push_event
 from subak.simulator.order import sort
 from subak.simulator.recorder import close_interval, pass_time
@@ -87,7 +87,7 @@ def run_hooks(
         if arrived.size > 0:
             on_arrival(sim.fleet, sim.tasks, lanes, memory, arrived, sim.starts)
         commit(sim)
-        if sim.starts.note[RULE] != KEPT:
+        if sim.starts.note[RULE] != KEPT or lanes.size[MISUSES] > 0:
             return BROKEN
     return PAUSED
 

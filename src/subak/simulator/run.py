@@ -10,6 +10,7 @@ import numpy as np
 from numba import typeof, types
 
 from subak.errors import InputError, PolicyError
+from subak.fleet.state import ABSENT
 from subak.fleet.table import Fleet
 from subak.kernel import function_type, kernel_of
 from subak.placement.compiled import (
@@ -21,7 +22,7 @@ from subak.placement.compiled import (
     compiled_select_machine,
 )
 from subak.placement.schedulers import Scheduler
-from subak.placement.starts import DOES_NOT_FIT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
+from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.lanes import Lanes, build_lanes
 from subak.simulator.central import BROKEN, DONE, LOSSES_FULL, PAUSED, TIMELINE_FULL, run_hooks, run_ordered
 from subak.simulator.setup import Prepared, prepare
@@ -42,6 +43,7 @@ from subak.simulator.state import (
     WAITING_NOW,
     Simulation,
 )
+from subak.tables import first_line
 from subak.workload.table import Workload
 
 STEPS_FIRST = 10_000  # of the loop before it first comes back; then as many as take about REPORT_S
@@ -116,6 +118,8 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     _refuse_times(width, until)
     prepared = prepare(workload, fleet, scheduler, seed, width, until)
     simulation, lanes, step = _driver(prepared, scheduler)
+    if not scheduler.built_in:
+        step = _guarded(step, scheduler.name)
     timeline = _Timeline(simulation, fixed=interval is not None)
     losses: list[np.ndarray] = []
     began = time.perf_counter()
@@ -248,9 +252,36 @@ def _progress(sim: Simulation) -> Progress:
     )
 
 
+def _guarded(step: Callable[[Simulation, int], int], name: str) -> Callable[[Simulation, int], int]:
+    """Return *step* for a user's policy: what it raises is worded, and it may not have changed the fleet."""
+
+    def guarded(sim: Simulation, budget: int) -> int:
+        try:
+            why = step(sim, budget)
+        except Exception as error:  # whatever a user's policy may raise is the policy's fault
+            raise PolicyError(f"scheduler {name} raised {type(error).__name__}: {first_line(error)}") from None
+        if _is_tampered(sim):
+            raise PolicyError(f"scheduler {name} changed the amounts of the fleet; a policy may only read them, "
+                              "and start tasks with claim()")
+        return why
+
+    return guarded
+
+
+def _is_tampered(sim: Simulation) -> bool:
+    """Whether free and used amounts no longer add up to the capacity."""
+    held = np.where(sim.fleet.free == ABSENT, 0, sim.fleet.capacity - sim.fleet.free)
+    overfull = (held < 0) | (held > sim.fleet.capacity)
+    return bool(overfull.any() or (held.sum(axis=1, dtype=np.int64) != sim.fleet.used).any())
+
+
 def _broken(prepared: Prepared, scheduler: Scheduler, workload: Workload, fleet: Fleet) -> PolicyError:
     """Word the rule that a policy broke, with the task, the machine and the amounts."""
     note = prepared.simulation.starts.note
+    if note[RULE] == KEPT:
+        return PolicyError(
+            f"scheduler {scheduler.name} pushed to a lane that does not exist, or popped from an empty one"
+        )
     task, machine = int(note[TASK]), int(note[MACHINE])
     said = f"scheduler {scheduler.name} {RULES[int(note[RULE])]}: machine {machine} for task {task}"
     if note[RULE] == NO_SUCH_MACHINE:

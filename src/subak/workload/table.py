@@ -27,6 +27,7 @@ from subak.tables import (
 )
 from subak.workload.constraints import CONSTRAINT_TYPE, OPERATORS
 
+TIME_MAX_S = 1e12  # 31,700 years: sums of such times keep a precision of a tenth of a millisecond
 KINDS = pl.Enum(["TASK", "SERVICE"])
 OUTCOMES = pl.Enum(["FINISH", "FAIL", "KILL", "EVICT", "LOST", "CENSORED"])
 
@@ -230,5 +231,7 @@ def _check_times(tasks: pl.DataFrame, name: str, infinite: bool, optional: bool)
         refuse_rows(tasks, column.is_null(), "tasks", f"{name} must be given", name)
     refuse_rows(tasks, column.is_nan(), "tasks", f"{name} must be a number of seconds", name)
     refuse_rows(tasks, column < 0, "tasks", f"{name} must not be negative", name)
+    refuse_rows(tasks, column.is_finite() & (column > TIME_MAX_S), "tasks",
+                f"{name} must be at most {TIME_MAX_S:g} s", name)
     if not infinite:
         refuse_rows(tasks, column.is_infinite(), "tasks", f"{name} must be finite", name)
