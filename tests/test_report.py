@@ -18,7 +18,7 @@ from subak.report.measures import bounded_slowdown
 from subak.report.page import write_report
 from subak.report.runs import groups, load_runs
 from subak.report.terminal import comparison_table, run_panel
-from subak.report.words import NOTHING, bytes_text, number_text, seconds_text
+from subak.report.words import NOTHING, bytes_text, number_text, seconds_text, share_text
 
 NASTY = '</script><img src=x onerror="alert(1)">&amp;'
 
@@ -301,3 +301,7 @@ def test_the_panel_of_a_run_gives_the_reasons(comparison):
     text = shown(run_panel(load_runs(comparison)[0]))
     assert "20 WAITING: no machine has 2 cores free" in text
     assert "*" not in text
+
+
+def test_nearly_all_is_not_called_all():
+    assert [share_text(share) for share in (1.0, 0.99999, 0.9994, None)] == ["100 %", "> 99.9 %", "99.9 %", NOTHING]

@@ -28,8 +28,10 @@ def seconds_text(seconds: float | None) -> str:
 
 
 def share_text(share: float | None) -> str:
-    """Return a share of one in per cent: ``71.3 %``."""
-    return NOTHING if share is None else f"{number_text(100 * share)} %"
+    """Return a share of one in per cent: ``71.3 %``; what is nearly all is not called all."""
+    if share is None:
+        return NOTHING
+    return "> 99.9 %" if 0.9995 <= share < 1 else f"{number_text(100 * share)} %"
 
 
 def ratio_text(value: float | None) -> str:
