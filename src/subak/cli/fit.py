@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -97,10 +98,10 @@ def _estimates(estimates: dict[str, Estimate]) -> Table:
 def comparison_table(comparison: Comparison) -> Table:
     """Return data and laws in numbers, side by side, the nearest law first."""
     table = Table(title=f"{comparison.name[0].upper()}{comparison.name[1:]}: {comparison.count:,} above 0 (seconds)",
-                  title_justify="left")
+                  title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("law", no_wrap=True)
-    for name in ("distance (KS)", "mean", "median", "90 %", "99 %", "most"):
-        table.add_column(name, justify="right")
+    for name in ("KS", "mean", "median", "90 %", "99 %", "most"):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_row(Text("data", style="bold"), NOTHING, *_numbers(comparison.data))
     for law in comparison.laws:
         table.add_row(law.name, f"{law.distance:.4f}", *_numbers(law.numbers))
@@ -115,8 +116,8 @@ def _numbers(numbers: Numbers) -> list[str]:
 def _number(value: float | None) -> str:
     if value is None:
         return NOTHING
-    if abs(value) >= 1e7 or 0 < abs(value) < 1e-4:
-        return f"{value:.2e}"
+    if abs(value) >= 1e6 or 0 < abs(value) < 1e-3:
+        return f"{value:.1e}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
