@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from subak.cli.main import app, main
+from subak.cli.main import main
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.workload.constraints import Constraint
@@ -342,9 +342,6 @@ def test_errors_are_worded():
 @pytest.fixture
 def run(monkeypatch, capsys):
     """Run the command line; return its exit code, standard output and standard error."""
-    if "fit" not in [each.name or each.callback.__name__ for each in app.registered_commands]:
-        pytest.skip("cli/main.py does not register `fit` yet")
-
     def call(*arguments) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "160")

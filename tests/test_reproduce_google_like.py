@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from subak.cli.main import app, main
+from subak.cli.main import main
 from subak.errors import InputError
 from subak.reproduce import google_like_paper as paper
 from subak.reproduce.google_like import measure_trace, measure_workload, reproduce
@@ -121,9 +121,6 @@ def test_the_ten_parts():
 @pytest.fixture
 def run(monkeypatch, capsys):
     """Run the command line; return its exit code, standard output and standard error."""
-    if "reproduce" not in [each.name for each in app.registered_groups]:
-        pytest.skip("cli/main.py does not register `reproduce` yet")
-
     def call(*arguments) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "160")

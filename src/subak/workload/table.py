@@ -4,7 +4,7 @@
 - stages: one row a set of alike tasks of a job; one int32 column per resource, in declared units.
 - tasks: one row a task, sorted by arrival; the row number is the task's number everywhere.
 """
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -85,10 +85,6 @@ class Workload:
         write_toml(_Header(self.resources, self.provenance), folder / "workload.toml")
         for name, table in (("jobs", self.jobs), ("stages", self.stages), ("tasks", self.tasks)):
             write_table(table, folder / f"{name}.parquet")
-
-    def renamed(self, name: str) -> "Workload":
-        """Return the same workload under another name."""
-        return replace(self, provenance=msgspec.structs.replace(self.provenance, name=name))
 
 
 class _Header(msgspec.Struct):
