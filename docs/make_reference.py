@@ -79,7 +79,7 @@ ATTEMPT_ROWS = {
 
 def page() -> str:
     """Return the whole page."""
-    return "\n".join([HEAD, *commands(), *schedulers(), EXIT_CODES, *files()])
+    return "\n".join([HEAD, *commands(), *schedulers(), EXIT_CODES, *files(), *formats()])
 
 
 def commands() -> list[str]:
@@ -228,6 +228,15 @@ def row_table(rows: dict[str, str]) -> list[str]:
 def kind_name(kind: Any) -> str:
     text = str(kind)
     return text.partition("(")[0] if text.startswith(("Enum", "Struct", "List(Struct")) else text
+
+
+def formats() -> list[str]:
+    """Return what each reader's file says of itself."""
+    parts = ["## Trace formats\n", "What `subak convert` reads, and what it makes of it.\n"]
+    for name, reader in READERS.items():
+        about = inspect.cleandoc(inspect.getmodule(reader.read).__doc__ or "")
+        parts += [f"### `{name}`\n", f"Read from: {reader.summary}.\n", f"{about}\n"]
+    return parts
 
 
 def scenario() -> list[str]:

@@ -8,11 +8,14 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from subak.cli.options import parse_amounts
 from subak.errors import InputError
 from subak.tables import new_folder
 from subak.workload.readers import READERS
 from subak.workload.readers.conversion import Account, Censored, Conversion, FleetChoice, Options, Reader, Resubmissions
+from subak.workload.readers.swim import Model
 
+MODEL_TEXT = ", ".join(f"{name}={value:.10g}" for name, value in msgspec.structs.asdict(Model()).items())
 OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until"}
 
 
@@ -20,7 +23,8 @@ def convert(
     trace_format: Annotated[str, typer.Argument(
         metavar="FORMAT", help=f"The trace's format: {', '.join(READERS)}.")],
     source: Annotated[Path, typer.Argument(
-        metavar="SOURCE", help="The trace: a folder (google2011) or a file (tr, swf). Files may be plain, gz or xz.")],
+        metavar="SOURCE", help="The trace: a folder (google2011), a file (swim, tr, swf), or either (alibaba2018, "
+                               "openb). Files may be plain, gz or xz.")],
     out: Annotated[Path, typer.Option(
         metavar="FOLDER", help="The workload folder to write; the machines, if the trace has any, go to its "
                                "subfolder `fleet`.")],
@@ -39,6 +43,10 @@ def convert(
     until: Annotated[float, typer.Option(metavar="SECONDS", help="Keep tasks that arrive before this time "
                                                                  "[default: no end].", show_default=False,
                                          )] = float("inf"),
+    model: Annotated[list[str] | None, typer.Option(
+        metavar="NAME=NUMBER", show_default=False,
+        help=f"swim: a parameter of the model that makes tasks of bytes, such as block_bytes=64e6; once for each. "
+             f"They are, with their defaults: {MODEL_TEXT}.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the workload folder if it exists.")] = False,
 ) -> None:
     """Convert a published trace into a workload folder, and account for every row that was read.
@@ -47,7 +55,8 @@ def convert(
     """
     reader = _reader(trace_format)
     options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
-                      arrival_min=from_, arrival_end=until)
+                      arrival_min=from_, arrival_end=until,
+                      model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
     _refuse_unknown(trace_format, reader, options)
     with new_folder(out, "workload.toml", overwrite) as folder:
         conversion = _read(reader, source, options)

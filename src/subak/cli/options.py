@@ -61,19 +61,20 @@ def scenario_from(
     return read_scenario(file)
 
 
-def parse_amounts(texts: list[str]) -> dict[str, float]:
-    """Return {resource: amount} of texts such as ``cpu=4``. Raises InputError for another form."""
+def parse_amounts(texts: list[str], option: str = "--capacity", form: str = "RESOURCE=AMOUNT, such as cpu=4",
+                  ) -> dict[str, float]:
+    """Return {name: amount} of texts such as ``cpu=4``. Raises InputError, naming *option*, for another form."""
     amounts: dict[str, float] = {}
     for text in texts:
         name, separator, amount = text.partition("=")
         if name in amounts:
-            raise InputError(f"--capacity: must name each resource once, {name} comes again")
+            raise InputError(f"{option}: must name each once, {name} comes again")
         try:
             amounts[name] = float(amount)
         except ValueError:
             separator = ""
         if not separator or not name:
-            raise InputError(f"--capacity: must be RESOURCE=AMOUNT, such as cpu=4, not {text!r}")
+            raise InputError(f"{option}: must be {form}, not {text!r}")
     return amounts
 
 

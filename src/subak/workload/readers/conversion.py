@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import polars as pl
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet
@@ -14,12 +15,15 @@ from subak.workload.table import Workload
 Resubmissions = Literal["new-task", "attempt"]
 Censored = Literal["keep", "drop", "forever"]
 FleetChoice = Literal["at-start", "last", "changing"]
+KEPT = "kept"
+TASKS_MAX = 200_000_000  # some 8 GB while converting
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What a user may choose about a conversion; a reader names those it knows.
 
     ``arrival_min`` and ``arrival_end`` cut the slice of tasks that arrive in [arrival_min, arrival_end), in seconds.
+    ``model`` holds parameters by name, for a format that needs a model to become a workload.
     """
 
     resubmissions: Resubmissions = "new-task"
@@ -27,6 +31,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     fleet: FleetChoice = "at-start"
     arrival_min: float = 0.0
     arrival_end: float = float("inf")
+    model: dict[str, float] = {}
 
     def __post_init__(self) -> None:
         low, high = self.arrival_min, self.arrival_end
@@ -53,6 +58,24 @@ def account(table: str, rows: int, used: Mapping[str, int], dropped: Mapping[str
     result = Account(table, rows, _met(used), _met(dropped))
     result.check()
     return result
+
+
+def fate(rules: Iterable[tuple[pl.Expr, str]]) -> pl.Expr:
+    """Return the words of the first rule that holds of a row, and KEPT where none does."""
+    return pl.coalesce(*(pl.when(rule).then(pl.lit(words)) for rule, words in rules), pl.lit(KEPT))
+
+
+def account_of(table: str, fated: pl.DataFrame) -> Account:
+    """Return the account of rows that have a column `fate`; the most frequent fate comes first."""
+    counts = dict(fated.group_by("fate").len().sort("len", "fate", descending=True).rows())
+    return account(table, len(fated), {KEPT: counts.pop(KEPT, 0)}, counts)
+
+
+def refuse_too_many(tasks: float, where: object, hint: str = "") -> None:
+    """Raise InputError when a conversion would make more tasks than TASKS_MAX; *where* begins the message."""
+    if tasks > TASKS_MAX:
+        raise InputError(f"{where}: makes {tasks:.4g} tasks, at most {TASKS_MAX:,} are possible; --from and --until "
+                         f"cut a slice{hint}")
 
 
 def _met(counts: Mapping[str, int]) -> dict[str, int]:

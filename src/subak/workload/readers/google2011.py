@@ -27,7 +27,7 @@ from subak.workload.readers.attempts import (
     find_attempts,
     sort_events,
 )
-from subak.workload.readers.conversion import Account, Conversion, Options, Reader, account, notes
+from subak.workload.readers.conversion import KEPT, Account, Conversion, Options, Reader, account, fate, notes
 from subak.workload.readers.google2011_constraints import read_constraints
 from subak.workload.readers.google2011_machines import read_machines
 from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines
@@ -50,7 +50,6 @@ TASK_EVENT_COLUMNS: dict[str, ColumnType] = {
     "memory": pl.Float64, "disk": pl.String, "different_machine": pl.Int64,
 }
 
-KEPT = "kept"
 LONG_AGO = "its SUBMIT and SCHEDULE are not in the parts read"
 NEVER_SCHEDULED = "not scheduled before the window's end"
 ENDED_PENDING = "ended before it was scheduled"
@@ -204,8 +203,7 @@ def _with_fates(attempts: pl.DataFrame, window_end: int, options: Options) -> pl
         (~ended if options.censored == "drop" else pl.lit(False), CENSORED),
         ((seconds < options.arrival_min) | (seconds >= options.arrival_end), OUTSIDE),
     ]
-    fate = pl.coalesce(*(pl.when(rule).then(pl.lit(name)) for rule, name in rules), pl.lit(KEPT))
-    return attempts.with_columns(arrival=arrival).with_columns(fate=fate)
+    return attempts.with_columns(arrival=arrival).with_columns(fate=fate(rules))
 
 
 def _event_account(events: Events, distinct: int, attempts: pl.DataFrame) -> Account:
@@ -226,7 +224,7 @@ def _remarks(
         "users": kept.join(events.users, on="job")["user"].n_unique(),
         "distinct tasks (job, index)": attempts.select("job", "index").unique().height,
         "attempts found": len(attempts),
-        **{f"attempts dropped: {fate}": count for fate, count in dropped.rows()},
+        **{f"attempts dropped: {words}": count for words, count in dropped.rows()},
         "tasks kept": len(kept),
         "tasks already running at time 0": kept.filter(schedule=0).height,
         "tasks still running at the window's end": kept.filter(end=NONE).height,

@@ -124,6 +124,19 @@ def refuse_lines(table: pl.DataFrame, bad: pl.Expr, block: Block, rule: str, col
         raise InputError(f"{block.path}, line {number}: {rule}, {'is missing' if value is None else f'not {value}'}")
 
 
+def refuse_missing(table: pl.DataFrame, block: Block, *names: str) -> None:
+    """Raise InputError for the first row of the block's *table* in which one of the columns is empty."""
+    for name in names:
+        refuse_lines(table, pl.col(name).is_null(), block, f"{name} must be given", name)
+
+
+def refuse_negative(table: pl.DataFrame, block: Block, *names: str) -> None:
+    """Raise InputError for the first row in which one of the columns is negative or no finite number."""
+    for name in names:
+        value = pl.col(name).cast(pl.Float64)
+        refuse_lines(table, ~value.is_finite() | (value < 0), block, f"{name} must be a finite number, 0 or more", name)
+
+
 def fields(block: Block) -> pl.DataFrame:
     """Return the block's non-empty lines as columns `line` and `fields`, a list of what white space separates."""
     text = pl.Series("text", block.text.decode("utf-8", errors="replace").splitlines(), dtype=pl.String)

@@ -15,7 +15,7 @@ from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers.conversion import Conversion, Options, Reader, account, notes
+from subak.workload.readers.conversion import KEPT, Conversion, Options, Reader, account_of, fate, notes
 from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.table import OUTCOMES, make_workload
 
@@ -25,7 +25,6 @@ FIELD_COUNT = 18
 FIELDS = {"number": 0, "submit": 1, "run_time": 3, "allocated": 4, "requested": 7, "estimate": 8, "status": 10,
           "user": 11, "queue": 14}
 OUTCOME_NAMES = {0: "FAIL", 1: "FINISH", 5: "KILL"}
-KEPT = "kept"
 NUMBER_MAX = 2.0**53  # beyond it a float does not hold every whole number
 
 
@@ -43,8 +42,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     kept = fated.filter(fate=KEPT).sort("submit", maintain_order=True)
     if kept.is_empty():
         raise InputError(f"{source}: none of its {len(lines)} jobs can be kept")
-    counts = dict(fated.group_by("fate").len().sort("len", "fate", descending=True).rows())
-    accounts = (account("jobs", len(lines), {KEPT: counts.pop(KEPT)}, counts),)
+    accounts = (account_of("jobs", fated),)
     processors = _processors(header, source)
     remarks = _remarks(lines, kept, processors)
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
@@ -101,9 +99,8 @@ def _with_fates(lines: pl.DataFrame, options: Options) -> pl.DataFrame:
         (~pl.struct("number", pl.col("status").is_in([2.0, 3.0, 4.0])).is_first_distinct(), "job number seen before"),
         ((submit < options.arrival_min) | (submit >= options.arrival_end), "arrived outside the slice"),
     ]
-    fate = pl.coalesce(*(pl.when(rule).then(pl.lit(name)) for rule, name in rules), pl.lit(KEPT))
     asked = pl.when(pl.col("requested") > 0).then("requested").otherwise("allocated")
-    return lines.with_columns(processors=asked).with_columns(fate=fate)
+    return lines.with_columns(processors=asked).with_columns(fate=fate(rules))
 
 
 def _remarks(lines: pl.DataFrame, kept: pl.DataFrame, processors: int | None) -> dict[str, int | float | str]:

@@ -1,0 +1,176 @@
+"""SWIM: Facebook's samples, one job a line: job, submit, gap, map input, shuffle and output bytes (no times of tasks).
+
+How many tasks a job has, and how long they run, is modelled; the trace does not say it. With the parameters of `Model`:
+
+- maps = ceil(input / block_bytes), at least 1; reduces = ceil(shuffle / reduce_bytes), at most reduces_max, and none
+  without shuffle bytes. The reduces wait for all maps.
+- The tasks of a stage share its bytes equally. A map reads input and writes the shuffle, or the output if there is no
+  reduce; a reduce reads the shuffle and writes the output.
+- A task runs for floor_seconds + (bytes read + bytes written) / (its stage's bytes per second).
+
+Every task asks for one slot. A real job has stragglers, skewed shuffles and reduces that start before the last map
+ends: none of that is modelled.
+"""
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from subak.errors import InputError
+from subak.resources import Resource
+from subak.tables import Provenance
+from subak.workload.constraints import CONSTRAINT_TYPE
+from subak.workload.readers.conversion import (
+    KEPT,
+    Conversion,
+    Options,
+    Reader,
+    account_of,
+    fate,
+    notes,
+    refuse_too_many,
+)
+from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, refuse_negative, single_file
+from subak.workload.table import make_workload
+
+RESOURCES = (Resource("slot", 1.0, "slots"),)
+NUMBERS = ("submit", "gap", "input", "shuffle", "output")  # seconds, seconds, bytes, bytes, bytes
+ORIGIN = "SWIM, samples of Facebook's workloads, by UC Berkeley; Chen, Ganapathi, Griffith, Katz (MASCOTS 2011)"
+LICENCE = "New BSD"
+RULES = {
+    "maps": "ceil(input / block_bytes), at least 1",
+    "reduces": "ceil(shuffle / reduce_bytes), at most reduces_max; none without shuffle bytes",
+    "map seconds": "floor_seconds + (input + shuffle, or output without reduces) / maps / map_bytes_per_second",
+    "reduce seconds": "floor_seconds + (shuffle + output) / reduces / reduce_bytes_per_second",
+}
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes tasks of bytes; the rates and the floor are assumptions, not measurements."""
+
+    block_bytes: float = 2.0**27  # 128 MiB, Hadoop's default block since version 2
+    reduce_bytes: float = 1e9  # hive.exec.reducers.bytes.per.reducer before Hive 0.14
+    reduces_max: float = 999.0  # hive.exec.reducers.max before Hive 0.14
+    map_bytes_per_second: float = 20e6
+    reduce_bytes_per_second: float = 20e6
+    floor_seconds: float = 5.0  # a task's start and end
+
+    def __post_init__(self) -> None:
+        for name, value in msgspec.structs.asdict(self).items():
+            if not 0 <= value < float("inf") or (value == 0 and name != "floor_seconds"):
+                least = "0 or more" if name == "floor_seconds" else "above 0"
+                raise InputError(f"--model: {name} must be a finite number {least}, not {value:g}")
+        if self.reduces_max != int(self.reduces_max):
+            raise InputError(f"--model: reduces_max must be a whole number, not {self.reduces_max:g}")
+
+
+def read(source: Path, options: Options, advance: Advance) -> Conversion:
+    """Read a SWIM file, plain or compressed. Raises InputError naming the line of the first mistake."""
+    single_file(source)
+    model = _model(options.model)
+    tables = [_jobs(fields(block), block) for block in blocks(source, advance)]
+    if not tables or not sum(map(len, tables)):
+        raise InputError(f"{source}: has no jobs")
+    fated = _with_fates(pl.concat(tables), options)
+    kept = fated.filter(fate=KEPT).sort("submit", maintain_order=True)
+    if kept.is_empty():
+        raise InputError(f"{source}: none of its {len(fated)} jobs can be kept")
+    stages = _stages(kept, model)
+    accounts, remarks = (account_of("jobs", fated),), _remarks(fated, kept, stages)
+    chosen = {"from": options.arrival_min, "until": options.arrival_end}
+    said = notes(accounts, remarks, chosen) | {"model": RULES, "parameters": msgspec.structs.asdict(model)}
+    provenance = Provenance(source.name.split(".")[0], f"file {source.name}: {ORIGIN}", LICENCE, said)
+    workload = make_workload(_job_table(kept), _stage_table(stages), _task_table(stages), RESOURCES, provenance)
+    return Conversion(workload, None, accounts, remarks)
+
+
+READER = Reader("a file of SWIM, one job a line: job, submit, gap (seconds), map input, shuffle and output bytes; "
+                "tasks and run times are modelled",
+                single_file, read, frozenset({"arrival_min", "arrival_end", "model"}))
+
+
+def _model(parameters: dict[str, float]) -> Model:
+    for name in parameters:
+        if name not in Model.__struct_fields__:
+            raise InputError(f"--model: must name one of {', '.join(Model.__struct_fields__)}, not {name!r}")
+    return Model(**parameters)
+
+
+def _jobs(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
+    """Return line, job and the NUMBERS of checked lines."""
+    count = len(NUMBERS) + 1
+    counted = lines.with_columns(count=pl.col("fields").list.len())
+    refuse_lines(counted, pl.col("count") != count, block, f"needs {count} fields", "count")
+    words = pl.col("fields").list
+    texts = lines.select("line", *(words.get(place).alias(name) for place, name in enumerate(("job", *NUMBERS))))
+    numbers = texts.with_columns(pl.col(*NUMBERS).cast(pl.Float64, strict=False))
+    for name in NUMBERS:
+        bad = texts.with_columns(bad=numbers[name].is_null())
+        refuse_lines(bad, pl.col("bad"), block, f"{name} must be a finite number, 0 or more", name)
+    refuse_negative(numbers, block, *NUMBERS)
+    return numbers
+
+
+def _with_fates(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
+    submit = pl.col("submit")
+    return jobs.with_columns(fate=fate([
+        (~pl.col("job").is_first_distinct(), "job seen before"),
+        ((submit < options.arrival_min) | (submit >= options.arrival_end), "arrived outside the slice"),
+    ]))
+
+
+def _stages(kept: pl.DataFrame, model: Model) -> pl.DataFrame:
+    """Return a row a stage: job (row), name, place in the job, arrival, tasks, first index, run_time, depends_on."""
+    least = pl.lit(1.0)
+    jobs = kept.with_row_index("row").with_columns(
+        maps=pl.max_horizontal((pl.col("input") / model.block_bytes).ceil(), least),
+        reduces=pl.min_horizontal((pl.col("shuffle") / model.reduce_bytes).ceil(), pl.lit(model.reduces_max)),
+    )
+    total = jobs.select(pl.sum("maps", "reduces")).sum_horizontal().item()
+    refuse_too_many(total, "--model", ", a larger block_bytes makes fewer")
+    written = pl.when(pl.col("reduces") > 0).then("shuffle").otherwise("output")
+    maps = jobs.select(
+        "row", name=pl.lit("map"), arrival="submit", tasks="maps", first=pl.lit(0.0),
+        run_time=_seconds((pl.col("input") + written) / pl.col("maps"), model.map_bytes_per_second, model))
+    reduces = jobs.filter(pl.col("reduces") > 0).select(
+        "row", name=pl.lit("reduce"), arrival="submit", tasks="reduces", first="maps",
+        run_time=_seconds((pl.col("shuffle") + pl.col("output")) / pl.col("reduces"), model.reduce_bytes_per_second,
+                          model))
+    stages = pl.concat([maps, reduces]).sort("row", "name").with_row_index("stage")
+    before = pl.concat_list(pl.col("stage").cast(pl.Int64) - 1)
+    return stages.with_columns(depends_on=pl.when(name="reduce").then(before).otherwise(pl.lit([], pl.List(pl.Int64))))
+
+
+def _seconds(share: pl.Expr, bytes_per_second: float, model: Model) -> pl.Expr:
+    return model.floor_seconds + share / bytes_per_second
+
+
+def _remarks(jobs: pl.DataFrame, kept: pl.DataFrame, stages: pl.DataFrame) -> dict[str, int | float | str]:
+    nothing = pl.all_horizontal(pl.col(name) == 0 for name in ("input", "shuffle", "output"))
+    counts = {
+        "maps (modelled)": int(stages.filter(name="map")["tasks"].sum()),
+        "reduces (modelled)": int(stages.filter(name="reduce")["tasks"].sum()),
+        "jobs without a reduce": kept.filter(shuffle=0.0).height,
+        "jobs that read no input (one map)": kept.filter(input=0.0).height,
+        "jobs without any bytes (one map of the floor's length)": kept.filter(nothing).height,
+        "modelled tasks of more than an hour": int(stages.filter(pl.col("run_time") > 3600)["tasks"].sum()),
+        "gaps that differ from the submit times (the submit times count)": jobs.filter(
+            pl.col("submit").diff() != pl.col("gap")).height,
+    }
+    return {"run times and numbers of tasks": "modelled, see --model; the trace has bytes only",
+            **{name: count for name, count in counts.items() if count},
+            "fleet": "none written: the trace has no machines"}
+
+
+def _job_table(kept: pl.DataFrame) -> pl.DataFrame:
+    return kept.select("job", queue=pl.lit("all"), user=pl.lit("unknown"))
+
+
+def _stage_table(stages: pl.DataFrame) -> pl.DataFrame:
+    return stages.select("name", "depends_on", job="row", kind=pl.lit("TASK"), priority=pl.lit(0),
+                         constraints=pl.lit([], pl.List(CONSTRAINT_TYPE)), slot=pl.lit(1.0))
+
+
+def _task_table(stages: pl.DataFrame) -> pl.DataFrame:
+    first, count = (pl.col(name).cast(pl.Int64) for name in ("first", "tasks"))
+    return stages.select("stage", "arrival", "run_time", index=pl.int_ranges(first, first + count)).explode("index")
