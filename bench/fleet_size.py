@@ -16,7 +16,7 @@ def main() -> None:
         rates = []
         for name in SCHEDULERS:
             simulate(workload, fleet, find_scheduler(name), until=1.0)
-            rates.append(TASKS / simulate(workload, fleet, find_scheduler(name)).seconds)
+            rates.append(TASKS / simulate(workload, fleet, find_scheduler(name)).driven.seconds)
         print(f"{size:>10,}" + "".join(f"{rate:>14,.0f}" for rate in rates))
 
 

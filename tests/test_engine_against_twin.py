@@ -41,7 +41,7 @@ def twin_rows(twin):
 
 
 def lost_attempts(outcome):
-    task, machine, start, end = np.hstack(outcome.losses)
+    task, machine, start, end = np.hstack(outcome.driven.losses)
     rows = outcome.prepared.machine_order[machine.astype(int)]
     return sorted(zip(task.tolist(), rows.tolist(), start.tolist(), end.tolist(), strict=True))
 
@@ -116,7 +116,7 @@ def test_one_step_at_a_time_is_the_same_run(case, scheduler):
 def test_the_same_seed_gives_the_same_bytes(case, scheduler, seed):
     workload, fleet = case
     runs = [simulate(workload, fleet, find_scheduler(scheduler), seed=seed) for _ in range(2)]
-    first, second = ([*run.simulation.progress, run.timeline, *run.losses] for run in runs)
+    first, second = ([*run.simulation.progress, run.driven.timeline, *run.driven.losses] for run in runs)
     assert [array.tobytes() for array in first] == [array.tobytes() for array in second]
 
 

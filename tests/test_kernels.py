@@ -115,7 +115,7 @@ def test_events_leave_in_order_of_time_then_sequence(moves):
             first = min(naive)
             naive.remove(first)
             slot = events.slot[0]
-            assert (slot["time"], slot["task"], slot["machine"]) == (*first, first[1] + 7)
+            assert (slot["time"], slot["item"], slot["place"]) == (*first, first[1] + 7)
             drop_first(events)
         assert events.size[SIZE] == len(naive)
 

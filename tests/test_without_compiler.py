@@ -46,7 +46,7 @@ def results(folder):
             progress, status = outcome.simulation.progress, outcome.simulation.starts.status
             found[f"{name} on case {seed}"] = [
                 status.tolist(), [float(start).hex() for start in progress.start], progress.machine.tolist(),
-                [float(number).hex() for number in outcome.timeline.ravel()],
+                [float(number).hex() for number in outcome.driven.timeline.ravel()],
             ]
     return found
 

@@ -16,17 +16,82 @@ import numba
 import numpy as np
 from numba.core import config as numba_config
 from numba.core import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.untyped_passes import TranslateByteCode
 from numba.extending import register_jitable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SETTINGS: Any = numba_config  # its settings are attributes made at run time
 PACKAGE = Path(__file__).parent
-SOURCES = ("kernel.py", "workload/tasks.py", "fleet", "queues", "placement", "simulator")
+SOURCES = ("kernel.py", "workload/tasks.py", "fleet", "queues", "placement", "federation", "simulator")
 # error_model: floats divide as in NumPy. nogil: threads may run beside a kernel. boundscheck, fastmath: exact and
 # unchecked. _nrt off: a kernel allocates nothing, so arrays need no reference counts; with them, passing the state
 # to a function cost 220 ns a call, without 1 ns (docs/decisions/0003).
 FLAGS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False, "_nrt": False}
+
+
+class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a function that only kernels call: it is optimised and turned into machine code there, not here."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002  (Numba's signature)
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        return _NoEnvironment(self._codegen)
+
+
+class _NoEnvironment:
+    """A code generator that sets no environment: without machine code there is nowhere to set it."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def set_env(self, name: str, environment: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _UseInnerLibrary(FunctionPass):  # type: ignore[misc]
+    _name = "use_inner_library"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        return False
+
+
+class _InnerCompiler(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager.add_pass_after(_UseInnerLibrary, TranslateByteCode)
+        manager.finalize()
+        return [manager]
+
+
+# Numba compiles every function for its own sake, also those that only kernels call: half of the time was spent on
+# machine code that nobody ran, and all of a small function's again for each of its callers (docs/decisions/0003).
+INNER: dict[str, Any] = {
+    **FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _InnerCompiler,
+}
 USER_FLAGS: dict[str, Any] = {**FLAGS, "_nrt": True}  # a user's policy may allocate
 
 
@@ -72,21 +137,20 @@ def kernel(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Compile *function* always into its callers: for hot paths, where passing the state by value cost 60 ns a call."""
-    with _cache_in(CACHE):
-        compiled: Function = numba.njit(cache=True, forceinline=True, **FLAGS)(function)
-    return compiled
+    """Compile *function* always into its callers; called from Python it is the plain function.
 
-
-def internal(function: Function) -> Function:
-    """Compile *function* into its callers and nowhere else; called from Python it is the plain function.
-
-    For functions that take the whole simulation: unpacking its arrays for calls from Python cost 0.5 s of compile
-    time for each of them.
+    For hot paths: passing the state by value cost 60 ns a call.
     """
-    jitable: Function = register_jitable(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **FLAGS)(
-        function
-    )
+    jitable: Function = register_jitable(forceinline=True, **INNER)(function)
+    return jitable
+
+
+def cold(function: Function) -> Function:
+    """Compile *function* for its callers only, but once: for what is rarely called, so that its code is not repeated.
+
+    A call costs what passing the state costs.
+    """
+    jitable: Function = register_jitable(**INNER)(function)
     return jitable
 
 

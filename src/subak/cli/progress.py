@@ -9,7 +9,7 @@ from subak.kernel import is_compiled
 from subak.policy import find_scheduler
 from subak.report.parallel import DONE, FAILED, PROGRESS, STARTED, News
 from subak.report.words import seconds_text
-from subak.simulator.run import Progress as RunProgress
+from subak.simulator.drive import Progress as RunProgress
 
 COMPILING = "Compiling the engine for this machine: once, about half a minute; it is kept in the user's cache folder."
 

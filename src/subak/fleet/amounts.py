@@ -3,7 +3,7 @@ import numpy as np
 
 from subak.fleet.index import lower_summary, note_freed_block, raise_summary
 from subak.fleet.state import ABSENT, BLOCK, FleetState
-from subak.kernel import inlined, kernel
+from subak.kernel import cold, inlined, kernel
 from subak.workload.tasks import Tasks
 
 
@@ -61,3 +61,20 @@ def remove(fleet: FleetState, machine: int) -> None:
         fleet.capacity[resource, machine] = 0
         fleet.free[resource, machine] = ABSENT
         lower_summary(fleet, resource, machine // BLOCK)
+
+
+@cold
+def shift(fleet: FleetState, machine: int, capacity: np.ndarray, configuration: int) -> None:
+    """Give a machine the capacity of a column of int32[resource, configuration], -1 for none, whatever it holds.
+
+    For beliefs, where more may be held than there is: free amounts may become negative.
+    """
+    fleet.version[machine // BLOCK] += 1
+    for resource in range(fleet.free.shape[0]):
+        new = capacity[resource, configuration] if configuration >= 0 else np.int32(0)
+        change = new - fleet.capacity[resource, machine]
+        fleet.present[resource] += change
+        fleet.capacity[resource, machine] = new
+        fleet.free[resource, machine] += change
+        lower_summary(fleet, resource, machine // BLOCK)
+    note_freed_block(fleet, machine // BLOCK)

@@ -48,9 +48,14 @@ def first_fitting(fleet: FleetState, tasks: Tasks, task: int) -> int:
 @inlined
 def next_fitting(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> int:
     """Return the first machine at or after *machine* that fits the task, or NOWHERE."""
-    shape = tasks.shape[task]
+    return fitting_in(fleet, tasks, tasks.shape[task], machine, fleet.block_free_max.shape[1])
+
+
+@inlined
+def fitting_in(fleet: FleetState, tasks: Tasks, shape: int, machine: int, end: int) -> int:
+    """Return the first machine at or after *machine*, before block *end*, that fits the shape, or NOWHERE."""
     skipped = np.uint64(machine % BLOCK)
-    for block in range(machine // BLOCK, fleet.block_free_max.shape[1]):
+    for block in range(machine // BLOCK, end):
         if block_may_fit(fleet, tasks, shape, block):
             word = fitting_word(fleet, tasks, shape, block) & (ALL_BITS << skipped)
             if word != NO_BITS:

@@ -17,14 +17,20 @@ UNIT = 2.0**-53
 
 
 @kernel
-def random_below(random: np.ndarray, bound: int) -> int:
-    """Return a whole number in [0, bound), all equally likely to 1 part in 2^53; *random* is uint64[1]."""
+def random_float(random: np.ndarray) -> float:
+    """Return a number in [0, 1), a multiple of 2^-53; *random* is uint64[1], the state."""
     random[0] += STEP
     word = random[0]
     word = (word ^ (word >> S30)) * MIX_1
     word = (word ^ (word >> S27)) * MIX_2
     word = word ^ (word >> S31)
-    return int(np.float64(word >> S11) * UNIT * bound)
+    return np.float64(word >> S11) * UNIT
+
+
+@kernel
+def random_below(random: np.ndarray, bound: int) -> int:
+    """Return a whole number in [0, bound), all equally likely to 1 part in 2^53."""
+    return int(random_float(random) * bound)
 
 
 def random_fit(fleet: FleetState, tasks: Tasks, task: int) -> int:

@@ -45,10 +45,13 @@ class Scheduler:
     waits_at: str = "framework"  # where the wait is counted: the "framework" queue or a "worker" queue
     accepts: frozenset[str] = frozenset()  # options it understands
     built_in: bool = True
+    architecture: str = ""  # of a federation: which one; it then has neither of the functions
 
     @property
     def engine(self) -> str:
         """The name of the loop that drives it."""
+        if self.architecture:
+            return f"run_{'megha' if self.architecture == 'central' else self.architecture}"
         return "run_hooks" if self.select_machine is None else "run_ordered"
 
 
@@ -73,6 +76,10 @@ SCHEDULERS = {
             order="shortest-first", lanes="shape", memory=plain_memory,
             accepts=frozenset({"normalised"}),
         ),
+        Scheduler("megha", "A federation: global masters place on what they believe, local masters check (Megha).",
+                  architecture="megha"),
+        Scheduler("central", "Megha with one global and one local master: every decision in one place.",
+                  architecture="central"),
     )
 }
 

@@ -13,6 +13,7 @@ import numpy as np
 from subak.kernel import kernel
 
 NOBODY = -1  # no task
+NOWHERE = -1  # no place
 
 
 class Lanes(NamedTuple):
@@ -28,6 +29,7 @@ class Lanes(NamedTuple):
     active: np.ndarray  # int32[lane], the non-empty lanes, in no order
     position: np.ndarray  # int32[lane], place in active
     contender: np.ndarray  # int32[lane], a heap of the lanes served in this round
+    place: np.ndarray  # int32[lane], place in contender, NOWHERE for a lane that is not served in this round
     size: np.ndarray  # int64[3]: ACTIVE, CONTENDERS, MISUSES (of a lane that is not there, or empty)
     by_shape: bool  # whether lane s holds exactly the tasks of shape s
 
@@ -48,6 +50,7 @@ def build_lanes(lanes: int, tasks: int, by_shape: bool = False) -> Lanes:
         active=np.empty(lanes, np.int32),
         position=np.empty(lanes, np.int32),
         contender=np.empty(lanes, np.int32),
+        place=np.full(lanes, NOWHERE, np.int32),
         size=np.zeros(3, np.int64),
         by_shape=by_shape,
     )
@@ -159,7 +162,14 @@ def contend(lanes: Lanes, rank: np.ndarray, lane: int) -> None:
     """Enter a non-empty lane into this round; the highest score is served first, ties by the first tasks."""
     place = lanes.size[CONTENDERS]
     lanes.contender[place] = lane
+    lanes.place[lane] = place
     lanes.size[CONTENDERS] += 1
+    rise(lanes, rank, place)
+
+
+@kernel
+def rise(lanes: Lanes, rank: np.ndarray, place: int) -> None:
+    """Restore the round's order after the contender at *place* came to be served earlier."""
     while place > 0 and lane_before(lanes, rank, place, (place - 1) // 2):
         swap_contenders(lanes, place, (place - 1) // 2)
         place = (place - 1) // 2
@@ -185,8 +195,11 @@ def settle_top(lanes: Lanes, rank: np.ndarray) -> None:
 def drop_top(lanes: Lanes, rank: np.ndarray) -> None:
     """Take the first contender out of this round."""
     lanes.size[CONTENDERS] -= 1
-    lanes.contender[0] = lanes.contender[lanes.size[CONTENDERS]]
-    settle_top(lanes, rank)
+    lanes.place[lanes.contender[0]] = NOWHERE
+    if lanes.size[CONTENDERS] > 0:
+        lanes.contender[0] = lanes.contender[lanes.size[CONTENDERS]]
+        lanes.place[lanes.contender[0]] = 0
+        settle_top(lanes, rank)
 
 
 @kernel
@@ -202,3 +215,4 @@ def lane_before(lanes: Lanes, rank: np.ndarray, place: int, other: int) -> bool:
 def swap_contenders(lanes: Lanes, place: int, other: int) -> None:
     """Exchange two places of the round's heap."""
     lanes.contender[place], lanes.contender[other] = lanes.contender[other], lanes.contender[place]
+    lanes.place[lanes.contender[place]], lanes.place[lanes.contender[other]] = place, other

@@ -18,8 +18,9 @@ from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler, policy_file
 from subak.report import measures
 from subak.report.runs import FleetFacts, Speed, Summary, WorkloadFacts
+from subak.simulator.drive import Progress
 from subak.simulator.results import attempt_table, task_table, timeline_table
-from subak.simulator.run import Outcome, Progress, simulate
+from subak.simulator.run import Outcome, simulate
 from subak.tables import new_folder, read_toml, write_table, write_toml
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
@@ -142,14 +143,14 @@ def summarise(
     tasks: pl.DataFrame, timeline: pl.DataFrame,
 ) -> Summary:
     """Return the run in a page of numbers."""
-    workload, fleet = inputs
+    (workload, fleet), driven = inputs, outcome.driven
     names = [resource.name for resource in workload.resources]
     source = workload.provenance
     return Summary(
         scheduler=outcome.scheduler.name,
         label=label,
         seed=outcome.seed,
-        options=_options(outcome.scheduler, outcome.interval, scenario.until),
+        options=_options(outcome.scheduler, driven.interval, scenario.until),
         workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
         resources=workload.resources,
@@ -161,8 +162,8 @@ def summarise(
         utilisation=measures.utilisation(timeline, names),
         waiting=measures.waiting(timeline),
         stranded=measures.stranded(timeline, names),
-        attempts_lost=sum(lost.shape[1] for lost in outcome.losses),
-        speed=Speed(len(tasks) / max(outcome.seconds, 1e-9), outcome.events, outcome.seconds, peak_memory_bytes()),
+        attempts_lost=sum(lost.shape[1] for lost in driven.losses),
+        speed=Speed(len(tasks) / max(driven.seconds, 1e-9), driven.events, driven.seconds, peak_memory_bytes()),
         versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
     )

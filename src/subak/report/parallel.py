@@ -11,7 +11,7 @@ import msgspec
 from subak.errors import InputError, RunError, SubakError
 from subak.policy import find_scheduler
 from subak.report.experiment import Scenario, load_inputs, run_label, simulate_into
-from subak.simulator.run import Progress
+from subak.simulator.drive import Progress
 
 POLL_S = 0.2
 STARTED, PROGRESS, DONE, FAILED = "started", "progress", "done", "failed"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from subak.fleet.amounts import give_back, remove, resize
-from subak.kernel import internal
+from subak.kernel import cold, inlined
 from subak.placement.hooks import Memory
 from subak.placement.ordered import ordered_arrival, ordered_departure
 from subak.placement.starts import (
@@ -92,7 +92,7 @@ def run_hooks(
     return PAUSED
 
 
-@internal
+@inlined
 def next_time(sim: Simulation) -> float:
     """Return the instant of the next event, inf when there is none that any task could still notice."""
     time = np.inf
@@ -106,7 +106,7 @@ def next_time(sim: Simulation) -> float:
     return time
 
 
-@internal
+@inlined
 def advance(sim: Simulation) -> int:
     """Bring the state to the next instant; the tables `freed` and `arrived` tell what it brought."""
     drop_dead(sim)
@@ -131,7 +131,7 @@ def advance(sim: Simulation) -> int:
     return STEP
 
 
-@internal
+@inlined
 def drop_dead(sim: Simulation) -> None:
     """Drop the events of lost attempts that have come to the top: nothing happens at their instants."""
     while sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):
@@ -139,7 +139,7 @@ def drop_dead(sim: Simulation) -> None:
         sim.counts[LOST_EVENTS] -= 1
 
 
-@internal
+@cold
 def finish(sim: Simulation, time: float) -> int:
     """Close the last interval: where the run was told to stop if anything goes on until then, else at the last event.
 
@@ -157,7 +157,7 @@ def finish(sim: Simulation, time: float) -> int:
     return DONE
 
 
-@internal
+@inlined
 def note_freed(sim: Simulation, machine: int) -> None:
     """List a machine, once, among those whose amounts changed for the better or that left."""
     if not sim.step.is_freed[machine]:
@@ -166,7 +166,7 @@ def note_freed(sim: Simulation, machine: int) -> None:
         sim.counts[FREED] += 1
 
 
-@internal
+@inlined
 def note_waiting(sim: Simulation, task: int) -> None:
     """Let a task wait from now on."""
     sim.starts.status[task] = WAITING
@@ -176,7 +176,7 @@ def note_waiting(sim: Simulation, task: int) -> None:
     sim.record.waiting_by_shape[sim.tasks.shape[task]] += 1
 
 
-@internal
+@inlined
 def apply_arrivals(sim: Simulation, time: float) -> None:
     """Let every task of this instant wait, unless its stage or the whole fleet forbids it."""
     while sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
@@ -194,11 +194,11 @@ def apply_arrivals(sim: Simulation, time: float) -> None:
             note_waiting(sim, task)
 
 
-@internal
+@inlined
 def apply_ends(sim: Simulation, time: float) -> None:
     """End every attempt whose time has come; an event of an attempt that was lost is passed over."""
     while sim.events.size[SIZE] > 0 and sim.events.slot[0]["time"] <= time:
-        task, machine = sim.events.slot[0]["task"], sim.events.slot[0]["machine"]
+        task, machine = sim.events.slot[0]["item"], sim.events.slot[0]["place"]
         alive = is_alive(sim, sim.events.slot[0])
         drop_first(sim.events)
         if alive:
@@ -212,14 +212,16 @@ def apply_ends(sim: Simulation, time: float) -> None:
             sim.counts[LOST_EVENTS] -= 1
 
 
-@internal
+@inlined
 def is_alive(sim: Simulation, slot: np.void) -> bool:
-    """Whether an event ends the present attempt of its task, not one that was lost."""
-    task = slot["task"]
+    """Whether an event ends the present attempt of its task, not one that was lost; a message is never dropped."""
+    if slot["place"] < 0:
+        return True
+    task = slot["item"]
     return sim.starts.status[task] == RUNNING and sim.progress.event[task] == slot["sequence"]
 
 
-@internal
+@inlined
 def stop(sim: Simulation, task: int, machine: int) -> None:
     """Give back what an attempt holds."""
     give_back(sim.fleet, sim.tasks, task, machine)
@@ -227,7 +229,7 @@ def stop(sim: Simulation, task: int, machine: int) -> None:
     note_freed(sim, machine)
 
 
-@internal
+@inlined
 def finish_in_stage(sim: Simulation, task: int, time: float) -> None:
     """Count the task off in its stage; the last one releases the stages that wait for it."""
     stages = sim.stages
@@ -242,7 +244,7 @@ def finish_in_stage(sim: Simulation, task: int, time: float) -> None:
             release_stage(sim, child, time)
 
 
-@internal
+@inlined
 def release_stage(sim: Simulation, stage: int, time: float) -> None:
     """Let those tasks of a stage wait that have arrived; the others will when they arrive."""
     for place in range(sim.stages.task_first[stage], sim.stages.task_first[stage + 1]):
@@ -252,7 +254,7 @@ def release_stage(sim: Simulation, stage: int, time: float) -> None:
             note_waiting(sim, task)
 
 
-@internal
+@inlined
 def apply_changes(sim: Simulation, time: float) -> None:
     """Apply every change of the fleet at this instant."""
     while sim.counts[NEXT_CHANGE] < sim.changes.time.size:
@@ -264,7 +266,7 @@ def apply_changes(sim: Simulation, time: float) -> None:
         apply_change(sim, change)
 
 
-@internal
+@cold
 def apply_change(sim: Simulation, change: int) -> None:
     """Let a machine leave, join, or take another capacity; attempts that no longer fit are lost."""
     machine = sim.changes.machine[change]
@@ -274,14 +276,14 @@ def apply_change(sim: Simulation, change: int) -> None:
         resize(sim.fleet, machine, sim.changes.capacity, change)
     else:
         for slot in sim.events.slot[: sim.events.size[SIZE]]:
-            if slot["machine"] == machine and is_alive(sim, slot):
-                lose(sim, slot["task"], machine)
+            if slot["place"] == machine and is_alive(sim, slot):
+                lose(sim, slot["item"], machine)
         remove(sim.fleet, machine)
     note_freed(sim, machine)
     forget_lost_events(sim)
 
 
-@internal
+@inlined
 def holds_at_most(sim: Simulation, machine: int, change: int) -> bool:
     """Whether what runs on the machine fits in its new capacity."""
     for resource in range(sim.fleet.used.size):
@@ -291,19 +293,19 @@ def holds_at_most(sim: Simulation, machine: int, change: int) -> bool:
     return True
 
 
-@internal
+@inlined
 def latest_on(sim: Simulation, machine: int) -> int:
     """Return the task that started last on a machine, of equals the one with the highest number."""
     latest = -1
     for slot in sim.events.slot[: sim.events.size[SIZE]]:
-        if slot["machine"] == machine and is_alive(sim, slot):
-            task = slot["task"]
+        if slot["place"] == machine and is_alive(sim, slot):
+            task = slot["item"]
             if latest < 0 or started_after(sim.progress.start, task, latest):
                 latest = task
     return latest
 
 
-@internal
+@cold
 def lose(sim: Simulation, task: int, machine: int) -> None:
     """End an attempt because its machine left or shrank: the task waits again."""
     loss = sim.counts[LOSSES]
@@ -316,7 +318,7 @@ def lose(sim: Simulation, task: int, machine: int) -> None:
     note_waiting(sim, task)
 
 
-@internal
+@cold
 def forget_lost_events(sim: Simulation) -> None:
     """Rebuild the heap when most of it ends attempts that were lost, so that it never outgrows twice the running."""
     lost = sim.counts[LOST_EVENTS]
@@ -327,17 +329,17 @@ def forget_lost_events(sim: Simulation) -> None:
     for place in range(size):
         slot = sim.events.slot[place]
         if is_alive(sim, slot):
-            insert(sim.events, slot["time"], slot["sequence"], slot["task"], slot["machine"])
+            insert(sim.events, slot["time"], slot["sequence"], slot["item"], slot["place"])
     sim.counts[LOST_EVENTS] = 0
 
 
-@internal
+@inlined
 def started_after(start: np.ndarray, task: int, other: int) -> bool:
     """Whether *task* started after *other*, ties by number."""
     return start[task] > start[other] or (start[task] == start[other] and task > other)
 
 
-@internal
+@inlined
 def commit(sim: Simulation) -> None:
     """Turn the scheduler's claims into running attempts."""
     now = sim.clock[NOW]

@@ -1,11 +1,11 @@
-"""The event heap: the ends of running attempts, ordered by (time, sequence); four children a node."""
+"""The event heap, ordered by (time, sequence), four children a node: an item (a task) and a place (its machine)."""
 from typing import NamedTuple
 
 import numpy as np
 
 from subak.kernel import inlined
 
-EVENT = np.dtype([("time", np.float64), ("sequence", np.int64), ("task", np.int32), ("machine", np.int32)])
+EVENT = np.dtype([("time", np.float64), ("sequence", np.int64), ("item", np.int32), ("place", np.int32)])
 SIZE, SEQUENCE = 0, 1
 WAYS = 4
 
@@ -31,30 +31,30 @@ def earlier(slot: np.ndarray, first: int, second: int) -> bool:
 
 
 @inlined
-def push_event(events: Events, time: float, task: int, machine: int) -> int:
-    """Let an attempt end at *time*; return the event's sequence number."""
+def push_event(events: Events, time: float, item: int, place: int) -> int:
+    """Let something happen to an item at *time*; return the event's sequence number."""
     sequence = events.size[SEQUENCE]
     events.size[SEQUENCE] += 1
-    insert(events, time, sequence, task, machine)
+    insert(events, time, sequence, item, place)
     return sequence
 
 
 @inlined
-def insert(events: Events, time: float, sequence: int, task: int, machine: int) -> None:
+def insert(events: Events, time: float, sequence: int, item: int, place: int) -> None:
     """Put an event with a given sequence number into its place."""
     slot = events.slot
-    place = events.size[SIZE]
+    hole = events.size[SIZE]
     events.size[SIZE] += 1
-    slot[place]["time"] = time
-    slot[place]["sequence"] = sequence
-    while place > 0 and earlier(slot, place, (place - 1) // WAYS):
-        parent = (place - 1) // WAYS
-        slot[place] = slot[parent]
-        place = parent
-        slot[place]["time"] = time
-        slot[place]["sequence"] = sequence
-    slot[place]["task"] = task
-    slot[place]["machine"] = machine
+    slot[hole]["time"] = time
+    slot[hole]["sequence"] = sequence
+    while hole > 0 and earlier(slot, hole, (hole - 1) // WAYS):
+        parent = (hole - 1) // WAYS
+        slot[hole] = slot[parent]
+        hole = parent
+        slot[hole]["time"] = time
+        slot[hole]["sequence"] = sequence
+    slot[hole]["item"] = item
+    slot[hole]["place"] = place
 
 
 @inlined

@@ -1,6 +1,6 @@
 """The timeline: what was used and waiting in each interval, integrated exactly between events; stranded at its end."""
 
-from subak.kernel import internal
+from subak.kernel import cold, inlined
 from subak.placement.feasible import shape_fits
 from subak.simulator.state import (
     ACCOUNTED,
@@ -21,7 +21,7 @@ from subak.simulator.state import (
 NO_SHAPE = -1
 
 
-@internal
+@inlined
 def pass_time(sim: Simulation, time: float) -> bool:
     """Account for the time up to *time*, or as far as the timeline has room; return whether it was enough."""
     room = sim.record.rows.shape[0] - sim.counts[ROWS] - 1
@@ -33,7 +33,7 @@ def pass_time(sim: Simulation, time: float) -> bool:
     return False
 
 
-@internal
+@cold
 def account(sim: Simulation, time: float) -> None:
     """Integrate up to *time*, closing every interval that ends on the way."""
     while sim.clock[BOUNDARY] <= time:
@@ -42,7 +42,7 @@ def account(sim: Simulation, time: float) -> None:
     integrate(sim, time)
 
 
-@internal
+@inlined
 def integrate(sim: Simulation, time: float) -> None:
     """Add what held since the last event."""
     span = time - sim.clock[ACCOUNTED]
@@ -59,7 +59,7 @@ def integrate(sim: Simulation, time: float) -> None:
         current[column + 1] += span * sim.fleet.present[resource]
 
 
-@internal
+@cold
 def close_interval(sim: Simulation) -> None:
     """Write the open interval down as one row of sums, and open the next."""
     strand(sim)
@@ -72,7 +72,7 @@ def close_interval(sim: Simulation) -> None:
     sim.clock[BOUNDARY] = (sim.counts[INTERVALS] + 1) * sim.clock[INTERVAL]
 
 
-@internal
+@inlined
 def smallest_waiting(sim: Simulation) -> int:
     """Return the smallest shape that some task waits with, or NO_SHAPE."""
     for shape in sim.record.shape_by_size:
@@ -81,7 +81,7 @@ def smallest_waiting(sim: Simulation) -> int:
     return NO_SHAPE
 
 
-@internal
+@inlined
 def strand(sim: Simulation) -> None:
     """Note what is free on machines where even the smallest waiting task does not fit."""
     if sim.counts[WAITING_NOW] == 0:

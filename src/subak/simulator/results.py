@@ -63,9 +63,9 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
 
 def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
     """Return one row an interval: counts within it, means over it, amounts in natural units."""
-    rows = outcome.timeline
-    time = np.arange(len(rows)) * outcome.interval
-    span = np.minimum(outcome.interval, np.maximum(outcome.end - time, 0.0))
+    rows = outcome.driven.timeline
+    time = np.arange(len(rows)) * outcome.driven.interval
+    span = np.minimum(outcome.driven.interval, np.maximum(outcome.driven.end - time, 0.0))
     over = 1.0 / np.where(span > 0, span, 1.0)
     columns: dict[str, np.ndarray] = {
         "time": time, "span": span,
@@ -84,7 +84,7 @@ def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
 
 def attempt_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFrame:
     """Return one row an attempt that ended because its machine left or shrank; its task waited again."""
-    task, machine, start, end = np.hstack(outcome.losses)
+    task, machine, start, end = np.hstack(outcome.driven.losses)
     rows = task.astype(np.int64)
     job = workload.stages["job"].gather(workload.tasks["stage"].gather(rows))
     return pl.DataFrame([
@@ -102,7 +102,7 @@ def machine_rows(outcome: Outcome) -> np.ndarray:
 
 def _first_start(outcome: Outcome) -> np.ndarray:
     """Return float64[task]: the start of the first attempt, lost or not; nan where there was none."""
-    task, _, start, _ = np.hstack(outcome.losses)
+    task, _, start, _ = np.hstack(outcome.driven.losses)
     first = outcome.simulation.progress.start.copy()
     waiting = ~np.isin(outcome.simulation.starts.status, (RUNNING, FINISHED))
     first[waiting] = np.nan

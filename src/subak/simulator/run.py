@@ -1,8 +1,7 @@
 """A run: one scheduler on one workload and fleet with one seed, from the first event to the last."""
 import functools
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numba import typeof, types
 
 from subak.errors import InputError, PolicyError
+from subak.federation.settings import Federation
 from subak.fleet.state import ABSENT
 from subak.fleet.table import Fleet
 from subak.kernel import function_type, kernel_of
@@ -24,46 +24,17 @@ from subak.placement.compiled import (
 from subak.placement.schedulers import Scheduler
 from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.lanes import Lanes, build_lanes
-from subak.simulator.central import BROKEN, DONE, LOSSES_FULL, PAUSED, TIMELINE_FULL, run_hooks, run_ordered
-from subak.simulator.setup import Prepared, prepare
-from subak.simulator.state import (
-    ACCOUNTED,
-    BOUNDARY,
-    EVENTS,
-    FIRST_RESOURCE,
-    INTERVAL,
-    INTERVALS,
-    LOSSES,
-    NEXT_ARRIVAL,
-    NOW,
-    PER_RESOURCE,
-    ROWS,
-    RUNNING_NOW,
-    WAITING_MAX,
-    WAITING_NOW,
-    Simulation,
-)
+from subak.simulator.architectures import ARCHITECTURES
+from subak.simulator.central import run_hooks, run_ordered
+from subak.simulator.drive import Driven, Progress, drive
+from subak.simulator.federated_run import Federated, simulate_federated
+from subak.simulator.setup import Prepared, machine_order, prepare
+from subak.simulator.state import Simulation
 from subak.tables import first_line
 from subak.workload.table import Workload
 
-STEPS_FIRST = 10_000  # of the loop before it first comes back; then as many as take about REPORT_S
-STEPS_MAX = 100_000_000
-REPORT_S = 0.2  # seconds between reports, and until Ctrl-C is heard
-INTERVALS_MAX = 10_000_000  # of a timeline whose interval was given
 INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
 INTERVAL_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a run is."""
-
-    events: int
-    time: float  # simulated seconds
-    last_arrival: float  # seconds
-    tasks_arrived: int
-    waiting: int
-    running: int
 
 
 @dataclass(frozen=True)
@@ -73,12 +44,8 @@ class Outcome:
     prepared: Prepared
     scheduler: Scheduler
     seed: int
-    timeline: np.ndarray  # float64[row, column], sums over each interval
-    interval: float  # seconds
-    end: float  # seconds, the last instant
-    losses: list[np.ndarray]  # task, machine, start, end of attempts that were lost
-    events: int
-    seconds: float  # of the loop alone
+    driven: Driven
+    federated: Federated | None = None  # of a federation: its settings, network and roles
 
     @property
     def simulation(self) -> Simulation:
@@ -106,40 +73,35 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     interval: float | None = None,
     until: float = math.inf,
     on_progress: Callable[[Progress], None] | None = None,
-    check: Callable[[Simulation, Lanes], None] | None = None,
+    check: Callable[..., None] | None = None,
+    federation: Federation | None = None,
 ) -> Outcome:
     """Simulate one scheduler on one workload and fleet.
 
     *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
-    simulate, *check* is called after every step (tests). Raises InputError for workloads and fleets that do not
+    simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
+    that is one. Raises InputError for workloads and fleets that do not
     match, PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
     _refuse_times(width, until)
-    prepared = prepare(workload, fleet, scheduler, seed, width, until)
+    if scheduler.architecture:
+        architecture = ARCHITECTURES[scheduler.architecture]
+        settings = architecture.settled(federation or Federation())
+        fixed = interval is not None
+        return Outcome(scheduler=scheduler, seed=seed, **simulate_federated(
+            workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check))
+    order = machine_order(fleet, scheduler.machines)
+    prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until)
     simulation, lanes, step = _driver(prepared, scheduler)
     if not scheduler.built_in:
         step = _guarded(step, scheduler.name)
-    timeline = _Timeline(simulation, fixed=interval is not None)
-    losses: list[np.ndarray] = []
-    began = time.perf_counter()
-    for why in _laps(simulation, step, singly=check is not None):
-        if check:
-            check(simulation, lanes)
-        if why == BROKEN:
-            raise _broken(prepared, scheduler, workload, fleet)
-        if why == TIMELINE_FULL:
-            timeline.make_room()
-        if why == LOSSES_FULL:
-            losses.append(_drained(simulation))
-        if on_progress:
-            on_progress(_progress(simulation))
-    seconds = time.perf_counter() - began
-    losses.append(_drained(simulation))
-    return Outcome(
-        prepared, scheduler, seed, timeline.rows(), float(simulation.clock[INTERVAL]),
-        float(simulation.clock[ACCOUNTED]), losses, int(simulation.counts[EVENTS]), seconds,
+    driven = drive(
+        simulation, lambda budget: step(simulation, budget), interval is not None, on_progress,
+        None if check is None else lambda: check(simulation, lanes),
+        lambda: _broken(prepared, scheduler, workload, fleet),
     )
+    return Outcome(prepared, scheduler, seed, driven)
 
 
 def _refuse_times(interval: float, until: float) -> None:
@@ -147,23 +109,6 @@ def _refuse_times(interval: float, until: float) -> None:
         raise InputError(f"interval: must be a positive number of seconds, not {interval:g}")
     if until < 0 or math.isnan(until):
         raise InputError(f"until: must be 0 seconds or more, not {until:g}")
-
-
-def _laps(simulation: Simulation, step: Callable[[Simulation, int], int], singly: bool) -> Iterator[int]:
-    """Run to the end, and say each time the loop came back why it did: after every step if *singly*."""
-    budget, why = (1 if singly else STEPS_FIRST), PAUSED
-    while why != DONE:
-        before = time.perf_counter()
-        with np.errstate(over="ignore"):  # the words of 64 bits wrap, in compiled and in plain Python alike
-            why = step(simulation, budget)
-        if why == PAUSED and not singly:
-            budget = next_budget(budget, time.perf_counter() - before)
-        yield why
-
-
-def next_budget(budget: int, seconds: float) -> int:
-    """Return how many steps to do next, after *budget* of them took *seconds*: at most double, or a tenth."""
-    return min(max(int(budget * min(max(REPORT_S / max(seconds, 1e-9), 0.1), 2.0)), 1), STEPS_MAX)
 
 
 def default_interval(workload: Workload) -> float:
@@ -194,62 +139,6 @@ def _driver(
     memory = scheduler.memory(prepared.instance)
     run = _engine(state, with_hooks=True)
     return simulation, lanes, lambda sim, budget: run(sim, lanes, memory, on_arrival, on_departure, budget)
-
-
-class _Timeline:
-    """Takes closed intervals over from the engine; a default interval that proves too fine is doubled."""
-
-    def __init__(self, simulation: Simulation, fixed: bool) -> None:
-        self.simulation = simulation
-        self.fixed = fixed
-        self.kept: list[np.ndarray] = []
-
-    def make_room(self) -> None:
-        """Move the closed intervals out, or merge them in pairs."""
-        sim = self.simulation
-        count = int(sim.counts[ROWS])
-        if self.fixed:
-            self.kept.append(sim.record.rows[:count].copy())
-            sim.counts[ROWS] = 0
-            if sim.counts[INTERVALS] > INTERVALS_MAX:
-                raise InputError(f"interval: {sim.clock[INTERVAL]:g} s makes more than {INTERVALS_MAX:,} intervals, "
-                                 f"the last at {sim.clock[ACCOUNTED]:g} s; choose a longer one")
-            return
-        if count % 2:  # the last closed interval is the first half of the doubled one that is now open
-            sim.record.current[:] = merged_pairs(np.vstack([sim.record.rows[count - 1], sim.record.current]))[0]
-        half = count // 2
-        sim.record.rows[:half] = merged_pairs(sim.record.rows[: 2 * half])
-        sim.counts[ROWS] = sim.counts[INTERVALS] = half
-        sim.clock[INTERVAL] *= 2
-        sim.clock[BOUNDARY] = (half + 1) * sim.clock[INTERVAL]
-
-    def rows(self) -> np.ndarray:
-        """Return float64[row, column], one row an interval."""
-        return np.concatenate([*self.kept, self.simulation.record.rows[: self.simulation.counts[ROWS]]])
-
-
-def merged_pairs(rows: np.ndarray) -> np.ndarray:
-    """Return the sums of neighbouring rows: of maxima the larger, of stranded amounts the later."""
-    first, second = rows[0::2], rows[1::2]
-    merged = first + second
-    merged[:, WAITING_MAX] = np.maximum(first[:, WAITING_MAX], second[:, WAITING_MAX])
-    merged[:, FIRST_RESOURCE + 2 :: PER_RESOURCE] = second[:, FIRST_RESOURCE + 2 :: PER_RESOURCE]
-    return merged
-
-
-def _drained(sim: Simulation) -> np.ndarray:
-    """Return float64[4, loss] (task, machine, start, end) of the lost attempts noted so far, and forget them."""
-    count = int(sim.counts[LOSSES])
-    sim.counts[LOSSES] = 0
-    return np.vstack([column[:count].astype(np.float64) for column in sim.losses])
-
-
-def _progress(sim: Simulation) -> Progress:
-    arrived = int(sim.counts[NEXT_ARRIVAL])
-    return Progress(
-        int(sim.counts[EVENTS]), float(sim.clock[NOW]), float(sim.tasks.arrival[-1]), arrived,
-        int(sim.counts[WAITING_NOW]), int(sim.counts[RUNNING_NOW]),
-    )
 
 
 def _guarded(step: Callable[[Simulation, int], int], name: str) -> Callable[[Simulation, int], int]:

@@ -8,7 +8,6 @@ from subak.errors import InputError
 from subak.fleet.state import build_fleet_state
 from subak.fleet.table import Fleet
 from subak.placement.instance import Instance
-from subak.placement.schedulers import Scheduler
 from subak.placement.starts import NOT_ARRIVED, UNPLACEABLE, build_starts
 from subak.resources import same_resources
 from subak.simulator.heap import build_events
@@ -23,13 +22,13 @@ from subak.simulator.state import (
     Progress,
     Record,
     Simulation,
-    Stages,
     Step,
 )
 from subak.workload.constraints import Constraint, satisfied
 from subak.workload.table import Workload
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Stages, Tasks
 
+NO_ROW = -1  # no machine of the fleet
 ROWS = 4096  # intervals held before the driver takes them over
 
 
@@ -49,24 +48,29 @@ class Prepared:
 
     simulation: Simulation
     instance: Instance
-    machine_order: np.ndarray  # int32[machine], the fleet's row of each machine of the simulation
+    machine_order: np.ndarray  # int32[machine], the fleet's row of each machine of the simulation, or NO_ROW
     reason_of_shape: list[str]  # why no machine could ever hold the shape, empty where one can
 
 
-def prepare(workload: Workload, fleet: Fleet, scheduler: Scheduler, seed: int, interval: float, until: float
-            ) -> Prepared:
-    """Return the initial state. Raises InputError when workload and fleet do not speak of the same resources."""
+def prepare(
+    workload: Workload, fleet: Fleet, ranking: str, order: np.ndarray, seed: int, interval: float, until: float
+) -> Prepared:
+    """Return the initial state, with tasks ranked by *ranking* and machines in *order*.
+
+    *order* is int32[machine], rows of the fleet, NO_ROW for a place that is left empty. Raises InputError when workload
+    and fleet do not speak of the same resources.
+    """
     same_resources(workload.resources, fleet.resources, "workload and fleet")
     if len(workload.tasks) == 0:
         raise InputError("workload: there must be at least one task to simulate, this one has 0")
     shapes = find_shapes(workload)
-    order = machine_order(fleet, scheduler.machines)
-    capacity = fleet.capacity[:, order]
-    truth = truth_of_sets(shapes.sets, fleet)[:, order]
+    there = order != NO_ROW
+    capacity = np.where(there, fleet.capacity[:, order], 0).astype(np.int32)
+    truth = truth_of_sets(shapes.sets, fleet)[:, order] & there
     stage = workload.tasks["stage"].to_numpy()
-    tasks = _tasks(workload, shapes, stage, scheduler.order)
+    tasks = _tasks(workload, shapes, stage, ranking)
     changes = _changes(fleet, order)
-    present = fleet.machines["present"].to_numpy()[order]
+    present = fleet.machines["present"].to_numpy()[order] & there
     reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
     starts = build_starts(tasks.arrival.size)
     if any(reasons):
@@ -194,8 +198,8 @@ def _progress(tasks: Tasks) -> Progress:
 
 
 def _changes(fleet: Fleet, order: np.ndarray) -> Changes:
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
+    place = np.empty(len(fleet.machines), np.int32)
+    place[order[order != NO_ROW]] = np.flatnonzero(order != NO_ROW)
     table = fleet.changes
     amounts = [table[resource.name].to_numpy().astype(np.int32) for resource in fleet.resources]
     return Changes(

@@ -6,7 +6,7 @@ import numpy as np
 from subak.fleet.state import FleetState
 from subak.placement.starts import Starts
 from subak.simulator.heap import Events
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Stages, Tasks
 
 # clock
 NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL = range(5)
@@ -27,18 +27,6 @@ class Progress(NamedTuple):
     event: np.ndarray  # int64[task], sequence number of the event that ends the last attempt
     machine: np.ndarray  # int32[task], of the last attempt; -1 before
     attempts: np.ndarray  # uint16[task]
-
-
-class Stages(NamedTuple):
-    """Which stage waits for which; all arrays are empty in a workload without dependencies."""
-
-    of_task: np.ndarray  # int32[task]
-    left: np.ndarray  # int32[stage], tasks that have not ended
-    waits: np.ndarray  # int32[stage], stages it waits for
-    child_first: np.ndarray  # int64[stage + 1], where its dependents begin in child
-    child: np.ndarray  # int32[edge]
-    task_first: np.ndarray  # int64[stage + 1], where its tasks begin in task
-    task: np.ndarray  # int32[task]
 
 
 class Changes(NamedTuple):

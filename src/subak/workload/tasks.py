@@ -14,3 +14,15 @@ class Tasks(NamedTuple):
     shape: np.ndarray  # int32[task]
     request: np.ndarray  # int32[resource, shape], units
     constraint_set: np.ndarray  # int32[shape]
+
+
+class Stages(NamedTuple):
+    """Which stage waits for which; all arrays are empty in a workload without dependencies."""
+
+    of_task: np.ndarray  # int32[task]
+    left: np.ndarray  # int32[stage], tasks that have not ended
+    waits: np.ndarray  # int32[stage], stages it waits for
+    child_first: np.ndarray  # int64[stage + 1], where its dependents begin in child
+    child: np.ndarray  # int32[edge]
+    task_first: np.ndarray  # int64[stage + 1], where its tasks begin in task
+    task: np.ndarray  # int32[task]

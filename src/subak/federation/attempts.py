@@ -1,0 +1,94 @@
+"""Attempts by machine: what a local master, a worker or a view believes to run where; a linked list for each machine.
+
+Rules: a row is in the list of exactly one machine, or free; the newest attempt of a machine is first.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.federation.messages import NOBODY
+from subak.kernel import cold, inlined
+
+ROW = np.dtype([
+    ("task", np.int32),
+    ("machine", np.int32),
+    ("next", np.int32),  # row of the machine's next attempt, or of the next free row
+    ("heir", np.int32),  # row of the attempt that this one is preempted for; of an ended one, of the next that ended
+    ("awaits", np.int32),  # how many are being preempted for this one
+    ("owner", np.int32),  # its global master
+    ("preempted", np.int8),  # how often its task had been preempted before
+    ("state", np.int8),
+    ("reason", np.int8),  # why it ended, or is being ended
+    ("attempt", np.int64),
+    ("start", np.int64),  # number of the start at its machine
+    ("version", np.int64),  # of the ledger, when its end was entered
+    ("since", np.float64),  # seconds, when it came into its state
+])
+FREE_ROW, ROWS_USED = range(2)  # of `size`
+ANY_ATTEMPT = -1
+
+
+class Attempts(NamedTuple):
+    """A pool of rows, listed by machine."""
+
+    row: np.ndarray  # ROW[row]
+    first: np.ndarray  # int32[machine], row of its newest attempt, NOBODY for none
+    size: np.ndarray  # int64[2]: FREE_ROW (the first free row, NOBODY for none), ROWS_USED
+
+
+def build_attempts(machines: int, rows: int) -> Attempts:
+    """Return an empty pool."""
+    row = np.zeros(max(rows, 1), ROW)
+    row["next"] = np.arange(1, len(row) + 1)
+    row["next"][-1] = NOBODY
+    return Attempts(row, np.full(machines, NOBODY, np.int32), np.zeros(2, np.int64))
+
+
+@inlined
+def has_room(attempts: Attempts) -> bool:
+    """Whether another attempt can be noted."""
+    return bool(attempts.size[FREE_ROW] != NOBODY)
+
+
+@cold
+def add_attempt(attempts: Attempts, machine: int, task: int, attempt: int, state: int) -> int:
+    """Note an attempt on a machine, and return its row; there must be room."""
+    number = attempts.size[FREE_ROW]
+    row = attempts.row[number]
+    attempts.size[FREE_ROW] = row["next"]
+    attempts.size[ROWS_USED] += 1
+    row["task"], row["machine"], row["attempt"], row["state"] = task, machine, attempt, state
+    row["heir"], row["awaits"], row["owner"], row["reason"] = NOBODY, 0, NOBODY, 0
+    row["preempted"] = 0
+    row["start"], row["version"], row["since"] = 0, 0, 0.0
+    row["next"] = attempts.first[machine]
+    attempts.first[machine] = number
+    return int(number)
+
+
+@cold
+def find_attempt(attempts: Attempts, machine: int, task: int, attempt: int) -> int:
+    """Return the row of an attempt on a machine, NOBODY if it is not there; ANY_ATTEMPT finds any of the task."""
+    number = attempts.first[machine]
+    while number != NOBODY:
+        row = attempts.row[number]
+        if row["task"] == task and attempt in (row["attempt"], ANY_ATTEMPT):
+            break
+        number = row["next"]
+    return int(number)
+
+
+@cold
+def drop_attempt(attempts: Attempts, number: int) -> None:
+    """Forget an attempt."""
+    machine, after = attempts.row[number]["machine"], attempts.row[number]["next"]
+    if attempts.first[machine] == number:
+        attempts.first[machine] = after
+    else:
+        before = attempts.first[machine]
+        while attempts.row[before]["next"] != number:
+            before = attempts.row[before]["next"]
+        attempts.row[before]["next"] = after
+    attempts.row[number]["next"] = attempts.size[FREE_ROW]
+    attempts.size[FREE_ROW] = number
+    attempts.size[ROWS_USED] -= 1

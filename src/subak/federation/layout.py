@@ -1,0 +1,57 @@
+"""What all roles of a federation know from the start: whose machines, partitions, queues, lanes, gangs, configurations.
+
+Machines are numbered by local master, then by partition; a partition begins at a block of 64, the places that this
+leaves empty are machines that are never there.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+
+MACHINE_PLACE = np.dtype([
+    ("cluster", np.int32),  # its local master
+    ("home", np.int32),  # the global master of its partition
+    ("configuration", np.int32),  # at time 0; NOBODY where it is absent
+])
+TASK_PLACE = np.dtype([
+    ("queue", np.int32),
+    ("lane", np.int32),  # alike tasks of a queue share one
+    ("priority", np.int32),
+])
+QUEUE_PLACE = np.dtype([
+    ("owner", np.int32),  # its global master
+    ("share", np.float64),  # of the federation
+])
+
+
+class Layout(NamedTuple):
+    """The federation on paper."""
+
+    global_masters: int
+    local_masters: int
+    machine: np.ndarray  # MACHINE_PLACE[machine]
+    block: np.ndarray  # int64[partition + 1], first blocks; partition = local master * global masters + global master
+    task: np.ndarray  # TASK_PLACE[task]
+    queue: np.ndarray  # QUEUE_PLACE[queue]
+    lane_first: np.ndarray  # int32[queue + 1], lanes of a queue are contiguous
+    shape_of_lane: np.ndarray  # int32[lane]
+    gang: np.ndarray  # int32[task], NOBODY where it starts by itself; empty without gangs
+    gang_first: np.ndarray  # int64[gang + 1], where its tasks begin in gang_task
+    gang_task: np.ndarray  # int32[place]
+    capacity: np.ndarray  # int32[resource, configuration], units
+    changed_to: np.ndarray  # int32[change], the configuration a change of the fleet leads to; NOBODY: it leaves
+
+
+class Rules(NamedTuple):
+    """The settings that roles follow; times are in seconds."""
+
+    heartbeat: float
+    retry: float  # inf: the network loses nothing
+    lease: float
+    full_updates: bool  # updates carry, and cost, the whole cluster
+    fairness: int  # OFF, STRICT, PAPER
+    preemptions_max: int
+    standby: bool
+
+
+OFF, STRICT, PAPER = range(3)

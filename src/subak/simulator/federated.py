@@ -1,0 +1,253 @@
+"""The federated simulator: a heap of messages, turns, timers and exits drives roles that only know their messages.
+
+One step is one event: (1) the earliest of a change of the fleet, an event of the heap and an arrival is taken, in this
+order at equal times; (2) a message waits for its receiver, and is served; (3) the receiver's handler changes its own
+state and posts answers; (4) effects on the executor begin and end attempts here, under the same rules as in a central
+run; (5) the other answers travel.
+
+What really runs is kept by this file alone, in the state of a central run: roles only have their beliefs. An attempt
+that would oversubscribe a machine, or run a task twice at once, stops the run.
+"""
+import numpy as np
+
+from subak.federation.messages import (
+    ARRIVE,
+    BEGIN,
+    CHANGE,
+    EXITED,
+    HALT,
+    HANDLER,
+    NO_REASON,
+    NOBODY,
+    READY,
+    Outbox,
+)
+from subak.kernel import cold, inlined
+from subak.placement.starts import BLOCKED, FINISHED, KEPT, RULE, RUNNING, UNPLACEABLE, WAITING, claim
+from subak.simulator.central import (
+    LOSSES_FULL,
+    PAUSED,
+    TIMELINE_FULL,
+    apply_change,
+    commit,
+    drop_dead,
+    finish,
+    lose,
+    note_waiting,
+    stop,
+)
+from subak.simulator.heap import SIZE
+from subak.simulator.network import (
+    ARRIVING,
+    CHANGED,
+    LIVELY,
+    PATIENCE,
+    SERVED,
+    Network,
+    next_served,
+    release_slot,
+    transmit,
+)
+from subak.simulator.recorder import pass_time
+from subak.simulator.state import (
+    ARRIVALS,
+    ARRIVED,
+    BOUNDARY,
+    ENDS,
+    EVENTS,
+    FREED,
+    INTERVAL,
+    LOSSES,
+    NEXT_ARRIVAL,
+    NEXT_CHANGE,
+    NOW,
+    ROWS,
+    RUNNING_NOW,
+    UNTIL,
+    WAITING_NOW,
+    Simulation,
+)
+
+HANDLE, NOTHING = 10, 11  # beside the reasons for which a loop comes back
+
+
+@inlined
+def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:
+    """Take the next event; return HANDLE with the message to handle in *due* (MESSAGE[1]), NOTHING, or why to stop."""
+    drop_dead(sim)
+    heap = sim.events.slot[0]["time"] if sim.events.size[SIZE] > 0 else np.inf
+    arrival = sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]] if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size else np.inf
+    change = sim.changes.time[sim.counts[NEXT_CHANGE]] if sim.counts[NEXT_CHANGE] < sim.changes.time.size else np.inf
+    time = min(heap, arrival, change)
+    if time > sim.clock[UNTIL] or is_over(sim, net, time, arrival, change):
+        return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else heap))
+    if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
+        return LOSSES_FULL
+    room = sim.record.rows.shape[0] - sim.counts[ROWS] - 2
+    if (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] >= room:
+        pass_time(sim, time)
+        return TIMELINE_FULL
+    sim.counts[FREED] = 0
+    sim.counts[ARRIVED] = 0
+    if change <= heap and change <= arrival:
+        return take_change(sim, net, change, due)
+    if arrival < heap:
+        return take_arrival(sim, net, arrival, due)
+    time, item, place = next_served(sim.events, net, min(arrival, change, sim.clock[UNTIL]))
+    sim.clock[NOW] = time
+    sim.counts[EVENTS] += 1
+    if place == SERVED:
+        due[0] = net.flight[item]
+        net.handled[due[0]["kind"]] += 1
+        release_slot(net, item)
+        return HANDLE
+    if place == ARRIVING:
+        return NOTHING
+    return take_exit(sim, net, item, place, due)
+
+
+@inlined
+def is_over(sim: Simulation, net: Network, time: float, arrival: float, change: float) -> bool:
+    """Whether nothing more can happen that a task could notice: only timers are left, and they changed nothing."""
+    if time == np.inf:
+        return True  # nothing is left but services that nobody stops, and tasks that no machine is there for
+    if net.size[LIVELY] > 0 or arrival < np.inf:
+        return False
+    settled = sim.counts[WAITING_NOW] == 0 and sim.counts[RUNNING_NOW] == 0
+    if settled and net.faults.on[0] == 0:
+        return True
+    return (settled or change == np.inf) and time - net.calm[CHANGED] > net.calm[PATIENCE]
+
+
+@inlined
+def moved(sim: Simulation, net: Network, time: float) -> None:
+    """Account for the time up to a change of what waits and runs."""
+    pass_time(sim, time)
+    net.calm[CHANGED] = time
+
+
+@inlined
+def to_role(due: np.ndarray, kind: int, to: int, task: int, machine: int) -> int:
+    """Make the message of an event that is not one: an arrival, an exit, a change of the fleet."""
+    row = due[0]
+    row["kind"], row["reason"], row["to"], row["sender"] = kind, NO_REASON, to, NOBODY
+    row["task"], row["machine"], row["count"] = task, machine, 0
+    return HANDLE
+
+
+@inlined
+def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
+    """Let a task arrive at its submitter."""
+    task = sim.counts[NEXT_ARRIVAL]
+    moved(sim, net, time)
+    sim.clock[NOW] = time
+    sim.counts[NEXT_ARRIVAL] += 1
+    sim.counts[EVENTS] += 1
+    sim.record.current[ARRIVALS] += 1
+    if sim.starts.status[task] == UNPLACEABLE:
+        return NOTHING
+    sim.starts.status[task] = BLOCKED
+    return to_role(due, ARRIVE, 0, task, NOBODY)
+
+
+@inlined
+def take_exit(sim: Simulation, net: Network, task: int, machine: int, due: np.ndarray) -> int:
+    """End an attempt whose run time is over, and tell its worker."""
+    moved(sim, net, sim.clock[NOW])
+    net.size[LIVELY] -= 1
+    sim.record.current[ENDS] += 1
+    stop(sim, task, machine)
+    sim.step.is_freed[machine] = False
+    sim.starts.status[task] = FINISHED
+    return to_role(due, EXITED, machine, task, machine)
+
+
+@cold
+def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
+    """Let a machine leave, join or take another capacity; the operator tells its local master."""
+    change = sim.counts[NEXT_CHANGE]
+    machine = sim.changes.machine[change]
+    moved(sim, net, time)
+    sim.clock[NOW] = time
+    sim.counts[NEXT_CHANGE] += 1
+    sim.counts[EVENTS] += 1
+    before = sim.counts[LOSSES]
+    apply_change(sim, change)
+    for loss in range(before, sim.counts[LOSSES]):
+        forget_exit(sim, net, sim.losses.task[loss])
+    sim.step.is_freed[machine] = False
+    to_role(due, CHANGE, NOBODY, NOBODY, machine)
+    due[0]["count"], due[0]["first"], due[0]["last"] = change, before, sim.counts[LOSSES]
+    return HANDLE
+
+
+@inlined
+def next_instant(sim: Simulation) -> float:
+    """Return when the next event is, inf if there is none."""
+    time = sim.events.slot[0]["time"] if sim.events.size[SIZE] > 0 else np.inf
+    if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
+    if sim.counts[NEXT_CHANGE] < sim.changes.time.size:
+        time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
+    return float(time)
+
+
+@inlined
+def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> int:
+    """Carry a handler's effects out, and send its messages; return PAUSED, or BROKEN at the first broken rule."""
+    for place in range(out.size[0]):
+        message = out.row[place]
+        if message["kind"] == READY:
+            let_wait(sim, net, message["task"])
+        elif message["kind"] == BEGIN:
+            begin(sim, net, message["task"], message["machine"])
+        elif message["kind"] == HALT:
+            halt(sim, net, message["task"], message["machine"])
+        else:
+            transmit(sim.events, net, sim.clock[NOW], sender_role, message)
+    out.size[0] = 0
+    return int(sim.starts.note[RULE]) != KEPT
+
+
+@inlined
+def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
+    """Run an attempt, if the machine really has what it asks and the task does not run already."""
+    moved(sim, net, sim.clock[NOW])
+    if sim.starts.status[task] == FINISHED and net.faults.on[0]:
+        run_again(sim, task)
+    if claim(sim.starts, sim.fleet, sim.tasks, task, machine):
+        commit(sim)
+        net.size[LIVELY] += sim.tasks.run_time[task] < np.inf
+
+
+@cold
+def run_again(sim: Simulation, task: int) -> None:
+    """Let a task wait whose end was forgotten in a failure before its global master heard of it."""
+    note_waiting(sim, task)
+
+
+@cold
+def halt(sim: Simulation, net: Network, task: int, machine: int) -> None:
+    """End an attempt before its time: its task waits again."""
+    if sim.starts.status[task] == RUNNING and sim.progress.machine[task] == machine:
+        moved(sim, net, sim.clock[NOW])
+        lose(sim, task, machine)
+        sim.step.is_freed[machine] = False
+        forget_exit(sim, net, task)
+
+
+@inlined
+def forget_exit(sim: Simulation, net: Network, task: int) -> None:
+    """Count the exit of a lost attempt off; that of a service nobody stops was never counted."""
+    net.size[LIVELY] -= sim.tasks.run_time[task] < np.inf
+
+
+@inlined
+def let_wait(sim: Simulation, net: Network, task: int) -> None:
+    """Count a task among the waiting from now on: it was submitted."""
+    moved(sim, net, sim.clock[NOW])
+    sim.progress.ready[task] = sim.clock[NOW]
+    note_waiting(sim, task)
+
+
+__all__ = ["HANDLE", "HANDLER", "NOTHING", "PAUSED", "WAITING", "advance", "carry_out", "let_wait"]
