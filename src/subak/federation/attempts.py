@@ -13,6 +13,8 @@ ROW = np.dtype([
     ("task", np.int32),
     ("machine", np.int32),
     ("next", np.int32),  # row of the machine's next attempt, or of the next free row
+    ("before", np.int32),  # row of the machine's attempt before it
+    ("handle", np.int32),  # of a worker's: the local master's row, which it says with every report
     ("heir", np.int32),  # row of the attempt that this one is preempted for; of an ended one, of the next that ended
     ("awaits", np.int32),  # how many are being preempted for this one
     ("owner", np.int32),  # its global master
@@ -61,7 +63,9 @@ def add_attempt(attempts: Attempts, machine: int, task: int, attempt: int, state
     row["heir"], row["awaits"], row["owner"], row["reason"] = NOBODY, 0, NOBODY, 0
     row["preempted"] = 0
     row["start"], row["version"], row["since"] = 0, 0, 0.0
-    row["next"] = attempts.first[machine]
+    row["next"], row["before"], row["handle"] = attempts.first[machine], NOBODY, NOBODY
+    if attempts.first[machine] != NOBODY:
+        attempts.row[attempts.first[machine]]["before"] = number
     attempts.first[machine] = number
     return int(number)
 
@@ -78,17 +82,27 @@ def find_attempt(attempts: Attempts, machine: int, task: int, attempt: int) -> i
     return int(number)
 
 
+@inlined
+def find_by_handle(attempts: Attempts, handle: int, machine: int, task: int, attempt: int) -> int:
+    """Return the row of an attempt like `find_attempt`, at once where *handle* is its row."""
+    if 0 <= handle < attempts.row.size:
+        row = attempts.row[handle]
+        if row["machine"] == machine and row["task"] == task and attempt in (row["attempt"], ANY_ATTEMPT):
+            return int(handle)
+    return find_attempt(attempts, machine, task, attempt)
+
+
 @cold
 def drop_attempt(attempts: Attempts, number: int) -> None:
     """Forget an attempt."""
-    machine, after = attempts.row[number]["machine"], attempts.row[number]["next"]
-    if attempts.first[machine] == number:
-        attempts.first[machine] = after
+    row = attempts.row[number]
+    before, after = row["before"], row["next"]
+    if before == NOBODY:
+        attempts.first[row["machine"]] = after
     else:
-        before = attempts.first[machine]
-        while attempts.row[before]["next"] != number:
-            before = attempts.row[before]["next"]
         attempts.row[before]["next"] = after
-    attempts.row[number]["next"] = attempts.size[FREE_ROW]
+    if after != NOBODY:
+        attempts.row[after]["before"] = before
+    row["next"], row["machine"] = attempts.size[FREE_ROW], NOBODY
     attempts.size[FREE_ROW] = number
     attempts.size[ROWS_USED] -= 1

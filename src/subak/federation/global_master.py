@@ -75,7 +75,6 @@ from subak.federation.messages import (
     PREEMPT,
     PREEMPTED,
     REFUSED,
-    STILL_HELD,
     UPDATE,
     Outbox,
     post,
@@ -117,7 +116,7 @@ def on_place(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, o
     if master.word[REBUILDING]:
         return NOBODY
     queue = choose(master, layout, tasks)
-    if queue == NOBODY:
+    if queue == NOBODY and master.word[QUEUED] > 0:
         wake_lanes(master, layout, tasks)
         queue = choose(master, layout, tasks)
     if queue == NOBODY:
@@ -298,7 +297,7 @@ def on_launched(
 ) -> None:
     """Repeat what became of a gang to a local master that says it still holds one of its tasks."""
     task = message["task"]
-    if message["start"] == STILL_HELD and master.task[task]["attempt"] == message["attempt"]:
+    if master.task[task]["attempt"] == message["attempt"]:
         if master.task[task]["phase"] == RUNNING:
             send_request(master, layout, rules, task, GO, 0, out)
         elif master.task[task]["phase"] == LEAVING:

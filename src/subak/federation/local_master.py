@@ -26,7 +26,7 @@ Sources: Megha sections IV-A, IV-B.4, IV-B.6 and IV-C; windows and epochs make i
 """
 import numpy as np
 
-from subak.federation.attempts import add_attempt, drop_attempt, find_attempt, has_room
+from subak.federation.attempts import add_attempt, drop_attempt, find_attempt, find_by_handle, has_room
 from subak.federation.gangs import gang_of
 from subak.federation.layout import Layout, Rules
 from subak.federation.ledger import TOOK, enter
@@ -336,7 +336,7 @@ def on_over(
     machine = message["machine"]
     if local.word[ACTIVE] == 0 or message["epoch"] != local.word[EPOCH] or local.machine[machine]["state"] == SILENT:
         return
-    number = find_attempt(local.rows, machine, message["task"], message["attempt"])
+    number = find_by_handle(local.rows, message["handle"], machine, message["task"], message["attempt"])
     if number == NOBODY:
         row = post(out, FORGET, local.number, machine, message["task"], machine)
         row["attempt"], row["epoch"] = message["attempt"], local.word[EPOCH]

@@ -141,7 +141,7 @@ def order(local: LocalMaster, kind: int, number: int, out: Outbox) -> None:
     row = local.rows.row[number]
     message = post(out, kind, local.number, row["machine"], row["task"], row["machine"])
     message["attempt"], message["start"], message["epoch"] = row["attempt"], row["start"], local.word[EPOCH]
-    message["reason"] = row["reason"]
+    message["reason"], message["handle"] = row["reason"], number
 
 
 @inlined

@@ -21,6 +21,7 @@ MESSAGE = np.dtype([
     ("epoch", np.int32),  # of the local master that is meant or that speaks
     ("count", np.int32),  # how many entries, probes or attempts it carries or speaks of; of PREEMPT: the queue to preempt
     ("attempt", np.int64),  # number of the attempt, of its global master
+    ("handle", np.int32),  # a row of the receiver's own, which it gave the sender
     ("start", np.int64),  # number of the start, of its machine; of a request: how often the task was preempted
     ("seen", np.int64),  # version of its local master that the sender has seen
     ("first", np.int64),  # the update it carries: entries first .. last - 1 of the sender's ledger
@@ -134,7 +135,7 @@ def post(out: Outbox, kind: int, sender: int, to: int, task: int, machine: int) 
     out.size[0] += 1
     row["kind"], row["reason"], row["sender"], row["to"] = kind, NO_REASON, sender, to
     row["task"], row["machine"] = task, machine
-    row["epoch"], row["count"] = 0, 0
+    row["epoch"], row["count"], row["handle"] = 0, 0, NOBODY
     row["attempt"], row["start"], row["seen"], row["first"], row["last"] = 0, 0, 0, 0, 0
     row["delay"], row["travelled"] = 0.0, 0.0
     return row

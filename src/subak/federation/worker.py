@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.federation.attempts import ANY_ATTEMPT, Attempts, add_attempt, drop_attempt, find_attempt, has_room
+from subak.federation.attempts import ANY_ATTEMPT, Attempts, add_attempt, drop_attempt, find_attempt, find_by_handle, has_room
 from subak.federation.layout import Layout, Rules
 from subak.federation.master_state import LIFE_BITS
 from subak.federation.matching import speaker
@@ -90,10 +90,10 @@ def on_start(
             report(workers, layout, OVER, machine, message["task"], message["attempt"], reason, out)
     elif has_room(workers.rows) and has_amounts(workers, tasks, message["task"], machine):
         number = add_attempt(workers.rows, machine, message["task"], message["attempt"], RUNNING)
-        workers.rows.row[number]["start"] = message["start"]
+        workers.rows.row[number]["start"], workers.rows.row[number]["handle"] = message["start"], message["handle"]
         hold(workers, tasks, message["task"], machine, -1)
         row = post(out, BEGIN, machine, machine, message["task"], machine)
-        row["attempt"] = message["attempt"]
+        row["attempt"], row["handle"] = message["attempt"], number
     else:
         report(workers, layout, OVER, machine, message["task"], message["attempt"], NOT_FREE, out)
 
@@ -138,11 +138,12 @@ def hold(workers: Workers, tasks: Tasks, task: int, machine: int, sign: int) -> 
 @inlined
 def report(  # noqa: PLR0913, PLR0917  (a message has many fields)
     workers: Workers, layout: Layout, kind: int, machine: int, task: int, attempt: int, reason: int, out: Outbox
-) -> None:
+) -> np.void:
     """Tell the local master of the worker's epoch about an attempt."""
     master = speaker(layout, layout.machine[machine]["cluster"], workers.machine[machine]["epoch"])
     row = post(out, kind, machine, master, task, machine)
     row["attempt"], row["reason"], row["epoch"] = attempt, reason, workers.machine[machine]["epoch"]
+    return row
 
 
 @inlined
@@ -154,7 +155,8 @@ def end(
     task, machine, attempt = row["task"], row["machine"], row["attempt"]
     row["state"], row["reason"] = ENDED, reason
     hold(workers, tasks, task, machine, 1)
-    report(workers, layout, OVER, machine, task, attempt, reason, out)
+    over = report(workers, layout, OVER, machine, task, attempt, reason, out)
+    over["handle"] = row["handle"]
     if rules.retry == FOREVER:  # nothing is lost on the way, so nothing is kept to be said again
         drop_attempt(workers.rows, number)
 
@@ -183,7 +185,7 @@ def on_exited(
 ) -> None:
     """Report that an attempt has come to its end, or why the executor lost it."""
     machine, task = message["machine"], message["task"]
-    number = find_attempt(workers.rows, machine, task, ANY_ATTEMPT)
+    number = find_by_handle(workers.rows, message["handle"], machine, task, ANY_ATTEMPT)
     while number != NOBODY and (
         workers.rows.row[number]["task"] != task or workers.rows.row[number]["state"] != RUNNING
     ):

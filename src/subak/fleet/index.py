@@ -39,7 +39,7 @@ def raise_summary(fleet: FleetState, resource: int, block: int, amount: int) -> 
     fleet.block_free_max[resource, block] = max(fleet.block_free_max[resource, block], amount)
 
 
-@kernel
+@inlined
 def note_freed_block(fleet: FleetState, block: int) -> None:
     """Remember that a machine of the block came to have more free."""
     count = fleet.freed_blocks[LOG]

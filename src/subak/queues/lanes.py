@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernel import inlined, kernel
 
 NOBODY = -1  # no task
 NOWHERE = -1  # no place
@@ -56,7 +56,7 @@ def build_lanes(lanes: int, tasks: int, by_shape: bool = False) -> Lanes:
     )
 
 
-@kernel
+@inlined
 def goes_before(rank: np.ndarray, first: int, second: int) -> bool:
     """Whether task *first* is served before task *second*."""
     if rank[first] != rank[second]:
@@ -64,7 +64,7 @@ def goes_before(rank: np.ndarray, first: int, second: int) -> bool:
     return first < second
 
 
-@kernel
+@inlined
 def meld(lanes: Lanes, rank: np.ndarray, first: int, second: int) -> int:
     """Join two heaps and return the root; NOBODY is the empty heap."""
     if first == NOBODY:
@@ -102,7 +102,7 @@ def meld_children(lanes: Lanes, rank: np.ndarray, first: int) -> int:
     return root
 
 
-@kernel
+@inlined
 def push(lanes: Lanes, rank: np.ndarray, lane: int, task: int) -> None:
     """Let a task wait in a lane; a lane or a task that does not exist is noted, and the run stops."""
     if lane < 0 or lane >= lanes.root.size or task < 0 or task >= lanes.child.size:
@@ -118,7 +118,7 @@ def push(lanes: Lanes, rank: np.ndarray, lane: int, task: int) -> None:
     lanes.length[lane] += 1
 
 
-@kernel
+@inlined
 def pop(lanes: Lanes, rank: np.ndarray, lane: int) -> int:
     """Take the first task out of a lane, and return it; one that is empty or not there is noted, and the run stops."""
     if lane < 0 or lane >= lanes.root.size or lanes.root[lane] == NOBODY:
@@ -148,7 +148,7 @@ def next_detached(lanes: Lanes, rank: np.ndarray, task: int) -> int:
     return meld_children(lanes, rank, lanes.child[task])
 
 
-@kernel
+@inlined
 def deactivate(lanes: Lanes, lane: int) -> None:
     """Take a lane that became empty out of the list of active ones."""
     lanes.size[ACTIVE] -= 1
@@ -157,7 +157,7 @@ def deactivate(lanes: Lanes, lane: int) -> None:
     lanes.position[last] = lanes.position[lane]
 
 
-@kernel
+@inlined
 def contend(lanes: Lanes, rank: np.ndarray, lane: int) -> None:
     """Enter a non-empty lane into this round; the highest score is served first, ties by the first tasks."""
     place = lanes.size[CONTENDERS]
@@ -167,7 +167,7 @@ def contend(lanes: Lanes, rank: np.ndarray, lane: int) -> None:
     rise(lanes, rank, place)
 
 
-@kernel
+@inlined
 def rise(lanes: Lanes, rank: np.ndarray, place: int) -> None:
     """Restore the round's order after the contender at *place* came to be served earlier."""
     while place > 0 and lane_before(lanes, rank, place, (place - 1) // 2):
@@ -175,7 +175,7 @@ def rise(lanes: Lanes, rank: np.ndarray, place: int) -> None:
         place = (place - 1) // 2
 
 
-@kernel
+@inlined
 def settle_top(lanes: Lanes, rank: np.ndarray) -> None:
     """Restore the round's order after the first contender's score or first task changed."""
     place = 0
@@ -191,7 +191,7 @@ def settle_top(lanes: Lanes, rank: np.ndarray) -> None:
         place = child
 
 
-@kernel
+@inlined
 def drop_top(lanes: Lanes, rank: np.ndarray) -> None:
     """Take the first contender out of this round."""
     lanes.size[CONTENDERS] -= 1
@@ -202,7 +202,7 @@ def drop_top(lanes: Lanes, rank: np.ndarray) -> None:
         settle_top(lanes, rank)
 
 
-@kernel
+@inlined
 def lane_before(lanes: Lanes, rank: np.ndarray, place: int, other: int) -> bool:
     """Whether the contender at *place* goes before the one at *other*."""
     first, second = lanes.contender[place], lanes.contender[other]
@@ -211,7 +211,7 @@ def lane_before(lanes: Lanes, rank: np.ndarray, place: int, other: int) -> bool:
     return goes_before(rank, lanes.root[first], lanes.root[second])
 
 
-@kernel
+@inlined
 def swap_contenders(lanes: Lanes, place: int, other: int) -> None:
     """Exchange two places of the round's heap."""
     lanes.contender[place], lanes.contender[other] = lanes.contender[other], lanes.contender[place]

@@ -131,7 +131,7 @@ def to_role(due: np.ndarray, kind: int, to: int, task: int, machine: int) -> int
     """Make the message of an event that is not one: an arrival, an exit, a change of the fleet."""
     row = due[0]
     row["kind"], row["reason"], row["to"], row["sender"] = kind, NO_REASON, to, NOBODY
-    row["task"], row["machine"], row["count"] = task, machine, 0
+    row["task"], row["machine"], row["count"], row["handle"] = task, machine, 0, NOBODY
     return HANDLE
 
 
@@ -159,7 +159,9 @@ def take_exit(sim: Simulation, net: Network, task: int, machine: int, due: np.nd
     stop(sim, task, machine)
     sim.step.is_freed[machine] = False
     sim.starts.status[task] = FINISHED
-    return to_role(due, EXITED, machine, task, machine)
+    to_role(due, EXITED, machine, task, machine)
+    due[0]["handle"] = net.handle[task]
+    return HANDLE
 
 
 @cold
@@ -200,6 +202,7 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
         if message["kind"] == READY:
             let_wait(sim, net, message["task"])
         elif message["kind"] == BEGIN:
+            net.handle[message["task"]] = message["handle"]
             begin(sim, net, message["task"], message["machine"])
         elif message["kind"] == HALT:
             halt(sim, net, message["task"], message["machine"])

@@ -14,7 +14,7 @@ from subak.federation.settings import LAWS, Federation
 from subak.fleet.table import Fleet
 from subak.kernel import kernel_of
 from subak.placement.starts import MACHINE, RULE, RULES, TASK
-from subak.simulator.drive import Driven, Progress, drive
+from subak.simulator.drive import Progress, drive
 from subak.simulator.heap import build_events
 from subak.simulator.network import LAW, MEAN, SPREAD, Network, build_network
 from subak.simulator.setup import Prepared, prepare

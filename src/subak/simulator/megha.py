@@ -76,6 +76,7 @@ from subak.federation.messages import (
     RETRY,
     START,
     STARTED,
+    STILL_HELD,
     SUBMIT,
     TICK,
     UPDATE,
@@ -242,7 +243,7 @@ def to_global_master(roles: Megha, tasks: Tasks, now: float, message: np.void, o
         ledger = Ledger(roles.locals.entry[sender], roles.locals.entry_size[sender])
         intact = message["epoch"] == roles.locals.word[sender, EPOCH]
         on_update(master, layout, rules, tasks, now, message, ledger, intact, out)
-        if kind == LAUNCHED:
+        if kind == LAUNCHED and message["start"] == STILL_HELD:
             on_launched(master, layout, rules, message, out)
     elif kind == RETRY:
         on_retry(master, layout, rules, message, out)

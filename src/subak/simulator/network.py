@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.messages import CROSSES, HANDLER, KINDS, MESSAGE, NOBODY, ROLES, UPDATE, WORKER, Outbox
-from subak.kernel import inlined, kernel
+from subak.kernel import inlined
 from subak.placement.random_fit import random_float
 from subak.simulator.faults import Faults, build_faults, is_cut, surprise
 from subak.simulator.heap import SIZE, Events, drop_first, insert, push_event
@@ -50,6 +50,7 @@ class Network(NamedTuple):
     random: np.ndarray  # uint64[1]
     calm: np.ndarray  # float64[2], seconds: CHANGED when a task last began, ended or arrived; PATIENCE after it
     handled: np.ndarray  # int64[kind], messages
+    handle: np.ndarray  # int32[task], the worker's row of the attempt that runs, to be said when it exits
     processing: np.ndarray  # float64[task], seconds of its allocation time in service at masters
     at_worker: np.ndarray  # float64[task], seconds waiting for and in service at workers
     communication: np.ndarray  # float64[task], seconds on the network
@@ -68,7 +69,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         lives=np.ones(addresses, np.int32),
         service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3), calm=np.array([0.0, np.inf]),
         random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
-        processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
+        handle=np.full(tasks, NOBODY, np.int32), processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
         faults=build_faults(),
     )
 
@@ -128,7 +129,7 @@ def transmit_all(events: Events, net: Network, now: float, sender_role: int, out
     out.size[0] = 0
 
 
-@kernel
+@inlined
 def release_slot(net: Network, slot: int) -> None:
     """Forget a message that was handled or lost."""
     if not PERIODIC[net.flight[slot]["kind"]]:

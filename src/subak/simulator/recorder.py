@@ -24,6 +24,9 @@ NO_SHAPE = -1
 @inlined
 def pass_time(sim: Simulation, time: float) -> bool:
     """Account for the time up to *time*, or as far as the timeline has room; return whether it was enough."""
+    if time < sim.clock[BOUNDARY]:
+        integrate(sim, time)
+        return True
     room = sim.record.rows.shape[0] - sim.counts[ROWS] - 1
     if (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] < room:
         account(sim, time)
