@@ -11,12 +11,13 @@ UPDATES = ("changes", "full")  # what an update carries, and is charged for
 FAIRNESS = ("off", "strict", "paper")
 # Seconds of service of each kind of message at its receiver; kinds that are not listed cost nothing.
 SERVICE_S: dict[str, float] = {
-    "SUBMIT": 20e-6, "PLACE": 50e-6, "LAUNCHED": 20e-6, "REFUSED": 20e-6, "ENDED": 20e-6, "UPDATE": 20e-6,
-    "LAUNCH": 40e-6, "REPARTITION": 40e-6, "PREEMPT": 60e-6, "GO": 20e-6, "ABANDON": 20e-6, "OVER": 30e-6,
+    "SUBMIT": 20e-6, "PLACE": 130e-6, "LAUNCHED": 30e-6, "REFUSED": 30e-6, "ENDED": 30e-6, "UPDATE": 20e-6,
+    "LAUNCH": 75e-6, "REPARTITION": 75e-6, "PREEMPT": 100e-6, "GO": 30e-6, "ABANDON": 40e-6, "OVER": 40e-6,
+    "NOTED": 10e-6,
     "FETCH": 10e-6, "BOUNCED": 10e-6, "REJECTED": 10e-6, "LONG_BEGUN": 5e-6, "LONG_OVER": 5e-6, "DEAL": 20e-6,
 }
 # Further seconds for each entry or machine that an update carries.
-PART_S: dict[str, float] = {"LAUNCHED": 1e-6, "REFUSED": 1e-6, "ENDED": 1e-6, "UPDATE": 1e-6}
+PART_S: dict[str, float] = {"LAUNCHED": 18e-6, "REFUSED": 18e-6, "ENDED": 18e-6, "UPDATE": 18e-6}
 
 
 class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
