@@ -21,7 +21,7 @@ demo: .venv/installed
 
 test: lint
 	$(BIN)/python docs/make_reference.py --check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check

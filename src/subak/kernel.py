@@ -19,6 +19,8 @@ from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.itanium_mangler import mangle
+from numba.core.registry import cpu_target
 from numba.core.untyped_passes import TranslateByteCode
 from numba.extending import register_jitable
 
@@ -33,7 +35,7 @@ SOURCES = ("kernel.py", "workload/tasks.py", "fleet", "queues", "placement", "fe
 FLAGS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False, "_nrt": False}
 
 
-class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _InnerLibrary(JITCodeLibrary):
     """The code of a function that only kernels call: it is optimised and turned into machine code there, not here."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
@@ -43,10 +45,10 @@ class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
         pass
 
     def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
-    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002  (Numba's signature)
+    def get_pointer_to_function(self, name: str) -> int:
         return 0
 
     @property
@@ -67,32 +69,70 @@ class _NoEnvironment:
         return getattr(self._codegen, name)
 
 
+class _OuterLibrary(JITCodeLibrary):
+    """The code of a kernel: without a first round of passes that only prepares the pruning of reference counts."""
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
 @register_pass(mutates_CFG=False, analysis_only=True)
-class _UseInnerLibrary(FunctionPass):  # type: ignore[misc]
+class _UseInnerLibrary(FunctionPass):
     _name = "use_inner_library"
 
     def __init__(self) -> None:
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        state.library = _InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        library: Any = _InnerLibrary
+        state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
         return False
 
 
-class _InnerCompiler(CompilerBase):  # type: ignore[misc]
-    def define_pipelines(self) -> list[Any]:
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.add_pass_after(_UseInnerLibrary, TranslateByteCode)
-        manager.finalize()
-        return [manager]
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _UseOuterLibrary(FunctionPass):
+    _name = "use_outer_library"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        library: Any = _OuterLibrary
+        state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return False
+
+
+def _compiler_with(library_pass: Any) -> Any:
+    """Return Numba's compiler with a pass more, which chooses where the code goes."""
+
+    class Compiler(CompilerBase):
+        def define_pipelines(self) -> list[Any]:
+            manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+            manager.add_pass_after(library_pass, TranslateByteCode)
+            manager.finalize()
+            return [manager]
+
+    return Compiler
 
 
 # Numba compiles every function for its own sake, also those that only kernels call: half of the time was spent on
 # machine code that nobody ran, and all of a small function's again for each of its callers (docs/decisions/0003).
 INNER: dict[str, Any] = {
-    **FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _InnerCompiler,
+    **FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _compiler_with(_UseInnerLibrary),
 }
+OUTER: dict[str, Any] = {**FLAGS, "pipeline_class": _compiler_with(_UseOuterLibrary)}
 USER_FLAGS: dict[str, Any] = {**FLAGS, "_nrt": True}  # a user's policy may allocate
+
+
+def _short_name(name: str, argtypes: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
+    """Return the symbol of a compiled function, its argument types by a digest: their names are 10,000 letters long."""
+    digest = hashlib.sha256(str(argtypes).encode()).hexdigest()[:16]
+    return str(mangle(f"{name}_{digest}", (), abi_tags=abi_tags, uid=uid))
+
+
+cpu_target.target_context.mangler = _short_name
 
 
 def _digest() -> str:
@@ -157,7 +197,8 @@ def cold(function: Function) -> Function:
 def kernel_of(signature: Any, function: Function, cache: bool = True) -> Function:
     """Compile *function* now for exactly *signature*; with *cache* off as a user's policy: uncached, may allocate."""
     with _cache_in(CACHE):
-        compiled: Function = numba.njit(signature, cache=cache, **(FLAGS if cache else USER_FLAGS))(function)
+        flags = OUTER if cache else USER_FLAGS
+        compiled: Function = numba.njit(signature, cache=cache, **flags)(function)
     return compiled
 
 

@@ -9,7 +9,8 @@ from subak.federation.messages import KINDS
 LAWS = ("constant", "uniform", "exponential")  # of the network's delay
 UPDATES = ("changes", "full")  # what an update carries, and is charged for
 FAIRNESS = ("off", "strict", "paper")
-# Seconds of service of each kind of message at its receiver; kinds that are not listed cost nothing.
+# Seconds of service of each kind of message at its receiver, as the handlers take in plain Python (bench/handlers.py);
+# kinds that are not listed cost nothing.
 SERVICE_S: dict[str, float] = {
     "SUBMIT": 20e-6, "PLACE": 130e-6, "LAUNCHED": 30e-6, "REFUSED": 30e-6, "ENDED": 30e-6, "UPDATE": 20e-6,
     "LAUNCH": 75e-6, "REPARTITION": 75e-6, "PREEMPT": 100e-6, "GO": 30e-6, "ABANDON": 40e-6, "OVER": 40e-6,

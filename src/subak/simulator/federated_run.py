@@ -1,5 +1,6 @@
 """A federated run from Python: an architecture builds its roles, and one loop drives them."""
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,21 +9,23 @@ import msgspec
 import numpy as np
 from numba import typeof, types
 
-from subak.errors import RunError
-from subak.federation.messages import MESSAGE, ROLES, build_outbox
+from subak.errors import InputError, RunError
+from subak.federation.messages import MESSAGE, ROLES, Outbox, build_outbox
 from subak.federation.settings import LAWS, Federation
 from subak.fleet.table import Fleet
 from subak.kernel import kernel_of
 from subak.placement.starts import MACHINE, RULE, RULES, TASK
 from subak.simulator.drive import Progress, drive
+from subak.simulator.fault_plan import FaultPlan, arm_faults, under_faults
 from subak.simulator.heap import build_events
-from subak.simulator.network import LAW, MEAN, SPREAD, Network, build_network
+from subak.simulator.network import LAW, MEAN, PATIENCE, SPREAD, Network, build_network
 from subak.simulator.setup import Prepared, prepare
 from subak.simulator.state import Simulation
 from subak.workload.table import Workload
 
 SLOTS_PER_TASK = 4  # messages and timers on their way at once, for each task, at most
 SLOTS_PER_MACHINE = 2
+QUIET_HEARTBEATS = 4  # after which a run with tasks that cannot be placed is at rest
 SLOTS = 100_000  # and for the rest
 
 
@@ -52,6 +55,7 @@ class Architecture:
     run: Callable[..., int]  # (simulation, network, roles, due, outbox, steps) -> why it came back
     outbox: Callable[[Instance], int] = lambda instance: 4096  # messages of one handler at most
     slots_per_task: Callable[[Federation], int] = lambda settings: SLOTS_PER_TASK  # messages on their way at once
+    mends: bool = False  # whether it gets over faults
     fixed: dict[str, Any] = field(default_factory=dict)  # settings that this architecture is defined by
 
     def settled(self, settings: Federation) -> Federation:
@@ -68,6 +72,56 @@ class Federated:
     roles: Any
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A federation before its first event; `step` runs a number of events and says why it came back."""
+
+    prepared: Prepared
+    settings: Federation
+    network: Network
+    roles: Any
+    due: np.ndarray  # MESSAGE[1], what was handled last
+    out: Outbox  # what its handler posted
+    step: Callable[[int], int]
+
+    @property
+    def simulation(self) -> Simulation:
+        """The state of what really runs."""
+        return self.prepared.simulation
+
+
+def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
+    workload: Workload,
+    fleet: Fleet,
+    architecture: Architecture,
+    settings: Federation,
+    seed: int,
+    interval: float,
+    until: float,
+    faults: FaultPlan | None = None,
+) -> Opened:
+    """Return a federation at rest, about to begin. The arguments are those of `simulate`."""
+    if faults is not None:
+        if not architecture.mends:
+            raise InputError("faults: only megha and central get over them; the other federations repeat nothing")
+        settings = under_faults(settings)
+    order = architecture.machine_order(fleet, settings)
+    prepared = prepare(workload, fleet, "fifo", order, seed, interval, until)
+    tasks, machines = len(workload.tasks), len(order)
+    slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
+    simulation = prepared.simulation._replace(events=build_events(slots))
+    prepared = Prepared(simulation, prepared.instance, prepared.machine_order, prepared.reason_of_shape)
+    network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
+    if faults is not None:
+        network = arm_faults(faults, settings, network, order)
+    instance = Instance(workload, fleet, settings, prepared, seed)
+    roles = architecture.build(instance)
+    due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance))
+    run = _engine(typeof((simulation, network, roles, due, out)), architecture.run)
+    return Opened(prepared, settings, network, roles, due, out,
+                  lambda budget: run(simulation, network, roles, due, out, budget))
+
+
 def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     workload: Workload,
     fleet: Fleet,
@@ -79,28 +133,20 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     until: float,
     on_progress: Callable[[Progress], None] | None = None,
     check: Callable[[Simulation, Network, Any], None] | None = None,
+    faults: FaultPlan | None = None,
 ) -> dict[str, Any]:
     """Simulate one federation; return `prepared`, `driven` and `federated`. The arguments are those of `simulate`.
 
     Raises RunError when a role breaks a rule.
     """
-    order = architecture.machine_order(fleet, settings)
-    prepared = prepare(workload, fleet, "fifo", order, seed, interval, until)
-    tasks, machines = len(workload.tasks), len(order)
-    slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
-    simulation = prepared.simulation._replace(events=build_events(slots))
-    prepared = Prepared(simulation, prepared.instance, prepared.machine_order, prepared.reason_of_shape)
-    network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
-    instance = Instance(workload, fleet, settings, prepared, seed)
-    roles = architecture.build(instance)
-    due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance))
-    run = _engine(typeof((simulation, network, roles, due, out)), architecture.run)
+    opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults)
+    simulation, network, roles = opened.simulation, opened.network, opened.roles
     driven = drive(
-        simulation, lambda budget: run(simulation, network, roles, due, out, budget), fixed, on_progress,
+        simulation, opened.step, fixed, on_progress,
         None if check is None else lambda: check(simulation, network, roles),
-        lambda: _broken(simulation, due),
+        lambda: broken_rule(simulation),
     )
-    return {"prepared": prepared, "driven": driven, "federated": Federated(settings, network, roles)}
+    return {"prepared": opened.prepared, "driven": driven, "federated": Federated(opened.settings, network, roles)}
 
 
 @functools.cache
@@ -116,10 +162,13 @@ def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federati
     network.part[:] = settings.part_seconds()
     network.delay[LAW] = LAWS.index(settings.delay_law)
     network.delay[MEAN], network.delay[SPREAD] = settings.delay, settings.delay_spread
+    if math.isfinite(settings.heartbeat):
+        network.calm[PATIENCE] = QUIET_HEARTBEATS * settings.heartbeat
     return network
 
 
-def _broken(simulation: Simulation, due: np.ndarray) -> RunError:
+def broken_rule(simulation: Simulation) -> RunError:
+    """Word the rule that a worker broke."""
     note = simulation.starts.note
     return RunError(f"a worker {RULES[int(note[RULE])]}: machine {int(note[MACHINE])}, task {int(note[TASK])}, at "
                     f"{simulation.clock[0]:g} s; this is a defect of subak, please report it with the scenario")
