@@ -11,12 +11,14 @@ import typer.main
 
 import subak.policy
 from subak.cli import main as command_line
+from subak.federation import messages
+from subak.federation.settings import LAWS, PART_S, SERVICE_S, Federation
 from subak.fleet import table as fleet
-from subak.placement.schedulers import OPTIONS, SCHEDULERS
+from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS
 from subak.placement.starts import STATUSES
 from subak.report.experiment import Scenario
-from subak.report.runs import Summary
-from subak.simulator import results
+from subak.report.runs import FederationFacts, Summary
+from subak.simulator import fault_plan, federated_results, results
 from subak.workload import table as workload
 from subak.workload.constraints import OPERATORS
 from subak.workload.readers import READERS
@@ -57,9 +59,38 @@ TASK_ROWS = {
     "response": "seconds: the first start minus ready", "machine": "id of the last attempt's machine",
     "attempts": "how often it was started", "status": "how it stands at the end",
     "reason": "why it is not running or finished",
-    "framework_queueing": "seconds of the last start's wait spent in the scheduler's queue",
-    "processing": "seconds spent on the decision", "worker_queueing": "seconds spent in a machine's queue",
-    "communication": "seconds spent on messages",
+    "framework_queueing": "seconds of the last start's wait spent in queues of the scheduler, or of masters",
+    "processing": "seconds in service at masters: the decision",
+    "worker_queueing": "seconds spent in a machine's queue",
+    "communication": "seconds that the messages were under way",
+}
+FEDERATED_TASK_ROWS = {
+    "global_master": "number of its global master, scheduler or distributor",
+    "local_master": "cluster, or group, of the last attempt's machine (megha, central, pigeon)",
+    "refusals": "requests that local masters refused (megha, central)",
+    "repartitions": "requests on another global master's partition (megha, central)",
+    "preemptions": "how often it was preempted (megha, central)",
+}
+# What needs no comment in the source, since its name says it there.
+PLAIN_KINDS = {"SUBMIT": "a task, or a batch of them, to be placed", "START": "begin the attempt",
+               "KILL": "end the attempt, or never begin it"}
+PLAIN_SETTINGS = {"delay_law": f"of the delay: {', '.join(LAWS)}"}
+WAITING_ROWS = {
+    "task": "row of the task", "global_master": "number of its global master",
+    "shape": "number of its request and constraints", "phase": "how it stands at its global master",
+    "last_refused": "why its last request failed", "share": "share that its queue is entitled to, with fairness",
+    "share_used": "share that its queue holds, as its global master sees it, with fairness",
+    "asked_*resource*": "what it asks, in natural amounts",
+}
+VIEW_ROWS = {
+    "global_master": "whose view", "shape": "number of a request and constraints", "tasks": "waiting tasks of both",
+    "local_master": "cluster of the partition", "partition_of": "global master of the partition",
+    "own": "whether that is the one whose view it is",
+    "view_age": "seconds since an update of the cluster came; null: none did since it was asked for",
+    "machines": "machines that are there and meet the constraints",
+    "fit_in_view": "of them, could take a task in the view", "fit_in_truth": "of them, could take a task",
+    "view_free_*resource*": "the most free on one of them, in the view",
+    "free_*resource*": "the most free on one of them",
 }
 TIMELINE_ROWS = {
     "time": "seconds: when the interval begins", "span": "seconds: its length; the last may be shorter",
@@ -79,7 +110,7 @@ ATTEMPT_ROWS = {
 
 def page() -> str:
     """Return the whole page."""
-    return "\n".join([HEAD, *commands(), *schedulers(), EXIT_CODES, *files(), *formats()])
+    return "\n".join([HEAD, *commands(), *schedulers(), *federations(), EXIT_CODES, *files(), *formats()])
 
 
 def commands() -> list[str]:
@@ -113,11 +144,16 @@ def help_of(parameter: Any) -> str:
 
 def schedulers() -> list[str]:
     listed = [(f"`{each.name}`", each.summary, ", ".join(f"`{option}`" for option in sorted(each.accepts)) or "none")
-              for each in SCHEDULERS.values()]
+              for each in SCHEDULERS.values() if not each.architecture]
     return [
         "## Schedulers\n", *table(("name", "what it does", "options"), listed),
         "Options follow the name behind plus signs, in any order: `first-fit+backfill+shortest-first`.\n",
         *table(("option", "what it changes"), [(f"`{name}`", text) for name, text in OPTIONS.items()]),
+        "Federations, whose settings are [below](#federations):\n",
+        *table(("name", "what it does", "settings of its own"), [
+            (f"`{each.name}`", each.summary,
+             ", ".join(f"`{name}`" for name in each.settings if name not in NETWORK_SETTINGS))
+            for each in SCHEDULERS.values() if each.architecture]),
         "## Policies of your own\n",
         "A scheduler in a file is named `FILE.py:NAME`, with options behind plus signs if it was made with `@policy`. "
         "What `subak.policy` says of itself:\n",
@@ -127,6 +163,56 @@ def schedulers() -> list[str]:
         *fields_of(subak.policy.FleetState), *fields_of(subak.policy.Tasks), *fields_of(subak.policy.Lanes),
         *fields_of(subak.policy.Memory),
     ]
+
+
+def federations() -> list[str]:
+    """Return the settings, the messages with their service times, the reasons, and how faults are planned."""
+    costs = [(f"`{name}`", messages.ROLES[messages.HANDLER[number]], "yes" if messages.CROSSES[number] else "no",
+              service_of(name), kind_comment(name)) for number, name in enumerate(messages.KINDS)]
+    settings = zip(Federation.__struct_fields__, struct_rows(Federation), strict=True)
+    return [
+        "## Federations\n",
+        "Settings go into a TOML file for `--federation`, a key each, or under `[federation]` of a scenario; those "
+        "that are varied most are options of `subak simulate` and `subak compare`. A setting that none of the "
+        "schedulers heeds is refused. Every run writes those it heeded into its `summary.json`, with the service times.\n",
+        "### Settings\n",
+        *table(("key", "type", "default", "what it is", "heeded by"),
+               [(*row, heeders(name)) for name, row in settings]),
+        "### Messages\n",
+        "A role serves one message at a time; what it answers leaves when the service is over. A message that crosses "
+        "the network is under way for the delay. `service` and `part` are tables by kind: "
+        "`service = {LAUNCH = 0.0001}`.\n",
+        *table(("kind", "handled by", "crosses the network", "service, µs", "what it says"), costs),
+        "### Reasons\n",
+        "Why a request is refused, or an attempt ends:\n",
+        *table(("number", "reason"), [(str(number), text) for number, text in enumerate(messages.REASONS) if text]),
+        "Why a task waits at the end of a federated run, beside what every machine lacks:\n",
+        *table(("reason",), [(text,) for text in waiting_words()]),
+        "### Faults\n",
+        inspect.cleandoc(fault_plan.__doc__ or "").split("\n\n", 1)[1] + "\n",
+    ]
+
+
+def waiting_words() -> list[str]:
+    words = [*federated_results.OF_PHASE.values(), *(value for name, value in vars(federated_results).items()
+                                                     if name.isupper() and isinstance(value, str))]
+    return [f"{text.strip()} ..." if text.endswith(" ") else text for text in words]
+
+
+def heeders(setting: str) -> str:
+    names = [each.name for each in SCHEDULERS.values() if setting in each.settings]
+    federated = [each for each in SCHEDULERS.values() if each.architecture]
+    return "all" if len(names) == len(federated) else ", ".join(names)
+
+
+def service_of(kind: str) -> str:
+    part = f" + {1e6 * PART_S[kind]:g} for each entry" if kind in PART_S else ""
+    return f"{1e6 * SERVICE_S.get(kind, 0.0):g}{part}"
+
+
+def kind_comment(kind: str) -> str:
+    found = re.search(rf'^    \("{kind}",[^#\n]*(?:# (.*))?$', inspect.getsource(messages), re.MULTILINE)
+    return (found[1] if found else "") or PLAIN_KINDS.get(kind, "")
 
 
 def policy_text() -> str:
@@ -192,12 +278,21 @@ def files() -> list[str]:
             ("`attempts.parquet`", returned(results.attempt_table)),
             ("`summary.json`", "The run in a page of numbers: " + ", ".join(f"`{name}`" for name in
                                                                             Summary.__struct_fields__) + "."),
+            ("`waiting.parquet`", "Of megha and central: a row for each task that waits at the end."),
+            ("`views.parquet`", "Of megha and central: what the global masters of waiting tasks saw of each partition, "
+                                f"for the {federated_results.PAIRS_MAX:,} most frequent of master and shape."),
             ("`scenario.toml`", "Enough to repeat the run to the byte: `subak simulate --scenario scenario.toml`."),
             ("`policy.py`", "A copy of the user's policy, where there was one."),
+            ("`faults.toml`", "A copy of the plan of faults, where there was one."),
         ]),
         "`tasks.parquet`\n", *row_table(TASK_ROWS),
+        "and, of a federated run,\n", *row_table(FEDERATED_TASK_ROWS),
         "`timeline.parquet`\n", *row_table(TIMELINE_ROWS),
         "`attempts.parquet`\n", *row_table(ATTEMPT_ROWS),
+        "`waiting.parquet`\n", *row_table(WAITING_ROWS),
+        "`views.parquet`\n", *row_table(VIEW_ROWS),
+        "`federation` of `summary.json`, null for other runs\n",
+        *table(("key", "what it is"), [(f"`{name}`", text) for name, text in comments_of(FederationFacts).items()]),
         f"A task's status is one of {', '.join(STATUSES)}; one that is not running or finished has a reason.\n",
         "### A comparison folder\n",
         *table(("file", "what it holds"), [
@@ -240,12 +335,26 @@ def formats() -> list[str]:
 
 
 def scenario() -> list[str]:
-    comments = dict(re.findall(r"^    (\w+): [^#\n]+  # (.*)$", inspect.getsource(Scenario), re.MULTILINE))
-    default = Scenario()
-    hints = inspect.get_annotations(Scenario)
-    rows = [(f"`{name}`", kind_word(hints[name]), f"`{getattr(default, name)!r}`", comments.get(name, ""))
-            for name in Scenario.__struct_fields__]
-    return table(("key", "type", "default", "what it is"), rows)
+    return table(("key", "type", "default", "what it is"), struct_rows(Scenario))
+
+
+def struct_rows(kind: Any) -> list[tuple[str, ...]]:
+    """Return name, type, default and comment of each field of a struct."""
+    comments, default = comments_of(kind), kind()
+    hints = inspect.get_annotations(kind)
+    return [(f"`{name}`", kind_word(hints[name]), default_word(getattr(default, name)),
+             comments[name] or PLAIN_SETTINGS.get(name, ""))
+            for name in kind.__struct_fields__]
+
+
+def default_word(value: Any) -> str:
+    return "the defaults [above](#settings)" if isinstance(value, Federation) else f"`{value!r}`"
+
+
+def comments_of(kind: Any) -> dict[str, str]:
+    """Return the comments beside the fields of a struct."""
+    found = re.findall(r"^    (\w+): [^#\n]+?(?:  # (.*))?$", inspect.getsource(kind), re.MULTILINE)
+    return {name: text for name, text in found if name in kind.__struct_fields__}
 
 
 def kind_word(hint: Any) -> str:

@@ -94,7 +94,7 @@ def test_the_reference_is_current():
 
 def test_the_reference_has_every_command_and_option():
     reference = (DOCS / "reference.md").read_text()
-    for command in ("", "simulate", "compare", "report", "convert", "inspect", "schedulers"):
+    for command in ("", "simulate", "compare", "report", "explain", "convert", "inspect", "schedulers"):
         said = subprocess.run([sys.executable, "-m", "subak", *([command] if command else []), "--help"],
                               env={**os.environ, "COLUMNS": "200"}, capture_output=True, text=True, check=True).stdout
         section = reference.split(f"### `{f'subak {command}'.strip()}`\n")[1].split("\n### ")[0]
@@ -108,8 +108,21 @@ def test_the_reference_has_the_columns_of_a_run(shell):
     assert done.returncode == 0, done.stderr
     for name, words in (("tasks", make_reference.TASK_ROWS), ("timeline", make_reference.TIMELINE_ROWS),
                         ("attempts", make_reference.ATTEMPT_ROWS)):
-        columns = pl.read_parquet_schema(shell.here / "R" / f"{name}.parquet")
-        assert [column.replace("_slot", "_*resource*") for column in columns] == list(words)
+        assert columns_of(shell.here / "R" / f"{name}.parquet") == list(words)
+
+
+def columns_of(path: Path) -> list[str]:
+    return [column.replace("_slot", "_*resource*") for column in pl.read_parquet_schema(path)]
+
+
+def test_the_reference_has_the_columns_of_a_federated_run(shell):
+    (shell.here / "one.tr").write_text("0 1 1 1\n")
+    done = shell("export NUMBA_DISABLE_JIT=1; subak convert tr one.tr --out W && "
+                 "subak simulate W --machines 1 --capacity slot=1 --scheduler megha --local-masters 1 --out R")
+    assert done.returncode == 0, done.stderr
+    for name, words in (("tasks", make_reference.TASK_ROWS | make_reference.FEDERATED_TASK_ROWS),
+                        ("waiting", make_reference.WAITING_ROWS), ("views", make_reference.VIEW_ROWS)):
+        assert columns_of(shell.here / "R" / f"{name}.parquet") == list(words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -14,13 +14,24 @@ from subak.cli.options import (
     FOREVER,
     OUTPUT,
     CapacityOption,
+    DelayOption,
+    FairnessOption,
+    FaultsOption,
+    FederationOption,
     FleetOption,
+    GlobalMastersOption,
+    HeartbeatOption,
     IntervalOption,
+    LocalMastersOption,
     MachinesOption,
     OverwriteOption,
     ScenarioOption,
+    ServiceScaleOption,
+    ShareOption,
     UntilOption,
+    UpdatesOption,
     WorkloadOption,
+    federation_from,
     parse_seeds,
     scenario_from,
     split_names,
@@ -54,6 +65,16 @@ def compare(
     interval: IntervalOption = None,
     until: UntilOption = FOREVER,
     scenario: ScenarioOption = None,
+    federation: FederationOption = None,
+    global_masters: GlobalMastersOption = None,
+    local_masters: LocalMastersOption = None,
+    heartbeat: HeartbeatOption = None,
+    delay: DelayOption = None,
+    service_scale: ServiceScaleOption = None,
+    updates: UpdatesOption = None,
+    fairness: FairnessOption = None,
+    share: ShareOption = None,
+    faults: FaultsOption = None,
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, help="How many runs at once [default: one a core].", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
@@ -68,12 +89,16 @@ def compare(
     - `subak compare --out R` also writes R/report.html and a folder for each run.
     - `subak compare W --schedulers first-fit,tetris --seeds 1-3 --out R` runs each three times.
     - `subak compare W --schedulers first-fit,my_policy.py:mine` adds a policy of your own.
+    - `subak compare W --schedulers central,megha,sparrow --delay 0.001` compares federations.
 
     A run that fails leaves the others as they are; the exit code is then 2.
     """
+    settings = federation_from(federation, share, global_masters=global_masters, local_masters=local_masters,
+                               heartbeat=heartbeat, delay=delay, service_scale=service_scale, updates=updates,
+                               fairness=fairness)
     given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
-                          machines, capacity, interval, until)
+                          machines, capacity, interval, until, settings, faults)
     if out is not None:
         refuse_folder(out, MARKER, overwrite)
     for name in given.schedulers:

@@ -8,6 +8,7 @@ from rich.console import Console
 import subak
 from subak.cli.compare import compare
 from subak.cli.convert import convert
+from subak.cli.explain import explain
 from subak.cli.fit import fit
 from subak.cli.generate import generate
 from subak.cli.inspect import inspect
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Start with `subak compare`: it runs on a shipped sample. A command's own help: `subak compare --help`.",
 )
-for command in (simulate, compare, report, convert, inspect, generate, fit, schedulers):
+for command in (simulate, compare, report, explain, convert, inspect, generate, fit, schedulers):
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
 

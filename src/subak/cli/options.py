@@ -6,11 +6,15 @@ import msgspec
 import typer
 
 from subak.errors import InputError
-from subak.report.experiment import FOREVER, Scenario, read_scenario
+from subak.federation.settings import FAIRNESS, UPDATES, Federation
+from subak.placement.schedulers import SCHEDULERS
+from subak.report.experiment import FOREVER, Scenario, heeded_settings, read_scenario
+from subak.tables import read_toml
 
 SEEDS_MAX = 10_000
 DEFAULT_WORKLOAD = "google2011"
-INPUT, TIME, OUTPUT = "What is scheduled on what", "Time", "What is kept"  # headings of the help
+# headings of the help
+INPUT, TIME, FEDERATED, OUTPUT = "What is scheduled on what", "Time", "A federation", "What is kept"
 
 WorkloadOption = Annotated[str, typer.Argument(
     metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample "
@@ -34,6 +38,37 @@ IntervalOption = Annotated[float | None, typer.Option(
 UntilOption = Annotated[float, typer.Option(
     metavar="SECONDS", help="Stop at this instant [default: when everything has ended].", show_default=False,
     rich_help_panel=TIME)]
+FederationOption = Annotated[Path | None, typer.Option(
+    metavar="FILE.toml", help="Settings of the schedulers that are federations, a key each, such as probe_ratio = 3; "
+                              "the options below come before it.", show_default=False, rich_help_panel=FEDERATED)]
+GlobalMastersOption = Annotated[int | None, typer.Option(
+    metavar="N", help="Global masters; also schedulers that sample, and distributors [default: 10].",
+    show_default=False, rich_help_panel=FEDERATED)]
+LocalMastersOption = Annotated[int | None, typer.Option(
+    metavar="N", help="Local masters, each with a cluster of its own [default: the clusters that the fleet names, or "
+                      "10].", show_default=False, rich_help_panel=FEDERATED)]
+HeartbeatOption = Annotated[float | None, typer.Option(
+    metavar="SECONDS", help="Between a local master's periodic updates [default: 10].", show_default=False,
+    rich_help_panel=FEDERATED)]
+DelayOption = Annotated[float | None, typer.Option(
+    metavar="SECONDS", help="That a message is under way [default: 0.0005].", show_default=False,
+    rich_help_panel=FEDERATED)]
+ServiceScaleOption = Annotated[float | None, typer.Option(
+    metavar="TIMES", help="All service times times this; 0: masters cost nothing [default: 1].", show_default=False,
+    rich_help_panel=FEDERATED)]
+UpdatesOption = Annotated[str | None, typer.Option(
+    metavar="|".join(UPDATES), help="What updates carry: what changed, or the whole cluster [default: changes].",
+    show_default=False, rich_help_panel=FEDERATED)]
+FairnessOption = Annotated[str | None, typer.Option(
+    metavar="|".join(FAIRNESS), help="Preemption for queues below their share [default: off].", show_default=False,
+    rich_help_panel=FEDERATED)]
+ShareOption = Annotated[list[str] | None, typer.Option(
+    metavar="QUEUE=SHARE", help="With fairness: a queue's share of one, such as research=0.25; once for each queue "
+                                "[default: even shares].", show_default=False, rich_help_panel=FEDERATED)]
+FaultsOption = Annotated[Path | None, typer.Option(
+    metavar="FILE.toml", help="A plan of what goes wrong, for megha and central: messages lost, doubled or late, roles "
+                              "cut off, crashed, restarted; it is copied into the run folder.",
+    show_default=False, rich_help_panel=FEDERATED)]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
@@ -41,7 +76,7 @@ OverwriteOption = Annotated[bool, typer.Option(
 def scenario_from(
     file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
     seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
-    until: float,
+    until: float, federation: Federation | None, faults: Path | None,
 ) -> Scenario:
     """Return the scenario of a file, or of the flags; None means not given.
 
@@ -51,14 +86,33 @@ def scenario_from(
         workload=workload, fleet=str(fleet or ""), machines=machines, capacity=parse_amounts(capacity or []),
         interval=interval, until=until,
     )
+    plan = str(faults or "")
     if file is None:
         if capacity and not machines:
             raise InputError("--capacity: goes with --machines N")
         names = default_schedulers if schedulers is None else schedulers
-        return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1])
-    if schedulers is not None or seeds is not None or flags != Scenario():
+        if federation is not None and not any(heeded_settings(name) for name in names):
+            known = ", ".join(each.name for each in SCHEDULERS.values() if each.settings)
+            raise InputError(f"settings of a federation: none of the schedulers {', '.join(names)} is one; {known} are")
+        return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1],
+                                       federation=federation or Federation(), faults=plan)
+    if schedulers is not None or seeds is not None or federation or plan or flags != Scenario():
         raise InputError("--scenario: holds everything, so the other options must be left out")
     return read_scenario(file)
+
+
+def federation_from(file: Path | None, shares: list[str] | None, **given: object) -> Federation | None:
+    """Return the settings of a file with the options given before them, None where neither is there.
+
+    Raises InputError for a setting that does not exist or cannot be.
+    """
+    changes = {name: value for name, value in given.items() if value is not None}
+    if shares:
+        changes["shares"] = parse_amounts(shares, "--share", "QUEUE=SHARE, such as research=0.25")
+    if file is None and not changes:
+        return None
+    known = Federation() if file is None else read_toml(file, Federation)
+    return msgspec.structs.replace(known, **changes)
 
 
 def parse_amounts(texts: list[str], option: str = "--capacity", form: str = "RESOURCE=AMOUNT, such as cpu=4",

@@ -21,7 +21,10 @@ from subak.workload.table import read_workload
 
 app = typer.Typer(help="Print a paper's figures beside what is measured here, and draw its charts.",
                   invoke_without_command=True, pretty_exceptions_enable=False)
-PAPERS = {"google-like": "Da Costa, Grange, De Courchelle: Modeling and Generating large-scale Google-like Workload"}
+PAPERS = {
+    "google-like": "Da Costa, Grange, De Courchelle: Modeling and Generating large-scale Google-like Workload",
+    "megha": "Thiyyakat, Kalambur, Sitaram: Megha: Decentralized Global Fair Scheduling for Federated Clusters",
+}
 
 
 @app.callback()
@@ -125,3 +128,30 @@ def _write(found: Reproduction, folder: Path) -> None:
         sections.append(Section(_title(name), tags.words_table(_title(name), titles, cells)))
     text = page("The Google-like workload, reproduced", _verdict(found), found.notes, sections)
     (folder / "index.html").write_text(text, encoding="utf-8")
+
+
+@app.command("megha")
+def megha(
+    trace: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="A folder with parts of Google's 2011 trace (task_events/, machine_events/) [default: "
+                               "the shipped sample of it].", show_default=False)] = None,
+    alibaba: Annotated[Path | None, typer.Option(
+        metavar="PATH", help="Alibaba's 2018 trace: a folder with batch_task, or that file [default: tasks of Google's "
+                             "stand in].", show_default=False)] = None,
+    only: Annotated[str | None, typer.Option(
+        metavar="FIGURES", help="Figures to reproduce, such as 3,4,10; past the paper: heartbeat, load, large "
+                                "[default: 3 to 11; with --out and without --quick all].", show_default=False)] = None,
+    quick: Annotated[bool, typer.Option(
+        "--quick", help="A tenth of the machines, a fifth of the tasks: seconds in place of minutes.")] = False,
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Also write index.html and the figures (svg, png, csv) to this new folder.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all that is drawn.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
+) -> None:
+    """Fig. 3 to 11: each claim beside what federations of this size do here; past the paper with --out.
+
+    Example: `subak reproduce megha --quick --only 3,4,6 --out megha`.
+    """
+    from subak.cli import reproduce_megha  # noqa: PLC0415  (loads the simulator, which the other paper does not need)
+
+    reproduce_megha.run(reproduce_megha.Request(trace, alibaba, only, quick, out, seed, overwrite))

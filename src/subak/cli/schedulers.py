@@ -2,14 +2,17 @@
 from rich.console import Console
 from rich.table import Table
 
-from subak.placement.schedulers import OPTIONS, SCHEDULERS
+from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS, Scheduler
 
 
 def schedulers() -> None:
-    """List the schedulers and the options that may follow their names."""
+    """List the schedulers, the options that may follow their names, and the settings of federations."""
     console = Console()
-    table = Table("Scheduler", "What it does", "Options", title="Schedulers", title_justify="left")
-    for scheduler in SCHEDULERS.values():
+    central = [each for each in SCHEDULERS.values() if not each.architecture]
+    federated = [each for each in SCHEDULERS.values() if each.architecture]
+    table = Table("Scheduler", "What it does", "Options", title="Schedulers that see everything at once",
+                  title_justify="left")
+    for scheduler in central:
         table.add_row(scheduler.name, scheduler.summary, ", ".join(sorted(scheduler.accepts)) or "none")
     console.print(table)
     options = Table("Option", "What it changes", title="Options, behind a plus sign: first-fit+backfill",
@@ -17,4 +20,16 @@ def schedulers() -> None:
     for name, text in OPTIONS.items():
         options.add_row(name, text)
     console.print(options)
+    federations = Table("Scheduler", "What it does", "Settings of its own",
+                        title="Federations: several masters, messages that take time", title_justify="left")
+    for scheduler in federated:
+        federations.add_row(scheduler.name, scheduler.summary, ", ".join(own_settings(scheduler)))
+    console.print(federations)
+    console.print(f"All federations also heed {', '.join(NETWORK_SETTINGS)}; settings go into a file for --federation, "
+                  "and docs/reference.md says what each means.")
     console.print("A policy of your own: FILE.py:NAME (see the tutorial and the module subak.policy).")
+
+
+def own_settings(scheduler: Scheduler) -> list[str]:
+    """Return the settings that not every federation has."""
+    return [name for name in scheduler.settings if name not in NETWORK_SETTINGS]

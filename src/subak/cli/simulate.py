@@ -11,13 +11,24 @@ from subak.cli.options import (
     FOREVER,
     OUTPUT,
     CapacityOption,
+    DelayOption,
+    FairnessOption,
+    FaultsOption,
+    FederationOption,
     FleetOption,
+    GlobalMastersOption,
+    HeartbeatOption,
     IntervalOption,
+    LocalMastersOption,
     MachinesOption,
     OverwriteOption,
     ScenarioOption,
+    ServiceScaleOption,
+    ShareOption,
     UntilOption,
+    UpdatesOption,
     WorkloadOption,
+    federation_from,
     scenario_from,
 )
 from subak.cli.progress import RunBars
@@ -44,6 +55,16 @@ def simulate(
     interval: IntervalOption = None,
     until: UntilOption = FOREVER,
     scenario: ScenarioOption = None,
+    federation: FederationOption = None,
+    global_masters: GlobalMastersOption = None,
+    local_masters: LocalMastersOption = None,
+    heartbeat: HeartbeatOption = None,
+    delay: DelayOption = None,
+    service_scale: ServiceScaleOption = None,
+    updates: UpdatesOption = None,
+    fairness: FairnessOption = None,
+    share: ShareOption = None,
+    faults: FaultsOption = None,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Keep the run in this folder [default: only show it].", show_default=False,
         rich_help_panel=OUTPUT)] = None,
@@ -55,10 +76,15 @@ def simulate(
 
     - `subak simulate W --scheduler best-fit+backfill --out R` keeps the run; `subak report R` draws it.
     - `subak simulate W --machines 500 --capacity slot=1` brings its own machines.
+    - `subak simulate W --scheduler megha --global-masters 3 --heartbeat 5` simulates a federation.
     - `subak simulate --scenario R/scenario.toml --out R2` repeats a run to the byte.
     """
+    settings = federation_from(federation, share, global_masters=global_masters, local_masters=local_masters,
+                               heartbeat=heartbeat, delay=delay, service_scale=service_scale, updates=updates,
+                               fairness=fairness)
     given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
-                          None if seed is None else [seed], fleet, machines, capacity, interval, until)
+                          None if seed is None else [seed], fleet, machines, capacity, interval, until,
+                          settings, faults)
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:

@@ -6,7 +6,9 @@ Rules:
   while the standby confirms that it has not taken over.
 - A standby that hears no pulse for a third of a lease takes over, in an epoch of its own: everything that it knows it
   asks of the workers, which obey the later epoch from then on. A worker that has not reported is SILENT: nothing is
-  placed on it, and nothing of it is declared lost.
+  placed on it, and nothing of it is declared lost before a lease has passed in which no other master can have kept it
+  alive: since the other one confirmed the new epoch, or, without a standby, since the takeover.
+- Reports are numbered: only one that arrives whole counts, since between two of them attempts may have been forgotten.
 - A restarted local master is a standby; without one at its side it takes over at once. Its epoch is on disk.
 
   message | who hears it | then
@@ -25,7 +27,7 @@ import numpy as np
 from subak.federation.attempts import add_attempt, drop_attempt, find_attempt, has_room
 from subak.federation.layout import Layout, Rules
 from subak.federation.ledger import SIZED, VERSION, WHOLE_AT, enter
-from subak.federation.local_master import finish
+from subak.federation.local_master import adopt_life, finish
 from subak.federation.local_state import (
     ABSENT,
     ACTIVE,
@@ -81,6 +83,8 @@ from subak.kernel import cold, inlined
 from subak.workload.tasks import Tasks
 
 NEVER = -1  # a version that nobody has seen
+UNCONFIRMED = float("-inf")  # PULSE_AT of a new active master: the other one has not confirmed its epoch
+LOOK_AGAIN = 1.0 / 64.0  # of its patience a standby waits at least: what rounding leaves of it may be no time at all
 
 
 @inlined
@@ -105,11 +109,12 @@ def on_check(
         return
     confirmed = not rules.standby or now - local.clock[PULSE_AT] <= patience(rules)
     for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
-        if local.machine[machine]["state"] == SILENT:
-            summon(local, machine, out)
-        elif local.machine[machine]["state"] == LISTED and confirmed and now - local.machine[machine]["heard"] > rules.lease:
+        state = local.machine[machine]["state"]
+        if state in (LISTED, SILENT) and confirmed and now - local.machine[machine]["heard"] > rules.lease:
             local.tally[WORKERS_LOST] += 1
             lose_machine(local, layout, rules, tasks, machine, LOST_MACHINE, now, out)
+        elif state == SILENT:
+            summon(local, machine, out)
         repeat_orders(local, layout, rules, machine, now, out)
     pulse(local, layout, rules, now, out)
     timer(local, CHECK, min(rules.retry, patience(rules) / 4.0), out)
@@ -126,9 +131,10 @@ def pulse(local: LocalMaster, layout: Layout, rules: Rules, now: float, out: Out
 
 @inlined
 def summon(local: LocalMaster, machine: int, out: Outbox) -> None:
-    """Tell a worker to obey this epoch and to report."""
+    """Tell a worker to obey this epoch and to report; `start` is the number of the report."""
     row = post(out, REPORT, local.number, machine, NOBODY, machine)
-    row["epoch"] = local.word[EPOCH]
+    local.machine[machine]["starts"] += 1
+    row["epoch"], row["start"] = local.word[EPOCH], local.machine[machine]["starts"]
 
 
 @cold
@@ -220,15 +226,23 @@ def on_alive(
         return
     if message["start"] < local.machine[machine]["worker_life"]:
         return
-    if local.machine[machine]["state"] != SILENT and message["start"] > local.machine[machine]["worker_life"]:
-        lose_attempts(local, layout, rules, tasks, machine, local.machine[machine]["state"], now, out)
-    if message["start"] > local.machine[machine]["worker_life"]:
-        local.machine[machine]["worker_life"], local.machine[machine]["starts"] = message["start"], 0
+    note_worker_life(local, layout, rules, tasks, machine, message["start"], now, out)
     local.machine[machine]["heard"] = max(local.machine[machine]["heard"], now)
     row = post(out, LEASE, local.number, machine, NOBODY, machine)
     row["delay"], row["epoch"], row["start"] = message["delay"], local.word[EPOCH], message["start"]
     if message["count"] == 0 and local.machine[machine]["state"] in (SILENT, LOST_MACHINE):
         list_machine(local, layout, machine)
+
+
+@cold
+def note_worker_life(  # noqa: PLR0913, PLR0917  (a machine, and its worker's life)
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, machine: int, life: int, now: float, out: Outbox
+) -> None:
+    """End what ran in a former life of a worker."""
+    if life > local.machine[machine]["worker_life"]:
+        lose_attempts(local, layout, rules, tasks, machine, local.machine[machine]["state"], now, out)
+        local.machine[machine]["worker_life"], local.machine[machine]["starts"] = life, 0
+        local.machine[machine]["report"], local.machine[machine]["reported"] = 0, 0
 
 
 @cold
@@ -241,14 +255,23 @@ def list_machine(local: LocalMaster, layout: Layout, machine: int) -> None:
 
 @cold
 def on_holds(
-    local: LocalMaster, layout: Layout, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Enter an attempt that a silent worker reports, one of `count`; with the last of them the machine is listed."""
+    """Enter an attempt that a silent worker reports, one of `count`; with the last of them the machine is listed.
+
+    `last` is the number of the report, `seen` the worker's life, `start` that of the attempt's start.
+    """
     machine = message["machine"]
     silent = local.word[ACTIVE] and message["epoch"] == local.word[EPOCH] and local.machine[machine]["state"] == SILENT
-    if not silent or not has_room(local.rows):
+    if not silent or message["seen"] < local.machine[machine]["worker_life"]:
         return
-    if find_attempt(local.rows, machine, message["task"], message["attempt"]) == NOBODY:
+    note_worker_life(local, layout, rules, tasks, machine, message["seen"], now, out)
+    if message["last"] < local.machine[machine]["report"] or not has_room(local.rows):
+        return
+    if message["last"] > local.machine[machine]["report"]:
+        local.machine[machine]["report"], local.machine[machine]["reported"] = message["last"], 0
+    number = find_attempt(local.rows, machine, message["task"], message["attempt"])
+    if number == NOBODY:
         number = add_attempt(local.rows, machine, message["task"], message["attempt"], RUNNING)
         row = local.rows.row[number]
         row["owner"], row["since"] = layout.queue[layout.task[message["task"]]["queue"]]["owner"], now
@@ -260,26 +283,37 @@ def on_holds(
             row["state"], row["reason"] = OVER_ROW, message["reason"]
             enter_row(local, number)
             keep_over(local, number, message["reason"])
+    if local.rows.row[number]["awaits"] != message["last"]:
+        local.rows.row[number]["awaits"] = message["last"]
         local.machine[machine]["reported"] += 1
     if local.machine[machine]["reported"] == message["count"]:
-        local.machine[machine]["worker_life"] = message["seen"]
         local.machine[machine]["heard"] = now
         list_machine(local, layout, machine)
 
 
 @cold
-def on_pulse(local: LocalMaster, rules: Rules, now: float, message: np.void, out: Outbox) -> None:
+def on_pulse(local: LocalMaster, layout: Layout, rules: Rules, now: float, message: np.void, out: Outbox) -> None:
     """Of the active master: confirm it. Of the standby: note when the pulse was sent that it confirms."""
     if message["epoch"] > local.word[EPOCH]:
         step_down(local, message["epoch"], rules, now, out)
     if message["epoch"] < local.word[EPOCH]:
         return
     if local.word[ACTIVE]:
+        if local.clock[PULSE_AT] == UNCONFIRMED:
+            wait_for_all(local, layout, now)
         local.clock[PULSE_AT] = max(local.clock[PULSE_AT], message["delay"])
         return
     local.clock[PULSE_AT] = now
     row = post(out, PULSE, local.number, message["sender"], NOBODY, NOBODY)
     row["epoch"], row["delay"] = local.word[EPOCH], message["delay"]
+
+
+@cold
+def wait_for_all(local: LocalMaster, layout: Layout, now: float) -> None:
+    """Let the lease of every silent worker begin: from now on the other master keeps none alive."""
+    for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
+        if local.machine[machine]["state"] == SILENT:
+            local.machine[machine]["heard"] = now
 
 
 @cold
@@ -303,7 +337,7 @@ def on_watch(
     if waited >= patience(rules) or not rules.standby:
         take_over(local, layout, rules, now, out)
     else:
-        timer(local, WATCH, patience(rules) - waited, out)
+        timer(local, WATCH, max(patience(rules) - waited, patience(rules) * LOOK_AGAIN), out)
 
 
 @cold
@@ -314,7 +348,7 @@ def take_over(local: LocalMaster, layout: Layout, rules: Rules, now: float, out:
     local.word[EPOCH] = later if later % 2 == parity else later + 1
     local.word[ACTIVE] = 1
     local.tally[TAKEOVERS] += 1
-    local.clock[PULSE_AT] = now
+    local.clock[PULSE_AT] = UNCONFIRMED
     forget_cluster(local, layout, now)
     write_whole(local, layout)
     for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
@@ -334,7 +368,8 @@ def forget_cluster(local: LocalMaster, layout: Layout, now: float) -> None:
         while local.rows.first[machine] != NOBODY:
             drop_attempt(local.rows, local.rows.first[machine])
         local.machine[machine]["state"] = SILENT if local.machine[machine]["configuration"] != NOBODY else ABSENT
-        local.machine[machine]["heard"], local.machine[machine]["reported"] = now, 0
+        local.machine[machine]["heard"] = now
+        local.machine[machine]["report"], local.machine[machine]["reported"] = 0, 0
         local.machine[machine]["worker_life"], local.machine[machine]["starts"] = 0, 0
         for resource in range(local.fleet.free.shape[0]):
             local.fleet.capacity[resource, machine] = 0
@@ -356,10 +391,24 @@ def on_ask(local: LocalMaster, layout: Layout, rules: Rules, message: np.void, o
     if local.word[ACTIVE] == 0 or message["attempt"] < local.asker[sender]["life"]:
         return
     if message["attempt"] > local.asker[sender]["life"]:
-        local.asker[sender]["life"] = message["attempt"]
-        local.asker[sender]["top"], local.asker[sender]["bits"] = NEVER, np.uint64(0)
+        adopt_life(local, sender, message["attempt"])
+        forget_pending(local, layout, sender)
     local.asker[sender]["known"] = NEVER
     tell(local, layout, rules, UPDATE, sender, NOBODY, NOBODY, out)
+
+
+@cold
+def forget_pending(local: LocalMaster, layout: Layout, owner: int) -> None:
+    """Give up what waits for victims on behalf of a global master's former life: the new one cannot know of it."""
+    for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
+        number = local.rows.first[machine]
+        while number != NOBODY:
+            row = local.rows.row[number]
+            after = row["next"]
+            if row["state"] == PENDING and row["owner"] == owner:
+                forget_heir(local, machine, number)
+                drop_attempt(local.rows, number)
+            number = after
 
 
 @cold

@@ -116,11 +116,20 @@ def on_request(
 @inlined
 def heeds(local: LocalMaster, message: np.void, out: Outbox) -> bool:
     """Whether the request is for this master to answer: it speaks for the cluster, and the asker still lives."""
-    sender = message["sender"]
-    if local.word[ACTIVE] == 0 or message["attempt"] >> LIFE_BITS < local.asker[sender]["life"]:
+    sender, life = message["sender"], message["attempt"] >> LIFE_BITS
+    if local.word[ACTIVE] == 0 or life < local.asker[sender]["life"]:
         return False
+    if life > local.asker[sender]["life"]:
+        adopt_life(local, sender, life)
     note_seen(local, sender, message, out)
     return True
+
+
+@cold
+def adopt_life(local: LocalMaster, sender: int, life: int) -> None:
+    """Heed a later life of a global master, whose requests are numbered anew."""
+    local.asker[sender]["life"] = life
+    local.asker[sender]["top"], local.asker[sender]["bits"] = NOBODY, np.uint64(0)
 
 
 @inlined

@@ -49,7 +49,8 @@ MACHINE = np.dtype([
     ("heard", np.float64),  # seconds: when its worker last gave a sign of life
     ("worker_life", np.int64),
     ("starts", np.int64),  # told to this life of its worker
-    ("reported", np.int32),  # attempts listed while it is SILENT
+    ("report", np.int64),  # while it is SILENT: number of the report that is coming in
+    ("reported", np.int32),  # attempts of it that came
 ])
 
 
@@ -78,7 +79,10 @@ def first_machine(layout: Layout, cluster: int) -> int:
 def tell(  # noqa: PLR0913, PLR0917  (a message has many fields)
     local: LocalMaster, layout: Layout, rules: Rules, kind: int, master: int, task: int, machine: int, out: Outbox
 ) -> np.void:
-    """Post a message to a global master, with everything that has changed since the version it has seen."""
+    """Post a message to a global master, with everything that has changed since the version it has seen.
+
+    `seen` is the global master's life that is heeded: what was promised to a former one is no answer to a later.
+    """
     row = post(out, kind, local.number, master, task, machine)
     since = local.asker[master]["known"]
     if not reaches_back_to(local.ledger, since):
@@ -88,6 +92,7 @@ def tell(  # noqa: PLR0913, PLR0917  (a message has many fields)
     row["first"], row["last"], row["epoch"] = since, local.ledger.size[VERSION], local.word[EPOCH]
     machines = first_machine(layout, local.cluster + 1) - first_machine(layout, local.cluster)
     row["count"] = machines if rules.full_updates else row["last"] - row["first"]
+    row["seen"] = local.asker[master]["life"]
     return row
 
 
@@ -168,11 +173,14 @@ def keep_over(local: LocalMaster, number: int, reason: int) -> None:
 
 @inlined
 def forget_noted(local: LocalMaster, out: Outbox) -> None:
-    """Forget attempts whose end their global masters have noted, the oldest first, and let their workers do so."""
+    """Forget attempts whose end their global masters have noted, the oldest first, and let their workers do so.
+
+    Nothing of a machine is forgotten while its report comes in.
+    """
     while local.word[OVER_FIRST] != NOBODY:
         number = local.word[OVER_FIRST]
         row = local.rows.row[number]
-        if local.asker[row["owner"]]["known"] < row["version"]:
+        if local.asker[row["owner"]]["known"] < row["version"] or local.machine[row["machine"]]["state"] == SILENT:
             return
         order(local, FORGET, number, out)
         local.word[OVER_FIRST] = row["heir"]

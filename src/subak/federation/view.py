@@ -12,8 +12,10 @@ from subak.federation.master_state import (
     DOUBTS,
     FLYING,
     LEAVING,
+    LIFE,
     NEVER_SEEN,
     OVERRUNS,
+    REBUILDING,
     UNKNOWN_TASK,
     UPDATES,
     WAITING,
@@ -34,10 +36,13 @@ NOTHING_NEW, MISSING = -1, -2  # what an update brings instead of a version to a
 def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.void, ledger: Ledger, intact: bool) -> int:
     """Return the version to apply an update from, NOTHING_NEW, or MISSING when something before it is.
 
-    The first update of a new epoch makes the view of the cluster start anew. *intact*: the ledger is the one that the
+    The first update of a new epoch makes the view of the cluster start anew. A restarted master heeds only what was told
+    to its new life: then nothing that its former life requested is carried out any more. *intact*: the ledger is the one that the
     message speaks of (in a simulation it is read where it lies, and a local master may have begun another).
     """
     if message["epoch"] < master.cluster[cluster]["epoch"]:
+        return NOTHING_NEW
+    if master.word[REBUILDING] and message["seen"] != master.word[LIFE]:
         return NOTHING_NEW
     if message["epoch"] > master.cluster[cluster]["epoch"]:
         master.cluster[cluster]["epoch"] = message["epoch"]

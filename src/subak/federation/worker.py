@@ -54,6 +54,7 @@ STATES = ("RUNNING", "ENDED")
 RUNNING, ENDED = range(2)
 NUMBER_MASK = (1 << LIFE_BITS) - 1
 FOREVER = float("inf")
+TICKS = 6.0  # signs of life in a lease
 
 
 WORKER_ROW = np.dtype([
@@ -220,6 +221,7 @@ def on_report(workers: Workers, layout: Layout, message: np.void, now: float, ou
         held = post(out, HOLDS, machine, message["sender"], row["task"], machine)
         held["attempt"], held["reason"], held["epoch"] = row["attempt"], row["reason"], workers.machine[machine]["epoch"]
         held["start"], held["seen"], held["count"] = row["start"], workers.machine[machine]["life"], count
+        held["last"] = message["start"]
         number = row["next"]
 
 
@@ -265,7 +267,7 @@ def on_tick(
         row = workers.rows.row[number]
         if row["state"] == ENDED:
             report(workers, layout, OVER, machine, row["task"], row["attempt"], row["reason"], out)
-        elif now - workers.machine[machine]["heard"] > rules.lease:
+        elif now + rules.lease / TICKS - workers.machine[machine]["heard"] > rules.lease:  # at the next it is too late
             post(out, HALT, machine, machine, row["task"], machine)
             end(workers, layout, rules, tasks, number, LEASE_LOST, out)
         number = row["next"]
@@ -277,7 +279,7 @@ def on_tick(
 def arm(workers: Workers, rules: Rules, machine: int, out: Outbox) -> None:
     """Arm the timer for the next sign of life."""
     row = post(out, TICK, machine, machine, NOBODY, machine)
-    row["delay"], row["start"] = rules.lease / 6.0, workers.machine[machine]["life"]
+    row["delay"], row["start"] = rules.lease / TICKS, workers.machine[machine]["life"]
 
 
 @cold

@@ -1,4 +1,4 @@
-"""The central schedulers by name: an order joined with a placement, or a pair of hooks.
+"""Schedulers by name: an order joined with a placement, a pair of hooks, or the architecture of a federation.
 
 A name may carry options behind plus signs, in any order: ``first-fit+backfill+shortest-first``, ``tetris+normalised``.
 """
@@ -46,6 +46,7 @@ class Scheduler:
     accepts: frozenset[str] = frozenset()  # options it understands
     built_in: bool = True
     architecture: str = ""  # of a federation: which one; it then has neither of the functions
+    settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it heeds
 
     @property
     def engine(self) -> str:
@@ -56,6 +57,13 @@ class Scheduler:
 
 
 _PLACEMENT_OPTIONS = frozenset({"backfill", *ORDERS})
+NETWORK_SETTINGS = ("delay", "delay_law", "delay_spread", "service", "part", "service_scale")  # of every federation
+_CENTRAL = (
+    "heartbeat", "updates", "fairness", "shares", "preemptions_max", "order", "priority_seconds", "retry", "lease",
+    "standby", *NETWORK_SETTINGS,
+)
+_SAMPLED = ("global_masters", "probe_ratio", "probes_min", "sampling", *NETWORK_SETTINGS)
+_LONG = ("cutoff", "short_share")
 
 SCHEDULERS = {
     scheduler.name: scheduler
@@ -76,10 +84,32 @@ SCHEDULERS = {
             order="shortest-first", lanes="shape", memory=plain_memory,
             accepts=frozenset({"normalised"}),
         ),
-        Scheduler("megha", "A federation: global masters place on what they believe, local masters check (Megha).",
-                  architecture="megha"),
-        Scheduler("central", "Megha with one global and one local master: every decision in one place.",
-                  architecture="central"),
+        Scheduler(
+            "megha",
+            "Global masters place on views that may be stale, local masters check (Thiyyakat and others: Megha).",
+            architecture="megha", settings=("global_masters", "local_masters", "masters_of", *_CENTRAL),
+        ),
+        Scheduler(
+            "central", "Megha with one global and one local master: every decision at one desk.",
+            architecture="central", settings=_CENTRAL,
+        ),
+        Scheduler(
+            "sparrow", "Schedulers probe a few random workers for each batch and bind late (Sparrow, SOSP 2013).",
+            architecture="sparrow", settings=_SAMPLED,
+        ),
+        Scheduler(
+            "hawk", "Long jobs at a central scheduler, short ones probed for; idle workers steal (Hawk, ATC 2015).",
+            architecture="hawk", settings=("steal_attempts", *_LONG, *_SAMPLED),
+        ),
+        Scheduler(
+            "eagle", "Hawk, but short tasks keep clear of long ones, and the shortest goes first (Eagle, SoCC 2016).",
+            architecture="eagle", settings=("starvation_limit", *_LONG, *_SAMPLED),
+        ),
+        Scheduler(
+            "pigeon", "Tasks are dealt evenly to masters of groups, which keep two queues each (Pigeon, SoCC 2019).",
+            architecture="pigeon",
+            settings=("global_masters", "local_masters", "fair_weight", "sampling", *_LONG, *NETWORK_SETTINGS),
+        ),
     )
 }
 

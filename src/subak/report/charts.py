@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from subak.report import series
-from subak.report.comparison import SPREAD_TITLES
+from subak.report.comparison import PART_TITLES, SPREAD_TITLES
 from subak.report.runs import Run, groups, resource_names
 from subak.report.words import seconds_text, share_text
 
@@ -42,6 +42,8 @@ def chart_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
         "queue-length": queue_length,
         **{f"utilisation-{name}": partial(utilisation, resource=name) for name in resource_names(runs)},
     }
+    if any(run.summary.federation for run in runs):
+        named |= {"allocation-parts": allocation_parts, "allocation-distribution": allocation_distribution}
     return {name: partial(make, runs) for name, make in named.items()}
 
 
@@ -143,6 +145,47 @@ def utilisation(runs: list[Run], resource: str) -> Chart:
         tooltip=[*_tooltips("run", "what"), _time_tooltip(span), alt.Tooltip("share:Q", format=".1%")])
     return _finish(chart, runs, f"Utilisation of {resource}",
                    "Share of the capacity in use; dashed: free, but unusable by the smallest waiting task")
+
+
+def allocation_parts(runs: list[Run]) -> Chart:
+    """Draw the parts of the mean and of the median allocation time on top of each other (Megha, section II)."""
+    table = pl.DataFrame([
+        {"scheduler": run.group, "level": level, "part": title, "seconds": getattr(facts.parts[name], level) or 0.0}
+        for run in runs if (facts := run.summary.federation) for level in ("mean", "median")
+        for name, title in PART_TITLES.items() if name in facts.parts
+    ], schema={"scheduler": pl.String, "level": pl.String, "part": pl.String, "seconds": pl.Float64})
+    table = table.group_by("scheduler", "level", "part", maintain_order=True).agg(pl.col("seconds").mean())
+    drawn = _worded(table.with_row_index("order"), "seconds", "took", seconds_text)
+    parts = list(PART_TITLES.values())
+    chart = alt.Chart(alt.InlineData(values=_rows(drawn))).mark_bar().encode(
+        x=alt.X("seconds:Q", title="allocation time", stack="zero", axis=alt.Axis(labelExpr=SECOND_LABEL, tickCount=6)),
+        y=alt.Y("scheduler:N", title=None, sort=list(groups(runs))),
+        yOffset=alt.YOffset("level:N", sort=["mean", "median"]),
+        color=alt.Color("part:N", scale=alt.Scale(domain=parts), legend=alt.Legend()),
+        order=alt.Order("order:Q"), tooltip=_tooltips("scheduler", "level", "part", "took"))
+    schedulers = table["scheduler"].n_unique()
+    return chart.properties(
+        title=alt.Title("Parts of the allocation time",
+                        subtitle="Above the means, which add up to the mean; below the medians of the parts"),
+        description="Parts of the allocation time of " + ", ".join(groups(runs)), width="container",
+        height=max(120, 56 * schedulers))
+
+
+def allocation_distribution(runs: list[Run]) -> Chart:
+    """Draw the share of tasks that were allocated within x, a line a run."""
+    table = series.allocation_distribution([run for run in runs if run.summary.federation])
+    floor, top = _second_range(table["value"].to_list())
+    within = table.with_columns(1.0 - pl.col("share"))
+    drawn = _worded(within, "value", "allocated within", seconds_text)
+    chart = _lines(_at_least(_rows(drawn), "value", floor), interpolate="step-after").encode(
+        **_by_scheduler(runs),
+        x=alt.X("value_drawn:Q", title="allocation time", scale=_second_scale(floor, top),
+                axis=_second_axis(floor, top, _any_below(table["value"], floor))),
+        y=alt.Y("share:Q", title="share of started tasks", axis=alt.Axis(format="~%", tickCount=5),
+                scale=alt.Scale(domain=[0, 1])),
+        tooltip=[*_tooltips("run", "allocated within"), _share_tooltip()])
+    return _finish(chart, runs, "Distribution of allocation time",
+                   "From ready to the last start; only of schedulers that are federations")
 
 
 def _finish(chart: Chart, runs: list[Run], title: str, subtitle: str,

@@ -4,11 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from subak.report.runs import Run, Spread, Summary, groups, resource_names
+from subak.federation.messages import CROSSES, KINDS
+from subak.report.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
 from subak.report.words import bytes_text, count_text, ratio_text, seconds_text, share_text
 
 SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
 SLOWDOWN_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "largest"}
+PART_TITLES = {"framework_queueing": "framework queueing", "processing": "processing",
+               "worker_queueing": "worker queueing", "communication": "communication"}
 NOT_STARTED = ("WAITING", "BLOCKED", "UNPLACEABLE")
 
 
@@ -46,6 +49,10 @@ def measures(resources: list[str]) -> list[Measure]:
     return [
         *(Measure("Response time", title, partial(_spread, "response", name), seconds_text, operator.lt)
           for name, title in SPREAD_TITLES.items()),
+        *(Measure("Allocation time", title, partial(_allocation, name), seconds_text, operator.lt)
+          for name, title in SPREAD_TITLES.items()),
+        *(Measure("Its parts, mean", title, partial(_part, name), seconds_text)
+          for name, title in PART_TITLES.items()),
         *(Measure("Bounded slowdown", title, partial(_spread, "slowdown", name), ratio_text, operator.lt)
           for name, title in SLOWDOWN_TITLES.items()),
         *(Measure("Utilisation", name, partial(_share, "utilisation", name), share_text, operator.gt)
@@ -59,10 +66,32 @@ def measures(resources: list[str]) -> list[Measure]:
         Measure("Tasks", "waiting at the end", partial(_tasks, ("WAITING", "BLOCKED")), count_text, operator.lt),
         Measure("Tasks", "unplaceable", partial(_tasks, ("UNPLACEABLE",)), count_text, operator.lt),
         Measure("Tasks", "attempts lost", lambda summary: summary.attempts_lost, count_text, operator.lt),
+        Measure("Federation", "messages a task", messages_a_task, ratio_text, operator.lt),
+        Measure("Federation", "requests refused", refused_share, share_text, operator.lt),
+        Measure("Federation", "tasks preempted", partial(_counted, "tasks preempted"), count_text),
+        Measure("Federation", "global masters busy", partial(_busy, "global master"), share_text),
+        Measure("Federation", "local masters busy", partial(_busy, "local master"), share_text),
         Measure("Makespan", "", lambda summary: summary.makespan, seconds_text, operator.lt),
         Measure("Simulation", "tasks a second", lambda summary: summary.speed.tasks_per_second, count_text),
         Measure("Simulation", "peak memory", lambda summary: summary.speed.peak_memory_bytes, bytes_text),
     ]
+
+
+def messages_a_task(summary: Summary) -> float | None:
+    """Return the messages that crossed the network for each task, None for a run without a federation."""
+    if summary.federation is None:
+        return None
+    crossing = {kind for kind, crosses in zip(KINDS, CROSSES, strict=True) if crosses}
+    count = sum(number for kind, number in summary.federation.messages.items() if kind in crossing)
+    return count / max(sum(summary.status.values()), 1)
+
+
+def refused_share(summary: Summary) -> float | None:
+    """Return the share of the requests of global masters that local masters refused: how often a view was wrong."""
+    counts = summary.federation.counts if summary.federation else {}
+    refused = counts.get("refused: not free", 0) + counts.get("refused otherwise", 0)
+    asked = counts.get("launches", 0) + counts.get("repartitions", 0)
+    return refused / asked if asked else None
 
 
 def not_started(summary: Summary) -> int:
@@ -107,6 +136,24 @@ def _spread(which: str, name: str, summary: Summary) -> float | None:
     spread: Spread = getattr(summary, which)
     value: float | None = getattr(spread, name)
     return value
+
+
+def _allocation(name: str, summary: Summary) -> float | None:
+    return None if summary.federation is None else getattr(summary.federation.allocation, name)
+
+
+def _part(name: str, summary: Summary) -> float | None:
+    part = None if summary.federation is None else summary.federation.parts.get(name)
+    return None if part is None else part.mean
+
+
+def _counted(name: str, summary: Summary) -> float | None:
+    return None if summary.federation is None else summary.federation.counts.get(name)
+
+
+def _busy(role: str, summary: Summary) -> float | None:
+    facts: FederationFacts | None = summary.federation
+    return None if facts is None or role not in facts.roles else facts.roles[role].busy
 
 
 def _share(which: str, resource: str, summary: Summary) -> float | None:

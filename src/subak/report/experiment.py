@@ -5,6 +5,7 @@ import resource as process
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numba
@@ -13,12 +14,16 @@ import polars as pl
 
 import subak
 from subak.errors import InputError
+from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
-from subak.placement.schedulers import Scheduler
+from subak.placement.schedulers import SCHEDULERS, Scheduler
 from subak.policy import find_scheduler, policy_file
 from subak.report import measures
+from subak.report.federation import federation_facts
 from subak.report.runs import FleetFacts, Speed, Summary, WorkloadFacts
 from subak.simulator.drive import Progress
+from subak.simulator.fault_plan import read_fault_plan
+from subak.simulator.federated_results import waiting_tables
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.run import Outcome, simulate
 from subak.tables import new_folder, read_toml, write_table, write_toml
@@ -42,6 +47,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     seeds: list[int] = msgspec.field(default_factory=lambda: [1])  # each scheduler runs once with each
     interval: float | None = None  # seconds of the timeline's intervals
     until: float = FOREVER  # seconds: the last instant to simulate
+    federation: Federation = msgspec.field(default_factory=Federation)  # settings of schedulers that are federations
+    faults: str = ""  # a plan of what goes wrong, for megha and central
 
     def __post_init__(self) -> None:
         """Refuse what no run could mean."""
@@ -58,6 +65,32 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
         if not 0 <= self.machines <= MACHINES_MAX:
             raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
+        spared = next((name for name in self.schedulers if "retry" not in heeded_settings(name)), None)
+        if self.faults and spared is not None:
+            raise InputError(f"faults: {spared} has no remedy for them; only megha and central have")
+        for setting in changed_settings(self.federation):
+            if not any(setting in heeded_settings(name) for name in self.schedulers):
+                heeders = ", ".join(each.name for each in SCHEDULERS.values() if setting in each.settings)
+                raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
+                                 f"{heeders} would")
+
+
+def changed_settings(settings: Federation) -> dict[str, Any]:
+    """Return the settings that differ from their defaults, in their order."""
+    usual = msgspec.structs.asdict(Federation())
+    return {name: value for name, value in msgspec.structs.asdict(settings).items() if value != usual[name]}
+
+
+def heeded_settings(scheduler: str) -> tuple[str, ...]:
+    """Return the settings of a federation that a scheduler heeds, by its name; none for a policy in a file."""
+    known = SCHEDULERS.get(scheduler.partition("+")[0])
+    return known.settings if known else ()
+
+
+def settings_of(scenario: Scenario, scheduler: str) -> Federation:
+    """Return the scenario's settings as far as a scheduler heeds them."""
+    changed = changed_settings(scenario.federation)
+    return Federation(**{name: value for name, value in changed.items() if name in heeded_settings(scheduler)})
 
 
 def read_scenario(path: Path) -> Scenario:
@@ -68,6 +101,8 @@ def read_scenario(path: Path) -> Scenario:
         scenario.workload = str(here / scenario.workload)
     if scenario.fleet:
         scenario.fleet = str(here / scenario.fleet)
+    if scenario.faults:
+        scenario.faults = str(here / scenario.faults)
     scenario.schedulers = [str(here / name) if policy_file(name) else name for name in scenario.schedulers]
     return scenario
 
@@ -120,8 +155,10 @@ def simulate_into(
     """Simulate one scheduler of the scenario with one seed, and write the run folder whole or not at all."""
     workload, fleet = inputs
     scheduler = find_scheduler(name)
+    faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
     with new_folder(folder, "summary.json", overwrite) as partial:
-        outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress)
+        outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
+                           federation=settings_of(scenario, name), faults=faults)
         summary = _write(partial, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
         _write_scenario(partial, folder, scenario, name, seed)
     return summary
@@ -133,6 +170,8 @@ def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Wo
     write_table(tasks, partial / "tasks.parquet")
     write_table(timeline, partial / "timeline.parquet")
     write_table(attempt_table(outcome, workload, fleet), partial / "attempts.parquet")
+    for name, table in waiting_tables(outcome, workload, fleet).items():
+        write_table(table, partial / f"{name}.parquet")
     summary = summarise(outcome, scenario, inputs, label, tasks, timeline)
     (partial / "summary.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1))
     return summary
@@ -163,6 +202,7 @@ def summarise(
         waiting=measures.waiting(timeline),
         stranded=measures.stranded(timeline, names),
         attempts_lost=sum(lost.shape[1] for lost in driven.losses),
+        federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks),
         speed=Speed(len(tasks) / max(driven.seconds, 1e-9), driven.events, driven.seconds, peak_memory_bytes()),
         versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
@@ -180,16 +220,19 @@ def peak_memory_bytes() -> float:
 
 
 def _write_scenario(partial: Path, folder: Path, scenario: Scenario, name: str, seed: int) -> None:
-    """Write the scenario of this one run: enough to repeat it, with a copy of a user's policy."""
-    one = msgspec.structs.replace(scenario, schedulers=[name], seeds=[seed])
+    """Write the scenario of this one run: enough to repeat it, with copies of a user's policy and plan of faults."""
+    one = msgspec.structs.replace(scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name))
     file = policy_file(name)
     if file is not None:
         shutil.copyfile(file, partial / "policy.py")
         one.schedulers = ["policy.py" + name[len(str(file)):]]
+    if one.faults:
+        shutil.copyfile(one.faults, partial / "faults.toml")
+        one.faults = "faults.toml"
     if one.workload not in sample_names():
         one.workload = str(Path(one.workload).resolve())
     if one.fleet:
         one.fleet = str(Path(one.fleet).resolve())
-    values = {key: value for key, value in msgspec.structs.asdict(one).items()
-              if value not in (None, "", 0, {}, FOREVER)}
+    values = {**msgspec.structs.asdict(one), "federation": changed_settings(one.federation)}
+    values = {key: value for key, value in values.items() if value not in (None, "", 0, {}, FOREVER)}
     write_toml(values, partial / "scenario.toml")

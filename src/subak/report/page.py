@@ -18,6 +18,7 @@ from subak.errors import InputError, RunError
 from subak.report import tags
 from subak.report.charts import Chart, chart_makers
 from subak.report.comparison import Row, compare, verdict
+from subak.report.federation_tables import federation_tables
 from subak.report.runs import Run, groups, load_runs
 from subak.report.theme import (
     DARK,
@@ -168,6 +169,11 @@ def _figure(named: tuple[str, Chart]) -> tuple[str, tuple[str, str]]:
 
 
 def _facts(runs: list[Run]) -> Iterator[tuple[str, tuple[str, str]]]:
+    federated = [run for run in runs if run.summary.federation]
+    if federated:
+        yield "federation", ("Inside the federations", _section(
+            "federation", "Inside the federations", "Messages, requests, how busy masters were, and what queues held.",
+            *federation_tables(federated)))
     yield "outcomes", ("What became of the tasks", _section(
         "outcomes", "What became of the tasks", "Every task that arrived is in one of these states when a run ends.",
         _outcome_table(runs), _reason_table(runs)))
@@ -218,8 +224,9 @@ def _short(title: str) -> str:
     return {"Schedulers compared": "Numbers", "In numbers": "Numbers", "Response time per scheduler": "Per scheduler",
             "Response time over time": "Over time", "Distribution of response time": "Response",
             "Distribution of bounded slowdown": "Slowdown", "Queue length": "Queue",
-            "What became of the tasks": "Outcomes", "How it was made": "Runs"}.get(
-                title, title)
+            "Parts of the allocation time": "Allocation", "Distribution of allocation time": "Allocated within",
+            "Inside the federations": "Federation", "What became of the tasks": "Outcomes",
+            "How it was made": "Runs"}.get(title, title)
 
 
 def _longest(runs: list[Run]) -> int:

@@ -92,7 +92,7 @@ def run_all(
 
 def _started(context: Any, queue: Any, scenario: Scenario, folder: Path, job: Job) -> Any:
     """Start a process that never hears the terminal's Ctrl-C: it is for this one, which then ends the others."""
-    arguments = (queue, msgspec.json.encode(_plain(scenario)), folder, job)
+    arguments = (queue, msgspec.msgpack.encode(scenario), folder, job)
     process = context.Process(target=_work, args=arguments, daemon=True)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited, and kept through its imports
     try:
@@ -100,11 +100,6 @@ def _started(context: Any, queue: Any, scenario: Scenario, folder: Path, job: Jo
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return process
-
-
-def _plain(scenario: Scenario) -> dict[str, Any]:
-    """Return the scenario without its endless end, which JSON has no word for."""
-    return {name: value for name, value in msgspec.structs.asdict(scenario).items() if value != float("inf")}
 
 
 def _news(queue: Any, running: dict[str, Any]) -> list[News]:
@@ -124,10 +119,10 @@ def _news(queue: Any, running: dict[str, Any]) -> list[News]:
     return found
 
 
-def _work(queue: Any, scenario_json: bytes, folder: Path, job: Job) -> None:
+def _work(queue: Any, packed: bytes, folder: Path, job: Job) -> None:
     """Do one run, and say what became of it."""
     try:
-        scenario = msgspec.json.decode(scenario_json, type=Scenario)
+        scenario = msgspec.msgpack.decode(packed, type=Scenario)
         inputs = load_inputs(scenario)
         queue.put(News(job.label, STARTED))
         simulate_into(folder / job.label, scenario, job.scheduler, job.seed, inputs,

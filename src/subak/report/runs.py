@@ -67,6 +67,42 @@ class Speed(msgspec.Struct, frozen=True):
     peak_memory_bytes: float | None = None
 
 
+class RoleFacts(msgspec.Struct, frozen=True):
+    """How busy the roles of one kind were."""
+
+    roles: int = 0
+    busy: float | None = None  # share of the run in service, the mean over the roles
+    busy_max: float | None = None  # of the busiest one
+    inbox_wait: float | None = None  # seconds that a message waited for its receiver, the mean
+
+
+class QueueFacts(msgspec.Struct, frozen=True):
+    """What a queue held, as its largest share of any resource of the machines that were there."""
+
+    queue: str
+    share: float | None = None  # that it is entitled to; None where no fairness is asked for
+    used: float | None = None  # the mean over the run, without attempts that were lost
+    used_at_end: float | None = None
+    tasks: int = 0
+    waiting_at_end: int = 0
+
+
+class FederationFacts(msgspec.Struct, frozen=True):
+    """What is only known of a federation."""
+
+    settings: dict[str, Any] = {}  # those that the scheduler heeds
+    service: dict[str, float] = {}  # seconds that each kind of message cost its receiver
+    allocation: Spread = Spread()  # seconds from ready to the last start
+    parts: dict[str, Spread] = {}  # of it: framework queueing, processing, worker queueing, communication
+    messages: dict[str, int] = {}  # handled, by kind
+    lost: int = 0  # messages that were lost
+    doubled: int = 0  # messages that came twice
+    counts: dict[str, int] = {}  # requests, refusals, preemptions and such, where the architecture has them
+    roles: dict[str, RoleFacts] = {}  # by kind of role: how busy they were, how long messages waited for them
+    queues: tuple[QueueFacts, ...] = ()  # what queues held, those of most use first
+    queues_left_out: int = 0  # queues beyond those
+
+
 class Summary(msgspec.Struct, frozen=True):
     """summary.json: one run in a page of numbers. Times are in seconds, shares are of one."""
 
@@ -86,6 +122,7 @@ class Summary(msgspec.Struct, frozen=True):
     waiting: Waiting = Waiting()
     stranded: dict[str, float | None] = {}
     attempts_lost: int | None = None
+    federation: FederationFacts | None = None
     speed: Speed = Speed()
     versions: dict[str, str] = {}
 

@@ -69,6 +69,11 @@ def slowdown_distribution(runs: list[Run]) -> pl.DataFrame:
     return _distributions(runs, bounded_slowdown())
 
 
+def allocation_distribution(runs: list[Run]) -> pl.DataFrame:
+    """Return run, scheduler, value (s) and the share of started tasks whose allocation took longer."""
+    return _distributions(runs, pl.col("start") - pl.col("ready"))
+
+
 def exceedance(values: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
     """Return at most *points* of the values (float[n], any order) and the share of all values above each.
 

@@ -276,9 +276,9 @@ def to_local_master(roles: Megha, tasks: Tasks, now: float, message: np.void, ou
     elif kind == ALIVE:
         on_alive(local, layout, rules, tasks, now, message, out)
     elif kind == HOLDS:
-        on_holds(local, layout, tasks, now, message, out)
+        on_holds(local, layout, rules, tasks, now, message, out)
     elif kind == PULSE:
-        on_pulse(local, rules, now, message, out)
+        on_pulse(local, layout, rules, now, message, out)
     elif kind == WATCH:
         on_watch(local, layout, rules, tasks, now, out)
     elif kind == ASK:

@@ -233,13 +233,13 @@ def most_running(instance: Instance) -> int:
 
 
 def stacked(state: FleetState, roles: int) -> dict[str, np.ndarray]:
-    """Return the tables of an empty fleet, once for each role."""
+    """Return the tables of an empty fleet, once for each role; a machine that is not there has 0 free (`shift`)."""
     def copies(array: np.ndarray) -> np.ndarray:
         return np.broadcast_to(array, (roles, *array.shape)).copy()
 
     return {
-        "free": copies(state.free), "capacity": copies(state.capacity),
-        "block_free_max": copies(state.block_free_max), "allowed": state.allowed, "version": copies(state.version),
+        "free": copies(np.maximum(state.free, 0)), "capacity": copies(state.capacity),
+        "block_free_max": copies(np.maximum(state.block_free_max, 0)), "allowed": state.allowed, "version": copies(state.version),
         "freed_blocks": np.zeros((roles, LOG + 1), np.int64), "frontier": copies(np.zeros_like(state.frontier)),
         "used": copies(state.used), "present": copies(state.present), "scale": state.scale,
         "random": copies(state.random),
@@ -321,6 +321,6 @@ def megha_outbox(instance: Instance) -> int:
     return everybody + max(gang, stages, 2 * tasks if math.isfinite(settings.retry) else 0) + 64 * BLOCK
 
 
-MEGHA = Architecture(partition_order, megha_counts, build_megha, run_megha, megha_outbox)
+MEGHA = Architecture(partition_order, megha_counts, build_megha, run_megha, megha_outbox, mends=True)
 CENTRAL = Architecture(partition_order, megha_counts, build_megha, run_megha, megha_outbox,
-                       fixed={"global_masters": 1, "local_masters": 1})
+                       fixed={"global_masters": 1, "local_masters": 1}, mends=True)

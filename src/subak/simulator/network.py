@@ -36,7 +36,7 @@ class Network(NamedTuple):
 
     flight: np.ndarray  # MESSAGE[slot]
     sent: np.ndarray  # float64[slot], seconds
-    life: np.ndarray  # int32[slot], the receiver's life in which it arrived
+    life: np.ndarray  # int32[slot], the receiver's life in which it arrived, or that armed the timer
     slot: np.ndarray  # int32[slot], the free ones first
     size: np.ndarray  # int64[5]: FREE, LIVELY, LOST, DUPLICATED, BEGUN (whether first timers are armed)
     first: np.ndarray  # int64[role + 1], where the addresses of a role begin
@@ -101,6 +101,7 @@ def enter(events: Events, net: Network, now: float, time: float, message: np.voi
 def transmit(events: Events, net: Network, now: float, sender_role: int, message: np.void) -> None:
     """Send a message on its way: over the network, where faults befall it, or to its own sender."""
     if not CROSSES[message["kind"]]:
+        net.life[net.slot[net.size[FREE] - 1]] = net.lives[net.first[HANDLER[message["kind"]]] + message["to"]]
         enter(events, net, now, now + message["delay"], message)
         return
     time = now + drawn_delay(net)
@@ -155,13 +156,13 @@ def serve(events: Events, net: Network, time: float, sequence: int, slot: int, h
     """Let a message that arrives at *time* be served: return when it has been, or -1 if that is a later event's news.
 
     Before *horizon* nothing happens but what the heap holds.
-    A receiver that is down loses it.
+    A receiver that is down loses it; timers and turns are lost with the life that they were armed in.
     """
     message = net.flight[slot]
     kind = message["kind"]
     role = HANDLER[kind]
     address = net.first[role] + message["to"]
-    if net.lives[address] < 0:
+    if net.lives[address] < 0 or (not CROSSES[kind] and net.life[slot] != net.lives[address]):
         net.size[LOST] += 1
         release_slot(net, slot)
         return -1.0

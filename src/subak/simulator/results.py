@@ -12,6 +12,13 @@ from subak.placement.starts import (
     UNPLACEABLE,
     WAITING,
 )
+from subak.simulator.columns import coded, named, numbers, worded
+from subak.simulator.federated_results import (
+    allowed_machines,
+    master_columns,
+    parts_of_allocation,
+    waiting_reasons,
+)
 from subak.simulator.run import Outcome
 from subak.simulator.state import (
     ARRIVALS,
@@ -31,7 +38,8 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
     """Return one row a task: where and when it ran, how long it waited and for what, and how it stands at the end.
 
     `response` is the first start minus `ready` (LoTES section 1); the four parts of the allocation time of the last
-    start are Megha's (section II): a central run has only queueing, counted where the scheduler lets tasks wait.
+    start are Megha's (section II), and add up to that start minus `ready`. A run that sees everything at once has only
+    queueing, counted where the scheduler lets tasks wait; a federated one has more columns.
     """
     sim = outcome.simulation
     status = sim.starts.status
@@ -39,25 +47,23 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
     table = workload.tasks
     job = workload.stages["job"].gather(table["stage"])
     waited = np.where(started, sim.progress.start - sim.progress.ready, np.nan)
-    at_worker = outcome.scheduler.waits_at == "worker"
+    parts = parts_of_allocation(outcome, waited)
     return pl.DataFrame([
         job.alias("job"),
         table["index"],
-        _named(workload.jobs["queue"], job.to_numpy(), "queue"),
+        named(workload.jobs["queue"], job.to_numpy(), "queue"),
         table["arrival"],
         table["run_time"],
-        _numbers("ready", np.where(np.isin(status, (NOT_ARRIVED, BLOCKED)), np.nan, sim.progress.ready)),
-        _numbers("start", np.where(started, sim.progress.start, np.nan)),
-        _numbers("finish", np.where(status == FINISHED, sim.progress.start + sim.tasks.run_time, np.nan)),
-        _numbers("response", _first_start(outcome) - sim.progress.ready),
-        _named(fleet.machines["machine"], np.where(started, machine_rows(outcome), -1), "machine"),
+        numbers("ready", np.where(np.isin(status, (NOT_ARRIVED, BLOCKED)), np.nan, sim.progress.ready)),
+        numbers("start", np.where(started, sim.progress.start, np.nan)),
+        numbers("finish", np.where(status == FINISHED, sim.progress.start + sim.tasks.run_time, np.nan)),
+        numbers("response", _first_start(outcome) - sim.progress.ready),
+        named(fleet.machines["machine"], np.where(started, machine_rows(outcome), -1), "machine"),
         pl.Series("attempts", sim.progress.attempts),
-        _coded(status, STATUSES, "status"),
+        coded(status, STATUSES, "status"),
         _reasons(outcome, workload),
-        _numbers("framework_queueing", np.zeros_like(waited) if at_worker else waited, started),
-        _numbers("processing", np.zeros_like(waited), started),
-        _numbers("worker_queueing", waited if at_worker else np.zeros_like(waited), started),
-        _numbers("communication", np.zeros_like(waited), started),
+        *(numbers(name, values, started) for name, values in parts.items()),
+        *master_columns(outcome, fleet),
     ])
 
 
@@ -89,7 +95,7 @@ def attempt_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.Data
     job = workload.stages["job"].gather(workload.tasks["stage"].gather(rows))
     return pl.DataFrame([
         job.alias("job"), workload.tasks["index"].gather(rows),
-        _named(fleet.machines["machine"], outcome.prepared.machine_order[machine.astype(np.int64)], "machine"),
+        named(fleet.machines["machine"], outcome.prepared.machine_order[machine.astype(np.int64)], "machine"),
         pl.Series("start", start), pl.Series("end", end),
     ])
 
@@ -110,30 +116,6 @@ def _first_start(outcome: Outcome) -> np.ndarray:
     return first
 
 
-def _numbers(name: str, values: np.ndarray, known: np.ndarray | None = None) -> pl.Series:
-    """Return a column in which nan, and what is not *known*, is null."""
-    if known is not None:
-        values = np.where(known, values, np.nan)
-    return pl.Series(name, values).fill_nan(None)
-
-
-def _named(names: pl.Series, rows: np.ndarray, name: str) -> pl.Series:
-    """Return the names at *rows* as an Enum, null where the row is -1."""
-    named = names.cast(pl.Enum(names.unique(maintain_order=True)))
-    return named.gather(_places(rows)).alias(name)
-
-
-def _coded(code: np.ndarray, words: tuple[str, ...] | list[str], name: str) -> pl.Series:
-    """Return *words* at *code* as an Enum, null where the code is -1."""
-    return pl.Series(name, words, dtype=pl.Enum(words)).gather(_places(code))
-
-
-def _places(rows: np.ndarray) -> pl.Series:
-    """Return rows to gather: null where a row is -1."""
-    places = pl.Series(rows.astype(np.int64))
-    return places.set(places < 0, None)
-
-
 def _reasons(outcome: Outcome, workload: Workload) -> pl.Series:
     """Return why each task is not where it wants to be, null for one that runs or is done."""
     sim = outcome.simulation
@@ -142,22 +124,20 @@ def _reasons(outcome: Outcome, workload: Workload) -> pl.Series:
     code = np.full(status.size, -1, np.int64)
     code[status == BLOCKED] = 0
     code[status == NOT_ARRIVED] = 1
-    for state, explain in ((UNPLACEABLE, outcome.prepared.reason_of_shape.__getitem__),
-                           (WAITING, lambda number: waiting_reason(outcome, workload, number))):
-        for number in np.unique(shape[status == state]):
-            code[(status == state) & (shape == number)] = len(words)
-            words.append(explain(int(number)))
-    distinct = list(dict.fromkeys(words))
-    place = np.array([distinct.index(word) for word in words], np.int64)
-    return _coded(np.where(code >= 0, place[code], -1), distinct, "reason")
+    for number in np.unique(shape[status == UNPLACEABLE]):
+        code[(status == UNPLACEABLE) & (shape == number)] = len(words)
+        words.append(outcome.prepared.reason_of_shape[int(number)])
+    waiting = np.flatnonzero(status == WAITING)
+    found, why = waiting_reasons(outcome, waiting, lambda number: waiting_reason(outcome, workload, number))
+    code[waiting] = found + len(words)
+    return worded(code, [*words, *why], "reason")
 
 
 def waiting_reason(outcome: Outcome, workload: Workload, shape: int) -> str:
     """Say why a waiting task of *shape* could not start in the final state."""
     sim = outcome.simulation
     fleet = sim.fleet
-    allowed = _machines_of_set(sim.fleet.allowed[sim.tasks.constraint_set[shape]], fleet.machines)
-    allowed &= fleet.free[0, : fleet.machines] >= 0
+    allowed = allowed_machines(sim, shape)
     if not allowed.any():
         return "no machine that meets its constraints is present"
     free = fleet.free[:, : fleet.machines][:, allowed]
@@ -169,8 +149,3 @@ def waiting_reason(outcome: Outcome, workload: Workload, shape: int) -> str:
         for resource, asked, most in zip(workload.resources, request, free.max(axis=1), strict=True) if asked > most
     ]
     return "no machine has free " + " or ".join(lacking) if lacking else "no machine has all it asks free together"
-
-
-def _machines_of_set(words: np.ndarray, machines: int) -> np.ndarray:
-    bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
-    return bits[:machines].astype(bool)

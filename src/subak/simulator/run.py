@@ -27,6 +27,7 @@ from subak.queues.lanes import Lanes, build_lanes
 from subak.simulator.architectures import ARCHITECTURES
 from subak.simulator.central import run_hooks, run_ordered
 from subak.simulator.drive import Driven, Progress, drive
+from subak.simulator.fault_plan import FaultPlan
 from subak.simulator.federated_run import Federated, simulate_federated
 from subak.simulator.setup import Prepared, machine_order, prepare
 from subak.simulator.state import Simulation
@@ -75,13 +76,14 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     on_progress: Callable[[Progress], None] | None = None,
     check: Callable[..., None] | None = None,
     federation: Federation | None = None,
+    faults: FaultPlan | None = None,
 ) -> Outcome:
     """Simulate one scheduler on one workload and fleet.
 
     *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
     simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
-    that is one. Raises InputError for workloads and fleets that do not
-    match, PolicyError when the policy breaks a rule.
+    that is one, *faults* what goes wrong in it. Raises InputError for workloads and fleets that do not match, and for
+    faults that the scheduler has no remedy for, PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
     _refuse_times(width, until)
@@ -90,7 +92,9 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         settings = architecture.settled(federation or Federation())
         fixed = interval is not None
         return Outcome(scheduler=scheduler, seed=seed, **simulate_federated(
-            workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check))
+            workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults))
+    if faults is not None:
+        raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
     order = machine_order(fleet, scheduler.machines)
     prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until)
     simulation, lanes, step = _driver(prepared, scheduler)

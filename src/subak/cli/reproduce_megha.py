@@ -1,0 +1,195 @@
+"""`subak reproduce megha`: runs the experiments, prints the claims and the tables, writes the page."""
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from subak.errors import InputError
+from subak.fleet.table import Fleet
+from subak.report import tags
+from subak.report.words import NOTHING, count_text, number_text, seconds_text, share_text
+from subak.reproduce.megha import (
+    Figure,
+    Reproduction,
+    Row,
+    chosen_figures,
+    reproduce,
+)
+from subak.reproduce.megha_study import QUICK, Notify, Scale, Study
+from subak.reproduce.megha_workloads import read_google
+from subak.tables import new_folder
+from subak.workload.table import Workload
+
+TITLE = "Megha, reproduced"
+ROWS_SHOWN = 60  # longer tables are drawn, not printed
+WORDS = {True: "holds", False: "differs", None: "–"}  # noqa: RUF001  (as in report/words.py)
+
+
+class Request(NamedTuple):
+    """The command line."""
+
+    trace: Path | None
+    alibaba: Path | None
+    only: str | None
+    quick: bool
+    out: Path | None
+    seed: int
+    overwrite: bool
+
+
+def run(request: Request) -> None:
+    """Run the experiments and show them; write them too if a folder was named."""
+    keys = chosen_figures(request.only, request.out is not None and not request.quick)
+    if request.alibaba is not None and not request.alibaba.exists():
+        raise InputError(f"{request.alibaba}: no such file or folder")
+    if request.out is not None:
+        with new_folder(request.out, "index.html", request.overwrite) as folder:
+            found = _reproduced(request, keys)
+            _write(found, request, folder)
+        Console(stderr=True).print(f"Wrote {request.out / 'index.html'}", highlight=False, soft_wrap=True)
+    else:
+        found = _reproduced(request, keys)
+    _show(found, request, Console())
+
+
+def _reproduced(request: Request, keys: list[str]) -> Reproduction:
+    with _progress() as notify:
+        google, fleet = _google(request.trace, notify)
+        scale = QUICK if request.quick else Scale()
+        return reproduce(Study(scale, request.seed, notify, google, fleet, request.alibaba), keys)
+
+
+def _google(trace: Path | None, notify: Notify) -> tuple[Workload | None, Fleet | None]:
+    if trace is None:
+        return None, None
+    if not trace.is_dir():
+        raise InputError(f"{trace}: no such folder")
+    notify(f"Reading {trace}", 0.0)
+    return read_google(trace)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, float], None]]:
+    """Show what is being simulated; one line each where there is no terminal to draw on."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        bar = bars.add_task("", total=1.0)
+
+        def notify(label: str, part: float) -> None:
+            if part == 0.0:
+                bars.reset(bar, total=1.0, description=label)
+            bars.update(bar, completed=part)
+
+        yield notify
+
+
+# The terminal
+
+
+def _show(found: Reproduction, request: Request, console: Console) -> None:
+    console.print(Text(_verdict(found, request)), soft_wrap=True)
+    for figure in found.figures:
+        if len(figure.table) <= ROWS_SHOWN:
+            console.print(_table(figure))
+    claims = Table("figure", "claim of the paper", title="Claims", title_justify="left")
+    claims.add_column("measured", justify="right", no_wrap=True)
+    claims.add_column("verdict", no_wrap=True)
+    claims.add_column("where it differs, or how it is measured", overflow="fold")
+    for row in found.rows:
+        claims.add_row(*_cells(row))
+    if found.rows:
+        console.print(claims)
+    for note in found.notes:
+        console.print(Text(f"- {note}."), soft_wrap=True)
+
+
+def _table(figure: Figure) -> Table:
+    table = Table(title=_title(figure), title_justify="left")
+    for name in figure.table.columns:
+        table.add_column(_heading(name), justify="left" if figure.table.schema[name] == pl.String else "right")
+    for line in figure.table.iter_rows():
+        table.add_row(*(_cell(name, value) for name, value in zip(figure.table.columns, line, strict=True)))
+    return table
+
+
+def _title(figure: Figure) -> str:
+    return f"Fig. {figure.key}: {figure.title}" if figure.key.isdigit() else figure.title
+
+
+def _verdict(found: Reproduction, request: Request) -> str:
+    judged = [row for row in found.rows if row.holds is not None]
+    said = f"{sum(bool(row.holds) for row in judged)} of {len(judged)} claims hold, seed {request.seed}."
+    return said + (" This is the quick version: claims are about the full sizes." if request.quick else "")
+
+
+def _heading(name: str) -> str:
+    return name.removesuffix(" (s)").removesuffix(" (share)")
+
+
+def _cell(name: str, value: object) -> str:
+    if value is None or value != value:  # noqa: PLR0124  (nan)
+        return NOTHING
+    if isinstance(value, str):
+        return value
+    assert isinstance(value, int | float)
+    if name.endswith("(s)"):
+        return seconds_text(value)
+    return share_text(value) if name.endswith("(share)") else count_text(value)
+
+
+def _cells(row: Row) -> list[str]:
+    return [row.figure, row.claim, _measured(row), WORDS[row.holds], row.reason]
+
+
+def _measured(row: Row) -> str:
+    if row.measured is None:
+        return NOTHING
+    if row.unit == "s":
+        return seconds_text(row.measured)
+    return share_text(row.measured) if row.unit == "share" else f"{number_text(row.measured)} {row.unit}"
+
+
+# The page
+
+
+def _write(found: Reproduction, request: Request, folder: Path) -> None:
+    import vl_convert  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+
+    from subak.reproduce.megha_figures import draw  # noqa: PLC0415  (as above)
+    from subak.reproduce.page import Section, figure, page, svg  # noqa: PLC0415  (as above)
+
+    sections = []
+    rows = {key: list(group) for key, group in groupby(found.rows, key=lambda row: row.figure)}
+    for each in found.figures:
+        chart, name = draw(each), f"figure-{each.key}"
+        picture = svg(chart)
+        (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
+        (folder / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=2))
+        each.table.write_csv(folder / f"{name}.csv")
+        content = figure(picture, _title(each)) + _claims(rows.get(each.key, [])) + _measurements(each)
+        sections.append(Section(_title(each), content))
+    text = page(TITLE, _verdict(found, request), found.notes, sections)
+    (folder / "index.html").write_text(text, encoding="utf-8")
+
+
+def _claims(rows: list[Row]) -> str:
+    titles = ["Claim of the paper", "Measured", "Verdict", "Where it differs, or how it is measured"]
+    cells: list[list[object]] = [[*_cells(row)[1:]] for row in rows]
+    return tags.words_table("Claims", titles, cells) if rows else ""
+
+
+def _measurements(figure: Figure) -> str:
+    if len(figure.table) > ROWS_SHOWN:
+        return ""
+    names = figure.table.columns
+    cells: list[list[object]] = [[_cell(name, value) for name, value in zip(names, line, strict=True)]
+                                 for line in figure.table.iter_rows()]
+    return tags.words_table(_title(figure), [_heading(name) for name in names], cells)

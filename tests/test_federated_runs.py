@@ -1,0 +1,386 @@
+"""Federated runs from the command line to the page: results, reasons, scenarios, explanations, and what is refused."""
+import filecmp
+import json
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from small import TWO, fleet_of, plain, staged
+from subak.cli.main import main
+from subak.cli.progress import COMPILE_TIME, COMPILE_TIME_ELSE, compiling_notice
+from subak.errors import InputError
+from subak.federation.settings import Federation
+from subak.placement.schedulers import SCHEDULERS
+from subak.policy import find_scheduler
+from subak.report.comparison import messages_a_task, refused_share
+from subak.report.experiment import Scenario, changed_settings, settings_of, simulate_into
+from subak.report.explain import explain
+from subak.report.parallel import in_good_order, jobs_of
+from subak.report.runs import load_runs
+from subak.simulator.architectures import ARCHITECTURES
+from subak.simulator.federated_results import PARTS
+from subak.simulator.results import task_table, timeline_table
+from subak.simulator.run import simulate
+
+FEDERATED = [name for name, scheduler in SCHEDULERS.items() if scheduler.architecture]
+SMALL = Federation(global_masters=2, local_masters=2)
+
+
+def settings(**changes):
+    return Federation(**{"global_masters": 2, "local_masters": 2, **changes})
+
+
+def run(name, workload, fleet, federation=None, **options):
+    """Simulate; return the outcome and the table of tasks."""
+    outcome = simulate(workload, fleet, find_scheduler(name), federation=federation or SMALL, **options)
+    return outcome, task_table(outcome, workload, fleet)
+
+
+def busy(tasks=60, machines=4):
+    """More tasks than machines: some wait."""
+    return plain(*[(row / 4, 3 + row % 5, 1) for row in range(tasks)]), fleet_of(*[(1,)] * machines)
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_architecture_has_a_name_and_its_settings():
+    assert {SCHEDULERS[name].architecture for name in FEDERATED} == set(ARCHITECTURES)
+    known = set(Federation.__struct_fields__)
+    assert all(set(SCHEDULERS[name].settings) <= known for name in FEDERATED)
+    assert known == {setting for name in FEDERATED for setting in SCHEDULERS[name].settings}
+
+
+def test_one_job_of_each_engine_goes_first():
+    jobs = in_good_order(jobs_of(Scenario(schedulers=["central", "megha", "first-fit", "best-fit", "sparrow"])))
+    assert [job.scheduler for job in jobs] == ["central", "first-fit", "sparrow", "megha", "best-fit"]
+
+
+def test_the_notice_says_how_long_compiling_takes(monkeypatch):
+    monkeypatch.setattr("subak.cli.progress.is_compiled", lambda engine: engine == "run_ordered")
+    assert compiling_notice(["first-fit"]) == ""
+    assert COMPILE_TIME_ELSE in compiling_notice(["first-fit", "sparrow"])
+    assert COMPILE_TIME["run_megha"] in compiling_notice(["sparrow", "central"])
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FEDERATED)
+@pytest.mark.parametrize("until", [float("inf"), 9.0])
+def test_the_parts_add_up_to_the_allocation_time(name, until):
+    outcome, tasks = run(name, *busy(), until=until)
+    started = tasks.filter(pl.col("start").is_not_null())
+    assert len(started) > 0
+    whole = (started["start"] - started["ready"]).to_numpy()
+    np.testing.assert_allclose(sum(started[part].to_numpy() for part in PARTS), whole, rtol=0, atol=1e-9)
+    assert all(started[part].min() >= 0 for part in PARTS)
+    network, rows = outcome.federated.network, tasks["start"].is_not_null().to_numpy()
+    counted = network.processing + network.at_worker + network.communication
+    assert (counted[rows] <= whole + 1e-9).all(), "without faults nothing is counted twice"
+    assert tasks.filter(pl.col("start").is_null()).select(PARTS).null_count().sum_horizontal().sum() == 4 * (
+        len(tasks) - len(started))
+
+
+@pytest.mark.parametrize("name", FEDERATED)
+def test_places_that_fill_partitions_up_appear_nowhere(name, tmp_path):
+    workload, fleet = busy()
+    outcome, tasks = run(name, workload, fleet)
+    assert set(tasks["machine"].drop_nulls()) <= {"m0", "m1", "m2", "m3"}
+    assert tasks["machine"].null_count() == 0
+    timeline = timeline_table(outcome, workload)
+    assert timeline["capacity_cpu"].drop_nans().max() == pytest.approx(4)
+    summary = _summary(tmp_path / "R", name, workload, fleet)
+    assert summary.federation.roles["worker"].roles == 4
+
+
+def test_megha_says_which_masters_and_how_often_refused():
+    workload, fleet = busy()
+    outcome, tasks = run("megha", workload, fleet)
+    assert tasks.columns[-5:] == ["global_master", "local_master", "refusals", "repartitions", "preemptions"]
+    assert set(tasks["global_master"]) == {0, 1}
+    cluster = dict(zip(["m0", "m1", "m2", "m3"], ["0", "1", "0", "1"], strict=True))
+    assert [cluster[machine] for machine in tasks["machine"]] == tasks["local_master"].cast(pl.String).to_list()
+    refused = outcome.federated.roles.locals.tally[:, 1:3].sum()
+    assert tasks["refusals"].sum() == refused > 0
+    assert tasks["repartitions"].sum() > 0
+
+
+def test_a_central_run_has_no_columns_of_a_federation():
+    _, tasks = run("first-fit", *busy())
+    assert tasks.columns[-4:] == list(PARTS)
+
+
+# -- reasons -----------------------------------------------------------------------------------------------------------
+
+
+def reasons(tasks):
+    return set(tasks.filter(pl.col("status") == "WAITING")["reason"].cast(pl.String))
+
+
+def test_a_task_that_nothing_can_hold_now_lacks_a_resource():
+    lacking = "no machine has free cpu 1 (at most 0 is free on one machine)"
+    workload, fleet = plain((0, 100, 1), (1, 5, 1)), fleet_of((1,))
+    _, tasks = run("megha", workload, fleet, settings(local_masters=1, global_masters=1), until=50.0)
+    assert reasons(tasks) == {lacking}
+    _, tasks = run("megha", workload, fleet, settings(local_masters=1), until=50.0)  # whose other master did not know
+    assert reasons(tasks) == {f"refused by a newer state, and by now {lacking}"}
+
+
+def test_a_task_whose_constraints_nobody_meets_any_more_says_so():
+    workload = staged([{"request": (1,), "constraints": [("rack", "=", "a")]}], [(0, 5, 3)])
+    fleet = fleet_of((1,), (1,), attributes=[(0, "rack", "a")], changes=[(1, 0, False, 1)])
+    for name in ("megha", "sparrow"):
+        _, tasks = run(name, workload, fleet, until=50.0)
+        assert len(reasons(tasks)) == 1
+        assert reasons(tasks) <= {"no machine that meets its constraints is present",
+                                  "no worker that is there could hold it; its scheduler keeps it until one comes"}
+
+
+def test_messages_under_way_are_reasons_too():
+    workload, fleet = plain((0, 5, 1)), fleet_of((1,))
+    slow = settings(delay=1.0, service_scale=0.0, local_masters=1)
+    said = [reasons(run("megha", workload, fleet, slow, until=until)[1]) for until in (0.5, 1.5, 2.5)]
+    assert said == [{"its global master has not heard of it yet"},
+                    {"it is requested, and its local master has not answered yet"},
+                    {"it is requested, and its local master has not answered yet"}]
+
+
+def test_a_view_that_is_behind_is_a_reason():
+    # the second global master hears of the end of the first task only with a heartbeat
+    workload, fleet = plain((0, 4, 1), (1, 4, 1)), fleet_of((1,))
+    _, tasks = run("megha", workload, fleet, settings(local_masters=1, heartbeat=1000.0), until=10.0)
+    assert reasons(tasks) == {"a machine could take it by now, which its global master's view does not show yet"}
+
+
+def test_a_queue_that_has_used_up_its_share_is_told():
+    workload = staged([{"job": row, "request": (1,)} for row in range(4)], [(row, row / 10, 100) for row in range(4)])
+    fair = settings(fairness="strict", shares={"all/of/us": 0.5}, local_masters=1, global_masters=1)
+    _, tasks = run("megha", workload, fleet_of((2,)), fair, until=20.0)
+    assert {text.split(",")[0] for text in reasons(tasks)} == {"its queue has used up its share"}
+
+
+def test_a_gang_that_does_not_fit_is_told():
+    workload = staged([{"request": (1,)}], [(0, 0, 10), (0, 0, 10), (0, 0, 10)])
+    workload = type(workload)(workload.resources, workload.jobs, workload.stages.with_columns(gang=True),
+                              workload.tasks, workload.provenance)
+    _, tasks = run("megha", workload, fleet_of((2,)), settings(local_masters=1), until=5.0)
+    assert reasons(tasks) == {"there is no room for all of its gang at once"}
+
+
+# -- run folders -------------------------------------------------------------------------------------------------------
+
+
+def _summary(folder, name, workload, fleet, **options):
+    scenario = Scenario(schedulers=[name], federation=settings_of(
+        Scenario(schedulers=["megha", "sparrow"], federation=SMALL), name), **options)
+    return simulate_into(folder, scenario, name, 1, (workload, fleet))
+
+
+def test_the_summary_counts_messages_roles_and_shares(tmp_path):
+    workload, fleet = busy()
+    facts = _summary(tmp_path / "R", "megha", workload, fleet, until=9.0).federation
+    assert facts.messages["SUBMIT"] == 36
+    assert facts.counts["launches"] + facts.counts["repartitions"] == facts.messages["LAUNCH"] + facts.messages[
+        "REPARTITION"]
+    assert facts.settings["global_masters"] == 2
+    assert "probe_ratio" not in facts.settings
+    assert set(facts.roles) == {"submitter", "global master", "local master", "worker"}
+    assert facts.roles["global master"].roles == 2
+    assert 0 < facts.roles["global master"].busy <= facts.roles["global master"].busy_max < 1
+    (queue,) = facts.queues
+    assert queue.used_at_end == 1.0
+    assert 0 < queue.used <= 1.0
+    summary = load_runs(tmp_path / "R")[0].summary
+    assert summary.federation == facts
+    assert messages_a_task(summary) > 1
+    assert 0 <= refused_share(summary) < 1
+
+
+def test_the_page_has_a_section_for_federations(tmp_path):
+    from subak.report.page import write_report
+
+    for name in ("megha", "sparrow", "first-fit"):
+        _summary(tmp_path / "runs" / name, name, *busy())
+    text = write_report(tmp_path, images=tmp_path / "pictures", formats=["svg"]).read_text()
+    assert all(f'id="{name}"' in text for name in ("federation", "chart-allocation-parts"))
+    assert "Shares of queues" in text
+    assert (tmp_path / "pictures" / "allocation-distribution.svg").read_text().startswith("<svg")
+
+
+def test_a_page_without_federations_has_none(tmp_path):
+    from subak.report.page import write_report
+
+    _summary(tmp_path / "R", "first-fit", *busy())
+    assert 'id="federation"' not in write_report(tmp_path / "R").read_text()
+
+
+# -- scenarios ---------------------------------------------------------------------------------------------------------
+
+
+def test_only_settings_that_somebody_heeds_are_taken():
+    with pytest.raises(InputError, match=r"federation\.heartbeat: none of the schedulers sparrow heeds it; megha"):
+        Scenario(schedulers=["sparrow"], federation=Federation(heartbeat=5))
+    with pytest.raises(InputError, match="faults: first-fit has no remedy for them"):
+        Scenario(schedulers=["megha", "first-fit"], faults="plan.toml")
+    both = Scenario(schedulers=["sparrow", "megha"], federation=Federation(heartbeat=5, probe_ratio=3))
+    assert changed_settings(settings_of(both, "megha")) == {"heartbeat": 5}
+    assert changed_settings(settings_of(both, "sparrow")) == {"probe_ratio": 3}
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run a command in this process; return its exit code, what it printed and what it remarked."""
+
+    def _run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["subak", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out, printed.err
+
+    return _run
+
+
+@pytest.fixture
+def site(command, tmp_path):
+    """A workload of 150 tasks, without a fleet."""
+    (tmp_path / "site.tr").write_text("".join(f"{second} 3 2.5 2 {second % 7 + 1} 3\n" for second in range(50)))
+    assert command("convert", "tr", tmp_path / "site.tr", "--out", tmp_path / "W")[0] == 0
+    return tmp_path / "W"
+
+
+MACHINES = ("--machines", 6, "--capacity", "slot=1")
+MASTERS = ("--global-masters", 2, "--local-masters", 3)
+
+
+def test_a_run_repeats_itself_to_the_byte_with_settings_and_faults(command, site, tmp_path):
+    (tmp_path / "f.toml").write_text("preemptions_max = 1\nservice = {LAUNCH = 0.001}\n")
+    (tmp_path / "plan.toml").write_text(
+        'seed = 3\nloss = 0.1\n[[crash]]\nrole = "global master 0"\nat = 5.0\nrestart_after = 2.0\n')
+    first, second = tmp_path / "first", tmp_path / "second"
+    code, _, said = command("simulate", site, *MACHINES, *MASTERS, "--scheduler", "megha", "--heartbeat", 3, "--delay",
+                            0.002, "--federation", tmp_path / "f.toml", "--faults", tmp_path / "plan.toml",
+                            "--until", 60, "--out", first)
+    assert code == 0, said
+    assert (first / "faults.toml").read_bytes() == (tmp_path / "plan.toml").read_bytes()
+    assert command("simulate", "--scenario", first / "scenario.toml", "--out", second)[0] == 0
+    names = sorted(path.name for path in first.iterdir() if path.name != "summary.json")
+    assert names == ["attempts.parquet", "faults.toml", "scenario.toml", "tasks.parquet", "timeline.parquet",
+                     "views.parquet", "waiting.parquet"]
+    assert filecmp.cmpfiles(first, second, names, shallow=False) == (names, [], [])
+    heeded = json.loads((first / "summary.json").read_bytes())["federation"]["settings"]
+    assert (heeded["heartbeat"], heeded["preemptions_max"], heeded["service"]) == (3, 1, {"LAUNCH": 0.001})
+
+
+def test_compare_federations_with_another(command, site, tmp_path):
+    code, out, said = command("compare", site, *MACHINES, *MASTERS, "--schedulers", "first-fit,megha,pigeon",
+                              "--processes", 1, "--heartbeat", 3, "--out", tmp_path / "C")
+    assert code == 0, said
+    assert "Allocation time" in out
+    assert "messages a task" in out
+    scenario = (tmp_path / "C" / "runs" / "pigeon" / "scenario.toml").read_text()
+    assert "local_masters = 3" in scenario
+    assert "heartbeat" not in scenario
+    assert "[federation]" not in (tmp_path / "C" / "runs" / "first-fit" / "scenario.toml").read_text()
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("--heartbeat", 3), "settings of a federation: none of the schedulers first-fit is one; megha, central"),
+    (("--scheduler", "sparrow", "--heartbeat", 3), "federation.heartbeat: none of the schedulers sparrow heeds it"),
+    (("--scheduler", "megha", "--heartbeat", 0), "heartbeat: must be more than 0, not 0"),
+    (("--scheduler", "megha", "--updates", "some"), "updates: must be one of changes, full, not 'some'"),
+    (("--scheduler", "megha", "--share", "x"), "--share: must be QUEUE=SHARE"),
+    (("--scheduler", "megha", "--share", "x=0.5"), "shares: the workload has no queue 'x'; it has all"),
+    (("--scheduler", "megha", "--local-masters", 50), "local_masters: must be at most the number of machines, 6"),
+    (("--scheduler", "megha", "--federation", "bad.toml"), "unknown field `bla`"),
+    (("--scheduler", "megha", "--federation", "no.toml"), "no.toml: no such file"),
+    (("--scheduler", "megha", "--faults", "no.toml"), "no.toml: no such file"),
+    (("--scheduler", "pigeon", "--faults", "no.toml"), "faults: pigeon has no remedy for them"),
+])
+def test_what_is_refused(command, site, tmp_path, monkeypatch, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.toml").write_text("bla = 3\n")
+    code, out, error = command("simulate", site, *MACHINES, *arguments)
+    assert (code, out) == (2, ""), error
+    assert said in error.splitlines()[-1]
+
+
+def test_a_scenario_with_an_unknown_setting_names_it(command, tmp_path):
+    (tmp_path / "s.toml").write_text('schedulers = ["megha"]\n[federation]\nnope = 1\n')
+    assert "s.toml: Object contains unknown field `nope`" in command("simulate", "--scenario", tmp_path / "s.toml")[2]
+    (tmp_path / "t.toml").write_text('schedulers = ["megha"]\n')
+    assert "--scenario: holds everything" in command("simulate", "--scenario", tmp_path / "t.toml", "--delay", 1)[2]
+
+
+# -- explanations ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def explained(command, site, tmp_path):
+    """Explain tasks of a run that ended early."""
+    code, _, said = command("simulate", site, *MACHINES, *MASTERS, "--scheduler", "megha", "--until", 30, "--out",
+                            tmp_path / "R")
+    assert code == 0, said
+
+    def _explain(task):
+        code, out, error = command("explain", tmp_path / "R", task)
+        return " ".join((out if code == 0 else error).split())
+
+    return _explain, pl.read_parquet(tmp_path / "R" / "tasks.parquet").with_row_index("row")
+
+
+def test_explain_every_state(explained, tmp_path):
+    explain_task, tasks = explained
+    row = {status: tasks.filter(pl.col("status") == status)["row"][0] for status in tasks["status"].unique()}
+    assert set(row) == {"FINISHED", "RUNNING", "WAITING", "NOT_ARRIVED"}
+    finished = explain_task(row["FINISHED"])
+    assert "is finished" in finished
+    assert "Asked slot 1" in finished
+    assert "after it was ready: " in finished
+    waiting = explain_task(row["WAITING"])
+    assert "No machine has free slot 1 (at most 0 is free on one machine)." in waiting
+    assert "too little free slot (slot 1 asked, at most 0 free): 6 partitions (own in clusters 0, 1, 2; 3 of other" in (
+        waiting)
+    assert "It arrives after the end of the run." in explain_task(row["NOT_ARRIVED"])
+    views = pl.read_parquet(tmp_path / "R" / "views.parquet")
+    assert views["machines"].sum() == 6 * views["global_master"].n_unique()
+    assert views["view_age"].is_between(0, 10).all()
+    assert len(pl.read_parquet(tmp_path / "R" / "waiting.parquet")) == tasks["status"].eq("WAITING").sum()
+
+
+def test_a_task_is_named_by_job_and_index_or_by_row(explained):
+    explain_task, tasks = explained
+    values = tasks.row(7, named=True)
+    assert explain_task(f"{values['job']}/{values['index']}") == explain_task("7")
+    assert "must be JOB/INDEX, such as 17/0, or a row number" in explain_task("first")
+    assert "there is no row 999; rows are 0 to 149" in explain_task("999")
+    assert "there is no job 99; jobs are 0 to 49" in explain_task("99/0")
+    assert "job 3 has no task 8; its indices are 0 to 2" in explain_task("3/8")
+
+
+def test_explain_what_no_machine_can_hold_and_what_waits_for_a_stage(tmp_path):
+    stages = [{"request": (1, 1)}, {"request": (1, 1), "depends_on": [0]}, {"job": 1, "request": (1, 9)}]
+    workload = staged(stages, [(0, 0, 50), (1, 0, 5), (2, 1, 5)], TWO)
+    folder, fleet = tmp_path / "in", fleet_of((4, 4), resources=TWO)
+    (folder / "fleet").mkdir(parents=True)
+    workload.write(folder)
+    fleet.write(folder / "fleet")
+    scenario = Scenario(workload=str(folder), schedulers=["megha"], until=20.0, federation=settings(
+        local_masters=1, global_masters=1))
+    simulate_into(tmp_path / "R", scenario, "megha", 1, (workload, fleet))
+    blocked, hopeless = explain(tmp_path / "R", "1"), explain(tmp_path / "R", "2")
+    assert blocked.why == ["Its stage waits for others to end.", "It waits for stage s0: 1 running."]
+    assert hopeless.why == ["Asks 9 memory, the largest machine has 4."]
+    (folder / "jobs.parquet").unlink()
+    assert ("Asked", "not known: the workload of the run is not there any more, or has changed") in explain(
+        tmp_path / "R", "0").facts
+
+
+def test_a_comparison_is_not_a_run(tmp_path):
+    for name in ("first-fit", "best-fit"):
+        simulate_into(tmp_path / "runs" / name, Scenario(schedulers=[name]), name, 1, busy())
+    with pytest.raises(InputError, match="holds several runs; name one of them: .*best-fit"):
+        explain(tmp_path, "0")
