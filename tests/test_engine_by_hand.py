@@ -11,9 +11,9 @@ from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.placement.starts import STATUSES
 from subak.policy import find_scheduler
+from subak.simulator.drive import next_budget
 from subak.simulator.heap import SIZE
 from subak.simulator.results import machine_rows
-from subak.simulator.drive import next_budget
 from subak.simulator.run import simulate
 from subak.workload.table import make_workload
 

@@ -1,10 +1,10 @@
 """Fair shares by preemption (Megha IV-C, Algorithm 2): a queue below its share may take from the largest violation.
 
-The share a queue uses is its dominant one: the largest, over the resources, of what its tasks hold of the federation. It
-matters only when a task fits nowhere. In the paper a queue may preempt while its share is not below what it consumes;
-then a preemption can lift it above its share, and the queue that lost preempts it in turn, for ever. With the rule
-STRICT it may only do so if it stays within its share, so a queue that gained is never the next to lose; PAPER is there
-to be compared.
+The share a queue uses is its dominant one: the largest, over the resources, of what its tasks hold of the federation.
+It matters only when a task fits nowhere. In the paper a queue may preempt while its share is not below what it
+consumes; then a preemption can lift it above its share, and the queue that lost preempts it in turn, for ever. With
+the rule STRICT it may only do so if it stays within its share, so a queue that gained is never the next to lose; PAPER
+is there to be compared.
 
 Tasks of gangs are never preempted, nor those that were preempted as often as the rules allow.
 """
@@ -78,9 +78,9 @@ def machine_with_victims(
             continue
         for lane in range(BLOCK):
             machine = block * BLOCK + lane
-            if (word >> np.uint64(lane)) & ONE != NO_BITS and master.held.first[machine] != NOBODY:
-                if makes_room(master, layout, rules, tasks, task, machine, queue):
-                    return machine
+            has_some = (word >> np.uint64(lane)) & ONE != NO_BITS and master.held.first[machine] != NOBODY
+            if has_some and makes_room(master, layout, rules, tasks, task, machine, queue):
+                return machine
     return NOWHERE
 
 

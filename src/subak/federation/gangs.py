@@ -78,7 +78,8 @@ def place_gang(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks,
         task = layout.gang_task[place]
         if master.task[task]["phase"] == FLYING:
             master.gang[gang]["waiting"] -= 1
-            request_launch(master, layout, rules, task, launch_kind(master, layout, master.task[task]["machine"]), 1, out)
+            kind = launch_kind(master, layout, master.task[task]["machine"])
+            request_launch(master, layout, rules, task, kind, 1, out)
     return True
 
 

@@ -224,7 +224,8 @@ def apply_entry(
         if kind == GAVE:
             give_in_view(master, layout, rules, tasks, entry)
         task = entry["task"]
-        if layout.queue[layout.task[task]["queue"]]["owner"] == master.number and is_mine(master, task, entry["attempt"]):
+        owner = layout.queue[layout.task[task]["queue"]]["owner"]
+        if owner == master.number and is_mine(master, task, entry["attempt"]):
             end(master, layout, rules, tasks, task, entry["reason"], out)
     elif kind == SIZED:
         size_in_view(master, layout, entry)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-
 MACHINE_PLACE = np.dtype([
     ("cluster", np.int32),  # its local master
     ("home", np.int32),  # the global master of its partition

@@ -135,9 +135,8 @@ def adopt_life(local: LocalMaster, sender: int, life: int) -> None:
 @inlined
 def is_old(local: LocalMaster, message: np.void) -> bool:
     """Whether the attempt may be known already: its number is not above all others, or its epoch is another."""
-    return bool(
-        message["epoch"] != local.word[EPOCH] or message["attempt"] & NUMBER_MASK <= local.asker[message["sender"]]["top"]
-    )
+    number = message["attempt"] & NUMBER_MASK
+    return bool(message["epoch"] != local.word[EPOCH] or number <= local.asker[message["sender"]]["top"])
 
 
 @cold
@@ -259,10 +258,11 @@ def next_victim(local: LocalMaster, layout: Layout, rules: Rules, machine: int, 
     number = local.rows.first[machine]
     while number != NOBODY:
         row = local.rows.row[number]
-        may = row["state"] in (STARTING, RUNNING) and row["heir"] == NOBODY and layout.task[row["task"]]["queue"] == queue
-        if may and row["preempted"] < rules.preemptions_max and gang_of(layout, row["task"]) == NOBODY:
-            if best == NOBODY or goes_first(local, layout, number, best):
-                best = number
+        may = row["state"] in (STARTING, RUNNING) and row["heir"] == NOBODY
+        may = may and layout.task[row["task"]]["queue"] == queue and gang_of(layout, row["task"]) == NOBODY
+        may = may and row["preempted"] < rules.preemptions_max
+        if may and (best == NOBODY or goes_first(local, layout, number, best)):
+            best = number
         number = row["next"]
     return int(best)
 

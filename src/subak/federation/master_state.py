@@ -1,7 +1,7 @@
 """What a global master keeps: its view, what its queues hold and use, and where each of its tasks is.
 
-A task is UNKNOWN (not submitted), WAITING, FLYING (requested), HELD (its gang is incomplete), RUNNING, LEAVING (given up,
-the local master has not confirmed it), or ENDED.
+A task is UNKNOWN (not submitted), WAITING, FLYING (requested), HELD (its gang is incomplete), RUNNING, LEAVING (given
+up, the local master has not confirmed it), or ENDED.
 """
 from typing import NamedTuple
 

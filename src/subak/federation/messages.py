@@ -19,7 +19,7 @@ MESSAGE = np.dtype([
     ("task", np.int32),  # -1 where it is about no task
     ("machine", np.int32),  # -1 where it is about no machine
     ("epoch", np.int32),  # of the local master that is meant or that speaks
-    ("count", np.int32),  # how many entries, probes or attempts it carries or speaks of; of PREEMPT: the queue to preempt
+    ("count", np.int32),  # how many entries, probes or attempts it is about; of PREEMPT: the queue to preempt
     ("attempt", np.int64),  # number of the attempt, of its global master
     ("handle", np.int32),  # a row of the receiver's own, which it gave the sender
     ("start", np.int64),  # number of the start, of its machine; of a request: how often the task was preempted

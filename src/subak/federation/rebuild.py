@@ -83,9 +83,9 @@ def finish_rebuild(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Ta
     master.word[REBUILDING] = 0
     for gang in range(master.gang.size):
         first, end = layout.gang_first[gang], layout.gang_first[gang + 1]
-        if layout.queue[layout.task[layout.gang_task[first]]["queue"]]["owner"] == master.number:
-            if 0 < master.gang[gang]["waiting"] < end - first:
-                give_gang_up(master, layout, rules, gang, out)
+        owner = layout.queue[layout.task[layout.gang_task[first]]["queue"]]["owner"]
+        if owner == master.number and 0 < master.gang[gang]["waiting"] < end - first:
+            give_gang_up(master, layout, rules, gang, out)
     take_turn(master, out)
 
 
@@ -105,7 +105,8 @@ def forget_everything(master: GlobalMaster, layout: Layout, rules: Rules, tasks:
         if layout.queue[layout.task[layout.gang_task[layout.gang_first[gang]]]["queue"]]["owner"] == master.number:
             master.gang[gang]["waiting"], master.gang[gang]["held"], master.gang[gang]["failed"] = 0, 0, False
     for cluster in range(layout.local_masters):
-        master.cluster[cluster]["seen"], master.cluster[cluster]["epoch"], master.cluster[cluster]["numbers"] = NEVER_SEEN, 0, 0
+        row = master.cluster[cluster]
+        row["seen"], row["epoch"], row["numbers"] = NEVER_SEEN, 0, 0
         begin_whole(master, layout, rules, tasks, cluster)
     for word in (NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, REBUILDING, DOUBTS, QUEUED):
         master.word[word] = 0

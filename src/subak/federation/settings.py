@@ -1,4 +1,4 @@
-"""What a federation is set to: masters, network, costs, fairness, sampling; the words of the command line and of TOML."""
+"""What a federation is set to: masters, network, costs, fairness, sampling; the words of options and of TOML."""
 import math
 
 import msgspec

@@ -1,4 +1,4 @@
-"""A global master's view: entries of the local masters' ledgers applied in order, with its own launches in flight on top.
+"""A global master's view: the local masters' ledgers applied entry by entry, its own launches in flight on top.
 
 A launch in flight has taken its amounts in the view already, so the entry TOOK that confirms it takes nothing; when the
 whole state of a cluster is told anew, launches in flight to the same local master are taken again.
@@ -36,9 +36,10 @@ NOTHING_NEW, MISSING = -1, -2  # what an update brings instead of a version to a
 def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.void, ledger: Ledger, intact: bool) -> int:
     """Return the version to apply an update from, NOTHING_NEW, or MISSING when something before it is.
 
-    The first update of a new epoch makes the view of the cluster start anew. A restarted master heeds only what was told
-    to its new life: then nothing that its former life requested is carried out any more. *intact*: the ledger is the one that the
-    message speaks of (in a simulation it is read where it lies, and a local master may have begun another).
+    The first update of a new epoch makes the view of the cluster start anew. A restarted master heeds only what was
+    told to its new life: then nothing that its former life requested is carried out any more. *intact*: the ledger is
+    the one that the message speaks of (in a simulation it is read where it lies, and a local master may have begun
+    another).
     """
     if message["epoch"] < master.cluster[cluster]["epoch"]:
         return NOTHING_NEW

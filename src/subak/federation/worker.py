@@ -24,7 +24,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.federation.attempts import ANY_ATTEMPT, Attempts, add_attempt, drop_attempt, find_attempt, find_by_handle, has_room
+from subak.federation.attempts import (
+    ANY_ATTEMPT,
+    Attempts,
+    add_attempt,
+    drop_attempt,
+    find_attempt,
+    find_by_handle,
+    has_room,
+)
 from subak.federation.layout import Layout, Rules
 from subak.federation.master_state import LIFE_BITS
 from subak.federation.matching import speaker
@@ -80,7 +88,7 @@ def on_start(
 ) -> None:
     """Begin an attempt, unless the order is old, doubled or not for this life."""
     machine = message["machine"]
-    if not obeys(workers, layout, rules, message, out) or message["start"] >> LIFE_BITS != workers.machine[machine]["life"]:
+    if not obeys(workers, layout, rules, message, out) or not is_for_this_life(workers, message):
         return
     if not is_new(workers.machine[machine], message["start"] & NUMBER_MASK):
         number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
@@ -108,9 +116,16 @@ def obeys(workers: Workers, layout: Layout, rules: Rules, message: np.void, out:
     if message["epoch"] == workers.machine[machine]["epoch"]:
         return True
     row = post(out, ALIVE, machine, message["sender"], NOBODY, machine)
-    row["epoch"], row["reason"], row["start"] = workers.machine[machine]["epoch"], OLD_EPOCH, workers.machine[machine]["life"]
+    me = workers.machine[machine]
+    row["epoch"], row["reason"], row["start"] = me["epoch"], OLD_EPOCH, me["life"]
     row["count"] = 1
     return False
+
+
+@inlined
+def is_for_this_life(workers: Workers, message: np.void) -> bool:
+    """Whether an order is meant for the present life of its worker."""
+    return bool(message["start"] >> LIFE_BITS == workers.machine[message["machine"]]["life"])
 
 
 @inlined
@@ -168,7 +183,7 @@ def on_kill(
 ) -> None:
     """End an attempt; if it is not there it is over, and never begins."""
     machine = message["machine"]
-    if not obeys(workers, layout, rules, message, out) or message["start"] >> LIFE_BITS != workers.machine[machine]["life"]:
+    if not obeys(workers, layout, rules, message, out) or not is_for_this_life(workers, message):
         return
     is_new(workers.machine[machine], message["start"] & NUMBER_MASK)
     number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
@@ -219,7 +234,8 @@ def on_report(workers: Workers, layout: Layout, message: np.void, now: float, ou
     while number != NOBODY:
         row = workers.rows.row[number]
         held = post(out, HOLDS, machine, message["sender"], row["task"], machine)
-        held["attempt"], held["reason"], held["epoch"] = row["attempt"], row["reason"], workers.machine[machine]["epoch"]
+        held["attempt"], held["reason"] = row["attempt"], row["reason"]
+        held["epoch"] = workers.machine[machine]["epoch"]
         held["start"], held["seen"], held["count"] = row["start"], workers.machine[machine]["life"], count
         held["last"] = message["start"]
         number = row["next"]

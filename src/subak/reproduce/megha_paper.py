@@ -48,7 +48,7 @@ CLAIMS = (
     Claim("7", f"communication, {HERE}", "communication contributes over 90 %", least=0.9, unit="share",
           differs=f"{COMMUNICATION}; beside it, taking in whole states shows"),
     Claim("7", f"processing, {HERE}", "processing at LMs and GMs contributes less than 3 %", most=0.03, unit="share",
-          differs="tenths of a millisecond of service on the path of a task, beside 1.5 ms on the network: " + COMMUNICATION),
+          differs="tenths of a millisecond of service on a task's path, beside 1.5 ms on the network: " + COMMUNICATION),
     Claim("7", f"framework queueing, {HERE}", "framework queueing is about 7 %", least=0.04, most=0.1, unit="share",
           differs="a task waits behind its job's other tasks, and while its masters take in whole states: it depends "
                   "on how many arrive together", note="bounds: 4 to 10 %"),

@@ -72,12 +72,12 @@ HANDLE, NOTHING = 10, 11  # beside the reasons for which a loop comes back
 
 
 @inlined
-def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:
+def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR0911  (each event is one way out)
     """Take the next event; return HANDLE with the message to handle in *due* (MESSAGE[1]), NOTHING, or why to stop."""
     drop_dead(sim)
     heap = sim.events.slot[0]["time"] if sim.events.size[SIZE] > 0 else np.inf
-    arrival = sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]] if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size else np.inf
-    change = sim.changes.time[sim.counts[NEXT_CHANGE]] if sim.counts[NEXT_CHANGE] < sim.changes.time.size else np.inf
+    arrival = time_at(sim.tasks.arrival, sim.counts[NEXT_ARRIVAL])
+    change = time_at(sim.changes.time, sim.counts[NEXT_CHANGE])
     time = min(heap, arrival, change)
     if time > sim.clock[UNTIL] or is_over(sim, net, time, arrival, change):
         return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else heap))
@@ -104,6 +104,12 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:
     if place == ARRIVING:
         return NOTHING
     return take_exit(sim, net, item, place, due)
+
+
+@inlined
+def time_at(times: np.ndarray, place: int) -> float:
+    """Return float64[place], inf behind the end."""
+    return times[place] if place < times.size else np.inf
 
 
 @inlined

@@ -253,7 +253,7 @@ def to_global_master(roles: Megha, tasks: Tasks, now: float, message: np.void, o
 
 
 @inlined
-def to_local_master(roles: Megha, tasks: Tasks, now: float, message: np.void, out: Outbox) -> None:  # noqa: C901
+def to_local_master(roles: Megha, tasks: Tasks, now: float, message: np.void, out: Outbox) -> None:  # noqa: C901, PLR0912
     """Hand a message to a local master."""
     layout, rules, kind = roles.layout, roles.rules, message["kind"]
     local = local_master(roles, message["to"])

@@ -82,8 +82,7 @@ def _partitions(fleet: Fleet, settings: Federation) -> tuple[np.ndarray, np.ndar
 
 def build_megha(instance: Instance) -> Megha:
     """Return the roles of a federation at rest: every view is the truth, nothing runs, nobody waits."""
-    workload, fleet, settings = instance.workload, instance.fleet, instance.settings
-    sim = instance.simulation
+    workload, settings, sim = instance.workload, instance.settings, instance.simulation
     if settings.order == "priority":
         priority = workload.stages["priority"].to_numpy()[workload.tasks["stage"].to_numpy()]
         sim.tasks.rank[:] = sim.tasks.arrival - priority * settings.priority_seconds
@@ -150,7 +149,7 @@ def _shares(names: list[str], settings: Federation) -> np.ndarray:
 
 
 def _lanes(workload: Workload, queue_of_stage: np.ndarray, queues: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return int32[stage] lanes, where each queue's begin, and the shape of each: one for each queue, shape and kind."""
+    """Return int32[stage] lanes, one for each queue, shape and kind; where each queue's begin; the shape of each."""
     shape = find_shapes(workload).of_stage
     keys = np.stack([queue_of_stage, shape, _is_gang(workload)])
     distinct, lane = np.unique(keys, axis=1, return_inverse=True)
@@ -239,7 +238,8 @@ def stacked(state: FleetState, roles: int) -> dict[str, np.ndarray]:
 
     return {
         "free": copies(np.maximum(state.free, 0)), "capacity": copies(state.capacity),
-        "block_free_max": copies(np.maximum(state.block_free_max, 0)), "allowed": state.allowed, "version": copies(state.version),
+        "block_free_max": copies(np.maximum(state.block_free_max, 0)), "allowed": state.allowed,
+        "version": copies(state.version),
         "freed_blocks": np.zeros((roles, LOG + 1), np.int64), "frontier": copies(np.zeros_like(state.frontier)),
         "used": copies(state.used), "present": copies(state.present), "scale": state.scale,
         "random": copies(state.random),
@@ -299,7 +299,8 @@ def _local_masters(instance: Instance, layout: Layout, running: int) -> LocalMas
         entry=np.zeros((sides * clusters, ledger), ENTRY),
         entry_size=np.tile(np.array([0, -1]), (sides * clusters, 1)),
         asker=asker, machine=np.tile(machine, (sides, 1)),
-        word=word, clock=np.zeros((sides * clusters, 1)), tally=np.zeros((sides * clusters, len(LOCAL_TALLY)), np.int64),
+        word=word, clock=np.zeros((sides * clusters, 1)),
+        tally=np.zeros((sides * clusters, len(LOCAL_TALLY)), np.int64),
     )
 
 

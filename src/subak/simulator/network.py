@@ -69,7 +69,8 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         lives=np.ones(addresses, np.int32),
         service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3), calm=np.array([0.0, np.inf]),
         random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
-        handle=np.full(tasks, NOBODY, np.int32), processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
+        handle=np.full(tasks, NOBODY, np.int32),
+        processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
         faults=build_faults(),
     )
 
