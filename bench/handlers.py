@@ -1,4 +1,4 @@
-"""What a handler of Megha costs without the compiler, as a live master in plain Python would run it: by kind of message.
+"""What a handler of Megha costs without the compiler, as a live master in plain Python would run it, by kind.
 
 The defaults of the service times (federation/settings.py) are these medians, rounded.
 """
@@ -7,7 +7,7 @@ import time
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 
-import numpy as np
+import numpy as np  # noqa: I001  (the compiler is switched off before anything is imported)
 from _workloads import SHARES, google_tasks, uniform_fleet
 
 from subak.federation.messages import KINDS

@@ -174,7 +174,8 @@ def federations() -> list[str]:
         "## Federations\n",
         "Settings go into a TOML file for `--federation`, a key each, or under `[federation]` of a scenario; those "
         "that are varied most are options of `subak simulate` and `subak compare`. A setting that none of the "
-        "schedulers heeds is refused. Every run writes those it heeded into its `summary.json`, with the service times.\n",
+        "schedulers heeds is refused. Every run writes those it heeded into its `summary.json`, with the service "
+        "times.\n",
         "### Settings\n",
         *table(("key", "type", "default", "what it is", "heeded by"),
                [(*row, heeders(name)) for name, row in settings]),
@@ -263,6 +264,7 @@ def files() -> list[str]:
         f"{', '.join(f'`{name}`' for name in READERS)}.\n",
         "`jobs.parquet`\n", *columns(workload, "JOB_COLUMNS"),
         "`stages.parquet`\n", *columns(workload, "STAGE_COLUMNS", resources),
+        "and, where known,\n", *columns(workload, "OPTIONAL_STAGE_COLUMNS"),
         "`tasks.parquet`\n", *columns(workload, "TASK_COLUMNS"),
         "and, where known,\n", *columns(workload, "OPTIONAL_TASK_COLUMNS"),
         "### A fleet folder\n",

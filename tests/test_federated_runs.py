@@ -200,10 +200,17 @@ def test_the_summary_counts_messages_roles_and_shares(tmp_path):
 
 
 def test_the_page_has_a_section_for_federations(tmp_path):
+    from subak.report.charts import allocation_distribution
     from subak.report.page import write_report
 
     for name in ("megha", "sparrow", "first-fit"):
         _summary(tmp_path / "runs" / name, name, *busy())
+    (rows,) = allocation_distribution(load_runs(tmp_path)).to_dict()["datasets"].values()
+    for name in ("megha", "sparrow"):
+        shares = [row["share"] for row in rows if row["run"] == name]
+        assert shares == sorted(shares)
+        assert shares[-1] == 1.0
+    assert {row["run"] for row in rows} == {"megha", "sparrow"}
     text = write_report(tmp_path, images=tmp_path / "pictures", formats=["svg"]).read_text()
     assert all(f'id="{name}"' in text for name in ("federation", "chart-allocation-parts"))
     assert "Shares of queues" in text
@@ -382,5 +389,5 @@ def test_explain_what_no_machine_can_hold_and_what_waits_for_a_stage(tmp_path):
 def test_a_comparison_is_not_a_run(tmp_path):
     for name in ("first-fit", "best-fit"):
         simulate_into(tmp_path / "runs" / name, Scenario(schedulers=[name]), name, 1, busy())
-    with pytest.raises(InputError, match="holds several runs; name one of them: .*best-fit"):
+    with pytest.raises(InputError, match=r"holds several runs; name one of them: .*best-fit"):
         explain(tmp_path, "0")

@@ -16,6 +16,7 @@ from subak.cli.report import report
 from subak.cli.reproduce import app as reproduce
 from subak.cli.schedulers import schedulers
 from subak.cli.simulate import simulate
+from subak.cli.torture import torture
 from subak.errors import SubakError
 
 MISTAKE, INTERRUPTED = 2, 130  # exit codes; the second as shells count Ctrl-C
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Start with `subak compare`: it runs on a shipped sample. A command's own help: `subak compare --help`.",
 )
-for command in (simulate, compare, report, explain, convert, inspect, generate, fit, schedulers):
+for command in (simulate, compare, report, explain, convert, inspect, generate, fit, schedulers, torture):
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
 

@@ -77,7 +77,7 @@ def _google(trace: Path | None, notify: Notify) -> tuple[Workload | None, Fleet 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Show what is being simulated; one line each where there is no terminal to draw on."""
+    """Show what is being simulated; silent where there is no terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:

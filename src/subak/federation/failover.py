@@ -83,6 +83,7 @@ from subak.kernel import cold, inlined
 from subak.workload.tasks import Tasks
 
 NEVER = -1  # a version that nobody has seen
+ECHO = 1  # `count` of a PULSE that answers one
 UNCONFIRMED = float("-inf")  # PULSE_AT of a new active master: the other one has not confirmed its epoch
 LOOK_AGAIN = 1.0 / 64.0  # of its patience a standby waits at least: what rounding leaves of it may be no time at all
 
@@ -298,6 +299,8 @@ def on_pulse(local: LocalMaster, layout: Layout, rules: Rules, now: float, messa
         step_down(local, message["epoch"], rules, now, out)
     if message["epoch"] < local.word[EPOCH]:
         return
+    if bool(local.word[ACTIVE]) != (message["count"] == ECHO):  # else two standbys would answer each other for ever
+        return
     if local.word[ACTIVE]:
         if local.clock[PULSE_AT] == UNCONFIRMED:
             wait_for_all(local, layout, now)
@@ -305,7 +308,7 @@ def on_pulse(local: LocalMaster, layout: Layout, rules: Rules, now: float, messa
         return
     local.clock[PULSE_AT] = now
     row = post(out, PULSE, local.number, message["sender"], NOBODY, NOBODY)
-    row["epoch"], row["delay"] = local.word[EPOCH], message["delay"]
+    row["epoch"], row["delay"], row["count"] = local.word[EPOCH], message["delay"], ECHO
 
 
 @cold

@@ -225,7 +225,7 @@ def apply_entry(
             give_in_view(master, layout, rules, tasks, entry)
         task = entry["task"]
         owner = layout.queue[layout.task[task]["queue"]]["owner"]
-        if owner == master.number and is_mine(master, task, entry["attempt"]):
+        if owner == master.number and is_mine(master, entry):
             end(master, layout, rules, tasks, task, entry["reason"], out)
     elif kind == SIZED:
         size_in_view(master, layout, entry)
@@ -278,13 +278,20 @@ def end(
         wait_again(master, layout, rules, tasks, task, reason, out)
 
 
+@inlined
+def is_current(master: GlobalMaster, message: np.void) -> bool:
+    """Whether a message is about the last attempt of its task."""
+    task = master.task[message["task"]]
+    return bool(task["attempt"] == message["attempt"] and task["machine"] == message["machine"])
+
+
 @cold
 def on_refused(
     master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
 ) -> None:
     """Give the amounts back in the view and let the task wait: the local master has refused, and will not launch it."""
     task = message["task"]
-    if master.task[task]["attempt"] == message["attempt"] and master.task[task]["phase"] in (FLYING, LEAVING):
+    if is_current(master, message) and master.task[task]["phase"] in (FLYING, LEAVING):
         if master.task[task]["flying"]:
             forget_flight(master, layout, tasks, task)
         master.tally[REFUSALS] += 1
@@ -298,7 +305,7 @@ def on_launched(
 ) -> None:
     """Repeat what became of a gang to a local master that says it still holds one of its tasks."""
     task = message["task"]
-    if master.task[task]["attempt"] == message["attempt"]:
+    if is_current(master, message):
         if master.task[task]["phase"] == RUNNING:
             send_request(master, layout, rules, task, GO, 0, out)
         elif master.task[task]["phase"] == LEAVING:
@@ -309,7 +316,7 @@ def on_launched(
 def on_retry(master: GlobalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> None:
     """Repeat a request that was not answered."""
     task, kind = message["task"], message["reason"]
-    if master.task[task]["attempt"] != message["attempt"]:
+    if not is_current(master, message):
         return
     if (kind == ABANDON and master.task[task]["phase"] == LEAVING) or (kind != ABANDON and master.task[task]["flying"]):
         send_request(master, layout, rules, task, kind, message["count"], out)

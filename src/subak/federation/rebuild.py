@@ -26,6 +26,7 @@ from subak.federation.master_state import (
 from subak.federation.messages import ASK, NOBODY, REBUILD, UNKNOWN, WAKE, Outbox, post
 from subak.federation.view import begin_whole
 from subak.federation.waiting import lanes_of
+from subak.fleet.state import BLOCK
 from subak.kernel import cold, inlined
 from subak.queues.lanes import ACTIVE, CONTENDERS, drop_top, pop
 from subak.workload.tasks import Tasks
@@ -63,7 +64,7 @@ def on_wake(master: GlobalMaster, layout: Layout, rules: Rules, out: Outbox) -> 
     if master.word[REBUILDING] == 0:
         return
     for cluster in range(layout.local_masters):
-        if master.cluster[cluster]["seen"] == NEVER_SEEN:
+        if not is_known(master, layout, cluster):
             for instance in range(2 if rules.standby else 1):
                 number = cluster + layout.local_masters * instance
                 row = post(out, ASK, master.number, number, NOBODY, NOBODY)
@@ -72,13 +73,27 @@ def on_wake(master: GlobalMaster, layout: Layout, rules: Rules, out: Outbox) -> 
     row["delay"] = min(rules.retry, rules.lease)
 
 
+@cold
+def is_known(master: GlobalMaster, layout: Layout, cluster: int) -> bool:
+    """Whether a cluster has told its whole state, and what runs on each of its machines."""
+    if master.cluster[cluster]["seen"] == NEVER_SEEN:
+        return False
+    masters = layout.global_masters
+    for machine in range(layout.block[cluster * masters] * BLOCK, layout.block[(cluster + 1) * masters] * BLOCK):
+        if not master.listed[machine]:
+            return False
+    return True
+
+
 @inlined
 def finish_rebuild(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, out: Outbox) -> None:
-    """Begin to place again once every local master has told its whole state; gangs that start in part are given up."""
+    """Begin to place again once every local master has told its whole state, and every worker has reported to it; gangs
+    that start in part are given up.
+    """
     if master.word[REBUILDING] == 0:
         return
     for cluster in range(layout.local_masters):
-        if master.cluster[cluster]["seen"] == NEVER_SEEN:
+        if not is_known(master, layout, cluster):
             return
     master.word[REBUILDING] = 0
     for gang in range(master.gang.size):

@@ -67,7 +67,7 @@ def take_in_view(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Task
     """Apply TOOK; return whether it is news of an own task's attempt."""
     task, machine = entry["task"], entry["machine"]
     cluster = layout.machine[machine]["cluster"]
-    own = layout.queue[layout.task[task]["queue"]]["owner"] == master.number and is_mine(master, task, entry["attempt"])
+    own = layout.queue[layout.task[task]["queue"]]["owner"] == master.number and is_mine(master, entry)
     if own and master.task[task]["flying"]:
         master.task[task]["flying"] = False
     else:
@@ -80,11 +80,15 @@ def take_in_view(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Task
 
 
 @inlined
-def is_mine(master: GlobalMaster, task: int, attempt: int) -> bool:
-    """Whether an attempt of an own task is the one the master stands by, or one of its former life."""
-    if master.task[task]["phase"] in (UNKNOWN_TASK, WAITING):
-        return bool(attempt > master.task[task]["attempt"] or master.task[task]["phase"] == UNKNOWN_TASK)
-    return bool(master.task[task]["attempt"] == attempt)
+def is_mine(master: GlobalMaster, entry: np.void) -> bool:
+    """Whether an entry is about the attempt of an own task that the master stands by, or one of its former life.
+
+    Attempts are numbered for each cluster, so the machine must be the same too.
+    """
+    task = master.task[entry["task"]]
+    if task["phase"] in (UNKNOWN_TASK, WAITING):
+        return bool(task["attempt"] == 0)
+    return bool(task["attempt"] == entry["attempt"] and task["machine"] == entry["machine"])
 
 
 @inlined

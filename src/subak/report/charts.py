@@ -10,7 +10,7 @@ import polars as pl
 from subak.report import series
 from subak.report.comparison import PART_TITLES, SPREAD_TITLES
 from subak.report.runs import Run, groups, resource_names
-from subak.report.words import seconds_text, share_text
+from subak.report.words import SECOND_STEPS, seconds_text, share_text
 
 # Steps of a logarithmic axis of time, seconds; between the first and the last lie 100 microseconds and 1,000 days.
 SECOND_LADDER = (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36_000.0, 864_000.0, 8_640_000.0, 86_400_000.0)
@@ -155,10 +155,13 @@ def allocation_parts(runs: list[Run]) -> Chart:
         for name, title in PART_TITLES.items() if name in facts.parts
     ], schema={"scheduler": pl.String, "level": pl.String, "part": pl.String, "seconds": pl.Float64})
     table = table.group_by("scheduler", "level", "part", maintain_order=True).agg(pl.col("seconds").mean())
+    longest = table.group_by("scheduler", "level").agg(pl.col("seconds").sum())["seconds"].max()
+    _, size, unit = next((step for step in SECOND_STEPS if float(longest or 0.0) < step[0]), SECOND_STEPS[-1])  # type: ignore[arg-type]
     drawn = _worded(table.with_row_index("order"), "seconds", "took", seconds_text)
+    drawn = drawn.with_columns(pl.col("seconds") / size)
     parts = list(PART_TITLES.values())
     chart = alt.Chart(alt.InlineData(values=_rows(drawn))).mark_bar().encode(
-        x=alt.X("seconds:Q", title="allocation time", stack="zero", axis=alt.Axis(labelExpr=SECOND_LABEL, tickCount=6)),
+        x=alt.X("seconds:Q", title=f"allocation time ({unit})", stack="zero", axis=alt.Axis(format=",~f", tickCount=6)),
         y=alt.Y("scheduler:N", title=None, sort=list(groups(runs))),
         yOffset=alt.YOffset("level:N", sort=["mean", "median"]),
         color=alt.Color("part:N", scale=alt.Scale(domain=parts), legend=alt.Legend()),
@@ -175,7 +178,7 @@ def allocation_distribution(runs: list[Run]) -> Chart:
     """Draw the share of tasks that were allocated within x, a line a run."""
     table = series.allocation_distribution([run for run in runs if run.summary.federation])
     floor, top = _second_range(table["value"].to_list())
-    within = table.with_columns(1.0 - pl.col("share"))
+    within = table.with_columns(share=1.0 - pl.col("share"))
     drawn = _worded(within, "value", "allocated within", seconds_text)
     chart = _lines(_at_least(_rows(drawn), "value", floor), interpolate="step-after").encode(
         **_by_scheduler(runs),

@@ -388,7 +388,7 @@ def _notes(study: Study) -> tuple[str, ...]:
         "three kinds of clusters one has the authors' frequencies, the other two are assumptions",
         f"service times are the defaults of subak's federations: {1e6 * SERVICE_S['PLACE']:g} µs to place, "
         f"{1e6 * SERVICE_S['LAUNCH']:g} µs to check a launch; the paper's masters were Python processes behind HTTP. "
-        "Updates carry whole states, as the paper's do, at 1 µs for each machine (assumed); in what goes past the paper "
+        "Updates carry whole states, as in the paper, at 1 µs for each machine (assumed); in what goes past the paper "
         f"they carry what changed, at {1e6 * PART_S['UPDATE']:g} µs for each entry",
         "Sparrow pays only network delays, as in the paper; the paper's longer delay of the launch message, a median "
         "measured there, is not given and not used",

@@ -101,16 +101,19 @@ def _masters(table: pl.DataFrame) -> Any:
 
 
 def _fair(table: pl.DataFrame) -> Any:
-    return _bars(table, "workers", "rule")
+    return _bars(table.with_columns(case=pl.format("{} workers, {}", "workers", "demand")), "case", "rule")
 
 
 def _counts(table: pl.DataFrame) -> Any:
-    shown = table.unpivot(["preemptions", "preemption attempts", "repartitions"], index=["rule", "workers"],
+    shown = table.unpivot(["preemptions", "preemption attempts", "repartitions"], index=["demand", "rule", "workers"],
                           variable_name="what", value_name="count")
     return _base(shown).mark_bar().encode(
-        x=alt.X("what:N", title=None, axis=alt.Axis(labelAngle=0)), xOffset=alt.XOffset("workers:N"),
-        y=alt.Y("count:Q", axis=alt.Axis(format=",")), color=_colour("workers", "workers"),
-    ).properties(width=WIDTH // 2).facet(column=alt.Column("rule:N", title="fairness"))
+        x=alt.X("what:N", title=None, axis=alt.Axis(labelAngle=-20)), xOffset=alt.XOffset("workers:N"),
+        y=alt.Y("count:Q", title="count, logarithmic", scale=alt.Scale(type="symlog", domainMin=0),
+                axis=alt.Axis(format=",", values=[0, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000])),
+        color=_colour("workers", "workers"),
+    ).properties(width=WIDTH // 2, height=HEIGHT // 2).facet(
+        column=alt.Column("rule:N", title=None), row=alt.Row("demand:N", title=None, sort=None))
 
 
 def _sweep(table: pl.DataFrame) -> Any:
@@ -119,7 +122,7 @@ def _sweep(table: pl.DataFrame) -> Any:
     for number, (name, words) in enumerate((
             ("p99 (s)", "99th percentile (s)"), ("inconsistent (share)", "refused of the requests"),
             ("run time lost (share)", "run time lost"), ("unfairness (share)", "unfairness"))):
-        axis = alt.Axis(format="~g") if name.endswith("(s)") else alt.Axis(format="~%")
+        axis = alt.Axis(format=",") if name.endswith("(s)") else alt.Axis(format="~%")
         panels.append(alt.Chart(alt.InlineData(values=table.select(key, name).to_dicts()), width=WIDTH // 2 - 30,
                                 height=HEIGHT // 2).mark_line(point=True, color=COLOURS[number]).encode(
             x=alt.X(f"{_escaped(key)}:N", sort=None, title=key, axis=alt.Axis(labelAngle=0)),

@@ -19,7 +19,7 @@ class Claim(NamedTuple):
 
 
 HERE, HTTP = "service x 1, messages 0.5 ms", "service x 1, messages 5 ms"
-FAST_MASTERS = "masters take about 0.1 ms a task here, theirs were Python processes behind HTTP"
+FAST_MASTERS = "masters take some 0.2 ms a task here, theirs were Python processes behind HTTP"
 DEMANDS = ("moderate demand", "high demand")  # of the google_19-like tasks, see Scale
 COMMUNICATION = "the paper's communication holds HTTP and RabbitMQ; here it is messages of 0.5 ms each"
 
@@ -48,7 +48,7 @@ CLAIMS = (
     Claim("7", f"communication, {HERE}", "communication contributes over 90 %", least=0.9, unit="share",
           differs=f"{COMMUNICATION}; beside it, taking in whole states shows"),
     Claim("7", f"processing, {HERE}", "processing at LMs and GMs contributes less than 3 %", most=0.03, unit="share",
-          differs="tenths of a millisecond of service on a task's path, beside 1.5 ms on the network: " + COMMUNICATION),
+          differs="some 0.2 ms of service on a task's path, beside 1.5 ms on the network: " + COMMUNICATION),
     Claim("7", f"framework queueing, {HERE}", "framework queueing is about 7 %", least=0.04, most=0.1, unit="share",
           differs="a task waits behind its job's other tasks, and while its masters take in whole states: it depends "
                   "on how many arrive together", note="bounds: 4 to 10 %"),

@@ -24,6 +24,7 @@ from subak.federation.messages import (
 )
 from subak.simulator.heap import SIZE
 from subak.simulator.megha_invariants import Watch
+from subak.simulator.state import NEXT_CHANGE
 
 SUBMITTED = ("NEW", "BLOCKED", "OPEN", "ENDED")
 ENTRIES = {TOOK: "TOOK", GAVE: "GAVE", GONE: "GONE", SIZED: "SIZED"}
@@ -64,11 +65,15 @@ class Coverage:
     def __init__(self) -> None:
         self.seen: Counter[tuple[str, str]] = Counter()
         self.kinds: Counter[str] = Counter()
+        self.machine_state = ""  # of the machine that changes next
 
     def look(self, opened: Any) -> tuple[Any, str, Any]:
         """Return what the next event is about, before it happens: (message, state, phases of all tasks)."""
         sim, net = opened.simulation, opened.network
         phases = opened.roles.masters.task["phase"].copy()
+        change = sim.counts[NEXT_CHANGE]
+        if change < sim.changes.time.size:
+            self.machine_state = MACHINE_STATES[opened.roles.locals.machine["state"][0, sim.changes.machine[change]]]
         if sim.events.size[SIZE] == 0:
             return None, "", phases
         top = sim.events.slot[0]
@@ -113,14 +118,18 @@ class Coverage:
             self.seen[kind, self.machine_state] += 1
         elif kind == "ARRIVE":
             self.seen[kind, "NEW"] += 1
-        elif message is not None and message == handled:
+        elif message is not None and self.is_same(message, handled):
             self.seen[kind, state if handled["kind"] != PLACE else "any"] += 1
         for entry, task, _ in watch.entries:
             if entry in ENTRIES and entry != SIZED and HANDLER[handled["kind"]] == GLOBAL_MASTER:
                 if watch.owner[task] == handled["to"]:
                     self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1
 
-    machine_state = "LISTED"
+    @staticmethod
+    def is_same(message: Any, handled: Any) -> bool:
+        """Whether the message that was next is the one that was handled; only the time it travelled is counted up."""
+        message["travelled"] = handled["travelled"]
+        return bool(message == handled)
 
     def missing(self) -> list[tuple[str, str]]:
         """Return the rows that were never taken."""

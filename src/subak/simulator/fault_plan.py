@@ -54,7 +54,8 @@ from subak.tables import read_toml
 
 FOREVER = math.inf
 RETRY_S = 1.0  # seconds until requests are repeated, where faults are planned and no other number is given
-QUIET_LEASES, QUIET_RETRIES, QUIET_HEARTBEATS = 12, 130, 4  # nothing that still comes takes longer than these together
+# Nothing that still comes takes longer than so many of each together.
+QUIET_LEASES, QUIET_RETRIES, QUIET_HEARTBEATS, QUIET_DELAYS = 12, 130, 4, 100
 RATES = {"loss": LOSS, "heartbeat_loss": HEARTBEAT_LOSS, "duplication": DUPLICATION, "reordering": REORDERING,
          "spike": SPIKE}
 TIMES = {"late_max": LATE_MAX, "spike_max": SPIKE_MAX, "calm_at": CALM_AT}
@@ -142,9 +143,15 @@ def arm_faults(plan: FaultPlan, settings: Federation, net: Network, machine_orde
 
     Raises InputError for a role that is not there.
     """
-    net.calm[PATIENCE] = plan.over_at + QUIET_LEASES * settings.lease + QUIET_RETRIES * settings.retry + (
-        QUIET_HEARTBEATS * settings.heartbeat if settings.heartbeat < FOREVER else 0.0)
+    net.calm[PATIENCE] = plan.over_at + quiet_seconds(settings)
     return net._replace(faults=faults_of(plan, settings, net.first, machine_order))
+
+
+def quiet_seconds(settings: Federation) -> float:
+    """Return for how long nothing need happen to a task before nothing ever will: all timers have run by then."""
+    heartbeats = QUIET_HEARTBEATS * settings.heartbeat if settings.heartbeat < FOREVER else 0.0
+    retries = QUIET_LEASES * settings.lease + QUIET_RETRIES * settings.retry if settings.retry < FOREVER else 0.0
+    return heartbeats + retries + QUIET_DELAYS * settings.delay
 
 
 def faults_of(plan: FaultPlan, settings: Federation, first: np.ndarray, machine_order: np.ndarray) -> Faults:

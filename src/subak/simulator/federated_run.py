@@ -1,6 +1,5 @@
 """A federated run from Python: an architecture builds its roles, and one loop drives them."""
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,7 @@ from subak.fleet.table import Fleet
 from subak.kernel import kernel_of
 from subak.placement.starts import MACHINE, RULE, RULES, TASK
 from subak.simulator.drive import Progress, drive
-from subak.simulator.fault_plan import FaultPlan, arm_faults, under_faults
+from subak.simulator.fault_plan import FaultPlan, arm_faults, quiet_seconds, under_faults
 from subak.simulator.heap import build_events
 from subak.simulator.network import LAW, MEAN, PATIENCE, SPREAD, Network, build_network
 from subak.simulator.setup import Prepared, prepare
@@ -25,7 +24,6 @@ from subak.workload.table import Workload
 
 SLOTS_PER_TASK = 4  # messages and timers on their way at once, for each task, at most
 SLOTS_PER_MACHINE = 2
-QUIET_HEARTBEATS = 4  # after which a run with tasks that cannot be placed is at rest
 SLOTS = 100_000  # and for the rest
 
 
@@ -112,6 +110,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     simulation = prepared.simulation._replace(events=build_events(slots))
     prepared = Prepared(simulation, prepared.instance, prepared.machine_order, prepared.reason_of_shape)
     network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
+    network.calm[PATIENCE] = quiet_seconds(settings)
     if faults is not None:
         network = arm_faults(faults, settings, network, order)
     instance = Instance(workload, fleet, settings, prepared, seed)
@@ -162,8 +161,6 @@ def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federati
     network.part[:] = settings.part_seconds()
     network.delay[LAW] = LAWS.index(settings.delay_law)
     network.delay[MEAN], network.delay[SPREAD] = settings.delay, settings.delay_spread
-    if math.isfinite(settings.heartbeat):
-        network.calm[PATIENCE] = QUIET_HEARTBEATS * settings.heartbeat
     return network
 
 

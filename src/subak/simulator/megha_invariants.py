@@ -51,12 +51,9 @@ from subak.federation.messages import (
     GLOBAL_MASTER,
     HANDLER,
     KINDS,
-    LAUNCH,
     LOCAL_MASTER,
     NOBODY,
     PLACE,
-    PREEMPT,
-    REPARTITION,
     WORKER,
 )
 from subak.federation.submitter import ENDED as SUBMITTED_ENDED
@@ -498,6 +495,8 @@ class Watch:
             name, phase = STATUSES[status], PHASES[phases[task]]
             if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phases[task] != RUNNING):
                 return f"task {task} is {name}, its global master has it {phase}"
+            if status == FINISHED and phases[task] == WAITING and not self.could_run(task):
+                continue  # the news of its end was lost with its worker, and there is no machine to run it again
             if status == FINISHED and self.roles.submitter.state[task] != SUBMITTED_ENDED:
                 return f"task {task} is {name}, its submitter has not heard of it, its global master has it {phase}"
             if status == FINISHED and phases[task] not in (TASK_ENDED, UNKNOWN_TASK):  # a restarted master never hears
@@ -551,4 +550,3 @@ class Watch:
         return float(self.sim.clock[NOW])
 
 
-REQUESTS = (LAUNCH, REPARTITION, PREEMPT)

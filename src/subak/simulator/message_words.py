@@ -1,4 +1,5 @@
 """Messages in words: a line for what a role heard, and one for each message that it answered with."""
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,17 @@ MASK = (1 << LIFE_BITS) - 1
 CARRIES_UPDATE = ("LAUNCHED", "REFUSED", "ENDED", "UPDATE")
 
 
-def event_words(opened: Opened) -> str:
-    """Return the last event that was handled, and its answers, in words."""
+def event_words(opened: Opened, hidden: Collection[str] = ()) -> str:
+    """Return the last event that was handled, and its answers, in words; an empty text if its kind is *hidden*."""
     message = opened.due[0]
+    if KINDS[message["kind"]] in hidden:
+        return ""
     lines = [f"{opened.simulation.clock[NOW]:.4f}  {receiver(opened, message)} <- {words(opened, message)}"]
     for row in opened.out.row:
         if row["kind"] == NOBODY:
             break
+        if KINDS[row["kind"]] in hidden:
+            continue
         lines.append(f"        {words(opened, row)} -> {receiver(opened, row)}")
     return "\n".join(lines)
 

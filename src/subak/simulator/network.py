@@ -23,8 +23,9 @@ FREE, LIVELY, LOST, DUPLICATED, BEGUN = range(5)
 CONSTANT, UNIFORM, EXPONENTIAL = range(3)  # laws of the delay
 LAWS = ("constant", "uniform", "exponential")
 LAW, MEAN, SPREAD = range(3)  # of `delay`
-# timers that go on for ever, so that a run is not kept from ending by them
-PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "RETRY", "RESUBMIT") for name in KINDS])
+# timers that go on for ever, and what they send when there is no news, so that a run is not kept from ending by them
+PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "RETRY", "RESUBMIT",
+                              "UPDATE", "NOTED", "ALIVE", "LEASE", "PULSE") for name in KINDS])
 CHANGED, PATIENCE = range(2)  # of `calm`
 # kinds whose travel and service are part of their task's allocation time
 ON_PATH = np.array([name in ("SUBMIT", "LAUNCH", "REPARTITION", "PREEMPT", "REFUSED", "GO", "START",

@@ -46,7 +46,7 @@ STAGE_COLUMNS: dict[str, ColumnType] = {
 }
 OPTIONAL_STAGE_COLUMNS: dict[str, ColumnType] = {
     "scheduling_class": pl.Int32,  # how sensitive to latency, 0 the least; recorded only
-    "gang": pl.Boolean,  # whether its tasks must start together; recorded only
+    "gang": pl.Boolean,  # whether its tasks start together, which megha and central see to
 }
 TASK_COLUMNS: dict[str, ColumnType] = {
     "stage": pl.UInt32,  # row of the stage

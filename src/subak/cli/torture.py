@@ -1,0 +1,103 @@
+"""`subak torture`: random federations under random faults, every invariant checked after every message."""
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from subak.kernel import is_compiled
+from subak.simulator.coverage import REQUIRED, Coverage
+from subak.simulator.torture import Ending, describe, random_case, run_case, shrink
+
+FAILED, INCOMPLETE = 1, 2  # exit codes
+COMPILING = "Compiling the federation for this machine: once, some minutes; it is kept in the user's cache folder."
+SEEDS = "How many federations to torture."
+
+
+def torture(
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help=SEEDS)] = 1000,
+    first: Annotated[int, typer.Option(metavar="SEED", min=0, help="The seed of the first.")] = 1,
+    seed: Annotated[int | None, typer.Option(
+        metavar="SEED", min=0, help="Only this one, with every message and its answers printed.",
+        show_default=False)] = None,
+    coverage: Annotated[bool, typer.Option(
+        "--coverage", help="Print how often each row of the roles' transition tables was taken.")] = False,
+    shrinking: Annotated[bool, typer.Option(
+        "--shrink/--no-shrink", help="Make a failing federation smaller before its messages are printed.")] = True,
+) -> None:
+    """Torture Megha: small random federations, messages lost, doubled, late, roles cut off and crashed.
+
+    After every message all invariants are checked: no machine oversubscribed, no task run twice, every view a past
+    state, nothing lost. When the faults are over, everything must come to rest. A failure says its seed.
+
+    - `subak torture --seeds 1000` tortures a thousand; exit code 1 when one fails, 2 when some row of the roles'
+      transition tables was never taken (with 1000 seeds or more).
+    - `subak torture --seed 26` replays one, and prints its messages.
+    """
+    console = Console()
+    if seed is not None:
+        _replay(seed, console)
+        return
+    if not is_compiled("run_megha"):
+        Console(stderr=True).print(COMPILING, style="dim", soft_wrap=True)
+    covered, events, began = Coverage(), 0, time.monotonic()
+    bars = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+                    console=Console(stderr=True), transient=True, disable=not Console(stderr=True).is_terminal)
+    with bars:
+        bar = bars.add_task("Torturing", total=seeds)
+        for number in range(first, first + seeds):
+            ending = run_case(random_case(number), covered)
+            events += ending.events
+            if ending.failure:
+                bars.stop()
+                _fail(ending, shrinking, console)
+            bars.advance(bar)
+    missing = covered.missing()
+    typer.echo(f"{seeds:,} federations, {events:,} events in {time.monotonic() - began:.1f} s: every invariant held "
+               "after every message.")
+    typer.echo(f"{len(covered.kinds)} kinds of message were handled; {len(REQUIRED) - len(missing)} of {len(REQUIRED)} "
+               "rows of the transition tables were taken.")
+    if coverage:
+        console.print(_table(covered))
+    if missing:
+        typer.echo("Never taken: " + ", ".join(f"{kind} on {state}" for kind, state in missing))
+        if seeds >= 1000:
+            raise typer.Exit(INCOMPLETE)
+
+
+def _replay(seed: int, console: Console) -> None:
+    """Run one case and print what happens."""
+
+    def show(line: str) -> None:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    case = random_case(seed)
+    show(describe(case))
+    ending = run_case(case, on_event=show)
+    if ending.failure:
+        typer.echo(f"seed {seed} fails {ending.failure}", err=True)
+        raise typer.Exit(FAILED)
+    show(f"seed {seed}: {ending.events:,} events in {ending.seconds:g} simulated seconds; every invariant held.")
+
+
+def _fail(ending: Ending, shrinking: bool, console: Console) -> None:
+    """Say which seed failed and why, and show the last messages of it, made smaller."""
+    seed = ending.case.seed
+    typer.echo(f"seed {seed} fails {ending.failure}", err=True)
+    small = shrink(ending.case) if shrinking else ending
+    lines: list[str] = []
+    again = run_case(small.case, on_event=lines.append)
+    console.print(describe(small.case), markup=False, highlight=False, soft_wrap=True)
+    for line in again.trace:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    typer.echo(f"It fails {again.failure}\nReplay the whole of it: subak torture --seed {seed}", err=True)
+    raise typer.Exit(FAILED)
+
+
+def _table(covered: Coverage) -> Table:
+    table = Table("Message", "Meets", "Times", title="Rows of the transition tables", title_justify="left")
+    for (kind, state), times in sorted(covered.seen.items()):
+        table.add_row(kind, state, f"{times:,}")
+    return table

@@ -1,0 +1,152 @@
+"""Megha where the answer is known: against the central scheduler, by hand, and what other simulators get wrong."""
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+from small import CPU, TWO, cases, fleet_of, plain, staged
+from subak.federation.settings import Federation
+from subak.placement.starts import FINISHED, STATUSES, UNPLACEABLE, WAITING
+from subak.policy import find_scheduler
+from subak.resources import Resource
+from subak.simulator.results import task_table
+from subak.simulator.run import simulate
+
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=60)
+INSTANT = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=math.inf)
+DELAY = 0.0005
+TWO_MASTERS = Federation(global_masters=2, local_masters=1, service_scale=0.0, heartbeat=10.0)
+
+
+def run(workload, fleet, federation, name="megha", until=math.inf):
+    return simulate(workload, fleet, find_scheduler(name), federation=federation, until=until)
+
+
+def placements(outcome):
+    """Where and when each task ran last, by the fleet's rows."""
+    progress, order = outcome.simulation.progress, outcome.prepared.machine_order
+    machine = np.where(progress.machine >= 0, order[progress.machine], -1)
+    return list(zip(outcome.simulation.starts.status.tolist(), machine.tolist(),
+                    np.nan_to_num(progress.start, nan=-1.0).tolist(), strict=True))
+
+
+@quick
+@given(case=cases(endless=False, dependencies=False))
+def test_without_delay_one_of_each_master_places_as_the_central_first_fit(case):
+    workload, fleet = case
+    # A task that takes no time ends before the next of the same instant arrives; a central step takes them together.
+    assume(workload.tasks["run_time"].min() > 0)
+    if len(fleet.changes):
+        fleet = type(fleet)(fleet.resources, fleet.machines, fleet.attributes, fleet.changes.clear(), fleet.provenance)
+    central = simulate(workload, fleet, find_scheduler("first-fit+backfill"))
+    assert placements(run(workload, fleet, INSTANT)) == placements(central)
+
+
+def test_where_nobody_waits_the_strict_order_is_the_same():
+    workload = plain(*[(float(number % 7), 3.0, 1 + number % 3) for number in range(40)])
+    fleet = fleet_of(*[(4,)] * 40)
+    assert placements(run(workload, fleet, INSTANT)) == placements(
+        simulate(workload, fleet, find_scheduler("first-fit")))
+
+
+def test_two_stale_claims_on_one_machine_one_is_refused():
+    """Stale commit: a machine of 1 and 2, a claim of 0.25 and 0.75 stands, two more are made at the same moment."""
+    resources = (Resource("cpu", 0.25, "cores"), Resource("memory", 0.25, "GB"))
+    workload = staged([{"job": job, "request": (0.25, 0.75)} for job in range(3)],
+                      [(0, 0.0, 100.0), (1, 1.0, 100.0), (2, 1.0, 100.0)], resources)
+    outcome = run(workload, fleet_of((1.0, 2.0), resources=resources), TWO_MASTERS, until=50.0)
+    status = outcome.simulation.starts.status.tolist()
+    assert [STATUSES[code] for code in status] == ["RUNNING", "RUNNING", "WAITING"]
+    fleet = outcome.simulation.fleet
+    assert [fleet.free[0, 0] * 0.25, fleet.free[1, 0] * 0.25] == [0.5, 0.5]
+    assert outcome.federated.roles.locals.tally[:, 1].sum() == 1, "one claim is refused for want of memory"
+    assert outcome.federated.roles.masters.task["refusals"].tolist() == [0, 0, 1]
+
+
+def test_a_launch_takes_three_messages():
+    outcome = run(plain((0.0, 1.0, 1)), fleet_of((1,)), Federation(global_masters=1, local_masters=1, service_scale=0))
+    assert outcome.simulation.progress.start[0] == pytest.approx(3 * DELAY)
+    table = task_table(outcome, plain((0.0, 1.0, 1)), fleet_of((1,)))
+    assert table["communication"][0] == pytest.approx(3 * DELAY)
+    assert table["framework_queueing"][0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_several_jobs_at_one_instant_all_run_once():
+    workload = plain(*[(5.0, 2.0, 1)] * 30)
+    outcome = run(workload, fleet_of((4,), (4,), (4,)), Federation(global_masters=3, local_masters=2))
+    assert (outcome.simulation.starts.status == FINISHED).all()
+    assert (outcome.simulation.progress.attempts == 1).all()
+
+
+def test_constraints_that_no_machine_meets_are_reported():
+    workload = staged([{"job": 0, "request": (1,), "constraints": [("gpu", "=", "yes")]},
+                       {"job": 1, "request": (1,)}], [(0, 0.0, 1.0), (1, 0.0, 1.0)])
+    outcome = run(workload, fleet_of((1,), (1,)), Federation(global_masters=2, local_masters=2))
+    assert outcome.simulation.starts.status.tolist() == [UNPLACEABLE, FINISHED]
+    assert outcome.prepared.reason_of_shape[outcome.simulation.tasks.shape[0]] == "no machine that meets gpu = yes"
+
+
+def test_fractions_of_a_second_count():
+    outcome = run(plain((0.25, 0.125, 1)), fleet_of((1,)), INSTANT)
+    assert (outcome.simulation.progress.start[0], outcome.driven.end) == (0.25, 0.375)
+
+
+def test_more_global_masters_than_jobs():
+    workload = plain((0.0, 1.0, 1), (0.5, 1.0, 2))
+    outcome = run(workload, fleet_of((2,), (2,)), Federation(global_masters=7, local_masters=2))
+    assert (outcome.simulation.starts.status == FINISHED).all()
+
+
+def gang(request, run_times, arrival=0.0):
+    workload = staged([{"job": 0, "request": request}], [(0, arrival, run_time) for run_time in run_times])
+    return type(workload)(workload.resources, workload.jobs, workload.stages.with_columns(gang=pl.lit(True)),
+                          workload.tasks, workload.provenance)
+
+
+def test_a_gang_starts_together():
+    outcome = run(gang((1,), [5.0, 6.0, 7.0]), fleet_of((1,), (1,), (1,)), Federation(global_masters=1, local_masters=3))
+    start = outcome.simulation.progress.start
+    assert (outcome.simulation.starts.status == FINISHED).all()
+    assert start.max() - start.min() < 3 * DELAY
+
+
+def test_a_gang_that_does_not_fit_together_does_not_start():
+    outcome = run(gang((1,), [5.0, 6.0, 7.0]), fleet_of((1,), (1,)), Federation(global_masters=1, local_masters=2))
+    assert (outcome.simulation.starts.status == WAITING).all()
+    assert (outcome.simulation.progress.attempts == 0).all()
+
+
+def test_what_runs_on_a_machine_that_leaves_runs_elsewhere():
+    fleet = fleet_of((1,), (1,), changes=[(2.0, 0, False, 0.0)])
+    outcome = run(plain((0.0, 10.0, 1)), fleet, Federation(global_masters=1, local_masters=1))
+    assert outcome.simulation.starts.status.tolist() == [FINISHED]
+    assert outcome.simulation.progress.attempts.tolist() == [2]
+    assert 12.0 < outcome.driven.end < 12.1
+
+
+def test_a_queue_below_its_share_preempts_the_one_above():
+    workload = staged([{"job": 0, "request": (1,)}, {"job": 1, "request": (1,)}],
+                      [(0, 0.0, 100.0)] * 4 + [(1, 10.0, 10.0)], CPU, jobs=["a", "b"])
+    jobs = workload.jobs.with_columns(queue=pl.Series(["greedy", "late"]))
+    workload = type(workload)(workload.resources, jobs, workload.stages, workload.tasks, workload.provenance)
+    shares = {"greedy": 0.5, "late": 0.5}
+    for fairness, preempted in (("strict", 1), ("off", 0)):
+        outcome = run(workload, fleet_of((2,), (2,)), Federation(
+            global_masters=2, local_masters=2, fairness=fairness, shares=shares))
+        assert (outcome.simulation.starts.status == FINISHED).all()
+        assert outcome.federated.roles.masters.task["preempted"].sum() == preempted
+    assert TWO  # two resources are exercised by the random cases
+
+
+def test_priority_goes_first_and_waiting_counts_as_priority():
+    workload = staged([{"job": 0, "request": (1,), "priority": 0}, {"job": 1, "request": (1,), "priority": 0},
+                       {"job": 2, "request": (1,), "priority": 1}],
+                      [(0, 0.0, 10.0), (1, 1.0, 10.0), (2, 5.0, 10.0)])
+    def starts(seconds):
+        federation = Federation(global_masters=1, local_masters=1, order="priority", priority_seconds=seconds)
+        return run(workload, fleet_of((1,)), federation).simulation.progress.start
+
+    assert starts(3600.0)[2] < starts(3600.0)[1], "the later task is more important"
+    assert starts(3.0)[1] < starts(3.0)[2], "four seconds of waiting outweigh a priority of three"
