@@ -106,7 +106,8 @@ def gang(request, run_times, arrival=0.0):
 
 
 def test_a_gang_starts_together():
-    outcome = run(gang((1,), [5.0, 6.0, 7.0]), fleet_of((1,), (1,), (1,)), Federation(global_masters=1, local_masters=3))
+    masters = Federation(global_masters=1, local_masters=3)
+    outcome = run(gang((1,), [5.0, 6.0, 7.0]), fleet_of((1,), (1,), (1,)), masters)
     start = outcome.simulation.progress.start
     assert (outcome.simulation.starts.status == FINISHED).all()
     assert start.max() - start.min() < 3 * DELAY

@@ -135,7 +135,7 @@ def wait_again(
     master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, reason: int, out: Outbox
 ) -> None:
     """Let a task wait again whose attempt was refused or lost; its gang is given up."""
-    master.task[task]["reason"] = reason
+    master.task[task]["reason"], master.task[task]["phase"] = reason, WAITING  # so it is not given up with its gang
     gang = gang_of(layout, task)
     if gang != NOBODY and not master.gang[gang]["failed"]:
         give_gang_up(master, layout, rules, gang, out)

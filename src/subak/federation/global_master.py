@@ -36,6 +36,7 @@ from subak.federation.gangs import (
 from subak.federation.layout import OFF, Layout, Rules
 from subak.federation.ledger import GAVE, GONE, SIZED, TOOK, Ledger
 from subak.federation.master_state import (
+    BEATS,
     DOUBTS,
     ENTRIES_APPLIED,
     FLYING,
@@ -60,6 +61,7 @@ from subak.federation.matching import (
     find_machine,
     launch_kind,
     note_flight,
+    post_request,
     request_launch,
     send_request,
     speaker,
@@ -70,6 +72,7 @@ from subak.federation.messages import (
     DONE,
     FINISHED_WELL,
     GO,
+    NO_VICTIMS,
     NOBODY,
     NOTED,
     PREEMPT,
@@ -150,6 +153,8 @@ def place(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task
 @cold
 def preempt(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, out: Outbox) -> bool:
     """Ask for the amounts of a queue in violation, if the task's queue is entitled to them; return whether."""
+    if master.task[task]["tried"] > master.word[BEATS]:
+        return False
     if not may_preempt(master, layout, rules, tasks, task):
         master.tally[SHARE_USED_UP] += 1
         return False
@@ -193,6 +198,7 @@ def answer_heartbeat(master: GlobalMaster, rules: Rules, cluster: int, message: 
     if message["epoch"] == master.cluster[cluster]["epoch"]:
         row = post(out, NOTED, master.number, message["sender"], NOBODY, NOBODY)
         row["seen"], row["epoch"], row["attempt"] = master.cluster[cluster]["seen"], message["epoch"], master.word[LIFE]
+    master.word[BEATS] += 1
     if rules.fairness != OFF:
         master.word[SCANNED] = master.fleet.freed_blocks[LOG] - LOG - 1
 
@@ -296,20 +302,22 @@ def on_refused(
             forget_flight(master, layout, tasks, task)
         master.tally[REFUSALS] += 1
         master.task[task]["refusals"] += 1
+        if message["reason"] == NO_VICTIMS:
+            master.task[task]["tried"] = master.word[BEATS] + 1
         wait_again(master, layout, rules, tasks, task, message["reason"], out)
 
 
 @cold
 def on_launched(
-    master: GlobalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox
+    master: GlobalMaster, layout: Layout, message: np.void, out: Outbox
 ) -> None:
     """Repeat what became of a gang to a local master that says it still holds one of its tasks."""
     task = message["task"]
     if is_current(master, message):
         if master.task[task]["phase"] == RUNNING:
-            send_request(master, layout, rules, task, GO, 0, out)
+            post_request(master, layout, task, GO, 0, out)
         elif master.task[task]["phase"] == LEAVING:
-            send_request(master, layout, rules, task, ABANDON, 0, out)
+            post_request(master, layout, task, ABANDON, 0, out)
 
 
 @cold

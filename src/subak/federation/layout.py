@@ -29,6 +29,7 @@ class Layout(NamedTuple):
     global_masters: int
     local_masters: int
     machine: np.ndarray  # MACHINE_PLACE[machine]
+    size: np.ndarray  # int32[cluster], machines without the empty places
     block: np.ndarray  # int64[partition + 1], first blocks; partition = local master * global masters + global master
     task: np.ndarray  # TASK_PLACE[task]
     queue: np.ndarray  # QUEUE_PLACE[queue]

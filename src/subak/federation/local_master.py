@@ -116,7 +116,7 @@ def on_request(
 @inlined
 def heeds(local: LocalMaster, message: np.void, out: Outbox) -> bool:
     """Whether the request is for this master to answer: it speaks for the cluster, and the asker still lives."""
-    sender, life = message["sender"], message["attempt"] >> LIFE_BITS
+    sender, life = message["sender"], message["last"]
     if local.word[ACTIVE] == 0 or life < local.asker[sender]["life"]:
         return False
     if life > local.asker[sender]["life"]:
@@ -215,7 +215,7 @@ def begin_preemption(
     """End as many tasks of the queue as make room: those of the least priority first, of equals the latest started."""
     task, machine, queue = message["task"], message["machine"], message["count"]
     heir = note_request(local, message, PENDING)
-    while not enough(local, tasks, task, machine):
+    while not enough(local, tasks, task, machine, heir):
         victim = next_victim(local, layout, rules, machine, queue)
         if victim == NOBODY:
             spare_victims(local, machine, heir)
@@ -234,19 +234,23 @@ def begin_preemption(
 
 
 @cold
-def enough(local: LocalMaster, tasks: Tasks, task: int, machine: int) -> bool:
-    """Whether what is free, and what marked victims hold, suffices; what others were preempted for is spoken for."""
+def enough(local: LocalMaster, tasks: Tasks, task: int, machine: int, heir: int) -> bool:
+    """Whether what is free and not spoken for, and what the attempt's own victims hold, suffices."""
     for resource in range(local.fleet.free.shape[0]):
-        room = local.fleet.free[resource, machine]
+        spoken_for = 0
+        room = int(local.fleet.free[resource, machine])
         number = local.rows.first[machine]
         while number != NOBODY:
             row = local.rows.row[number]
-            if row["state"] == PENDING and row["task"] != task:
-                room -= tasks.request[resource, tasks.shape[row["task"]]]
-            elif row["heir"] != NOBODY and row["state"] in (STARTING, RUNNING, KILLING):
-                room += tasks.request[resource, tasks.shape[row["task"]]]
+            amount = tasks.request[resource, tasks.shape[row["task"]]]
+            if row["state"] == PENDING and number != heir:
+                spoken_for += amount
+            elif row["state"] in (STARTING, RUNNING, KILLING) and row["heir"] == heir:
+                room += amount
+            elif row["state"] in (STARTING, RUNNING, KILLING) and row["heir"] != NOBODY:
+                spoken_for -= amount
             number = row["next"]
-        if room < tasks.request[resource, tasks.shape[task]]:
+        if room - max(spoken_for, 0) < tasks.request[resource, tasks.shape[task]]:
             return False
     return True
 
@@ -315,7 +319,8 @@ def on_abandon(
     number = find_attempt(local.rows, machine, message["task"], message["attempt"])
     if number == NOBODY:
         if message["epoch"] == local.word[EPOCH]:
-            is_new(local.asker[message["sender"]], message["attempt"] & NUMBER_MASK)
+            if message["attempt"] >> LIFE_BITS == message["last"]:  # what a former life requested is not heeded anyway
+                is_new(local.asker[message["sender"]], message["attempt"] & NUMBER_MASK)
             refuse(local, layout, rules, message, GANG_LOST, out)
         elif local.machine[machine]["state"] != SILENT:
             refuse(local, layout, rules, message, OLD_EPOCH, out)

@@ -90,8 +90,7 @@ def tell(  # noqa: PLR0913, PLR0917  (a message has many fields)
             write_whole(local, layout)
         since = local.ledger.size[WHOLE_AT]
     row["first"], row["last"], row["epoch"] = since, local.ledger.size[VERSION], local.word[EPOCH]
-    machines = first_machine(layout, local.cluster + 1) - first_machine(layout, local.cluster)
-    row["count"] = machines if rules.full_updates else row["last"] - row["first"]
+    row["count"] = layout.size[local.cluster] if rules.full_updates else row["last"] - row["first"]
     row["seen"] = local.asker[master]["life"]
     return row
 

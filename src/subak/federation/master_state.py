@@ -15,8 +15,8 @@ PHASES = ("UNKNOWN", "WAITING", "FLYING", "HELD", "RUNNING", "LEAVING", "ENDED")
 UNKNOWN_TASK, WAITING, FLYING, HELD, RUNNING, LEAVING, TASK_ENDED = range(7)
 
 # word
-NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, REBUILDING, LIFE, SCANNED, DOUBTS, QUEUED = range(9)
-WORDS = 9
+NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, REBUILDING, LIFE, SCANNED, DOUBTS, QUEUED, BEATS = range(10)
+WORDS = 10
 # tally
 (SEARCHES, LAUNCHES, REPARTITIONS, PREEMPTIONS, REFUSALS, LOST_ATTEMPTS, UPDATES, ENTRIES_APPLIED, OVERRUNS,
  SHARE_USED_UP, NO_MACHINE) = range(11)
@@ -39,6 +39,7 @@ TASK = np.dtype([
     ("refusals", np.int16),
     ("repartitioned", np.int16),  # launches on other partitions
     ("preempted", np.int16),
+    ("tried", np.int32),  # BEATS when a preemption for it was refused, not to be tried again before the next
     ("phase", np.int8),  # one of PHASES
     ("reason", np.int8),  # of the last refusal or loss
     ("queued", np.bool_),  # whether it is in a lane
@@ -67,5 +68,5 @@ class GlobalMaster(NamedTuple):
     lane_size: np.ndarray  # int64[queue, 3], as Lanes.size, for each queue
     task: np.ndarray  # TASK[task]
     gang: np.ndarray  # GANG[gang]
-    word: np.ndarray  # int64[9]: NEXT_QUEUE ... QUEUED (tasks in lanes)
+    word: np.ndarray  # int64[10]: NEXT_QUEUE ... QUEUED (tasks in lanes), BEATS (heartbeats heard)
     tally: np.ndarray  # int64[11]: SEARCHES ... NO_MACHINE

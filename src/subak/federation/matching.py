@@ -120,17 +120,26 @@ def request_launch(
 def send_request(
     master: GlobalMaster, layout: Layout, rules: Rules, task: int, kind: int, count: int, out: Outbox
 ) -> None:
-    """Send, or send again, the request for a task's attempt."""
+    """Send, or send again, the request for a task's attempt, and look after it later."""
+    post_request(master, layout, task, kind, count, out)
+    if rules.retry < FOREVER and kind != GO:
+        later = post(out, RETRY, master.number, master.number, task, master.task[task]["machine"])
+        later["attempt"], later["delay"], later["count"] = master.task[task]["attempt"], rules.retry, count
+        later["reason"] = kind
+
+
+@inlined
+def post_request(
+    master: GlobalMaster, layout: Layout, task: int, kind: int, count: int, out: Outbox
+) -> None:
+    """Send the request for a task's attempt."""
     machine = master.task[task]["machine"]
     cluster = layout.machine[machine]["cluster"]
     instance = speaker(layout, cluster, master.cluster[cluster]["epoch"])
     row = post(out, kind, master.number, instance, task, machine)
     row["attempt"], row["epoch"] = master.task[task]["attempt"], master.task[task]["sent_epoch"]
     row["seen"], row["count"], row["start"] = master.cluster[cluster]["seen"], count, master.task[task]["preempted"]
-    if rules.retry < FOREVER and kind != GO:
-        later = post(out, RETRY, master.number, master.number, task, machine)
-        later["attempt"], later["delay"], later["count"] = master.task[task]["attempt"], rules.retry, count
-        later["reason"] = kind
+    row["last"] = master.word[LIFE]
 
 
 @inlined

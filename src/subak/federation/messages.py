@@ -25,7 +25,7 @@ MESSAGE = np.dtype([
     ("start", np.int64),  # number of the start, of its machine; of a request: how often the task was preempted
     ("seen", np.int64),  # version of its local master that the sender has seen
     ("first", np.int64),  # the update it carries: entries first .. last - 1 of the sender's ledger
-    ("last", np.int64),
+    ("last", np.int64),  # of a request: the life of the global master, whose number its attempt may still not have
     ("delay", np.float64),  # seconds from now, of a timer; of FETCH and ASSIGN: that the reservation waited
     ("travelled", np.float64),  # seconds that the messages about no task yet, of which this is the last, were under way
 ])

@@ -13,6 +13,7 @@ from subak.federation.master_state import (
     FLYING,
     LEAVING,
     LIFE,
+    LIFE_BITS,
     NEVER_SEEN,
     OVERRUNS,
     REBUILDING,
@@ -87,7 +88,7 @@ def is_mine(master: GlobalMaster, entry: np.void) -> bool:
     """
     task = master.task[entry["task"]]
     if task["phase"] in (UNKNOWN_TASK, WAITING):
-        return bool(task["attempt"] == 0)
+        return bool(entry["attempt"] >> LIFE_BITS < master.word[LIFE])
     return bool(task["attempt"] == entry["attempt"] and task["machine"] == entry["machine"])
 
 

@@ -3,19 +3,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from subak.federation.local_state import LOCAL_TALLY
 from subak.federation.master_state import TALLY
-from subak.federation.settings import PART_S, Federation
+from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
 from subak.placement.starts import FINISHED, RUNNING, UNPLACEABLE
 from subak.policy import find_scheduler
 from subak.reproduce import megha_workloads as made
 from subak.reproduce.megha_fairness import fairness_error, wasted_share
-from subak.simulator.architectures import ARCHITECTURES
-from subak.simulator.megha_setup import partition_order
 from subak.simulator.run import Outcome, simulate
 from subak.workload.table import Workload
 
@@ -91,23 +88,9 @@ class Study:
         last, longest = float(workload.tasks["arrival"][-1]), float(workload.tasks["run_time"].max())  # type: ignore[arg-type]
         outcome = simulate(
             workload, fleet, find_scheduler(scheduler), self.seed, until=last + PATIENCE * longest,
-            federation=charged_by_machine(settings, fleet, scheduler),
+            federation=settings,
             on_progress=lambda progress: self.notify(label, progress.tasks_arrived / count))
         return measure(outcome, workload, settings)
-
-
-def charged_by_machine(settings: Federation, fleet: Fleet, scheduler: str) -> Federation:
-    """Return the settings with the cost of a whole state spread over the places that are counted.
-
-    A whole state is charged for every place of its cluster, and partitions are filled up to blocks of 64 places; so a
-    small partition would cost as much as one of 64 machines. The paper's updates grow with the machines.
-    """
-    if settings.updates != "full" or scheduler not in {"megha", "central"}:
-        return settings
-    settled = ARCHITECTURES[scheduler].settled(settings)
-    filled = len(fleet.machines) / len(partition_order(fleet, settled))
-    part = {kind: settings.part.get(kind, PART_S[kind]) * filled for kind in PART_S}
-    return msgspec.structs.replace(settings, part=part)
 
 
 def measure(outcome: Outcome, workload: Workload, settings: Federation) -> Run:

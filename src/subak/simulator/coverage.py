@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from subak.federation import local_state, worker
-from subak.federation.attempts import find_attempt
+from subak.federation.attempts import Attempts, find_attempt
 from subak.federation.ledger import GAVE, GONE, SIZED, TOOK
 from subak.federation.local_state import ACTIVE, MACHINE_STATES
 from subak.federation.master_state import PHASES
@@ -82,7 +82,7 @@ class Coverage:
         message = net.flight[top["item"]].copy()
         return message, self.state(opened.roles, message), phases
 
-    def state(self, roles: Any, message: Any) -> str:
+    def state(self, roles: Any, message: Any) -> str:  # noqa: PLR0911
         """Return what a message meets at its receiver."""
         kind, task, machine, to = KINDS[message["kind"]], message["task"], message["machine"], int(message["to"])
         role = HANDLER[message["kind"]]
@@ -92,7 +92,8 @@ class Coverage:
                 return MACHINE_STATES[roles.locals.machine["state"][side, machine]]
             if kind in OF_MASTER:
                 return "active" if roles.locals.word[to, ACTIVE] else "standby"
-            rows = local_state.Attempts(roles.locals.row[side], roles.locals.row_first[side], roles.locals.row_size[side])
+            locals_ = roles.locals
+            rows = Attempts(locals_.row[side], locals_.row_first[side], locals_.row_size[side])
             number = find_attempt(rows, machine, task, message["attempt"])
             return "new" if number == NOBODY else local_state.STATES[rows.row[number]["state"]]
         if task == NOBODY:
@@ -121,9 +122,9 @@ class Coverage:
         elif message is not None and self.is_same(message, handled):
             self.seen[kind, state if handled["kind"] != PLACE else "any"] += 1
         for entry, task, _ in watch.entries:
-            if entry in ENTRIES and entry != SIZED and HANDLER[handled["kind"]] == GLOBAL_MASTER:
-                if watch.owner[task] == handled["to"]:
-                    self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1
+            told = entry in ENTRIES and entry != SIZED and HANDLER[handled["kind"]] == GLOBAL_MASTER
+            if told and watch.owner[task] == handled["to"]:
+                self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1
 
     @staticmethod
     def is_same(message: Any, handled: Any) -> bool:

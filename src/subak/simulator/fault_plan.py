@@ -22,8 +22,8 @@ at = 20.0
 restart_after = 4.0         # left out: never
 ```
 
-Roles are `global master N`, `local master N` (a cluster's), `standby N` (that cluster's), `worker N` (the machine's row in
-the fleet), `submitter`, and in cuts also `global masters`, `local masters`, `standbys`, `workers` and `everybody`.
+Roles are `global master N`, `local master N` (a cluster's), `standby N` (that cluster's), `worker N` (the machine's row
+in the fleet), `submitter`, and in cuts also `global masters`, `local masters`, `standbys`, `workers` and `everybody`.
 """
 import itertools
 import math
@@ -220,10 +220,10 @@ def _clusters(settings: Federation, first: np.ndarray) -> int:
     return int(first[WORKER] - first[LOCAL_MASTER]) // (2 if settings.standby else 1)
 
 
-def random_plan(  # noqa: PLR0913  (how many of each role there are)
+def random_plan(
     seed: int, *, global_masters: int, clusters: int, machines: int, standby: bool, over_at: float
 ) -> FaultPlan:
-    """Draw a plan of every kind of fault, all of it over at a time (seconds) but crashes that some recovery outlasts."""
+    """Draw a plan of every kind of fault, over at a time (seconds) but for crashes that some recovery outlasts."""
     random = np.random.default_rng(seed)
 
     def rate(most: float) -> float:

@@ -244,7 +244,7 @@ def to_global_master(roles: Megha, tasks: Tasks, now: float, message: np.void, o
         intact = message["epoch"] == roles.locals.word[sender, EPOCH]
         on_update(master, layout, rules, tasks, now, message, ledger, intact, out)
         if kind == LAUNCHED and message["start"] == STILL_HELD:
-            on_launched(master, layout, rules, message, out)
+            on_launched(master, layout, message, out)
     elif kind == RETRY:
         on_retry(master, layout, rules, message, out)
     elif kind == WAKE:

@@ -72,7 +72,7 @@ from subak.simulator.state import NEXT_ARRIVAL, NOW, Simulation
 HOLDING = (HELD_ROW, STARTING_ROW, RUNNING_ROW, KILLING)  # rows of a local master that have their amounts
 
 
-class Broken(AssertionError):
+class Broken(AssertionError):  # noqa: N818  (an invariant is broken)
     """An invariant does not hold; the text names it, with the numbers."""
 
 
@@ -219,7 +219,7 @@ class Watch:
         book.seen = version
 
     def check_local(self, number: int) -> None:
-        """(a) The books of an active local master are the fold of its ledger, and what its rows hold."""
+        """Check (a): the books of an active local master are the fold of its ledger, and what its rows hold."""
         locals_, cluster, side = self.roles.locals, number % self.clusters, number // self.clusters
         if not locals_.word[number, ACTIVE]:
             return
@@ -256,7 +256,7 @@ class Watch:
         return found
 
     def check_summary(self, free: np.ndarray, summary: np.ndarray, first: int, end: int, who: str) -> None:
-        """(a) What a block has free at most is what is noted."""
+        """Check (a): what a block has free at most is what is noted."""
         truth = free[:, first:end].reshape(len(free), -1, BLOCK).max(axis=2)
         must(np.array_equal(truth, summary[:, first // BLOCK : end // BLOCK]), "a", f"{who} notes wrong summaries")
 
@@ -265,14 +265,15 @@ class Watch:
         best = NOBODY
         for number in range(cluster, self.instances, self.clusters):
             alive = self.net.lives[self.net.first[LOCAL_MASTER] + number] > 0
-            if alive and self.roles.locals.word[number, ACTIVE]:
+            if alive and self.roles.locals.word[number, ACTIVE]:  # noqa: SIM102
                 if best == NOBODY or self.roles.locals.word[number, EPOCH] > self.roles.locals.word[best, EPOCH]:
                     best = number
         return best
 
     def check_owners(self) -> None:
         """(c) A task has at most one live attempt."""
-        locals_, owner = self.roles.locals, {}
+        locals_ = self.roles.locals
+        owner: dict[int, int] = {}
         for cluster in range(self.clusters):
             number = self.speaker(cluster)
             if number == NOBODY:
@@ -301,7 +302,7 @@ class Watch:
     # -- workers ----------------------------------------------------------------------------------------------------
 
     def check_workers(self) -> None:
-        """(a, b) What workers believe to run is what runs, and what they have free is free."""
+        """Check (a, b): what workers believe to run is what runs, and what they have free is free."""
         workers, sim = self.roles.workers, self.sim
         believed = []
         for machine in self.machines:
@@ -413,7 +414,8 @@ class Watch:
                 inside = self.lane(int(masters.lanes.root[lane]))
                 must(all(layout.task["lane"][task] == lane for task in inside), "e", f"lane {lane} holds {inside}")
                 members += inside
-        must(len(members) == len(set(members)), "e", f"a task is twice in the lanes of global master {number}: {members}")
+        must(len(members) == len(set(members)), "e",
+             f"a task is twice in the lanes of global master {number}: {members}")
         flags = mine[masters.task["queued"][mine]].tolist()
         must(sorted(members) == flags, "e", f"in lanes {sorted(members)}, flagged {flags}")
         must(masters.word[number, QUEUED] == len(members), "e", f"{masters.word[number, QUEUED]} noted in lanes, there "
@@ -480,7 +482,7 @@ class Watch:
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
-    def unrest(self) -> str:
+    def unrest(self) -> str:  # noqa: PLR0911
         """(i) Say what is not yet as it must be in the end, an empty text when everything is."""
         sim, masters, locals_ = self.sim, self.roles.masters, self.roles.locals
         heap = sim.events.slot[: sim.events.size[SIZE]]
@@ -507,7 +509,7 @@ class Watch:
                 return f"task {task} is {name}"
         return self.left_behind(locals_)
 
-    def left_behind(self, locals_: Any) -> str:
+    def left_behind(self, locals_: Any) -> str:  # noqa: C901
         """Say which attempts are left at local masters or workers that should have been forgotten."""
         for cluster in range(self.clusters):
             number = self.speaker(cluster)

@@ -189,7 +189,8 @@ def _layout(instance: Instance, queues: Queues) -> Layout:
     stage = workload.tasks["stage"].to_numpy()
     return Layout(
         masters, clusters, records(MACHINE_PLACE, cluster=partition // masters, home=partition % masters,
-                                configuration=configuration), blocks,
+                                configuration=configuration),
+        np.bincount((partition // masters)[order != NO_ROW], minlength=clusters).astype(np.int32), blocks,
         records(TASK_PLACE, queue=queues.of_task, lane=queues.lane,
              priority=workload.stages["priority"].to_numpy()[stage]),
         records(QUEUE_PLACE, owner=queues.owner, share=queues.share), queues.lane_first, queues.shape_of_lane,

@@ -61,7 +61,7 @@ def receiver(opened: Opened, message: np.void) -> str:
     return role_name(opened, int(HANDLER[kind]), number)
 
 
-def words(opened: Opened, message: Any) -> str:
+def words(opened: Opened, message: Any) -> str:  # noqa: C901
     """Return a message in words, without what is nothing."""
     kind = int(message["kind"])
     name = KINDS[kind]

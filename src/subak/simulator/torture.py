@@ -111,7 +111,7 @@ def random_case(seed: int) -> Case:
 def _random_stages(random: np.random.Generator, queues: int) -> tuple[list[Stage], list[int]]:
     """Return stages, and the number of each job."""
     stages: list[Stage] = []
-    for row in range(random.integers(1, 7)):
+    for row in range(random.integers(1, 7)):  # noqa: B007
         job = stages[-1].job + int(random.random() < 0.7) if stages else 0
         before = [number for number, stage in enumerate(stages) if stage.job == job]
         stages.append(Stage(
@@ -135,7 +135,7 @@ def _random_tasks(random: np.random.Generator, stages: list[Stage]) -> list[tupl
     return tasks
 
 
-def _random_settings(  # noqa: PLR0913, PLR0917  (all that is drawn already)
+def _random_settings(
     random: np.random.Generator, masters: int, clusters: int, queues: list[str], used: list[str], faulty: bool,
     standby: bool,
 ) -> Federation:
@@ -268,7 +268,7 @@ def shrink(case: Case, runs: int = SHRINK_RUNS) -> Ending:
                 break
             try:
                 ending = run_case(smaller)
-            except Exception:  # noqa: BLE001, S112  (a part that others need was left out)
+            except Exception:
                 continue
             if ending.failure:
                 best, again = ending, True
@@ -276,7 +276,7 @@ def shrink(case: Case, runs: int = SHRINK_RUNS) -> Ending:
     return best
 
 
-def _smaller(case: Case) -> Iterator[Case]:
+def _smaller(case: Case) -> Iterator[Case]:  # noqa: C901, PLR0912
     """Yield cases with something left out, the largest parts first."""
     plan = case.plan
     for size in (8, 4, 2, 1):
