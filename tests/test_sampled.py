@@ -43,9 +43,9 @@ federations = st.builds(
 
 def run(name, workload, fleet, federation=None, seed=1, until=math.inf, check=None):
     """Simulate, and return the state at the end, the federation, and what driving brought."""
-    prepared, driven, federated = simulate_federated(
+    brought = simulate_federated(
         workload, fleet, ALL[name], federation or Federation(service_scale=0.0), seed, 1.0, False, until, check=check)
-    return prepared.simulation, federated, driven
+    return brought["prepared"].simulation, brought["federated"], brought["driven"]
 
 
 def waits(simulation):
