@@ -15,7 +15,6 @@ Times are seconds. What follows # is a remark.
 import math
 import re
 
-import numpy as np
 import polars as pl
 
 from subak.federation.local_state import STATES
@@ -26,11 +25,11 @@ from subak.placement.starts import STATUSES
 from subak.resources import Resource
 from subak.simulator.central import DONE
 from subak.simulator.fault_plan import Crash, Cut, FaultPlan
-from subak.simulator.federated import HANDLE
 from subak.simulator.federated_run import open_federated
 from subak.simulator.megha_invariants import Watch
 from subak.simulator.megha_setup import MEGHA
 from subak.simulator.message_words import event_words
+from subak.simulator.torture import next_event
 from subak.workload.table import STAGE_COLUMNS, make_workload
 
 RESOURCES = (Resource("cpu", 0.25, "cores"), Resource("memory", 0.25, "GB"))
@@ -133,12 +132,8 @@ def trace(text):
     watch = Watch(opened.simulation, opened.network, opened.roles)
     lines, why = [], None
     while why != DONE:
-        opened.due["kind"] = -1
-        opened.out.row["kind"] = -1
-        with np.errstate(over="ignore"):
-            why = opened.step(1)
-        handled = opened.due[0]["kind"] >= 0
-        watch(HANDLE if handled else why, opened.due[0])
+        why, handled = next_event(opened)
+        watch(handled, opened.due[0])
         if handled:
             said = event_words(opened, script.hidden)
             lines += [said] if said else []
@@ -157,10 +152,11 @@ def ending(opened, watch):
                      f"{PHASES[phase]}")
     for machine, place in enumerate(opened.prepared.machine_order):
         if place >= 0:
+            side = watch.speaker(roles.layout.machine["cluster"][machine]) // roles.layout.local_masters
             free = [int(amount) * resource.unit for amount, resource in
                     zip(sim.fleet.free[:, machine], RESOURCES, strict=True)]
             left = [STATES[row["state"]] for row in
-                    watch.rows(roles.locals.row[0], roles.locals.row_first[0], machine)]
+                    watch.rows(roles.locals.row[side], roles.locals.row_first[side], machine)]
             attempts = f"; attempts at its local master: {', '.join(left)}" if left else ""
             lines.append(f"  machine {place}: free {free[0]:g} cpu, {free[1]:g} memory{attempts}")
     return lines

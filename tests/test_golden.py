@@ -21,7 +21,7 @@ def traces(paths):
     """What the scripts cause, in a process without the compiler, which would take minutes for a few messages."""
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(HERE.parent / "src")}
     done = subprocess.run([sys.executable, __file__, *map(str, paths)], env=environment, capture_output=True, text=True,
-                          check=False)
+                          check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return dict(zip(paths, done.stdout.split("\0"), strict=False))
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from small import CPU, TWO, cases, fleet_of, plain, staged
+from small import CPU, cases, fleet_of, plain, staged
 from subak.federation.settings import Federation
 from subak.placement.starts import FINISHED, STATUSES, UNPLACEABLE, WAITING
 from subak.policy import find_scheduler
@@ -138,7 +138,6 @@ def test_a_queue_below_its_share_preempts_the_one_above():
             global_masters=2, local_masters=2, fairness=fairness, shares=shares))
         assert (outcome.simulation.starts.status == FINISHED).all()
         assert outcome.federated.roles.masters.task["preempted"].sum() == preempted
-    assert TWO  # two resources are exercised by the random cases
 
 
 def test_priority_goes_first_and_waiting_counts_as_priority():

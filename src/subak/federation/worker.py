@@ -5,7 +5,8 @@ Rules:
 - A start is carried out at most once, and only by the life of the worker it was meant for; never after its kill.
 - Nothing begins that the machine has no room for.
 - The end of an attempt is reported until the local master has let the worker forget it.
-- A worker that hears nothing from a local master for a lease stops everything it runs.
+- A worker that hears nothing from a local master for a lease stops everything it runs, and begins a new life: what it
+  was told to start before, and was declared lost meanwhile, never begins.
 
   message | the attempt is | then
   START   | new            | BEGIN, RUNNING; without room: OVER
@@ -16,7 +17,7 @@ Rules:
   EXITED  | RUNNING        | ENDED, OVER
   FORGET  | ENDED          | gone
   REPORT  | (all)          | HOLDS for each, or ALIVE for none
-  TICK    | (all)          | ALIVE, OVER again; after a lease of silence: HALT all
+  TICK    | (all)          | ALIVE, OVER again; after a lease of silence: HALT all, a new life
 
 Source: Megha section IV-A; epochs, lives and leases make its section IV-D precise.
 """
@@ -278,15 +279,18 @@ def on_tick(
     machine = message["machine"]
     if message["start"] != workers.machine[machine]["life"]:
         return
+    too_late = now + rules.lease / TICKS - workers.machine[machine]["heard"] > rules.lease  # at the next tick
     number = workers.rows.first[machine]
     while number != NOBODY:
         row = workers.rows.row[number]
         if row["state"] == ENDED:
             report(workers, layout, OVER, machine, row["task"], row["attempt"], row["reason"], out)
-        elif now + rules.lease / TICKS - workers.machine[machine]["heard"] > rules.lease:  # at the next it is too late
+        elif too_late:
             post(out, HALT, machine, machine, row["task"], machine)
             end(workers, layout, rules, tasks, number, LEASE_LOST, out)
         number = row["next"]
+    if too_late:
+        begin_life(workers, machine, now)
     sign_of_life(workers, layout, machine, now, out)
     arm(workers, rules, machine, out)
 
@@ -299,11 +303,17 @@ def arm(workers: Workers, rules: Rules, machine: int, out: Outbox) -> None:
 
 
 @cold
-def restart_worker(workers: Workers, layout: Layout, rules: Rules, machine: int, now: float, out: Outbox) -> None:
-    """Begin a new life, in which nothing runs; what ran has been lost with the former one."""
+def begin_life(workers: Workers, machine: int, now: float) -> None:
+    """Begin a new life, whose starts are numbered anew; nothing runs."""
     workers.machine[machine]["life"] += 1
     workers.machine[machine]["top"], workers.machine[machine]["bits"] = -1, np.uint64(0)
     workers.machine[machine]["heard"] = now
+
+
+@cold
+def restart_worker(workers: Workers, layout: Layout, rules: Rules, machine: int, now: float, out: Outbox) -> None:
+    """Begin a new life; what ran has been lost with the former one."""
+    begin_life(workers, machine, now)
     if rules.retry < FOREVER:
         sign_of_life(workers, layout, machine, now, out)
         arm(workers, rules, machine, out)

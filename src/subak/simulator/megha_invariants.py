@@ -11,7 +11,7 @@ its own launches in flight.
 (d) views are folds of ledgers, plus launches in flight
 (e) every task of a global master is in one phase; lanes, counters and gangs agree with the phases
 (f) a turn that requests nothing changes nothing
-(g) no two tasks are preempted for each other without a new arrival or failure in between (rule STRICT)
+(g) no two tasks are preempted for each other without news in between: an arrival, an end, a failure (rule STRICT)
 (h) messages on their way are counted rightly
 (i) at rest nothing is lost and nothing is left behind (`at_rest`)
 """
@@ -48,6 +48,7 @@ from subak.federation.master_state import (
 )
 from subak.federation.messages import (
     CHANGE,
+    EXITED,
     GLOBAL_MASTER,
     HANDLER,
     KINDS,
@@ -63,7 +64,6 @@ from subak.placement.starts import BLOCKED, FINISHED, STATUSES, UNPLACEABLE
 from subak.placement.starts import RUNNING as PHYSICALLY
 from subak.placement.starts import WAITING as WAITS
 from subak.queues.lanes import ACTIVE as LANES_ACTIVE
-from subak.simulator.federated import HANDLE
 from subak.simulator.heap import SIZE
 from subak.simulator.megha import Megha
 from subak.simulator.network import FREE, LIVELY, PERIODIC, Network
@@ -160,10 +160,10 @@ class Watch:
 
     # -- after a message ------------------------------------------------------------------------------------------
 
-    def __call__(self, why: int, message: np.void) -> None:
-        """Check what the last event may have changed: *why* as a run came back, *message* if it was handled."""
+    def __call__(self, handled: bool, message: np.void) -> None:
+        """Check what the last event may have changed: a message, if one was handled."""
         self.entries.clear()
-        kind = int(message["kind"]) if why == HANDLE else NOBODY
+        kind = int(message["kind"]) if handled else NOBODY
         if not np.array_equal(self.lives, self.net.lives) or kind == CHANGE:
             self.changed |= kind == CHANGE
             self.swaps.clear()
@@ -171,7 +171,7 @@ class Watch:
             self.check_all()
         elif kind >= 0:
             self.check_role(kind, int(message["to"]))
-        if self.sim.counts[NEXT_ARRIVAL] != self.arrived:
+        if self.sim.counts[NEXT_ARRIVAL] != self.arrived or kind == EXITED:
             self.arrived = int(self.sim.counts[NEXT_ARRIVAL])
             self.swaps.clear()
         self.check_messages()

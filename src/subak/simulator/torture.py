@@ -18,10 +18,9 @@ from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, make_fleet
 from subak.resources import Resource
-from subak.simulator.central import BROKEN, DONE, LOSSES_FULL, PAUSED, TIMELINE_FULL
+from subak.simulator.central import BROKEN, DONE, LOSSES_FULL, TIMELINE_FULL
 from subak.simulator.coverage import Coverage
 from subak.simulator.fault_plan import FaultPlan, random_plan
-from subak.simulator.federated import HANDLE
 from subak.simulator.federated_run import Opened, broken_rule, open_federated
 from subak.simulator.megha_invariants import Broken, Watch
 from subak.simulator.megha_setup import MEGHA
@@ -224,23 +223,12 @@ def _events(opened: Opened, case: Case, ending: Ending, coverage: Coverage, in_w
     watch = Watch(sim, opened.network, opened.roles)
     while True:
         seen = coverage.look(opened)
-        opened.due[0]["kind"] = NOBODY
-        if in_words:
-            opened.out.row["kind"] = NOBODY
-        with np.errstate(over="ignore"):
-            why = opened.step(1)
+        why, handled = next_event(opened)
         ending.events += 1
         ending.seconds = float(sim.clock[NOW])
-        handled = opened.due[0]["kind"] >= 0
         if in_words and handled:
             yield event_words(opened)
-        if why == BROKEN:
-            raise Broken(f"(b) {broken_rule(sim)}")
-        if why == TIMELINE_FULL:
-            sim.counts[ROWS] = 0
-        if why == LOSSES_FULL:
-            sim.counts[LOSSES] = 0
-        watch(HANDLE if handled else PAUSED, opened.due[0])
+        watch(handled, opened.due[0])
         coverage.count(seen, opened, watch)
         over = case.plan is None or ending.seconds > case.plan.over_at
         if why == DONE or (over and ending.events % 16 == 0 and not watch.unrest()):
@@ -250,6 +238,25 @@ def _events(opened: Opened, case: Case, ending: Ending, coverage: Coverage, in_w
     unrest = watch.unrest()
     if unrest:
         raise Broken(f"(i) at rest, but {unrest}")
+
+
+def next_event(opened: Opened) -> tuple[int, bool]:
+    """Let one event happen; return why the loop came back, and whether a message was handled.
+
+    If so, `opened.due` has it, and `opened.out` the answers, up to the first of kind NOBODY. Raises Broken.
+    """
+    sim = opened.simulation
+    opened.due[0]["kind"] = NOBODY
+    opened.out.row["kind"] = NOBODY
+    with np.errstate(over="ignore"):
+        why = opened.step(1)
+    if why == BROKEN:
+        raise Broken(f"(b) {broken_rule(sim)}")
+    if why == TIMELINE_FULL:
+        sim.counts[ROWS] = 0
+    if why == LOSSES_FULL:
+        sim.counts[LOSSES] = 0
+    return why, bool(opened.due[0]["kind"] >= 0)
 
 
 # -- making a failure smaller ------------------------------------------------------------------------------------------

@@ -1,0 +1,274 @@
+"""Megha under change and faults: every invariant after every message; one role driven by itself; torture.
+
+The roles are driven as plain Python here: compiling the whole federation takes minutes, and what is compiled is the
+same source (tests/test_federated_runs.py runs it).
+"""
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from small import cases, fleet_of, plain
+from subak.cli.main import app
+from subak.errors import InputError
+from subak.federation import worker
+from subak.federation.attempts import Attempts
+from subak.federation.messages import EXECUTOR, EXITED, HANDLER, KINDS, LOCAL_MASTER, MESSAGE, WORKER, build_outbox
+from subak.federation.settings import Federation
+from subak.placement.starts import BLOCKED, FINISHED, RUNNING, UNPLACEABLE, WAITING
+from subak.policy import find_scheduler
+from subak.simulator import federated_run, megha
+from subak.simulator.central import DONE
+from subak.simulator.coverage import Coverage
+from subak.simulator.fault_plan import Crash, Cut, FaultPlan, random_plan, read_fault_plan
+from subak.simulator.federated_run import open_federated
+from subak.simulator.megha_invariants import Broken, Watch
+from subak.simulator.megha_setup import MEGHA
+from subak.simulator.run import simulate
+from subak.simulator.torture import Case, Stage, build, next_event, random_case, run_case, shrink
+
+SEEDS = (554, 595, 607, 655, 705, 750, 840, 956, 995, *range(1, 16))  # which together take every row
+OF_THE_OTHERS = {"PROBE", "FETCH", "ASSIGN", "NOTHING_LEFT", "BOUNCED", "REJECTED", "ENQUEUE", "LONG_BEGUN",
+                 "LONG_OVER", "STEAL", "STOLEN", "DEAL"}  # messages of Sparrow, Hawk, Eagle and Pigeon
+AT_ONCE = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=math.inf)
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(autouse=True)
+def without_the_engine(monkeypatch):
+    """The loop and the handlers run as plain Python."""
+    monkeypatch.setattr(federated_run, "_engine", lambda state, run: run)
+
+
+def run(workload, fleet, federation=AT_ONCE, faults=None, until=math.inf, on_event=lambda opened: None):
+    """Run a federation event by event, with every invariant checked; return it as it ended."""
+    opened = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, until, faults)
+    watch, why = Watch(opened.simulation, opened.network, opened.roles), None
+    while why != DONE:
+        why, handled = next_event(opened)
+        watch(handled, opened.due[0])
+        if handled:
+            on_event(opened)
+    return opened
+
+
+def statuses(opened):
+    return opened.simulation.starts.status.tolist()
+
+
+# -- machines that change, and the cap on preemptions ------------------------------------------------------------------
+
+
+def test_machines_leave_join_and_shrink():
+    workload = plain(*[(row / 2, 3, 2) for row in range(8)])
+    changes = [(1.0, 0, False, 0), (2.0, 1, True, 1), (3.0, 2, True, 4), (6.0, 0, True, 2), (9.0, 1, True, 4)]
+    fleet = fleet_of((4,), (4,), (2,), present=[True, True, False], changes=changes)
+    for masters in (1, 2):
+        federation = Federation(global_masters=masters, local_masters=masters, heartbeat=1.0)
+        opened = run(workload, fleet, federation)
+        assert statuses(opened) == [FINISHED] * 8
+        assert opened.simulation.progress.attempts.max() > 1
+
+
+def test_what_can_never_start_waits_and_the_run_ends():
+    fleet = fleet_of((2,), (1,), changes=[(1.0, 0, False, 0)])
+    opened = run(plain((0, 5, 2), (0, 2, 1)), fleet, Federation(global_masters=1, local_masters=1, heartbeat=1.0))
+    assert statuses(opened) == [WAITING, FINISHED]
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_a_task_is_preempted_at_most_so_often(most):
+    case = Case(
+        seed=1, machines=[(2, 1), (2, 1)], racks=["", ""], absent=[], changes=[],
+        queues=["a", *["b"] * 5], stages=[Stage(job, (2, 0)) for job in range(6)],
+        tasks=[(0, 0.0, 30.0)] * 2 + [(job, 2.0 * job, 1.0) for job in range(1, 6)], plan=None,
+        settings=Federation(global_masters=2, local_masters=1, heartbeat=0.5, fairness="strict", preemptions_max=most,
+                            shares={"a": 0.1, "b": 0.9}))
+    opened = run(*build(case), case.settings)
+    assert (opened.roles.masters.task["preempted"] <= most).all()
+    assert bool(opened.roles.masters.task["preempted"].max()) == bool(most)
+    assert statuses(opened) == [FINISHED] * 7
+
+
+# -- one role by itself ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", [LOCAL_MASTER, WORKER])
+def test_a_role_driven_message_by_message_answers_as_in_the_simulator(role):
+    """What a role heard in a run with faults is told to another one, at rest, which says and becomes the same."""
+    case = random_case(7)
+    heard = []
+
+    def note(opened):
+        message = opened.due[0]
+        if HANDLER[message["kind"]] == role and not (role == LOCAL_MASTER and message["to"] != 0):
+            answers = opened.out.row[: int(np.argmax(opened.out.row["kind"] == -1))].copy()
+            heard.append((float(opened.simulation.clock[0]), message.copy(), answers))
+
+    plan = FaultPlan(seed=3, loss=0.1, duplication=0.2, reordering=0.2, calm_at=4.0)
+    federation = msgspec.structs.replace(case.settings, retry=0.5, lease=4.0, standby=False, local_masters=1)
+    workload, fleet = build(msgspec.structs.replace(case, absent=[], changes=[]))
+    first = run(workload, fleet, federation, plan, until=12.0, on_event=note)
+    other = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, 12.0, plan)
+    out = build_outbox(4096)
+    hand = megha.to_local_master if role == LOCAL_MASTER else megha.to_worker
+    assert len(heard) > 100
+    for now, message, answers in heard:
+        out.size[0] = 0
+        if message["kind"] == EXITED:
+            message["handle"] = worker.find_attempt(other.roles.workers.rows, message["machine"], message["task"], -1)
+        with np.errstate(over="ignore"):
+            hand(other.roles, other.simulation.tasks, now, message, out)
+        assert out.row[: out.size[0]].tolist() == answers.tolist()
+    for one, two in zip(state_of(first.roles, role), state_of(other.roles, role), strict=True):
+        assert np.array_equal(one, two)
+
+
+def state_of(roles, role):
+    """The tables of a role, as arrays that can be compared."""
+    state = roles.locals if role == LOCAL_MASTER else roles.workers
+    return [array for field in state for array in (field if isinstance(field, Attempts) else [field])
+            if isinstance(array, np.ndarray) and array.dtype != MESSAGE]
+
+
+# -- faults ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_read_from_toml(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('seed = 7\nloss = 0.1\nlate_max = 2\ncalm_at = 60\n'
+                    '[[cut]]\nbetween = ["global master 0", "workers"]\nfrom = 5\nuntil = 12\n'
+                    '[[crash]]\nrole = "local master 0"\nat = 20\nrestart_after = 4\n')
+    plan = read_fault_plan(path)
+    assert plan == FaultPlan(
+        seed=7, loss=0.1, late_max=2.0, calm_at=60.0,
+        cut=[Cut(between=["global master 0", "workers"], begin=5.0, until=12.0)],
+        crash=[Crash(role="local master 0", at=20.0, restart_after=4.0)])
+    assert plan.over_at == 60.0
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("loss = 2", "loss: must be a probability from 0 to 1, not 2"),
+    ("loss = 1", "loss: must be less than 1 where it never ends"),
+    ("late_max = -1", "late_max: must be 0 seconds or more, not -1"),
+    ("lost = 0.1", "unknown field `lost`"),
+    ('[[cut]]\nbetween = ["workers"]', "cut.between: must name two sides, not 1"),
+    ('[[cut]]\nbetween = ["workers", "submitter"]\nfrom = 3\nuntil = 3', "cut.until: must be after its beginning"),
+    ('[[crash]]\nrole = "worker 0"\nat = -1', "crash.at: must be 0 seconds or more"),
+])
+def test_a_plan_that_cannot_be_is_refused(tmp_path, text, said):
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(InputError, match=said.replace(".", r"\.")):
+        read_fault_plan(tmp_path / "plan.toml")
+
+
+@pytest.mark.parametrize(("role", "said"), [
+    ("global master 3", "there is no global master 3; numbers are 0 to 0"), ("standby 0", "there is none"),
+    ("worker 9", "numbers are 0 to 0"), ("king", "must be submitter, or one of"), ("submitter", "never crashes"),
+])
+def test_a_role_that_is_not_there_is_refused(role, said):
+    with pytest.raises(InputError, match=said):
+        run(plain((0, 1, 1)), fleet_of((1,)), AT_ONCE, FaultPlan(crash=[Crash(role=role, at=1.0)]))
+
+
+def test_faults_befall_only_federations_that_mend():
+    for name, said in (("first-fit", "is no federation"), ("sparrow", "only megha and central")):
+        with pytest.raises(InputError, match=said):
+            simulate(plain((0, 1, 1)), fleet_of((1,)), find_scheduler(name), faults=FaultPlan())
+
+
+def test_a_random_plan_comes_from_its_seed():
+    same = {"global_masters": 2, "clusters": 2, "machines": 5, "standby": True, "over_at": 9.0}
+    assert random_plan(5, **same) == random_plan(5, **same) != random_plan(6, **same)
+    assert all(random_plan(seed, **same).over_at == 9.0 for seed in range(50))
+
+
+@settings(quick, max_examples=12)
+@given(case=cases(endless=False, task_most=15), seed=st.integers(0, 1000),
+       fairness=st.sampled_from(["off", "strict", "paper"]), standby=st.booleans())
+def test_invariants_hold_on_drawn_cases(case, seed, fairness, standby):
+    workload, fleet = case
+    plan = random_plan(seed, global_masters=2, clusters=1, machines=len(fleet.machines), standby=standby, over_at=3.0)
+    plan = msgspec.structs.replace(plan, crash=[crash for crash in plan.crash if math.isfinite(crash.restart_after)])
+    federation = Federation(global_masters=2, local_masters=1, heartbeat=1.0, retry=0.5, lease=4.0, standby=standby,
+                            fairness=fairness)
+    opened = run(workload, fleet, federation, plan, until=15.0)
+    assert np.isin(statuses(opened), (FINISHED, WAITING, BLOCKED, RUNNING, UNPLACEABLE)).all()
+
+
+# -- torture -----------------------------------------------------------------------------------------------------------
+
+
+def test_torture_is_clean_and_takes_every_row_of_the_transition_tables():
+    coverage = Coverage()
+    for seed in SEEDS:
+        ending = run_case(random_case(seed), coverage)
+        assert not ending.failure, f"seed {seed}: {ending.failure}"
+    assert coverage.missing() == []
+    handled = {name for name, role in zip(KINDS, HANDLER, strict=True) if role != EXECUTOR}
+    assert handled - set(coverage.kinds) == OF_THE_OTHERS
+
+
+def test_the_same_seed_is_the_same_torture():
+    lines = [[], []]
+    for found in lines:
+        run_case(random_case(11), on_event=found.append)
+    assert lines[0] == lines[1] != []
+
+
+def test_a_planted_defect_is_found(monkeypatch):
+    """Workers do not check the epoch: they obey deposed masters."""
+
+    def obeys(workers, layout, rules, message, out):
+        if message["epoch"] > workers.machine[message["machine"]]["epoch"]:
+            worker.adopt(workers, message["machine"], message["epoch"])
+        return True
+
+    monkeypatch.setattr(worker, "obeys", obeys)
+    endings = (run_case(random_case(seed)) for seed in range(100, 200))  # the first that fails from 1 on is 102
+    assert any(ending.failure for ending in endings)
+
+
+def test_a_failure_is_made_as_small_as_it_can_be(monkeypatch):
+    def check_owners(watch):
+        if len(watch.queue) > 3:
+            raise Broken("(c) more than three tasks")
+
+    monkeypatch.setattr(Watch, "check_owners", check_owners)
+    small = shrink(random_case(4))
+    assert small.failure == "at 0 s: (c) more than three tasks"
+    assert len(small.case.tasks) == 4
+    assert len(small.case.machines) == small.case.settings.local_masters == small.case.settings.global_masters == 1
+
+
+def test_a_broken_view_is_noticed():
+    opened = open_federated(plain((0, 1, 1)), fleet_of((2,)), MEGHA, AT_ONCE, 1, 1e6, math.inf)
+    watch = Watch(opened.simulation, opened.network, opened.roles)
+    opened.roles.masters.free[0, 0, 0] -= 1
+    with pytest.raises(Broken, match=r"\(d\) global master 0 believes machine 0 has \[1\] free"):
+        watch.check_all()
+
+
+def test_the_command_says_what_was_covered_and_replays_a_seed():
+    done = CliRunner().invoke(app, ["torture", "--seeds", "3", "--coverage"])
+    assert done.exit_code == 0, done.output
+    assert "3 federations" in done.output
+    assert "every invariant held after every message" in done.output.replace("\n", " ")
+    done = CliRunner().invoke(app, ["torture", "--seed", "2"])
+    assert done.exit_code == 0, done.output
+    assert "submitter <- ARRIVE, task 0" in done.output
+
+
+def test_the_command_fails_with_the_seed_and_the_messages(monkeypatch):
+    def check_owners(watch):
+        raise Broken("(c) planted")
+
+    monkeypatch.setattr(Watch, "check_owners", check_owners)
+    done = CliRunner().invoke(app, ["torture", "--seeds", "3", "--first", "1", "--no-shrink"])
+    assert done.exit_code == 1
+    assert "seed 1 fails at 0 s: (c) planted" in done.output
+    assert "subak torture --seed 1" in done.output
