@@ -214,9 +214,7 @@ def apply_ends(sim: Simulation, time: float) -> None:
 
 @inlined
 def is_alive(sim: Simulation, slot: np.void) -> bool:
-    """Whether an event ends the present attempt of its task, not one that was lost; a message is never dropped."""
-    if slot["place"] < 0:
-        return True
+    """Whether an event ends the present attempt of its task, not one that was lost."""
     task = slot["item"]
     return sim.starts.status[task] == RUNNING and sim.progress.event[task] == slot["sequence"]
 

@@ -74,12 +74,9 @@ class Coverage:
         change = sim.counts[NEXT_CHANGE]
         if change < sim.changes.time.size:
             self.machine_state = MACHINE_STATES[opened.roles.locals.machine["state"][0, sim.changes.machine[change]]]
-        if sim.events.size[SIZE] == 0:
+        if net.events.size[SIZE] == 0:
             return None, "", phases
-        top = sim.events.slot[0]
-        if top["place"] >= 0:
-            return None, "", phases
-        message = net.flight[top["item"]].copy()
+        message = net.flight[net.events.slot[0]["item"]].copy()
         return message, self.state(opened.roles, message), phases
 
     def state(self, roles: Any, message: Any) -> str:  # noqa: PLR0911

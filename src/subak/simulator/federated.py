@@ -1,6 +1,6 @@
-"""The federated simulator: a heap of messages, turns, timers and exits drives roles that only know their messages.
+"""The federated simulator: messages, turns, timers and exits drive roles that only know their messages.
 
-One step is one event: (1) the earliest of a change of the fleet, an event of the heap and an arrival is taken, in this
+One step is one event: (1) the earliest of a change of the fleet, an exit, a message and an arrival is taken, in this
 order at equal times; (2) a message waits for its receiver, and is served; (3) the receiver's handler changes its own
 state and posts answers; (4) effects on the executor begin and end attempts here, under the same rules as in a central
 run; (5) the other answers travel.
@@ -36,13 +36,11 @@ from subak.simulator.central import (
     note_waiting,
     stop,
 )
-from subak.simulator.heap import SIZE
+from subak.simulator.heap import drop_first, first_time
 from subak.simulator.network import (
-    ARRIVING,
     CHANGED,
     LIVELY,
     PATIENCE,
-    SERVED,
     Network,
     next_served,
     release_slot,
@@ -75,12 +73,12 @@ HANDLE, NOTHING = 10, 11  # beside the reasons for which a loop comes back
 def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR0911  (each event is one way out)
     """Take the next event; return HANDLE with the message to handle in *due* (MESSAGE[1]), NOTHING, or why to stop."""
     drop_dead(sim)
-    heap = sim.events.slot[0]["time"] if sim.events.size[SIZE] > 0 else np.inf
+    exit_, message = first_time(sim.events), first_time(net.events)
     arrival = time_at(sim.tasks.arrival, sim.counts[NEXT_ARRIVAL])
     change = time_at(sim.changes.time, sim.counts[NEXT_CHANGE])
-    time = min(heap, arrival, change)
+    time = min(exit_, message, arrival, change)
     if time > sim.clock[UNTIL] or is_over(sim, net, time, arrival, change):
-        return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else heap))
+        return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else min(exit_, message)))
     if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
         return LOSSES_FULL
     room = sim.record.rows.shape[0] - sim.counts[ROWS] - 2
@@ -89,21 +87,13 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
         return TIMELINE_FULL
     sim.counts[FREED] = 0
     sim.counts[ARRIVED] = 0
-    if change <= heap and change <= arrival:
-        return take_change(sim, net, change, due)
-    if arrival < heap:
-        return take_arrival(sim, net, arrival, due)
-    time, item, place = next_served(sim.events, net, min(arrival, change, sim.clock[UNTIL]))
-    sim.clock[NOW] = time
-    sim.counts[EVENTS] += 1
-    if place == SERVED:
-        due[0] = net.flight[item]
-        net.handled[due[0]["kind"]] += 1
-        release_slot(net, item)
-        return HANDLE
-    if place == ARRIVING:
-        return NOTHING
-    return take_exit(sim, net, item, place, due)
+    if change == time:
+        return take_change(sim, net, time, due)
+    if exit_ == time:
+        return take_exit(sim, net, time, due)
+    if message > time:
+        return take_arrival(sim, net, time, due)
+    return take_message(sim, net, min(arrival, change, exit_, sim.clock[UNTIL]), due)
 
 
 @inlined
@@ -157,9 +147,26 @@ def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) ->
 
 
 @inlined
-def take_exit(sim: Simulation, net: Network, task: int, machine: int, due: np.ndarray) -> int:
+def take_message(sim: Simulation, net: Network, horizon: float, due: np.ndarray) -> int:
+    """Let a message arrive at its receiver, or be handled; before *horizon* only other messages are due."""
+    sim.clock[NOW], slot = next_served(net, horizon)
+    sim.counts[EVENTS] += 1
+    if slot == NOBODY:
+        return NOTHING
+    due[0] = net.flight[slot]
+    net.handled[due[0]["kind"]] += 1
+    release_slot(net, slot)
+    return HANDLE
+
+
+@inlined
+def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
     """End an attempt whose run time is over, and tell its worker."""
-    moved(sim, net, sim.clock[NOW])
+    task, machine = sim.events.slot[0]["item"], sim.events.slot[0]["place"]
+    drop_first(sim.events)
+    moved(sim, net, time)
+    sim.clock[NOW] = time
+    sim.counts[EVENTS] += 1
     net.size[LIVELY] -= 1
     sim.record.current[ENDS] += 1
     stop(sim, task, machine)
@@ -190,9 +197,9 @@ def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> 
 
 
 @inlined
-def next_instant(sim: Simulation) -> float:
+def next_instant(sim: Simulation, net: Network) -> float:
     """Return when the next event is, inf if there is none."""
-    time = sim.events.slot[0]["time"] if sim.events.size[SIZE] > 0 else np.inf
+    time = min(first_time(sim.events), first_time(net.events))
     if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
         time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
     if sim.counts[NEXT_CHANGE] < sim.changes.time.size:
@@ -213,7 +220,7 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
         elif message["kind"] == HALT:
             halt(sim, net, message["task"], message["machine"])
         else:
-            transmit(sim.events, net, sim.clock[NOW], sender_role, message)
+            transmit(net, sim.clock[NOW], sender_role, message)
     out.size[0] = 0
     return int(sim.starts.note[RULE]) != KEPT
 

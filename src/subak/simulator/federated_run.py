@@ -16,7 +16,6 @@ from subak.kernel import kernel_of
 from subak.placement.starts import MACHINE, RULE, RULES, TASK
 from subak.simulator.drive import Progress, drive
 from subak.simulator.fault_plan import FaultPlan, arm_faults, quiet_seconds, under_faults
-from subak.simulator.heap import build_events
 from subak.simulator.network import LAW, MEAN, PATIENCE, SPREAD, Network, build_network
 from subak.simulator.setup import Prepared, prepare
 from subak.simulator.state import Simulation
@@ -107,8 +106,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     prepared = prepare(workload, fleet, "fifo", order, seed, interval, until)
     tasks, machines = len(workload.tasks), len(order)
     slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
-    simulation = prepared.simulation._replace(events=build_events(slots))
-    prepared = Prepared(simulation, prepared.instance, prepared.machine_order, prepared.reason_of_shape)
+    simulation = prepared.simulation
     network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
     network.calm[PATIENCE] = quiet_seconds(settings)
     if faults is not None:

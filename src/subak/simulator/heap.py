@@ -23,6 +23,12 @@ def build_events(capacity: int) -> Events:
 
 
 @inlined
+def first_time(events: Events) -> float:
+    """Return when the earliest event is, inf if there is none."""
+    return float(events.slot[0]["time"]) if events.size[SIZE] > 0 else np.inf
+
+
+@inlined
 def earlier(slot: np.ndarray, first: int, second: int) -> bool:
     """Whether the event at *first* leaves before the one at *second*."""
     if slot[first]["time"] != slot[second]["time"]:

@@ -403,7 +403,7 @@ def change_machine(sim: Simulation, net: Network, roles: Megha, message: np.void
 def strike(sim: Simulation, net: Network, roles: Megha, out: Outbox) -> None:
     """Crash or restart what the plan says is due before the next event."""
     faults = net.faults
-    while faults.next[0] < faults.time.size and faults.time[faults.next[0]] <= next_instant(sim):
+    while faults.next[0] < faults.time.size and faults.time[faults.next[0]] <= next_instant(sim, net):
         action = faults.next[0]
         faults.next[0] += 1
         if faults.time[action] > sim.clock[UNTIL]:

@@ -471,8 +471,7 @@ class Watch:
     def check_messages(self) -> None:
         """(h) Slots are free or in the heap, and lively ones are counted."""
         sim, net = self.sim, self.net
-        heap = sim.events.slot[: sim.events.size[SIZE]]
-        used = heap["item"][heap["place"] < 0]
+        used = self.net.events.slot["item"][: self.net.events.size[SIZE]]
         must(len(used) == net.slot.size - net.size[FREE], "h", f"{len(used)} messages are on their way, "
                                                                f"{net.slot.size - net.size[FREE]} slots are taken")
         lively = int((~PERIODIC[net.flight["kind"][used]]).sum())
@@ -485,8 +484,7 @@ class Watch:
     def unrest(self) -> str:  # noqa: PLR0911
         """(i) Say what is not yet as it must be in the end, an empty text when everything is."""
         sim, masters, locals_ = self.sim, self.roles.masters, self.roles.locals
-        heap = sim.events.slot[: sim.events.size[SIZE]]
-        used = heap["item"][heap["place"] < 0]
+        used = self.net.events.slot["item"][: self.net.events.size[SIZE]]
         if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
             return "tasks are still to arrive"
         if not PERIODIC[self.net.flight["kind"][used]].all():

@@ -1,8 +1,9 @@
 """The network and what roles cost: every message takes time to travel, waits for its receiver, and is served.
 
 A message that crosses the network arrives after a delay; its receiver serves one message at a time, in the order of
-arrival, and what it answers leaves when the service is over. So a message is up to two events of the heap: it arrives,
-and it has been served; the first suffices when the receiver is idle and nothing else happens meanwhile.
+arrival, and what it answers leaves when the service is over. So a message is up to two events: it arrives, and it has
+been served; the first suffices when the receiver is idle and nothing else happens meanwhile. Messages have a heap of
+their own, apart from the much larger one of the attempts that run.
 
 Sources: Megha section III (the parts of the allocation time), section V-B (0.5 ms); service times are parameters.
 """
@@ -10,14 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.federation.messages import CROSSES, HANDLER, KINDS, MESSAGE, NOBODY, ROLES, UPDATE, WORKER, Outbox
+from subak.federation.messages import CROSSES, HANDLER, KINDS, MESSAGE, NOBODY, ROLES, UPDATE, WORKER
 from subak.kernel import inlined
 from subak.placement.random_fit import random_float
 from subak.simulator.faults import Faults, build_faults, is_cut, surprise
-from subak.simulator.heap import SIZE, Events, drop_first, insert, push_event
+from subak.simulator.heap import Events, build_events, drop_first, first_time, insert, push_event
 
-# place of an event of the heap: a machine (an attempt on it exits), or one of
-ARRIVING, SERVED = -1, -2
+ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
 # size
 FREE, LIVELY, LOST, DUPLICATED, BEGUN = range(5)
 CONSTANT, UNIFORM, EXPONENTIAL = range(3)  # laws of the delay
@@ -35,6 +35,7 @@ ON_PATH = np.array([name in ("SUBMIT", "LAUNCH", "REPARTITION", "PREEMPT", "REFU
 class Network(NamedTuple):
     """Messages on their way, and the roles they go to. An address is a role's first address plus its number."""
 
+    events: Events
     flight: np.ndarray  # MESSAGE[slot]
     sent: np.ndarray  # float64[slot], seconds
     life: np.ndarray  # int32[slot], the receiver's life in which it arrived, or that armed the timer
@@ -63,6 +64,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
     addresses = sum(roles)
     assert len(roles) == len(ROLES)
     return Network(
+        events=build_events(slots),
         flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), life=np.zeros(slots, np.int32),
         slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0]),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
@@ -88,7 +90,7 @@ def drawn_delay(net: Network) -> float:
 
 
 @inlined
-def enter(events: Events, net: Network, now: float, time: float, message: np.void) -> None:
+def enter(net: Network, now: float, time: float, message: np.void) -> None:
     """Let a message arrive at *time*."""
     net.size[FREE] -= 1
     slot = net.slot[net.size[FREE]]
@@ -96,15 +98,15 @@ def enter(events: Events, net: Network, now: float, time: float, message: np.voi
     net.sent[slot] = now
     if not PERIODIC[message["kind"]]:
         net.size[LIVELY] += 1
-    push_event(events, time, slot, ARRIVING)
+    push_event(net.events, time, slot, ARRIVING)
 
 
 @inlined
-def transmit(events: Events, net: Network, now: float, sender_role: int, message: np.void) -> None:
+def transmit(net: Network, now: float, sender_role: int, message: np.void) -> None:
     """Send a message on its way: over the network, where faults befall it, or to its own sender."""
     if not CROSSES[message["kind"]]:
         net.life[net.slot[net.size[FREE] - 1]] = net.lives[net.first[HANDLER[message["kind"]]] + message["to"]]
-        enter(events, net, now, now + message["delay"], message)
+        enter(net, now, now + message["delay"], message)
         return
     time = now + drawn_delay(net)
     if net.faults.on[0]:
@@ -120,16 +122,8 @@ def transmit(events: Events, net: Network, now: float, sender_role: int, message
         time += late
         if twice >= 0.0:
             net.size[DUPLICATED] += 1
-            enter(events, net, now, time + twice, message)
-    enter(events, net, now, time, message)
-
-
-@inlined
-def transmit_all(events: Events, net: Network, now: float, sender_role: int, out: Outbox) -> None:
-    """Send everything that a handler posted; effects on the executor are the caller's business."""
-    for place in range(out.size[0]):
-        transmit(events, net, now, sender_role, out.row[place])
-    out.size[0] = 0
+            enter(net, now, time + twice, message)
+    enter(net, now, time, message)
 
 
 @inlined
@@ -154,10 +148,10 @@ def note_path(net: Network, task: int, kind: int, role: int, waited: float, serv
 
 
 @inlined
-def serve(events: Events, net: Network, time: float, sequence: int, slot: int, horizon: float) -> float:
+def serve(net: Network, time: float, sequence: int, slot: int, horizon: float) -> float:
     """Let a message that arrives at *time* be served: return when it has been, or -1 if that is a later event's news.
 
-    Before *horizon* nothing happens but what the heap holds.
+    Before *horizon* nothing happens but what the network holds.
     A receiver that is down loses it; timers and turns are lost with the life that they were armed in.
     """
     message = net.flight[slot]
@@ -178,10 +172,10 @@ def serve(events: Events, net: Network, time: float, sequence: int, slot: int, h
     note_path(net, message["task"], kind, role, began - time, service, travelled)
     if message["task"] == NOBODY:
         message["travelled"] += travelled
-    if done == time or (done < horizon and (events.size[SIZE] == 0 or done < events.slot[0]["time"])):
+    if done == time or done < min(horizon, first_time(net.events)):
         return done
     net.life[slot] = net.lives[address]
-    insert(events, done, sequence, slot, SERVED)
+    insert(net.events, done, sequence, slot, SERVED)
     return -1.0
 
 
@@ -197,19 +191,15 @@ def survives(net: Network, slot: int) -> bool:
 
 
 @inlined
-def next_served(events: Events, net: Network, horizon: float) -> tuple[float, int, int]:
-    """Take one event off the heap; return (time, item, place): place SERVED for a message that can be handled now,
-    ARRIVING when the event brought nothing to handle, else the machine on which the task `item` exits.
-    """
-    time, sequence = events.slot[0]["time"], events.slot[0]["sequence"]
-    item, place = events.slot[0]["item"], events.slot[0]["place"]
-    drop_first(events)
+def next_served(net: Network, horizon: float) -> tuple[float, int]:
+    """Take one event off the network; return its time and the slot of the message to handle, NOBODY for none."""
+    first = net.events.slot[0]
+    time, sequence, slot, place = first["time"], first["sequence"], first["item"], first["place"]
+    drop_first(net.events)
     if place == ARRIVING:
-        done = serve(events, net, time, sequence, item, horizon)
-        return (done, item, SERVED) if done >= 0.0 else (time, item, ARRIVING)
-    if place == SERVED and not survives(net, item):
-        return time, item, ARRIVING
-    return time, item, place
+        done = serve(net, time, sequence, slot, horizon)
+        return (done, slot) if done >= 0.0 else (time, NOBODY)
+    return (time, slot) if survives(net, slot) else (time, NOBODY)
 
 
-__all__ = ["LAWS", "Network", "build_network", "next_served", "release_slot", "transmit", "transmit_all"]
+__all__ = ["LAWS", "Network", "build_network", "next_served", "release_slot", "transmit"]
