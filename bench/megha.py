@@ -16,7 +16,8 @@ from subak.simulator.run import simulate
 
 TASKS, LOAD, ROUNDS = 1_000_000, 0.8, 3
 CASES = (  # scheduler, machines, local masters, tasks, required tasks a second
-    ("megha", 10_000, 10, TASKS, 200_000), ("megha", 50_000, 50, TASKS, 100_000), ("sparrow", 10_000, 10, TASKS, 300_000),
+    ("megha", 10_000, 10, TASKS, 200_000), ("megha", 50_000, 50, TASKS, 100_000),
+    ("sparrow", 10_000, 10, TASKS, 300_000),
 )
 GROWTH = tuple(("megha", size, 10, 200_000, None) for size in (1_000, 5_000, 10_000, 20_000, 50_000))
 
