@@ -128,7 +128,7 @@ def trace(text):
     """Every message that a script causes, with its answers, and how everything stands at the end."""
     script = Script(text)
     opened = open_federated(script.workload(), script.fleet(), MEGHA, Federation(**script.settings), 1, 1e6,
-                            script.until, script.plan())
+                            script.until, script.plan(), compiled=False)
     watch = Watch(opened.simulation, opened.network, opened.roles)
     lines, why = [], None
     while why != DONE:

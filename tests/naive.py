@@ -306,6 +306,13 @@ def free_share(world, machine):
     return sum(Fraction(have, most) for have, most in zip(world.free(machine), largest, strict=True))
 
 
+def alignment(world, task, machine):
+    """Request times free, each as a fraction of the largest machine's at time 0, added."""
+    largest = [max(1, *amounts) for amounts in zip(*world.first_capacity, strict=True)]
+    return sum(Fraction(asked * have, most * most)
+               for asked, have, most in zip(world.requests[task], world.free(machine), largest, strict=True))
+
+
 PLACEMENTS = {
     "first-fit": lambda world, task: min(world.fitting(task), default=None),
     "last-fit": lambda world, task: max(world.fitting(task), default=None),
@@ -313,6 +320,8 @@ PLACEMENTS = {
         world.fitting(task), key=lambda machine: (free_share(world, machine), machine), default=None),
     "worst-fit": lambda world, task: min(
         world.fitting(task), key=lambda machine: (-free_share(world, machine), machine), default=None),
+    "aligned-fit": lambda world, task: min(
+        world.fitting(task), key=lambda machine: (-alignment(world, task, machine), machine), default=None),
 }
 
 

@@ -15,7 +15,7 @@ from subak.simulator.results import machine_rows, timeline_table
 from subak.simulator.run import simulate
 
 ORDERS = ["", "+shortest-first", "+priority"]
-PLACEMENTS = ["first-fit", "best-fit", "worst-fit"]
+PLACEMENTS = ["first-fit", "best-fit", "worst-fit", "aligned-fit"]
 ORDERED = [name + backfill + order for name in PLACEMENTS for backfill in ("", "+backfill") for order in ORDERS]
 ALL = [*ORDERED, "greedy", "tetris", "tetris+normalised"]
 UNTIL = [math.inf, math.inf, 0.0, 1.0, 4.0, 5.25]

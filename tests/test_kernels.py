@@ -10,7 +10,7 @@ from naive import SortedLanes, SplitMix64, aligned, fitting_machines
 from subak.fleet.amounts import give_back, remove, resize, take
 from subak.fleet.index import block_may_fit, count_bits, fitting_word, lowest_bit
 from subak.fleet.state import ABSENT, BLOCK, LOG, build_fleet_state
-from subak.placement.best_fit import extreme_fit
+from subak.placement.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit
 from subak.placement.feasible import NOWHERE, first_fitting, fits, next_fitting
 from subak.placement.hooks import build_memory
 from subak.placement.instance import Instance
@@ -240,9 +240,11 @@ def test_best_and_worst_fit_weigh_resources_by_the_largest_machine():
     # largest 10 and 100; free shares 0.5 + 0.2 = 0.7, 0.2 + 0.4 = 0.6, 1 + 0.1 = 1.1, 0.1 + 1 = 1.1, and one too small
     fleet = fleet_state([(5, 20), (2, 40), (10, 10), (1, 100), (0, 100)])
     tasks = tasks_of([(1, 10), (11, 1)])
-    assert extreme_fit(fleet, tasks, 0, 1.0) == 1
-    assert extreme_fit(fleet, tasks, 0, -1.0) == 2
-    assert extreme_fit(fleet, tasks, 1, 1.0) == NOWHERE
+    assert extreme_fit(fleet, tasks, 0, LEAST_FREE) == 1
+    assert extreme_fit(fleet, tasks, 0, MOST_FREE) == 2
+    assert extreme_fit(fleet, tasks, 1, LEAST_FREE) == NOWHERE
+    # 0.1 * 0.5 + 0.1 * 0.2, 0.06, 0.1 * 1 + 0.1 * 0.1, 0.1 * 0.1 + 0.1 * 1
+    assert extreme_fit(fleet, tasks, 0, ALIGNED) == 2
 
 
 def test_a_machine_that_leaves_is_found_by_nobody_until_it_is_back():

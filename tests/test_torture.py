@@ -3,6 +3,7 @@
 The roles are driven as plain Python here: compiling the whole federation takes minutes, and what is compiled is the
 same source (tests/test_federated_runs.py runs it).
 """
+import dataclasses
 import math
 
 import msgspec
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from small import cases, fleet_of, plain
 from subak.cli.main import app
-from subak.errors import InputError
+from subak.errors import InputError, RunError
 from subak.federation import worker
 from subak.federation.attempts import Attempts
 from subak.federation.messages import EXECUTOR, EXITED, HANDLER, KINDS, LOCAL_MASTER, MESSAGE, WORKER, build_outbox
@@ -29,6 +30,7 @@ from subak.simulator.federated_run import open_federated
 from subak.simulator.megha_invariants import Broken, Watch
 from subak.simulator.megha_setup import MEGHA
 from subak.simulator.run import simulate
+from subak.simulator.state import LOST, NOW
 from subak.simulator.torture import Case, Stage, build, next_event, random_case, run_case, shrink
 
 SEEDS = (554, 595, 607, 655, 705, 750, 840, 956, 995, *range(1, 16))  # which together take every row
@@ -38,15 +40,9 @@ AT_ONCE = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@pytest.fixture(autouse=True)
-def without_the_engine(monkeypatch):
-    """The loop and the handlers run as plain Python."""
-    monkeypatch.setattr(federated_run, "_engine", lambda state, run: run)
-
-
 def run(workload, fleet, federation=AT_ONCE, faults=None, until=math.inf, on_event=lambda opened: None):
     """Run a federation event by event, with every invariant checked; return it as it ended."""
-    opened = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, until, faults)
+    opened = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, until, faults, compiled=False)
     watch, why = Watch(opened.simulation, opened.network, opened.roles), None
     while why != DONE:
         why, handled = next_event(opened)
@@ -113,7 +109,7 @@ def test_a_role_driven_message_by_message_answers_as_in_the_simulator(role):
     federation = msgspec.structs.replace(case.settings, retry=0.5, lease=4.0, standby=False, local_masters=1)
     workload, fleet = build(msgspec.structs.replace(case, absent=[], changes=[]))
     first = run(workload, fleet, federation, plan, until=12.0, on_event=note)
-    other = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, 12.0, plan)
+    other = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, 12.0, plan, compiled=False)
     out = build_outbox(4096)
     hand = megha.to_local_master if role == LOCAL_MASTER else megha.to_worker
     assert len(heard) > 100
@@ -167,8 +163,9 @@ def test_a_plan_that_cannot_be_is_refused(tmp_path, text, said):
 
 
 @pytest.mark.parametrize(("role", "said"), [
-    ("global master 3", "there is no global master 3; numbers are 0 to 0"), ("standby 0", "there is none"),
-    ("worker 9", "numbers are 0 to 0"), ("king", "must be submitter, or one of"), ("submitter", "never crashes"),
+    ("global master 3", "there is no global master 3; numbers are 0 to 0"),
+    ("standby 0", "this federation has no standby"), ("worker 9", "numbers are 0 to 0"),
+    ("king", "must be submitter, or one of"), ("submitter", "never crashes"),
 ])
 def test_a_role_that_is_not_there_is_refused(role, said):
     with pytest.raises(InputError, match=said):
@@ -187,7 +184,7 @@ def test_a_random_plan_comes_from_its_seed():
     assert all(random_plan(seed, **same).over_at == 9.0 for seed in range(50))
 
 
-@settings(quick, max_examples=12)
+@settings(quick, max_examples=6)
 @given(case=cases(endless=False, task_most=15), seed=st.integers(0, 1000),
        fairness=st.sampled_from(["off", "strict", "paper"]), standby=st.booleans())
 def test_invariants_hold_on_drawn_cases(case, seed, fairness, standby):
@@ -198,6 +195,59 @@ def test_invariants_hold_on_drawn_cases(case, seed, fairness, standby):
                             fairness=fairness)
     opened = run(workload, fleet, federation, plan, until=15.0)
     assert np.isin(statuses(opened), (FINISHED, WAITING, BLOCKED, RUNNING, UNPLACEABLE)).all()
+
+
+def test_a_gang_whose_first_task_has_ended_goes_on_after_its_master_lost_its_memory():
+    case = Case(
+        seed=1, machines=[(2, 2), (2, 2)], racks=["", ""], absent=[], changes=[], queues=["a"],
+        stages=[Stage(0, (1, 1), gang=True)], tasks=[(0, 0.0, 1.0), (0, 0.0, 30.0)], plan=None,
+        settings=Federation(global_masters=1, local_masters=1, heartbeat=10.0))
+    plan = FaultPlan(crash=[Crash(role="global master 0", at=20.0, restart_after=1.0),
+                            Crash(role="worker 0", at=25.0, restart_after=1.0),
+                            Crash(role="worker 1", at=25.0, restart_after=1.0)])
+    opened = run(*build(case), case.settings, plan)
+    assert statuses(opened) == [FINISHED] * 2
+    assert opened.simulation.progress.attempts.tolist() == [1, 2]
+
+
+def test_a_task_whose_end_nobody_remembers_runs_again_and_the_first_attempt_is_among_the_lost():
+    plan = FaultPlan(cut=[Cut(between=["submitter", "global masters"], begin=0.5, until=10.0)],
+                     crash=[Crash(role="global master 0", at=5.0, restart_after=1.0)])
+    workload, fleet = plain((0, 1, 1)), fleet_of((1,))
+    opened = run(workload, fleet, Federation(global_masters=1, local_masters=1, heartbeat=1.0), plan)
+    sim = opened.simulation
+    assert statuses(opened) == [FINISHED]
+    assert sim.progress.attempts.tolist() == [2]
+    assert sim.progress.start[0] > 10.0
+    assert (sim.record.rows[:, LOST].sum() + sim.record.current[LOST]) == 1
+
+
+def test_measures_end_with_the_last_thing_that_happened_to_a_task():
+    plan = FaultPlan(crash=[Crash(role="global master 0", at=5.0, restart_after=1.0)])
+    opened = run(plain((0, 1, 1), (6, 2, 1)), fleet_of((1,)), Federation(global_masters=1, local_masters=1), plan)
+    ended = (opened.simulation.progress.start + opened.simulation.tasks.run_time).max()
+    assert statuses(opened) == [FINISHED] * 2
+    assert opened.simulation.clock[NOW] == ended
+
+
+def test_there_is_always_room_for_more_messages(monkeypatch):
+    workload, fleet = plain(*[(0, 1, 1)] * 12), fleet_of((4,), (4,))
+    federation = Federation(global_masters=6, local_masters=2, delay=3.0, heartbeat=0.05)
+    before = run(workload, fleet, federation).simulation.progress.start.tolist()
+    small = dataclasses.replace(MEGHA, outbox=lambda _: 64)
+    for name in ("SLOTS_PER_TASK", "SLOTS_PER_MACHINE", "SLOTS"):
+        monkeypatch.setattr(federated_run, name, 1)
+    opened = open_federated(workload, fleet, small, federation, 1, 1e6, math.inf, compiled=False)
+    slots = opened.network.slot.size
+    while next_event(opened)[0] != DONE:
+        pass
+    assert opened.simulation.progress.start.tolist() == before
+    assert opened.network.slot.size > slots
+    monkeypatch.setattr(federated_run, "SLOTS_MAX", 8)
+    opened = open_federated(workload, fleet, small, federation, 1, 1e6, math.inf, compiled=False)
+    with pytest.raises(RunError, match="more than 8 messages are on their way at"):
+        while next_event(opened)[0] != DONE:
+            pass
 
 
 # -- torture -----------------------------------------------------------------------------------------------------------
@@ -246,7 +296,7 @@ def test_a_failure_is_made_as_small_as_it_can_be(monkeypatch):
 
 
 def test_a_broken_view_is_noticed():
-    opened = open_federated(plain((0, 1, 1)), fleet_of((2,)), MEGHA, AT_ONCE, 1, 1e6, math.inf)
+    opened = open_federated(plain((0, 1, 1)), fleet_of((2,)), MEGHA, AT_ONCE, 1, 1e6, math.inf, compiled=False)
     watch = Watch(opened.simulation, opened.network, opened.roles)
     opened.roles.masters.free[0, 0, 0] -= 1
     with pytest.raises(Broken, match=r"\(d\) global master 0 believes machine 0 has \[1\] free"):

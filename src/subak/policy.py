@@ -55,7 +55,7 @@ from subak.placement.compiled import compiled_hook, compiled_select_machine
 from subak.placement.feasible import fits, next_fitting
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.random_fit import random_below
-from subak.placement.schedulers import ORDERS, SCHEDULERS, Scheduler, with_options
+from subak.placement.schedulers import ORDERS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler, with_options
 from subak.placement.starts import claim
 from subak.queues.lanes import Lanes, pop, push
 from subak.tables import first_line
@@ -70,8 +70,7 @@ __all__ = [
 def policy(function: Callable[..., int]) -> Scheduler:
     """Make a placement of ``function(fleet, tasks, task) -> machine or -1``; it is compiled when it is first used."""
     summary = (function.__doc__ or "A placement from a file.").strip().splitlines()[0]
-    accepts = frozenset({"backfill", *ORDERS})
-    return Scheduler(function.__name__, summary, function, accepts=accepts, built_in=False)
+    return Scheduler(function.__name__, summary, function, accepts=PLACEMENT_OPTIONS, built_in=False)
 
 
 def hooks(

@@ -141,6 +141,8 @@ def read_toml(path: Path, kind: type[T]) -> T:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except InputError as error:  # of the struct's own rules
+        raise InputError(f"{path}: {error}") from None
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {first_line(error)}") from None
 

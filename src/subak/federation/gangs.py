@@ -124,6 +124,26 @@ def give_gang_up(master: GlobalMaster, layout: Layout, rules: Rules, gang: int, 
 
 
 @cold
+def give_up_if_in_part(master: GlobalMaster, layout: Layout, rules: Rules, gang: int, out: Outbox) -> None:
+    """Give a gang up of which one waits while another is held or runs: that one was lost while nobody looked."""
+    waits, goes_on = False, False
+    for place in range(layout.gang_first[gang], layout.gang_first[gang + 1]):
+        phase = master.task[layout.gang_task[place]]["phase"]
+        waits |= phase == WAITING
+        goes_on |= phase in (HELD, RUNNING)
+    if waits and goes_on and not master.gang[gang]["failed"]:
+        give_gang_up(master, layout, rules, gang, out)
+
+
+@cold
+def note_ended_member(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> None:
+    """Note that a task of a gang ended in the master's former life."""
+    master.task[task]["phase"] = TASK_ENDED
+    master.gang[gang_of(layout, task)]["waiting"] += 1
+    enqueue_gang(master, layout, tasks, gang_of(layout, task))
+
+
+@cold
 def leave(master: GlobalMaster, layout: Layout, rules: Rules, task: int, out: Outbox) -> None:
     """Give a task's attempt up; it is LEAVING until the local master has confirmed it."""
     master.task[task]["phase"] = LEAVING

@@ -9,7 +9,7 @@ Rules:
 - A restarted global master places nothing before every local master has told it its whole state.
 
   message              | the task is            | then
-  SUBMIT               | UNKNOWN                | WAITING
+  SUBMIT               | UNKNOWN                | WAITING; ENDED, of a gang's task that ended in a former life
   PLACE                | WAITING                | FLYING: LAUNCH (own partition), REPARTITION (another's), PREEMPT
   update: TOOK         | FLYING                 | RUNNING, or HELD when it is of a gang; all HELD: GO, RUNNING
   update: TOOK         | UNKNOWN, WAITING       | RUNNING (a restarted master learns it); a held one: ABANDON, LEAVING
@@ -26,9 +26,11 @@ from subak.federation.fairness import find_victims, may_preempt
 from subak.federation.gangs import (
     enqueue_gang,
     gang_of,
+    give_up_if_in_part,
     leave,
     let_wait,
     member_held,
+    note_ended_member,
     place_gang,
     take_turn,
     wait_again,
@@ -102,13 +104,21 @@ from subak.workload.tasks import Tasks
 
 
 @inlined
-def on_submit(master: GlobalMaster, layout: Layout, tasks: Tasks, message: np.void, out: Outbox) -> None:
+def on_submit(
+    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+) -> None:
     """Let a task wait; one that has ended is said to be done again, any other is known already."""
-    task = message["task"]
-    if master.task[task]["phase"] == UNKNOWN_TASK:
+    task, phase = message["task"], master.task[message["task"]]["phase"]
+    if message["reason"] == FINISHED_WELL:
+        if phase == UNKNOWN_TASK:
+            note_ended_member(master, layout, tasks, task)
+            take_turn(master, out)
+    elif phase == UNKNOWN_TASK:
         let_wait(master, layout, tasks, task)
+        if gang_of(layout, task) != NOBODY and master.word[REBUILDING] == 0:
+            give_up_if_in_part(master, layout, rules, gang_of(layout, task), out)
         take_turn(master, out)
-    elif master.task[task]["phase"] == TASK_ENDED:
+    elif phase == TASK_ENDED:
         post(out, DONE, master.number, 0, task, NOBODY)
 
 

@@ -7,7 +7,7 @@ master does not hold have been lost with it.
 
 Source: Megha section IV-D: global masters are stateless.
 """
-from subak.federation.gangs import give_gang_up, take_turn, wait_again
+from subak.federation.gangs import give_up_if_in_part, take_turn, wait_again
 from subak.federation.layout import Layout, Rules
 from subak.federation.master_state import (
     DOUBTS,
@@ -97,10 +97,9 @@ def finish_rebuild(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Ta
             return
     master.word[REBUILDING] = 0
     for gang in range(master.gang.size):
-        first, end = layout.gang_first[gang], layout.gang_first[gang + 1]
-        owner = layout.queue[layout.task[layout.gang_task[first]]["queue"]]["owner"]
-        if owner == master.number and 0 < master.gang[gang]["waiting"] < end - first:
-            give_gang_up(master, layout, rules, gang, out)
+        owner = layout.queue[layout.task[layout.gang_task[layout.gang_first[gang]]]["queue"]]["owner"]
+        if owner == master.number:
+            give_up_if_in_part(master, layout, rules, gang, out)
     take_turn(master, out)
 
 

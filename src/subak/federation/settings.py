@@ -5,10 +5,23 @@ import msgspec
 
 from subak.errors import InputError
 from subak.federation.messages import KINDS
+from subak.federation.turns import ROUND_ROBIN
+from subak.queues.fair_orders import FAIR_ORDERS
 
 LAWS = ("constant", "uniform", "exponential")  # of the network's delay
+MASTERS_MAX = 10_000
+PROBES_MAX = 1_000_000
+SECONDS_MIN, SECONDS_MAX = 1e-3, 1_000_000
 UPDATES = ("changes", "full")  # what an update carries, and is charged for
 FAIRNESS = ("off", "strict", "paper")
+BOUNDS = {
+    "global_masters": (1, MASTERS_MAX), "local_masters": (0, MASTERS_MAX), "preemptions_max": (0, 30_000),
+    "probes_min": (1, PROBES_MAX), "probe_ratio": (0, PROBES_MAX), "steal_attempts": (0, PROBES_MAX),
+    "starvation_limit": (0, PROBES_MAX), "fair_weight": (1, PROBES_MAX), "short_share": (0, 1),
+    "delay": (0, SECONDS_MAX), "delay_spread": (0, SECONDS_MAX), "service_scale": (0, SECONDS_MAX),
+    "priority_seconds": (0, SECONDS_MAX), "cutoff": (0, math.inf),
+    "heartbeat": (SECONDS_MIN, math.inf), "retry": (SECONDS_MIN, math.inf), "lease": (SECONDS_MIN, math.inf),
+}
 # Seconds of service of each kind of message at its receiver, as the handlers take in plain Python (bench/handlers.py);
 # kinds that are not listed cost nothing.
 SERVICE_S: dict[str, float] = {
@@ -38,6 +51,7 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     shares: dict[str, float] = {}  # queue: share of the federation; the others divide the rest evenly
     masters_of: dict[str, int] = {}  # queue: its global master; the others go round
     preemptions_max: int = 3  # how often a task may be preempted
+    turns: str = "round-robin"  # which queue a global master serves next: round-robin, or a fair order such as mch
     order: str = "fifo"  # within a queue: fifo, or priority
     priority_seconds: float = 3600.0  # with order priority: how long a task of one priority less must have waited more
     retry: float = math.inf  # seconds until an unanswered request is repeated; inf: the network loses nothing
@@ -54,24 +68,17 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Refuse what no federation could be."""
-        for name, least in (("global_masters", 1), ("local_masters", 0), ("probes_min", 1), ("preemptions_max", 0),
-                            ("steal_attempts", 0), ("starvation_limit", 0), ("fair_weight", 1)):
-            _at_least(name, getattr(self, name), least)
-        for name in ("delay", "delay_spread", "service_scale", "cutoff", "priority_seconds"):
-            _at_least(name, getattr(self, name), 0)
-        for name in ("heartbeat", "retry", "lease", "probe_ratio"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name}: must be more than 0, not {getattr(self, name):g}")
+        for name, (least, most) in BOUNDS.items():
+            _between(name, getattr(self, name), least, most)
+        if not self.probe_ratio > 0:
+            raise InputError(f"probe_ratio: must be more than 0, not {self.probe_ratio:g}")
         for name, words in (("delay_law", LAWS), ("updates", UPDATES), ("fairness", FAIRNESS),
-                            ("order", ("fifo", "priority")), ("sampling", ("batch", "task"))):
+                            ("order", ("fifo", "priority")), ("turns", (ROUND_ROBIN, *FAIR_ORDERS)),
+                            ("sampling", ("batch", "task"))):
             if getattr(self, name) not in words:
                 raise InputError(f"{name}: must be one of {', '.join(words)}, not {getattr(self, name)!r}")
         if self.delay_spread > self.delay:
             raise InputError(f"delay_spread: must be at most the delay of {self.delay:g} s, not {self.delay_spread:g}")
-        if not 0 <= self.short_share <= 1:
-            raise InputError(f"short_share: must be from 0 to 1, not {self.short_share:g}")
-        if math.isfinite(self.heartbeat) and self.heartbeat < 1e-3:
-            raise InputError(f"heartbeat: must be at least 0.001 s, not {self.heartbeat:g}")
         self._check_tables()
 
     def _check_tables(self) -> None:
@@ -79,9 +86,9 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             for kind, seconds in getattr(self, table).items():
                 if kind not in KINDS:
                     raise InputError(f"{table}: there is no message {kind!r}; kinds are {', '.join(KINDS)}")
-                _at_least(f"{table}.{kind}", seconds, 0)
+                _between(f"{table}.{kind}", seconds, 0, SECONDS_MAX)
         for queue, share in self.shares.items():
-            _at_least(f"shares.{queue}", share, 0)
+            _between(f"shares.{queue}", share, 0, 1)
         if sum(self.shares.values()) > 1 + 1e-9:
             raise InputError(f"shares: must add up to at most 1, not {sum(self.shares.values()):g}")
         for queue, master in self.masters_of.items():
@@ -99,6 +106,8 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return [table.get(kind, 0.0) * self.service_scale for kind in KINDS]
 
 
-def _at_least(name: str, value: float, least: float) -> None:
+def _between(name: str, value: float, least: float, most: float) -> None:
     if math.isnan(value) or value < least:
         raise InputError(f"{name}: must be {least:g} or more, not {value:g}")
+    if value > most:
+        raise InputError(f"{name}: must be at most {most:,}, not {value:g}")

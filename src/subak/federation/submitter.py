@@ -2,19 +2,21 @@
 
 Rules: a task is submitted when it has arrived and no stage it waits for is open; it is submitted again, at doubling
 intervals, while nothing is heard of it (the network may lose messages, a global master its memory); a global master
-that was restarted asks for all of its tasks that have not ended. A second DONE changes nothing.
+that was restarted asks for all of its tasks that have not ended. Of a gang it is told which have ended, because nobody
+else may remember. A second DONE changes nothing.
 
   message  | the task is    | then
   ARRIVE   | new            | OPEN, and SUBMIT unless its stage waits
   DONE     | OPEN           | ENDED; the last of a stage releases the stages that wait for it
-  RESUBMIT | OPEN           | SUBMIT again
-  REBUILD  | (any)          | SUBMIT every OPEN task of that global master
+  RESUBMIT | OPEN           | SUBMIT again, and what has ENDED of its gang
+  REBUILD  | (any)          | SUBMIT every OPEN task of that global master, and what has ENDED of their gangs
 """
 from typing import NamedTuple
 
 import numpy as np
 
-from subak.federation.messages import NOBODY, READY, RESUBMIT, SUBMIT, Outbox, post
+from subak.federation.layout import Layout
+from subak.federation.messages import FINISHED_WELL, NOBODY, READY, RESUBMIT, SUBMIT, Outbox, post
 from subak.kernel import cold, inlined
 from subak.workload.tasks import Stages
 
@@ -62,10 +64,23 @@ def send(submitter: Submitter, task: int, out: Outbox) -> None:
 
 
 @cold
-def on_resubmit(submitter: Submitter, message: np.void, out: Outbox) -> None:
+def on_resubmit(submitter: Submitter, layout: Layout, message: np.void, out: Outbox) -> None:
     """Submit a task again of which nothing was heard."""
-    if submitter.state[message["task"]] == OPEN:
-        send(submitter, message["task"], out)
+    task = message["task"]
+    if submitter.state[task] == OPEN:
+        send(submitter, task, out)
+        if layout.gang.size > 0 and layout.gang[task] != NOBODY:
+            tell_ended(submitter, layout, layout.gang[task], out)
+
+
+@cold
+def tell_ended(submitter: Submitter, layout: Layout, gang: int, out: Outbox) -> None:
+    """Say which tasks of a gang have ended."""
+    for place in range(layout.gang_first[gang], layout.gang_first[gang + 1]):
+        task = layout.gang_task[place]
+        if submitter.state[task] == ENDED:
+            row = post(out, SUBMIT, ME, submitter.owner[task], task, NOBODY)
+            row["reason"] = FINISHED_WELL
 
 
 @inlined
@@ -98,8 +113,11 @@ def release(submitter: Submitter, stage: int, out: Outbox) -> None:
 
 
 @cold
-def on_rebuild(submitter: Submitter, message: np.void, out: Outbox) -> None:
+def on_rebuild(submitter: Submitter, layout: Layout, message: np.void, out: Outbox) -> None:
     """Hand a restarted global master all of its tasks that have not ended."""
+    for gang in range(layout.gang_first.size - 1):
+        if submitter.owner[layout.gang_task[layout.gang_first[gang]]] == message["sender"]:
+            tell_ended(submitter, layout, gang, out)
     for task in range(submitter.state.size):
         if submitter.state[task] == OPEN and submitter.owner[task] == message["sender"]:
             post(out, SUBMIT, ME, message["sender"], task, NOBODY)

@@ -1,12 +1,14 @@
-"""A global master's queues: served in turns, each in its order, a task that fits nowhere stepping behind all others.
+"""A global master's queues: served in turns or by a fair order, each in its own order.
 
-Alike tasks of a queue stand in one lane, because where one fits nowhere the others do not either. A round serves the
-lanes of a queue by their first tasks; a lane whose first task fits nowhere leaves the round, which is Megha's
-rescheduling at the end of the queue; the next round begins when something was freed in the view.
+A task that fits nowhere steps behind all others. Alike tasks of a queue stand in one lane, because where one fits
+nowhere the others do not either. A round serves the lanes of a queue by their first tasks; a lane whose first task fits
+nowhere leaves the round, which is Megha's rescheduling at the end of the queue; the next round begins when something
+was freed in the view.
 """
 from subak.federation.layout import Layout
 from subak.federation.master_state import NEXT_QUEUE, QUEUED, SCANNED, WAITING, GlobalMaster
 from subak.federation.messages import NOBODY
+from subak.federation.turns import queue_in_turn, tell_queue
 from subak.fleet.index import block_may_fit
 from subak.fleet.state import LOG, FleetState
 from subak.kernel import cold, inlined
@@ -55,7 +57,9 @@ def enqueue(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> No
 
 @inlined
 def choose(master: GlobalMaster, layout: Layout, tasks: Tasks) -> int:
-    """Return the queue whose turn it is, the first in turn with a task to place, or NOBODY."""
+    """Return the queue whose turn it is, of those with a task to place, or NOBODY."""
+    if master.turns.queue.size > 0:
+        return choose_fairly(master, layout, tasks)
     first, end = master.queue_first[master.number], master.queue_first[master.number + 1]
     for step in range(end - first):
         queue = master.word[NEXT_QUEUE] + step
@@ -65,6 +69,20 @@ def choose(master: GlobalMaster, layout: Layout, tasks: Tasks) -> int:
             master.word[NEXT_QUEUE] = queue + 1 if queue + 1 < end else first
             return int(queue)
     return NOBODY
+
+
+@cold
+def choose_fairly(master: GlobalMaster, layout: Layout, tasks: Tasks) -> int:
+    """Return the queue that the fair order serves next, or NOBODY."""
+    for queue in range(master.turns.leaf.size):
+        shape = NOBODY
+        if layout.queue[queue]["owner"] == master.number:
+            forget_stale(master, layout, tasks, queue)
+            if master.lane_size[queue, CONTENDERS] > 0:
+                lanes = lanes_of(master, layout, queue)
+                shape = tasks.shape[lanes.root[lanes.contender[0]]]
+        tell_queue(master.turns, tasks, queue, master.total, master.fleet.present, shape)
+    return queue_in_turn(master.turns)
 
 
 @inlined

@@ -1,7 +1,8 @@
-"""Best and worst fit: the machine with the least, or the most, free amounts among those that fit.
+"""Best, worst and aligned fit: of the machines that fit, the one with the least or the most free, or the best aligned.
 
-A machine's free amounts are added as fractions of the largest machine's, so that resources weigh alike;
-the request is the same for all and changes nothing. Ties go to the first machine.
+Amounts are fractions of the largest machine's, so that resources weigh alike. Best and worst fit add a machine's free
+amounts up; the request is the same for all and changes nothing. Aligned fit takes their dot product with the request,
+which is how Tetris (SIGCOMM 2014, section 3.2) chooses a machine for a task. Ties go to the first machine.
 """
 import numpy as np
 
@@ -11,29 +12,39 @@ from subak.kernel import kernel
 from subak.placement.feasible import NOWHERE
 from subak.workload.tasks import Tasks
 
-
-@kernel
-def free_share(fleet: FleetState, machine: int) -> float:
-    """Return the sum of the free amounts of a machine, each as a fraction of the largest capacity."""
-    share = 0.0
-    for resource in range(fleet.free.shape[0]):
-        share += fleet.free[resource, machine] * fleet.scale[resource]
-    return share
+LEAST_FREE, MOST_FREE, ALIGNED = range(3)
 
 
 def best_fit(fleet: FleetState, tasks: Tasks, task: int) -> int:
     """Return the machine that fits with the least left free, -1 if none fits."""
-    return extreme_fit(fleet, tasks, tasks.shape[task], 1.0)
+    return extreme_fit(fleet, tasks, tasks.shape[task], LEAST_FREE)
 
 
 def worst_fit(fleet: FleetState, tasks: Tasks, task: int) -> int:
     """Return the machine that fits with the most left free, -1 if none fits."""
-    return extreme_fit(fleet, tasks, tasks.shape[task], -1.0)
+    return extreme_fit(fleet, tasks, tasks.shape[task], MOST_FREE)
+
+
+def aligned_fit(fleet: FleetState, tasks: Tasks, task: int) -> int:
+    """Return the machine that fits with the highest request . free, -1 if none fits."""
+    return extreme_fit(fleet, tasks, tasks.shape[task], ALIGNED)
 
 
 @kernel
-def extreme_fit(fleet: FleetState, tasks: Tasks, shape: int, sign: float) -> int:
-    """Return the machine that fits with the least *sign* times its free share, or NOWHERE."""
+def cost(fleet: FleetState, tasks: Tasks, shape: int, machine: int, rule: int) -> float:
+    """Return what a rule wants least of a machine."""
+    total = 0.0
+    for resource in range(fleet.free.shape[0]):
+        share = fleet.free[resource, machine] * fleet.scale[resource]
+        if rule == ALIGNED:
+            share *= tasks.request[resource, shape] * fleet.scale[resource]
+        total += share
+    return total if rule == LEAST_FREE else -total
+
+
+@kernel
+def extreme_fit(fleet: FleetState, tasks: Tasks, shape: int, rule: int) -> int:
+    """Return the machine that fits at the least cost under a rule, or NOWHERE."""
     best, least = NOWHERE, np.inf
     for block in range(fleet.block_free_max.shape[1]):
         if block_may_fit(fleet, tasks, shape, block):
@@ -41,7 +52,7 @@ def extreme_fit(fleet: FleetState, tasks: Tasks, shape: int, sign: float) -> int
             while word != NO_BITS:
                 machine = block * BLOCK + lowest_bit(word)
                 word &= word - ONE
-                share = sign * free_share(fleet, machine)
-                if share < least:
-                    best, least = machine, share
+                found = cost(fleet, tasks, shape, machine, rule)
+                if found < least:
+                    best, least = machine, found
     return best

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from subak.errors import InputError
-from subak.placement.best_fit import best_fit, worst_fit
+from subak.placement.best_fit import aligned_fit, best_fit, worst_fit
 from subak.placement.first_fit import first_fit
 from subak.placement.greedy import greedy_arrival, greedy_departure
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.instance import Instance
 from subak.placement.random_fit import random_fit
 from subak.placement.tetris import normalised_memory, plain_memory, tetris_arrival, tetris_departure
+from subak.queues.fair_orders import FAIR_ORDERS
 
 AnyFunction = Callable[..., Any]
 
@@ -26,6 +27,7 @@ OPTIONS = {
     "backfill": "later tasks that fit may start before earlier ones that do not",
     "normalised": "Tetris: both terms divided by their means over the workload, amounts by the largest machine's",
     **{name: f"order: {text}" for name, text in ORDERS.items()},
+    **{name: f"order: {fair.summary}" for name, fair in FAIR_ORDERS.items()},
 }
 
 
@@ -51,16 +53,18 @@ class Scheduler:
     @property
     def engine(self) -> str:
         """The name of the loop that drives it."""
+        if self.order in FAIR_ORDERS:
+            return "run_fair"
         if self.architecture:
             return f"run_{'megha' if self.architecture == 'central' else self.architecture}"
         return "run_hooks" if self.select_machine is None else "run_ordered"
 
 
-_PLACEMENT_OPTIONS = frozenset({"backfill", *ORDERS})
+PLACEMENT_OPTIONS = frozenset({"backfill", *ORDERS, *FAIR_ORDERS})
 NETWORK_SETTINGS = ("delay", "delay_law", "delay_spread", "service", "part", "service_scale")  # of every federation
 _CENTRAL = (
-    "heartbeat", "updates", "fairness", "shares", "preemptions_max", "order", "priority_seconds", "retry", "lease",
-    "standby", *NETWORK_SETTINGS,
+    "heartbeat", "updates", "fairness", "shares", "preemptions_max", "turns", "order", "priority_seconds", "retry",
+    "lease", "standby", *NETWORK_SETTINGS,
 )
 _SAMPLED = ("global_masters", "probe_ratio", "probes_min", "sampling", *NETWORK_SETTINGS)
 _LONG = ("cutoff", "short_share")
@@ -68,10 +72,15 @@ _LONG = ("cutoff", "short_share")
 SCHEDULERS = {
     scheduler.name: scheduler
     for scheduler in (
-        Scheduler("first-fit", "The first machine that fits.", first_fit, accepts=_PLACEMENT_OPTIONS),
-        Scheduler("best-fit", "The machine with the least left free.", best_fit, accepts=_PLACEMENT_OPTIONS),
-        Scheduler("worst-fit", "The machine with the most left free.", worst_fit, accepts=_PLACEMENT_OPTIONS),
-        Scheduler("random-fit", "Any machine that fits, all equally likely.", random_fit, accepts=_PLACEMENT_OPTIONS),
+        Scheduler("first-fit", "The first machine that fits.", first_fit, accepts=PLACEMENT_OPTIONS),
+        Scheduler("best-fit", "The machine with the least left free.", best_fit, accepts=PLACEMENT_OPTIONS),
+        Scheduler("worst-fit", "The machine with the most left free.", worst_fit, accepts=PLACEMENT_OPTIONS),
+        Scheduler("aligned-fit", "The machine whose free amounts are best aligned with the request (Tetris's choice).",
+                  aligned_fit, accepts=PLACEMENT_OPTIONS),
+        Scheduler("random-fit", "Any machine that fits, all equally likely.", random_fit, accepts=PLACEMENT_OPTIONS),
+        Scheduler("fifo", "First fit, first in first out: another name for first-fit.", first_fit,
+                  accepts=PLACEMENT_OPTIONS),
+        *(Scheduler(name, f"First fit; {fair.summary}.", first_fit, order=name) for name, fair in FAIR_ORDERS.items()),
         Scheduler(
             "greedy", "First fit over the configurations, largest first, else the shortest machine queue (LoTES 5.2).",
             on_arrival=greedy_arrival, on_departure=greedy_departure,
@@ -116,8 +125,11 @@ SCHEDULERS = {
 
 def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
     """Return the scheduler with options applied. Raises InputError for one it does not understand."""
-    if sum(option in ORDERS for option in options) > 1:
+    if sum(option in ORDERS or option in FAIR_ORDERS for option in options) > 1:
         raise InputError(f"scheduler {scheduler.name}: at most one order may be given, not {' and '.join(options)}")
+    if "backfill" in options and any(option in FAIR_ORDERS for option in options):
+        raise InputError(f"scheduler {scheduler.name}: backfill says nothing with a fair order, which never waits for "
+                         "a task that does not fit")
     for option in options:
         if option not in scheduler.accepts:
             known = ", ".join(sorted(scheduler.accepts)) or "none"

@@ -30,6 +30,7 @@ from subak.simulator.recorder import close_interval, pass_time
 from subak.simulator.state import (
     ARRIVALS,
     ARRIVED,
+    ENDED,
     ENDS,
     EVENTS,
     FREED,
@@ -122,6 +123,7 @@ def advance(sim: Simulation) -> int:
         sim.step.is_freed[machine] = False
     sim.counts[FREED] = 0
     sim.counts[ARRIVED] = 0
+    sim.counts[ENDED] = 0
     apply_changes(sim, time)
     apply_ends(sim, time)
     if sim.counts[FREED] == 0:
@@ -224,6 +226,8 @@ def stop(sim: Simulation, task: int, machine: int) -> None:
     """Give back what an attempt holds."""
     give_back(sim.fleet, sim.tasks, task, machine)
     sim.counts[RUNNING_NOW] -= 1
+    sim.step.ended[sim.counts[ENDED]] = task
+    sim.counts[ENDED] += 1
     note_freed(sim, machine)
 
 
@@ -305,7 +309,7 @@ def latest_on(sim: Simulation, machine: int) -> int:
 
 @cold
 def lose(sim: Simulation, task: int, machine: int) -> None:
-    """End an attempt because its machine left or shrank: the task waits again."""
+    """End an attempt before its time: the task waits again."""
     loss = sim.counts[LOSSES]
     sim.counts[LOSSES] += 1
     sim.counts[LOST_EVENTS] += 1

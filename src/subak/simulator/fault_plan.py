@@ -53,6 +53,7 @@ from subak.simulator.network import PATIENCE, Network
 from subak.tables import read_toml
 
 FOREVER = math.inf
+LATEST = 1_000_000_000  # seconds, of what happens at a time
 RETRY_S = 1.0  # seconds until requests are repeated, where faults are planned and no other number is given
 # Nothing that still comes takes longer than so many of each together.
 QUIET_LEASES, QUIET_RETRIES, QUIET_HEARTBEATS, QUIET_DELAYS = 12, 130, 4, 100
@@ -88,6 +89,8 @@ class Crash(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Refuse times that are none."""
         _not_negative("crash.at", self.at)
+        if self.at > LATEST:
+            raise InputError(f"crash.at: must be at most {LATEST:,} seconds, not {self.at:g}")
         _not_negative("crash.restart_after", self.restart_after)
 
 
@@ -117,6 +120,8 @@ class FaultPlan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise InputError("loss: must be less than 1 where it never ends; give calm_at")
         for name in TIMES:
             _not_negative(name, getattr(self, name))
+            if getattr(self, name) > LATEST and not (name == "calm_at" and self.calm_at == FOREVER):
+                raise InputError(f"{name}: must be at most {LATEST:,} seconds, not {getattr(self, name):g}")
 
     @property
     def over_at(self) -> float:
@@ -202,13 +207,14 @@ def _address(name: str, settings: Federation, first: np.ndarray, machine_order: 
         return int(first[SUBMITTER])
     role, _, digits = name.rpartition(" ")
     if role not in ONE or not digits.isdecimal():
-        raise InputError(f"role: must be submitter, or one of {', '.join(ONE)} with its number, not {name!r}")
+        raise InputError(f"role: must be submitter, or one of {', '.join(ONE)} with its number (in a cut also global "
+                         f"masters, local masters, standbys, workers or everybody), not {name!r}")
     number, clusters = int(digits), _clusters(settings, first)
     counts = {"global master": int(first[LOCAL_MASTER] - first[GLOBAL_MASTER]), "local master": clusters,
               "standby": int(first[WORKER] - first[LOCAL_MASTER]) - clusters,
               "worker": int((machine_order >= 0).sum())}
     if number >= counts[role]:
-        has = f"numbers are 0 to {counts[role] - 1}" if counts[role] else "there is none"
+        has = f"numbers are 0 to {counts[role] - 1}" if counts[role] else f"this federation has no {role}"
         raise InputError(f"role: there is no {name}; {has}")
     if role == "worker":
         return int(first[WORKER] + np.flatnonzero(machine_order == number)[0])

@@ -39,7 +39,9 @@ from subak.simulator.central import (
 from subak.simulator.heap import drop_first, first_time
 from subak.simulator.network import (
     CHANGED,
+    FREE,
     LIVELY,
+    MARGIN,
     PATIENCE,
     Network,
     next_served,
@@ -48,14 +50,17 @@ from subak.simulator.network import (
 )
 from subak.simulator.recorder import pass_time
 from subak.simulator.state import (
+    ACCOUNTED,
     ARRIVALS,
     ARRIVED,
     BOUNDARY,
+    ENDED,
     ENDS,
     EVENTS,
     FREED,
     INTERVAL,
     LOSSES,
+    LOST,
     NEXT_ARRIVAL,
     NEXT_CHANGE,
     NOW,
@@ -66,7 +71,7 @@ from subak.simulator.state import (
     Simulation,
 )
 
-HANDLE, NOTHING = 10, 11  # beside the reasons for which a loop comes back
+HANDLE, NOTHING, MESSAGES_FULL = 10, 11, 12  # beside the reasons for which a loop comes back
 
 
 @inlined
@@ -78,15 +83,20 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
     change = time_at(sim.changes.time, sim.counts[NEXT_CHANGE])
     time = min(exit_, message, arrival, change)
     if time > sim.clock[UNTIL] or is_over(sim, net, time, arrival, change):
+        if net.faults.on[0] and sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] == 0 and time <= sim.clock[UNTIL]:
+            sim.clock[NOW] = max(net.calm[CHANGED], sim.clock[ACCOUNTED])  # what came after was patience
         return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else min(exit_, message)))
     if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
         return LOSSES_FULL
+    if net.size[FREE] < net.size[MARGIN]:
+        return MESSAGES_FULL
     room = sim.record.rows.shape[0] - sim.counts[ROWS] - 2
     if (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] >= room:
         pass_time(sim, time)
         return TIMELINE_FULL
     sim.counts[FREED] = 0
     sim.counts[ARRIVED] = 0
+    sim.counts[ENDED] = 0
     if change == time:
         return take_change(sim, net, time, due)
     if exit_ == time:
@@ -238,7 +248,13 @@ def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
 
 @cold
 def run_again(sim: Simulation, task: int) -> None:
-    """Let a task wait whose end was forgotten in a failure before its global master heard of it."""
+    """Let a task wait whose end was forgotten in a failure before its submitter heard of it: the attempt was lost."""
+    loss = sim.counts[LOSSES]
+    sim.counts[LOSSES] += 1
+    sim.losses.task[loss], sim.losses.machine[loss] = task, sim.progress.machine[task]
+    sim.losses.start[loss] = sim.progress.start[task]
+    sim.losses.end[loss] = sim.progress.start[task] + sim.tasks.run_time[task]
+    sim.record.current[LOST] += 1
     note_waiting(sim, task)
 
 

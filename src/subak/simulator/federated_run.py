@@ -14,16 +14,30 @@ from subak.federation.settings import LAWS, Federation
 from subak.fleet.table import Fleet
 from subak.kernel import kernel_of
 from subak.placement.starts import MACHINE, RULE, RULES, TASK
+from subak.queues.tree import TreeFile
 from subak.simulator.drive import Progress, drive
 from subak.simulator.fault_plan import FaultPlan, arm_faults, quiet_seconds, under_faults
-from subak.simulator.network import LAW, MEAN, PATIENCE, SPREAD, Network, build_network
+from subak.simulator.federated import MESSAGES_FULL
+from subak.simulator.network import (
+    FREE,
+    LAW,
+    MARGIN,
+    MEAN,
+    PATIENCE,
+    SPREAD,
+    Network,
+    build_network,
+    with_more_room,
+)
 from subak.simulator.setup import Prepared, prepare
-from subak.simulator.state import Simulation
+from subak.simulator.state import NOW, Simulation
 from subak.workload.table import Workload
 
 SLOTS_PER_TASK = 4  # messages and timers on their way at once, for each task, at most
 SLOTS_PER_MACHINE = 2
-SLOTS = 100_000  # and for the rest
+SLOTS = 100_000  # and for the rest; there is made room for more
+SLOTS_MAX = 20_000_000
+MARGIN_PER_MESSAGE = 2  # of a handler's: each may be doubled
 
 
 @dataclass(frozen=True)
@@ -35,6 +49,7 @@ class Instance:
     settings: Federation
     prepared: Prepared
     seed: int
+    queues: TreeFile | None = None  # weights of queues
 
     @property
     def simulation(self) -> Simulation:
@@ -69,9 +84,9 @@ class Federated:
     roles: Any
 
 
-@dataclass(frozen=True)
+@dataclass
 class Opened:
-    """A federation before its first event; `step` runs a number of events and says why it came back."""
+    """A federation before its first event, and as it goes on."""
 
     prepared: Prepared
     settings: Federation
@@ -79,12 +94,24 @@ class Opened:
     roles: Any
     due: np.ndarray  # MESSAGE[1], what was handled last
     out: Outbox  # what its handler posted
-    step: Callable[[int], int]
+    run: Callable[..., int]
 
     @property
     def simulation(self) -> Simulation:
         """The state of what really runs."""
         return self.prepared.simulation
+
+    def step(self, budget: int) -> int:
+        """Run a number of events; return why it came back. Raises RunError where too many messages are on their way."""
+        while True:
+            why = self.run(self.simulation, self.network, self.roles, self.due, self.out, budget)
+            if why != MESSAGES_FULL:
+                return why
+            if self.network.slot.size > SLOTS_MAX:
+                now = self.simulation.clock[NOW]
+                raise RunError(f"more than {SLOTS_MAX:,} messages are on their way at {now:g} s; with shorter "
+                               "delays and services, a longer heartbeat or fewer masters there are fewer")
+            self.network = with_more_room(self.network)
 
 
 def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
@@ -96,8 +123,13 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     interval: float,
     until: float,
     faults: FaultPlan | None = None,
+    queues: TreeFile | None = None,
+    compiled: bool = True,
 ) -> Opened:
-    """Return a federation at rest, about to begin. The arguments are those of `simulate`."""
+    """Return a federation at rest, about to begin. The arguments are those of `simulate`.
+
+    Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
+    """
     if faults is not None:
         if not architecture.mends:
             raise InputError("faults: only megha and central get over them; the other federations repeat nothing")
@@ -111,12 +143,16 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     network.calm[PATIENCE] = quiet_seconds(settings)
     if faults is not None:
         network = arm_faults(faults, settings, network, order)
-    instance = Instance(workload, fleet, settings, prepared, seed)
+    instance = Instance(workload, fleet, settings, prepared, seed, queues)
     roles = architecture.build(instance)
     due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance))
-    run = _engine(typeof((simulation, network, roles, due, out)), architecture.run)
-    return Opened(prepared, settings, network, roles, due, out,
-                  lambda budget: run(simulation, network, roles, due, out, budget))
+    network.size[MARGIN] = MARGIN_PER_MESSAGE * out.row.size + 1
+    while network.size[FREE] < network.size[MARGIN] + SLOTS:
+        network = with_more_room(network)
+    run = architecture.run
+    if compiled:
+        run = _engine(typeof((simulation, network, roles, due, out)), run)
+    return Opened(prepared, settings, network, roles, due, out, run)
 
 
 def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
@@ -131,19 +167,21 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     on_progress: Callable[[Progress], None] | None = None,
     check: Callable[[Simulation, Network, Any], None] | None = None,
     faults: FaultPlan | None = None,
+    queues: TreeFile | None = None,
 ) -> dict[str, Any]:
     """Simulate one federation; return `prepared`, `driven` and `federated`. The arguments are those of `simulate`.
 
     Raises RunError when a role breaks a rule.
     """
-    opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults)
-    simulation, network, roles = opened.simulation, opened.network, opened.roles
+    opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues)
+    simulation, roles = opened.simulation, opened.roles
     driven = drive(
         simulation, opened.step, fixed, on_progress,
-        None if check is None else lambda: check(simulation, network, roles),
+        None if check is None else lambda: check(simulation, opened.network, roles),
         lambda: broken_rule(simulation),
     )
-    return {"prepared": opened.prepared, "driven": driven, "federated": Federated(opened.settings, network, roles)}
+    federated = Federated(opened.settings, opened.network, roles)
+    return {"prepared": opened.prepared, "driven": driven, "federated": federated}
 
 
 @functools.cache

@@ -87,6 +87,7 @@ from subak.federation.messages import (
 )
 from subak.federation.rebuild import on_wake, restart
 from subak.federation.submitter import Submitter, on_arrive, on_done, on_rebuild, on_resubmit
+from subak.federation.turns import Turns
 from subak.federation.worker import (
     Workers,
     arm,
@@ -103,6 +104,7 @@ from subak.federation.worker import (
 )
 from subak.fleet.state import FleetState
 from subak.kernel import cold, inlined
+from subak.queues.hierarchy import Hierarchy
 from subak.queues.lanes import Lanes
 from subak.simulator.central import BROKEN, PAUSED
 from subak.simulator.faults import CRASH, RESTART
@@ -141,7 +143,15 @@ class GlobalMasters(NamedTuple):
     lane_size: np.ndarray  # int64[queue, 3]
     task: np.ndarray  # TASK[task]
     gang: np.ndarray  # GANG[gang]
-    word: np.ndarray  # int64[master, 8]
+    turns: Turns  # what is the same for all; below, what each tells its own tree
+    turn_link: np.ndarray  # int32[master, slot, 7]
+    turn_value: np.ndarray  # float64[master, slot, column]
+    turn_count: np.ndarray  # int64[master, 2, leaf]: waiting, running
+    turn_vector: np.ndarray  # float64[master, leaf, resource]
+    turn_dominant: np.ndarray  # float64[master, leaf]
+    turn_word: np.ndarray  # int64[master, 3]
+    turn_told: np.ndarray  # int64[master, queue, resource + 1]
+    word: np.ndarray  # int64[master, 10]
     tally: np.ndarray  # int64[master, 11]
 
 
@@ -195,8 +205,21 @@ def global_master(roles: Megha, number: int) -> GlobalMaster:
     held = Attempts(m.held_row[number], m.held_first[number], m.held_size[number])
     return GlobalMaster(
         number, view, held, m.consumed[number], m.total[number], m.cluster[number], m.listed[number], m.queue_first,
-        m.lanes, m.lane_size, m.task, m.gang, m.word[number], m.tally[number],
+        m.lanes, m.lane_size, m.task, m.gang, turns_of(m, number), m.word[number], m.tally[number],
     )
+
+
+@inlined
+def turns_of(masters: GlobalMasters, number: int) -> Turns:
+    """Return the tree that a global master chooses its queues by."""
+    same = masters.turns.tree
+    tree = Hierarchy(
+        masters.turn_link[number], masters.turn_value[number], same.weight, same.slot, same.shape,
+        masters.turn_count[number, 0], masters.turn_count[number, 1], same.capped, masters.turn_vector[number],
+        masters.turn_dominant[number], same.is_open, same.gate_first, same.gate, same.closed, same.size,
+        masters.turn_word[number],
+    )
+    return Turns(tree, masters.turns.leaf, masters.turns.queue, masters.turn_told[number])
 
 
 @inlined
@@ -224,9 +247,9 @@ def to_submitter(roles: Megha, message: np.void, out: Outbox) -> None:
     elif kind == DONE:
         on_done(roles.submitter, message, out)
     elif kind == RESUBMIT:
-        on_resubmit(roles.submitter, message, out)
+        on_resubmit(roles.submitter, roles.layout, message, out)
     elif kind == REBUILD:
-        on_rebuild(roles.submitter, message, out)
+        on_rebuild(roles.submitter, roles.layout, message, out)
 
 
 @inlined
@@ -235,7 +258,7 @@ def to_global_master(roles: Megha, tasks: Tasks, now: float, message: np.void, o
     layout, rules, kind = roles.layout, roles.rules, message["kind"]
     master = global_master(roles, message["to"])
     if kind == SUBMIT:
-        on_submit(master, layout, tasks, message, out)
+        on_submit(master, layout, rules, tasks, message, out)
     elif kind == PLACE:
         return on_place(master, layout, rules, tasks, out)
     elif kind in (LAUNCHED, REFUSED, ENDED, UPDATE):

@@ -532,17 +532,32 @@ class Watch:
         return ""
 
     def could_run(self, task: int) -> bool:
-        """Whether a machine whose worker lives has room for a waiting task that needs no others; gangs are trusted."""
+        """Whether machines whose workers live have room for a waiting task, and for what its gang has not ended."""
+        members = [task]
         if self.gang[task] != NOBODY:
-            return False
-        fleet, shape = self.sim.fleet, self.sim.tasks.shape[task]
-        words = fleet.allowed[self.sim.tasks.constraint_set[shape]]
+            gang, status = self.gang[task], self.sim.starts.status
+            places = self.roles.layout.gang_task
+            members = [int(one) for one in places[self.roles.layout.gang_first[gang] :
+                                                  self.roles.layout.gang_first[gang + 1]] if status[one] != FINISHED]
+            if any(status[one] != WAITS for one in members):
+                return False  # some have not arrived, or wait for their stage
+        free = self.sim.fleet.free.copy()
+        for member in members:
+            machine = self.first_machine(member, free)
+            if machine == NOBODY:
+                return False
+            free[:, machine] -= self.request[member]
+        return True
+
+    def first_machine(self, task: int, free: np.ndarray) -> int:
+        """Return the first machine whose worker lives that has room for a task, NOBODY if none has."""
+        words = self.sim.fleet.allowed[self.sim.tasks.constraint_set[self.sim.tasks.shape[task]]]
         for machine in self.machines:
             meets = int(words[machine // BLOCK]) >> (machine % BLOCK) & 1
             alive = self.net.lives[self.net.first[WORKER] + machine] > 0
-            if meets and alive and (fleet.free[:, machine] >= self.request[task]).all():
-                return True
-        return False
+            if meets and alive and (free[:, machine] >= self.request[task]).all():
+                return machine
+        return NOBODY
 
     @property
     def now(self) -> float:

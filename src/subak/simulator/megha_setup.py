@@ -1,6 +1,7 @@
 """From tables and settings to the roles of Megha: clusters, partitions, queues, lanes, gangs, and empty states."""
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,10 +15,13 @@ from subak.federation.master_state import CLUSTER, GANG, LIFE, NEXT_QUEUE, TALLY
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.federation.submitter import Submitter
+from subak.federation.turns import ROUND_ROBIN, Turns
 from subak.federation.worker import WORKER_ROW, Workers
 from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.fleet.table import Fleet
+from subak.queues.fair_orders import branches_of, hierarchy_of
 from subak.queues.lanes import Lanes, build_lanes
+from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths
 from subak.simulator.federated_run import Architecture, Instance
 from subak.simulator.megha import GlobalMasters, LocalMasters, Megha, run_megha
 from subak.simulator.setup import NO_ROW, find_shapes
@@ -86,7 +90,7 @@ def build_megha(instance: Instance) -> Megha:
     if settings.order == "priority":
         priority = workload.stages["priority"].to_numpy()[workload.tasks["stage"].to_numpy()]
         sim.tasks.rank[:] = sim.tasks.arrival - priority * settings.priority_seconds
-    queues = find_queues(workload, settings)
+    queues = find_queues(workload, settings, instance.queues)
     layout = _layout(instance, queues)
     rules = Rules(
         settings.heartbeat, settings.retry, settings.lease, settings.updates == "full",
@@ -106,10 +110,10 @@ def build_megha(instance: Instance) -> Megha:
                  _local_masters(instance, layout, running), workers)
 
 
-def find_queues(workload: Workload, settings: Federation) -> Queues:
+def find_queues(workload: Workload, settings: Federation, file: TreeFile | None = None) -> Queues:
     """Return the queues and their global masters: as given, else in turn.
 
-    Without fairness, and with fewer queues than global masters, every job goes to the next global master in turn.
+    Where nothing goes by queues, and there are fewer than global masters, every job goes to the next one in turn.
     """
     masters = settings.global_masters
     names = workload.jobs["queue"].unique(maintain_order=True).to_list()
@@ -120,7 +124,8 @@ def find_queues(workload: Workload, settings: Federation) -> Queues:
         if unknown:
             raise InputError(f"{what}: the workload has no queue {unknown[0]!r}; it has {', '.join(names[:8])}"
                              f"{' ...' if len(names) > 8 else ''}")
-    if len(names) < masters and settings.fairness == "off" and not settings.masters_of:
+    anywhere = settings.fairness == "off" and settings.turns == ROUND_ROBIN and not settings.masters_of
+    if len(names) < masters and anywhere:
         of_job = of_job * masters + np.arange(len(of_job)) % masters
         names = [name for name in names for _ in range(masters)]
         owner = np.arange(len(names)) % masters
@@ -134,15 +139,21 @@ def find_queues(workload: Workload, settings: Federation) -> Queues:
     stage = workload.tasks["stage"].to_numpy()
     ordered = [names[place] for place in by_owner]
     return Queues(of_stage[stage].astype(np.int32), owner[by_owner].astype(np.int32), ordered,
-                  _shares(ordered, settings), lane[stage], lane_first, shape)
+                  _shares(ordered, settings, file), lane[stage], lane_first, shape)
 
 
 def _codes(values: pl.Series, names: list[str]) -> np.ndarray:
     return values.cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
 
 
-def _shares(names: list[str], settings: Federation) -> np.ndarray:
-    """Return each queue's share: as given, the others dividing the rest evenly."""
+def _shares(names: list[str], settings: Federation, file: TreeFile | None) -> np.ndarray:
+    """Return each queue's share: as given, the others dividing the rest evenly, or its guarantee in a file's tree."""
+    if file is not None and not settings.shares:
+        tree = tree_of_paths(names, file)
+        leaf = queue_leaves(tree, names)
+        served = np.zeros(len(tree.leaves), bool)
+        served[np.searchsorted(tree.leaves, leaf)] = True
+        return tree.guarantee(tree.active(served))[leaf]
     others = len(set(names) - set(settings.shares))
     rest = (1.0 - sum(settings.shares.values())) / max(others, 1)
     return np.array([settings.shares.get(name, rest) for name in names])
@@ -232,7 +243,7 @@ def most_running(instance: Instance) -> int:
     return int(min(bound, sim.tasks.arrival.size)) + ROWS_MORE
 
 
-def stacked(state: FleetState, roles: int) -> dict[str, np.ndarray]:
+def stacked(state: FleetState, roles: int) -> dict[str, Any]:
     """Return the tables of an empty fleet, once for each role; a machine that is not there has 0 free (`shift`)."""
     def copies(array: np.ndarray) -> np.ndarray:
         return np.broadcast_to(array, (roles, *array.shape)).copy()
@@ -269,9 +280,35 @@ def _global_masters(instance: Instance, layout: Layout, queues: Queues, running:
         cluster=np.zeros((masters, clusters), CLUSTER),
         listed=np.tile(layout.machine["configuration"] != NOBODY, (masters, 1)),
         queue_first=queue_first, lanes=_empty_lanes(layout, tasks),
-        lane_size=np.zeros((queue_count, 3), np.int64), task=task, gang=np.zeros(gangs, GANG), word=word,
+        lane_size=np.zeros((queue_count, 3), np.int64), task=task, gang=np.zeros(gangs, GANG),
+        **_turns(instance, queues), word=word,
         tally=np.zeros((masters, len(TALLY)), np.int64),
     )
+
+
+def _turns(instance: Instance, queues: Queues) -> dict[str, Any]:
+    """Return the trees that the global masters choose their queues by; with round robin there is nothing in them."""
+    masters, resources = instance.settings.global_masters, len(instance.workload.resources)
+    if instance.settings.turns == ROUND_ROBIN:
+        tree, leaf = tree_of_paths(["none"]), np.zeros(0, np.int32)
+        order, of_leaf = "drf", leaf
+    else:
+        tree, order = tree_of_paths(queues.name, instance.queues), instance.settings.turns
+        place = np.full(len(tree), NOBODY, np.int32)
+        place[tree.leaves] = np.arange(len(tree.leaves))
+        leaf = place[queue_leaves(tree, queues.name)]
+        of_leaf = np.full(len(tree.leaves), NOBODY, np.int32)
+        of_leaf[leaf] = np.arange(len(leaf))
+    leaves = len(tree.leaves)
+    names = [resource.name for resource in instance.workload.resources]
+    hierarchy = hierarchy_of(order, branches_of(tree), np.ones((leaves, resources)), names)
+    return {
+        "turns": Turns(hierarchy, leaf, of_leaf, np.zeros((len(leaf), resources + 1), np.int64)),
+        "turn_link": np.tile(hierarchy.link, (masters, 1, 1)), "turn_value": np.tile(hierarchy.value, (masters, 1, 1)),
+        "turn_count": np.zeros((masters, 2, leaves), np.int64), "turn_vector": np.ones((masters, leaves, resources)),
+        "turn_dominant": np.ones((masters, leaves)), "turn_word": np.tile(hierarchy.word, (masters, 1)),
+        "turn_told": np.full((masters, len(leaf), resources + 1), NOBODY, np.int64),
+    }
 
 
 def _empty_lanes(layout: Layout, tasks: int) -> Lanes:

@@ -19,7 +19,7 @@ from subak.simulator.heap import Events, build_events, drop_first, first_time, i
 
 ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
 # size
-FREE, LIVELY, LOST, DUPLICATED, BEGUN = range(5)
+FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN = range(6)
 CONSTANT, UNIFORM, EXPONENTIAL = range(3)  # laws of the delay
 LAWS = ("constant", "uniform", "exponential")
 LAW, MEAN, SPREAD = range(3)  # of `delay`
@@ -40,7 +40,8 @@ class Network(NamedTuple):
     sent: np.ndarray  # float64[slot], seconds
     life: np.ndarray  # int32[slot], the receiver's life in which it arrived, or that armed the timer
     slot: np.ndarray  # int32[slot], the free ones first
-    size: np.ndarray  # int64[5]: FREE, LIVELY, LOST, DUPLICATED, BEGUN (whether first timers are armed)
+    size: np.ndarray  # int64[6]: FREE, LIVELY, LOST, DUPLICATED, BEGUN (whether first timers are armed), MARGIN (slots
+    # that must be free before a message is handled)
     first: np.ndarray  # int64[role + 1], where the addresses of a role begin
     busy: np.ndarray  # float64[address], until when it serves
     worked: np.ndarray  # float64[address], seconds of service so far
@@ -66,7 +67,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
     return Network(
         events=build_events(slots),
         flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), life=np.zeros(slots, np.int32),
-        slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0]),
+        slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0]),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
         busy=np.zeros(addresses), worked=np.zeros(addresses), queued=np.zeros(addresses),
         lives=np.ones(addresses, np.int32),
@@ -76,6 +77,21 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
         faults=build_faults(),
     )
+
+
+def with_more_room(net: Network) -> Network:
+    """Return a network with twice the slots, on which everything is on its way as before."""
+    slots = net.slot.size
+
+    def longer(array: np.ndarray) -> np.ndarray:
+        return np.concatenate([array, np.zeros(slots, array.dtype)])
+
+    slot = np.concatenate([net.slot[: net.size[FREE]], np.arange(slots, 2 * slots, dtype=np.int32),
+                           net.slot[net.size[FREE] :]])
+    net.size[FREE] += slots
+    return net._replace(
+        events=net.events._replace(slot=longer(net.events.slot)), flight=longer(net.flight), sent=longer(net.sent),
+        life=longer(net.life), slot=slot)
 
 
 @inlined

@@ -89,7 +89,10 @@ def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
 
 
 def attempt_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFrame:
-    """Return one row an attempt that ended because its machine left or shrank; its task waited again."""
+    """Return one row an attempt that was lost: its machine left or shrank, it was preempted, something failed.
+
+    Its task waited again.
+    """
     task, machine, start, end = np.hstack(outcome.driven.losses)
     rows = task.astype(np.int64)
     job = workload.stages["job"].gather(workload.tasks["stage"].gather(rows))

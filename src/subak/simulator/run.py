@@ -23,10 +23,13 @@ from subak.placement.compiled import (
 )
 from subak.placement.schedulers import Scheduler
 from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
-from subak.queues.lanes import Lanes, build_lanes
+from subak.queues.fair_orders import FAIR_ORDERS
+from subak.queues.lanes import build_lanes
+from subak.queues.tree import TreeFile
 from subak.simulator.architectures import ARCHITECTURES
 from subak.simulator.central import run_hooks, run_ordered
 from subak.simulator.drive import Driven, Progress, drive
+from subak.simulator.fair_run import build_fair, run_fair
 from subak.simulator.fault_plan import FaultPlan
 from subak.simulator.federated_run import Federated, simulate_federated
 from subak.simulator.setup import Prepared, machine_order, prepare
@@ -55,6 +58,11 @@ class Outcome:
 
 
 @functools.cache
+def _fair_engine(state: Any, fair: Any, back: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, fair, back, function_type(SELECT_MACHINE), types.int64), run_fair)
+
+
+@functools.cache
 def _engine(state: Any, with_hooks: bool) -> Callable[..., int]:
     engine: Callable[..., int]
     if with_hooks:
@@ -77,13 +85,16 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     check: Callable[..., None] | None = None,
     federation: Federation | None = None,
     faults: FaultPlan | None = None,
+    queues: TreeFile | None = None,
+    preemptions: float = 0.0,
 ) -> Outcome:
     """Simulate one scheduler on one workload and fleet.
 
     *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
     simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
-    that is one, *faults* what goes wrong in it. Raises InputError for workloads and fleets that do not match, and for
-    faults that the scheduler has no remedy for, PolicyError when the policy breaks a rule.
+    that is one, *faults* what goes wrong in it, *queues* weights and limits for the fair orders, *preemptions* how many
+    an hour a queue below its guarantee may cause under them. Raises InputError for workloads and fleets that do not
+    match, and for faults that the scheduler has no remedy for, PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
     _refuse_times(width, until)
@@ -92,17 +103,20 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         settings = architecture.settled(federation or Federation())
         fixed = interval is not None
         return Outcome(scheduler=scheduler, seed=seed, **simulate_federated(
-            workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults))
+            workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults, queues))
     if faults is not None:
         raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
     order = machine_order(fleet, scheduler.machines)
     prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until)
-    simulation, lanes, step = _driver(prepared, scheduler)
+    if scheduler.order in FAIR_ORDERS:
+        simulation, waiting, step = _fair_driver(prepared, scheduler, workload, queues, preemptions)
+    else:
+        simulation, waiting, step = _driver(prepared, scheduler)
     if not scheduler.built_in:
         step = _guarded(step, scheduler.name)
     driven = drive(
         simulation, lambda budget: step(simulation, budget), interval is not None, on_progress,
-        None if check is None else lambda: check(simulation, lanes),
+        None if check is None else lambda: check(simulation, waiting),
         lambda: _broken(prepared, scheduler, workload, fleet),
     )
     return Outcome(prepared, scheduler, seed, driven)
@@ -124,7 +138,7 @@ def default_interval(workload: Workload) -> float:
 
 def _driver(
     prepared: Prepared, scheduler: Scheduler
-) -> tuple[Simulation, Lanes, Callable[[Simulation, int], int]]:
+) -> tuple[Simulation, Any, Callable[[Simulation, int], int]]:
     """Return the state, the lanes, and a function that runs a number of steps."""
     simulation = prepared.simulation
     shapes, padded_machines = simulation.tasks.constraint_set.size, simulation.fleet.free.shape[1]
@@ -143,6 +157,17 @@ def _driver(
     memory = scheduler.memory(prepared.instance)
     run = _engine(state, with_hooks=True)
     return simulation, lanes, lambda sim, budget: run(sim, lanes, memory, on_arrival, on_departure, budget)
+
+
+def _fair_driver(
+    prepared: Prepared, scheduler: Scheduler, workload: Workload, queues: TreeFile | None, preemptions: float
+) -> tuple[Simulation, Any, Callable[[Simulation, int], int]]:
+    """Return the state, that of the order, and a function that runs a number of steps."""
+    assert scheduler.select_machine is not None
+    fair, back = build_fair(prepared, workload, scheduler.order, queues, preemptions)
+    select = compiled_select_machine(scheduler.select_machine, scheduler.built_in)
+    run = _fair_engine(typeof(prepared.simulation), typeof(fair), typeof(back))
+    return prepared.simulation, fair, lambda sim, budget: run(sim, fair, back, select, budget)
 
 
 def _guarded(step: Callable[[Simulation, int], int], name: str) -> Callable[[Simulation, int], int]:

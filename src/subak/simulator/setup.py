@@ -85,10 +85,13 @@ def prepare(
         stages=_stages(workload, stage),
         changes=changes,
         losses=_losses(tasks.arrival.size),
-        step=Step(np.empty(len(order), np.int32), np.zeros(len(order), bool), np.empty(tasks.arrival.size, np.int32)),
+        step=Step(
+            np.empty(len(order), np.int32), np.zeros(len(order), bool), np.empty(tasks.arrival.size, np.int32),
+            np.empty(tasks.arrival.size, np.int32),
+        ),
         record=_record(shapes, len(workload.resources), capacity),
         clock=np.zeros(5),
-        counts=np.zeros(11, np.int64),
+        counts=np.zeros(13, np.int64),
     )
     simulation.clock[INTERVAL] = simulation.clock[BOUNDARY] = interval
     simulation.clock[UNTIL] = until

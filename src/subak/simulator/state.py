@@ -12,7 +12,7 @@ from subak.workload.tasks import Stages, Tasks
 NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL = range(5)
 # count
 NEXT_ARRIVAL, NEXT_CHANGE, EVENTS, WAITING_NOW, RUNNING_NOW = range(5)
-FREED, ARRIVED, ROWS, INTERVALS, LOSSES, LOST_EVENTS = range(5, 11)
+FREED, ARRIVED, ROWS, INTERVALS, LOSSES, LOST_EVENTS, ENDED, PREEMPTED = range(5, 13)
 
 # timeline columns; behind them, per resource: used, capacity, stranded
 ARRIVALS, STARTS, ENDS, LOST, WAITING_MEAN, WAITING_MAX, RUNNING_MEAN, FIRST_RESOURCE = range(8)
@@ -39,7 +39,7 @@ class Changes(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Attempts that ended because their machine left or shrank."""
+    """Attempts that ended because their machine left or shrank, or for a queue below its guarantee."""
 
     task: np.ndarray  # int32[loss]
     machine: np.ndarray  # int32[loss]
@@ -48,11 +48,12 @@ class Losses(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one instant brought: machines freed, tasks that now wait."""
+    """What one instant brought: machines freed, tasks that now wait, tasks whose attempts ended."""
 
     freed: np.ndarray  # int32[machine]
     is_freed: np.ndarray  # bool[machine]
     arrived: np.ndarray  # int32[task]
+    ended: np.ndarray  # int32[task]
 
 
 class Record(NamedTuple):
@@ -78,4 +79,4 @@ class Simulation(NamedTuple):
     step: Step
     record: Record
     clock: np.ndarray  # float64[5]: NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL
-    counts: np.ndarray  # int64[11]: NEXT_ARRIVAL ... LOST_EVENTS
+    counts: np.ndarray  # int64[13]: NEXT_ARRIVAL ... PREEMPTED

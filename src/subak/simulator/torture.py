@@ -93,6 +93,8 @@ def random_case(seed: int) -> Case:
     standby = bool(random.random() < 0.5)
     settings = _random_settings(random, masters, clusters, queues, [queues[job % len(queues)] for job in jobs], faulty,
                                 standby)
+    turns = np.random.default_rng([seed, 27]).choice(["round-robin", "round-robin", "drf", "hdrf-fast", "mch"])
+    settings = msgspec.structs.replace(settings, turns=str(turns))
     plan = random_plan(seed, global_masters=masters, clusters=clusters, machines=len(machines), standby=standby,
                        over_at=over_at) if faulty else None
     absent = [number for number in range(len(machines)) if random.random() < 0.08]
@@ -203,7 +205,8 @@ def _fleet(case: Case) -> Fleet:
 def run_case(case: Case, coverage: Coverage | None = None, on_event: Callable[[str], None] | None = None) -> Ending:
     """Run a case to its rest, or to the first invariant that breaks; *on_event* is told of every event in words."""
     workload, fleet = build(case)
-    opened = open_federated(workload, fleet, MEGHA, case.settings, case.seed, INTERVAL, math.inf, case.plan)
+    opened = open_federated(workload, fleet, MEGHA, case.settings, case.seed, INTERVAL, math.inf, case.plan,
+                            compiled=False)
     ending = Ending(case)
     trace: deque[str] = deque(maxlen=TRACE_KEPT)
     try:
@@ -308,8 +311,9 @@ def _smaller(case: Case) -> Iterator[Case]:  # noqa: C901, PLR0912
     if len(case.machines) - 1 not in used and len(case.machines) > case.settings.local_masters:
         yield msgspec.structs.replace(case, machines=case.machines[:-1], racks=case.racks[:-1],
                                       absent=[row for row in case.absent if row < len(case.machines) - 1])
-    for name, value in (("fairness", "off"), ("order", "fifo"), ("updates", "changes"), ("service_scale", 0.0),
-                        ("delay_law", "constant"), ("global_masters", 1), ("standby", False), ("local_masters", 1)):
+    simpler = {"fairness": "off", "turns": "round-robin", "order": "fifo", "updates": "changes", "service_scale": 0.0,
+               "delay_law": "constant", "global_masters": 1, "standby": False, "local_masters": 1}
+    for name, value in simpler.items():
         if getattr(case.settings, name) != value:
             yield msgspec.structs.replace(case, settings=_settings_with(case.settings, name, value))
 

@@ -1,0 +1,183 @@
+"""A fair order joined with a placement: the tree of queues says whose task is next, `select_machine` where it goes.
+
+One instant: (1) what ended and what waits is told to the tree; (2) shapes that fit a machine that was freed may be
+served again, and queues that fell below their limits; (3) the leaf whose turn it is is asked for a machine, and its
+shape is closed when there is none, until nobody is left; (4) a queue below its guarantee may take a place by
+preemption (`take_back`).
+
+A queue's share is its dominant share of the capacity that was there at the start.
+"""
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.fleet.state import FleetState
+from subak.kernel import cold, inlined
+from subak.placement.feasible import NOWHERE, shape_fits_any
+from subak.placement.starts import Starts, claim
+from subak.queues.hierarchy import (
+    NOBODY,
+    Hierarchy,
+    add_task,
+    begin_task,
+    cap_leaf,
+    close_shape,
+    end_task,
+    next_leaf,
+    open_closed,
+)
+from subak.queues.lanes import Lanes, pop, push
+from subak.workload.tasks import Tasks
+
+ENOUGH = 1.0 + 1e-9  # times a guarantee or a limit: what counts as not above it
+CAPPED = 0  # of `size`: how many leaves are capped
+
+
+class Fair(NamedTuple):
+    """What a fair order keeps of a run."""
+
+    tree: Hierarchy
+    lanes: Lanes  # a lane a leaf
+    leaf: np.ndarray  # int32[task]
+    least: np.ndarray  # int64[resource], units: the least that any shape asks of it
+    queue: np.ndarray  # int32[leaf], its node of the tree of queues
+    parent: np.ndarray  # int32[node], NOBODY for the root
+    weight: np.ndarray  # float64[node]
+    limit: np.ndarray  # float64[node], largest dominant share
+    used: np.ndarray  # float64[node, resource], share of the capacity
+    waiting: np.ndarray  # int64[node], tasks at or below it
+    running: np.ndarray  # int64[node], tasks at or below it
+    capped: np.ndarray  # int32[leaf], the leaves that a limit keeps from being served, the first `size`
+    size: np.ndarray  # int64[1]: CAPPED
+    has_limits: bool
+
+
+@inlined
+def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
+    fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int],
+    ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray, starts: Starts,
+) -> None:
+    """Serve the tree at one instant: *ended* and *arrived* are int32[task], *freed* int32[machine]."""
+    for task in ended:
+        note_end(fair, tasks, task)
+    for task in arrived:
+        let_wait(fair, tasks, task)
+    if freed.size > 0:
+        open_fitting(fleet, tasks, fair, freed)
+    if fair.has_limits and ended.size > 0:
+        uncap(fair)
+    serve(fleet, tasks, fair, select_machine, starts)
+
+
+@inlined
+def let_wait(fair: Fair, tasks: Tasks, task: int) -> None:
+    """Let a task wait in its leaf."""
+    leaf = fair.leaf[task]
+    push(fair.lanes, tasks.rank, leaf, task)
+    node = fair.queue[leaf]
+    while node != NOBODY:
+        fair.waiting[node] += 1
+        node = fair.parent[node]
+    add_task(fair.tree, leaf)
+
+
+@inlined
+def note_end(fair: Fair, tasks: Tasks, task: int) -> None:
+    """Let a task's queues have back what it held."""
+    hold(fair, tasks, task, -1.0)
+    end_task(fair.tree, fair.leaf[task])
+
+
+@inlined
+def hold(fair: Fair, tasks: Tasks, task: int, sign: float) -> None:
+    """Count what a task holds in all queues above it."""
+    node, shape = fair.queue[fair.leaf[task]], tasks.shape[task]
+    while node != NOBODY:
+        fair.running[node] += np.int64(sign)
+        for resource in range(fair.used.shape[1]):
+            fair.used[node, resource] += sign * fair.tree.vector[shape, resource]
+        node = fair.parent[node]
+
+
+@inlined
+def open_fitting(fleet: FleetState, tasks: Tasks, fair: Fair, freed: np.ndarray) -> None:
+    """Open the closed shapes that fit a freed machine."""
+    place = 0
+    while place < fair.tree.size[0]:
+        if shape_fits_any(fleet, tasks, fair.tree.closed[place], freed):
+            open_closed(fair.tree, place)
+        else:
+            place += 1
+
+
+@inlined
+def serve(
+    fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], starts: Starts
+) -> None:
+    """Ask for machines in turn until every leaf is empty, at a limit, or of a shape that fits nowhere."""
+    while True:
+        leaf = next_leaf(fair.tree, saturated(fleet, fair))
+        if leaf == NOBODY:
+            return
+        task = fair.lanes.root[leaf]
+        if fair.has_limits and at_limit(fair, leaf, tasks.shape[task]):
+            fair.capped[fair.size[CAPPED]] = leaf
+            fair.size[CAPPED] += 1
+            cap_leaf(fair.tree, leaf, True)
+            continue
+        machine = select_machine(fleet, tasks, task)
+        if machine == NOWHERE or not claim(starts, fleet, tasks, task, machine):
+            close_shape(fair.tree, tasks.shape[task])
+            continue
+        start(fair, tasks, leaf)
+
+
+@inlined
+def start(fair: Fair, tasks: Tasks, leaf: int) -> None:
+    """Take the first task of a leaf, which has got a machine, out of its lane."""
+    task = pop(fair.lanes, tasks.rank, leaf)
+    node = fair.queue[leaf]
+    while node != NOBODY:
+        fair.waiting[node] -= 1
+        node = fair.parent[node]
+    hold(fair, tasks, task, 1.0)
+    begin_task(fair.tree, leaf)
+
+
+@inlined
+def saturated(fleet: FleetState, fair: Fair) -> int:
+    """Return a bit for each resource of which less is free in all than anybody asks for."""
+    bits = 0
+    for resource in range(fleet.used.size):
+        if fleet.present[resource] - fleet.used[resource] < fair.least[resource]:
+            bits |= 1 << resource
+    return bits
+
+
+@inlined
+def at_limit(fair: Fair, leaf: int, shape: int) -> bool:
+    """Whether one more task would lift a queue above its limit."""
+    node = fair.queue[leaf]
+    while node != NOBODY:
+        if fair.limit[node] < np.inf and share_with(fair, node, shape, 1.0) > fair.limit[node] * ENOUGH:
+            return True
+        node = fair.parent[node]
+    return False
+
+
+@inlined
+def share_with(fair: Fair, node: int, shape: int, sign: float) -> float:
+    """Return a queue's dominant share if a task of a shape were added to it, or (*sign* -1) taken away."""
+    share = 0.0
+    for resource in range(fair.used.shape[1]):
+        share = max(share, fair.used[node, resource] + sign * fair.tree.vector[shape, resource])
+    return share
+
+
+@cold
+def uncap(fair: Fair) -> None:
+    """Let the leaves that a limit kept back have a turn again."""
+    for place in range(fair.size[CAPPED]):
+        cap_leaf(fair.tree, fair.capped[place], False)
+    fair.size[CAPPED] = 0

@@ -1,0 +1,353 @@
+"""Fair orders: known answers, H-DRF choice by choice against its definition, and what holds in every run."""
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from naive_hdrf import hdrf
+from small import TWO, fleet_of, plain, staged
+from subak.errors import InputError
+from subak.placement import fair
+from subak.placement.starts import FINISHED, RUNNING
+from subak.policy import find_scheduler
+from subak.queues.fair_orders import ENDLESS, FAIR_ORDERS, hand_out, pooled, share_out
+from subak.queues.hierarchy import GATE, KIND, Hierarchy, refresh, refresh_all
+from subak.queues.tree import Queue, QueueTree, TreeFile
+from subak.simulator.run import simulate
+
+TRUTH = Path(__file__).parents[2] / "shared/truth/fairness.json"
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
+HIERARCHICAL = ("hdrf", "hdrf-fast", "mch-exact")
+
+
+def tree_of(nested, weights=None):
+    """A tree of queues, and its leaves' demands, from dicts of dicts that end in a demand."""
+    names, parent, weight, demand = [""], [-1], [1.0], []
+
+    def add(below, node, path):
+        for name, value in below.items():
+            full = f"{path}/{name}".lstrip("/")
+            names.append(full)
+            parent.append(node)
+            weight.append((weights or {}).get(full, 1.0))
+            if isinstance(value, dict):
+                add(value, len(names) - 1, full)
+            else:
+                demand.append(value)
+
+    add(nested, 0, "")
+    tree = QueueTree(names, np.array(parent, np.int32), np.array(weight), np.full(len(names), math.inf))
+    return tree, np.array(demand, np.int64)
+
+
+def shares_of(nested, capacity, order, weights=None):
+    tree, demand = tree_of(nested, weights)
+    return share_out(tree, demand, np.array(capacity), order).tolist()
+
+
+# -- known answers -----------------------------------------------------------------------------------------------------
+
+
+def test_drf_as_in_its_paper():
+    assert shares_of({"A": [1, 4], "B": [3, 1]}, [9, 18], "drf") == [3, 2]
+
+
+@pytest.mark.parametrize("order", HIERARCHICAL)
+def test_children_are_rescaled(order):
+    assert shares_of({"sci": [1, 1], "eng": {"dev": [1, 0], "prod": [0, 1]}}, [10, 10], order) == [5, 5, 5]
+
+
+@pytest.mark.parametrize("order", HIERARCHICAL)
+def test_blocked_children_are_not_rescaled(order):
+    nested = {"1": [1, 0], "2": [1, 0], "3": {"1": [1, 0], "2": [0, 1]}, "4": [0, 1]}
+    found = shares_of(nested, [30, 30], order)
+    assert found == [10, 10, 10, 15, 15]
+    assert found != [10, 10, 10, 20, 10]  # if blocked children were rescaled
+
+
+@pytest.mark.parametrize("order", [*HIERARCHICAL, "mch"])
+def test_weights(order):
+    nested = {"ads": {"prod": [1, 1], "test": [1, 1]}, "dev": {"prod": [1, 1], "test": [1, 1]}}
+    weights = {"ads": 60, "ads/prod": 90, "ads/test": 10, "dev": 40, "dev/prod": 90, "dev/test": 10}
+    assert shares_of(nested, [1000, 1000], order, weights) == [540, 60, 360, 40]
+
+
+FIG_4 = {"n1": {"1": [1, 0], "2": [0, 1]}, "n2": {"1": [1, 0], "2": [1, 0], "3": [0, 1]}, "n3": {"1": [1, 0]}}
+
+
+@pytest.mark.parametrize("order", [*HIERARCHICAL, "mch"])
+def test_mch_figure_4(order):
+    found = shares_of(FIG_4, [200, 200], order)
+    assert found == [67, 100, 34, 33, 100, 66]  # 116.7 and 83.3 of memory if increments were equal
+    alone = {**FIG_4, "n1": {"1": [1, 0]}}
+    assert shares_of(alone, [200, 200], order)[3] == 200  # when n1,2 has left, n2,3 has all memory
+
+
+def test_a_collapse_breaks_the_groups_guarantee():
+    nested = {"sci": [1, 1], "eng": {"dev": [1, 0], "prod": [0, 1]}}
+    for order in ("c-ch", "m-ch"):
+        assert shares_of(nested, [120, 120], order) == [80, 40, 40]
+    assert shares_of(nested, [120, 120], "hdrf") == [60, 60, 60]
+
+
+def test_the_truth_file_says_the_same():
+    if not TRUTH.exists():
+        pytest.skip(f"{TRUTH} is not here")
+    truth = json.loads(TRUTH.read_text())
+    for case in truth["drf"]:
+        assert shares_of(case["demand"], case["capacity"], "drf") == list(case["tasks"].values())
+    for case in truth["hdrf"]:
+        for order in HIERARCHICAL:
+            found = shares_of(case["tree"], case["capacity"], order, case.get("weights"))
+            assert found == list(case["tasks"].values()), (case["name"], order)
+    for case in truth["mch"]:
+        for order in (*HIERARCHICAL, "mch"):
+            assert shares_of(case["tree"], case["capacity"], order) == list(case["hdrf_tasks"].values())
+            shares = np.array(shares_of(case["tree"], case["capacity"], order)) / case["capacity"][0]
+            assert np.allclose(shares, list(case["dominant_share"].values()), atol=0.006)
+    for case in truth["collapsed"]:
+        nested = {"sci": [1, 1], "eng": {"dev": [1, 0], "prod": [0, 1]}}
+        assert shares_of(nested, case["capacity"], "c-ch") == list(case["tasks"].values())
+
+
+# -- against the definition, and against each other --------------------------------------------------------------------
+
+LEAF = st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(any).map(list)
+NESTED = st.recursive(LEAF, lambda below: st.lists(below, min_size=1, max_size=3), max_leaves=7)
+
+
+@st.composite
+def trees(draw):
+    """A tree with demands, weights that are sums of powers of two, a capacity and how many tasks the leaves have."""
+    top = draw(st.lists(NESTED, min_size=1, max_size=3))
+
+    def named(below):
+        is_leaf = isinstance(below[0], int)
+        return below if is_leaf else {str(place): named(child) for place, child in enumerate(below)}
+
+    tree, demand = tree_of({str(place): named(child) for place, child in enumerate(top)})
+    weight = np.array([1.0, *draw(st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=len(tree) - 1,
+                                           max_size=len(tree) - 1))])
+    capacity = np.array(draw(st.tuples(st.integers(3, 24), st.integers(3, 24))), np.int64)
+    tasks = draw(st.one_of(st.none(), st.lists(st.integers(0, 9), min_size=len(demand), max_size=len(demand))))
+    return QueueTree(tree.names, tree.parent, weight, tree.limit), demand, capacity, tasks
+
+
+def choices(order, tree, demand, capacity, tasks):
+    hierarchy = pooled(tree, demand, capacity, order)
+    hierarchy.waiting[:] = ENDLESS if tasks is None else tasks
+    return hand_out(hierarchy, demand, capacity.copy())
+
+
+@settings(quick, max_examples=150)
+@given(case=trees())
+def test_hdrf_is_its_definition_choice_by_choice(case):
+    tree, demand, capacity, tasks = case
+    assert choices("hdrf", *case) == hdrf(tree, demand, capacity, tasks)
+
+
+@settings(quick, max_examples=100)
+@given(case=trees())
+def test_the_fast_hdrf_chooses_as_the_slow_one(case):
+    assert choices("hdrf", *case) == choices("hdrf-fast", *case)
+
+
+@settings(quick, max_examples=60)
+@given(case=trees(), factor=st.sampled_from([0.25, 8.0]))
+def test_scaling_all_weights_changes_nothing(case, factor):
+    tree, *rest = case
+    scaled = QueueTree(tree.names, tree.parent, tree.weight * factor, tree.limit)
+    for order in FAIR_ORDERS:
+        assert choices(order, tree, *rest) == choices(order, scaled, *rest)
+
+
+@settings(quick, max_examples=60)
+@given(case=trees())
+def test_an_idle_queue_changes_nothing(case):
+    tree, demand, capacity, tasks = case
+    more = QueueTree([*tree.names, "idle"], np.append(tree.parent, np.int32(0)), np.append(tree.weight, 3.0),
+                     np.append(tree.limit, math.inf))
+    had = np.array(tasks if tasks is not None else [100] * len(demand))
+    for order in FAIR_ORDERS:
+        assert choices(order, tree, demand, capacity, had) == choices(
+            order, more, np.vstack([demand, [1, 1]]), capacity, np.append(had, 0))
+
+
+@settings(quick, max_examples=40)
+@given(case=trees(), seed=st.integers(0, 99))
+def test_a_path_is_told_as_if_the_whole_tree_were(case, seed):
+    """Values depend on the present alone, not on how it came about."""
+    tree, demand, capacity, _ = case
+    random = np.random.default_rng(seed)
+    for order in ("drf", "hdrf-fast", "mch", "mch-exact", "c-ch"):
+        hierarchy = pooled(tree, demand, capacity, order)
+        for _ in range(30):
+            change_something(hierarchy, random)
+        as_told = hierarchy.value.copy()
+        refresh_all(hierarchy)
+        assert np.array_equal(as_told, hierarchy.value)
+
+
+def change_something(hierarchy, random):
+    leaf = int(random.integers(hierarchy.slot.size))
+    choice = random.integers(4)
+    if choice == 0:
+        fair.add_task(hierarchy, leaf)
+    elif choice == 1 and hierarchy.waiting[leaf] > 0:
+        fair.begin_task(hierarchy, leaf)
+    elif choice == 2 and hierarchy.running[leaf] > 0:
+        fair.end_task(hierarchy, leaf)
+    elif hierarchy.is_open[leaf]:
+        fair.close_shape(hierarchy, leaf)
+    else:
+        fair.open_closed(hierarchy, hierarchy.closed.tolist().index(leaf))
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+def queued(queues, tasks, requests):
+    """A workload of jobs in queues, each with one stage."""
+    workload = staged([{"job": job, "request": request} for job, request in enumerate(requests)], tasks, TWO)
+    jobs = workload.jobs.with_columns(queue=pl.Series(queues))
+    return type(workload)(workload.resources, jobs, workload.stages, workload.tasks, workload.provenance)
+
+
+def busy(seed, jobs=6, tasks=40):
+    """A workload with more work than its fleet has room for, and its fleet."""
+    random = np.random.default_rng(seed)
+    queues = [str(random.choice(["a/x", "a/y", "b", "c/z/w"])) for _ in range(jobs)]
+    requests = [(int(random.integers(1, 4)), int(random.integers(0, 4))) for _ in range(jobs)]
+    rows = [(int(random.integers(jobs)), float(random.integers(0, 12)), float(random.integers(1, 9)))
+            for _ in range(tasks)]
+    rows += [(job, 0.0, 1.0) for job in range(jobs)]
+    workload = queued(queues, sorted(rows, key=lambda row: row[1]), requests)
+    return workload, fleet_of((4, 6), (6, 3), (3, 3), resources=TWO)
+
+
+def follow(sim, state):
+    """Check after every step that the order knows what waits and what runs."""
+    waiting = np.bincount(state.leaf[sim.starts.status == 2], minlength=state.queue.size)
+    running = np.bincount(state.leaf[sim.starts.status == RUNNING], minlength=state.queue.size)
+    assert state.tree.waiting.tolist() == waiting.tolist()
+    assert state.tree.running.tolist() == running.tolist()
+    assert state.lanes.length.tolist() == waiting.tolist()
+    held = running[:, None] * state.tree.vector[state.tree.shape]
+    assert np.allclose(state.used[0], held.sum(axis=0))
+    assert state.waiting[0] == waiting.sum()
+    assert (sim.fleet.free[:, : sim.fleet.machines] >= 0).all()
+    assert (state.used[:] <= np.where(np.isfinite(state.limit), state.limit, 2.0)[:, None] + 1e-9).all()
+
+
+@pytest.mark.parametrize("order", FAIR_ORDERS)
+@pytest.mark.parametrize("placement", ["", "best-fit+", "random-fit+"])
+def test_every_order_with_every_placement_serves_everybody(order, placement):
+    workload, fleet = busy(3)
+    outcome = simulate(workload, fleet, find_scheduler(placement + order), check=follow)
+    assert (outcome.simulation.starts.status == FINISHED).all()
+
+
+@settings(quick, max_examples=10)
+@given(seed=st.integers(0, 10**6))
+def test_the_fast_hdrf_is_the_slow_one_in_runs_too(seed):
+    workload, fleet = busy(seed)
+    starts = [simulate(workload, fleet, find_scheduler(order)).simulation.progress.start.tolist()
+              for order in ("hdrf", "hdrf-fast")]
+    assert starts[0] == starts[1]
+
+
+def test_two_queues_share_a_machine_by_weight():
+    workload = queued(["a", "b"], [(0, 0, 10)] * 30 + [(1, 0, 10)] * 30, [(1, 0), (1, 0)])
+    tree = TreeFile(queue=[Queue(name="a", weight=2.0)])
+    outcome = simulate(workload, fleet_of((9, 9), resources=TWO), find_scheduler("mch"), queues=tree, until=5.0)
+    running = outcome.simulation.starts.status == RUNNING
+    assert (running[:30].sum(), running[30:].sum()) == (6, 3)
+
+
+def test_a_limit_is_never_passed_even_when_nobody_else_wants_the_rest():
+    workload = queued(["a/x", "a/y", "b"], [(0, 0, 10)] * 9 + [(1, 0, 10)] * 9 + [(2, 0, 10)], [(1, 0)] * 3)
+    tree = TreeFile(queue=[Queue(name="a", limit=0.5), Queue(name="a/x", limit=0.3)])
+    for order in ("hdrf-fast", "mch", "drf"):
+        outcome = simulate(workload, fleet_of((10, 1), resources=TWO), find_scheduler(order), queues=tree, until=5.0,
+                           check=follow)
+        running = outcome.simulation.starts.status == RUNNING
+        assert running[:9].sum() <= 3
+        assert running[:18].sum() == 5
+        assert running[18]
+        outcome = simulate(workload, fleet_of((10, 1), resources=TWO), find_scheduler(order), queues=tree)
+        assert (outcome.simulation.starts.status == FINISHED).all()
+
+
+# -- preemption --------------------------------------------------------------------------------------------------------
+
+
+def late_comer(preemptions, until=math.inf):
+    """Queue a holds a machine of four when two tasks of queue b come."""
+    workload = queued(["a", "b"], [(0, 0, 100)] * 4 + [(1, 10, 20)] * 3, [(1, 0), (1, 0)])
+    return simulate(workload, fleet_of((4, 1), resources=TWO), find_scheduler("mch"), preemptions=preemptions,
+                    until=until, check=follow)
+
+
+def test_a_queue_below_its_guarantee_takes_it_back_and_no_more():
+    outcome = late_comer(3600.0, until=15.0)
+    status = outcome.simulation.starts.status
+    assert (status[:4] == RUNNING).sum() == 2
+    assert (status[4:] == RUNNING).sum() == 2
+    task, _, start, end = np.hstack(outcome.driven.losses)
+    assert sorted(task.tolist()) == [2, 3]  # of equals the last
+    assert start.tolist() == [0, 0]
+    assert end.tolist() == [10, 10]
+    assert (late_comer(3600.0).simulation.starts.status == FINISHED).all()
+
+
+def test_without_preemptions_it_waits():
+    outcome = late_comer(0.0)
+    assert outcome.simulation.progress.start[4:].tolist() == [100, 100, 100]
+    assert outcome.simulation.counts[12] == 0
+
+
+def test_the_cap_is_kept():
+    outcome = late_comer(60.0, until=15.0)  # one at once, and one a minute
+    assert outcome.simulation.counts[12] == 1
+
+
+@settings(quick, max_examples=15)
+@given(seed=st.integers(0, 10**6))
+def test_no_place_goes_back_and_forth_without_news(seed):
+    workload, fleet = busy(seed)
+    outcome = simulate(workload, fleet, find_scheduler("hdrf-fast"), preemptions=1e6, check=follow)
+    sim = outcome.simulation
+    assert (sim.starts.status == FINISHED).all()
+    task, _, _, end = np.hstack(outcome.driven.losses)
+    news = np.unique(np.concatenate([sim.tasks.arrival, sim.progress.start + sim.tasks.run_time]))
+    for number in np.unique(task):
+        times = np.sort(end[task == number])
+        for first, second in pairwise(times):
+            assert ((news > first) & (news <= second)).any()
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_is_refused_in_one_line():
+    with pytest.raises(InputError, match="order m-ch: needs a resource named memory, there are cpu"):
+        simulate(plain((0, 1, 1)), fleet_of((1,)), find_scheduler("m-ch"))
+    with pytest.raises(InputError, match="backfill says nothing with a fair order"):
+        find_scheduler("first-fit+mch+backfill")
+    with pytest.raises(InputError, match="at most one order"):
+        find_scheduler("first-fit+mch+drf")
+
+
+def test_a_gate_stands_before_leaves_of_one_shape():
+    tree, demand = tree_of({"a": [1, 0], "b": {"c": [1, 0], "d": [0, 1]}})
+    hierarchy = pooled(tree, demand, np.array([4, 4]), "mch")
+    assert (hierarchy.link[:, KIND] == GATE).sum() == 3
+    assert isinstance(hierarchy, Hierarchy)
+    for slot in range(len(hierarchy.link)):
+        refresh(hierarchy, slot)

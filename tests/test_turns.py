@@ -1,0 +1,81 @@
+"""Which queue a global master serves next: in turns, or by a fair order on what it believes that all queues hold."""
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from small import TWO, fleet_of
+from subak.errors import InputError
+from subak.federation.messages import NOBODY
+from subak.federation.settings import Federation
+from subak.placement.starts import FINISHED, RUNNING
+from subak.queues.tree import Queue, TreeFile
+from subak.simulator.central import DONE
+from subak.simulator.federated_run import open_federated
+from subak.simulator.megha_invariants import Watch
+from subak.simulator.megha_setup import MEGHA, find_queues
+from subak.simulator.torture import next_event
+from test_fair_orders import busy, queued, quick
+
+ONE_MASTER = Federation(global_masters=1, local_masters=1, heartbeat=1.0)
+
+
+def run(workload, fleet, federation, queues=None, until=float("inf")):
+    """Run a federation as plain Python, every invariant checked after every message."""
+    opened = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, until, None, queues, compiled=False)
+    watch, why = Watch(opened.simulation, opened.network, opened.roles), None
+    while why != DONE:
+        why, handled = next_event(opened)
+        watch(handled, opened.due[0])
+    return opened
+
+
+def two_queues():
+    """Two queues that want more than a machine of nine has, in turn."""
+    rows = [(number % 2, number / 100, 10) for number in range(60)]
+    return queued(["a", "b"], rows, [(1, 0), (1, 0)]), fleet_of((9, 9), resources=TWO)
+
+
+@pytest.mark.parametrize("turns", ["drf", "hdrf", "hdrf-fast", "mch", "mch-exact", "c-ch"])
+def test_queues_are_served_by_their_weights(turns):
+    tree = TreeFile(queue=[Queue(name="a", weight=2.0)])
+    opened = run(*two_queues(), msgspec.structs.replace(ONE_MASTER, turns=turns), tree, until=35.0)
+    running = opened.simulation.starts.status == RUNNING
+    assert (running[::2].sum(), running[1::2].sum()) == (6, 3)
+
+
+def test_in_turns_they_are_served_evenly():
+    opened = run(*two_queues(), ONE_MASTER, until=35.0)
+    running = opened.simulation.starts.status == RUNNING
+    assert abs(int(running[::2].sum()) - int(running[1::2].sum())) <= 1
+
+
+@settings(quick, max_examples=6)
+@given(seed=st.integers(0, 10**6), turns=st.sampled_from(["drf", "hdrf-fast", "mch", "mch-exact"]))
+def test_every_task_ends_and_a_master_is_told_the_truth(seed, turns):
+    workload, fleet = busy(seed)
+    settings_ = Federation(global_masters=2, local_masters=2, heartbeat=1.0, turns=turns, fairness="strict")
+    opened = run(workload, fleet, settings_)
+    assert (opened.simulation.starts.status == FINISHED).all()
+    masters = opened.roles.masters
+    for number in range(2):
+        mine = np.flatnonzero(opened.roles.layout.queue["owner"] == number)
+        assert (masters.turn_told[number, mine, -1] == NOBODY).all()
+
+
+def test_guarantees_of_a_tree_take_the_place_of_flat_shares():
+    workload, _ = busy(1, jobs=30)
+    names = sorted(set(workload.jobs["queue"]))
+    tree = TreeFile(queue=[Queue(name="a", weight=3.0)])
+    found = find_queues(workload, Federation(fairness="strict"), tree)
+    share = dict(zip(found.name, found.share, strict=True))
+    assert names == ["a/x", "a/y", "b", "c/z/w"]
+    assert share == pytest.approx({"a/x": 0.3, "a/y": 0.3, "b": 0.2, "c/z/w": 0.2})
+    given_ = find_queues(workload, Federation(fairness="strict", shares={"b": 0.7}), tree)
+    assert dict(zip(given_.name, given_.share, strict=True))["b"] == 0.7
+
+
+def test_an_order_that_does_not_exist_is_refused():
+    with pytest.raises(InputError, match="turns: must be one of round-robin, drf, hdrf"):
+        Federation(turns="fair")
