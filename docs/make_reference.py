@@ -16,8 +16,9 @@ from subak.federation.settings import LAWS, PART_S, SERVICE_S, Federation
 from subak.fleet import table as fleet
 from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS
 from subak.placement.starts import STATUSES
+from subak.report import fairness
 from subak.report.experiment import Scenario
-from subak.report.runs import FederationFacts, Summary
+from subak.report.runs import FairnessFacts, FederationFacts, Summary
 from subak.simulator import fault_plan, federated_results, results
 from subak.workload import table as workload
 from subak.workload.constraints import OPERATORS
@@ -95,7 +96,7 @@ VIEW_ROWS = {
 TIMELINE_ROWS = {
     "time": "seconds: when the interval begins", "span": "seconds: its length; the last may be shorter",
     "arrivals": "tasks that arrived in it", "starts": "attempts that started in it", "ends": "tasks that ended in it",
-    "lost": "attempts that ended because their machine left or shrank", "waiting": "waiting tasks, the mean over time",
+    "lost": "attempts that ended before their time: their machine left or shrank, preemption, a failure", "waiting": "waiting tasks, the mean over time",
     "waiting_max": "waiting tasks, the most at once", "running": "running tasks, the mean over time",
     "used_*resource*": "amount in use, the mean over time, in natural amounts",
     "capacity_*resource*": "amount of the machines present, the mean over time",
@@ -105,6 +106,26 @@ TIMELINE_ROWS = {
 ATTEMPT_ROWS = {
     "job": "row of the job in the workload", "index": "number of the task within its job",
     "machine": "id of the machine", "start": "seconds", "end": "seconds",
+}
+QUEUE_ROWS = {
+    "queue": "its full name; the jobs of a queue above others are in a leaf whose name ends with a slash",
+    "level": "1 at the top", "leaf": "whether it has jobs of its own and no queue below it",
+    "weight": "against its siblings", "guarantee": "share that it is guaranteed when all queues are active",
+    "jobs": "of it and of all below it", "tasks": "likewise",
+    "share_mean": "its dominant share, the mean over the run",
+    "guarantee_mean": "what it was guaranteed, the mean over the run; 0 while it is not active",
+    "shortfall": "share-seconds that it was below its guarantee while tasks of it waited",
+    "shortfall_mean": "the same over `demanding`: the share that it lacked, in the mean; null where nothing waited",
+    "starved_longest": "seconds: the longest in which tasks of it waited and it held nothing",
+    "demanding": "seconds in which tasks of it waited",
+}
+SHARE_ROWS = {
+    "time": "seconds: when the interval begins", "span": "seconds: its length; the last may be shorter",
+    "queue": "the queue; null: all queues of the level that have no rows of their own, together",
+    "level": "the queue's level", "share_*resource*": "what it holds of what is there, the mean over time",
+    "share": "its dominant share, the mean over time",
+    "guarantee": "what it is guaranteed, the mean over time, 0 while it is not active; null for several together",
+    "waiting": "waiting tasks, the mean over time",
 }
 
 
@@ -278,6 +299,11 @@ def files() -> list[str]:
             ("`tasks.parquet`", returned(results.task_table)),
             ("`timeline.parquet`", returned(results.timeline_table)),
             ("`attempts.parquet`", returned(results.attempt_table)),
+            ("`queues.parquet`", "Where there are several queues: one row a queue of the tree, parents before "
+                                 "children: what it held, was guaranteed and went without."),
+            ("`shares.parquet`", "Where there are several queues: one row an interval and queue, for the "
+                                 f"{fairness.QUEUES_MAX} that hold most. The intervals are the timeline's, joined in "
+                                 f"equal numbers where there are more than {fairness.INTERVALS_MAX:,}."),
             ("`summary.json`", "The run in a page of numbers: " + ", ".join(f"`{name}`" for name in
                                                                             Summary.__struct_fields__) + "."),
             ("`waiting.parquet`", "Of megha and central: a row for each task that waits at the end."),
@@ -291,10 +317,16 @@ def files() -> list[str]:
         "and, of a federated run,\n", *row_table(FEDERATED_TASK_ROWS),
         "`timeline.parquet`\n", *row_table(TIMELINE_ROWS),
         "`attempts.parquet`\n", *row_table(ATTEMPT_ROWS),
+        "`queues.parquet`\n", *row_table(QUEUE_ROWS),
+        "`shares.parquet`\n", *row_table(SHARE_ROWS),
+        "What these words mean:\n",
+        inspect.cleandoc(fairness.__doc__ or "").split("\n\n", 1)[1].rpartition(" The sums are in")[0] + "\n",
         "`waiting.parquet`\n", *row_table(WAITING_ROWS),
         "`views.parquet`\n", *row_table(VIEW_ROWS),
         "`federation` of `summary.json`, null for other runs\n",
         *table(("key", "what it is"), [(f"`{name}`", text) for name, text in comments_of(FederationFacts).items()]),
+        "`fairness` of `summary.json`, null where there is one queue\n",
+        *table(("key", "what it is"), [(f"`{name}`", text) for name, text in comments_of(FairnessFacts).items()]),
         f"A task's status is one of {', '.join(STATUSES)}; one that is not running or finished has a reason.\n",
         "### A comparison folder\n",
         *table(("file", "what it holds"), [

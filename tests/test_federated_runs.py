@@ -297,7 +297,7 @@ def test_compare_federations_with_another(command, site, tmp_path):
 @pytest.mark.parametrize(("arguments", "said"), [
     (("--heartbeat", 3), "settings of a federation: none of the schedulers first-fit is one; megha, central"),
     (("--scheduler", "sparrow", "--heartbeat", 3), "federation.heartbeat: none of the schedulers sparrow heeds it"),
-    (("--scheduler", "megha", "--heartbeat", 0), "heartbeat: must be more than 0, not 0"),
+    (("--scheduler", "megha", "--heartbeat", 0), "heartbeat: must be 0.001 or more, not 0"),
     (("--scheduler", "megha", "--updates", "some"), "updates: must be one of changes, full, not 'some'"),
     (("--scheduler", "megha", "--share", "x"), "--share: must be QUEUE=SHARE"),
     (("--scheduler", "megha", "--share", "x=0.5"), "shares: the workload has no queue 'x'; it has all"),

@@ -1,7 +1,5 @@
 """`subak compare`: many schedulers and seeds on one workload, in parallel processes."""
 import os
-import signal
-import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +23,8 @@ from subak.cli.options import (
     LocalMastersOption,
     MachinesOption,
     OverwriteOption,
+    PreemptionsOption,
+    QueuesOption,
     ScenarioOption,
     ServiceScaleOption,
     ShareOption,
@@ -47,7 +47,6 @@ from subak.tables import new_folder, refuse_folder, write_toml
 
 DEFAULT_SCHEDULERS = "first-fit,first-fit+backfill,best-fit+backfill,greedy,tetris"
 MARKER = "comparison.toml"  # only a folder with it is ever replaced
-ENDED = 143  # exit code, as shells count a SIGTERM
 
 
 def compare(
@@ -75,6 +74,8 @@ def compare(
     fairness: FairnessOption = None,
     share: ShareOption = None,
     faults: FaultsOption = None,
+    queues: QueuesOption = None,
+    preemptions: PreemptionsOption = 0.0,
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, help="How many runs at once [default: one a core].", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
@@ -98,13 +99,12 @@ def compare(
                                fairness=fairness)
     given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
-                          machines, capacity, interval, until, settings, faults)
+                          machines, capacity, interval, until, settings, faults, queues, preemptions)
     if out is not None:
         refuse_folder(out, MARKER, overwrite)
     for name in given.schedulers:
         find_scheduler(name)
     tasks = len(load_inputs(given)[0].tasks)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that the runs' processes are ended too
     with tempfile.TemporaryDirectory() as scratch:
         folder = out if out is not None else Path(scratch) / "comparison"
         with new_folder(folder, MARKER, overwrite) as partial:

@@ -1,4 +1,5 @@
 """The `subak` command: every subcommand is a function in a file of its own, registered here."""
+import signal
 import sys
 from typing import Any
 
@@ -9,9 +10,11 @@ import subak
 from subak.cli.compare import compare
 from subak.cli.convert import convert
 from subak.cli.explain import explain
+from subak.cli.fair import fair
 from subak.cli.fit import fit
 from subak.cli.generate import generate
 from subak.cli.inspect import inspect
+from subak.cli.queues import queues
 from subak.cli.report import report
 from subak.cli.reproduce import app as reproduce
 from subak.cli.schedulers import schedulers
@@ -19,7 +22,7 @@ from subak.cli.simulate import simulate
 from subak.cli.torture import torture
 from subak.errors import SubakError
 
-MISTAKE, INTERRUPTED = 2, 130  # exit codes; the second as shells count Ctrl-C
+MISTAKE, INTERRUPTED, ENDED = 2, 130, 143  # exit codes; the last two as shells count Ctrl-C and SIGTERM
 # What Typer raises for a command line it does not understand; of its family, it exports only BadParameter.
 UsageError: Any = typer.BadParameter.__base__
 
@@ -30,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Start with `subak compare`: it runs on a shipped sample. A command's own help: `subak compare --help`.",
 )
-for command in (simulate, compare, report, explain, convert, inspect, generate, fit, schedulers, torture):
+for command in (simulate, compare, report, explain, convert, inspect, generate, fit, schedulers, fair, queues, torture):
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
 
@@ -54,6 +57,7 @@ def _options(
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that nothing half-written, and no process, is left
     try:
         code = app(prog_name="subak", standalone_mode=False)
     except SubakError as error:

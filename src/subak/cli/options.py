@@ -14,7 +14,8 @@ from subak.tables import read_toml
 SEEDS_MAX = 10_000
 DEFAULT_WORKLOAD = "google2011"
 # headings of the help
-INPUT, TIME, FEDERATED, OUTPUT = "What is scheduled on what", "Time", "A federation", "What is kept"
+INPUT, TIME, FAIR = "What is scheduled on what", "Time", "Fair shares"
+FEDERATED, OUTPUT = "A federation", "What is kept"
 
 WorkloadOption = Annotated[str, typer.Argument(
     metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample "
@@ -69,6 +70,13 @@ FaultsOption = Annotated[Path | None, typer.Option(
     metavar="FILE.toml", help="A plan of what goes wrong, for megha and central: messages lost, doubled or late, roles "
                               "cut off, crashed, restarted; it is copied into the run folder.",
     show_default=False, rich_help_panel=FEDERATED)]
+QueuesOption = Annotated[Path | None, typer.Option(
+    metavar="TREE.toml", help="Weights and limits of queues, for the fair orders (see `subak queues`) [default: weight "
+                              "1 for each]; it is copied into the run folder.",
+    show_default=False, rich_help_panel=FAIR)]
+PreemptionsOption = Annotated[float, typer.Option(
+    metavar="N", help="Under a fair order: a queue below its guarantee may take places back from the queue furthest "
+                      "above its own, at most N an hour.", rich_help_panel=FAIR)]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
@@ -76,7 +84,7 @@ OverwriteOption = Annotated[bool, typer.Option(
 def scenario_from(
     file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
     seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
-    until: float, federation: Federation | None, faults: Path | None,
+    until: float, federation: Federation | None, faults: Path | None, queues: Path | None, preemptions: float,
 ) -> Scenario:
     """Return the scenario of a file, or of the flags; None means not given.
 
@@ -86,7 +94,7 @@ def scenario_from(
         workload=workload, fleet=str(fleet or ""), machines=machines, capacity=parse_amounts(capacity or []),
         interval=interval, until=until,
     )
-    plan = str(faults or "")
+    plan, tree = str(faults or ""), str(queues or "")
     if file is None:
         if capacity and not machines:
             raise InputError("--capacity: goes with --machines N")
@@ -95,8 +103,9 @@ def scenario_from(
             known = ", ".join(each.name for each in SCHEDULERS.values() if each.settings)
             raise InputError(f"settings of a federation: none of the schedulers {', '.join(names)} is one; {known} are")
         return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1],
-                                       federation=federation or Federation(), faults=plan)
-    if schedulers is not None or seeds is not None or federation or plan or flags != Scenario():
+                                       federation=federation or Federation(), faults=plan, queues=tree,
+                                       preemptions=preemptions)
+    if schedulers is not None or seeds is not None or federation or plan or tree or preemptions or flags != Scenario():
         raise InputError("--scenario: holds everything, so the other options must be left out")
     return read_scenario(file)
 

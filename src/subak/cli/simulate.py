@@ -22,6 +22,8 @@ from subak.cli.options import (
     LocalMastersOption,
     MachinesOption,
     OverwriteOption,
+    PreemptionsOption,
+    QueuesOption,
     ScenarioOption,
     ServiceScaleOption,
     ShareOption,
@@ -65,6 +67,8 @@ def simulate(
     fairness: FairnessOption = None,
     share: ShareOption = None,
     faults: FaultsOption = None,
+    queues: QueuesOption = None,
+    preemptions: PreemptionsOption = 0.0,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Keep the run in this folder [default: only show it].", show_default=False,
         rich_help_panel=OUTPUT)] = None,
@@ -84,7 +88,7 @@ def simulate(
                                fairness=fairness)
     given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
                           None if seed is None else [seed], fleet, machines, capacity, interval, until,
-                          settings, faults)
+                          settings, faults, queues, preemptions)
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:

@@ -7,12 +7,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from subak.kernel import is_compiled
 from subak.simulator.coverage import REQUIRED, Coverage
 from subak.simulator.torture import Ending, describe, random_case, run_case, shrink
 
 FAILED, INCOMPLETE = 1, 2  # exit codes
-COMPILING = "Compiling the federation for this machine: once, some minutes; it is kept in the user's cache folder."
 SEEDS = "How many federations to torture."
 
 
@@ -29,7 +27,7 @@ def torture(
 ) -> None:
     """Torture Megha: small random federations, messages lost, doubled, late, roles cut off and crashed.
 
-    After every message all invariants are checked: no machine oversubscribed, no task run twice, every view a past
+    After every message all invariants are checked: no machine oversubscribed, no task run twice at once, every view a past
     state, nothing lost. When the faults are over, everything must come to rest. A failure says its seed.
 
     - `subak torture --seeds 1000` tortures a thousand; exit code 1 when one fails, 2 when some row of the roles'
@@ -40,8 +38,6 @@ def torture(
     if seed is not None:
         _replay(seed, console)
         return
-    if not is_compiled("run_megha"):
-        Console(stderr=True).print(COMPILING, style="dim", soft_wrap=True)
     covered, events, began = Coverage(), 0, time.monotonic()
     bars = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
                     console=Console(stderr=True), transient=True, disable=not Console(stderr=True).is_terminal)

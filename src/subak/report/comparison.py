@@ -41,11 +41,12 @@ class Row:
 
 def compare(runs: list[Run]) -> list[Row]:
     """Return every measure for every scheduler, in the order of `groups`."""
-    return [_row(measure, groups(runs)) for measure in measures(resource_names(runs))]
+    levels = max(len(run.summary.fairness.levels) if run.summary.fairness else 0 for run in runs)
+    return [_row(measure, groups(runs)) for measure in measures(resource_names(runs), levels)]
 
 
-def measures(resources: list[str]) -> list[Measure]:
-    """Return the measures of a comparison; utilisation and stranded shares are one a resource."""
+def measures(resources: list[str], levels: int = 0) -> list[Measure]:
+    """Return the measures of a comparison; utilisation and stranded shares are one a resource, Jain's index a level."""
     return [
         *(Measure("Response time", title, partial(_spread, "response", name), seconds_text, operator.lt)
           for name, title in SPREAD_TITLES.items()),
@@ -61,6 +62,12 @@ def measures(resources: list[str]) -> list[Measure]:
           for name in resources),
         Measure("Queue", "mean", lambda summary: summary.waiting.mean, ratio_text, operator.lt),
         Measure("Queue", "longest", lambda summary: summary.waiting.max, count_text, operator.lt),
+        *(Measure("Fairness", f"Jain, level {level}", partial(_jain, level), ratio_text, operator.gt)
+          for level in range(1, levels + 1)),
+        Measure("Fairness", "mean shortfall", partial(_fairness, "shortfall_mean"), share_text, operator.lt),
+        Measure("Fairness", "in share-seconds", partial(_fairness, "shortfall"), ratio_text, operator.lt),
+        Measure("Fairness", "queues ever short", partial(_fairness, "short"), count_text, operator.lt),
+        Measure("Fairness", "longest starved", partial(_fairness, "starved_longest"), seconds_text, operator.lt),
         Measure("Tasks", "finished", partial(_tasks, ("FINISHED",)), count_text, operator.gt),
         Measure("Tasks", "running at the end", partial(_tasks, ("RUNNING",)), count_text),
         Measure("Tasks", "waiting at the end", partial(_tasks, ("WAITING", "BLOCKED")), count_text, operator.lt),
@@ -149,6 +156,16 @@ def _part(name: str, summary: Summary) -> float | None:
 
 def _counted(name: str, summary: Summary) -> float | None:
     return None if summary.federation is None else summary.federation.counts.get(name)
+
+
+def _jain(level: int, summary: Summary) -> float | None:
+    """Return Jain's index of a level of the queues, None where there is none."""
+    levels = summary.fairness.levels if summary.fairness else ()
+    return levels[level - 1].jain if level <= len(levels) else None
+
+
+def _fairness(name: str, summary: Summary) -> float | None:
+    return None if summary.fairness is None else getattr(summary.fairness, name)
 
 
 def _busy(role: str, summary: Summary) -> float | None:

@@ -18,9 +18,12 @@ from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.placement.schedulers import SCHEDULERS, Scheduler
 from subak.policy import find_scheduler, policy_file
+from subak.queues.fair_orders import FAIR_ORDERS
+from subak.queues.tree import read_tree
 from subak.report import measures
+from subak.report.fairness import fairness
 from subak.report.federation import federation_facts
-from subak.report.runs import FleetFacts, Speed, Summary, WorkloadFacts
+from subak.report.runs import FairnessFacts, FleetFacts, Speed, Summary, WorkloadFacts
 from subak.simulator.drive import Progress
 from subak.simulator.fault_plan import read_fault_plan
 from subak.simulator.federated_results import waiting_tables
@@ -49,6 +52,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     until: float = FOREVER  # seconds: the last instant to simulate
     federation: Federation = msgspec.field(default_factory=Federation)  # settings of schedulers that are federations
     faults: str = ""  # a plan of what goes wrong, for megha and central
+    queues: str = ""  # a file with weights and limits of queues, for the fair orders
+    preemptions: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
 
     def __post_init__(self) -> None:
         """Refuse what no run could mean."""
@@ -68,11 +73,28 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         spared = next((name for name in self.schedulers if "retry" not in heeded_settings(name)), None)
         if self.faults and spared is not None:
             raise InputError(f"faults: {spared} has no remedy for them; only megha and central have")
+        self._refuse_unfair()
         for setting in changed_settings(self.federation):
             if not any(setting in heeded_settings(name) for name in self.schedulers):
                 heeders = ", ".join(each.name for each in SCHEDULERS.values() if setting in each.settings)
                 raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
                                  f"{heeders} would")
+
+
+    def _refuse_unfair(self) -> None:
+        """Refuse what only fair orders heed where there are none."""
+        if not 0 <= self.preemptions < FOREVER:
+            raise InputError(f"preemptions: must be 0 or more an hour, not {self.preemptions:g}")
+        for name, value in (("queues", self.queues), ("preemptions", self.preemptions)):
+            if value and not any(heeds(scheduler, name) for scheduler in self.schedulers):
+                raise InputError(f"{name}: none of the schedulers {', '.join(self.schedulers)} has a fair order; these "
+                                 f"are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+
+
+def heeds(scheduler: str, word: str) -> bool:
+    """Whether a scheduler heeds *queues* or *preemptions*: fair orders both, federations with queues the first."""
+    is_fair = any(part in FAIR_ORDERS for part in scheduler.split("+"))
+    return is_fair or (word == "queues" and "turns" in heeded_settings(scheduler))
 
 
 def changed_settings(settings: Federation) -> dict[str, Any]:
@@ -103,6 +125,8 @@ def read_scenario(path: Path) -> Scenario:
         scenario.fleet = str(here / scenario.fleet)
     if scenario.faults:
         scenario.faults = str(here / scenario.faults)
+    if scenario.queues:
+        scenario.queues = str(here / scenario.queues)
     scenario.schedulers = [str(here / name) if policy_file(name) else name for name in scenario.schedulers]
     return scenario
 
@@ -156,9 +180,11 @@ def simulate_into(
     workload, fleet = inputs
     scheduler = find_scheduler(name)
     faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
+    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
     with new_folder(folder, "summary.json", overwrite) as partial:
         outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
-                           federation=settings_of(scenario, name), faults=faults)
+                           federation=settings_of(scenario, name), faults=faults, queues=queues,
+                           preemptions=scenario.preemptions)
         summary = _write(partial, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
         _write_scenario(partial, folder, scenario, name, seed)
     return summary
@@ -169,17 +195,23 @@ def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Wo
     tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
     write_table(tasks, partial / "tasks.parquet")
     write_table(timeline, partial / "timeline.parquet")
-    write_table(attempt_table(outcome, workload, fleet), partial / "attempts.parquet")
+    attempts = attempt_table(outcome, workload, fleet)
+    write_table(attempts, partial / "attempts.parquet")
     for name, table in waiting_tables(outcome, workload, fleet).items():
         write_table(table, partial / f"{name}.parquet")
-    summary = summarise(outcome, scenario, inputs, label, tasks, timeline)
+    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
+    fair = fairness(tasks, attempts, timeline, workload, fleet, queues)
+    if fair is not None:
+        write_table(fair.queues, partial / "queues.parquet")
+        write_table(fair.shares, partial / "shares.parquet")
+    summary = summarise(outcome, scenario, inputs, label, tasks, timeline, fair and fair.facts)
     (partial / "summary.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1))
     return summary
 
 
 def summarise(
     outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str,
-    tasks: pl.DataFrame, timeline: pl.DataFrame,
+    tasks: pl.DataFrame, timeline: pl.DataFrame, fair: FairnessFacts | None,
 ) -> Summary:
     """Return the run in a page of numbers."""
     (workload, fleet), driven = inputs, outcome.driven
@@ -203,6 +235,7 @@ def summarise(
         stranded=measures.stranded(timeline, names),
         attempts_lost=sum(lost.shape[1] for lost in driven.losses),
         federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks),
+        fairness=fair,
         speed=Speed(len(tasks) / max(driven.seconds, 1e-9), driven.events, driven.seconds, peak_memory_bytes()),
         versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
@@ -220,8 +253,11 @@ def peak_memory_bytes() -> float:
 
 
 def _write_scenario(partial: Path, folder: Path, scenario: Scenario, name: str, seed: int) -> None:
-    """Write the scenario of this one run: enough to repeat it, with copies of a user's policy and plan of faults."""
-    one = msgspec.structs.replace(scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name))
+    """Write the scenario of this one run: enough to repeat it, with copies of the files that it names."""
+    one = msgspec.structs.replace(
+        scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name),
+        queues=scenario.queues if heeds(name, "queues") else "",
+        preemptions=scenario.preemptions if heeds(name, "preemptions") else 0.0)
     file = policy_file(name)
     if file is not None:
         shutil.copyfile(file, partial / "policy.py")
@@ -229,10 +265,16 @@ def _write_scenario(partial: Path, folder: Path, scenario: Scenario, name: str, 
     if one.faults:
         shutil.copyfile(one.faults, partial / "faults.toml")
         one.faults = "faults.toml"
+    if one.queues:
+        shutil.copyfile(one.queues, partial / "queues.toml")
+        one.queues = "queues.toml"
     if one.workload not in sample_names():
         one.workload = str(Path(one.workload).resolve())
     if one.fleet:
         one.fleet = str(Path(one.fleet).resolve())
     values = {**msgspec.structs.asdict(one), "federation": changed_settings(one.federation)}
-    values = {key: value for key, value in values.items() if value not in (None, "", 0, {}, FOREVER)}
+    usual = msgspec.structs.asdict(Scenario())
+    values = {key: value for key, value in values.items()
+              if value != usual[key] or key in {"workload", "schedulers", "seeds"}}
+    values = {key: value for key, value in values.items() if value not in ({}, None)}
     write_toml(values, partial / "scenario.toml")

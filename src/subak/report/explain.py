@@ -93,7 +93,7 @@ def _asked(workload: Workload | None, row: int, values: dict[str, Any]) -> Itera
         yield "Constraints", " and ".join(f"{each['attribute']} {each['operator']} {each['value'] or '(none)'}"
                                           for each in stage["constraints"])
     if stage.get("gang") and _stage_size(workload, row) > 1:
-        yield "Gang", f"starts together with {count_text(_stage_size(workload, row) - 1)} others, under a scheduler " \
+        yield "Gang", f"one of {count_text(_stage_size(workload, row))} tasks that start together, under a scheduler " \
                       "that heeds it (megha, central)"
 
 

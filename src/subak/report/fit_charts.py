@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from subak.report.charts import SECOND_LABEL
+from subak.report.chart_parts import SECOND_LABEL
 from subak.report.theme import LIGHT, chart_config
 from subak.workload.google_like.goodness import CURVE_LEVELS, Comparison
 

@@ -16,8 +16,11 @@ import vl_convert
 import subak
 from subak.errors import InputError, RunError
 from subak.report import tags
-from subak.report.charts import Chart, chart_makers
+from subak.report.chart_parts import Chart
+from subak.report.charts import chart_makers
 from subak.report.comparison import Row, compare, verdict
+from subak.report.fairness_charts import fairness_chart_makers
+from subak.report.fairness_tables import fairness_table
 from subak.report.federation_tables import federation_tables
 from subak.report.runs import Run, groups, load_runs
 from subak.report.theme import (
@@ -54,7 +57,7 @@ def write_report(
     if out is not None and out.is_dir():
         raise InputError(f"{out}: is a folder; the page is a file, such as {out / 'report.html'}")
     runs = load_runs(path)
-    charts = {name: make() for name, make in chart_makers(runs).items()}
+    charts = {name: make() for name, make in {**chart_makers(runs), **fairness_chart_makers(runs)}.items()}
     out = out or path / "report.html"
     _write(out, page(runs, charts).encode())
     if images is not None:
@@ -169,6 +172,11 @@ def _figure(named: tuple[str, Chart]) -> tuple[str, tuple[str, str]]:
 
 
 def _facts(runs: list[Run]) -> Iterator[tuple[str, tuple[str, str]]]:
+    fair = [run for run in runs if run.summary.fairness]
+    if fair:
+        yield "fairness", ("Fairness between queues", _section(
+            "fairness", "Fairness between queues", "The queues that lacked the most of each run: what they held, what "
+            "they were guaranteed, and how long they went without.", fairness_table(fair)))
     federated = [run for run in runs if run.summary.federation]
     if federated:
         yield "federation", ("Inside the federations", _section(
@@ -225,6 +233,9 @@ def _short(title: str) -> str:
             "Response time over time": "Over time", "Distribution of response time": "Response",
             "Distribution of bounded slowdown": "Slowdown", "Queue length": "Queue",
             "Parts of the allocation time": "Allocation", "Distribution of allocation time": "Allocated within",
+            "Response time against shortfall": "Against shortfall",
+            "Response time against Jain's index": "Against Jain",
+            "Shortfall of queues": "Shortfall", "Fairness between queues": "Fairness",
             "Inside the federations": "Federation", "What became of the tasks": "Outcomes",
             "How it was made": "Runs"}.get(title, title)
 

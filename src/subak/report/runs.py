@@ -13,6 +13,11 @@ from subak.tables import first_line
 
 TASK_COLUMNS = ("start", "response", "run_time", "ready", "finish")
 TIMELINE_COLUMNS = ("time", "span", "waiting", "waiting_max")
+QUEUE_COLUMNS = (
+    "queue", "level", "leaf", "share_mean", "guarantee_mean", "shortfall", "shortfall_mean", "starved_longest",
+    "demanding",
+)
+SHARE_COLUMNS = ("time", "span", "queue", "level", "share", "guarantee")
 
 
 class WorkloadFacts(msgspec.Struct, frozen=True):
@@ -103,6 +108,29 @@ class FederationFacts(msgspec.Struct, frozen=True):
     queues_left_out: int = 0  # queues beyond those
 
 
+class LevelFacts(msgspec.Struct, frozen=True):
+    """How fair a run was among the queues of one level of the tree."""
+
+    level: int
+    queues: int = 0
+    jain: float | None = None  # Jain's index of the siblings that demand; None where never two did
+    shortfall: float = 0.0  # share-seconds below the guarantee while tasks waited, over all its queues
+    short: int = 0  # queues that ever were
+    starved_longest: float = 0.0  # seconds in which tasks of a queue waited and it held nothing
+
+
+class FairnessFacts(msgspec.Struct, frozen=True):
+    """How fair a run was to the queues of its tree; all but `levels` is over those without queues below them."""
+
+    levels: tuple[LevelFacts, ...] = ()  # from the top: queues, Jain's index, shortfall, short, starved_longest
+    queues: int = 0  # how many there are
+    short: int = 0  # how many ever held less than guaranteed while tasks of them waited
+    shortfall: float = 0.0  # share-seconds by which they did
+    shortfall_mean: float | None = None  # the same over `demanding`: share that a waiting queue lacked, in the mean
+    demanding: float = 0.0  # queue-seconds in which tasks waited
+    starved_longest: float = 0.0  # seconds, the longest in which tasks of a queue waited and it held nothing
+
+
 class Summary(msgspec.Struct, frozen=True):
     """summary.json: one run in a page of numbers. Times are in seconds, shares are of one."""
 
@@ -123,6 +151,7 @@ class Summary(msgspec.Struct, frozen=True):
     stranded: dict[str, float | None] = {}
     attempts_lost: int | None = None
     federation: FederationFacts | None = None
+    fairness: FairnessFacts | None = None  # None where there is only one queue
     speed: Speed = Speed()
     versions: dict[str, str] = {}
 
@@ -151,6 +180,14 @@ class Run:
     def timeline(self) -> pl.LazyFrame:
         """Return timeline.parquet, unread."""
         return pl.scan_parquet(self.folder / "timeline.parquet")
+
+    def queues(self) -> pl.LazyFrame:
+        """Return queues.parquet, unread; only a run whose summary has `fairness` has it."""
+        return pl.scan_parquet(self.folder / "queues.parquet")
+
+    def shares(self) -> pl.LazyFrame:
+        """Return shares.parquet, unread; only a run whose summary has `fairness` has it."""
+        return pl.scan_parquet(self.folder / "shares.parquet")
 
 
 def load_runs(path: Path) -> list[Run]:
@@ -202,6 +239,9 @@ def _load_run(folder: Path) -> Run:
     amounts = [f"{kind}_{resource.name}" for resource in run.summary.resources for kind in ("used", "capacity")]
     _check_table(folder / "tasks.parquet", list(TASK_COLUMNS))
     _check_table(folder / "timeline.parquet", [*TIMELINE_COLUMNS, *amounts])
+    if run.summary.fairness:
+        _check_table(folder / "queues.parquet", list(QUEUE_COLUMNS))
+        _check_table(folder / "shares.parquet", list(SHARE_COLUMNS))
     return run
 
 

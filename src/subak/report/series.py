@@ -102,6 +102,21 @@ def used_over_time(runs: list[Run], resource: str) -> pl.DataFrame:
         "run": pl.String, "scheduler": pl.String, "time": pl.Float64, "used": pl.Float64, "stranded": pl.Float64})
 
 
+def shares_over_time(run: Run, level: int, queues: int) -> pl.DataFrame:
+    """Return queue, time (s), share and guarantee of the largest *queues* of a level."""
+    of_level = run.shares().filter(pl.col("level") == level).with_columns(pl.col("queue").cast(pl.String))
+    largest = (of_level.filter(pl.col("queue").is_not_null()).group_by("queue")
+               .agg((pl.col("share") * pl.col("span")).sum()).sort(["share", "queue"], descending=[True, False])
+               .head(queues).collect()["queue"].to_list())
+    _, span = clock([run])
+    width = max(span / max(24, min(LINE_POINTS_MAX, POINTS_MAX // (2 * queues + 1))), 1e-9)
+    return (of_level.filter(pl.col("queue").is_in(largest))
+            .group_by("queue", (pl.col("time") / width + 1e-9).floor().alias("number"))
+            .agg(((pl.col("time") + pl.col("span") / 2) * pl.col("span")).sum() / pl.col("span").sum(),
+                 _mean_over_time("share"), _mean_over_time("guarantee"))
+            .sort("queue", "number").drop("number").collect())
+
+
 def _used(runs: list[Run], resource: str) -> Iterator[pl.DataFrame]:
     for run in runs:
         if any(known.name == resource for known in run.summary.resources):

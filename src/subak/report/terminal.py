@@ -5,6 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from subak.report.comparison import Row, compare
+from subak.report.fairness_tables import TITLES, lacking, queue_cells
 from subak.report.runs import Reason, Run, groups
 from subak.report.words import NOTHING, count_text
 
@@ -12,6 +13,8 @@ WIDTH = 80  # characters; schedulers that do not fit side by side go below
 TITLE_WIDTH = 20
 NUMBER_WIDTH = 12
 REASONS_MAX = 5
+QUEUES_MAX = 5
+QUEUE_WIDTH = 24  # characters of a queue's name
 
 
 def comparison_table(runs: list[Run]) -> Table:
@@ -33,8 +36,21 @@ def run_panel(run: Run) -> Panel:
     facts = run.summary
     origin = f"{count_text(facts.workload.tasks)} tasks of {facts.workload.name} on " \
              f"{count_text(facts.fleet.machines)} machines of {facts.fleet.name}, seed {facts.seed}"
-    return Panel(Group(Text(origin), comparison_table([run]), *_reasons(facts.reasons)),
+    return Panel(Group(Text(origin), comparison_table([run]), *_queues(run), *_reasons(facts.reasons)),
                  title=Text(run.label), title_align="left", border_style="dim", expand=False)
+
+
+def _queues(run: Run) -> list[Table]:
+    """Return the queues that lacked the most, where there are several."""
+    if run.summary.fairness is None:
+        return []
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    for number, title in enumerate(TITLES):
+        table.add_column(title, justify="right" if number else "left", header_style="bold", no_wrap=True,
+                         max_width=None if number else QUEUE_WIDTH)
+    for row in lacking(run, QUEUES_MAX).iter_rows(named=True):
+        table.add_row(*map(Text, queue_cells(row)))
+    return [Table.grid(), table] if table.row_count else []
 
 
 def _columns(names: list[str]) -> int:

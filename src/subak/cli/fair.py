@@ -1,0 +1,158 @@
+"""`subak fair`: what each fair order gives the queues of a tree, beside what they are guaranteed."""
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from subak.errors import InputError
+from subak.queues.fair_orders import share_out
+from subak.queues.tree import ROOT, read_tree
+from subak.report import tags
+from subak.report.fair_shares import EXACT, TASKS_MAX, FairShares, fair_shares
+from subak.report.words import share_text
+from subak.tables import new_folder
+
+TITLE = "Shares of the queues"
+ROOT_NAME = "all"
+BELOW = "!"  # beside a share that is below the guarantee
+READ = f"Dominant shares. {BELOW}: below its guarantee by more than a task, though it could use more."
+
+
+def fair(
+    tree: Annotated[Path, typer.Argument(
+        metavar="TREE.toml", help="The queues, what a task of each asks for, and the capacity.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Also write index.html, its charts (svg, png) and the table (csv) to this new folder.",
+        show_default=False)] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
+) -> None:
+    """Share a cluster out among queues, in every fair order, and show what each queue gets.
+
+    The cluster is one pooled machine; queues have tasks without end unless the file says how many. Each line is a
+    queue: its guarantee, then its dominant share (its largest share of any resource) under H-DRF, under MCH as
+    published and made exact, and where the tree is collapsed for one resource (C-CH for cpu, M-CH for memory). `exact`
+    is H-DRF with infinitely small tasks.
+
+        capacity = { cpu = 200, memory = 200 }
+
+        [[queue]]
+        name = "research/training"     # below research, which need not be listed
+        weight = 2.0                   # against its siblings; 1 if left out
+        demand = { cpu = 1, memory = 4 }
+
+    Other fields of a queue are `parent` (any other queue), `limit` (its largest dominant share) and `tasks`. Only
+    `exact` keeps limits.
+
+    - `subak fair tree.toml --out shares` also draws it.
+    - `subak queues tree.toml` shows the tree alone.
+    """
+    if out is None:
+        found = _found(tree)
+    else:
+        with new_folder(out, "index.html", overwrite) as folder:
+            found = _found(tree)
+            _write(found, folder)
+        Console(stderr=True).print(f"Wrote {out / 'index.html'}", highlight=False, soft_wrap=True)
+    show(found, Console())
+
+
+def _found(path: Path) -> FairShares:
+    file = read_tree(path)
+    try:
+        return fair_shares(file, share_out)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+# The terminal
+
+
+def show(found: FairShares, console: Console) -> None:
+    """Print the table, and what was assumed."""
+    table = Table(title=TITLE, title_justify="left")
+    table.add_column("queue", overflow="fold")
+    for name in ("weight", "guarantee", *found.ways):
+        table.add_column(name, justify="right", no_wrap=True)
+    for node in range(len(found.tree)):
+        style = "" if not found.tree.children[node] else "bold"
+        indented = "  " * int(found.tree.depth[node]) + queue_name(found, node)
+        cells = [Text(_share(found, way, node), style="red" if found.violated[way][node] else "") for way in found.ways]
+        table.add_row(Text(indented, style=style), f"{found.tree.weight[node]:g}", share_text(found.guarantee[node]),
+                      *cells)
+    console.print(table)
+    for line in remarks(found):
+        console.print(Text(line), soft_wrap=True)
+
+
+def queue_name(found: FairShares, node: int) -> str:
+    """Return what a node is called."""
+    return ROOT_NAME if found.tree.names[node] == ROOT else found.tree.names[node]
+
+
+def _share(found: FairShares, way: str, node: int) -> str:
+    return share_text(float(found.share[way][node])) + (f" {BELOW}" if found.violated[way][node] else "")
+
+
+def remarks(found: FairShares) -> list[str]:
+    """Return how to read the table, a sentence or two each."""
+    lines = [READ]
+    if np.isfinite(found.tree.limit).any():
+        lines.append(f"Limits are kept only in {EXACT!r}; guarantees are cut at them.")
+    if (found.bundle > 1).any():
+        lines.append(f"There would be more than {TASKS_MAX:,} tasks: up to {found.bundle.max():,} of a queue's were "
+                     f"handed out as one, except in {EXACT!r}.")
+    for way in found.ways:
+        names = [queue_name(found, int(node)) for node in np.flatnonzero(found.violated[way])]
+        if names:
+            lines.append(f"{way} leaves {', '.join(names)} below the guarantee.")
+    return lines
+
+
+# The page
+
+
+def _write(found: FairShares, folder: Path) -> None:
+    import vl_convert  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+
+    from subak.report import fair_share_charts as charts  # noqa: PLC0415  (as above)
+    from subak.reproduce.page import Section, figure, page, svg  # noqa: PLC0415  (as above)
+
+    inner = np.array([node for node in range(1, len(found.tree)) if found.tree.children[node]], np.int64)
+    drawn = {"leaves": charts.share_chart(found, found.tree.leaves, "Shares of the queues without children"),
+             "queues": charts.share_chart(found, inner, "Shares of the queues above others"),
+             "errors": charts.error_chart(found)}
+    if not inner.size:
+        del drawn["queues"]
+    sections = [Section("All queues", _words(found))]
+    for name, chart in drawn.items():
+        title, picture = chart.title, svg(chart)
+        (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
+        (folder / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=2))
+        sections.append(Section(title, figure(picture, title)))
+    _frame(found).write_csv(folder / "shares.csv")
+    (folder / "index.html").write_text(page(TITLE, _verdict(found), remarks(found), sections), encoding="utf-8")
+
+
+def _verdict(found: FairShares) -> str:
+    off = {way: float(np.abs(found.share[way] - found.share[EXACT])[found.tree.leaves].max())
+           for way in found.ways if way != EXACT}
+    return "Largest distance of a leaf from its exact share: " + ", ".join(
+        f"{way} {share_text(value)}" for way, value in off.items()) + "."
+
+
+def _words(found: FairShares) -> str:
+    rows: list[list[object]] = [
+        [queue_name(found, node), f"{found.tree.weight[node]:g}", share_text(float(found.guarantee[node])),
+         *(_share(found, way, node) for way in found.ways)] for node in range(len(found.tree))]
+    return tags.words_table(TITLE, ["Queue", "Weight", "Guarantee", *found.ways], rows)
+
+
+def _frame(found: FairShares) -> pl.DataFrame:
+    """Return a row a node: its name, weight, limit, guarantee, and its share each way."""
+    return pl.DataFrame({"queue": found.tree.names, "weight": found.tree.weight, "limit": found.tree.limit,
+                         "guarantee": found.guarantee, **{way: found.share[way] for way in found.ways}})

@@ -1,0 +1,143 @@
+"""Rows: spans of time in which nothing of a queue changes, out of attempts, without a loop over them.
+
+An *instant* is the number of a time at which something changes, within a chunk of time; rows are sorted by node and
+instant. Amounts are whole units, so running totals have nothing to drift with.
+"""
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Trail(NamedTuple):
+    """Attempts, in any order: a row waits at an instant (inf: never), starts (inf) and ends (inf)."""
+
+    leaf: np.ndarray  # int32[row], node of the queue
+    stage: np.ndarray  # uint32[row]
+    waits: np.ndarray  # float64[row], seconds
+    starts: np.ndarray  # float64[row], seconds
+    ends: np.ndarray  # float64[row], seconds
+
+
+class Capacity(NamedTuple):
+    """What all machines that are there have together."""
+
+    time: np.ndarray  # float64[step], seconds, from when on; the first is 0
+    amount: np.ndarray  # int64[resource, step], units
+
+
+class Rows(NamedTuple):
+    """Rows of the nodes of one level, by key; each ends where the next of its node begins."""
+
+    node: np.ndarray  # int64[row]
+    begin: np.ndarray  # int64[row], instant
+    end: np.ndarray  # int64[row], instant
+    amount: np.ndarray  # int64[resource + 1, row]: held and, last, waiting tasks
+
+    @property
+    def waits(self) -> np.ndarray:
+        """bool[row]: whether tasks wait, which makes a queue demand."""
+        return np.asarray(self.amount[-1] > 0)
+
+    @property
+    def held(self) -> np.ndarray:
+        """bool[row]: whether anything is held."""
+        return np.asarray(self.amount[:-1].sum(axis=0) > 0)
+
+
+def spans(
+    trail: Trail, end: float, events: int
+) -> Iterator[tuple[tuple[float, float], tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+    """Cut the time from 0 to *end* into spans of about so many *events*; return them with the rows that change in each.
+
+    A row is looked at from its first change to its last, so that all of it is linear in the rows and in what goes on.
+    """
+    first = np.minimum(trail.waits, trail.starts)
+    np.minimum(first, trail.ends, out=first)
+    order = np.argsort(first, kind="stable").astype(np.uint32)
+    first = first[order]
+    edges = _cuts(trail, end, events)
+    places = np.searchsorted(first, edges)
+    del first  # of a month, 200 MB
+    ahead = [order[:0]] * 3
+    for number, span in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+        new, changes = order[places[number]:places[number + 1]], []
+        for kind, times in enumerate(trail[2:]):
+            rows = np.concatenate([ahead[kind], new])
+            now = times[rows] < span[1]
+            changes.append(rows[now])
+            ahead[kind] = rows[~now]
+        yield span, (changes[0], changes[1], changes[2])
+
+
+def _cuts(trail: Trail, end: float, events: int) -> np.ndarray:
+    count = 3 * trail.waits.size
+    if count <= events:
+        return np.array([0.0, end])
+    sample = np.concatenate([times[:: max(count // 100_000, 1)] for times in trail[2:]])
+    sample = np.append(sample[sample < end], 0.0)
+    inner = np.quantile(sample, np.linspace(0, 1, -(-count // events) + 1)[1:-1])
+    return np.concatenate([np.unique(np.append(inner[inner < end], 0.0)), [end]])
+
+
+def ends(node: np.ndarray, begin: np.ndarray, instants: int) -> np.ndarray:
+    """Return int64[row]: the instant at which the next row of the same node begins, or the last instant."""
+    end = np.full(node.size, instants - 1)
+    same = node[1:] == node[:-1]
+    end[:-1][same] = begin[1:][same]
+    return end
+
+
+def summed(
+    node: np.ndarray, instant: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct pairs of node and instant, in order, and the sums of *values* (any[row, event]) over each."""
+    order = np.argsort(_narrow(instant), kind="stable")
+    order = order[np.argsort(_narrow(node[order]), kind="stable")]
+    node, instant = node[order], instant[order]
+    new = np.ones(node.size, bool)
+    new[1:] = (node[1:] != node[:-1]) | (instant[1:] != instant[:-1])
+    first = np.flatnonzero(new)
+    return node[first], instant[first], np.add.reduceat(values[:, order], first, axis=1) if first.size else values
+
+
+def _narrow(numbers: np.ndarray) -> np.ndarray:
+    """Return whole numbers in 16 bits where they fit: those are sorted in linear time."""
+    return numbers.astype(np.uint16) if numbers.max(initial=0) < 2**16 else numbers
+
+
+def totalled(node: np.ndarray, deltas: np.ndarray) -> np.ndarray:
+    """Return the running totals of *deltas* (any[row, event]), which begin anew with each node."""
+    first = np.flatnonzero(node[1:] != node[:-1]) + 1
+    deltas = deltas.copy()
+    deltas[:, first] -= np.add.reduceat(deltas, np.concatenate([[0], first]), axis=1)[:, :-1]
+    return np.cumsum(deltas, axis=1)
+
+
+def split(
+    begin: np.ndarray, end: np.ndarray, at: np.ndarray, wanted: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cut spans of whole numbers wherever *at* (int64[cut], sorted) falls inside one; return span, begin and end.
+
+    Spans that are not *wanted* (bool[span]) stay whole.
+    """
+    first = np.searchsorted(at, begin, side="right")
+    inside = np.maximum(np.searchsorted(at, end, side="left") - first, 0)
+    if wanted is not None:
+        inside *= wanted
+    span = np.repeat(np.arange(begin.size), inside + 1)
+    if span.size == begin.size:
+        return span, begin, end
+    place = np.arange(span.size) - np.repeat(np.cumsum(inside + 1) - inside - 1, inside + 1)
+    cut = first[span] + place
+    return (span, np.where(place == 0, begin[span], at[np.maximum(cut - 1, 0)]),
+            np.where(place == inside[span], end[span], at[np.minimum(cut, at.size - 1)]))
+
+
+def runs(rows: Rows, holds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return node, begin and end (instants) of the longest spans in which *holds* (bool[row])."""
+    joined = (rows.node[1:] == rows.node[:-1]) & holds[1:] & holds[:-1]
+    opens, closes = holds.copy(), holds.copy()
+    opens[1:] &= ~joined
+    closes[:-1] &= ~joined
+    return rows.node[opens], rows.begin[opens], rows.end[closes]
