@@ -2,7 +2,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS, Scheduler
+from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler
 
 
 def schedulers() -> None:
@@ -13,9 +13,9 @@ def schedulers() -> None:
     table = Table("Scheduler", "What it does", "Options", title="Schedulers that see everything at once",
                   title_justify="left")
     for scheduler in central:
-        table.add_row(scheduler.name, scheduler.summary, ", ".join(sorted(scheduler.accepts)) or "none")
+        table.add_row(scheduler.name, scheduler.summary, accepted(scheduler))
     console.print(table)
-    options = Table("Option", "What it changes", title="Options, behind a plus sign: first-fit+backfill",
+    options = Table("Option", "What it changes", title="Options, behind a plus sign: first-fit+backfill, best-fit+mch",
                     title_justify="left")
     for name, text in OPTIONS.items():
         options.add_row(name, text)
@@ -28,6 +28,13 @@ def schedulers() -> None:
     console.print(f"All federations also heed {', '.join(NETWORK_SETTINGS)}; settings go into a file for --federation, "
                   "and docs/reference.md says what each means.")
     console.print("A policy of your own: FILE.py:NAME (see the tutorial and the module subak.policy).")
+
+
+def accepted(scheduler: Scheduler) -> str:
+    """Return the options of a scheduler, those that it shares with all placements in a word."""
+    if scheduler.accepts >= PLACEMENT_OPTIONS:
+        return "backfill, or a fair order; any other order"
+    return ", ".join(sorted(scheduler.accepts)) or "none"
 
 
 def own_settings(scheduler: Scheduler) -> list[str]:
