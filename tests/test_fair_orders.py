@@ -1,8 +1,6 @@
 """Fair orders: known answers, H-DRF choice by choice against its definition, and what holds in every run."""
-import json
 import math
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -20,34 +18,14 @@ from subak.queues.fair_orders import ENDLESS, FAIR_ORDERS, hand_out, pooled, sha
 from subak.queues.hierarchy import GATE, KIND, Hierarchy, refresh, refresh_all
 from subak.queues.tree import Queue, QueueTree, TreeFile
 from subak.simulator.run import simulate
+from trees import nested, problems, truth
 
-TRUTH = Path(__file__).parents[2] / "shared/truth/fairness.json"
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
 HIERARCHICAL = ("hdrf", "hdrf-fast", "mch-exact")
 
 
-def tree_of(nested, weights=None):
-    """A tree of queues, and its leaves' demands, from dicts of dicts that end in a demand."""
-    names, parent, weight, demand = [""], [-1], [1.0], []
-
-    def add(below, node, path):
-        for name, value in below.items():
-            full = f"{path}/{name}".lstrip("/")
-            names.append(full)
-            parent.append(node)
-            weight.append((weights or {}).get(full, 1.0))
-            if isinstance(value, dict):
-                add(value, len(names) - 1, full)
-            else:
-                demand.append(value)
-
-    add(nested, 0, "")
-    tree = QueueTree(names, np.array(parent, np.int32), np.array(weight), np.full(len(names), math.inf))
-    return tree, np.array(demand, np.int64)
-
-
-def shares_of(nested, capacity, order, weights=None):
-    tree, demand = tree_of(nested, weights)
+def shares_of(queues, capacity, order, weights=None):
+    tree, demand = nested(queues, weights)
     return share_out(tree, demand, np.array(capacity), order).tolist()
 
 
@@ -65,17 +43,17 @@ def test_children_are_rescaled(order):
 
 @pytest.mark.parametrize("order", HIERARCHICAL)
 def test_blocked_children_are_not_rescaled(order):
-    nested = {"1": [1, 0], "2": [1, 0], "3": {"1": [1, 0], "2": [0, 1]}, "4": [0, 1]}
-    found = shares_of(nested, [30, 30], order)
+    queues = {"1": [1, 0], "2": [1, 0], "3": {"1": [1, 0], "2": [0, 1]}, "4": [0, 1]}
+    found = shares_of(queues, [30, 30], order)
     assert found == [10, 10, 10, 15, 15]
     assert found != [10, 10, 10, 20, 10]  # if blocked children were rescaled
 
 
 @pytest.mark.parametrize("order", [*HIERARCHICAL, "mch"])
 def test_weights(order):
-    nested = {"ads": {"prod": [1, 1], "test": [1, 1]}, "dev": {"prod": [1, 1], "test": [1, 1]}}
+    queues = {"ads": {"prod": [1, 1], "test": [1, 1]}, "dev": {"prod": [1, 1], "test": [1, 1]}}
     weights = {"ads": 60, "ads/prod": 90, "ads/test": 10, "dev": 40, "dev/prod": 90, "dev/test": 10}
-    assert shares_of(nested, [1000, 1000], order, weights) == [540, 60, 360, 40]
+    assert shares_of(queues, [1000, 1000], order, weights) == [540, 60, 360, 40]
 
 
 FIG_4 = {"n1": {"1": [1, 0], "2": [0, 1]}, "n2": {"1": [1, 0], "2": [1, 0], "3": [0, 1]}, "n3": {"1": [1, 0]}}
@@ -90,54 +68,39 @@ def test_mch_figure_4(order):
 
 
 def test_a_collapse_breaks_the_groups_guarantee():
-    nested = {"sci": [1, 1], "eng": {"dev": [1, 0], "prod": [0, 1]}}
+    queues = {"sci": [1, 1], "eng": {"dev": [1, 0], "prod": [0, 1]}}
     for order in ("c-ch", "m-ch"):
-        assert shares_of(nested, [120, 120], order) == [80, 40, 40]
-    assert shares_of(nested, [120, 120], "hdrf") == [60, 60, 60]
+        assert shares_of(queues, [120, 120], order) == [80, 40, 40]
+    assert shares_of(queues, [120, 120], "hdrf") == [60, 60, 60]
 
 
-def test_the_truth_file_says_the_same():
-    if not TRUTH.exists():
-        pytest.skip(f"{TRUTH} is not here")
-    truth = json.loads(TRUTH.read_text())
-    for case in truth["drf"]:
-        assert shares_of(case["demand"], case["capacity"], "drf") == list(case["tasks"].values())
-    for case in truth["hdrf"]:
-        for order in HIERARCHICAL:
-            found = shares_of(case["tree"], case["capacity"], order, case.get("weights"))
-            assert found == list(case["tasks"].values()), (case["name"], order)
-    for case in truth["mch"]:
-        for order in (*HIERARCHICAL, "mch"):
-            assert shares_of(case["tree"], case["capacity"], order) == list(case["hdrf_tasks"].values())
-            shares = np.array(shares_of(case["tree"], case["capacity"], order)) / case["capacity"][0]
-            assert np.allclose(shares, list(case["dominant_share"].values()), atol=0.006)
-    for case in truth["collapsed"]:
-        nested = {"sci": [1, 1], "eng": {"dev": [1, 0], "prod": [0, 1]}}
-        assert shares_of(nested, case["capacity"], "c-ch") == list(case["tasks"].values())
+@pytest.mark.parametrize("case", truth("drf"))
+def test_drf_of_the_truth_file(case):
+    assert shares_of(case["demand"], case["capacity"], "drf") == list(case["tasks"].values())
+
+
+@pytest.mark.parametrize("case", truth("hdrf"))
+@pytest.mark.parametrize("order", HIERARCHICAL)
+def test_hdrf_of_the_truth_file(case, order):
+    assert shares_of(case["tree"], case["capacity"], order, case.get("weights")) == list(case["tasks"].values())
+
+
+@pytest.mark.parametrize("case", truth("mch"))
+@pytest.mark.parametrize("order", [*HIERARCHICAL, "mch"])
+def test_mch_of_the_truth_file(case, order):
+    found = shares_of(case["tree"], case["capacity"], order)
+    assert found == list(case["hdrf_tasks"].values())
+    shares = np.array(found) / case["capacity"][0]
+    assert np.allclose(shares, list(case["dominant_share"].values()), atol=0.006)
+
+
+@pytest.mark.parametrize("case", truth("collapsed"))
+def test_collapses_of_the_truth_file(case):
+    queues = {"sci": [1, 1], "eng": {"dev": [1, 0], "prod": [0, 1]}}
+    assert shares_of(queues, case["capacity"], "c-ch") == list(case["tasks"].values())
 
 
 # -- against the definition, and against each other --------------------------------------------------------------------
-
-LEAF = st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(any).map(list)
-NESTED = st.recursive(LEAF, lambda below: st.lists(below, min_size=1, max_size=3), max_leaves=7)
-
-
-@st.composite
-def trees(draw):
-    """A tree with demands, weights that are sums of powers of two, a capacity and how many tasks the leaves have."""
-    top = draw(st.lists(NESTED, min_size=1, max_size=3))
-
-    def named(below):
-        is_leaf = isinstance(below[0], int)
-        return below if is_leaf else {str(place): named(child) for place, child in enumerate(below)}
-
-    tree, demand = tree_of({str(place): named(child) for place, child in enumerate(top)})
-    weight = np.array([1.0, *draw(st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=len(tree) - 1,
-                                           max_size=len(tree) - 1))])
-    capacity = np.array(draw(st.tuples(st.integers(3, 24), st.integers(3, 24))), np.int64)
-    tasks = draw(st.one_of(st.none(), st.lists(st.integers(0, 9), min_size=len(demand), max_size=len(demand))))
-    return QueueTree(tree.names, tree.parent, weight, tree.limit), demand, capacity, tasks
-
 
 def choices(order, tree, demand, capacity, tasks):
     hierarchy = pooled(tree, demand, capacity, order)
@@ -146,20 +109,20 @@ def choices(order, tree, demand, capacity, tasks):
 
 
 @settings(quick, max_examples=150)
-@given(case=trees())
+@given(case=problems(resources=(2,)))
 def test_hdrf_is_its_definition_choice_by_choice(case):
     tree, demand, capacity, tasks = case
     assert choices("hdrf", *case) == hdrf(tree, demand, capacity, tasks)
 
 
 @settings(quick, max_examples=100)
-@given(case=trees())
+@given(case=problems(resources=(2,)))
 def test_the_fast_hdrf_chooses_as_the_slow_one(case):
     assert choices("hdrf", *case) == choices("hdrf-fast", *case)
 
 
 @settings(quick, max_examples=60)
-@given(case=trees(), factor=st.sampled_from([0.25, 8.0]))
+@given(case=problems(resources=(2,)), factor=st.sampled_from([0.25, 8.0]))
 def test_scaling_all_weights_changes_nothing(case, factor):
     tree, *rest = case
     scaled = QueueTree(tree.names, tree.parent, tree.weight * factor, tree.limit)
@@ -168,7 +131,7 @@ def test_scaling_all_weights_changes_nothing(case, factor):
 
 
 @settings(quick, max_examples=60)
-@given(case=trees())
+@given(case=problems(resources=(2,)))
 def test_an_idle_queue_changes_nothing(case):
     tree, demand, capacity, tasks = case
     more = QueueTree([*tree.names, "idle"], np.append(tree.parent, np.int32(0)), np.append(tree.weight, 3.0),
@@ -180,7 +143,7 @@ def test_an_idle_queue_changes_nothing(case):
 
 
 @settings(quick, max_examples=40)
-@given(case=trees(), seed=st.integers(0, 99))
+@given(case=problems(resources=(2,)), seed=st.integers(0, 99))
 def test_a_path_is_told_as_if_the_whole_tree_were(case, seed):
     """Values depend on the present alone, not on how it came about."""
     tree, demand, capacity, _ = case
@@ -345,7 +308,7 @@ def test_what_cannot_be_is_refused_in_one_line():
 
 
 def test_a_gate_stands_before_leaves_of_one_shape():
-    tree, demand = tree_of({"a": [1, 0], "b": {"c": [1, 0], "d": [0, 1]}})
+    tree, demand = nested({"a": [1, 0], "b": {"c": [1, 0], "d": [0, 1]}})
     hierarchy = pooled(tree, demand, np.array([4, 4]), "mch")
     assert (hierarchy.link[:, KIND] == GATE).sum() == 3
     assert isinstance(hierarchy, Hierarchy)
