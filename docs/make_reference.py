@@ -96,7 +96,8 @@ VIEW_ROWS = {
 TIMELINE_ROWS = {
     "time": "seconds: when the interval begins", "span": "seconds: its length; the last may be shorter",
     "arrivals": "tasks that arrived in it", "starts": "attempts that started in it", "ends": "tasks that ended in it",
-    "lost": "attempts that ended before their time: their machine left or shrank, preemption, a failure", "waiting": "waiting tasks, the mean over time",
+    "lost": "attempts that ended before their time: their machine left or shrank, preemption, a failure",
+    "waiting": "waiting tasks, the mean over time",
     "waiting_max": "waiting tasks, the most at once", "running": "running tasks, the mean over time",
     "used_*resource*": "amount in use, the mean over time, in natural amounts",
     "capacity_*resource*": "amount of the machines present, the mean over time",

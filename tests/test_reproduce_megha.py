@@ -13,9 +13,10 @@ from subak.cli.main import main
 from subak.errors import InputError
 from subak.federation.settings import Federation
 from subak.reproduce import megha_workloads as made
-from subak.reproduce.megha import FIGURES, IN_PAPER, Figure, chosen_figures, judge
+from subak.reproduce.megha import FIGURES, IN_PAPER, chosen_figures
 from subak.reproduce.megha_fairness import wasted_share, water_fill
-from subak.reproduce.megha_paper import CLAIMS, Claim
+from subak.reproduce.megha_paper import CLAIMS
+from subak.reproduce.paper import Claim, Figure, judge
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "traces"
 TABLES = SHARED / "tables" / "placement_constraints_megha.json"

@@ -24,6 +24,7 @@ app = typer.Typer(help="Print a paper's figures beside what is measured here, an
 PAPERS = {
     "google-like": "Da Costa, Grange, De Courchelle: Modeling and Generating large-scale Google-like Workload",
     "megha": "Thiyyakat, Kalambur, Sitaram: Megha: Decentralized Global Fair Scheduling for Federated Clusters",
+    "mch": "You, Wang, Xu, Luo, Chen, Li: Low Complexity Hierarchical Scheduling for Diverse Datacenter Jobs",
 }
 
 
@@ -152,6 +153,33 @@ def megha(
 
     Example: `subak reproduce megha --quick --only 3,4,6 --out megha`.
     """
-    from subak.cli import reproduce_megha  # noqa: PLC0415  (loads the simulator, which the other paper does not need)
+    from subak.cli import papers, reproduction  # noqa: PLC0415  (loads the simulator, which not every paper needs)
 
-    reproduce_megha.run(reproduce_megha.Request(trace, alibaba, only, quick, out, seed, overwrite))
+    request = reproduction.Request(only, quick, out, seed, overwrite)
+    reproduction.run(papers.megha(trace, alibaba, quick, seed), request)
+
+
+@app.command("mch")
+def mch(
+    trace: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="A folder with parts of Google's 2011 trace (task_events/, machine_events/) [default: "
+                               "the shipped sample of it].", show_default=False)] = None,
+    only: Annotated[str | None, typer.Option(
+        metavar="FIGURES", help="Figures to reproduce among 4, 5, root (algorithm and implementation); past the paper: "
+                                "tree, large, federation [default: 4, 5, root; with --out and without --quick all].",
+        show_default=False)] = None,
+    quick: Annotated[bool, typer.Option(
+        "--quick", help="Fewer jobs and decisions, smaller federations: seconds in place of minutes.")] = False,
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Also write index.html and the figures (svg, png, csv) to this new folder.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all that is drawn.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
+) -> None:
+    """Fig. 4 and 5: the shares of hierarchical orders, and how their run time grows; past the paper with --out.
+
+    Example: `subak reproduce mch --quick --only 4 --out mch`.
+    """
+    from subak.cli import papers, reproduction  # noqa: PLC0415  (as above)
+
+    request = reproduction.Request(only, quick, out, seed, overwrite)
+    reproduction.run(papers.mch(trace, quick, seed), request)

@@ -1,9 +1,9 @@
-"""`subak reproduce megha`: runs the experiments, prints the claims and the tables, writes the page."""
+"""A paper reproduced: its experiments run, claims and tables printed, the page written; the same for every paper."""
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from rich.console import Console
@@ -11,32 +11,29 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from subak.errors import InputError
-from subak.fleet.table import Fleet
 from subak.report import tags
-from subak.report.words import NOTHING, count_text, number_text, seconds_text, share_text
-from subak.reproduce.megha import (
-    Figure,
-    Reproduction,
-    Row,
-    chosen_figures,
-    reproduce,
-)
-from subak.reproduce.megha_study import QUICK, Notify, Scale, Study
-from subak.reproduce.megha_workloads import read_google
+from subak.report.words import NOTHING, count_text, number_text, ratio_text, seconds_text, share_text
+from subak.reproduce.paper import Figure, Reproduction, Row, title_of
 from subak.tables import new_folder
-from subak.workload.table import Workload
 
-TITLE = "Megha, reproduced"
 ROWS_SHOWN = 60  # longer tables are drawn, not printed
 WORDS = {True: "holds", False: "differs", None: "–"}  # noqa: RUF001  (as in report/words.py)
+Notify = Callable[[str, float], None]  # what is being measured, and which part of it is done
+
+
+class Paper(NamedTuple):
+    """A paper with the options that are its own."""
+
+    title: str
+    chosen: Callable[[str | None, bool], list[str]]  # of --only, and of whether more than the paper's is wanted
+    reproduce: Callable[[list[str], Notify], Reproduction]
+    draw: Callable[[Figure], Any]
+    refuse: Callable[[], None] = lambda: None  # raises InputError for what the options name and is not there
 
 
 class Request(NamedTuple):
-    """The command line."""
+    """The options that all papers have."""
 
-    trace: Path | None
-    alibaba: Path | None
     only: str | None
     quick: bool
     out: Path | None
@@ -44,40 +41,28 @@ class Request(NamedTuple):
     overwrite: bool
 
 
-def run(request: Request) -> None:
+def run(paper: Paper, request: Request) -> None:
     """Run the experiments and show them; write them too if a folder was named."""
-    keys = chosen_figures(request.only, request.out is not None and not request.quick)
-    if request.alibaba is not None and not request.alibaba.exists():
-        raise InputError(f"{request.alibaba}: no such file or folder")
+    keys = paper.chosen(request.only, request.out is not None and not request.quick)
+    paper.refuse()
     if request.out is not None:
         with new_folder(request.out, "index.html", request.overwrite) as folder:
-            found = _reproduced(request, keys)
-            _write(found, request, folder)
+            found = _reproduced(paper, keys)
+            _write(paper, found, request, folder)
         Console(stderr=True).print(f"Wrote {request.out / 'index.html'}", highlight=False, soft_wrap=True)
     else:
-        found = _reproduced(request, keys)
+        found = _reproduced(paper, keys)
     _show(found, request, Console())
 
 
-def _reproduced(request: Request, keys: list[str]) -> Reproduction:
+def _reproduced(paper: Paper, keys: list[str]) -> Reproduction:
     with _progress() as notify:
-        google, fleet = _google(request.trace, notify)
-        scale = QUICK if request.quick else Scale()
-        return reproduce(Study(scale, request.seed, notify, google, fleet, request.alibaba), keys)
-
-
-def _google(trace: Path | None, notify: Notify) -> tuple[Workload | None, Fleet | None]:
-    if trace is None:
-        return None, None
-    if not trace.is_dir():
-        raise InputError(f"{trace}: no such folder")
-    notify(f"Reading {trace}", 0.0)
-    return read_google(trace)
+        return paper.reproduce(keys, notify)
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Show what is being simulated; silent where there is no terminal."""
+    """Show what is being measured; silent where there is no terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
@@ -112,16 +97,12 @@ def _show(found: Reproduction, request: Request, console: Console) -> None:
 
 
 def _table(figure: Figure) -> Table:
-    table = Table(title=_title(figure), title_justify="left")
+    table = Table(title=title_of(figure), title_justify="left")
     for name in figure.table.columns:
         table.add_column(_heading(name), justify="left" if figure.table.schema[name] == pl.String else "right")
     for line in figure.table.iter_rows():
         table.add_row(*(_cell(name, value) for name, value in zip(figure.table.columns, line, strict=True)))
     return table
-
-
-def _title(figure: Figure) -> str:
-    return f"Fig. {figure.key}: {figure.title}" if figure.key.isdigit() else figure.title
 
 
 def _verdict(found: Reproduction, request: Request) -> str:
@@ -131,7 +112,7 @@ def _verdict(found: Reproduction, request: Request) -> str:
 
 
 def _heading(name: str) -> str:
-    return name.removesuffix(" (s)").removesuffix(" (share)")
+    return name.removesuffix(" (s)").removesuffix(" (share)").removesuffix(" (times)")
 
 
 def _cell(name: str, value: object) -> str:
@@ -142,6 +123,8 @@ def _cell(name: str, value: object) -> str:
     assert isinstance(value, int | float)
     if name.endswith("(s)"):
         return seconds_text(value)
+    if name.endswith("(times)"):
+        return ratio_text(value)
     return share_text(value) if name.endswith("(share)") else count_text(value)
 
 
@@ -160,23 +143,24 @@ def _measured(row: Row) -> str:
 # The page
 
 
-def _write(found: Reproduction, request: Request, folder: Path) -> None:
+def _write(paper: Paper, found: Reproduction, request: Request, folder: Path) -> None:
     import vl_convert  # noqa: PLC0415  (slow to import, and most calls draw nothing)
 
-    from subak.reproduce.megha_figures import draw  # noqa: PLC0415  (as above)
     from subak.reproduce.page import Section, figure, page, svg  # noqa: PLC0415  (as above)
 
     sections = []
     rows = {key: list(group) for key, group in groupby(found.rows, key=lambda row: row.figure)}
     for each in found.figures:
-        chart, name = draw(each), f"figure-{each.key}"
+        chart, name = paper.draw(each), f"figure-{each.key}"
         picture = svg(chart)
         (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
         (folder / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=2))
         each.table.write_csv(folder / f"{name}.csv")
-        content = figure(picture, _title(each)) + _claims(rows.get(each.key, [])) + _measurements(each)
-        sections.append(Section(_title(each), content))
-    text = page(TITLE, _verdict(found, request), found.notes, sections)
+        if each.points is not None:
+            each.points.write_csv(folder / f"{name}-points.csv")
+        content = figure(picture, title_of(each)) + _claims(rows.get(each.key, [])) + _measurements(each)
+        sections.append(Section(title_of(each), content))
+    text = page(paper.title, _verdict(found, request), found.notes, sections)
     (folder / "index.html").write_text(text, encoding="utf-8")
 
 
@@ -192,4 +176,4 @@ def _measurements(figure: Figure) -> str:
     names = figure.table.columns
     cells: list[list[object]] = [[_cell(name, value) for name, value in zip(names, line, strict=True)]
                                  for line in figure.table.iter_rows()]
-    return tags.words_table(_title(figure), [_heading(name) for name in names], cells)
+    return tags.words_table(title_of(figure), [_heading(name) for name in names], cells)

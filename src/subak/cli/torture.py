@@ -27,8 +27,8 @@ def torture(
 ) -> None:
     """Torture Megha: small random federations, messages lost, doubled, late, roles cut off and crashed.
 
-    After every message all invariants are checked: no machine oversubscribed, no task run twice at once, every view a past
-    state, nothing lost. When the faults are over, everything must come to rest. A failure says its seed.
+    After every message all invariants are checked: no machine oversubscribed, no task run twice at once, every view a
+    past state, nothing lost. When the faults are over, everything must come to rest. A failure says its seed.
 
     - `subak torture --seeds 1000` tortures a thousand; exit code 1 when one fails, 2 when some row of the roles'
       transition tables was never taken (with 1000 seeds or more).

@@ -4,18 +4,18 @@ A figure is a table of measurements and some named numbers of it; the claims (me
 """
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from subak.errors import InputError
 from subak.federation.settings import PART_S, SERVICE_S, Federation
 from subak.fleet.table import Fleet
 from subak.reproduce import megha_workloads as made
-from subak.reproduce.megha_paper import CLAIMS, DEMANDS, Claim
+from subak.reproduce.megha_paper import CLAIMS, DEMANDS
 from subak.reproduce.megha_study import PARTS, Run, Study, spread
+from subak.reproduce.paper import Figure, Reproduction, choose_figures, judge_all
 from subak.workload.table import Workload
 
 DISTRIBUTION_POINTS = 400
@@ -34,35 +34,6 @@ COSTS = ((1.0, 0.0005), (1.0, 0.005), (10.0, 0.005), (10.0, 0.0005))
 HEARTBEATS_S = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)
 LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 SWEEP_LOAD = 0.9
-
-
-class Figure(NamedTuple):
-    """Measurements: a table for people, named numbers for the claims."""
-
-    key: str
-    title: str
-    table: pl.DataFrame
-    numbers: dict[str, float]
-    notes: tuple[str, ...] = ()
-
-
-class Row(msgspec.Struct, frozen=True):
-    """A claim beside what was measured."""
-
-    figure: str
-    claim: str
-    measured: float | None
-    unit: str
-    holds: bool | None  # None: the paper gives nothing to compare with
-    reason: str
-
-
-class Reproduction(NamedTuple):
-    """Everything that was measured."""
-
-    figures: tuple[Figure, ...]
-    rows: tuple[Row, ...]
-    notes: tuple[str, ...]
 
 
 # Figures 3 to 5 and 7: the cloudera-like workload
@@ -342,32 +313,13 @@ IN_PAPER = tuple(key for key in FIGURES if key.isdigit())
 
 def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:
     """Return the keys of the figures that are wanted. Raises InputError for one that does not exist."""
-    if only is None:
-        return list(FIGURES) if past_the_paper else list(IN_PAPER)
-    keys = [key.strip() for key in only.split(",") if key.strip()]
-    unknown = [key for key in keys if key not in FIGURES]
-    if unknown or not keys:
-        raise InputError(f"--only: must name figures among {', '.join(FIGURES)}, not {only!r}")
-    return [key for key in FIGURES if key in keys]
+    return choose_figures(only, FIGURES, FIGURES if past_the_paper else IN_PAPER)
 
 
 def reproduce(study: Study, keys: list[str]) -> Reproduction:
     """Run the experiments behind the figures named."""
     figures = tuple(FIGURES[key](study) for key in keys)
-    by_key = {figure.key: figure for figure in figures}
-    rows = tuple(judge(claim, by_key[claim.figure]) for claim in CLAIMS if claim.figure in by_key)
-    return Reproduction(figures, rows, _notes(study))
-
-
-def judge(claim: Claim, figure: Figure) -> Row:
-    """Return a claim beside the number it is about."""
-    measured = figure.numbers[claim.number]
-    known = not np.isnan(measured)
-    bounded = claim.least is not None or claim.most is not None
-    least, most = claim.least if claim.least is not None else -np.inf, claim.most if claim.most is not None else np.inf
-    holds = bool(least <= measured <= most) if known and bounded else None
-    return Row(claim.figure, claim.says, measured if known else None, claim.unit, holds,
-               claim.note if holds is not False else claim.differs or claim.note)
+    return Reproduction(figures, judge_all(CLAIMS, figures), _notes(study))
 
 
 def _notes(study: Study) -> tuple[str, ...]:

@@ -6,12 +6,9 @@ import altair as alt
 import polars as pl
 
 from subak.report.fit_charts import dressed
-from subak.report.theme import LIGHT
-from subak.reproduce.megha import Figure
+from subak.reproduce.figure_parts import COLOURS, HEIGHT, LOG, WIDTH, base, colour, escaped
+from subak.reproduce.paper import Figure, title_of
 
-WIDTH, HEIGHT = 520, 260  # pixels of a panel
-COLOURS = [LIGHT[f"series-{number}"] for number in range(1, 9)]
-LOG_S = alt.Scale(type="log")
 QUANTILE_NAMES = ("median (s)", "mean (s)", "p90 (s)", "p99 (s)", "p99.9 (s)", "p99.99 (s)", "max (s)")
 LEAST_S = 1e-6  # what a logarithmic axis shows for 0
 
@@ -19,49 +16,31 @@ LEAST_S = 1e-6  # what a logarithmic axis shows for 0
 def draw(figure: Figure) -> Any:
     """Return the chart of a figure."""
     chart = DRAWN[figure.key](figure.table)
-    return dressed(chart.properties(title=title(figure)))
-
-
-def title(figure: Figure) -> str:
-    """Return what a figure is called."""
-    return f"Fig. {figure.key}: {figure.title}" if figure.key.isdigit() else figure.title
-
-
-def _base(table: pl.DataFrame) -> Any:
-    return alt.Chart(alt.InlineData(values=table.to_dicts()), width=WIDTH, height=HEIGHT)
-
-
-def _colour(name: str, words: str | None = None) -> Any:
-    return alt.Color(f"{_escaped(name)}:N", title=words, scale=alt.Scale(range=COLOURS))
-
-
-def _escaped(name: str) -> str:
-    """Return a column's name as Vega-Lite takes it: dots and brackets are not paths."""
-    return name.replace(".", "\\.").replace("[", "\\[").replace("]", "\\]")
+    return dressed(chart.properties(title=title_of(figure)))
 
 
 def _seconds(name: str, words: str = "allocation time (s), logarithmic") -> Any:
-    return alt.Y(f"{_escaped(name)}:Q", title=words, scale=LOG_S, axis=alt.Axis(format="~g"))
+    return alt.Y(f"{escaped(name)}:Q", title=words, scale=LOG, axis=alt.Axis(format="~g"))
 
 
 def _distribution(table: pl.DataFrame) -> Any:
     shown = table.with_columns(pl.col("allocation time (s)").clip(LEAST_S))
-    return _base(shown).mark_line().encode(
-        x=alt.X("allocation time (s):Q", title="allocation time (s), logarithmic", scale=LOG_S,
+    return base(shown).mark_line().encode(
+        x=alt.X("allocation time (s):Q", title="allocation time (s), logarithmic", scale=LOG,
                 axis=alt.Axis(format="~g")),
         y=alt.Y("share:Q", title="share that is at most so long", axis=alt.Axis(format="~%")),
-        color=_colour("scheduler"))
+        color=colour("scheduler"))
 
 
-def _bars(table: pl.DataFrame, group: str, colour: str) -> Any:
+def _bars(table: pl.DataFrame, group: str, by: str) -> Any:
     """Draw the quantiles of each group as marks above one another."""
-    shown = table.unpivot([name for name in QUANTILE_NAMES if name in table.columns], index=[group, colour],
+    shown = table.unpivot([name for name in QUANTILE_NAMES if name in table.columns], index=[group, by],
                           variable_name="quantile", value_name="seconds").with_columns(pl.col("seconds").clip(LEAST_S))
     order = [name for name in QUANTILE_NAMES if name in table.columns]
-    return _base(shown).mark_point(filled=True, size=70).encode(
+    return base(shown).mark_point(filled=True, size=70).encode(
         x=alt.X("quantile:N", sort=order, title=None, axis=alt.Axis(labelAngle=0)), y=_seconds("seconds"),
-        color=_colour(colour), shape=alt.Shape(f"{_escaped(group)}:N", title=group),
-        tooltip=[f"{_escaped(group)}:N", f"{_escaped(colour)}:N", "quantile:N", alt.Tooltip("seconds:Q", format=".4g")])
+        color=colour(by), shape=alt.Shape(f"{escaped(group)}:N", title=group),
+        tooltip=[f"{escaped(group)}:N", f"{escaped(by)}:N", "quantile:N", alt.Tooltip("seconds:Q", format=".4g")])
 
 
 def _quantiles(table: pl.DataFrame) -> Any:
@@ -69,7 +48,7 @@ def _quantiles(table: pl.DataFrame) -> Any:
 
 
 def _demand(table: pl.DataFrame) -> Any:
-    return _base(table).mark_area(interpolate="step-after", color=COLOURS[0]).encode(
+    return base(table).mark_area(interpolate="step-after", color=COLOURS[0]).encode(
         x=alt.X("time (s):Q", title="time (s)"), y=alt.Y("slots wanted:Q", axis=alt.Axis(format=",")))
 
 
@@ -79,16 +58,16 @@ def _centralized(table: pl.DataFrame) -> Any:
 
 
 def _parts(table: pl.DataFrame) -> Any:
-    return _base(table).mark_bar().encode(
+    return base(table).mark_bar().encode(
         x=alt.X("of the medians (share):Q", title="share of the medians", axis=alt.Axis(format="~%")),
-        y=alt.Y("costs:N", title=None, sort=None, axis=alt.Axis(labelLimit=260)), color=_colour("part"))
+        y=alt.Y("costs:N", title=None, sort=None, axis=alt.Axis(labelLimit=260)), color=colour("part"))
 
 
 def _growth(table: pl.DataFrame) -> Any:
     shown = table.unpivot(["median (s)", "mean (s)", "p99 (s)"], index=["updates", "workers"], variable_name="quantile",
                           value_name="seconds").with_columns(pl.col("seconds").clip(LEAST_S))
-    return _base(shown).mark_line(point=True).encode(
-        x=alt.X("workers:Q", axis=alt.Axis(format="~s")), y=_seconds("seconds"), color=_colour("quantile"),
+    return base(shown).mark_line(point=True).encode(
+        x=alt.X("workers:Q", axis=alt.Axis(format="~s")), y=_seconds("seconds"), color=colour("quantile"),
         strokeDash=alt.StrokeDash("updates:N", title="updates"))
 
 
@@ -96,8 +75,8 @@ def _masters(table: pl.DataFrame) -> Any:
     named = table.with_columns(masters=pl.format("{} GMs, {} LMs", "global masters", "local masters"))
     shown = named.unpivot(["median (s)", "mean (s)", "p99 (s)"], index="masters", variable_name="quantile",
                           value_name="seconds")
-    return _base(shown).mark_point(filled=True, size=70).encode(
-        x=alt.X("masters:N", sort=None, title=None), y=_seconds("seconds"), color=_colour("quantile"))
+    return base(shown).mark_point(filled=True, size=70).encode(
+        x=alt.X("masters:N", sort=None, title=None), y=_seconds("seconds"), color=colour("quantile"))
 
 
 def _fair(table: pl.DataFrame) -> Any:
@@ -107,11 +86,11 @@ def _fair(table: pl.DataFrame) -> Any:
 def _counts(table: pl.DataFrame) -> Any:
     shown = table.unpivot(["preemptions", "preemption attempts", "repartitions"], index=["demand", "rule", "workers"],
                           variable_name="what", value_name="count")
-    return _base(shown).mark_bar().encode(
+    return base(shown).mark_bar().encode(
         x=alt.X("what:N", title=None, axis=alt.Axis(labelAngle=-20)), xOffset=alt.XOffset("workers:N"),
         y=alt.Y("count:Q", title="count, logarithmic", scale=alt.Scale(type="symlog", domainMin=0),
                 axis=alt.Axis(format=",", values=[0, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000])),
-        color=_colour("workers", "workers"),
+        color=colour("workers", "workers"),
     ).properties(width=WIDTH // 2, height=HEIGHT // 2).facet(
         column=alt.Column("rule:N", title=None), row=alt.Row("demand:N", title=None, sort=None))
 
@@ -125,8 +104,8 @@ def _sweep(table: pl.DataFrame) -> Any:
         axis = alt.Axis(format=",") if name.endswith("(s)") else alt.Axis(format="~%")
         panels.append(alt.Chart(alt.InlineData(values=table.select(key, name).to_dicts()), width=WIDTH // 2 - 30,
                                 height=HEIGHT // 2).mark_line(point=True, color=COLOURS[number]).encode(
-            x=alt.X(f"{_escaped(key)}:N", sort=None, title=key, axis=alt.Axis(labelAngle=0)),
-            y=alt.Y(f"{_escaped(name)}:Q", title=words, axis=axis)))
+            x=alt.X(f"{escaped(key)}:N", sort=None, title=key, axis=alt.Axis(labelAngle=0)),
+            y=alt.Y(f"{escaped(name)}:Q", title=words, axis=axis)))
     return alt.vconcat(alt.hconcat(*panels[:2]), alt.hconcat(*panels[2:]))
 
 

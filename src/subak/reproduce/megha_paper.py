@@ -2,21 +2,7 @@
 
 A claim in words alone gets the mildest bound that still says it; `note` then says which bound was chosen.
 """
-from typing import NamedTuple
-
-
-class Claim(NamedTuple):
-    """A claim about one number of a figure."""
-
-    figure: str
-    number: str  # its name among the figure's numbers
-    says: str
-    least: float | None = None
-    most: float | None = None
-    unit: str = "times"  # s, times, share, slots
-    differs: str = ""  # why the measured number may be out of the bounds
-    note: str = ""
-
+from subak.reproduce.paper import Claim
 
 HERE, HTTP = "service x 1, messages 0.5 ms", "service x 1, messages 5 ms"
 FAST_MASTERS = "masters take some 0.2 ms a task here, theirs were Python processes behind HTTP"

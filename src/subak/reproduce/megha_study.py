@@ -11,6 +11,7 @@ from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
 from subak.placement.starts import FINISHED, RUNNING, UNPLACEABLE
 from subak.policy import find_scheduler
+from subak.queues.tree import TreeFile
 from subak.reproduce import megha_workloads as made
 from subak.reproduce.megha_fairness import fairness_error, wasted_share
 from subak.simulator.run import Outcome, simulate
@@ -81,14 +82,15 @@ class Study:
             self.kept[name] = make()
         return self.kept[name]
 
-    def run(self, label: str, workload: Workload, fleet: Fleet, scheduler: str, settings: Federation) -> Run:
-        """Simulate, and measure."""
+    def run(self, label: str, workload: Workload, fleet: Fleet, scheduler: str, settings: Federation,
+            queues: TreeFile | None = None) -> Run:
+        """Simulate, and measure; *queues* has the weights of fair turns."""
         count = len(workload.tasks)
         self.notify(label, 0.0)
         last, longest = float(workload.tasks["arrival"][-1]), float(workload.tasks["run_time"].max())  # type: ignore[arg-type]
         outcome = simulate(
             workload, fleet, find_scheduler(scheduler), self.seed, until=last + PATIENCE * longest,
-            federation=settings,
+            federation=settings, queues=queues,
             on_progress=lambda progress: self.notify(label, progress.tasks_arrived / count))
         return measure(outcome, workload, settings)
 
@@ -107,14 +109,13 @@ def measure(outcome: Outcome, workload: Workload, settings: Federation) -> Run:
              "communication": network.communication[started]}
     queued = np.maximum(waited - sum(known.values()), 0.0)
     tally = _tallies(outcome.federated.roles)
-    fair = bool(settings.shares) and settings.fairness != "off"
     return Run(
         (first - sim.progress.ready)[started], {"framework queueing": queued, **known}, status.size,
         int((status == UNPLACEABLE).sum()), int((~started & (status != UNPLACEABLE)).sum()),
         tally.get("launches", 0) + tally.get("repartitions", 0), tally.get("refusals", 0), tally.get("repartitions", 0),
         tally.get("preemption attempts", 0), tally.get("tasks preempted", 0),
         wasted_share(sim.tasks.run_time[status == FINISHED], lost_end - lost_start),
-        fairness_error(outcome, workload, settings.shares) if fair else float("nan"), outcome.driven.seconds)
+        fairness_error(outcome, workload, settings.shares) if settings.shares else float("nan"), outcome.driven.seconds)
 
 
 def _tallies(roles: Any) -> dict[str, int]:

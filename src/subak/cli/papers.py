@@ -1,0 +1,58 @@
+"""The papers that `subak reproduce` runs experiments of, with the options that are each one's own."""
+from pathlib import Path
+from typing import Any
+
+from subak.cli.reproduction import Notify, Paper
+from subak.errors import InputError
+from subak.fleet.table import Fleet
+from subak.reproduce import mch as mch_paper
+from subak.reproduce import mch_study
+from subak.reproduce import megha as megha_paper
+from subak.reproduce.megha_study import QUICK, Scale, Study
+from subak.reproduce.megha_workloads import read_google
+from subak.reproduce.paper import Figure, Reproduction
+from subak.workload.table import Workload
+
+
+def megha(trace: Path | None, alibaba: Path | None, quick: bool, seed: int) -> Paper:
+    """Return the Megha paper on these traces."""
+
+    def refuse() -> None:
+        if alibaba is not None and not alibaba.exists():
+            raise InputError(f"{alibaba}: no such file or folder")
+
+    def reproduce(keys: list[str], notify: Notify) -> Reproduction:
+        google, fleet = _google(trace, notify)
+        return megha_paper.reproduce(Study(QUICK if quick else Scale(), seed, notify, google, fleet, alibaba), keys)
+
+    def draw(figure: Figure) -> Any:
+        from subak.reproduce import megha_figures  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+
+        return megha_figures.draw(figure)
+
+    return Paper("Megha, reproduced", megha_paper.chosen_figures, reproduce, draw, refuse)
+
+
+def mch(trace: Path | None, quick: bool, seed: int) -> Paper:
+    """Return the MCH paper on this trace."""
+
+    def reproduce(keys: list[str], notify: Notify) -> Reproduction:
+        google, _ = _google(trace, notify)
+        scale = mch_study.QUICK if quick else mch_study.Scale()
+        return mch_paper.reproduce(mch_study.Bench(scale, seed, notify, google), keys)
+
+    def draw(figure: Figure) -> Any:
+        from subak.reproduce import mch_figures  # noqa: PLC0415  (as above)
+
+        return mch_figures.draw(figure)
+
+    return Paper("MCH, reproduced", mch_paper.chosen_figures, reproduce, draw)
+
+
+def _google(trace: Path | None, notify: Notify) -> tuple[Workload | None, Fleet | None]:
+    if trace is None:
+        return None, None
+    if not trace.is_dir():
+        raise InputError(f"{trace}: no such folder")
+    notify(f"Reading {trace}", 0.0)
+    return read_google(trace)

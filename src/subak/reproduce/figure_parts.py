@@ -1,0 +1,26 @@
+"""What the charts of the reproduced papers are made of."""
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from subak.report.theme import LIGHT
+
+WIDTH, HEIGHT = 520, 260  # pixels of a panel
+COLOURS = [LIGHT[f"series-{number}"] for number in range(1, 9)]
+LOG = alt.Scale(type="log")
+
+
+def base(table: pl.DataFrame) -> Any:
+    """Return a panel over a table's rows."""
+    return alt.Chart(alt.InlineData(values=table.to_dicts()), width=WIDTH, height=HEIGHT)
+
+
+def colour(name: str, words: str | None = None, sort: Any = alt.Undefined) -> Any:
+    """Return a colour for each value of a column."""
+    return alt.Color(f"{escaped(name)}:N", title=words, scale=alt.Scale(range=COLOURS), sort=sort)
+
+
+def escaped(name: str) -> str:
+    """Return a column's name as Vega-Lite takes it: dots and brackets are not paths."""
+    return name.replace(".", "\\.").replace("[", "\\[").replace("]", "\\]")
