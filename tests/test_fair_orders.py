@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from naive_hdrf import hdrf
 from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
+from subak.fleet.state import ABSENT
 from subak.placement import fair
 from subak.placement.starts import FINISHED, RUNNING
 from subak.policy import find_scheduler
@@ -201,11 +202,13 @@ def follow(sim, state):
     assert state.tree.waiting.tolist() == waiting.tolist()
     assert state.tree.running.tolist() == running.tolist()
     assert state.lanes.length.tolist() == waiting.tolist()
-    held = running[:, None] * state.tree.vector[state.tree.shape]
-    assert np.allclose(state.used[0], held.sum(axis=0))
+    held = running[:, None] * sim.tasks.request.T[state.tree.shape]
+    assert state.used[0].tolist() == held.sum(axis=0).tolist() == sim.fleet.used.tolist()
+    assert state.present.tolist() == sim.fleet.present.tolist()
     assert state.waiting[0] == waiting.sum()
-    assert (sim.fleet.free[:, : sim.fleet.machines] >= 0).all()
-    assert (state.used[:] <= np.where(np.isfinite(state.limit), state.limit, 2.0)[:, None] + 1e-9).all()
+    assert (sim.fleet.free >= ABSENT).all()
+    share = (state.used / np.maximum(state.present, 1)).max(axis=1)
+    assert (share <= np.where(np.isfinite(state.limit), state.limit, 2.0) + 1e-9).all()
 
 
 @pytest.mark.parametrize("order", FAIR_ORDERS)
@@ -278,6 +281,70 @@ def test_without_preemptions_it_waits():
 def test_the_cap_is_kept():
     outcome = late_comer(60.0, until=15.0)  # one at once, and one a minute
     assert outcome.simulation.counts[12] == 1
+
+
+def test_no_place_is_given_only_to_be_taken_back():
+    """Fifty jobs of one queue, each with a task, against one job with many: whose turn it is, they would win."""
+    queues, rows = ["b"] * 50 + ["a"], [(job, 0, 10) for job in range(50)] + [(50, 1, 10)] * 40
+    workload = queued(queues, rows, [(1, 0)] * 51)
+    outcome = simulate(workload, fleet_of((20, 1), resources=TWO), find_scheduler("hdrf-fast"), preemptions=1e6,
+                       check=follow)
+    task, _, start, end = np.hstack(outcome.driven.losses)
+    assert len(task) == 10  # when a comes, and never again
+    assert (end > start).all()
+    assert (outcome.simulation.starts.status == FINISHED).all()
+
+
+@settings(quick, max_examples=10)
+@given(seed=st.integers(0, 10**6), limit=st.sampled_from([0.3, 0.6]))
+def test_limits_are_kept_under_preemption_too(seed, limit):
+    workload, fleet = busy(seed)
+    tree = TreeFile(queue=[Queue(name="a", limit=max(limit, 0.3)), Queue(name="b", weight=3.0)])
+    simulate(workload, fleet, find_scheduler("mch"), queues=tree, preemptions=1e6, check=follow, until=60.0)
+
+
+def test_only_who_is_above_gives():
+    """A is below its guarantee, though its only running task's own queue is above: so B gives, which is not."""
+    rows = [(0, 0, 90)] * 3 + [(3, 0, 90)] * 6 + [(1, 1, 90), (2, 1, 90)] + [(4, 2, 9)]
+    workload = queued(["A/x", "A/y", "A/z", "B/b", "D/d"], rows, [(1, 0), (9, 0), (9, 0), (1, 0), (1, 0)])
+    outcome = simulate(workload, fleet_of((9, 1), resources=TWO), find_scheduler("mch"), preemptions=1e6, until=5.0,
+                       check=follow)
+    status = outcome.simulation.starts.status
+    assert (status[:3] == RUNNING).all()
+    assert (status[3:9] == RUNNING).sum() == 5
+    assert status[-1] == RUNNING
+
+
+def test_shares_are_of_what_is_there():
+    workload = queued(["a"], [(0, 0, 100)] * 9, [(1, 0)])
+    tree = TreeFile(queue=[Queue(name="a", limit=0.5)])
+    fleet = fleet_of((2, 1), (8, 1), resources=TWO, present=[True, False], changes=[(10.0, 1, True, 8, 1)])
+    outcome = simulate(workload, fleet, find_scheduler("drf"), queues=tree, until=20.0, check=follow)
+    start = outcome.simulation.progress.start
+    assert np.isin(start[:1], 0.0).all()
+    assert (start == 10.0).sum() == 4
+    late = fleet_of((2, 1), (8, 1), resources=TWO, present=[False, False], changes=[(10.0, 1, True, 8, 1)])
+    outcome = simulate(workload, late, find_scheduler("mch"), queues=tree, until=20.0, check=follow)
+    assert (outcome.simulation.starts.status == RUNNING).sum() == 4
+
+
+def test_a_job_of_several_requests_has_one_share_under_drf():
+    workload = staged([{"job": 0, "request": (1, 0)}, {"job": 0, "request": (1, 1)}, {"job": 1, "request": (1, 0)}],
+                      [(0, 0, 9)] * 9 + [(1, 0, 9)] * 9 + [(2, 0, 9)] * 9, TWO)
+    outcome = simulate(workload, fleet_of((8, 8), resources=TWO), find_scheduler("drf"), until=5.0)
+    running = outcome.simulation.starts.status == RUNNING
+    assert (running[:18].sum(), running[18:].sum()) == (4, 4)
+
+
+@pytest.mark.parametrize("order", HIERARCHICAL)
+def test_who_is_refused_does_not_count_as_if_it_rose(order):
+    """A job whose tasks fit nowhere: its queue's other job has what is due to the queue."""
+    rows = [(0, 0, 90)] * 2 + [(1, 0, 90)] * 99 + [(2, 0, 90)] * 99
+    workload = queued(["p", "p", "q"], rows, [(6, 0), (1, 0), (1, 0)])
+    outcome = simulate(workload, fleet_of(*[(5, 1)] * 4, (6, 1), resources=TWO, changes=[(1.0, 4, True, 5, 1)]),
+                       find_scheduler(order), until=5.0)
+    running = outcome.simulation.starts.status == RUNNING
+    assert abs(int(running[2:101].sum()) - int(running[101:].sum())) <= 2
 
 
 @settings(quick, max_examples=15)

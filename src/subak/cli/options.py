@@ -71,12 +71,13 @@ FaultsOption = Annotated[Path | None, typer.Option(
                               "cut off, crashed, restarted; it is copied into the run folder.",
     show_default=False, rich_help_panel=FEDERATED)]
 QueuesOption = Annotated[Path | None, typer.Option(
-    metavar="TREE.toml", help="Weights and limits of queues, for the fair orders (see `subak queues`) [default: weight "
-                              "1 for each]; it is copied into the run folder.",
+    metavar="TREE.toml", help="Weights and limits of queues (see `subak queues`): what the fair orders go by, and what "
+                              "the shares of any run are measured by [default: weight 1 for each]; it is copied into "
+                              "the run folder.",
     show_default=False, rich_help_panel=FAIR)]
 PreemptionsOption = Annotated[float, typer.Option(
     metavar="N", help="Under a fair order: a queue below its guarantee may take places back from the queue furthest "
-                      "above its own, at most N an hour.", rich_help_panel=FAIR)]
+                      "above its own, N an hour; a minute's worth at once.", rich_help_panel=FAIR)]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 

@@ -5,7 +5,7 @@ served again, and queues that fell below their limits; (3) the leaf whose turn i
 shape is closed when there is none, until nobody is left; (4) a queue below its guarantee may take a place by
 preemption (`take_back`).
 
-A queue's share is its dominant share of the capacity that was there at the start.
+A queue's share is its dominant share of the capacity that is there at the time.
 """
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from subak.queues.hierarchy import (
     end_task,
     next_leaf,
     open_closed,
+    refresh_all,
 )
 from subak.queues.lanes import Lanes, pop, push
 from subak.workload.tasks import Tasks
@@ -45,10 +46,12 @@ class Fair(NamedTuple):
     parent: np.ndarray  # int32[node], NOBODY for the root
     weight: np.ndarray  # float64[node]
     limit: np.ndarray  # float64[node], largest dominant share
-    used: np.ndarray  # float64[node, resource], share of the capacity
+    used: np.ndarray  # int64[node, resource], units
+    present: np.ndarray  # int64[resource], units of capacity that shares are of
+    siblings: np.ndarray  # float64[node], scratch
     waiting: np.ndarray  # int64[node], tasks at or below it
     running: np.ndarray  # int64[node], tasks at or below it
-    capped: np.ndarray  # int32[leaf], the leaves that a limit keeps from being served, the first `size`
+    capped: np.ndarray  # int32[leaf], the leaves that are kept from being served, the first `size`
     size: np.ndarray  # int64[1]: CAPPED
     has_limits: bool
 
@@ -56,18 +59,51 @@ class Fair(NamedTuple):
 @inlined
 def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
     fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int],
-    ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray, starts: Starts,
+    ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray, guarantee: np.ndarray, starts: Starts,
 ) -> None:
-    """Serve the tree at one instant: *ended* and *arrived* are int32[task], *freed* int32[machine]."""
+    """Serve the tree at one instant: *ended* and *arrived* are int32[task], *freed* int32[machine].
+
+    *guarantee* is float64[node] where those within their guarantees go first, else empty.
+    """
     for task in ended:
         note_end(fair, tasks, task)
     for task in arrived:
         let_wait(fair, tasks, task)
     if freed.size > 0:
         open_fitting(fleet, tasks, fair, freed)
-    if fair.has_limits and ended.size > 0:
+        if is_news(fair, fleet):
+            note_capacity(fair, fleet, tasks)
+    if fair.size[CAPPED] > 0 and ended.size > 0:
+        uncap_below_limits(fair, tasks)
+    if guarantee.size > 0:
+        note_guarantees(fair, guarantee)
+        serve(fleet, tasks, fair, select_machine, guarantee, starts)
         uncap(fair)
-    serve(fleet, tasks, fair, select_machine, starts)
+    serve(fleet, tasks, fair, select_machine, guarantee[:0], starts)
+
+
+@inlined
+def is_news(fair: Fair, fleet: FleetState) -> bool:
+    """Whether other capacity is there than shares are of."""
+    news = False
+    for resource in range(fair.present.size):
+        news |= fair.present[resource] != fleet.present[resource]
+    return news
+
+
+@cold
+def note_guarantees(fair: Fair, guarantee: np.ndarray) -> None:
+    """Work out the guarantee of every queue: over its path, its weight by that of the siblings that wait or run."""
+    siblings = fair.siblings
+    siblings[:] = 0.0
+    for node in range(1, fair.parent.size):
+        if fair.waiting[node] + fair.running[node] > 0:
+            siblings[fair.parent[node]] += fair.weight[node]
+    guarantee[0] = 1.0
+    for node in range(1, fair.parent.size):
+        is_active = fair.waiting[node] + fair.running[node] > 0
+        above = guarantee[fair.parent[node]]
+        guarantee[node] = above * fair.weight[node] / siblings[fair.parent[node]] if is_active else 0.0
 
 
 @inlined
@@ -85,18 +121,18 @@ def let_wait(fair: Fair, tasks: Tasks, task: int) -> None:
 @inlined
 def note_end(fair: Fair, tasks: Tasks, task: int) -> None:
     """Let a task's queues have back what it held."""
-    hold(fair, tasks, task, -1.0)
+    hold(fair, tasks, task, -1)
     end_task(fair.tree, fair.leaf[task])
 
 
 @inlined
-def hold(fair: Fair, tasks: Tasks, task: int, sign: float) -> None:
+def hold(fair: Fair, tasks: Tasks, task: int, sign: int) -> None:
     """Count what a task holds in all queues above it."""
     node, shape = fair.queue[fair.leaf[task]], tasks.shape[task]
     while node != NOBODY:
-        fair.running[node] += np.int64(sign)
+        fair.running[node] += sign
         for resource in range(fair.used.shape[1]):
-            fair.used[node, resource] += sign * fair.tree.vector[shape, resource]
+            fair.used[node, resource] += sign * tasks.request[resource, shape]
         node = fair.parent[node]
 
 
@@ -113,18 +149,21 @@ def open_fitting(fleet: FleetState, tasks: Tasks, fair: Fair, freed: np.ndarray)
 
 @inlined
 def serve(
-    fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], starts: Starts
+    fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], guarantee: np.ndarray,
+    starts: Starts,
 ) -> None:
-    """Ask for machines in turn until every leaf is empty, at a limit, or of a shape that fits nowhere."""
+    """Ask for machines in turn until every leaf is empty, at a limit, or of a shape that fits nowhere.
+
+    With guarantees (float64[node], else empty) only within these.
+    """
     while True:
         leaf = next_leaf(fair.tree, saturated(fleet, fair))
         if leaf == NOBODY:
             return
         task = fair.lanes.root[leaf]
-        if fair.has_limits and at_limit(fair, leaf, tasks.shape[task]):
-            fair.capped[fair.size[CAPPED]] = leaf
-            fair.size[CAPPED] += 1
-            cap_leaf(fair.tree, leaf, True)
+        is_over = guarantee.size > 0 and not may_take(fair, tasks, leaf, tasks.shape[task], guarantee)
+        if is_over or (fair.has_limits and at_limit(fair, tasks, leaf, tasks.shape[task])):
+            cap(fair, leaf)
             continue
         machine = select_machine(fleet, tasks, task)
         if machine == NOWHERE or not claim(starts, fleet, tasks, task, machine):
@@ -141,7 +180,7 @@ def start(fair: Fair, tasks: Tasks, leaf: int) -> None:
     while node != NOBODY:
         fair.waiting[node] -= 1
         node = fair.parent[node]
-    hold(fair, tasks, task, 1.0)
+    hold(fair, tasks, task, 1)
     begin_task(fair.tree, leaf)
 
 
@@ -156,28 +195,80 @@ def saturated(fleet: FleetState, fair: Fair) -> int:
 
 
 @inlined
-def at_limit(fair: Fair, leaf: int, shape: int) -> bool:
+def at_limit(fair: Fair, tasks: Tasks, leaf: int, shape: int) -> bool:
     """Whether one more task would lift a queue above its limit."""
     node = fair.queue[leaf]
     while node != NOBODY:
-        if fair.limit[node] < np.inf and share_with(fair, node, shape, 1.0) > fair.limit[node] * ENOUGH:
+        if fair.limit[node] < np.inf and share_with(fair, tasks, node, shape, 1) > fair.limit[node] * ENOUGH:
             return True
         node = fair.parent[node]
     return False
 
 
 @inlined
-def share_with(fair: Fair, node: int, shape: int, sign: float) -> float:
-    """Return a queue's dominant share if a task of a shape were added to it, or (*sign* -1) taken away."""
+def share_with(fair: Fair, tasks: Tasks, node: int, shape: int, sign: int) -> float:
+    """Return a queue's dominant share with a task of a shape more (*sign* 1), less (-1), or as it is (0)."""
     share = 0.0
     for resource in range(fair.used.shape[1]):
-        share = max(share, fair.used[node, resource] + sign * fair.tree.vector[shape, resource])
+        amount = fair.used[node, resource] + sign * tasks.request[resource, shape]
+        share = max(share, amount / max(fair.present[resource], 1))
     return share
+
+
+@inlined
+def may_take(fair: Fair, tasks: Tasks, leaf: int, shape: int, guarantee: np.ndarray) -> bool:
+    """Whether a task more leaves the leaf's queue, and all above it, within their guarantees and limits."""
+    node = fair.queue[leaf]
+    while node > 0:
+        most = min(guarantee[node], fair.limit[node])
+        if share_with(fair, tasks, node, shape, 1) > most * ENOUGH:
+            return False
+        node = fair.parent[node]
+    return True
+
+
+@inlined
+def cap(fair: Fair, leaf: int) -> None:
+    """Let a leaf be served no more for now."""
+    fair.capped[fair.size[CAPPED]] = leaf
+    fair.size[CAPPED] += 1
+    cap_leaf(fair.tree, leaf, True)
 
 
 @cold
 def uncap(fair: Fair) -> None:
-    """Let the leaves that a limit kept back have a turn again."""
+    """Let all leaves that were kept back have a turn again."""
     for place in range(fair.size[CAPPED]):
         cap_leaf(fair.tree, fair.capped[place], False)
     fair.size[CAPPED] = 0
+
+
+@cold
+def uncap_below_limits(fair: Fair, tasks: Tasks) -> None:
+    """Let those leaves have a turn again whose next task no limit forbids any more."""
+    kept = 0
+    for place in range(fair.size[CAPPED]):
+        leaf = fair.capped[place]
+        if at_limit(fair, tasks, leaf, tasks.shape[fair.lanes.root[leaf]]):
+            fair.capped[kept] = leaf
+            kept += 1
+        else:
+            cap_leaf(fair.tree, leaf, False)
+    fair.size[CAPPED] = kept
+
+
+@cold
+def note_capacity(fair: Fair, fleet: FleetState, tasks: Tasks) -> None:
+    """Let shares be of the capacity that is there now."""
+    for resource in range(fair.present.size):
+        fair.present[resource] = fleet.present[resource]
+    for shape in range(fair.tree.vector.shape[0]):
+        fair.tree.dominant[shape] = 0.0
+        for resource in range(fair.present.size):
+            share = tasks.request[resource, shape] / max(fair.present[resource], 1)
+            fair.tree.vector[shape, resource] = share
+            fair.tree.dominant[shape] = max(fair.tree.dominant[shape], share)
+        if fair.tree.dominant[shape] == 0.0:
+            fair.tree.dominant[shape] = 1.0
+    refresh_all(fair.tree)
+    uncap(fair)

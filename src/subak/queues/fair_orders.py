@@ -79,15 +79,35 @@ def leaves_of(workload: Workload, shape_of_stage: np.ndarray, tree: QueueTree) -
     return Leaves(branches, queue.astype(np.int32), of_stage[workload.tasks["stage"].to_numpy()].astype(np.int32))
 
 
-def hierarchy_of(order: str, branches: Branches, vector: np.ndarray, names: list[str]) -> Hierarchy:
+def hierarchy_of(
+    order: str, branches: Branches, vector: np.ndarray, names: list[str], jobs_from: int | None = None
+) -> Hierarchy:
     """Return the hierarchy of an order by name; *vector* is float64[shape, resource], *names* the resources'.
 
-    Raises InputError where an order collapses the tree for a resource that is not there.
+    Nodes from *jobs_from* on are jobs, and leaves that are not below them too; left out, leaves are queues. Flat DRF
+    keeps jobs together. Raises InputError where an order collapses the tree for a resource that is not there.
     """
     fair = FAIR_ORDERS[order]
+    if fair.code == DRF:
+        branches = _flat(branches, jobs_from)
     if fair.collapsed and fair.collapsed not in names:
         raise InputError(f"order {order}: needs a resource named {fair.collapsed}, there are {', '.join(names)}")
     return build_hierarchy(branches, vector, fair.code, names.index(fair.collapsed) if fair.collapsed else 0)
+
+
+def _flat(branches: Branches, jobs_from: int | None) -> Branches:
+    """Return a tree without queues: what was below them is the root's, and jobs weigh what their queues do."""
+    nodes = branches.parent.size
+    first = nodes if jobs_from is None else jobs_from
+    place = np.concatenate([np.zeros(first), 1 + np.arange(nodes - first)]).astype(np.int32)
+    queue_weight = np.where(np.arange(nodes) < first, branches.weight, 1.0) if jobs_from is not None else np.ones(nodes)
+    return Branches(
+        parent=np.concatenate([[NOBODY], np.zeros(nodes - first)]).astype(np.int32),
+        weight=np.concatenate([[1.0], branches.weight[first:] * queue_weight[branches.parent[first:]]]),
+        leaf_parent=place[branches.leaf_parent],
+        leaf_weight=branches.leaf_weight * queue_weight[branches.leaf_parent],
+        leaf_shape=branches.leaf_shape,
+    )
 
 
 def share_out(

@@ -16,6 +16,7 @@ import numpy as np
 
 from subak.queues.curves import exact_shares
 from subak.queues.fluid import CLOSE, make_problem
+from subak.queues.hierarchy import TIE
 from subak.queues.tree import QueueTree
 
 SAME = 1e-9  # shares that differ by less than this part are equal, after all rounding
@@ -26,7 +27,7 @@ def mch_weights(tree: QueueTree, demand: np.ndarray, capacity: np.ndarray) -> np
     direction = make_problem(tree, demand, capacity, None).direction
     weight = relative_weights(tree)
     unit, mu = _unit_vectors(tree, direction, weight)
-    first = int(unit[0].argmax())  # k'
+    first = _first_of_largest(unit[0])  # k'
     plain, divided = weight.copy(), weight.copy()
     for node in range(1, len(tree)):
         above = tree.parent[node]
@@ -38,7 +39,11 @@ def mch_weights(tree: QueueTree, demand: np.ndarray, capacity: np.ndarray) -> np
 def first_saturated(tree: QueueTree, demand: np.ndarray, capacity: np.ndarray) -> int:
     """Return k', the resource that is saturated first: the root's dominant one, the first of equals."""
     direction = make_problem(tree, demand, capacity, None).direction
-    return int(_unit_vectors(tree, direction, relative_weights(tree))[0][0].argmax())
+    return _first_of_largest(_unit_vectors(tree, direction, relative_weights(tree))[0][0])
+
+
+def _first_of_largest(values: np.ndarray) -> int:
+    return int((values >= values.max() * (1.0 - TIE)).argmax())
 
 
 def relative_weights(tree: QueueTree) -> np.ndarray:

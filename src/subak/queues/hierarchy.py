@@ -26,7 +26,7 @@ TIE = 1e-12  # keys that differ by less of themselves are equal: thirds have no 
 LEAF, JOIN, GATE, NODE = range(4)  # kinds of a slot
 KIND, OF, LEFT, RIGHT, UP, BEST, BEST_APART = range(7)  # columns of `link`; OF: the leaf, shape or node it is
 # columns of `value`: the least key of what can be served; another least key (MCH: of leaves that stand apart from the
-# hierarchy; MCH made exact: of what is not frozen); then, per resource, the sum of directions, what is held by the
+# hierarchy; H-DRF and MCH made exact: the same again); then, per resource, the sum of directions, what is held by the
 # blocked, and what is held by those that a gate may block (of MCH only the first of each: the weights of the active
 # children, and their number)
 KEY, KEY_APART, FIRST_UNIT = range(3)
@@ -82,6 +82,8 @@ def refresh_leaf(tree: Hierarchy, slot: int) -> None:
     value[KEY] = leaf_share(tree, leaf) / tree.weight[slot] if wants else NEVER
     value[KEY_APART] = NEVER
     if order == DRF:
+        for resource in range(resources):
+            value[FIRST_UNIT + resource] = tree.running[leaf] * tree.vector[shape, resource]
         return
     if order == COLLAPSED:
         value[FIRST_UNIT] = tree.weight[slot] if wants or tree.running[leaf] > 0 else 0.0
@@ -159,10 +161,8 @@ def refresh_gate(tree: Hierarchy, slot: int) -> None:
     if tree.is_open[tree.link[slot, OF]]:
         return
     tree.value[slot, KEY] = NEVER
-    if tree.word[ORDER] == MCH:
-        tree.value[slot, KEY_APART] = NEVER
-    elif tree.word[ORDER] in (HDRF, HDRF_FAST):
-        tree.value[slot, KEY_APART] = NEVER
+    tree.value[slot, KEY_APART] = NEVER
+    if tree.word[ORDER] in (HDRF, HDRF_FAST, MCH_EXACT):
         for resource in range(resources):
             tree.value[slot, FIRST_UNIT + resource] = 0.0
             moving = tree.value[below, FIRST_UNIT + 2 * resources + resource]
@@ -176,9 +176,12 @@ def refresh_node(tree: Hierarchy, slot: int) -> None:
     tree.link[slot, BEST], tree.link[slot, BEST_APART] = tree.link[below, BEST], tree.link[below, BEST_APART]
     for column in range(tree.value.shape[1]):
         tree.value[slot, column] = tree.value[below, column]
-    if tree.link[slot, UP] == NOBODY or order == DRF:
+    if tree.link[slot, UP] == NOBODY:
         return
-    if order == COLLAPSED:
+    if order == DRF:
+        if tree.value[slot, KEY] < NEVER:
+            tree.value[slot, KEY] = steepest(tree, slot) / tree.weight[slot]
+    elif order == COLLAPSED:
         if tree.value[slot, FIRST_UNIT] > 0.0:
             tree.value[slot, KEY] *= tree.value[slot, FIRST_UNIT] / tree.weight[slot]
             tree.value[slot, FIRST_UNIT] = tree.weight[slot]
@@ -226,6 +229,7 @@ def scale_by_holdings(tree: Hierarchy, slot: int) -> None:
             value[FIRST_UNIT + resource] = weight * (vector / top)
     else:
         slope = steepest(tree, slot)
+        slope = slope if slope > 0.0 else 1.0
         for resource in range(resources):
             value[FIRST_UNIT + resource] *= weight / slope
     for resource in range(resources):
@@ -245,12 +249,12 @@ def dominant_at(tree: Hierarchy, slot: int, level: float) -> float:
 
 @inlined
 def steepest(tree: Hierarchy, slot: int) -> float:
-    """Return the largest sum of directions at a node that holds nothing, of the resources that are not saturated."""
+    """Return the largest sum of directions (in DRF of what is held) at a node, of what is not saturated."""
     slope = 0.0
     for resource in range(tree.vector.shape[1]):
         if not tree.word[SATURATED] >> resource & 1:
             slope = max(slope, tree.value[slot, FIRST_UNIT + resource])
-    return slope if slope > 0.0 else 1.0
+    return slope
 
 
 @cold
@@ -281,6 +285,8 @@ def tell(tree: Hierarchy, slot: int) -> None:
 def next_leaf(tree: Hierarchy, saturated: int) -> int:
     """Return the leaf whose turn it is, NOBODY if none can be served; *saturated* has a bit for each resource."""
     order, root = tree.word[ORDER], tree.link.shape[0] - 1
+    if saturated == (1 << tree.vector.shape[1]) - 1:
+        return NOBODY
     if order in (HDRF, HDRF_FAST, MCH_EXACT) and saturated != tree.word[SATURATED]:
         tree.word[SATURATED] = saturated
         refresh_all(tree)
@@ -299,7 +305,7 @@ def first_to_saturate(tree: Hierarchy) -> int:
     """Return the root's dominant resource, of equals the first: the first that a fluid allocation uses up."""
     root, best = tree.link.shape[0] - 1, 0
     for resource in range(tree.vector.shape[1]):
-        if tree.value[root, FIRST_UNIT + resource] > tree.value[root, FIRST_UNIT + best]:
+        if tree.value[root, FIRST_UNIT + resource] > tree.value[root, FIRST_UNIT + best] * (1.0 + TIE):
             best = resource
     return best
 

@@ -30,6 +30,7 @@ from subak.errors import InputError
 from subak.tables import read_toml
 
 ROOT = ""  # its name
+WEIGHT_MIN, WEIGHT_MAX = 1e-9, 1e9
 NO_PARENT = -1
 # As in workload/table.py, and with a slash at the end where the queue's own jobs are meant.
 NAME = re.compile(r"[^/\x00-\x1f\x7f]+(/[^/\x00-\x1f\x7f]+)*/?")
@@ -300,6 +301,10 @@ def _check_queue(queue: Queue) -> None:
                          f"not {queue.parent!r}")
     if not (math.isfinite(queue.weight) and queue.weight > 0):
         raise InputError(f"{where}: weight must be a number more than 0, not {queue.weight:g}")
+    if not WEIGHT_MIN <= queue.weight <= WEIGHT_MAX:
+        raise InputError(f"{where}: weight must be from {WEIGHT_MIN:g} to {WEIGHT_MAX:g}, not {queue.weight:g}")
+    if queue.parent is not None and queue.parent.endswith("/"):
+        raise InputError(f"{where}: its parent must be a queue, not {queue.parent!r}, the jobs of one")
     if not (0 < queue.limit <= 1 or queue.limit == math.inf):
         raise InputError(f"{where}: limit must be a share more than 0 and at most 1, not {queue.limit:g}")
     if queue.tasks is not None and not 0 <= queue.tasks < 2**63:

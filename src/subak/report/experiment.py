@@ -82,19 +82,17 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
     def _refuse_unfair(self) -> None:
-        """Refuse what only fair orders heed where there are none."""
+        """Refuse preemption where there is no fair order; queues' weights are what any run's shares are measured by."""
         if not 0 <= self.preemptions < FOREVER:
             raise InputError(f"preemptions: must be 0 or more an hour, not {self.preemptions:g}")
-        for name, value in (("queues", self.queues), ("preemptions", self.preemptions)):
-            if value and not any(heeds(scheduler, name) for scheduler in self.schedulers):
-                raise InputError(f"{name}: none of the schedulers {', '.join(self.schedulers)} has a fair order; these "
-                                 f"are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+        if self.preemptions and not any(is_fair(scheduler) for scheduler in self.schedulers):
+            raise InputError(f"preemptions: none of the schedulers {', '.join(self.schedulers)} has a fair order; "
+                             f"these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
 
 
-def heeds(scheduler: str, word: str) -> bool:
-    """Whether a scheduler heeds *queues* or *preemptions*: fair orders both, federations with queues the first."""
-    is_fair = any(part in FAIR_ORDERS for part in scheduler.split("+"))
-    return is_fair or (word == "queues" and "turns" in heeded_settings(scheduler))
+def is_fair(scheduler: str) -> bool:
+    """Whether a scheduler's name, or one of its options, is a fair order."""
+    return any(part in FAIR_ORDERS for part in scheduler.split("+"))
 
 
 def changed_settings(settings: Federation) -> dict[str, Any]:
@@ -256,8 +254,7 @@ def _write_scenario(partial: Path, folder: Path, scenario: Scenario, name: str, 
     """Write the scenario of this one run: enough to repeat it, with copies of the files that it names."""
     one = msgspec.structs.replace(
         scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name),
-        queues=scenario.queues if heeds(name, "queues") else "",
-        preemptions=scenario.preemptions if heeds(name, "preemptions") else 0.0)
+        preemptions=scenario.preemptions if is_fair(name) else 0.0)
     file = policy_file(name)
     if file is not None:
         shutil.copyfile(file, partial / "policy.py")

@@ -5,9 +5,18 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.kernel import cold
-from subak.placement.fair import Fair, fair_instant, let_wait, note_end, open_fitting, serve, start
+from subak.placement.fair import (
+    Fair,
+    fair_instant,
+    let_wait,
+    note_end,
+    note_guarantees,
+    open_fitting,
+    serve,
+    start,
+)
 from subak.placement.starts import KEPT, RULE, claim
-from subak.placement.take_back import excess, neediest_leaf, note_guarantees
+from subak.placement.take_back import excess, neediest_leaf
 from subak.queues.fair_orders import hierarchy_of, least_requests, leaves_of
 from subak.queues.hierarchy import NOBODY
 from subak.queues.lanes import build_lanes
@@ -29,14 +38,14 @@ from subak.simulator.state import ARRIVED, ENDED, FREED, NOW, PREEMPTED, Simulat
 from subak.workload.table import Workload
 
 HOUR = 3600.0
+REST_MAX = 60.0  # seconds after a search in vain, at most
 TOKENS, TOPPED_UP, LOOK_AGAIN, PER_SECOND, TOKENS_MAX = range(5)  # of `clock`
 
 
 class TakeBack(NamedTuple):
     """How much may be preempted, and scratch."""
 
-    guarantee: np.ndarray  # float64[node]
-    siblings: np.ndarray  # float64[node]
+    guarantee: np.ndarray  # float64[node]; empty where nothing may be preempted
     tried: np.ndarray  # bool[shape]
     clock: np.ndarray  # float64[5]: TOKENS ... TOKENS_MAX
 
@@ -46,7 +55,7 @@ def build_take_back(nodes: int, shapes: int, preemptions: float) -> TakeBack:
     clock = np.zeros(5)
     clock[PER_SECOND] = preemptions / HOUR
     clock[TOKENS] = clock[TOKENS_MAX] = max(1.0, preemptions / 60.0) if preemptions > 0.0 else 0.0
-    return TakeBack(np.zeros(nodes), np.zeros(nodes), np.zeros(shapes, bool), clock)
+    return TakeBack(np.zeros(nodes if preemptions > 0.0 else 0), np.zeros(shapes, bool), clock)
 
 
 def build_fair(
@@ -60,14 +69,12 @@ def build_fair(
     vector = simulation.tasks.request.T / capacity
     names = [resource.name for resource in workload.resources]
     nodes = len(tree)
-    branches = leaves.branches
-    if order == "drf":  # flat: of the tree only the weight of a job's own queue counts
-        branches = branches._replace(leaf_weight=branches.leaf_weight * tree.weight[leaves.queue])
     fair = Fair(
-        tree=hierarchy_of(order, branches, vector, names),
+        tree=hierarchy_of(order, leaves.branches, vector, names, nodes),
         lanes=build_lanes(leaves.queue.size, simulation.tasks.arrival.size),
         leaf=leaves.of_task, least=least_requests(simulation.tasks.request), queue=leaves.queue,
-        parent=tree.parent, weight=tree.weight, limit=tree.limit, used=np.zeros((nodes, len(names))),
+        parent=tree.parent, weight=tree.weight, limit=tree.limit, used=np.zeros((nodes, len(names)), np.int64),
+        present=simulation.fleet.present.copy(), siblings=np.zeros(nodes),
         waiting=np.zeros(nodes, np.int64), running=np.zeros(nodes, np.int64),
         capped=np.empty(leaves.queue.size, np.int32), size=np.zeros(1, np.int64),
         has_limits=bool(np.isfinite(tree.limit).any()),
@@ -85,7 +92,7 @@ def run_fair(
             return outcome
         fair_instant(
             sim.fleet, sim.tasks, fair, select_machine, sim.step.ended[: sim.counts[ENDED]],
-            sim.step.arrived[: sim.counts[ARRIVED]], sim.step.freed[: sim.counts[FREED]], sim.starts,
+            sim.step.arrived[: sim.counts[ARRIVED]], sim.step.freed[: sim.counts[FREED]], back.guarantee, sim.starts,
         )
         commit(sim)
         if back.clock[PER_SECOND] > 0.0 and sim.clock[NOW] >= back.clock[LOOK_AGAIN]:
@@ -102,22 +109,22 @@ def take_places_back(sim: Simulation, fair: Fair, back: TakeBack, select_machine
     clock[TOKENS] = min(clock[TOKENS_MAX], clock[TOKENS] + (now - clock[TOPPED_UP]) * clock[PER_SECOND])
     clock[TOPPED_UP] = now
     back.tried[:] = False
-    note_guarantees(fair, back.guarantee, back.siblings)
+    note_guarantees(fair, back.guarantee)
     while clock[TOKENS] >= 1.0:
         leaf = neediest_leaf(fair, sim.tasks, back.guarantee, back.tried)
         if leaf == NOBODY:
             break
         task = fair.lanes.root[leaf]
-        victim = find_victim(sim, fair, back.guarantee, task)
+        victim = find_victim(sim, fair, back.guarantee, task, leaf)
         if victim == NOBODY:
             back.tried[sim.tasks.shape[task]] = True
-            clock[LOOK_AGAIN] = now + 1.0 / clock[PER_SECOND]  # a search looks at everything that runs
+            clock[LOOK_AGAIN] = now + min(1.0 / clock[PER_SECOND], REST_MAX)  # a search looks at everything that runs
             continue
         replace(sim, fair, leaf, victim)
         clock[TOKENS] -= 1.0
     if sim.counts[PREEMPTED] > before:
         open_fitting(sim.fleet, sim.tasks, fair, sim.step.freed[: sim.counts[FREED]])
-        serve(sim.fleet, sim.tasks, fair, select_machine, sim.starts)
+        serve(sim.fleet, sim.tasks, fair, select_machine, back.guarantee[:0], sim.starts)
         commit(sim)
         forget_lost_events(sim)
 
@@ -137,13 +144,13 @@ def replace(sim: Simulation, fair: Fair, leaf: int, victim: int) -> None:
 
 
 @cold
-def find_victim(sim: Simulation, fair: Fair, guarantee: np.ndarray, task: int) -> int:
+def find_victim(sim: Simulation, fair: Fair, guarantee: np.ndarray, task: int, leaf: int) -> int:
     """Return a running task whose place would do, of the queue furthest above its guarantee, of equals the latest."""
     best, most = NOBODY, 0.0
     for place in range(sim.events.size[SIZE]):
         slot = sim.events.slot[place]
         if is_alive(sim, slot) and makes_room(sim, slot["item"], task, slot["place"]):
-            above = excess(fair, sim.tasks, slot["item"], guarantee)
+            above = excess(fair, sim.tasks, slot["item"], leaf, guarantee)
             later = best == NOBODY or started_after(sim.progress.start, slot["item"], best)
             if above > most or (above == most and above > 0.0 and later):
                 best, most = slot["item"], above
