@@ -93,6 +93,7 @@ def _summary(tasks, timeline, label, name, seed):
         "stranded": {r: timeline[f"stranded_{r}"].sum() / timeline[f"capacity_{r}"].sum() for r in ("cpu", "memory")},
         "waiting": {"mean": timeline["waiting"].mean(), "max": timeline["waiting_max"].max()},
         "attempts_lost": 0,
+        "run_time_lost": 0.0,
         "speed": {"tasks_per_second": 1.2e6, "events": 2 * len(tasks), "seconds": 0.4, "peak_memory_bytes": 3.1e8},
         "versions": {"subak": "0.1.0", "numba": "0.61.0"},
     }

@@ -313,7 +313,9 @@ def test_the_shares_of_a_level_add_up_to_the_timeline(tmp_path, scheduler):
     for name in ("cpu", "memory"):
         used = timeline[f"used_{name}"] / timeline[f"capacity_{name}"]
         assert sums[f"share_{name}"].to_list() == pytest.approx(used.to_list(), abs=1e-9)
-    assert run.summary.attempts_lost > 0
+    attempts = pl.read_parquet(tmp_path / "run" / "attempts.parquet")
+    assert run.summary.attempts_lost == len(attempts) > 0
+    assert run.summary.run_time_lost == pytest.approx((attempts["end"] - attempts["start"]).sum())
 
 
 def test_the_page_shows_fairness(comparison, tmp_path):

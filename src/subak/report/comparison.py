@@ -73,6 +73,7 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
         Measure("Tasks", "waiting at the end", partial(_tasks, ("WAITING", "BLOCKED")), count_text, operator.lt),
         Measure("Tasks", "unplaceable", partial(_tasks, ("UNPLACEABLE",)), count_text, operator.lt),
         Measure("Tasks", "attempts lost", lambda summary: summary.attempts_lost, count_text, operator.lt),
+        Measure("Tasks", "run time lost", lambda summary: summary.run_time_lost, seconds_text, operator.lt),
         Measure("Federation", "messages a task", messages_a_task, ratio_text, operator.lt),
         Measure("Federation", "requests refused", refused_share, share_text, operator.lt),
         Measure("Federation", "tasks preempted", partial(_counted, "tasks preempted"), count_text),

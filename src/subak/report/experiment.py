@@ -232,6 +232,7 @@ def summarise(
         waiting=measures.waiting(timeline),
         stranded=measures.stranded(timeline, names),
         attempts_lost=sum(lost.shape[1] for lost in driven.losses),
+        run_time_lost=float(sum((end - start).sum() for _, _, start, end in driven.losses)),
         federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks),
         fairness=fair,
         speed=Speed(len(tasks) / max(driven.seconds, 1e-9), driven.events, driven.seconds, peak_memory_bytes()),

@@ -150,6 +150,7 @@ class Summary(msgspec.Struct, frozen=True):
     waiting: Waiting = Waiting()
     stranded: dict[str, float | None] = {}
     attempts_lost: int | None = None
+    run_time_lost: float | None = None  # seconds that lost attempts had run, over all tasks
     federation: FederationFacts | None = None
     fairness: FairnessFacts | None = None  # None where there is only one queue
     speed: Speed = Speed()
