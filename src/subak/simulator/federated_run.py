@@ -19,7 +19,6 @@ from subak.simulator.drive import Progress, drive
 from subak.simulator.fault_plan import FaultPlan, arm_faults, quiet_seconds, under_faults
 from subak.simulator.federated import MESSAGES_FULL
 from subak.simulator.network import (
-    FREE,
     LAW,
     MARGIN,
     MEAN,
@@ -37,7 +36,7 @@ SLOTS_PER_TASK = 4  # messages and timers on their way at once, for each task, a
 SLOTS_PER_MACHINE = 2
 SLOTS = 100_000  # and for the rest; there is made room for more
 SLOTS_MAX = 20_000_000
-MARGIN_PER_MESSAGE = 2  # of a handler's: each may be doubled
+MARGIN_PER_MESSAGE = 2  # of a handler's, under faults: each may be doubled
 
 
 @dataclass(frozen=True)
@@ -139,16 +138,16 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     tasks, machines = len(workload.tasks), len(order)
     slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
     simulation = prepared.simulation
+    instance = Instance(workload, fleet, settings, prepared, seed, queues)
+    due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance))
+    margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
+    slots = max(slots, margin + SLOTS)
     network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
+    network.size[MARGIN] = margin
     network.calm[PATIENCE] = quiet_seconds(settings)
     if faults is not None:
         network = arm_faults(faults, settings, network, order)
-    instance = Instance(workload, fleet, settings, prepared, seed, queues)
     roles = architecture.build(instance)
-    due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance))
-    network.size[MARGIN] = MARGIN_PER_MESSAGE * out.row.size + 1
-    while network.size[FREE] < network.size[MARGIN] + SLOTS:
-        network = with_more_room(network)
     run = architecture.run
     if compiled:
         run = _engine(typeof((simulation, network, roles, due, out)), run)
