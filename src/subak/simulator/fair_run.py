@@ -15,6 +15,7 @@ from subak.placement.fair import (
     serve,
     start,
 )
+from subak.placement.shapes import find_shapes
 from subak.placement.starts import KEPT, RULE, claim
 from subak.placement.take_back import excess, neediest_leaf
 from subak.queues.fair_orders import hierarchy_of, least_requests, leaves_of
@@ -33,7 +34,7 @@ from subak.simulator.central import (
     started_after,
 )
 from subak.simulator.heap import SIZE
-from subak.simulator.setup import Prepared, find_shapes
+from subak.simulator.setup import Prepared
 from subak.simulator.state import ARRIVED, ENDED, FREED, NOW, PREEMPTED, Simulation
 from subak.workload.table import Workload
 

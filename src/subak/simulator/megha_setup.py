@@ -19,12 +19,13 @@ from subak.federation.turns import ROUND_ROBIN, Turns
 from subak.federation.worker import WORKER_ROW, Workers
 from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.fleet.table import Fleet
+from subak.placement.shapes import find_shapes
 from subak.queues.fair_orders import branches_of, hierarchy_of
 from subak.queues.lanes import Lanes, build_lanes
 from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths
 from subak.simulator.federated_run import Architecture, Instance
 from subak.simulator.megha import GlobalMasters, LocalMasters, Megha, run_megha
-from subak.simulator.setup import NO_ROW, find_shapes
+from subak.simulator.setup import NO_ROW
 from subak.workload.table import Workload
 
 CLUSTERS = 10  # of a fleet that names only one

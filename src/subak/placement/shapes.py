@@ -1,0 +1,56 @@
+"""What tells tasks apart for a placement: the distinct pairs of a request and a set of constraints."""
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from subak.fleet.table import Fleet
+from subak.workload.constraints import Constraint, satisfied
+from subak.workload.table import Workload
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The distinct (request, constraints) of a workload's stages."""
+
+    of_stage: np.ndarray  # int32[stage]
+    request: np.ndarray  # int32[resource, shape], units
+    constraint_set: np.ndarray  # int32[shape]
+    sets: list[tuple[Constraint, ...]]  # set 0 is the empty one
+
+
+def find_shapes(workload: Workload) -> Shapes:
+    """Return the distinct (request, constraint set) pairs of the stages, in order of first appearance."""
+    names = [resource.name for resource in workload.resources]
+    texts = workload.stages.select(
+        *names, pl.col("constraints").list.eval(pl.element().struct.json_encode()).list.sort().list.join("\n")
+        .fill_null("").alias("constraints")
+    )
+    distinct = texts.unique(maintain_order=True).with_row_index("shape")
+    of_stage = texts.join(distinct, on=[*names, "constraints"], how="left", maintain_order="left")["shape"]
+    set_texts = ["", *[text for text in distinct["constraints"].unique(maintain_order=True) if text]]
+    set_of_text = {text: number for number, text in enumerate(set_texts)}
+    return Shapes(
+        of_stage.to_numpy().astype(np.int32),
+        np.ascontiguousarray(np.vstack([distinct[name].to_numpy() for name in names]).astype(np.int32)),
+        np.array([set_of_text[text] for text in distinct["constraints"]], np.int32),
+        [_constraints(text) for text in set_texts],
+    )
+
+
+def _constraints(text: str) -> tuple[Constraint, ...]:
+    rows = pl.Series(text.split("\n") if text else [], dtype=pl.String)
+    decoded = rows.str.json_decode(pl.Struct({"attribute": pl.String, "operator": pl.String, "value": pl.String}))
+    return tuple(Constraint(row["attribute"], row["operator"], row["value"] or "") for row in decoded.to_list())
+
+
+def truth_of_sets(sets: list[tuple[Constraint, ...]], fleet: Fleet) -> np.ndarray:
+    """Return bool[constraint_set, machine]: which machines meet every constraint of a set."""
+    truth = np.ones((len(sets), len(fleet.machines)), bool)
+    known: dict[Constraint, np.ndarray] = {}
+    for row, constraints in enumerate(sets):
+        for constraint in constraints:
+            if constraint not in known:
+                known[constraint] = satisfied(constraint, fleet.attribute(constraint.attribute))
+            truth[row] &= known[constraint]
+    return truth
