@@ -14,6 +14,7 @@ from subak.cli import main as command_line
 from subak.federation import messages
 from subak.federation.settings import LAWS, PART_S, SERVICE_S, Federation
 from subak.fleet import table as fleet
+from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS
 from subak.placement.starts import STATUSES
 from subak.report import fairness
@@ -132,7 +133,7 @@ SHARE_ROWS = {
 
 def page() -> str:
     """Return the whole page."""
-    return "\n".join([HEAD, *commands(), *schedulers(), *federations(), EXIT_CODES, *files(), *formats()])
+    return "\n".join([HEAD, *commands(), *schedulers(), *lotes(), *federations(), EXIT_CODES, *files(), *formats()])
 
 
 def commands() -> list[str]:
@@ -184,6 +185,15 @@ def schedulers() -> list[str]:
             (f"`{name}`", first_sentence(getattr(subak.policy, name))) for name in subak.policy.__all__]),
         *fields_of(subak.policy.FleetState), *fields_of(subak.policy.Tasks), *fields_of(subak.policy.Lanes),
         *fields_of(subak.policy.Memory),
+    ]
+
+
+def lotes() -> list[str]:
+    """Return the settings of LoTES's plan."""
+    return [
+        "## LoTES: settings of a plan\n",
+        "For `subak explain lotes --settings`, a key each.\n",
+        *table(("key", "type", "default", "what it is"), struct_rows(LotesSettings)),
     ]
 
 

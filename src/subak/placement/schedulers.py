@@ -47,6 +47,7 @@ class Scheduler:
     waits_at: str = "framework"  # where the wait is counted: the "framework" queue or a "worker" queue
     accepts: frozenset[str] = frozenset()  # options it understands
     built_in: bool = True
+    planned: bool = False  # whether it goes by a plan (LoTES) that is made before the run
     architecture: str = ""  # of a federation: which one; it then has neither of the functions
     settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it heeds
 
@@ -55,6 +56,8 @@ class Scheduler:
         """The name of the loop that drives it."""
         if self.order in FAIR_ORDERS:
             return "run_fair"
+        if self.planned:
+            return "run_lotes"
         if self.architecture:
             return f"run_{'megha' if self.architecture == 'central' else self.architecture}"
         return "run_hooks" if self.select_machine is None else "run_ordered"
@@ -92,6 +95,10 @@ SCHEDULERS = {
             on_arrival=tetris_arrival, on_departure=tetris_departure,
             order="shortest-first", lanes="shape", memory=plain_memory,
             accepts=frozenset({"normalised"}),
+        ),
+        Scheduler(
+            "lotes", "Machines emulate bins of two linear programs; a task goes where its class is lacking (LoTES).",
+            planned=True, accepts=frozenset(),
         ),
         Scheduler(
             "megha",

@@ -21,6 +21,7 @@ from subak.placement.compiled import (
     compiled_hook,
     compiled_select_machine,
 )
+from subak.placement.lotes.plan import Plan, make_plan
 from subak.placement.schedulers import Scheduler
 from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.fair_orders import FAIR_ORDERS
@@ -32,6 +33,7 @@ from subak.simulator.drive import Driven, Progress, drive
 from subak.simulator.fair_run import build_fair, run_fair
 from subak.simulator.fault_plan import FaultPlan
 from subak.simulator.federated_run import Federated, simulate_federated
+from subak.simulator.lotes_run import build_dispatcher, lotes_order, run_lotes
 from subak.simulator.setup import Prepared, machine_order, prepare
 from subak.simulator.state import Simulation
 from subak.tables import first_line
@@ -55,6 +57,11 @@ class Outcome:
     def simulation(self) -> Simulation:
         """The final state."""
         return self.prepared.simulation
+
+
+@functools.cache
+def _lotes_engine(state: Any, dispatcher: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, dispatcher, LANES, types.int64), run_lotes)
 
 
 @functools.cache
@@ -106,9 +113,12 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
             workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults, queues))
     if faults is not None:
         raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
-    order = machine_order(fleet, scheduler.machines)
+    plan = make_plan(workload, fleet) if scheduler.planned else None
+    order = machine_order(fleet, scheduler.machines) if plan is None else lotes_order(plan)
     prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until)
-    if scheduler.order in FAIR_ORDERS:
+    if plan is not None:
+        simulation, waiting, step = _lotes_driver(prepared, workload, plan)
+    elif scheduler.order in FAIR_ORDERS:
         simulation, waiting, step = _fair_driver(prepared, scheduler, workload, queues, preemptions)
     else:
         simulation, waiting, step = _driver(prepared, scheduler)
@@ -157,6 +167,15 @@ def _driver(
     memory = scheduler.memory(prepared.instance)
     run = _engine(state, with_hooks=True)
     return simulation, lanes, lambda sim, budget: run(sim, lanes, memory, on_arrival, on_departure, budget)
+
+
+def _lotes_driver(
+    prepared: Prepared, workload: Workload, plan: Plan
+) -> tuple[Simulation, Any, Callable[[Simulation, int], int]]:
+    """Return the state, that of the dispatcher, and a function that runs a number of steps."""
+    state, lanes = build_dispatcher(prepared, workload, plan)
+    run = _lotes_engine(typeof(prepared.simulation), typeof(state))
+    return prepared.simulation, state, lambda sim, budget: run(sim, state, lanes, budget)
 
 
 def _fair_driver(

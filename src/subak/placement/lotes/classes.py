@@ -1,0 +1,201 @@
+"""Job classes: clusters of requests, by k-means (LoTES section 5.1), split where constraints tell tasks apart.
+
+- Features are the requests alone, one a resource, so that a new task is in the class it was clustered into; the run
+  time of a class is the mean of its tasks'. (In the paper's Table 2 the classes' run times hardly differ.)
+- Each is divided by its standard deviation over the window (scaling "deviation") or by the largest machine's capacity
+  ("capacity"). A resource that everyone asks the same of does not count.
+- Lloyd's algorithm begins RESTARTS times (k-means++) on at most THIN_COUNT tasks evenly spaced by rank, in scipy; the
+  best of them is carried on over all tasks until no task changes its class.
+- With classes = 0 their number is the least from which one more class takes away less than GAIN_MIN of the variance
+  that is left, or holds less than SHARE_MIN of the tasks (the paper's reason for 4: more had less than 0.01 %). On the
+  shipped slice of Google's trace that is 4, with and without the tasks that stood there when it began; by the paper's
+  reason alone it would be more than COUNT_MAX.
+"""
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy.cluster.vq import kmeans2
+
+from subak.errors import InputError
+from subak.placement.lotes.bins import FINE
+from subak.placement.lotes.settings import LotesSettings
+from subak.placement.shapes import Shapes
+from subak.workload.google_like.fit import leave_standing_out
+from subak.workload.table import Workload
+
+THIN_COUNT = 5_000
+RESTARTS = 8
+STEPS_MAX = 1_000
+COUNT_MAX = 12  # classes the criterion looks at
+GAIN_MIN = 0.25  # what dividing a flat plane takes away at the fourth class
+SHARE_MIN = 1e-4
+RUN_TIME_MIN = 1e-6  # of the mean run time of all: a class of zero-length runs is planned for as if this long
+NO_CLASS = -1
+
+
+class Window(NamedTuple):
+    """What arrived in the window, by shape."""
+
+    tasks: np.ndarray  # int64[shape]
+    ended: np.ndarray  # int64[shape], with a finite run time
+    run_time: np.ndarray  # float64[shape], seconds, sum over those
+    left_out: int  # tasks that were there when the trace began
+
+
+class Classes(NamedTuple):
+    """The classes, the smallest first, and what is needed to find the nearest."""
+
+    request: np.ndarray  # float64[resource, class], units, means
+    fine: np.ndarray  # int64[resource, class], the same in fine units, rounded down
+    run_time: np.ndarray  # float64[class], seconds, means
+    share: np.ndarray  # float64[class], of the arrivals
+    tasks: np.ndarray  # int64[class]
+    group: np.ndarray  # int32[class], of sets of constraints
+    centre: np.ndarray  # float64[resource, cluster], units
+    weight: np.ndarray  # float64[resource], of a unit in a distance
+    of_cluster: np.ndarray  # int32[cluster, group], class or NO_CLASS
+
+    def nearest(self, request: np.ndarray, group: np.ndarray) -> np.ndarray:
+        """Return int32[task], the class nearest to *request* (int[resource, task], units) among those of its *group*.
+
+        A group that had no task in the window takes the nearest of all.
+        """
+        distance = distances(request, self.centre, self.weight)  # [task, cluster]
+        table = self.of_cluster.copy()
+        for each in np.flatnonzero((table == NO_CLASS).all(axis=0)):
+            table[:, each] = table.max(axis=1)
+        choice = table.T[group]  # [task, cluster]
+        nearest = np.where(choice == NO_CLASS, np.inf, distance).argmin(axis=1)
+        return choice[np.arange(nearest.size), nearest].astype(np.int32)
+
+
+def find_window(workload: Workload, shapes: Shapes, settings: LotesSettings) -> Window:
+    """Return what arrived in the window. Raises InputError when nothing did."""
+    if workload.tasks.is_empty():
+        raise InputError("workload: there must be at least one task to plan for, this one has 0")
+    tasks = workload.tasks if settings.standing else leave_standing_out(workload.tasks)
+    since = tasks["arrival"].to_numpy() - workload.tasks["arrival"][0] - settings.window_start
+    within = (since >= 0) & (since < settings.window_seconds)
+    if not within.any():
+        raise InputError(f"window: no task arrives in the {settings.window_seconds:g} s that begin "
+                         f"{settings.window_start:g} s after the first arrival")
+    shape = shapes.of_stage[tasks["stage"].to_numpy()[within]]
+    run_time = tasks["run_time"].to_numpy()[within]
+    finite, count = np.isfinite(run_time), shapes.request.shape[1]
+    return Window(np.bincount(shape, minlength=count), np.bincount(shape[finite], minlength=count),
+                  np.bincount(shape[finite], weights=run_time[finite], minlength=count),
+                  len(workload.tasks) - len(tasks))
+
+
+def find_classes(window: Window, request: np.ndarray, group: np.ndarray, largest: np.ndarray,
+                 settings: LotesSettings) -> Classes:
+    """Cluster the shapes of a non-empty window: *request* int32[resource, shape], *group* int32[shape].
+
+    *largest* is int64[resource], the largest machine's capacity. Raises InputError when run times tell no rate.
+    """
+    seen = np.flatnonzero(window.tasks)
+    asked, tasks = request[:, seen].astype(np.float64), window.tasks[seen].astype(np.float64)
+    weight = _weights(asked, tasks, largest, settings.scaling)
+    if settings.classes:
+        centre = find_centres(asked, tasks, weight, settings.classes, settings.seed)
+    else:
+        centre = choose_centres(asked, tasks, weight, settings.seed)
+    centre = centre[:, np.argsort((centre / np.maximum(largest, 1)[:, None]).max(axis=0), kind="stable")]
+    cluster = distances(asked, centre, weight).argmin(axis=1)
+    return _classes(window, request, seen, (cluster, group), (centre, weight))
+
+
+def distances(request: np.ndarray, centre: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return float64[task, cluster], squared."""
+    return sum((((request[row][:, None] - centre[row][None, :]) * weight[row]) ** 2 for row in range(len(weight))),
+               start=np.zeros((request.shape[1], centre.shape[1])))
+
+
+def _weights(asked: np.ndarray, tasks: np.ndarray, largest: np.ndarray, scaling: str) -> np.ndarray:
+    if scaling == "capacity":
+        return 1.0 / np.maximum(largest, 1)
+    mean = (asked * tasks).sum(axis=1) / tasks.sum()
+    deviation = np.sqrt(((asked - mean[:, None]) ** 2 * tasks).sum(axis=1) / tasks.sum())
+    return np.divide(1.0, deviation, out=np.zeros(mean.size), where=deviation > 0)
+
+
+def find_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Return float64[resource, cluster] of at most *count* clusters of the least variance found."""
+    evenly = (np.arange(min(THIN_COUNT, int(tasks.sum()))) + 0.5) * tasks.sum() / min(THIN_COUNT, int(tasks.sum()))
+    order = np.lexsort((asked * weight[:, None])[::-1])
+    points = asked[:, order[np.searchsorted(np.cumsum(tasks[order]), evenly)]].T * weight  # [task, resource]
+    count = min(count, len(np.unique(points, axis=0)))
+    scale = np.where(weight > 0, weight, 1.0)[:, None]
+    mean = ((asked * tasks).sum(axis=1) / tasks.sum())[:, None]
+    best, least = mean, np.inf
+    random = np.random.default_rng(seed)
+    for _ in range(RESTARTS if count > 1 else 0):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a cluster that runs empty is left out below
+            found, _ = kmeans2(points, count, minit="++", rng=random)
+        centre = _settled(asked, tasks, weight, np.where(weight[:, None] > 0, found.T / scale, mean))
+        variance = _variance(asked, tasks, weight, centre)
+        if variance < least * (1 - 1e-9):
+            best, least = centre, variance
+    return best
+
+
+def _settled(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """Carry Lloyd's steps on over all tasks until none changes its cluster."""
+    before = None
+    for _ in range(STEPS_MAX):
+        cluster = distances(asked, centre, weight).argmin(axis=1)
+        if before is not None and (cluster == before).all():
+            break
+        held = np.bincount(cluster, weights=tasks, minlength=centre.shape[1])
+        sums = np.array([np.bincount(cluster, weights=tasks * row, minlength=held.size) for row in asked])
+        centre, before = sums[:, held > 0] / held[held > 0], (np.cumsum(held > 0) - 1)[cluster]
+    return centre
+
+
+def _variance(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, centre: np.ndarray) -> float:
+    return float((distances(asked, centre, weight).min(axis=1) * tasks).sum())
+
+
+def choose_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
+    """Return the clusters of the least number that one more hardly betters, by the criterion above."""
+    centre = find_centres(asked, tasks, weight, 1, seed)
+    before = _variance(asked, tasks, weight, centre)
+    for count in range(2, COUNT_MAX + 1):
+        more = find_centres(asked, tasks, weight, count, seed)
+        after = _variance(asked, tasks, weight, more)
+        held = np.bincount(distances(asked, more, weight).argmin(axis=1), weights=tasks)
+        if before - after < GAIN_MIN * before or before <= 0 or held.min() < SHARE_MIN * tasks.sum():
+            break
+        centre, before = more, after
+    return centre
+
+
+def _classes(window: Window, request: np.ndarray, seen: np.ndarray, of_shape: tuple[np.ndarray, np.ndarray],
+             space: tuple[np.ndarray, np.ndarray]) -> Classes:
+    cluster, group = of_shape  # of those seen, of all
+    pairs, which = np.unique(np.vstack([cluster, group[seen]]), axis=1, return_inverse=True)
+    which, count = which.reshape(-1), pairs.shape[1]
+    tasks = np.bincount(which, weights=window.tasks[seen], minlength=count)
+    mean = np.array([np.bincount(which, weights=row[seen] * window.tasks[seen], minlength=count) / tasks
+                     for row in request])
+    fine = np.floor(mean * FINE * (1 + 1e-12) + 1e-6).astype(np.int64)
+    fine = np.where((mean > 0) & (fine == 0), 1, fine)
+    of_cluster = np.full((space[0].shape[1], int(group.max()) + 1), NO_CLASS, np.int32)
+    of_cluster[pairs[0], pairs[1]] = np.arange(count)
+    return Classes(fine / FINE, fine, _run_times(window, seen, which, count), tasks / tasks.sum(),
+                   tasks.astype(np.int64), pairs[1].astype(np.int32), *space, of_cluster)
+
+
+def _run_times(window: Window, seen: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:
+    """Return float64[class], mean seconds without endless tasks; a class of nothing else has the mean of all."""
+    ended = np.bincount(which, weights=window.ended[seen], minlength=count)
+    total = np.bincount(which, weights=window.run_time[seen], minlength=count)
+    if not ended.any():
+        raise InputError("workload: every task of the window runs for ever: there is no rate at which they could come")
+    overall = total.sum() / ended.sum()
+    if overall == 0:
+        raise InputError("workload: every task of the window has run time 0: any rate of them could be served")
+    means = np.divide(total, ended, out=np.full(count, overall), where=ended > 0)
+    return np.maximum(means, RUN_TIME_MIN * overall)

@@ -1,0 +1,185 @@
+"""The plan: what the offline stages find, and all that a dispatcher needs of it."""
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from subak.errors import InputError
+from subak.fleet.table import Fleet
+from subak.placement.lotes.allocation import Allocation, Problem, solve_allocation
+from subak.placement.lotes.assignment import Assignment, solve_assignment
+from subak.placement.lotes.bins import FINE
+from subak.placement.lotes.classes import Classes, Window, find_classes, find_window
+from subak.placement.lotes.configurations import Configurations, find_configurations
+from subak.placement.lotes.settings import LotesSettings
+from subak.placement.shapes import Shapes, find_shapes
+from subak.resources import Resource, same_resources
+from subak.workload.table import Workload
+
+NO_BIN = -1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Classes, configurations, the optima of both linear programs, and the bin of each machine."""
+
+    resources: tuple[Resource, ...]
+    configurations: Configurations
+    classes: Classes
+    rate: np.ndarray  # float64[configuration, class], 1 / seconds, 0 where a class may not run: mu_jk
+    allocation: Allocation
+    assignment: Assignment
+    bin_of_machine: np.ndarray  # int32[machine], row of ``assignment.bins``, or NO_BIN
+    seconds: dict[str, float]  # spent on each stage
+    notes: tuple[str, ...]  # what was assumed or left out
+
+    @property
+    def devoted(self) -> np.ndarray:
+        """float64[configuration, class, resource], units: Delta_jkl."""
+        return self._jobs[:, :, None] * self.classes.request.T[None]
+
+    @property
+    def routes(self) -> np.ndarray:
+        """float64[configuration, class]: rho_jk, the part of a class's tasks that a configuration is to serve.
+
+        A class that the plan serves nowhere has 0 everywhere.
+        """
+        total = self._jobs.sum(axis=0)
+        return np.divide(self._jobs, total, out=np.zeros(self._jobs.shape), where=total > 0)
+
+    @property
+    def _jobs(self) -> np.ndarray:
+        """float64[configuration, class], that run at once when every machine emulates its bin, by the LP."""
+        jobs = np.zeros(self.rate.shape)
+        np.add.at(jobs, self.assignment.configuration, self.assignment.bins * self.assignment.part[:, None])
+        return jobs
+
+    @property
+    def packing_gap(self) -> float:
+        """How much of lambda* is lost because jobs are whole: 1 - lambda of (6) / lambda of (1)."""
+        return _gap(self.assignment.rate, self.allocation.rate)
+
+    @property
+    def rounding_gap(self) -> float:
+        """How much of the assignment's lambda is lost because machines are whole."""
+        return _gap(self.assignment.rate_rounded, self.assignment.rate)
+
+    def class_of(self, shapes: Shapes) -> np.ndarray:
+        """Return int32[shape], the nearest class of each of the workload's shapes."""
+        return self.classes.nearest(shapes.request, self.configurations.group_of_set[shapes.constraint_set])
+
+
+def _gap(less: float, more: float) -> float:
+    return max(0.0, 1.0 - less / more)
+
+
+def make_plan(workload: Workload, fleet: Fleet, settings: LotesSettings | None = None,
+              clock: Callable[[], float] = time.perf_counter) -> Plan:
+    """Return the plan for *fleet*, from what of *workload* arrives in the window of *settings*.
+
+    *clock* tells the seconds spent. Raises InputError when there is nothing to plan.
+    """
+    same_resources(workload.resources, fleet.resources, "workload and fleet")
+    settings = settings or LotesSettings()
+    notes: list[str] = []
+    times = [clock()]
+    shapes = find_shapes(workload)
+    window = find_window(workload, shapes, settings)
+    configurations = find_configurations(fleet, shapes, window.tasks, settings.constraint_sets_max)
+    group = configurations.group_of_set[shapes.constraint_set]
+    window = _placeable(window, shapes, group, configurations, notes)
+    classes = find_classes(window, shapes.request, group, configurations.capacity.max(axis=1), settings)
+    times.append(clock())
+    rate = _rates(classes, configurations)
+    served = _served(rate, classes, notes)
+    problem = Problem(classes.request[:, served], classes.share[served] / classes.share[served].sum(),
+                      rate[:, served], configurations.capacity, configurations.machines)
+    allocation = solve_allocation(problem)
+    times.append(clock())
+    assignment = solve_assignment(problem, allocation, classes.fine[:, served], configurations.capacity * FINE,
+                                  settings)
+    times.append(clock())
+    _note_assignment(assignment, served, configurations, settings, notes)
+    allocation, assignment = _over_all_classes(allocation, assignment, served, classes.share.size)
+    stages = ("classes", "allocation", "bins and assignment")
+    spent = {stage: times[row + 1] - times[row] for row, stage in enumerate(stages)}
+    return Plan(workload.resources, configurations, classes, rate, allocation, assignment,
+                _bin_of_machine(assignment, configurations, fleet), spent, tuple(notes))
+
+
+def _placeable(window: Window, shapes: Shapes, group: np.ndarray, configurations: Configurations,
+               notes: list[str]) -> Window:
+    """Leave out what no machine could hold, and say so."""
+    if window.left_out:
+        notes.append(f"{window.left_out:,} tasks were there when the trace began: left out of the classes")
+    endless = int((window.tasks - window.ended).sum())
+    if endless:
+        notes.append(f"{endless:,} tasks run for ever: left out of the mean run times")
+    fits = np.zeros(shapes.request.shape[1], bool)
+    for capacity, meets in zip(configurations.capacity.T, configurations.meets, strict=True):
+        fits |= (shapes.request <= capacity[:, None]).all(axis=0) & meets[group]
+    hopeless = int(window.tasks[~fits].sum())
+    if hopeless == window.tasks.sum():
+        raise InputError(f"workload and fleet: no machine can hold any of the window's {hopeless:,} tasks")
+    if hopeless:
+        notes.append(f"{hopeless:,} tasks fit no machine: left out of the classes")
+    return Window(np.where(fits, window.tasks, 0), np.where(fits, window.ended, 0),
+                  np.where(fits, window.run_time, 0.0), window.left_out)
+
+
+def _rates(classes: Classes, configurations: Configurations) -> np.ndarray:
+    """Return mu_jk: as fast everywhere (section 5), 0 where constraints forbid it or the mean request does not fit."""
+    fits = (classes.fine[:, None, :] <= configurations.capacity[:, :, None] * FINE).all(axis=0)
+    allowed = configurations.meets[:, classes.group]
+    return np.where(fits & allowed, 1.0 / classes.run_time, 0.0)
+
+
+def _served(rate: np.ndarray, classes: Classes, notes: list[str]) -> np.ndarray:
+    """Return the classes that some configuration may serve. Raises InputError when there is none."""
+    anywhere = rate.any(axis=0)
+    if not anywhere.any():
+        raise InputError("classes: the mean request of every class fits no machine, though its tasks do; "
+                         "more classes may help")
+    for each in np.flatnonzero(~anywhere):
+        notes.append(f"class {each + 1} ({classes.share[each]:.2%} of the tasks): its mean request fits no machine "
+                     "though its tasks do, so nothing is planned for it")
+    return np.flatnonzero(anywhere)
+
+
+def _note_assignment(assignment: Assignment, served: np.ndarray, configurations: Configurations,
+                     settings: LotesSettings, notes: list[str]) -> None:
+    if settings.bins == "auto" and assignment.generated:
+        notes.append(f"there are more than {settings.bins_max:,} non-dominated bins: generated as they pay, with the "
+                     "same lambda")
+    if assignment.rate_bound > assignment.rate * (1 + 1e-6):
+        missed = _gap(assignment.rate, assignment.rate_bound)
+        notes.append(f"the search for bins was cut short: lambda is at most {missed:.3%} below the best")
+    lost = served[(assignment.bins * assignment.machines[:, None]).sum(axis=0) == 0]
+    if lost.size:
+        notes.append(f"rounding to whole machines leaves no bin to class {', '.join(str(each + 1) for each in lost)}: "
+                     "the plan as rounded serves it nowhere")
+    idle = assignment.considered == 0
+    if idle.any():
+        notes.append(f"{int(idle.sum())} configurations ({configurations.machines[idle].sum():,} machines) serve no "
+                     "class in the plan: classes that may not run there hold lambda down")
+
+
+def _over_all_classes(allocation: Allocation, assignment: Assignment, served: np.ndarray,
+                      count: int) -> tuple[Allocation, Assignment]:
+    """Return both for all *count* classes, with zeros for those that nothing is planned for."""
+    delta = np.zeros((len(allocation.jobs), count, allocation.delta.shape[2]))
+    jobs, bins = np.zeros((len(allocation.jobs), count)), np.zeros((len(assignment.bins), count), np.int64)
+    delta[:, served], jobs[:, served], bins[:, served] = allocation.delta, allocation.jobs, assignment.bins
+    return allocation._replace(delta=delta, jobs=jobs), assignment._replace(bins=bins)
+
+
+def _bin_of_machine(assignment: Assignment, configurations: Configurations, fleet: Fleet) -> np.ndarray:
+    """Deal the bins out: in each configuration, machines in the fleet's order to its bins in theirs."""
+    of_machine = np.full(len(fleet.machines), NO_BIN, np.int32)
+    present = fleet.machines["present"].to_numpy()
+    for each in np.unique(assignment.configuration):
+        rows = np.flatnonzero(assignment.configuration == each)
+        machines = np.flatnonzero((configurations.of_machine == each) & present)
+        of_machine[machines] = np.repeat(rows, assignment.machines[rows])
+    return of_machine

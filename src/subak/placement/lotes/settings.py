@@ -1,0 +1,42 @@
+"""What the offline stages of LoTES are set to."""
+import math
+
+import msgspec
+
+from subak.errors import InputError
+
+CLASSES_MAX = 64
+BINS = ("auto", "all", "generated")
+PAIRS = ("allocation", "all")
+SCALINGS = ("deviation", "capacity")
+BOUNDS: dict[str, tuple[float, float]] = {
+    "classes": (0, CLASSES_MAX), "window_start": (0, math.inf), "window_seconds": (0, math.inf),
+    "bins_max": (1, 10_000_000), "constraint_sets_max": (0, 16), "seed": (0, 2**31 - 1),
+}
+
+
+class LotesSettings(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """The settings of a plan; times are in seconds."""
+
+    classes: int = 4  # clusters of requests (the paper's 4); 0: as many as the criterion of classes.py finds
+    window_start: float = 0.0  # after the first arrival
+    window_seconds: float = 86_400.0  # of arrivals that classes are made of: the first day (section 5.1)
+    scaling: str = "deviation"  # of requests: by their standard deviation, or the largest machine's "capacity"
+    standing: bool = False  # whether tasks that were there when a trace began count as arrivals
+    pairs: str = "allocation"  # classes in a bin: those allotted to the configuration (the paper), or "all" it may run
+    bins: str = "auto"  # "all" non-dominated ones listed, only those "generated" as they pay, or all up to bins_max
+    bins_max: int = 50_000  # listed over all configurations
+    constraint_sets_max: int = 8  # most frequent ones that are told apart; the others are taken together
+    seed: int = 1  # of where clusters begin
+
+    def __post_init__(self) -> None:
+        """Refuse what no plan could be made with."""
+        for name, (least, most) in BOUNDS.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise InputError(f"{name}: must be from {least:g} to {most:g}, not {value:g}")
+        if not self.window_seconds > 0:
+            raise InputError(f"window_seconds: must be more than 0, not {self.window_seconds:g}")
+        for name, words in (("bins", BINS), ("pairs", PAIRS), ("scaling", SCALINGS)):
+            if getattr(self, name) not in words:
+                raise InputError(f"{name}: must be one of {', '.join(words)}, not {getattr(self, name)!r}")
