@@ -6,12 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from subak.errors import InputError
 from subak.placement.best_fit import aligned_fit, best_fit, worst_fit
 from subak.placement.first_fit import first_fit
 from subak.placement.greedy import greedy_arrival, greedy_departure
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.instance import Instance
+from subak.placement.lotes.settings import LotesSettings
 from subak.placement.random_fit import random_fit
 from subak.placement.tetris import normalised_memory, plain_memory, tetris_arrival, tetris_departure
 from subak.queues.fair_orders import FAIR_ORDERS
@@ -26,6 +29,9 @@ ORDERS = {
 OPTIONS = {
     "backfill": "later tasks that fit may start before earlier ones that do not",
     "normalised": "Tetris: both terms divided by their means over the workload, amounts by the largest machine's",
+    "deficit": "LoTES: the configuration that lacks a class most, instead of the roulette wheel",
+    "sampled": "LoTES: look at 32 drawn machines of a configuration (or as many as its settings say), not at all",
+    "replanned": "LoTES: a new plan every 6 h (or as its settings say), for what arrived in the 24 h before",
     **{name: f"order: {text}" for name, text in ORDERS.items()},
     **{name: f"order: {fair.summary}" for name, fair in FAIR_ORDERS.items()},
 }
@@ -48,8 +54,15 @@ class Scheduler:
     accepts: frozenset[str] = frozenset()  # options it understands
     built_in: bool = True
     planned: bool = False  # whether it goes by a plan (LoTES) that is made before the run
+    tuned: frozenset[str] = frozenset()  # those of LOTES_OPTIONS it was given
     architecture: str = ""  # of a federation: which one; it then has neither of the functions
     settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it heeds
+
+    def settled(self, settings: LotesSettings) -> LotesSettings:
+        """Return LoTES's settings with this scheduler's options, where the settings do not say more already."""
+        usual, changes = LotesSettings(), dict(LOTES_OPTIONS[option] for option in self.tuned)
+        unsaid = {name: value for name, value in changes.items() if getattr(settings, name) == getattr(usual, name)}
+        return msgspec.structs.replace(settings, **unsaid)
 
     @property
     def engine(self) -> str:
@@ -63,6 +76,9 @@ class Scheduler:
         return "run_hooks" if self.select_machine is None else "run_ordered"
 
 
+LOTES_OPTIONS: dict[str, tuple[str, Any]] = {  # the setting each changes, and its value unless the settings say more
+    "deficit": ("choice", "deficit"), "sampled": ("sampled", 32), "replanned": ("replan_seconds", 21_600.0),
+}
 PLACEMENT_OPTIONS = frozenset({"backfill", *ORDERS, *FAIR_ORDERS})
 NETWORK_SETTINGS = ("delay", "delay_law", "delay_spread", "service", "part", "service_scale")  # of every federation
 _CENTRAL = (
@@ -98,7 +114,7 @@ SCHEDULERS = {
         ),
         Scheduler(
             "lotes", "Machines emulate bins of two linear programs; a task goes where its class is lacking (LoTES).",
-            planned=True, accepts=frozenset(),
+            planned=True, accepts=frozenset(LOTES_OPTIONS),
         ),
         Scheduler(
             "megha",
@@ -148,6 +164,8 @@ def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
 def _with_option(scheduler: Scheduler, option: str) -> Scheduler:
     if option == "backfill":
         return replace(scheduler, lanes="shape")
+    if option in LOTES_OPTIONS:
+        return replace(scheduler, tuned=scheduler.tuned | {option})
     if option == "normalised":
         return replace(scheduler, memory=normalised_memory)
     return replace(scheduler, order=option)

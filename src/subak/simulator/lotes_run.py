@@ -1,88 +1,171 @@
-"""A central run of LoTES: its loop, and how the dispatcher is built from a plan."""
+"""A central run of LoTES: its loop, how the dispatcher is built from a plan, and how a new plan takes over."""
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
 import numpy as np
 
+from subak.errors import InputError
+from subak.fleet.state import ABSENT, BLOCK
+from subak.fleet.table import Fleet
 from subak.placement.lotes.configurations import NO_CONFIGURATION
-from subak.placement.lotes.dispatch import Dispatcher, change_running, lotes_instant
-from subak.placement.lotes.plan import NO_BIN, Plan
-from subak.placement.shapes import find_shapes
-from subak.placement.starts import KEPT, RULE
+from subak.placement.lotes.dispatch import NEVER, Dispatcher, lotes_instant
+from subak.placement.lotes.plan import NO_BIN, Plan, make_plan
+from subak.placement.lotes.scores import build_scores, change_running, fill_buckets
+from subak.placement.lotes.settings import LotesSettings
+from subak.placement.shapes import Shapes, find_shapes
+from subak.placement.starts import KEPT, RULE, RUNNING
 from subak.queues.lanes import Lanes, build_lanes
+from subak.queues.tournament import build_tournament, note_first
 from subak.simulator.central import BROKEN, PAUSED, STEP, advance, commit
 from subak.simulator.setup import NO_ROW, Prepared
-from subak.simulator.state import ARRIVED, ENDED, FREED, Simulation
+from subak.simulator.state import ARRIVED, ENDED, FREED, NOW, Simulation
 from subak.workload.table import Workload
 
-BLOCK = 64
-SCORE_MIN = -64  # a machine that runs so many more of a class than its bin holds is as bad as any that runs more
+
+class Places(NamedTuple):
+    """Where the machines of each configuration stand in a run; behind them those of none."""
+
+    row: np.ndarray  # int32[place], of the fleet, or NO_ROW
+    block_first: np.ndarray  # int32[configuration + 1]
+    machines: np.ndarray  # int32[configuration]
 
 
-def lotes_order(plan: Plan) -> np.ndarray:
-    """Return int32[machine], rows of the fleet by configuration, each filled up to whole blocks with NO_ROW.
+def lotes_places(plan: Plan) -> Places:
+    """Return the machines by configuration, each filled up to whole blocks with NO_ROW.
 
-    Machines that are like none that were there when the plan was made come last.
+    Machines that are like none that were there when the plan was made are a last configuration, and may be none.
     """
-    parts = []
-    for configuration in (*range(len(plan.configurations.machines)), NO_CONFIGURATION):
-        rows = np.flatnonzero(plan.configurations.of_machine == configuration).astype(np.int32)
-        parts += [rows, np.full(-rows.size % BLOCK, NO_ROW, np.int32)]
-    return np.concatenate(parts)
+    rows = [np.flatnonzero(plan.configurations.of_machine == each).astype(np.int32)
+            for each in (*range(len(plan.configurations.machines)), NO_CONFIGURATION)]
+    filled = [np.concatenate([each, np.full(-each.size % BLOCK, NO_ROW, np.int32)]) for each in rows]
+    block_first = np.concatenate([[0], np.cumsum([each.size // BLOCK for each in filled])])
+    machines = np.array([each.size for each in rows], np.int32)
+    return Places(np.concatenate(filled), block_first.astype(np.int32), machines)
 
 
-def build_dispatcher(prepared: Prepared, workload: Workload, plan: Plan) -> tuple[Dispatcher, Lanes]:
-    """Return the dispatcher before the first event, and its queues: a lane a shape, those of a class contiguous."""
-    simulation, order = prepared.simulation, prepared.machine_order
-    class_of_shape = plan.class_of(find_shapes(workload))
-    classes, known = plan.routes.shape[1], len(plan.configurations.machines)
-    of_place = np.full(simulation.fleet.free.shape[1], known, np.int32)
-    there = np.flatnonzero(order != NO_ROW)
-    row = order[there]
-    of_row = plan.configurations.of_machine[row]
-    of_place[there] = np.where(of_row == NO_CONFIGURATION, known, of_row)
-    target = np.zeros((classes, of_place.size), np.int32)
-    bins = plan.bin_of_machine[row]
-    target[:, there[bins != NO_BIN]] = plan.assignment.bins[bins[bins != NO_BIN]].T
-    routes = np.vstack([plan.routes, np.zeros(classes)])  # the others come last, and are drawn by nobody
-    routes[:known, routes.sum(axis=0) == 0.0] = 1.0 / known
-    is_devoted = routes.T > 0.0
+def build_dispatcher(simulation: Simulation, places: Places, plan: Plan, shapes: Shapes,
+                     settings: LotesSettings) -> Dispatcher:
+    """Return the dispatcher of an idle fleet with nobody waiting. Its last class is the one of no bins."""
+    known, classes = plan.routes.shape
+    tasks, largest = simulation.tasks, simulation.fleet.capacity.max(axis=1)
+    routes = np.zeros((classes + 1, known + 1))
+    routes[:classes, :known] = plan.routes.T
+    of_shape = np.where(_has_home(plan, shapes), plan.class_of(shapes), classes)
+    routes[classes, :known] = 1.0 / known
+    is_devoted = routes > 0.0
     is_devoted[:, known] = True
-    sizes = [-(-np.count_nonzero(plan.configurations.of_machine == each) // BLOCK) for each in range(known)]
-    first = np.concatenate([[0], np.cumsum(sizes), [of_place.size // BLOCK]]).astype(np.int32)
-    of_place = np.repeat(np.arange(known + 1), np.diff(first) * BLOCK).astype(np.int32)
-    by_class = np.argsort(class_of_shape, kind="stable").astype(np.int32)
-    lane_of_shape = np.empty(by_class.size, np.int32)
-    lane_of_shape[by_class] = np.arange(by_class.size)
-    scores = int(target.max(initial=0)) - SCORE_MIN + 1
-    state = Dispatcher(
-        task_class=class_of_shape[simulation.tasks.shape].astype(np.int8), configuration=of_place, block_first=first,
-        wheel=np.ascontiguousarray(np.cumsum(routes, axis=0).T), is_devoted=np.ascontiguousarray(is_devoted),
-        target=target, running=np.zeros_like(target),
-        bucket=np.zeros((classes, scores, of_place.size // BLOCK), np.uint64),
-        members=np.zeros((classes, scores, known + 1), np.int32), score_min=SCORE_MIN,
-        lane_first=np.searchsorted(class_of_shape[by_class], np.arange(classes + 1)).astype(np.int32),
-        lane_of_shape=lane_of_shape, shape_of_lane=by_class,
+    return Dispatcher(
+        scores=build_scores(_targets(plan, places), places.block_first),
+        waiting=build_tournament(of_shape, classes + 1, tasks.request, largest),
+        class_of_shape=of_shape.astype(np.int32), counted=np.zeros(tasks.arrival.size, np.int8),
+        share=routes, wheel=_wheel(routes), is_devoted=is_devoted, machines=places.machines,
+        failed=np.full(of_shape.size, NEVER), by_deficit=settings.choice == "deficit", sampled=settings.sampled,
     )
-    fill_buckets(state)
-    return state, build_lanes(by_class.size, simulation.tasks.arrival.size)
 
 
-def fill_buckets(state: Dispatcher) -> None:
-    """Put every machine into the bucket of its score."""
-    classes, places = state.target.shape
-    bit = np.uint64(1) << (np.arange(places) % BLOCK).astype(np.uint64)
-    for kind in range(classes):
-        score = state.target[kind] - state.score_min
-        np.bitwise_or.at(state.bucket[kind], (score, np.arange(places) // BLOCK), bit)
-        np.add.at(state.members[kind], (score, state.configuration), 1)
+def _wheel(routes: np.ndarray) -> np.ndarray:
+    """Return the sums of float64[class, configuration], beyond 1 from the last part on: any draw ends there."""
+    last = routes.shape[1] - (routes > 0)[:, ::-1].argmax(axis=1) - 1
+    return np.where(np.arange(routes.shape[1]) >= last[:, None], 2.0, np.cumsum(routes, axis=1))
 
 
-def run_lotes(sim: Simulation, state: Dispatcher, lanes: Lanes, budget: int) -> int:
-    """Run *budget* steps; return why it stopped."""
+def _has_home(plan: Plan, shapes: Shapes) -> np.ndarray:
+    """Return bool[shape]: whether some machine of the plan that is devoted to its class could hold it."""
+    devoted = plan.routes.T[plan.class_of(shapes)] > 0  # [shape, configuration]
+    group = plan.configurations.group_of_set[shapes.constraint_set]
+    holds = (shapes.request.T[:, None, :] <= plan.configurations.capacity.T[None]).all(axis=2)
+    found: np.ndarray = (devoted & holds & plan.configurations.meets.T[group]).any(axis=1)
+    return found
+
+
+def _targets(plan: Plan, places: Places) -> np.ndarray:
+    """Return int32[class, place], what the machines' bins hold."""
+    target = np.zeros((plan.routes.shape[1] + 1, places.row.size), np.int32)
+    bin_ = np.where(places.row == NO_ROW, NO_BIN, plan.bin_of_machine[places.row])
+    target[:-1, bin_ != NO_BIN] = plan.assignment.bins[bin_[bin_ != NO_BIN]].T
+    return target
+
+
+def take_over(state: Dispatcher, before: Dispatcher, simulation: Simulation, lanes: Lanes) -> None:
+    """Let a dispatcher of an idle fleet know what runs and who waits, as far as *before* did."""
+    for task in np.flatnonzero(simulation.starts.status == RUNNING):
+        kind = state.class_of_shape[simulation.tasks.shape[task]]
+        state.counted[task] = kind
+        state.scores.running[kind, simulation.progress.machine[task]] += 1
+    for kind, running in enumerate(state.scores.running):
+        state.scores.held[kind] = np.bincount(
+            np.repeat(state.scores.configuration, BLOCK), weights=running, minlength=state.machines.size)
+    for each in (state.scores.bucket, state.scores.blocks, state.scores.members):
+        each[:] = 0
+    fill_buckets(state.scores)
+    state.failed[:] = before.failed
+    for lane in lanes.active[: lanes.size[0]]:
+        note_first(state.waiting, lanes, simulation.tasks, int(lane))
+
+
+class PlannedRun:
+    """A run under a dispatcher; its plan is made again from time to time, where the settings say so.
+
+    It knows the same machines as alike all the time, so that they keep their places.
+    """
+
+    def __init__(self, prepared: Prepared, inputs: tuple[Workload, Fleet], plan: Plan, places: Places,
+                 settings: LotesSettings) -> None:
+        """Build the dispatcher for the first plan."""
+        self.simulation, self.inputs, self.places, self.settings = prepared.simulation, inputs, places, settings
+        self.shapes = find_shapes(inputs[0])
+        self.lanes = build_lanes(self.shapes.constraint_set.size, self.simulation.tasks.arrival.size)
+        self.plans = [plan]
+        self.state = self._dispatcher(plan)
+        self.began = float(self.simulation.tasks.arrival[0])
+        self.next_plan = self._after(self.began)
+
+    def step(self, engine: Callable[..., int], budget: int) -> int:
+        """Run a number of steps; make a new plan when it is time."""
+        if self.simulation.clock[NOW] >= self.next_plan:
+            self._plan_again()
+        return engine(self.simulation, self.state, self.lanes, self.next_plan, budget)
+
+    def _dispatcher(self, plan: Plan) -> Dispatcher:
+        return build_dispatcher(self.simulation, self.places, plan, self.shapes, self.settings)
+
+    def _after(self, time: float) -> float:
+        """Return when the first plan after *time* is due."""
+        period = self.settings.replan_seconds
+        return self.began + (math.floor((time - self.began) / period) + 1) * period if period else math.inf
+
+    def _plan_again(self) -> None:
+        """Let the dispatcher of a plan for what arrived lately take over; where nothing did, keep the old one."""
+        since = self.next_plan - self.began
+        looked_at = min(since, self.settings.replan_window)
+        window = msgspec.structs.replace(self.settings, window_start=since - looked_at, window_seconds=looked_at)
+        self.next_plan = self._after(float(self.simulation.clock[NOW]))
+        try:
+            plan = make_plan(*self.inputs, window, known=self.plans[0].configurations, present=self._there())
+        except InputError:  # nothing arrived, or what did tells no rate
+            return
+        before, self.state = self.state, self._dispatcher(plan)
+        take_over(self.state, before, self.simulation, self.lanes)
+        self.plans.append(plan)
+
+    def _there(self) -> np.ndarray:
+        """Return bool[machine]: which rows of the fleet are there now."""
+        there = np.zeros(len(self.inputs[1].machines), bool)
+        known = self.places.row != NO_ROW
+        there[self.places.row[known]] = self.simulation.fleet.free[0, : known.size][known] != ABSENT
+        return there
+
+
+def run_lotes(sim: Simulation, state: Dispatcher, lanes: Lanes, pause_at: float, budget: int) -> int:
+    """Run *budget* steps, or until the first instant at or after *pause_at*; return why it stopped."""
     for _ in range(budget):
         outcome = advance(sim)
         if outcome != STEP:
             return outcome
         for task in sim.step.ended[: sim.counts[ENDED]]:
-            change_running(state, int(state.task_class[task]), int(sim.progress.machine[task]), -1)
+            change_running(state.scores, state.counted[task], sim.progress.machine[task], -1)
         lotes_instant(
             state, sim.fleet, sim.tasks, lanes, sim.step.freed[: sim.counts[FREED]],
             sim.step.arrived[: sim.counts[ARRIVED]], sim.starts,
@@ -90,4 +173,6 @@ def run_lotes(sim: Simulation, state: Dispatcher, lanes: Lanes, budget: int) -> 
         commit(sim)
         if sim.starts.note[RULE] != KEPT:
             return BROKEN
+        if sim.clock[NOW] >= pause_at:
+            return PAUSED
     return PAUSED

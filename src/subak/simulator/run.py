@@ -22,6 +22,7 @@ from subak.placement.compiled import (
     compiled_select_machine,
 )
 from subak.placement.lotes.plan import Plan, make_plan
+from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
 from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.fair_orders import FAIR_ORDERS
@@ -33,7 +34,7 @@ from subak.simulator.drive import Driven, Progress, drive
 from subak.simulator.fair_run import build_fair, run_fair
 from subak.simulator.fault_plan import FaultPlan
 from subak.simulator.federated_run import Federated, simulate_federated
-from subak.simulator.lotes_run import build_dispatcher, lotes_order, run_lotes
+from subak.simulator.lotes_run import PlannedRun, lotes_places, run_lotes
 from subak.simulator.setup import Prepared, machine_order, prepare
 from subak.simulator.state import Simulation
 from subak.tables import first_line
@@ -52,6 +53,7 @@ class Outcome:
     seed: int
     driven: Driven
     federated: Federated | None = None  # of a federation: its settings, network and roles
+    plans: tuple[Plan, ...] = ()  # of a scheduler that goes by plans: those it made, in order
 
     @property
     def simulation(self) -> Simulation:
@@ -61,7 +63,7 @@ class Outcome:
 
 @functools.cache
 def _lotes_engine(state: Any, dispatcher: Any) -> Callable[..., int]:
-    return kernel_of(types.int64(state, dispatcher, LANES, types.int64), run_lotes)
+    return kernel_of(types.int64(state, dispatcher, LANES, types.float64, types.int64), run_lotes)
 
 
 @functools.cache
@@ -94,14 +96,16 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
     preemptions: float = 0.0,
+    lotes: LotesSettings | None = None,
 ) -> Outcome:
     """Simulate one scheduler on one workload and fleet.
 
     *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
     simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
     that is one, *faults* what goes wrong in it, *queues* weights and limits for the fair orders, *preemptions* how many
-    an hour a queue below its guarantee may cause under them. Raises InputError for workloads and fleets that do not
-    match, and for faults that the scheduler has no remedy for, PolicyError when the policy breaks a rule.
+    an hour a queue below its guarantee may cause under them, *lotes* what its plan and dispatcher are set to. Raises
+    InputError for workloads and fleets that do not match, and for faults that the scheduler has no remedy for,
+    PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
     _refuse_times(width, until)
@@ -113,11 +117,15 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
             workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults, queues))
     if faults is not None:
         raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
-    plan = make_plan(workload, fleet) if scheduler.planned else None
-    order = machine_order(fleet, scheduler.machines) if plan is None else lotes_order(plan)
+    given = scheduler.settled(lotes or LotesSettings()) if scheduler.planned else None
+    plan = make_plan(workload, fleet, given) if given else None
+    places = lotes_places(plan) if plan else None
+    order = places.row if places else machine_order(fleet, scheduler.machines)
     prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until)
-    if plan is not None:
-        simulation, waiting, step = _lotes_driver(prepared, workload, plan)
+    planned = None
+    if plan and places and given:
+        planned = PlannedRun(prepared, (workload, fleet), plan, places, given)
+        simulation, waiting, step = _lotes_driver(planned)
     elif scheduler.order in FAIR_ORDERS:
         simulation, waiting, step = _fair_driver(prepared, scheduler, workload, queues, preemptions)
     else:
@@ -129,7 +137,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         None if check is None else lambda: check(simulation, waiting),
         lambda: _broken(prepared, scheduler, workload, fleet),
     )
-    return Outcome(prepared, scheduler, seed, driven)
+    return Outcome(prepared, scheduler, seed, driven, plans=tuple(planned.plans) if planned else ())
 
 
 def _refuse_times(interval: float, until: float) -> None:
@@ -169,13 +177,10 @@ def _driver(
     return simulation, lanes, lambda sim, budget: run(sim, lanes, memory, on_arrival, on_departure, budget)
 
 
-def _lotes_driver(
-    prepared: Prepared, workload: Workload, plan: Plan
-) -> tuple[Simulation, Any, Callable[[Simulation, int], int]]:
-    """Return the state, that of the dispatcher, and a function that runs a number of steps."""
-    state, lanes = build_dispatcher(prepared, workload, plan)
-    run = _lotes_engine(typeof(prepared.simulation), typeof(state))
-    return prepared.simulation, state, lambda sim, budget: run(sim, state, lanes, budget)
+def _lotes_driver(run: PlannedRun) -> tuple[Simulation, Any, Callable[[Simulation, int], int]]:
+    """Return the state, the run with its dispatcher, and a function that runs a number of steps."""
+    engine = _lotes_engine(typeof(run.simulation), typeof(run.state))
+    return run.simulation, run, lambda _, budget: run.step(engine, budget)
 
 
 def _fair_driver(

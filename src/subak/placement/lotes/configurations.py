@@ -53,6 +53,12 @@ def find_configurations(fleet: Fleet, shapes: Shapes, tasks: np.ndarray, sets_ma
                           group_of_set, met, names)
 
 
+def with_machines(known: Configurations, present: np.ndarray) -> Configurations:
+    """Return the same configurations with the machines that are *present* (bool[machine]); some may have none."""
+    of_present = known.of_machine[present & (known.of_machine != NO_CONFIGURATION)]
+    return known._replace(machines=np.bincount(of_present, minlength=known.machines.size))
+
+
 def _groups(truth: np.ndarray, weight: np.ndarray, shapes: Shapes,
             sets_max: int) -> tuple[np.ndarray, tuple[str, ...], bool]:
     """Return int32[constraint_set], the group of each, what the groups are called, and whether the last is a pool.

@@ -1,13 +1,18 @@
 """LoTES's dispatcher: tasks go to machines whose bins lack their class most, and idle machines wait for their classes.
 
-An arriving task draws a configuration, each as often as its part of the class's resources (a roulette wheel), and takes
-there the machine of the highest score v = N - kappa that fits: what the machine's bin holds of the class, less what
-runs. If none fits, all other configurations are looked through in the same manner; then it waits in its class's queue.
-A machine that is freed serves the classes that its configuration is devoted to, the highest score first, each in order
-of arrival among the tasks that fit; classes it is not devoted to it leaves alone, and rather idles.
+An arriving task is given a configuration, and takes there the machine of the highest score v = N - kappa that fits:
+what the machine's bin holds of the class, less what runs. If none fits, all other configurations are looked through in
+the same manner; then it waits in its class's queue. A machine that is freed serves the classes that its configuration
+is devoted to, the highest score first, each in order of arrival among the tasks that fit; classes it is not devoted to
+it leaves alone, and rather idles.
 
-Machines of one configuration and class stand in buckets by score, a bit each, so that the best are found without a
-scan: a bucket's words are intersected with those of the machines that fit.
+- The configuration is drawn, each as often as its part of the class's resources (the paper's roulette wheel), or is the
+  one that runs fewest of the class against that part (by deficit).
+- Of a configuration all machines are looked at, or only some drawn ones (section 5.3); if none of those fits in any
+  configuration, all are, so that nobody waits for want of luck.
+- Tasks that no machine devoted to their class could hold, and those of a class that the plan serves nowhere, are of a
+  class of no bins, which every configuration serves.
+- A shape that fitted nowhere is looked for only where something was freed since.
 
 Source: Tran and others, LoTES, section 4.3.
 """
@@ -16,129 +21,150 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
-from subak.fleet.state import BLOCK, FleetState
+from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.kernel import inlined
 from subak.placement.feasible import NOWHERE, shape_fits
-from subak.placement.random_fit import random_float
+from subak.placement.lotes.scores import Scores, best_machine, change_running, place_of
+from subak.placement.random_fit import random_below, random_float
 from subak.placement.starts import Starts, claim
 from subak.queues.lanes import ACTIVE, NOBODY, Lanes, pop, push
+from subak.queues.tournament import Tournament, first_that_fits, note_first
 from subak.workload.tasks import Tasks
+
+NEVER = -LOG - 1  # freed blocks ago
+ALL = 0  # machines looked at
 
 
 class Dispatcher(NamedTuple):
-    """What LoTES keeps of a run. Machines of a configuration are contiguous, and begin with a block."""
+    """What LoTES keeps of a run."""
 
-    task_class: np.ndarray  # int8[task]
-    configuration: np.ndarray  # int32[machine]
-    block_first: np.ndarray  # int32[configuration + 1], where the blocks of a configuration begin
-    wheel: np.ndarray  # float64[class, configuration], sums of the parts that configurations devote to a class
+    scores: Scores
+    waiting: Tournament  # a group for each class, a lane for each shape
+    class_of_shape: np.ndarray  # int32[shape]
+    counted: np.ndarray  # int8[task], the class it counts as while it runs
+    share: np.ndarray  # float64[class, configuration], of the class's tasks: rho
+    wheel: np.ndarray  # float64[class, configuration], sums of the shares
     is_devoted: np.ndarray  # bool[class, configuration]
-    target: np.ndarray  # int32[class, machine], tasks of the class in the machine's bin
-    running: np.ndarray  # int32[class, machine]
-    bucket: np.ndarray  # uint64[class, score, block], machines of that score
-    members: np.ndarray  # int32[class, score, configuration], how many they are
-    score_min: int  # of bucket 0
-    lane_first: np.ndarray  # int32[class + 1]: a lane for each shape; those of a class are contiguous
-    lane_of_shape: np.ndarray  # int32[shape]
-    shape_of_lane: np.ndarray  # int32[lane]
+    machines: np.ndarray  # int32[configuration]
+    failed: np.ndarray  # int64[shape], freed blocks there had been when it last fitted nowhere
+    by_deficit: bool  # how the configuration is chosen
+    sampled: int  # machines of it that are looked at, or ALL
 
 
 @inlined
-def score_place(state: Dispatcher, kind: int, machine: int) -> int:
-    """Return the bucket of a machine for a class; scores beyond the range count as its ends."""
-    score = state.target[kind, machine] - state.running[kind, machine] - state.score_min
-    return int(min(max(score, 0), state.bucket.shape[1] - 1))
-
-
-@inlined
-def change_running(state: Dispatcher, kind: int, machine: int, change: int) -> None:
-    """Count tasks of a class on a machine, and put it into the bucket of its new score."""
-    bit, block = ONE << np.uint64(machine % BLOCK), machine // BLOCK
-    before = score_place(state, kind, machine)
-    state.running[kind, machine] += change
-    after = score_place(state, kind, machine)
-    if before != after:
-        configuration = state.configuration[machine]
-        state.bucket[kind, before, block] &= ~bit
-        state.bucket[kind, after, block] |= bit
-        state.members[kind, before, configuration] -= 1
-        state.members[kind, after, configuration] += 1
-
-
-@inlined
-def drawn_configuration(state: Dispatcher, random: np.ndarray, kind: int) -> int:
-    """Turn the roulette wheel of a class."""
+def chosen_configuration(state: Dispatcher, random: np.ndarray, kind: int) -> int:
+    """Turn the roulette wheel of a class, or find the configuration that lacks it most, ties to the first."""
+    last = state.wheel.shape[1] - 1
+    if state.by_deficit:
+        held = state.scores.held[kind]
+        total, best, most = held.sum() + 1, last, 0.0
+        for configuration in range(last):
+            lacking = state.share[kind, configuration] * total - held[configuration]
+            if lacking > most:
+                best, most = configuration, lacking
+        return best
     drawn = random_float(random)
-    for configuration in range(state.wheel.shape[1] - 1):
+    for configuration in range(last):
         if drawn < state.wheel[kind, configuration]:
             return configuration
-    return int(state.wheel.shape[1] - 1)
+    return int(last)
 
 
 @inlined
-def best_machine(
+def best_sampled(
     state: Dispatcher, fleet: FleetState, tasks: Tasks, shape: int, kind: int, configuration: int
 ) -> int:
-    """Return the machine of a configuration with the highest score for the class that fits, or NOWHERE."""
-    for place in range(state.bucket.shape[1] - 1, -1, -1):
-        if state.members[kind, place, configuration] > 0:
-            for block in range(state.block_first[configuration], state.block_first[configuration + 1]):
-                word = state.bucket[kind, place, block]
-                if word != NO_BITS and block_may_fit(fleet, tasks, shape, block):
-                    word &= fitting_word(fleet, tasks, shape, block)
-                    if word != NO_BITS:
-                        return block * BLOCK + lowest_bit(word)
-    return NOWHERE
+    """Return the machine of the highest score that fits among some drawn ones, ties to the first drawn, or NOWHERE."""
+    best, highest = NOWHERE, -1
+    if state.machines[configuration] > 0:
+        first = state.scores.block_first[configuration] * BLOCK
+        for _ in range(state.sampled):
+            machine = first + random_below(fleet.random, state.machines[configuration])
+            if place_of(state.scores, kind, machine) > highest and shape_fits(fleet, tasks, shape, machine):
+                best, highest = machine, place_of(state.scores, kind, machine)
+    return best
+
+
+@inlined
+def best_of(
+    state: Dispatcher, fleet: FleetState, tasks: Tasks, shape: int, kind: int, chosen: int, sampled: bool
+) -> int:
+    """Return the best machine of the chosen configuration, else the best of all others, ties to the first of them."""
+    best, highest = NOWHERE, -1
+    for turn in range(-1, state.machines.size):
+        configuration = chosen if turn < 0 else turn
+        if turn != chosen:
+            if sampled:
+                machine = best_sampled(state, fleet, tasks, shape, kind, configuration)
+            else:
+                machine = best_machine(state.scores, fleet, tasks, shape, kind, configuration)
+            if machine != NOWHERE and place_of(state.scores, kind, machine) > highest:
+                best, highest = machine, place_of(state.scores, kind, machine)
+        if turn < 0 and best != NOWHERE:
+            return best
+    return best
+
+
+@inlined
+def best_of_freed(state: Dispatcher, fleet: FleetState, tasks: Tasks, shape: int, kind: int, chosen: int) -> int:
+    """Return what `best_of` would for a shape that fitted nowhere: it fits only where something was freed since."""
+    best, highest, is_chosen = NOWHERE, -1, False
+    for number in range(state.failed[shape], fleet.freed_blocks[LOG]):
+        block = fleet.freed_blocks[number % LOG]
+        here = state.scores.configuration[block] == chosen
+        if (here or not is_chosen) and block_may_fit(fleet, tasks, shape, block):
+            word = fitting_word(fleet, tasks, shape, block)
+            while word != NO_BITS:
+                machine = block * BLOCK + lowest_bit(word)
+                word &= word - ONE
+                place = place_of(state.scores, kind, machine)
+                is_first = best == NOWHERE or (here and not is_chosen) or place > highest
+                if is_first or (place == highest and machine < best):
+                    best, highest, is_chosen = machine, place, here
+    return int(best)
 
 
 @inlined
 def place_arrival(state: Dispatcher, fleet: FleetState, tasks: Tasks, task: int) -> int:
     """Return the machine for an arriving task, NOWHERE if it must wait."""
-    kind, shape = int(state.task_class[task]), tasks.shape[task]
-    drawn = drawn_configuration(state, fleet.random, kind)
-    machine = best_machine(state, fleet, tasks, shape, kind, drawn)
-    if machine != NOWHERE:
-        return machine
-    best, highest = NOWHERE, -1
-    for configuration in range(state.wheel.shape[1]):
-        if configuration != drawn:
-            machine = best_machine(state, fleet, tasks, shape, kind, configuration)
-            if machine != NOWHERE and score_place(state, kind, machine) > highest:
-                best, highest = machine, score_place(state, kind, machine)
-    return best
+    shape = tasks.shape[task]
+    kind = state.class_of_shape[shape]
+    chosen = chosen_configuration(state, fleet.random, kind)
+    machine = NOWHERE
+    if fleet.freed_blocks[LOG] - state.failed[shape] <= LOG:
+        machine = best_of_freed(state, fleet, tasks, shape, kind, chosen)
+    else:
+        if state.sampled != ALL:
+            machine = best_of(state, fleet, tasks, shape, kind, chosen, True)
+        if machine == NOWHERE:
+            machine = best_of(state, fleet, tasks, shape, kind, chosen, False)
+    if machine == NOWHERE:
+        state.failed[shape] = fleet.freed_blocks[LOG]
+    return machine
 
 
 @inlined
-def first_fitting_of(state: Dispatcher, fleet: FleetState, tasks: Tasks, lanes: Lanes, kind: int, machine: int) -> int:
-    """Return the lane of a class whose first task came first of those that fit a machine, or NOBODY."""
-    best = NOBODY
-    for lane in range(state.lane_first[kind], state.lane_first[kind + 1]):
-        first = lanes.root[lane]
-        is_earlier = first != NOBODY and (best == NOBODY or first < lanes.root[best])
-        if is_earlier and shape_fits(fleet, tasks, state.shape_of_lane[lane], machine):
-            best = lane
-    return best
+def start(state: Dispatcher, fleet: FleetState, tasks: Tasks, task: int, machine: int, starts: Starts) -> None:
+    """Claim a machine for a task, and count it there."""
+    if claim(starts, fleet, tasks, task, machine):
+        kind = state.class_of_shape[tasks.shape[task]]
+        state.counted[task] = kind
+        change_running(state.scores, kind, machine, 1)
 
 
 @inlined
-def serve_machine(
-    state: Dispatcher, fleet: FleetState, tasks: Tasks, lanes: Lanes, machine: int, starts: Starts
-) -> None:
-    """Let a freed machine serve the classes it is devoted to, the highest score first."""
-    while lanes.size[ACTIVE] > 0:
-        best, highest = NOBODY, 0
-        for kind in range(state.target.shape[0]):
-            if state.is_devoted[kind, state.configuration[machine]]:
-                score = state.target[kind, machine] - state.running[kind, machine]
-                if best == NOBODY or score > highest:
-                    lane = first_fitting_of(state, fleet, tasks, lanes, kind, machine)
-                    if lane != NOBODY:
-                        best, highest = lane, score
-        if best == NOBODY:
-            return
-        task = pop(lanes, tasks.rank, best)
-        if claim(starts, fleet, tasks, task, machine):
-            change_running(state, int(state.task_class[task]), machine, 1)
+def next_for(state: Dispatcher, fleet: FleetState, tasks: Tasks, machine: int) -> int:
+    """Return the task that a freed machine serves next, or NOBODY: of the class with the highest score, the first."""
+    best, highest = NOBODY, 0
+    configuration = state.scores.configuration[machine // BLOCK]
+    for kind in range(state.is_devoted.shape[0]):
+        if state.is_devoted[kind, configuration]:
+            score = state.scores.target[kind, machine] - state.scores.running[kind, machine]
+            if best == NOBODY or score > highest:
+                task = first_that_fits(state.waiting, fleet, tasks, kind, machine)
+                if task != NOBODY:
+                    best, highest = task, score
+    return best
 
 
 @inlined
@@ -148,10 +174,19 @@ def lotes_instant(
 ) -> None:
     """Serve the freed machines (int32[:]), then dispatch the arrived tasks (int32[:])."""
     for machine in freed:
-        serve_machine(state, fleet, tasks, lanes, machine, starts)
+        while lanes.size[ACTIVE] > 0:
+            task = next_for(state, fleet, tasks, machine)
+            if task == NOBODY:
+                break
+            lane = tasks.shape[task]
+            pop(lanes, tasks.rank, lane)
+            note_first(state.waiting, lanes, tasks, lane)
+            start(state, fleet, tasks, task, machine, starts)
     for task in arrived:
         machine = place_arrival(state, fleet, tasks, task)
         if machine == NOWHERE:
-            push(lanes, tasks.rank, state.lane_of_shape[tasks.shape[task]], task)
-        elif claim(starts, fleet, tasks, task, machine):
-            change_running(state, int(state.task_class[task]), machine, 1)
+            lane = tasks.shape[task]
+            push(lanes, tasks.rank, lane, task)
+            note_first(state.waiting, lanes, tasks, lane)
+        else:
+            start(state, fleet, tasks, task, machine, starts)

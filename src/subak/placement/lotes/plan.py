@@ -11,7 +11,7 @@ from subak.placement.lotes.allocation import Allocation, Problem, solve_allocati
 from subak.placement.lotes.assignment import Assignment, solve_assignment
 from subak.placement.lotes.bins import FINE
 from subak.placement.lotes.classes import Classes, Window, find_classes, find_window
-from subak.placement.lotes.configurations import Configurations, find_configurations
+from subak.placement.lotes.configurations import Configurations, find_configurations, with_machines
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.shapes import Shapes, find_shapes
 from subak.resources import Resource, same_resources
@@ -75,10 +75,12 @@ def _gap(less: float, more: float) -> float:
 
 
 def make_plan(workload: Workload, fleet: Fleet, settings: LotesSettings | None = None,
-              clock: Callable[[], float] = time.perf_counter) -> Plan:
+              clock: Callable[[], float] = time.perf_counter, known: Configurations | None = None,
+              present: np.ndarray | None = None) -> Plan:
     """Return the plan for *fleet*, from what of *workload* arrives in the window of *settings*.
 
-    *clock* tells the seconds spent. Raises InputError when there is nothing to plan.
+    *clock* tells the seconds spent. A later plan is made for the configurations already *known*, with the machines
+    that are *present* then (bool[machine]). Raises InputError when there is nothing to plan.
     """
     same_resources(workload.resources, fleet.resources, "workload and fleet")
     settings = settings or LotesSettings()
@@ -86,7 +88,10 @@ def make_plan(workload: Workload, fleet: Fleet, settings: LotesSettings | None =
     times = [clock()]
     shapes = find_shapes(workload)
     window = find_window(workload, shapes, settings)
-    configurations = find_configurations(fleet, shapes, window.tasks, settings.constraint_sets_max)
+    if present is None:
+        present = fleet.machines["present"].to_numpy()
+    configurations = (find_configurations(fleet, shapes, window.tasks, settings.constraint_sets_max) if known is None
+                      else with_machines(known, present))
     group = configurations.group_of_set[shapes.constraint_set]
     window = _placeable(window, shapes, group, configurations, notes)
     classes = find_classes(window, shapes.request, group, configurations.capacity.max(axis=1), settings)
@@ -105,7 +110,7 @@ def make_plan(workload: Workload, fleet: Fleet, settings: LotesSettings | None =
     stages = ("classes", "allocation", "bins and assignment")
     spent = {stage: times[row + 1] - times[row] for row, stage in enumerate(stages)}
     return Plan(workload.resources, configurations, classes, rate, allocation, assignment,
-                _bin_of_machine(assignment, configurations, fleet), spent, tuple(notes))
+                _bin_of_machine(assignment, configurations, present), spent, tuple(notes))
 
 
 def _placeable(window: Window, shapes: Shapes, group: np.ndarray, configurations: Configurations,
@@ -132,7 +137,8 @@ def _rates(classes: Classes, configurations: Configurations) -> np.ndarray:
     """Return mu_jk: as fast everywhere (section 5), 0 where constraints forbid it or the mean request does not fit."""
     fits = (classes.fine[:, None, :] <= configurations.capacity[:, :, None] * FINE).all(axis=0)
     allowed = configurations.meets[:, classes.group]
-    return np.where(fits & allowed, 1.0 / classes.run_time, 0.0)
+    there = configurations.machines[:, None] > 0
+    return np.where(fits & allowed & there, 1.0 / classes.run_time, 0.0)
 
 
 def _served(rate: np.ndarray, classes: Classes, notes: list[str]) -> np.ndarray:
@@ -174,10 +180,9 @@ def _over_all_classes(allocation: Allocation, assignment: Assignment, served: np
     return allocation._replace(delta=delta, jobs=jobs), assignment._replace(bins=bins)
 
 
-def _bin_of_machine(assignment: Assignment, configurations: Configurations, fleet: Fleet) -> np.ndarray:
+def _bin_of_machine(assignment: Assignment, configurations: Configurations, present: np.ndarray) -> np.ndarray:
     """Deal the bins out: in each configuration, machines in the fleet's order to its bins in theirs."""
-    of_machine = np.full(len(fleet.machines), NO_BIN, np.int32)
-    present = fleet.machines["present"].to_numpy()
+    of_machine = np.full(present.size, NO_BIN, np.int32)
     for each in np.unique(assignment.configuration):
         rows = np.flatnonzero(assignment.configuration == each)
         machines = np.flatnonzero((configurations.of_machine == each) & present)

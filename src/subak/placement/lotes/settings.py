@@ -1,4 +1,4 @@
-"""What the offline stages of LoTES are set to."""
+"""What LoTES is set to: its plan, and its dispatcher."""
 import math
 
 import msgspec
@@ -8,15 +8,17 @@ from subak.errors import InputError
 CLASSES_MAX = 64
 BINS = ("auto", "all", "generated")
 PAIRS = ("allocation", "all")
+CHOICES = ("roulette", "deficit")
 SCALINGS = ("deviation", "capacity")
 BOUNDS: dict[str, tuple[float, float]] = {
     "classes": (0, CLASSES_MAX), "window_start": (0, math.inf), "window_seconds": (0, math.inf),
-    "bins_max": (1, 10_000_000), "constraint_sets_max": (0, 16), "seed": (0, 2**31 - 1),
+    "bins_max": (1, 10_000_000), "constraint_sets_max": (0, 16), "seed": (0, 2**31 - 1), "sampled": (0, 1_000_000),
+    "replan_seconds": (0, math.inf), "replan_window": (0, math.inf),
 }
 
 
 class LotesSettings(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """The settings of a plan; times are in seconds."""
+    """The settings of plan and dispatcher; times are in seconds."""
 
     classes: int = 4  # clusters of requests (the paper's 4); 0: as many as the criterion of classes.py finds
     window_start: float = 0.0  # after the first arrival
@@ -28,6 +30,10 @@ class LotesSettings(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
     bins_max: int = 50_000  # listed over all configurations
     constraint_sets_max: int = 8  # most frequent ones that are told apart; the others are taken together
     seed: int = 1  # of where clusters begin
+    choice: str = "roulette"  # of a configuration for a task: the "roulette" wheel (the paper), or by "deficit"
+    sampled: int = 0  # machines of the configuration that are looked at; 0: all of them
+    replan_seconds: float = 0.0  # between plans made during a run; 0: the first one stays
+    replan_window: float = 86_400.0  # seconds of arrivals that a later plan is made of, those just before it
 
     def __post_init__(self) -> None:
         """Refuse what no plan could be made with."""
@@ -35,8 +41,9 @@ class LotesSettings(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
             value = getattr(self, name)
             if not least <= value <= most:
                 raise InputError(f"{name}: must be from {least:g} to {most:g}, not {value:g}")
-        if not self.window_seconds > 0:
-            raise InputError(f"window_seconds: must be more than 0, not {self.window_seconds:g}")
-        for name, words in (("bins", BINS), ("pairs", PAIRS), ("scaling", SCALINGS)):
+        for name in ("window_seconds", "replan_window"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name}: must be more than 0, not {getattr(self, name):g}")
+        for name, words in (("bins", BINS), ("pairs", PAIRS), ("scaling", SCALINGS), ("choice", CHOICES)):
             if getattr(self, name) not in words:
                 raise InputError(f"{name}: must be one of {', '.join(words)}, not {getattr(self, name)!r}")
