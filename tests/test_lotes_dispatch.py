@@ -78,7 +78,7 @@ def check_scores(simulation, state):
             assert bits_of(words) == [block - blocks.start for block in blocks if scores.bucket[kind, place, block]]
             assert scores.members[kind, place, j] == sum(machine // BLOCK in blocks for machine in inside)
     held = [running[:, np.repeat(scores.configuration == j, BLOCK)].sum(axis=1) for j in range(state.machines.size)]
-    assert (np.array(held).T == scores.held).all()
+    assert (scores.held == np.array(held).T).all()
 
 
 def bits_of(words):
@@ -165,7 +165,7 @@ def test_a_machine_idles_rather_than_serve_a_class_it_is_not_devoted_to():
 
 
 def test_a_task_that_fits_no_devoted_machine_is_served_where_it_fits():
-    """Twenty small tasks make the class; one large one of it fits only the large machine, which serves another class."""
+    """Twenty small tasks make the class; some of it fit only the large machine, which serves another class."""
     small = [(0, 1, 1) for _ in range(20)]
     case = plain(*small, (0, 1, 8), (0, 1, 8), (0, 1, 3)), fleet_of((8,), (2,), (2,), (2,))
     outcome = simulate(*case, find_scheduler("lotes"), lotes=LotesSettings(classes=2))

@@ -21,6 +21,7 @@ from subak.cli.options import (
     HeartbeatOption,
     IntervalOption,
     LocalMastersOption,
+    LotesOption,
     MachinesOption,
     OverwriteOption,
     PreemptionsOption,
@@ -76,6 +77,7 @@ def compare(
     faults: FaultsOption = None,
     queues: QueuesOption = None,
     preemptions: PreemptionsOption = 0.0,
+    lotes: LotesOption = None,
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, help="How many runs at once [default: one a core].", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
@@ -99,7 +101,7 @@ def compare(
                                fairness=fairness)
     given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
-                          machines, capacity, interval, until, settings, faults, queues, preemptions)
+                          machines, capacity, interval, until, settings, faults, queues, preemptions, lotes)
     if out is not None:
         refuse_folder(out, MARKER, overwrite)
     for name in given.schedulers:

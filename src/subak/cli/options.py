@@ -7,6 +7,7 @@ import typer
 
 from subak.errors import InputError
 from subak.federation.settings import FAIRNESS, UPDATES, Federation
+from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.report.experiment import FOREVER, Scenario, heeded_settings, read_scenario
 from subak.tables import read_toml
@@ -78,6 +79,9 @@ QueuesOption = Annotated[Path | None, typer.Option(
 PreemptionsOption = Annotated[float, typer.Option(
     metavar="N", help="Under a fair order: a queue below its guarantee may take places back from the queue furthest "
                       "above its own, N an hour; a minute's worth at once.", rich_help_panel=FAIR)]
+LotesOption = Annotated[Path | None, typer.Option(
+    "--lotes", metavar="FILE.toml", help="Settings of lotes, its classes, bins, choice and plans during a run; see "
+                                         "`subak explain lotes`.", show_default=False)]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
@@ -86,6 +90,7 @@ def scenario_from(
     file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
     seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
     until: float, federation: Federation | None, faults: Path | None, queues: Path | None, preemptions: float,
+    lotes: Path | None,
 ) -> Scenario:
     """Return the scenario of a file, or of the flags; None means not given.
 
@@ -105,8 +110,10 @@ def scenario_from(
             raise InputError(f"settings of a federation: none of the schedulers {', '.join(names)} is one; {known} are")
         return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1],
                                        federation=federation or Federation(), faults=plan, queues=tree,
-                                       preemptions=preemptions)
-    if schedulers is not None or seeds is not None or federation or plan or tree or preemptions or flags != Scenario():
+                                       preemptions=preemptions,
+                                       lotes=read_toml(lotes, LotesSettings) if lotes else LotesSettings())
+    others = (federation, plan, tree, preemptions, lotes, flags != Scenario())
+    if schedulers is not None or seeds is not None or any(others):
         raise InputError("--scenario: holds everything, so the other options must be left out")
     return read_scenario(file)
 

@@ -20,6 +20,7 @@ from subak.cli.options import (
     HeartbeatOption,
     IntervalOption,
     LocalMastersOption,
+    LotesOption,
     MachinesOption,
     OverwriteOption,
     PreemptionsOption,
@@ -69,6 +70,7 @@ def simulate(
     faults: FaultsOption = None,
     queues: QueuesOption = None,
     preemptions: PreemptionsOption = 0.0,
+    lotes: LotesOption = None,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Keep the run in this folder [default: only show it].", show_default=False,
         rich_help_panel=OUTPUT)] = None,
@@ -88,7 +90,7 @@ def simulate(
                                fairness=fairness)
     given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
                           None if seed is None else [seed], fleet, machines, capacity, interval, until,
-                          settings, faults, queues, preemptions)
+                          settings, faults, queues, preemptions, lotes)
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:

@@ -5,7 +5,7 @@ import resource as process
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numba
@@ -16,6 +16,7 @@ import subak
 from subak.errors import InputError
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
+from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS, Scheduler
 from subak.policy import find_scheduler, policy_file
 from subak.queues.fair_orders import FAIR_ORDERS
@@ -23,7 +24,7 @@ from subak.queues.tree import read_tree
 from subak.report import measures
 from subak.report.fairness import fairness
 from subak.report.federation import federation_facts
-from subak.report.runs import FairnessFacts, FleetFacts, Speed, Summary, WorkloadFacts
+from subak.report.runs import FairnessFacts, FleetFacts, PlanFacts, Speed, Summary, WorkloadFacts
 from subak.simulator.drive import Progress
 from subak.simulator.fault_plan import read_fault_plan
 from subak.simulator.federated_results import waiting_tables
@@ -32,6 +33,9 @@ from subak.simulator.run import Outcome, simulate
 from subak.tables import new_folder, read_toml, write_table, write_toml
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
+
+if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
+    from subak.placement.lotes.plan import Plan
 
 FOREVER = float("inf")
 MACHINES_MAX = 10_000_000  # alike machines; more would not fit in memory
@@ -54,6 +58,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     faults: str = ""  # a plan of what goes wrong, for megha and central
     queues: str = ""  # a file with weights and limits of queues, for the fair orders
     preemptions: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
+    lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
 
     def __post_init__(self) -> None:
         """Refuse what no run could mean."""
@@ -73,7 +78,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         spared = next((name for name in self.schedulers if "retry" not in heeded_settings(name)), None)
         if self.faults and spared is not None:
             raise InputError(f"faults: {spared} has no remedy for them; only megha and central have")
-        self._refuse_unfair()
+        self._refuse_unheeded()
         for setting in changed_settings(self.federation):
             if not any(setting in heeded_settings(name) for name in self.schedulers):
                 heeders = ", ".join(each.name for each in SCHEDULERS.values() if setting in each.settings)
@@ -81,13 +86,16 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                                  f"{heeders} would")
 
 
-    def _refuse_unfair(self) -> None:
-        """Refuse preemption where there is no fair order; queues' weights are what any run's shares are measured by."""
+    def _refuse_unheeded(self) -> None:
+        """Refuse settings that nobody heeds; but queues' weights are what any run's shares are measured by."""
         if not 0 <= self.preemptions < FOREVER:
             raise InputError(f"preemptions: must be 0 or more an hour, not {self.preemptions:g}")
         if self.preemptions and not any(is_fair(scheduler) for scheduler in self.schedulers):
             raise InputError(f"preemptions: none of the schedulers {', '.join(self.schedulers)} has a fair order; "
                              f"these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+        if self.lotes != LotesSettings() and not any(is_planned(scheduler) for scheduler in self.schedulers):
+            raise InputError(f"lotes: none of the schedulers {', '.join(self.schedulers)} goes by these settings; "
+                             "lotes does")
 
 
 def is_fair(scheduler: str) -> bool:
@@ -95,9 +103,15 @@ def is_fair(scheduler: str) -> bool:
     return any(part in FAIR_ORDERS for part in scheduler.split("+"))
 
 
-def changed_settings(settings: Federation) -> dict[str, Any]:
+def is_planned(scheduler: str) -> bool:
+    """Whether a scheduler, by its name, goes by a plan that is made before the run."""
+    known = SCHEDULERS.get(scheduler.partition("+")[0])
+    return known is not None and known.planned
+
+
+def changed_settings(settings: Federation | LotesSettings) -> dict[str, Any]:
     """Return the settings that differ from their defaults, in their order."""
-    usual = msgspec.structs.asdict(Federation())
+    usual = msgspec.structs.asdict(type(settings)())
     return {name: value for name, value in msgspec.structs.asdict(settings).items() if value != usual[name]}
 
 
@@ -182,7 +196,7 @@ def simulate_into(
     with new_folder(folder, "summary.json", overwrite) as partial:
         outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
                            federation=settings_of(scenario, name), faults=faults, queues=queues,
-                           preemptions=scenario.preemptions)
+                           preemptions=scenario.preemptions, lotes=scenario.lotes)
         summary = _write(partial, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
         _write_scenario(partial, folder, scenario, name, seed)
     return summary
@@ -235,9 +249,21 @@ def summarise(
         run_time_lost=float(sum((end - start).sum() for _, _, start, end in driven.losses)),
         federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks),
         fairness=fair,
+        plan=plan_facts(outcome.plans) if outcome.plans else None,
         speed=Speed(len(tasks) / max(driven.seconds, 1e-9), driven.events, driven.seconds, peak_memory_bytes()),
         versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
+    )
+
+
+def plan_facts(plans: "tuple[Plan, ...]") -> PlanFacts:
+    """Return what the first plan of a run promised, and what all of them took."""
+    first = plans[0]
+    return PlanFacts(
+        classes=first.classes.share.size, configurations=first.configurations.machines.size,
+        bins=len(first.assignment.bins), rate_pooled=first.allocation.rate, rate=first.assignment.rate,
+        rate_rounded=first.assignment.rate_rounded, plans=len(plans),
+        seconds=sum(sum(plan.seconds.values()) for plan in plans), notes=first.notes,
     )
 
 
@@ -255,7 +281,8 @@ def _write_scenario(partial: Path, folder: Path, scenario: Scenario, name: str, 
     """Write the scenario of this one run: enough to repeat it, with copies of the files that it names."""
     one = msgspec.structs.replace(
         scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name),
-        preemptions=scenario.preemptions if is_fair(name) else 0.0)
+        preemptions=scenario.preemptions if is_fair(name) else 0.0,
+        lotes=scenario.lotes if is_planned(name) else LotesSettings())
     file = policy_file(name)
     if file is not None:
         shutil.copyfile(file, partial / "policy.py")
@@ -270,7 +297,8 @@ def _write_scenario(partial: Path, folder: Path, scenario: Scenario, name: str, 
         one.workload = str(Path(one.workload).resolve())
     if one.fleet:
         one.fleet = str(Path(one.fleet).resolve())
-    values = {**msgspec.structs.asdict(one), "federation": changed_settings(one.federation)}
+    values = {**msgspec.structs.asdict(one), "federation": changed_settings(one.federation),
+              "lotes": changed_settings(one.lotes)}
     usual = msgspec.structs.asdict(Scenario())
     values = {key: value for key, value in values.items()
               if value != usual[key] or key in {"workload", "schedulers", "seeds"}}

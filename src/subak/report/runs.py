@@ -131,6 +131,20 @@ class FairnessFacts(msgspec.Struct, frozen=True):
     starved_longest: float = 0.0  # seconds, the longest in which tasks of a queue waited and it held nothing
 
 
+class PlanFacts(msgspec.Struct, frozen=True):
+    """What a plan promised (LoTES); rates are in jobs a second, of the mix it was made for."""
+
+    classes: int = 0
+    configurations: int = 0
+    bins: int = 0  # that machines emulate
+    rate_pooled: float = 0.0  # lambda* of the allocation LP
+    rate: float = 0.0  # lambda of the assignment LP
+    rate_rounded: float = 0.0  # with whole machines
+    plans: int = 1  # made in the whole run
+    seconds: float = 0.0  # that they took, outside the loop
+    notes: tuple[str, ...] = ()  # what the first one assumed or left out
+
+
 class Summary(msgspec.Struct, frozen=True):
     """summary.json: one run in a page of numbers. Times are in seconds, shares are of one."""
 
@@ -153,6 +167,7 @@ class Summary(msgspec.Struct, frozen=True):
     run_time_lost: float | None = None  # seconds that lost attempts had run, over all tasks
     federation: FederationFacts | None = None
     fairness: FairnessFacts | None = None  # None where there is only one queue
+    plan: PlanFacts | None = None  # None where the scheduler goes by none
     speed: Speed = Speed()
     versions: dict[str, str] = {}
 

@@ -1,14 +1,18 @@
 """A central run of LoTES: its loop, how the dispatcher is built from a plan, and how a new plan takes over."""
+import functools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numba import typeof, types
 
 from subak.errors import InputError
 from subak.fleet.state import ABSENT, BLOCK
 from subak.fleet.table import Fleet
+from subak.kernel import kernel_of
+from subak.placement.compiled import LANES
 from subak.placement.lotes.configurations import NO_CONFIGURATION
 from subak.placement.lotes.dispatch import NEVER, Dispatcher, lotes_instant
 from subak.placement.lotes.plan import NO_BIN, Plan, make_plan
@@ -19,7 +23,7 @@ from subak.placement.starts import KEPT, RULE, RUNNING
 from subak.queues.lanes import Lanes, build_lanes
 from subak.queues.tournament import build_tournament, note_first
 from subak.simulator.central import BROKEN, PAUSED, STEP, advance, commit
-from subak.simulator.setup import NO_ROW, Prepared
+from subak.simulator.setup import NO_ROW, Prepared, prepare
 from subak.simulator.state import ARRIVED, ENDED, FREED, NOW, Simulation
 from subak.workload.table import Workload
 
@@ -105,6 +109,11 @@ def take_over(state: Dispatcher, before: Dispatcher, simulation: Simulation, lan
         note_first(state.waiting, lanes, simulation.tasks, int(lane))
 
 
+@functools.cache
+def _engine(state: Any, dispatcher: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, dispatcher, LANES, types.float64, types.int64), run_lotes)
+
+
 class PlannedRun:
     """A run under a dispatcher; its plan is made again from time to time, where the settings say so.
 
@@ -114,19 +123,21 @@ class PlannedRun:
     def __init__(self, prepared: Prepared, inputs: tuple[Workload, Fleet], plan: Plan, places: Places,
                  settings: LotesSettings) -> None:
         """Build the dispatcher for the first plan."""
-        self.simulation, self.inputs, self.places, self.settings = prepared.simulation, inputs, places, settings
+        self.prepared, self.simulation, self.inputs = prepared, prepared.simulation, inputs
+        self.places, self.settings = places, settings
         self.shapes = find_shapes(inputs[0])
         self.lanes = build_lanes(self.shapes.constraint_set.size, self.simulation.tasks.arrival.size)
         self.plans = [plan]
         self.state = self._dispatcher(plan)
         self.began = float(self.simulation.tasks.arrival[0])
         self.next_plan = self._after(self.began)
+        self.engine = _engine(typeof(self.simulation), typeof(self.state))
 
-    def step(self, engine: Callable[..., int], budget: int) -> int:
+    def step(self, budget: int) -> int:
         """Run a number of steps; make a new plan when it is time."""
         if self.simulation.clock[NOW] >= self.next_plan:
             self._plan_again()
-        return engine(self.simulation, self.state, self.lanes, self.next_plan, budget)
+        return self.engine(self.simulation, self.state, self.lanes, self.next_plan, budget)
 
     def _dispatcher(self, plan: Plan) -> Dispatcher:
         return build_dispatcher(self.simulation, self.places, plan, self.shapes, self.settings)
@@ -176,3 +187,17 @@ def run_lotes(sim: Simulation, state: Dispatcher, lanes: Lanes, pause_at: float,
         if sim.clock[NOW] >= pause_at:
             return PAUSED
     return PAUSED
+
+
+def build_planned_run(inputs: tuple[Workload, Fleet], settings: LotesSettings,
+                      how: tuple[str, int, float, float]) -> PlannedRun:
+    """Make a plan and build a run that goes by it.
+
+    *how* is the order, the seed, the timeline's interval and the last instant. Raises InputError when there is nothing
+    to plan.
+    """
+    plan = make_plan(*inputs, settings)
+    places = lotes_places(plan)
+    order, seed, interval, until = how
+    prepared = prepare(*inputs, order, places.row, seed, interval, until)
+    return PlannedRun(prepared, inputs, plan, places, settings)

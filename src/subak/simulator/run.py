@@ -1,9 +1,11 @@
 """A run: one scheduler on one workload and fleet with one seed, from the first event to the last."""
+from __future__ import annotations
+
 import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import typeof, types
@@ -21,7 +23,6 @@ from subak.placement.compiled import (
     compiled_hook,
     compiled_select_machine,
 )
-from subak.placement.lotes.plan import Plan, make_plan
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
 from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
@@ -34,11 +35,13 @@ from subak.simulator.drive import Driven, Progress, drive
 from subak.simulator.fair_run import build_fair, run_fair
 from subak.simulator.fault_plan import FaultPlan
 from subak.simulator.federated_run import Federated, simulate_federated
-from subak.simulator.lotes_run import PlannedRun, lotes_places, run_lotes
 from subak.simulator.setup import Prepared, machine_order, prepare
 from subak.simulator.state import Simulation
 from subak.tables import first_line
 from subak.workload.table import Workload
+
+if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
+    from subak.placement.lotes.plan import Plan
 
 INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
 INTERVAL_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
@@ -59,11 +62,6 @@ class Outcome:
     def simulation(self) -> Simulation:
         """The final state."""
         return self.prepared.simulation
-
-
-@functools.cache
-def _lotes_engine(state: Any, dispatcher: Any) -> Callable[..., int]:
-    return kernel_of(types.int64(state, dispatcher, LANES, types.float64, types.int64), run_lotes)
 
 
 @functools.cache
@@ -117,19 +115,18 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
             workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults, queues))
     if faults is not None:
         raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
-    given = scheduler.settled(lotes or LotesSettings()) if scheduler.planned else None
-    plan = make_plan(workload, fleet, given) if given else None
-    places = lotes_places(plan) if plan else None
-    order = places.row if places else machine_order(fleet, scheduler.machines)
-    prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until)
-    planned = None
-    if plan and places and given:
-        planned = PlannedRun(prepared, (workload, fleet), plan, places, given)
-        simulation, waiting, step = _lotes_driver(planned)
-    elif scheduler.order in FAIR_ORDERS:
-        simulation, waiting, step = _fair_driver(prepared, scheduler, workload, queues, preemptions)
+    plans: list[Plan] = []
+    if scheduler.planned:
+        prepared, waiting, step, plans = _planned_driver(
+            (workload, fleet), scheduler.settled(lotes or LotesSettings()), (scheduler.order, seed, width, until))
     else:
-        simulation, waiting, step = _driver(prepared, scheduler)
+        order = machine_order(fleet, scheduler.machines)
+        prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until)
+        if scheduler.order in FAIR_ORDERS:
+            waiting, step = _fair_driver(prepared, scheduler, workload, queues, preemptions)
+        else:
+            waiting, step = _driver(prepared, scheduler)
+    simulation = prepared.simulation
     if not scheduler.built_in:
         step = _guarded(step, scheduler.name)
     driven = drive(
@@ -137,7 +134,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         None if check is None else lambda: check(simulation, waiting),
         lambda: _broken(prepared, scheduler, workload, fleet),
     )
-    return Outcome(prepared, scheduler, seed, driven, plans=tuple(planned.plans) if planned else ())
+    return Outcome(prepared, scheduler, seed, driven, plans=tuple(plans))
 
 
 def _refuse_times(interval: float, until: float) -> None:
@@ -154,10 +151,8 @@ def default_interval(workload: Workload) -> float:
     return float(next((step for step in INTERVAL_STEPS if step >= wanted), math.ceil(wanted / 86400) * 86400))
 
 
-def _driver(
-    prepared: Prepared, scheduler: Scheduler
-) -> tuple[Simulation, Any, Callable[[Simulation, int], int]]:
-    """Return the state, the lanes, and a function that runs a number of steps."""
+def _driver(prepared: Prepared, scheduler: Scheduler) -> tuple[Any, Callable[[Simulation, int], int]]:
+    """Return the lanes, and a function that runs a number of steps."""
     simulation = prepared.simulation
     shapes, padded_machines = simulation.tasks.constraint_set.size, simulation.fleet.free.shape[1]
     lane_count = {"one": 1, "shape": shapes, "machine": padded_machines + 1}[scheduler.lanes]
@@ -167,31 +162,38 @@ def _driver(
         select = compiled_select_machine(scheduler.select_machine, scheduler.built_in)
         lane_of_shape = np.arange(shapes, dtype=np.int32) if scheduler.lanes == "shape" else np.zeros(shapes, np.int32)
         run = _engine(state, with_hooks=False)
-        return simulation, lanes, lambda sim, budget: run(sim, lanes, lane_of_shape, select, budget)
+        return lanes, lambda sim, budget: run(sim, lanes, lane_of_shape, select, budget)
     assert scheduler.on_arrival is not None
     assert scheduler.on_departure is not None
     on_arrival = compiled_hook(scheduler.on_arrival, scheduler.built_in)
     on_departure = compiled_hook(scheduler.on_departure, scheduler.built_in)
     memory = scheduler.memory(prepared.instance)
     run = _engine(state, with_hooks=True)
-    return simulation, lanes, lambda sim, budget: run(sim, lanes, memory, on_arrival, on_departure, budget)
+    return lanes, lambda sim, budget: run(sim, lanes, memory, on_arrival, on_departure, budget)
 
 
-def _lotes_driver(run: PlannedRun) -> tuple[Simulation, Any, Callable[[Simulation, int], int]]:
-    """Return the state, the run with its dispatcher, and a function that runs a number of steps."""
-    engine = _lotes_engine(typeof(run.simulation), typeof(run.state))
-    return run.simulation, run, lambda _, budget: run.step(engine, budget)
+def _planned_driver(
+    inputs: tuple[Workload, Fleet], settings: LotesSettings, how: tuple[str, int, float, float]
+) -> tuple[Prepared, Any, Callable[[Simulation, int], int], list[Plan]]:
+    """Make a plan; return the state, the run with its dispatcher, how it runs a number of steps, and its plans.
+
+    *how* is the order, the seed, the timeline's interval and the last instant.
+    """
+    from subak.simulator.lotes_run import build_planned_run  # noqa: PLC0415  (see above)
+
+    run = build_planned_run(inputs, settings, how)
+    return run.prepared, run, lambda _, budget: run.step(budget), run.plans
 
 
 def _fair_driver(
     prepared: Prepared, scheduler: Scheduler, workload: Workload, queues: TreeFile | None, preemptions: float
-) -> tuple[Simulation, Any, Callable[[Simulation, int], int]]:
-    """Return the state, that of the order, and a function that runs a number of steps."""
+) -> tuple[Any, Callable[[Simulation, int], int]]:
+    """Return the state of the order, and a function that runs a number of steps."""
     assert scheduler.select_machine is not None
     fair, back = build_fair(prepared, workload, scheduler.order, queues, preemptions)
     select = compiled_select_machine(scheduler.select_machine, scheduler.built_in)
     run = _fair_engine(typeof(prepared.simulation), typeof(fair), typeof(back))
-    return prepared.simulation, fair, lambda sim, budget: run(sim, fair, back, select, budget)
+    return fair, lambda sim, budget: run(sim, fair, back, select, budget)
 
 
 def _guarded(step: Callable[[Simulation, int], int], name: str) -> Callable[[Simulation, int], int]:
