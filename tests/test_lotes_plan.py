@@ -20,24 +20,13 @@ from subak.placement.lotes.classes import choose_centres, distances, find_centre
 from subak.placement.lotes.plan import NO_BIN, make_plan
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.shapes import find_shapes
+from subak.reproduce.lotes_tables import HOURS, printed_problem, without_misfits
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 
-# Tables 1 and 2 as printed, amounts in hundredths of the largest machine.
-MACHINES = np.array([6732, 3863, 1001, 795, 126, 52, 5, 5, 3, 1])
-CORES = np.array([50, 50, 50, 100, 25, 50, 50, 50, 100, 100])
-MEMORY = np.array([50, 25, 75, 100, 25, 12, 3, 97, 50, 6])
-REQUESTS = np.array([[2, 2, 7, 20], [1, 3, 3, 6]])
-SHARES = np.array([0.23, 0.46, 0.30, 0.01])
-HOURS = np.array([0.03, 0.04, 0.04, 0.03])
 LAMBDA_STAR = 4_730_796.6  # jobs an hour; ../shared/truth/queueing.json, lotes_tables_1_and_2
 
 ALL, GENERATED = LotesSettings(bins="all"), LotesSettings(bins="generated")
-
-
-def paper_problem():
-    rate = np.tile(1 / HOURS, (len(MACHINES), 1))
-    return Problem(REQUESTS.astype(float), SHARES, rate, np.array([CORES, MEMORY]), MACHINES)
 
 
 def assigned(problem, allocation, bins="all", most=100_000, pairs="allocation"):
@@ -46,21 +35,15 @@ def assigned(problem, allocation, bins="all", most=100_000, pairs="allocation"):
                             LotesSettings(bins=bins, bins_max=most, pairs=pairs))
 
 
-def unfit_ruled_out(problem):
-    """The problem with rate 0 where not one job of a class fits a machine."""
-    fits = (problem.request[:, None, :] <= problem.capacity[:, :, None]).all(axis=0)
-    return problem._replace(rate=problem.rate * fits)
-
-
 # The allocation LP
 
 
 def test_lambda_star_of_the_papers_tables_is_the_truth():
-    assert solve_allocation(paper_problem()).rate == pytest.approx(LAMBDA_STAR, rel=1e-7)
+    assert solve_allocation(printed_problem()).rate == pytest.approx(LAMBDA_STAR, rel=1e-7)
 
 
 def test_lambda_star_moves_little_where_a_job_has_to_fit_one_machine():
-    rate = solve_allocation(unfit_ruled_out(paper_problem())).rate
+    rate = solve_allocation(without_misfits(printed_problem())).rate
     assert rate == pytest.approx(LAMBDA_STAR, rel=1e-4)
     assert rate < LAMBDA_STAR
 
@@ -94,7 +77,7 @@ def problems(draw):
     seconds = np.array(draw(st.lists(st.sampled_from([0.5, 1.0, 60.0, 5000.0]), min_size=classes, max_size=classes)))
     machines = np.array(draw(st.lists(st.integers(1, 40), min_size=configurations, max_size=configurations)))
     rate = np.tile(1 / seconds, (configurations, 1))
-    return unfit_ruled_out(Problem(request.astype(float), share / share.sum(), rate, capacity, machines))
+    return without_misfits(Problem(request.astype(float), share / share.sum(), rate, capacity, machines))
 
 
 @given(problems())
@@ -163,7 +146,7 @@ def test_the_most_valuable_bin_is_that_of_brute_force(drawn):
 
 
 def test_too_many_bins_are_refused_or_generated():
-    problem = paper_problem()._replace(capacity=np.array([[500], [500]]), machines=np.array([100]),
+    problem = printed_problem()._replace(capacity=np.array([[500], [500]]), machines=np.array([100]),
                                        rate=1 / HOURS[None])
     allocation = solve_allocation(problem)
     with pytest.raises(InputError, match=r"bins_max: there are more than 50 non-dominated bins; raise it, or set bins"):
@@ -175,7 +158,7 @@ def test_too_many_bins_are_refused_or_generated():
 
 
 def test_a_search_that_is_cut_short_still_bounds_lambda(monkeypatch):
-    problem = unfit_ruled_out(paper_problem())
+    problem = without_misfits(printed_problem())
     allocation = solve_allocation(problem)
     exact = assigned(problem, allocation)
     monkeypatch.setattr(assignment, "most_valuable_bin", lambda *given: (most_valuable_bin(*given)[0], False))
@@ -206,7 +189,7 @@ def test_rounding_goes_by_the_largest_fractions_and_keeps_the_number_of_machines
 
 
 def test_gaps_on_the_papers_tables():
-    problem = unfit_ruled_out(paper_problem())
+    problem = without_misfits(printed_problem())
     allocation = solve_allocation(problem)
     found = assigned(problem, allocation)
     assert 0.98 < found.rate / allocation.rate < 1

@@ -49,6 +49,24 @@ def mch(trace: Path | None, quick: bool, seed: int) -> Paper:
     return Paper("MCH, reproduced", mch_paper.chosen_figures, reproduce, draw)
 
 
+def lotes(trace: Path | None, quick: bool, seed: int) -> Paper:
+    """Return the LoTES paper on this trace."""
+    from subak.reproduce import lotes as lotes_paper  # noqa: PLC0415  (scipy and HiGHS take a while to load)
+    from subak.reproduce import lotes_study  # noqa: PLC0415
+
+    def reproduce(keys: list[str], notify: Notify) -> Reproduction:
+        google, fleet = _google(trace, notify)
+        scale = lotes_study.QUICK if quick else lotes_study.Scale()
+        return lotes_paper.reproduce(lotes_study.Study(scale, seed, notify, google, fleet), keys)
+
+    def draw(figure: Figure) -> Any:
+        from subak.reproduce import lotes_figures  # noqa: PLC0415  (as above)
+
+        return lotes_figures.draw(figure)
+
+    return Paper("LoTES, reproduced", lotes_paper.chosen_figures, reproduce, draw)
+
+
 def _google(trace: Path | None, notify: Notify) -> tuple[Workload | None, Fleet | None]:
     if trace is None:
         return None, None

@@ -24,6 +24,7 @@ app = typer.Typer(help="Print a paper's figures beside what is measured here, an
 PAPERS = {
     "google-like": "Da Costa, Grange, De Courchelle: Modeling and Generating large-scale Google-like Workload",
     "megha": "Thiyyakat, Kalambur, Sitaram: Megha: Decentralized Global Fair Scheduling for Federated Clusters",
+    "lotes": "Tran, Padmanabhan, Zhang, Li, Down, Beck: Multi-Stage Resource-Aware Scheduling for Data Centers",
     "mch": "You, Wang, Xu, Luo, Chen, Li: Low Complexity Hierarchical Scheduling for Diverse Datacenter Jobs",
 }
 
@@ -183,3 +184,29 @@ def mch(
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.mch(trace, quick, seed), request)
+
+
+@app.command("lotes")
+def lotes(
+    trace: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="A folder with parts of Google's 2011 trace (task_events/, machine_events/) [default: "
+                               "the shipped sample of it].", show_default=False)] = None,
+    only: Annotated[str | None, typer.Option(
+        metavar="FIGURES", help="Figures to reproduce among tables, 6, 7, 8; past the paper: why (what makes the "
+                                "difference), loads, options [default: tables, 6, 7, 8; with --out and without --quick "
+                                "all].", show_default=False)] = None,
+    quick: Annotated[bool, typer.Option(
+        "--quick", help="A month of 60,000 tasks on one of fifty machines: seconds in place of minutes.")] = False,
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Also write index.html and the figures (svg, png, csv) to this new folder.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all that is drawn.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
+) -> None:
+    """Tables 1 and 2, Fig. 6 to 8: Greedy, Tetris and LoTES on the trace and on a month; past the paper with --out.
+
+    Example: `subak reproduce lotes --trace traces/google2011 --out lotes`.
+    """
+    from subak.cli import papers, reproduction  # noqa: PLC0415  (as above)
+
+    request = reproduction.Request(only, quick, out, seed, overwrite)
+    reproduction.run(papers.lotes(trace, quick, seed), request)

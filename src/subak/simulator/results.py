@@ -57,7 +57,7 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         numbers("ready", np.where(np.isin(status, (NOT_ARRIVED, BLOCKED)), np.nan, sim.progress.ready)),
         numbers("start", np.where(started, sim.progress.start, np.nan)),
         numbers("finish", np.where(status == FINISHED, sim.progress.start + sim.tasks.run_time, np.nan)),
-        numbers("response", _first_start(outcome) - sim.progress.ready),
+        numbers("response", first_start(outcome) - sim.progress.ready),
         named(fleet.machines["machine"], np.where(started, machine_rows(outcome), -1), "machine"),
         pl.Series("attempts", sim.progress.attempts),
         coded(status, STATUSES, "status"),
@@ -109,7 +109,7 @@ def machine_rows(outcome: Outcome) -> np.ndarray:
     return np.where(machine >= 0, outcome.prepared.machine_order[machine], -1)
 
 
-def _first_start(outcome: Outcome) -> np.ndarray:
+def first_start(outcome: Outcome) -> np.ndarray:
     """Return float64[task]: the start of the first attempt, lost or not; nan where there was none."""
     task, _, start, _ = np.hstack(outcome.driven.losses)
     first = outcome.simulation.progress.start.copy()

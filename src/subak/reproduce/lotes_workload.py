@@ -1,0 +1,69 @@
+"""A month like that of LoTES's Table 2, on the machines of its Table 1, at a load of one's choice.
+
+Table 2's times are 0.03 to 0.04 h. With them, the month's tasks would keep a hundredth of the machines busy: what fills
+Google's is a few tasks that run for hours and days, which its classes' means do not show. So shares, requests and the
+number of tasks are the paper's, and run times follow a log-normal law with the mean that gives the load.
+"""
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from subak.fleet.table import Fleet
+from subak.workload.google_like.generate import Length, write_generated
+from subak.workload.google_like.load import loads
+from subak.workload.google_like.parameters import TABLE_2, Diurnal, Makespans, Parameters, RequestClass
+from subak.workload.table import Workload, read_workload
+
+DAY_S = 86_400.0
+DISPARITY = 3.8  # mean over median run time (Da Costa and others, section V: tasks)
+SPREAD = (0.5, 1.0, 1.5)  # of the requests within a class around its mean, each resource by itself, equally often
+
+
+class Month(NamedTuple):
+    """How much arrives, and when."""
+
+    tasks: int = 25_400_000  # of Google's month (Da Costa and others, section IV)
+    days: float = 29.0
+    load: float = 0.8  # of the scarcer resource, in the mean
+    amplitude: float = 0.0  # of a daily wave of the arrivals
+    burst: float = 0.0  # asked for at time 0, by the capacity of the resource that is asked for most
+
+
+def month_of(month: Month, fleet: Fleet, seed: int) -> Workload:
+    """Return the tasks of a month for *fleet*."""
+    with tempfile.TemporaryDirectory() as scratch:
+        write_generated(Path(scratch), parameters_of(month, fleet), seed, Length(month.tasks, None))
+        workload = read_workload(Path(scratch))
+    return _with_burst(workload, fleet, month.burst) if month.burst else workload
+
+
+def parameters_of(month: Month, fleet: Fleet) -> Parameters:
+    """Return the generator's parameters; the mean run time is what gives the load."""
+    known = Parameters(
+        name="lotes-month", dynamism=month.days * DAY_S / month.tasks, type=1.0, tasks=Makespans(1.0, DISPARITY),
+        requests=tuple(variant for each in TABLE_2 for variant in _variants(each)), priority_levels=1,
+        diurnal=Diurnal(month.amplitude) if month.amplitude else None,
+    )
+    mean = month.load / max(loads(known, fleet).values())
+    return msgspec.structs.replace(known, tasks=Makespans(mean, DISPARITY))
+
+
+def _variants(given: RequestClass) -> list[RequestClass]:
+    """Return a class's requests around its means."""
+    share = given.share / len(SPREAD) ** 2
+    return [RequestClass(share, {"cpu": given.amounts["cpu"] * cpu, "memory": given.amounts["memory"] * memory})
+            for cpu in SPREAD for memory in SPREAD]
+
+
+def _with_burst(workload: Workload, fleet: Fleet, burst: float) -> Workload:
+    """Let so many of the first tasks arrive at time 0 that they ask for *burst* of the machines, the others after."""
+    asked = workload.requests[:, workload.tasks["stage"].to_numpy()].cumsum(axis=1, dtype=np.int64)
+    capacity = fleet.capacity[:, fleet.machines["present"].to_numpy()].sum(axis=1, dtype=np.int64)
+    count = int(np.searchsorted((asked / capacity[:, None]).max(axis=0), burst))
+    begin = workload.tasks["arrival"][count]
+    return replace(workload, tasks=workload.tasks.with_columns((pl.col("arrival") - begin).clip(lower_bound=0.0)))
