@@ -204,12 +204,14 @@ def test_hosts_become_machines_with_their_racks(tmp_path):
 def test_the_topology_names_machines_on_which_nothing_ran(tmp_path):
     tree = {"name": "root", "children": [
         {"name": "r\\.1", "children": [{"name": "n\\.1", "children": None}, {"name": "n2"}, {"name": "n2"}]},
-        {"name": "r2", "children": []}, {"name": "r3", "children": [{"name": "", "children": None}]}]}
+        {"name": "r2", "children": []},
+        {"name": "dc", "children": [{"name": "r4", "children": [{"name": "n4"}]}, {"name": "n5"}]},
+        {"name": "r3", "children": [{"name": "", "children": None}]}]}
     topology = written(tmp_path / "t.json", tree)
     conversion = rumen(tmp_path, job([task(attempt(host="/r9/n9")), task(attempt(host="n.1"))]),
                        topology=str(topology))
-    assert conversion.fleet.machines["machine"].to_list() == ["n.1", "n2", "n9"]
-    assert conversion.fleet.attribute("rack").to_list() == ["r.1", "r.1", "r9"]
+    assert conversion.fleet.machines["machine"].to_list() == ["n.1", "n2", "n4", "n5", "n9"]
+    assert conversion.fleet.attribute("rack").to_list() == ["r.1", "r.1", "r4", "dc", "r9"]
     assert conversion.accounts[3].dropped == {"node seen before": 1, "node without a name": 1}
     assert conversion.remarks["nodes with attempts that the topology does not name (added)"] == 1
 
@@ -237,6 +239,7 @@ def test_without_hosts_there_is_no_fleet(tmp_path):
     ("job,1,2\n", "line 1: is no JSON, or is cut off"),
     ("1" * 5000, "line 1: JSON that cannot be read"),
     ("\n" + "[" * 100_000, "line 2: JSON that cannot be read"),
+    (json.dumps(job([task(attempt(host="\ud800"))])), "line 1: JSON that cannot be read: 'utf-8' codec"),
     ("7", "h.json: job 1: Expected `object`, got `int`"),
     ('[{"jobID": "a"}]', "job 1: Object missing required field `mapTasks`"),
     (json.dumps([job(), job(submitTime="x")]), r"job 2: Expected `int`, got `str` - at `\$.submitTime`"),
@@ -274,11 +277,12 @@ def test_a_damaged_file_is_named(tmp_path, content, message):
     ([], "a topology must be one JSON object, not 0"),
     ([{"name": "a"}, {"name": "b"}], "a topology must be one JSON object, not 2"),
     ([{"name": "root", "children": []}], "the topology has no nodes below 'root'"),
+    ([{"name": "root", "children": [{"name": "\ud800"}]}], "JSON that cannot be read"),
     ([{"name": "root", "children": [{"id": 7}]}], r"missing required field `name` - at `\$.children\[0\]`"),
 ])
 def test_a_bad_topology_is_named(tmp_path, tree, message):
     topology = written(tmp_path / "t.json", *tree)
-    with pytest.raises(InputError, match=f"t.json: .*{message}|t.json: {message}"):
+    with pytest.raises(InputError, match=f"t.json.*: {message}|t.json: .*{message}"):
         rumen(tmp_path, job([task(attempt())]), topology=str(topology))
 
 

@@ -130,11 +130,13 @@ def json_values(path: Path, advance: Advance) -> Iterator[Any]:
     Raises InputError naming the line where the text is no JSON, or is cut off.
     """
     text = _text(path, advance).rstrip()  # so that what is cut off is missed in its last line
-    decoder = json.JSONDecoder()
+    decoder, escapes = json.JSONDecoder(), "\\u" in text
     place = _after_space(text, 0)
     while place < len(text):
         try:
             value, place = decoder.raw_decode(text, place)
+            if escapes:
+                json.dumps(value, ensure_ascii=False).encode()  # halves of characters, which no table takes
         except json.JSONDecodeError as error:
             raise InputError(f"{path}, line {error.lineno}: is no JSON, or is cut off: {error.msg}") from None
         except (ValueError, RecursionError) as error:  # a number of thousands of digits, lists in lists without end

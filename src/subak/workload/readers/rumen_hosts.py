@@ -90,16 +90,21 @@ def _topology(path: Path) -> pl.DataFrame:
     if len(values) != 1:
         raise InputError(f"{path}: a topology must be one JSON object, not {len(values)}")
     root = converted(values[0], Node, f"{path}: topology")
-    table = pl.DataFrame(list(_leaves(root)), {"node": pl.String, RACK: pl.String}, orient="row")
+    table = pl.DataFrame(_leaves(root), {"node": pl.String, RACK: pl.String}, orient="row")
     if table.is_empty():
         raise InputError(f"{path}: the topology has no nodes below {root.name!r}")
     return table.with_columns(plain_name(pl.col("node", RACK))).with_columns(fate=fate([
         (pl.col("node") == "", "node without a name"), (~pl.col("node").is_first_distinct(), "node seen before")]))
 
 
-def _leaves(parent: Node) -> list[tuple[str, str]]:
-    """(node, rack) of all leaves below *parent*, in the order of the file."""
+def _leaves(root: Node) -> list[tuple[str, str]]:
+    """(node, rack) of all leaves below *root*, in the order of the file."""
     found = []
-    for child in parent.children or ():
-        found.extend([(child.name, parent.name)] if child.children is None else _leaves(child))
+    waiting = [(root, child) for child in reversed(root.children or ())]
+    while waiting:
+        parent, node = waiting.pop()
+        if node.children is None:
+            found.append((node.name, parent.name))
+        else:
+            waiting.extend((node, child) for child in reversed(node.children))
     return found
