@@ -183,6 +183,20 @@ def test_a_job_without_reduces(tmp_path):
     assert conversion.remarks["jobs without a reduce"] == 1
 
 
+def test_a_start_in_1970_is_unknown(tmp_path):
+    in_1970 = {**attempt(0, 5, result="FAILED"), "startTime": 0}
+    conversion = rumen(tmp_path, job([task(in_1970, attempt(5, 7, result="FAILED")), task(in_1970)]))
+    assert [row[4] for row in tasks_of(conversion)] == [2.0]
+    zero = job([task({**attempt(), "startTime": 0, "finishTime": 3000})], submitTime=0)
+    assert [row[4] for row in tasks_of(rumen(tmp_path, zero))] == [3.0]
+
+
+def test_attempts_before_their_job_are_remarked(tmp_path):
+    conversion = rumen(tmp_path, job([task(attempt(2, 9)), task(attempt(4, 6))], submit=3.0))
+    assert conversion.remarks["attempts that start before their job was submitted (clocks differ)"] == 1
+    assert [row[4] for row in tasks_of(conversion)] == [7.0, 2.0]
+
+
 def test_jobs_that_depend_on_jobs_are_remarked(tmp_path):
     conversion = rumen(tmp_path, job([task(attempt())], directDependantJobs=["job_0"], outcome="KILLED"))
     assert conversion.remarks["jobs that depend on other jobs (not modelled)"] == 1
@@ -378,6 +392,8 @@ def test_the_jobs_of_yahoo():
                              "sets its job up, or cleans up after it": 40}
     assert whole.remarks["tasks of which no attempt succeeded (FAIL, KILL)"] == 3_270
     assert len(whole.fleet.machines) == 1_536
+    assert [whole.remarks[f"most {stage} at once on a node"] for stage in ("maps", "reduces")] == [2, 2]
+    assert whole.workload.tasks["run_time"].max() < 6_000
 
 
 # The command

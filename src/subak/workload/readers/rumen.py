@@ -11,6 +11,8 @@
 - A task of which no attempt succeeded keeps its last attempt, with the outcome FAIL or KILL; of a reduce that was
   copying when it ended, what came after the last map. `--unfinished drop` leaves such tasks out. The tasks that set a
   job up and clean up after it are left out.
+- A time of -1 is unknown, and so is a start at 0 (1970) in a job that was submitted later. Clocks of hosts differ, so
+  that attempts may start before their job was submitted: run times are of one clock, a shuffle is of two.
 - The machines are the nodes on which attempts ran, and those of `--topology`. /rack/node and node are the same
   machine; the rack is its attribute. A node has two slots of each kind, Hadoop's default, unless `--map-slots` and
   `--reduce-slots` say otherwise; the trace says only how many attempts ran there at once, which is remarked.
@@ -223,6 +225,7 @@ def _remarks(fated: Fated, kept: pl.DataFrame, hosts: Hosts, options: Options) -
         "attempts that were killed": own.filter(result="KILLED").height,
         "reduces without a time of shuffle": reduces.filter(pl.col("shuffle").is_null()).height,
         "jobs that depend on other jobs (not modelled)": jobs.filter(pl.col("awaited") > 0).height,
+        "attempts that start before their job was submitted (clocks differ)": _early(fated),
         "attempts without a host": own["node"].null_count(),
         "nodes with attempts that the topology does not name (added)": hosts.added,
         "most maps at once on a node": most_at_once(own, "map"),
@@ -232,3 +235,7 @@ def _remarks(fated: Fated, kept: pl.DataFrame, hosts: Hosts, options: Options) -
         f"{len(hosts.nodes)} nodes of {options.map_slots} map and {options.reduce_slots} reduce slots each, as chosen")
     return {**{name: count for name, count in counts.items() if count}, "fleet": fleet}
 
+
+def _early(fated: Fated) -> int:
+    submit = fated.jobs["submit"].gather(fated.tasks["row"].gather(fated.attempts["task_row"]))
+    return int(((fated.attempts["start"] >= 0) & (fated.attempts["start"] < submit)).sum())

@@ -89,7 +89,7 @@ def read_history(path: Path, advance: Advance) -> History:
         job = converted(value, Job, f"{path}: job {number}")
         for stage, listed in (("map", job.map_tasks), ("reduce", job.reduce_tasks), ("other", job.other_tasks)):
             for task in listed or ():
-                attempts.extend(_attempt_row(len(tasks), attempt) for attempt in task.attempts or ())
+                attempts.extend(_attempt_row(len(tasks), attempt, job.submit_time) for attempt in task.attempts or ())
                 tasks.append((len(jobs), task.task_id, stage))
         jobs.append(_job_row(job))
     history = History(*(pl.DataFrame(rows, schema, orient="row") for rows, schema in (
@@ -109,10 +109,10 @@ def _job_row(job: Job) -> tuple[Any, ...]:
             job.submit_time, len(job.directly_awaited or ()))
 
 
-def _attempt_row(task: int, attempt: Attempt) -> tuple[Any, ...]:
+def _attempt_row(task: int, attempt: Attempt, submit: int) -> tuple[Any, ...]:
     result = "SUCCESS" if attempt.result == "SUCCEEDED" else attempt.result
-    return (task, attempt.attempt_id, result, attempt.host_name, attempt.start_time, attempt.finish_time,
-            attempt.shuffle_finished)
+    start = UNKNOWN if attempt.start_time == 0 < submit else attempt.start_time  # Yahoo's jobs have six such
+    return (task, attempt.attempt_id, result, attempt.host_name, start, attempt.finish_time, attempt.shuffle_finished)
 
 
 def _refuse_times(table: pl.DataFrame, key: str, path: Path, *names: str) -> None:
