@@ -305,6 +305,7 @@ def files() -> list[str]:
         "`machines.parquet`\n", *columns(fleet, "MACHINE_COLUMNS", resources),
         "`attributes.parquet`\n", *columns(fleet, "ATTRIBUTE_COLUMNS"),
         "`changes.parquet`\n", *columns(fleet, "CHANGE_COLUMNS", resources),
+        "and, where machines differ in speed, `speeds.parquet`\n", *columns(fleet, "SPEED_COLUMNS"),
         "### A run folder\n",
         *table(("file", "what it holds"), [
             ("`tasks.parquet`", returned(results.task_table)),

@@ -82,6 +82,13 @@ def fitting(simulation, task):
     return np.flatnonzero(enough & np.array(allowed))
 
 
+def seconds_of(simulation, task):
+    """How long the task's attempt takes: the shuffle, and the run time times the factor of its group and machine."""
+    speeds, machine = simulation.speeds, simulation.progress.machine[task]
+    factor = speeds.factor[speeds.group[task]][machine] if len(speeds.factor) else 1.0
+    return (speeds.shuffle[task] if len(speeds.shuffle) else 0.0) + simulation.tasks.run_time[task] * factor
+
+
 def held_amounts(simulation):
     """int64[resource, padded machine]: the requests of the running tasks, added up machine by machine."""
     tasks = simulation.tasks
@@ -168,9 +175,10 @@ def check_attempts(simulation):
         assert simulation.tasks.arrival[task] <= progress.ready[task] <= progress.start[task] <= time, (
             f"task {task} arrived {simulation.tasks.arrival[task]}, ready {progress.ready[task]}, "
             f"started {progress.start[task]}, now {time}")
-        assert finish[task] == progress.start[task] + simulation.tasks.run_time[task]
+        seconds = seconds_of(simulation, task)
+        assert finish[task] == progress.start[task] + seconds, f"task {task} is to end at {finish[task]}"
     ended = status == FINISHED
-    finished = progress.start[ended] + simulation.tasks.run_time[ended]
+    finished = np.array([progress.start[task] + seconds_of(simulation, task) for task in np.flatnonzero(ended)])
     assert (finished <= time).all(), f"a task finished after now ({time})"
     assert (progress.attempts[ended | (status == RUNNING)] >= 1).all(), "a task ran without an attempt"
     assert time <= simulation.clock[UNTIL], f"now {time} is after the last instant {simulation.clock[UNTIL]}"

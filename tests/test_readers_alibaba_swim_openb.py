@@ -251,7 +251,7 @@ def swim(tmp_path: Path, *lines: str, **options) -> Conversion:
 
 
 MODEL = {"block_bytes": 100.0, "reduce_bytes": 50.0, "reduces_max": 3.0, "map_bytes_per_second": 10.0,
-         "reduce_bytes_per_second": 5.0, "floor_seconds": 2.0}
+         "reduce_bytes_per_second": 5.0, "copy_bytes_per_second": 4.0, "floor_seconds": 2.0}
 
 
 def test_bytes_become_maps_and_reduces(tmp_path):
@@ -277,6 +277,23 @@ def test_the_rules_of_the_model(tmp_path, line, maps, reduces):
     stages = workload.stages["name"].gather(workload.tasks["stage"])
     assert workload.tasks.filter(stages == "map")["run_time"].to_list() == pytest.approx(maps)
     assert workload.tasks.filter(stages == "reduce")["run_time"].to_list() == pytest.approx(reduces)
+
+
+@pytest.mark.parametrize(("shuffle", "run_time", "column"), [
+    ("ignored", 2.0 + 140 / 3 / 5, None), ("stage", 2.0 + 140 / 3 / 5, [0.0, 10.0, 0.0]),
+    ("task", 2.0 + 140 / 3 / 5 + 10.0, None),
+])
+def test_the_copy_of_the_maps_output(tmp_path, shuffle, run_time, column):
+    workload = swim(tmp_path, "a 0 0 50 120 20", "b 0 0 50 0 20", model=MODEL, shuffle=shuffle).workload
+    reduces = workload.stages["name"].gather(workload.tasks["stage"]) == "reduce"
+    assert workload.tasks.filter(reduces)["run_time"].to_list() == pytest.approx([run_time] * 3)
+    assert (workload.stages["shuffle"].to_list() if "shuffle" in workload.stages.columns else None) == column
+    assert workload.provenance.notes["options"]["shuffle"] == shuffle
+
+
+def test_separate_slots(tmp_path):
+    workload = swim(tmp_path, "a 0 0 50 120 20", slots="separate").workload
+    assert workload.stages.select("name", "map_slot", "reduce_slot").rows() == [("map", 1, 0), ("reduce", 0, 1)]
 
 
 def test_the_default_model(tmp_path):

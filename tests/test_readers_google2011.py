@@ -503,4 +503,4 @@ def test_resubmissions_as_attempts_leave_one_task_an_index(genuine):
 
 
 def test_the_registry_names_every_reader():
-    assert sorted(READERS) == ["alibaba2018", "google2011", "openb", "swf", "swim", "tr"]
+    assert sorted(READERS) == ["alibaba2018", "google2011", "openb", "rumen", "swf", "swim", "tr"]

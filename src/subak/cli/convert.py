@@ -12,7 +12,18 @@ from subak.cli.options import parse_amounts
 from subak.errors import InputError
 from subak.tables import new_folder
 from subak.workload.readers import READERS
-from subak.workload.readers.conversion import Account, Censored, Conversion, FleetChoice, Options, Reader, Resubmissions
+from subak.workload.readers.conversion import (
+    Account,
+    Censored,
+    Conversion,
+    FleetChoice,
+    Options,
+    Reader,
+    Resubmissions,
+    Shuffle,
+    Slots,
+    Unfinished,
+)
 from subak.workload.readers.swim import Model
 
 MODEL_TEXT = ", ".join(f"{name}={value:.10g}" for name, value in msgspec.structs.asdict(Model()).items())
@@ -23,8 +34,8 @@ def convert(
     trace_format: Annotated[str, typer.Argument(
         metavar="FORMAT", help=f"The trace's format: {', '.join(READERS)}.")],
     source: Annotated[Path, typer.Argument(
-        metavar="SOURCE", help="The trace: a folder (google2011), a file (swim, tr, swf), or either (alibaba2018, "
-                               "openb). Files may be plain, gz or xz.")],
+        metavar="SOURCE", help="The trace: a folder (google2011), a file (rumen, swim, tr, swf), or either "
+                               "(alibaba2018, openb). Files may be plain, gz or xz.")],
     out: Annotated[Path, typer.Option(
         metavar="FOLDER", help="The workload folder to write; the machines, if the trace has any, go to its "
                                "subfolder `fleet`.")],
@@ -47,6 +58,21 @@ def convert(
         metavar="NAME=NUMBER", show_default=False,
         help=f"swim: a parameter of the model that makes tasks of bytes, such as block_bytes=64e6; once for each. "
              f"They are, with their defaults: {MODEL_TEXT}.")] = None,
+    shuffle: Annotated[Shuffle, typer.Option(
+        help="rumen, swim: the time in which a reduce copies the maps' output is ignored, as HMHS does, or is a figure "
+             "of its stage that a reduce takes before it runs, or is part of each reduce's run time.")] = "ignored",
+    slots: Annotated[Slots, typer.Option(
+        help="swim: maps and reduces ask for the same kind of slot, or for one kind each: map_slot, reduce_slot.",
+    )] = "common",
+    batch: Annotated[bool, typer.Option("--batch", help="rumen: all jobs arrive at 0, as in HMHS, and not when they "
+                                                        "were submitted.")] = False,
+    unfinished: Annotated[Unfinished, typer.Option(
+        help="rumen: a task of which no attempt succeeded keeps its last attempt's time, or is dropped.")] = "keep",
+    topology: Annotated[Path | None, typer.Option(
+        metavar="FILE", help="rumen: racks and nodes, all of which become machines [default: the nodes on which "
+                             "attempts ran].", show_default=False)] = None,
+    map_slots: Annotated[int, typer.Option(metavar="N", help="rumen: map slots of each machine.")] = 2,
+    reduce_slots: Annotated[int, typer.Option(metavar="N", help="rumen: reduce slots of each machine.")] = 2,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the workload folder if it exists.")] = False,
 ) -> None:
     """Convert a published trace into a workload folder, and account for every row that was read.
@@ -55,7 +81,9 @@ def convert(
     """
     reader = _reader(trace_format)
     options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
-                      arrival_min=from_, arrival_end=until,
+                      arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, batch=batch,
+                      unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
+                      reduce_slots=reduce_slots,
                       model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
     _refuse_unknown(trace_format, reader, options)
     with new_folder(out, "workload.toml", overwrite) as folder:
@@ -75,7 +103,8 @@ def _refuse_unknown(name: str, reader: Reader, options: Options) -> None:
     chosen, default = msgspec.structs.asdict(options), msgspec.structs.asdict(Options())
     for option, value in chosen.items():
         if value != default[option] and option not in reader.options:
-            raise InputError(f"{OPTION_NAMES.get(option, '--' + option)}: has no meaning for the format {name}")
+            flag = OPTION_NAMES.get(option, "--" + option.replace("_", "-"))
+            raise InputError(f"{flag}: has no meaning for the format {name}")
 
 
 def _read(reader: Reader, source: Path, options: Options) -> Conversion:

@@ -13,6 +13,7 @@ from subak.cli.explain import explain
 from subak.cli.fair import fair
 from subak.cli.fit import fit
 from subak.cli.generate import generate
+from subak.cli.generate_mapreduce import generate_mapreduce
 from subak.cli.inspect import inspect
 from subak.cli.queues import queues
 from subak.cli.report import report
@@ -33,7 +34,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Start with `subak compare`: it runs on a shipped sample. A command's own help: `subak compare --help`.",
 )
-for command in (simulate, compare, report, explain, convert, inspect, generate, fit, schedulers, fair, queues, torture):
+COMMANDS = (
+    simulate, compare, report, explain, convert, inspect, generate, generate_mapreduce, fit, schedulers, fair, queues,
+    torture,
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
 

@@ -4,9 +4,10 @@
   `present` tells whether it is there at time 0.
 - attributes: one row a machine and attribute.
 - changes: one row an event, sorted by time: the machine's capacity and whether it is there from then on.
+- speeds: one row a speed group: what the run time of a task of that group is multiplied by on each machine. Optional.
 """
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -43,6 +44,9 @@ CHANGE_COLUMNS: dict[str, ColumnType] = {
     "machine": pl.UInt32,  # row of the machine
     "present": pl.Boolean,  # whether it is there from then on
 }
+SPEED_COLUMNS: dict[str, ColumnType] = {
+    "factors": pl.List(pl.Float64),  # one for each machine; 0.1 is ten times as fast as 1 (hmhs 2.1: V_ij)
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Fleet:
     attributes: pl.DataFrame
     changes: pl.DataFrame
     provenance: Provenance
+    # float64[group, machine], factors of run times; no groups where every machine is as fast for every task
+    speeds: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def capacity(self) -> np.ndarray:
@@ -69,10 +75,13 @@ class Fleet:
         return pl.Series(name, values, dtype=pl.String)
 
     def write(self, folder: Path) -> None:
-        """Write fleet.toml and three Parquet files into an existing *folder*."""
+        """Write fleet.toml and three Parquet files, four where there are speeds, into an existing *folder*."""
         write_toml(_Header(self.resources, self.provenance), folder / "fleet.toml")
         for name in ("machines", "attributes", "changes"):
             write_table(getattr(self, name), folder / f"{name}.parquet")
+        if len(self.speeds):
+            factors = pl.Series("factors", self.speeds, dtype=pl.Array(pl.Float64, len(self.machines)))
+            write_table(pl.DataFrame([factors.arr.to_list()]), folder / "speeds.parquet")
 
 
 class _Header(msgspec.Struct):
@@ -86,11 +95,12 @@ def make_fleet(
     attributes: pl.DataFrame | None = None,
     changes: pl.DataFrame | None = None,
     provenance: Provenance | None = None,
+    speeds: np.ndarray | None = None,
 ) -> Fleet:
     """Build a checked fleet from tables that hold float capacities (in ``resource.of``).
 
-    Without a `present` column every machine is there at time 0; without *changes* the fleet stays as it is.
-    Raises InputError naming the rule and the row.
+    Without a `present` column every machine is there at time 0; without *changes* the fleet stays as it is; without
+    *speeds* (float[group, machine]) every machine is as fast. Raises InputError naming the rule and the row.
     """
     if "present" not in machines.columns:
         machines = machines.with_columns(present=pl.lit(True))
@@ -102,6 +112,7 @@ def make_fleet(
         pl.DataFrame(schema=ATTRIBUTE_COLUMNS) if attributes is None else attributes,
         in_units(empty_changes if changes is None else changes, resources, "changes"),
         provenance or Provenance(),
+        np.zeros((0, len(machines))) if speeds is None else speeds,
     )
 
 
@@ -124,12 +135,24 @@ def read_fleet(folder: Path) -> Fleet:
     machines, attributes, changes = (
         read_table(folder / f"{name}.parquet") for name in ("machines", "attributes", "changes")
     )
-    return _checked(header.resources, machines, attributes, changes, header.provenance)
+    speeds = _read_speeds(folder / "speeds.parquet", len(machines))
+    return _checked(header.resources, machines, attributes, changes, header.provenance, speeds)
+
+
+def _read_speeds(path: Path, machine_count: int) -> np.ndarray:
+    """Return float64[group, machine], without groups where there is no such file."""
+    if not path.exists():
+        return np.zeros((0, machine_count))
+    factors = shaped(read_table(path), SPEED_COLUMNS, "speeds")["factors"]
+    widths = factors.list.len().fill_null(0).unique(maintain_order=True).to_list()
+    if widths != [machine_count]:
+        _refuse_shape((len(factors), next((width for width in widths if width != machine_count), 0)), machine_count)
+    return factors.explode().fill_null(np.nan).to_numpy().reshape(len(factors), machine_count)
 
 
 def _checked(
     resources: tuple[Resource, ...], machines: pl.DataFrame, attributes: pl.DataFrame, changes: pl.DataFrame,
-    provenance: Provenance,
+    provenance: Provenance, speeds: np.ndarray,
 ) -> Fleet:
     amounts = amount_columns(resources)
     machines = shaped(machines, {**MACHINE_COLUMNS, **amounts}, "machines")
@@ -138,7 +161,27 @@ def _checked(
     _check_machines(machines, list(amounts))
     _check_attributes(attributes, len(machines))
     _check_changes(changes, len(machines), list(amounts))
-    return Fleet(tuple(resources), machines, attributes, changes.sort("time", maintain_order=True), provenance)
+    return Fleet(tuple(resources), machines, attributes, changes.sort("time", maintain_order=True), provenance,
+                 _checked_speeds(speeds, machines["machine"]))
+
+
+def _checked_speeds(speeds: np.ndarray, machine: pl.Series) -> np.ndarray:
+    """Return the matrix as kernels need it: float64, rows contiguous, writable."""
+    if np.ndim(speeds) != 2 or np.shape(speeds)[1] != len(machine):
+        _refuse_shape(np.shape(speeds), len(machine))
+    speeds = np.require(speeds, np.float64, ["C", "W"])
+    bad = ~(np.isfinite(speeds) & (speeds > 0))
+    if bad.any():
+        group, row = np.argwhere(bad)[0]
+        raise InputError(f"speeds: a factor must be a finite number above 0, group {group} has "
+                         f"{speeds[group, row]:g} for machine {machine[int(row)]}")
+    return speeds
+
+
+def _refuse_shape(shape: tuple[int, ...], machine_count: int) -> None:
+    said = " x ".join(map(str, shape))
+    raise InputError(f"speeds: must be a matrix of groups x {machine_count} machines, a factor for each machine; "
+                     f"this one is {said}")
 
 
 def _check_machines(machines: pl.DataFrame, amounts: list[str]) -> None:

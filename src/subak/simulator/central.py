@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from subak.fleet.amounts import give_back, remove, resize
+from subak.fleet.speeds import attempt_seconds
 from subak.kernel import cold, inlined
 from subak.placement.hooks import Memory
 from subak.placement.ordered import ordered_arrival, ordered_departure
@@ -348,7 +349,8 @@ def commit(sim: Simulation) -> None:
     for place in range(sim.starts.note[CLAIMS]):
         task, machine = sim.starts.task[place], sim.starts.machine[place]
         sim.progress.start[task] = now
-        sim.progress.event[task] = push_event(sim.events, now + sim.tasks.run_time[task], task, machine)
+        seconds = attempt_seconds(sim.speeds, sim.tasks, task, machine)
+        sim.progress.event[task] = push_event(sim.events, now + seconds, task, machine)
         sim.progress.machine[task] = machine
         sim.progress.attempts[task] += 1
         sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1

@@ -2,6 +2,7 @@
 import numpy as np
 import polars as pl
 
+from subak.fleet.speeds import attempt_seconds
 from subak.fleet.table import Fleet
 from subak.placement.starts import (
     BLOCKED,
@@ -56,7 +57,7 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         table["run_time"],
         numbers("ready", np.where(np.isin(status, (NOT_ARRIVED, BLOCKED)), np.nan, sim.progress.ready)),
         numbers("start", np.where(started, sim.progress.start, np.nan)),
-        numbers("finish", np.where(status == FINISHED, sim.progress.start + sim.tasks.run_time, np.nan)),
+        numbers("finish", np.where(status == FINISHED, finish_times(outcome), np.nan)),
         numbers("response", first_start(outcome) - sim.progress.ready),
         named(fleet.machines["machine"], np.where(started, machine_rows(outcome), -1), "machine"),
         pl.Series("attempts", sim.progress.attempts),
@@ -65,6 +66,13 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         *(numbers(name, values, started) for name, values in parts.items()),
         *master_columns(outcome, fleet),
     ])
+
+
+def finish_times(outcome: Outcome) -> np.ndarray:
+    """Return float64[task]: when the last attempt of each task ended or is to end, nan where there was none."""
+    sim = outcome.simulation
+    every = np.arange(sim.tasks.arrival.size)
+    return sim.progress.start + attempt_seconds(sim.speeds, sim.tasks, every, sim.progress.machine)
 
 
 def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:

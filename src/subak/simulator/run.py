@@ -12,6 +12,7 @@ from numba import typeof, types
 
 from subak.errors import InputError, PolicyError
 from subak.federation.settings import Federation
+from subak.fleet.speeds import refuse_speeds
 from subak.fleet.state import ABSENT
 from subak.fleet.table import Fleet
 from subak.kernel import function_type, kernel_of
@@ -108,6 +109,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     width = interval if interval is not None else default_interval(workload)
     _refuse_times(width, until)
     if scheduler.architecture:
+        refuse_speeds(workload, fleet, scheduler.name)
         architecture = ARCHITECTURES[scheduler.architecture]
         settings = architecture.settled(federation or Federation())
         fixed = interval is not None

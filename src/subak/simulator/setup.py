@@ -5,6 +5,7 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
+from subak.fleet.speeds import build_speeds
 from subak.fleet.state import build_fleet_state
 from subak.fleet.table import Fleet
 from subak.placement.instance import Instance
@@ -70,6 +71,7 @@ def prepare(
     simulation = Simulation(
         tasks=tasks,
         fleet=build_fleet_state(capacity, present, truth, len(reasons), seed),
+        speeds=build_speeds(workload, fleet, order),
         starts=starts,
         events=build_events(2 * tasks.arrival.size + 2048),
         progress=_progress(tasks),

@@ -3,6 +3,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.fleet.speeds import Speeds
 from subak.fleet.state import FleetState
 from subak.placement.starts import Starts
 from subak.simulator.heap import Events
@@ -70,6 +71,7 @@ class Simulation(NamedTuple):
 
     tasks: Tasks
     fleet: FleetState
+    speeds: Speeds
     starts: Starts
     events: Events
     progress: Progress

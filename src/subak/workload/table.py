@@ -47,6 +47,8 @@ STAGE_COLUMNS: dict[str, ColumnType] = {
 OPTIONAL_STAGE_COLUMNS: dict[str, ColumnType] = {
     "scheduling_class": pl.Int32,  # how sensitive to latency, 0 the least; recorded only
     "gang": pl.Boolean,  # whether its tasks start together, which megha and central see to
+    "speed_group": pl.UInt32,  # row of the fleet's speeds: how fast each machine is for its tasks
+    "shuffle": pl.Float64,  # seconds of each attempt before the run time, as long on every machine: inputs are copied
 }
 TASK_COLUMNS: dict[str, ColumnType] = {
     "stage": pl.UInt32,  # row of the stage
@@ -150,10 +152,20 @@ def _check_stages(stages: pl.DataFrame, job_count: int, amounts: list[str]) -> N
     for name in amounts:
         refuse_rows(stages, pl.col(name).is_null() | (pl.col(name) < 0), "stages",
                     f"{name} must be a whole number of units, 0 or more", name)
+    _check_optional(stages)
     nothing = pl.all_horizontal(pl.col(name) == 0 for name in amounts)
     refuse_rows(stages, nothing, "stages",
                 f"a request must not round to zero of everything ({', '.join(amounts)})", amounts[0])
     _check_constraints(stages)
+
+
+def _check_optional(stages: pl.DataFrame) -> None:
+    if "speed_group" in stages.columns:
+        refuse_rows(stages, pl.col("speed_group").is_null(), "stages", "speed_group must be given", "speed_group")
+    if "shuffle" in stages.columns:
+        seconds = pl.col("shuffle")
+        refuse_rows(stages, seconds.is_null() | ~seconds.is_finite() | (seconds < 0) | (seconds > TIME_MAX_S), "stages",
+                    f"shuffle must be from 0 to {TIME_MAX_S:g} s", "shuffle")
 
 
 def _check_constraints(stages: pl.DataFrame) -> None:

@@ -76,7 +76,7 @@ def with_attributes(fleet: Fleet, constraints: Constraints, seed: int = 1) -> Fl
             in enumerate(zip(constraints.choices, constraints.met_by, strict=True))]
     amounts = [pl.col(resource.name) * resource.unit for resource in fleet.resources]
     return make_fleet(fleet.machines.with_columns(amounts), fleet.resources, pl.concat([fleet.attributes, *rows]),
-                      fleet.changes.with_columns(amounts), fleet.provenance)
+                      fleet.changes.with_columns(amounts), fleet.provenance, fleet.speeds)
 
 
 def _attribute(fleet: Fleet, constraint: Constraint, share: float, purpose: int, seed: int) -> pl.DataFrame:

@@ -7,19 +7,21 @@ How many tasks a job has, and how long they run, is modelled; the trace does not
 - The tasks of a stage share its bytes equally. A map reads input and writes the shuffle, or the output if there is no
   reduce; a reduce reads the shuffle and writes the output.
 - A task runs for floor_seconds + (bytes read + bytes written) / (its stage's bytes per second).
+- The copy of the maps' output to a reduce, its *shuffle*, takes shuffle / reduces / copy_bytes_per_second. `--shuffle`
+  leaves it out, puts it into the column `shuffle` of the stages, or adds it to each reduce's run time.
 
-Every task asks for one slot. A real job has stragglers, skewed shuffles and reduces that start before the last map
-ends: none of that is modelled.
+Every task asks for one slot, or, with `--slots separate`, a map for one map_slot and a reduce for one reduce_slot. A
+real job has stragglers, skewed shuffles and reduces that start before the last map ends: none of that is modelled.
 """
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.constraints import CONSTRAINT_TYPE
+from subak.workload.mapreduce_tables import SLOT, SLOTS, AlikeJobs, alike_stages
 from subak.workload.readers.conversion import (
     KEPT,
     Conversion,
@@ -33,7 +35,6 @@ from subak.workload.readers.conversion import (
 from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, refuse_negative, single_file
 from subak.workload.table import make_workload
 
-RESOURCES = (Resource("slot", 1.0, "slots"),)
 NUMBERS = ("submit", "gap", "input", "shuffle", "output")  # seconds, seconds, bytes, bytes, bytes
 ORIGIN = "SWIM, samples of Facebook's workloads, by UC Berkeley; Chen, Ganapathi, Griffith, Katz (MASCOTS 2011)"
 LICENCE = "New BSD"
@@ -42,6 +43,7 @@ RULES = {
     "reduces": "ceil(shuffle / reduce_bytes), at most reduces_max; none without shuffle bytes",
     "map seconds": "floor_seconds + (input + shuffle, or output without reduces) / maps / map_bytes_per_second",
     "reduce seconds": "floor_seconds + (shuffle + output) / reduces / reduce_bytes_per_second",
+    "shuffle seconds": "shuffle / reduces / copy_bytes_per_second, where they count",
 }
 
 
@@ -53,6 +55,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     reduces_max: float = 999.0  # hive.exec.reducers.max before Hive 0.14
     map_bytes_per_second: float = 20e6
     reduce_bytes_per_second: float = 20e6
+    copy_bytes_per_second: float = 20e6  # of the maps' output, to one reduce
     floor_seconds: float = 5.0  # a task's start and end
 
     def __post_init__(self) -> None:
@@ -75,18 +78,20 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     kept = fated.filter(fate=KEPT).sort("submit", maintain_order=True)
     if kept.is_empty():
         raise InputError(f"{source}: none of its {len(fated)} jobs can be kept")
-    stages = _stages(kept, model)
-    accounts, remarks = (account_of("jobs", fated),), _remarks(fated, kept, stages)
-    chosen = {"from": options.arrival_min, "until": options.arrival_end}
+    jobs = _alike(kept, model, options)
+    accounts, remarks = (account_of("jobs", fated),), _remarks(fated, kept, jobs)
+    chosen = {"from": options.arrival_min, "until": options.arrival_end, "shuffle": options.shuffle,
+              "slots": options.slots}
     said = notes(accounts, remarks, chosen) | {"model": RULES, "parameters": msgspec.structs.asdict(model)}
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}: {ORIGIN}", LICENCE, said)
-    workload = make_workload(_job_table(kept), _stage_table(stages), _task_table(stages), RESOURCES, provenance)
+    resources = SLOTS if options.slots == "separate" else SLOT
+    workload = make_workload(_job_table(kept), *alike_stages(jobs, resources), resources, provenance)
     return Conversion(workload, None, accounts, remarks)
 
 
 READER = Reader("a file of SWIM, one job a line: job, submit, gap (seconds), map input, shuffle and output bytes; "
                 "tasks and run times are modelled",
-                single_file, read, frozenset({"arrival_min", "arrival_end", "model"}))
+                single_file, read, frozenset({"arrival_min", "arrival_end", "model", "shuffle", "slots"}))
 
 
 def _model(parameters: dict[str, float]) -> Model:
@@ -119,41 +124,40 @@ def _with_fates(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
     ]))
 
 
-def _stages(kept: pl.DataFrame, model: Model) -> pl.DataFrame:
-    """Return a row a stage: job (row), name, place in the job, arrival, tasks, first index, run_time, depends_on."""
-    least = pl.lit(1.0)
-    jobs = kept.with_row_index("row").with_columns(
-        maps=pl.max_horizontal((pl.col("input") / model.block_bytes).ceil(), least),
+def _alike(kept: pl.DataFrame, model: Model, options: Options) -> AlikeJobs:
+    """Return the jobs as the model has them; raises InputError when they would be too many tasks."""
+    counted = kept.with_columns(
+        maps=pl.max_horizontal((pl.col("input") / model.block_bytes).ceil(), pl.lit(1.0)),
         reduces=pl.min_horizontal((pl.col("shuffle") / model.reduce_bytes).ceil(), pl.lit(model.reduces_max)),
     )
-    total = jobs.select(pl.sum("maps", "reduces")).sum_horizontal().item()
+    total = counted.select(pl.sum("maps", "reduces")).sum_horizontal().item()
     refuse_too_many(total, "--model", ", a larger block_bytes makes fewer")
+    shared = pl.max_horizontal("reduces", pl.lit(1.0))
     written = pl.when(pl.col("reduces") > 0).then("shuffle").otherwise("output")
-    maps = jobs.select(
-        "row", name=pl.lit("map"), arrival="submit", tasks="maps", first=pl.lit(0.0),
-        run_time=_seconds((pl.col("input") + written) / pl.col("maps"), model.map_bytes_per_second, model))
-    reduces = jobs.filter(pl.col("reduces") > 0).select(
-        "row", name=pl.lit("reduce"), arrival="submit", tasks="reduces", first="maps",
-        run_time=_seconds((pl.col("shuffle") + pl.col("output")) / pl.col("reduces"), model.reduce_bytes_per_second,
-                          model))
-    stages = pl.concat([maps, reduces]).sort("row", "name").with_row_index("stage")
-    before = pl.concat_list(pl.col("stage").cast(pl.Int64) - 1)
-    return stages.with_columns(depends_on=pl.when(name="reduce").then(before).otherwise(pl.lit([], pl.List(pl.Int64))))
+    copy = pl.col("shuffle") / shared / model.copy_bytes_per_second
+    added = copy if options.shuffle == "task" else pl.lit(0.0)
+    seconds = counted.select(
+        map=_seconds((pl.col("input") + written) / pl.col("maps"), model.map_bytes_per_second, model),
+        reduce=_seconds((pl.col("shuffle") + pl.col("output")) / shared, model.reduce_bytes_per_second, model) + added)
+    return AlikeJobs(
+        counted["submit"].to_numpy(), counted.select("maps", "reduces").to_numpy().astype(np.int64),
+        seconds.to_numpy(), counted.select(copy)[:, 0].to_numpy() if options.shuffle == "stage" else None)
 
 
 def _seconds(share: pl.Expr, bytes_per_second: float, model: Model) -> pl.Expr:
     return model.floor_seconds + share / bytes_per_second
 
 
-def _remarks(jobs: pl.DataFrame, kept: pl.DataFrame, stages: pl.DataFrame) -> dict[str, int | float | str]:
+def _remarks(jobs: pl.DataFrame, kept: pl.DataFrame, alike: AlikeJobs) -> dict[str, int | float | str]:
     nothing = pl.all_horizontal(pl.col(name) == 0 for name in ("input", "shuffle", "output"))
+    maps, reduces = alike.tasks.sum(axis=0).tolist()
     counts = {
-        "maps (modelled)": int(stages.filter(name="map")["tasks"].sum()),
-        "reduces (modelled)": int(stages.filter(name="reduce")["tasks"].sum()),
+        "maps (modelled)": maps,
+        "reduces (modelled)": reduces,
         "jobs without a reduce": kept.filter(shuffle=0.0).height,
         "jobs that read no input (one map)": kept.filter(input=0.0).height,
         "jobs without any bytes (one map of the floor's length)": kept.filter(nothing).height,
-        "modelled tasks of more than an hour": int(stages.filter(pl.col("run_time") > 3600)["tasks"].sum()),
+        "modelled tasks of more than an hour": int(alike.tasks[alike.seconds > 3600].sum()),
         "gaps that differ from the submit times (the submit times count)": jobs.filter(
             pl.col("submit").diff() != pl.col("gap")).height,
     }
@@ -164,13 +168,3 @@ def _remarks(jobs: pl.DataFrame, kept: pl.DataFrame, stages: pl.DataFrame) -> di
 
 def _job_table(kept: pl.DataFrame) -> pl.DataFrame:
     return kept.select("job", queue=pl.lit("all"), user=pl.lit("unknown"))
-
-
-def _stage_table(stages: pl.DataFrame) -> pl.DataFrame:
-    return stages.select("name", "depends_on", job="row", kind=pl.lit("TASK"), priority=pl.lit(0),
-                         constraints=pl.lit([], pl.List(CONSTRAINT_TYPE)), slot=pl.lit(1.0))
-
-
-def _task_table(stages: pl.DataFrame) -> pl.DataFrame:
-    first, count = (pl.col(name).cast(pl.Int64) for name in ("first", "tasks"))
-    return stages.select("stage", "arrival", "run_time", index=pl.int_ranges(first, first + count)).explode("index")

@@ -1,0 +1,241 @@
+"""Rumen: a history of Hadoop jobs in JSON, objects one after another or in lists; beside it, if at hand, a topology.
+
+- A job has a map stage and a reduce stage, which waits for it; a job without one of them has the other alone. It
+  arrives when it was submitted, counted from the first job of the file; `--batch` lets all arrive at 0, as HMHS does.
+- A task asks for one map_slot or one reduce_slot. It runs as long as its successful attempt did; of several, the one
+  that ended first. Other attempts are counted, not run again.
+- Hadoop counts a reduce as running while it waits for maps and copies their output. Its run time here begins when the
+  copy ended (`shuffleFinished`): it is sort and reduce. Its *shuffle* is what of the copy came after both its start
+  and the end of its job's last map. `--shuffle` leaves that out, as HMHS does, puts it into the column `shuffle` of the
+  stages, the median of the stage's reduces, or adds it to each reduce's run time.
+- A task of which no attempt succeeded keeps its last attempt, with the outcome FAIL or KILL; of a reduce that was
+  copying when it ended, what came after the last map. `--unfinished drop` leaves such tasks out. The tasks that set a
+  job up and clean up after it are left out.
+- A time of -1 is unknown, and so is a start at 0 (1970) in a job that was submitted later. Clocks of hosts differ, so
+  that attempts may start before their job was submitted: run times are of one clock, a shuffle is of two.
+- The machines are the nodes on which attempts ran, and those of `--topology`. /rack/node and node are the same
+  machine; the rack is its attribute. A node has two slots of each kind, Hadoop's default, unless `--map-slots` and
+  `--reduce-slots` say otherwise; the trace says only how many attempts ran there at once, which is remarked.
+- Backslashes before dots, which Rumen's anonymizer leaves in names, are removed.
+"""
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from subak.errors import InputError
+from subak.tables import Provenance
+from subak.workload.mapreduce_tables import NAMES, SLOTS, stage_table
+from subak.workload.readers.conversion import (
+    KEPT,
+    Account,
+    Conversion,
+    Options,
+    Reader,
+    account_of,
+    fate,
+    notes,
+)
+from subak.workload.readers.rumen_history import History, read_history
+from subak.workload.readers.rumen_hosts import Hosts, fleet_of, hosts_of, most_at_once, with_nodes
+from subak.workload.readers.stream import Advance, single_file
+from subak.workload.table import OUTCOMES, Workload, make_workload
+
+ORIGIN = "Hadoop's job history as Rumen's JSON"
+LICENCE = "not stated in the file; the samples that Hadoop ships are Apache-2.0"
+PRIORITIES = {"VERY_LOW": 0, "LOW": 1, "NORMAL": 2, "HIGH": 3, "VERY_HIGH": 4}
+OUTCOME_NAMES = {"SUCCESS": "FINISH", "FAILED": "FAIL", "KILLED": "KILL"}
+HEEDED = frozenset({"arrival_min", "arrival_end", "batch", "shuffle", "unfinished", "topology", "map_slots",
+                    "reduce_slots"})
+
+
+class Fated(NamedTuple):
+    """The rows of a trace, each with its `fate`; a task with the times of the attempt that it keeps."""
+
+    jobs: pl.DataFrame
+    tasks: pl.DataFrame
+    attempts: pl.DataFrame
+
+
+def read(source: Path, options: Options, advance: Advance) -> Conversion:
+    """Read a trace, plain or compressed. Raises InputError naming the line, or the job and the field, of a mistake."""
+    single_file(source)
+    history = read_history(source, advance)
+    if history.jobs.is_empty():
+        raise InputError(f"{source}: has no jobs")
+    fated = _with_fates(history, options)
+    kept = _kept_tasks(fated, options)
+    if kept.is_empty():
+        raise InputError(f"{source}: none of its {len(fated.jobs)} jobs can be kept")
+    hosts = hosts_of(fated.attempts, options.topology)
+    accounts = (*(account_of(name, table) for name, table in fated._asdict().items()), *hosts.accounts)
+    remarks = _remarks(fated, kept, hosts, options)
+    provenance = _provenance(source, accounts, remarks, options)
+    fleet = None if hosts.nodes.is_empty() else fleet_of(hosts.nodes, options, provenance)
+    return Conversion(_workload(fated, kept, options, provenance), fleet, accounts, remarks)
+
+
+READER = Reader("a file of Rumen, Hadoop's job history as JSON; its racks and nodes, if known, from the file that "
+                "--topology names", single_file, read, HEEDED)
+
+
+def _provenance(source: Path, accounts: tuple[Account, ...], remarks: dict[str, int | float | str],
+                options: Options) -> Provenance:
+    chosen = {"from": options.arrival_min, "until": options.arrival_end, "batch": options.batch,
+              "shuffle": options.shuffle, "unfinished": options.unfinished, "topology": Path(options.topology).name,
+              "map_slots": options.map_slots, "reduce_slots": options.reduce_slots}
+    return Provenance(source.name.split(".")[0], f"file {source.name}: {ORIGIN}", LICENCE,
+                      notes(accounts, remarks, chosen))
+
+
+# Fates
+
+
+def _with_fates(history: History, options: Options) -> Fated:
+    jobs = _jobs(history.jobs, options)
+    tasks = _tasks(history, jobs, options)
+    alive = tasks.filter(fate=KEPT)["row"].unique().implode()
+    jobs = jobs.with_columns(fate=pl.when((pl.col("fate") == KEPT) & ~pl.col("row").is_in(alive))
+                             .then(pl.lit("none of its tasks can be kept")).otherwise("fate"))
+    return Fated(jobs, tasks, _attempts(history, tasks))
+
+
+def _jobs(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Add `row` and `arrival` (seconds since the first submission), and the fate that does not depend on tasks."""
+    known = pl.col("submit") >= 0
+    arrival = (pl.col("submit") - pl.col("submit").filter(known).min()) / 1000
+    outside = (arrival < options.arrival_min) | (arrival >= options.arrival_end)
+    return jobs.with_row_index("row").with_columns(arrival=arrival, fate=fate([
+        (~pl.col("job").is_first_distinct(), "job seen before"),
+        (~known, "submit time unknown"),
+        (outside, "arrived outside the slice"),
+    ]))
+
+
+def _tasks(history: History, jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Add the attempt that a task keeps and its fate; `attempts` counts all, `succeeded` those that did."""
+    numbered = history.attempts.with_row_index("attempt_row")
+    counted = numbered.group_by("task_row").agg(attempts=pl.len(), succeeded=(pl.col("result") == "SUCCESS").sum())
+    tasks = (
+        history.tasks.with_row_index("task_row")
+        .join(counted, on="task_row", how="left", maintain_order="left")
+        .join(_telling(numbered), on="task_row", how="left", maintain_order="left")
+        .with_columns(pl.col("attempts", "succeeded").fill_null(0))
+    )
+    of_dropped = jobs["fate"].gather(tasks["row"]) != KEPT
+    failed = (pl.col("succeeded") == 0) & (options.unfinished == "drop")
+    return tasks.with_columns(fate=fate([
+        (pl.lit(of_dropped), "of a job that is dropped"),
+        (pl.col("stage") == "other", "sets its job up, or cleans up after it"),
+        (pl.col("attempts") == 0, "never attempted, so its run time is unknown"),
+        (pl.col("attempt_row").is_null(), "its attempt has no start, or no end after it"),
+        (failed, "no attempt succeeded"),
+    ]))
+
+
+def _telling(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return the attempt that each task keeps: the first to succeed, else the last to end; only such with times."""
+    success = pl.col("result") == "SUCCESS"
+    timed = (pl.col("start") >= 0) & (pl.col("finish") >= pl.col("start"))
+    able = attempts.filter(timed & (success | ~success.any().over("task_row")))
+    earliest_first = pl.when(success).then("finish").otherwise(-pl.col("finish"))
+    return able.sort("task_row", earliest_first, maintain_order=True).unique("task_row", keep="first",
+                                                                             maintain_order=True)
+
+
+def _attempts(history: History, tasks: pl.DataFrame) -> pl.DataFrame:
+    """Add stage, node, rack, and each attempt's fate."""
+    own = tasks.select("task_row", "stage", kept="attempt_row", task_fate="fate", task_succeeded="succeeded")
+    attempts = history.attempts.with_row_index("attempt_row").join(own, on="task_row", maintain_order="left")
+    return with_nodes(attempts).with_columns(fate=fate([
+        (pl.col("task_fate") != KEPT, "of a task that is dropped"),
+        (pl.col("attempt_row").eq_missing(pl.col("kept")), KEPT),
+        (pl.col("result") == "FAILED", "failed, another attempt is kept"),
+        (pl.col("result") == "KILLED", "killed, another attempt is kept"),
+        (pl.col("result") == "SUCCESS", "succeeded after another, or its times are unknown"),
+        (pl.lit(True), "its result is unknown"),
+    ]))
+
+
+# What is kept
+
+
+def _kept_tasks(fated: Fated, options: Options) -> pl.DataFrame:
+    """Return the tasks kept, a job's together in the order of submissions, maps first.
+
+    Columns: those of the tasks, `arrival`, `run_time` and `shuffle` (seconds; null where the trace does not tell).
+    """
+    jobs = fated.jobs.filter(fate=KEPT).select("row", arrival=pl.lit(0.0) if options.batch else "arrival",
+                                               order="arrival")
+    tasks = fated.tasks.filter(fate=KEPT).join(jobs, on="row", maintain_order="left")
+    seconds = _seconds(tasks, options).drop("attempt", "host")
+    return seconds.sort("order", "row", "stage", "task_row", maintain_order=True)
+
+
+def _seconds(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Add the run time and the shuffle of each task, in seconds."""
+    is_reduce, copied = pl.col("stage") == "reduce", pl.col("copied")
+    maps_end = pl.col("finish").filter(pl.col("stage") == "map").max().over("row")
+    begin = pl.min_horizontal(pl.max_horizontal("start", maps_end), "finish")
+    told = is_reduce & (copied >= pl.col("start")) & (copied <= pl.col("finish"))
+    run_from = pl.when(told).then(copied).when(is_reduce).then(begin).otherwise("start")
+    timed = tasks.with_columns(
+        run_time=(pl.col("finish") - run_from) / 1000,
+        shuffle=pl.when(told).then((copied - begin).clip(0) / 1000))
+    if options.shuffle != "task":
+        return timed
+    return timed.with_columns(run_time=pl.col("run_time") + pl.col("shuffle").fill_null(0.0))
+
+
+def _workload(fated: Fated, kept: pl.DataFrame, options: Options, provenance: Provenance) -> Workload:
+    jobs = fated.jobs[kept["row"].unique(maintain_order=True)]
+    placed = kept.with_columns(job_row=pl.col("row").rle_id(), stage_row=pl.struct("row", "stage").rle_id())
+    stages = placed.group_by("stage_row", maintain_order=True).agg(
+        pl.col("job_row", "stage").first(), pl.col("shuffle").median().fill_null(0.0))
+    kind = (stages["stage"] == NAMES[1]).cast(pl.Int64).to_numpy()
+    shuffle = stages["shuffle"].to_numpy() if options.shuffle == "stage" else None
+    table = stage_table(stages["job_row"].to_numpy(), kind, SLOTS, shuffle)
+    priority = jobs["priority"].replace_strict(PRIORITIES, return_dtype=pl.Int32).gather(stages["job_row"])
+    return make_workload(_job_table(jobs), table.with_columns(priority=priority), _task_table(placed), SLOTS,
+                         provenance)
+
+
+def _job_table(jobs: pl.DataFrame) -> pl.DataFrame:
+    return jobs.select("job", "user", queue=pl.col("queue") + "/" + pl.col("user"))
+
+
+def _task_table(tasks: pl.DataFrame) -> pl.DataFrame:
+    outcome = pl.col("result").replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES)
+    return tasks.select("arrival", "run_time", stage="stage_row", index=pl.int_range(pl.len()).over("row"),
+                        outcome=outcome)
+
+
+def _remarks(fated: Fated, kept: pl.DataFrame, hosts: Hosts, options: Options) -> dict[str, int | float | str]:
+    jobs, own = fated.jobs.filter(fate=KEPT), fated.attempts
+    of_stage = {name: kept.filter(stage=name) for name in NAMES}
+    reduces = of_stage["reduce"]
+    counts = {
+        "map tasks": of_stage["map"].height, "reduce tasks": reduces.height,
+        "jobs without a map": len(jobs) - of_stage["map"]["row"].n_unique(),
+        "jobs without a reduce": len(jobs) - reduces["row"].n_unique(),
+        "jobs that failed or were killed in the trace": jobs.filter(pl.col("outcome") != "SUCCESS").height,
+        "tasks of which no attempt succeeded (FAIL, KILL)": kept.filter(succeeded=0).height,
+        "tasks that more than one attempt succeeded at": kept.filter(pl.col("succeeded") > 1).height,
+        "attempts that failed": own.filter(result="FAILED").height,
+        "attempts that were killed": own.filter(result="KILLED").height,
+        "reduces without a time of shuffle": reduces.filter(pl.col("shuffle").is_null()).height,
+        "jobs that depend on other jobs (not modelled)": jobs.filter(pl.col("awaited") > 0).height,
+        "attempts that start before their job was submitted (clocks differ)": _early(fated),
+        "attempts without a host": own["node"].null_count(),
+        "nodes with attempts that the topology does not name (added)": hosts.added,
+        "most maps at once on a node": most_at_once(own, "map"),
+        "most reduces at once on a node": most_at_once(own, "reduce"),
+    }
+    fleet = "none written: no attempt names a host" if hosts.nodes.is_empty() else (
+        f"{len(hosts.nodes)} nodes of {options.map_slots} map and {options.reduce_slots} reduce slots each, as chosen")
+    return {**{name: count for name, count in counts.items() if count}, "fleet": fleet}
+
+
+def _early(fated: Fated) -> int:
+    submit = fated.jobs["submit"].gather(fated.tasks["row"].gather(fated.attempts["task_row"]))
+    return int(((fated.attempts["start"] >= 0) & (fated.attempts["start"] < submit)).sum())
