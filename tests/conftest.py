@@ -1,5 +1,21 @@
-"""Options of the tests."""
+"""Options and fixtures of the tests."""
+import pytest
+
+from subak.cli.main import main
 
 
 def pytest_addoption(parser):
     parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden/*.txt again from what happens")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command line; return its exit code, standard output and standard error."""
+    def call(*arguments) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "120")
+        with pytest.raises(SystemExit) as caught:
+            main()
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+    return call

@@ -175,13 +175,19 @@ def check_attempts(simulation):
         assert simulation.tasks.arrival[task] <= progress.ready[task] <= progress.start[task] <= time, (
             f"task {task} arrived {simulation.tasks.arrival[task]}, ready {progress.ready[task]}, "
             f"started {progress.start[task]}, now {time}")
-        seconds = seconds_of(simulation, task)
+        seconds = seconds_of(simulation, task) * part_of(simulation, task)
         assert finish[task] == progress.start[task] + seconds, f"task {task} is to end at {finish[task]}"
     ended = status == FINISHED
     finished = np.array([progress.start[task] + seconds_of(simulation, task) for task in np.flatnonzero(ended)])
     assert (finished <= time).all(), f"a task finished after now ({time})"
     assert (progress.attempts[ended | (status == RUNNING)] >= 1).all(), "a task ran without an attempt"
     assert time <= simulation.clock[UNTIL], f"now {time} is after the last instant {simulation.clock[UNTIL]}"
+
+
+def part_of(simulation, task):
+    """The part of an attempt that passes before it is ended for using more than was asked for, else all of it."""
+    part = simulation.overuse.part
+    return float(part[task]) if part.size and part[task] < np.inf else 1.0
 
 
 def check_stages(simulation):

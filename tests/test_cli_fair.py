@@ -4,7 +4,6 @@ import polars as pl
 import pytest
 
 from small import CPU, staged
-from subak.cli.main import main
 from subak.queues.fair_orders import share_out
 from subak.queues.tree import read_tree, tree_of_paths
 from subak.report import fair_shares as shares_module
@@ -28,19 +27,6 @@ demand = { cpu = 1 }
 name = "eng/prod"
 demand = { memory = 1 }
 """
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line; return its exit code, standard output and standard error."""
-    def call(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "120")
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-    return call
 
 
 @pytest.fixture

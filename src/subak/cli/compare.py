@@ -26,6 +26,7 @@ from subak.cli.options import (
     OverwriteOption,
     PreemptionsOption,
     QueuesOption,
+    RequestErrorOption,
     ScenarioOption,
     ServiceScaleOption,
     ShareOption,
@@ -78,6 +79,7 @@ def compare(
     queues: QueuesOption = None,
     preemptions: PreemptionsOption = 0.0,
     lotes: LotesOption = None,
+    request_error: RequestErrorOption = 0.0,
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, help="How many runs at once [default: one a core].", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
@@ -101,7 +103,8 @@ def compare(
                                fairness=fairness)
     given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
-                          machines, capacity, interval, until, settings, faults, queues, preemptions, lotes)
+                          machines, capacity, interval, until, settings, faults, queues, preemptions, lotes,
+                          request_error)
     if out is not None:
         refuse_folder(out, MARKER, overwrite)
     for name in given.schedulers:

@@ -82,6 +82,9 @@ PreemptionsOption = Annotated[float, typer.Option(
 LotesOption = Annotated[Path | None, typer.Option(
     "--lotes", metavar="FILE.toml", help="Settings of lotes, its classes, bins, choice and plans during a run; see "
                                          "`subak explain lotes`.", show_default=False)]
+RequestErrorOption = Annotated[float, typer.Option(
+    metavar="SHARE", help="Requests are wrong by up to this share of what tasks use, either way; a task that uses more "
+                          "than it asked for is ended, waits again and then asks for what it uses.")]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
@@ -90,7 +93,7 @@ def scenario_from(
     file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
     seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
     until: float, federation: Federation | None, faults: Path | None, queues: Path | None, preemptions: float,
-    lotes: Path | None,
+    lotes: Path | None, request_error: float,
 ) -> Scenario:
     """Return the scenario of a file, or of the flags; None means not given.
 
@@ -111,8 +114,9 @@ def scenario_from(
         return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1],
                                        federation=federation or Federation(), faults=plan, queues=tree,
                                        preemptions=preemptions,
-                                       lotes=read_toml(lotes, LotesSettings) if lotes else LotesSettings())
-    others = (federation, plan, tree, preemptions, lotes, flags != Scenario())
+                                       lotes=read_toml(lotes, LotesSettings) if lotes else LotesSettings(),
+                                       request_error=request_error)
+    others = (federation, plan, tree, preemptions, lotes, request_error, flags != Scenario())
     if schedulers is not None or seeds is not None or any(others):
         raise InputError("--scenario: holds everything, so the other options must be left out")
     return read_scenario(file)

@@ -25,6 +25,7 @@ from subak.cli.options import (
     OverwriteOption,
     PreemptionsOption,
     QueuesOption,
+    RequestErrorOption,
     ScenarioOption,
     ServiceScaleOption,
     ShareOption,
@@ -71,6 +72,7 @@ def simulate(
     queues: QueuesOption = None,
     preemptions: PreemptionsOption = 0.0,
     lotes: LotesOption = None,
+    request_error: RequestErrorOption = 0.0,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Keep the run in this folder [default: only show it].", show_default=False,
         rich_help_panel=OUTPUT)] = None,
@@ -90,7 +92,7 @@ def simulate(
                                fairness=fairness)
     given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
                           None if seed is None else [seed], fleet, machines, capacity, interval, until,
-                          settings, faults, queues, preemptions, lotes)
+                          settings, faults, queues, preemptions, lotes, request_error)
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:

@@ -29,7 +29,7 @@ from subak.simulator.drive import Progress
 from subak.simulator.fault_plan import read_fault_plan
 from subak.simulator.federated_results import waiting_tables
 from subak.simulator.results import attempt_table, task_table, timeline_table
-from subak.simulator.run import Outcome, simulate
+from subak.simulator.run import Outcome, refuse_error, simulate
 from subak.tables import new_folder, read_toml, write_table, write_toml
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
@@ -59,6 +59,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     queues: str = ""  # a file with weights and limits of queues, for the fair orders
     preemptions: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
+    request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
 
     def __post_init__(self) -> None:
         """Refuse what no run could mean."""
@@ -93,6 +94,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.preemptions and not any(is_fair(scheduler) for scheduler in self.schedulers):
             raise InputError(f"preemptions: none of the schedulers {', '.join(self.schedulers)} has a fair order; "
                              f"these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+        if self.request_error:
+            for name in self.schedulers:
+                refuse_error(self.request_error, find_scheduler(name))
         if self.lotes != LotesSettings() and not any(is_planned(scheduler) for scheduler in self.schedulers):
             raise InputError(f"lotes: none of the schedulers {', '.join(self.schedulers)} goes by these settings; "
                              "lotes does")
@@ -196,7 +200,8 @@ def simulate_into(
     with new_folder(folder, "summary.json", overwrite) as partial:
         outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
                            federation=settings_of(scenario, name), faults=faults, queues=queues,
-                           preemptions=scenario.preemptions, lotes=scenario.lotes)
+                           preemptions=scenario.preemptions, lotes=scenario.lotes,
+                           request_error=scenario.request_error)
         summary = _write(partial, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
         _write_scenario(partial, folder, scenario, name, seed)
     return summary

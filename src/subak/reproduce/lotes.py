@@ -185,8 +185,18 @@ def options(study: Study) -> Figure:
     return Figure("options", "LoTES's options on the month", pl.DataFrame(rows).drop("place"), numbers)
 
 
+def errors(study: Study) -> Figure:
+    """Return the paper's schedulers when requests are wrong and who uses more than it asked for is ended."""
+    rows = [{"error (share)": error, **_row("", name, run), "attempts lost": run.lost}
+            for error in study.scale.errors for name in PAPER
+            for run in [study.run(study.scale.short, name, request_error=error)]]
+    return Figure("errors", "Mean response when requests are wrong by up to a share of what is used",
+                  pl.DataFrame(rows).drop("place"), {})
+
+
 FIGURES: dict[str, Callable[[Study], Figure]] = {
     "tables": tables, "6": figure_6, "7": figure_7, "8": figure_8, "why": why, "loads": loads, "options": options,
+    "errors": errors,
 }
 DEFAULT = ("tables", "6", "7", "8")
 

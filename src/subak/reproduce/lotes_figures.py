@@ -68,12 +68,14 @@ def _bars(table: pl.DataFrame) -> Any:
         for place, part in zip(places, parts, strict=True)))
 
 
-def _loads(table: pl.DataFrame) -> Any:
-    return base(_raised(table, "mean response (s)", LEAST_S)).mark_line(point=True).encode(
-        x=alt.X("load:Q", axis=alt.Axis(format="%")), y=_time("mean response (s)", "mean response (s), logarithmic"),
+def _grows(name: str) -> Callable[[pl.DataFrame], Any]:
+    return lambda table: base(_raised(table, "mean response (s)", LEAST_S)).mark_line(point=True).encode(
+        x=alt.X(f"{escaped(name)}:Q", title=name.removesuffix(" (share)"), axis=alt.Axis(format="%")),
+        y=_time("mean response (s)", "mean response (s), logarithmic"),
         color=colour("scheduler", sort=None)).properties(width=WIDTH, height=HEIGHT)
 
 
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "tables": _bins, "6": _response, "7": _distribution, "8": _queue, "why": _bars, "loads": _loads, "options": _bars,
+    "tables": _bins, "6": _response, "7": _distribution, "8": _queue, "why": _bars, "loads": _grows("load"),
+    "options": _bars, "errors": _grows("error (share)"),
 }

@@ -95,18 +95,19 @@ class Study:
             self.kept["month"], self.kept["tasks"] = month, month_of(month, self.machines(), self.seed)
         return self.kept["tasks"], self.machines()
 
-    def run(self, name: str | Month, scheduler: str, **settings: Any) -> Run:
+    def run(self, name: str | Month, scheduler: str, request_error: float = 0.0, **settings: Any) -> Run:
         """Simulate a scheduler, once; *settings* are LoTES's."""
-        key = (name, scheduler, tuple(sorted(settings.items())))
-        run: Run = self.once(key, lambda: self._run(name, scheduler, settings))
+        key = (name, scheduler, request_error, tuple(sorted(settings.items())))
+        run: Run = self.once(key, lambda: self._run(name, scheduler, request_error, settings))
         return run
 
-    def _run(self, name: str | Month, scheduler: str, settings: dict[str, Any]) -> Run:
+    def _run(self, name: str | Month, scheduler: str, request_error: float, settings: dict[str, Any]) -> Run:
         workload, fleet = self.place(name)
         words = f"{name if isinstance(name, str) else f'load {name.load:g}'}: {scheduler}"
         self.notify(words, 0.0)
         outcome = simulate(
             workload, fleet, find_scheduler(scheduler), self.seed, lotes=LotesSettings(**settings),
+            request_error=request_error,
             on_progress=lambda progress: self.notify(words, progress.tasks_arrived / len(workload.tasks)))
         return _measured(outcome, DAY_S if name != "trace" else HOUR_S)
 

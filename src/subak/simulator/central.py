@@ -206,13 +206,32 @@ def apply_ends(sim: Simulation, time: float) -> None:
         drop_first(sim.events)
         if alive:
             sim.counts[EVENTS] += 1
-            sim.record.current[ENDS] += 1
-            stop(sim, task, machine)
-            sim.starts.status[task] = FINISHED
-            if sim.stages.of_task.size > 0:
-                finish_in_stage(sim, task, time)
+            if uses_too_much(sim, task):
+                end_for_overuse(sim, task, machine)
+            else:
+                sim.record.current[ENDS] += 1
+                stop(sim, task, machine)
+                sim.starts.status[task] = FINISHED
+                if sim.stages.of_task.size > 0:
+                    finish_in_stage(sim, task, time)
         else:
             sim.counts[LOST_EVENTS] -= 1
+
+
+@inlined
+def uses_too_much(sim: Simulation, task: int) -> bool:
+    """Whether the task's attempt is ended before its time, because it asked for less than it uses."""
+    return bool(sim.overuse.part.size > 0 and sim.overuse.part[task] < np.inf)
+
+
+@cold
+def end_for_overuse(sim: Simulation, task: int, machine: int) -> None:
+    """End an attempt that uses more than it asked for; the task waits again and asks for what it uses."""
+    note_loss(sim, task, machine)
+    stop(sim, task, machine)
+    sim.tasks.shape[task] = sim.overuse.shape[task]
+    sim.overuse.part[task] = np.inf
+    note_waiting(sim, task)
 
 
 @inlined
@@ -311,14 +330,20 @@ def latest_on(sim: Simulation, machine: int) -> int:
 @cold
 def lose(sim: Simulation, task: int, machine: int) -> None:
     """End an attempt before its time: the task waits again."""
+    sim.counts[LOST_EVENTS] += 1
+    note_loss(sim, task, machine)
+    stop(sim, task, machine)
+    note_waiting(sim, task)
+
+
+@cold
+def note_loss(sim: Simulation, task: int, machine: int) -> None:
+    """Write down an attempt that ends before its time."""
     loss = sim.counts[LOSSES]
     sim.counts[LOSSES] += 1
-    sim.counts[LOST_EVENTS] += 1
     sim.losses.task[loss], sim.losses.machine[loss] = task, machine
     sim.losses.start[loss], sim.losses.end[loss] = sim.progress.start[task], sim.clock[NOW]
     sim.record.current[LOST] += 1
-    stop(sim, task, machine)
-    note_waiting(sim, task)
 
 
 @cold
@@ -350,6 +375,8 @@ def commit(sim: Simulation) -> None:
         task, machine = sim.starts.task[place], sim.starts.machine[place]
         sim.progress.start[task] = now
         seconds = attempt_seconds(sim.speeds, sim.tasks, task, machine)
+        if uses_too_much(sim, task):
+            seconds *= sim.overuse.part[task]
         sim.progress.event[task] = push_event(sim.events, now + seconds, task, machine)
         sim.progress.machine[task] = machine
         sim.progress.attempts[task] += 1

@@ -28,7 +28,7 @@ from subak.simulator.network import (
     build_network,
     with_more_room,
 )
-from subak.simulator.setup import Prepared, prepare
+from subak.simulator.setup import Prepared, Terms, prepare
 from subak.simulator.state import NOW, Simulation
 from subak.workload.table import Workload
 
@@ -134,7 +134,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
             raise InputError("faults: only megha and central get over them; the other federations repeat nothing")
         settings = under_faults(settings)
     order = architecture.machine_order(fleet, settings)
-    prepared = prepare(workload, fleet, "fifo", order, seed, interval, until)
+    prepared = prepare(workload, fleet, order, Terms("fifo", seed, interval, until))
     tasks, machines = len(workload.tasks), len(order)
     slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
     simulation = prepared.simulation

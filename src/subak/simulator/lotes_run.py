@@ -18,12 +18,12 @@ from subak.placement.lotes.dispatch import NEVER, Dispatcher, lotes_instant
 from subak.placement.lotes.plan import NO_BIN, Plan, make_plan
 from subak.placement.lotes.scores import build_scores, change_running, fill_buckets
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.shapes import Shapes, find_shapes
+from subak.placement.shapes import Shapes
 from subak.placement.starts import KEPT, RULE, RUNNING
 from subak.queues.lanes import Lanes, build_lanes
 from subak.queues.tournament import build_tournament, note_first
 from subak.simulator.central import BROKEN, PAUSED, STEP, advance, commit
-from subak.simulator.setup import NO_ROW, Prepared, prepare
+from subak.simulator.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.state import ARRIVED, ENDED, FREED, NOW, Simulation
 from subak.workload.table import Workload
 
@@ -125,7 +125,7 @@ class PlannedRun:
         """Build the dispatcher for the first plan."""
         self.prepared, self.simulation, self.inputs = prepared, prepared.simulation, inputs
         self.places, self.settings = places, settings
-        self.shapes = find_shapes(inputs[0])
+        self.shapes = prepared.shapes
         self.lanes = build_lanes(self.shapes.constraint_set.size, self.simulation.tasks.arrival.size)
         self.plans = [plan]
         self.state = self._dispatcher(plan)
@@ -190,14 +190,11 @@ def run_lotes(sim: Simulation, state: Dispatcher, lanes: Lanes, pause_at: float,
 
 
 def build_planned_run(inputs: tuple[Workload, Fleet], settings: LotesSettings,
-                      how: tuple[str, int, float, float]) -> PlannedRun:
-    """Make a plan and build a run that goes by it.
+                      terms: Terms) -> PlannedRun:
+    """Make a plan and build a run that goes by it; where requests are wrong, it is made of what tasks use.
 
-    *how* is the order, the seed, the timeline's interval and the last instant. Raises InputError when there is nothing
-    to plan.
+    Raises InputError when there is nothing to plan.
     """
     plan = make_plan(*inputs, settings)
     places = lotes_places(plan)
-    order, seed, interval, until = how
-    prepared = prepare(*inputs, order, places.row, seed, interval, until)
-    return PlannedRun(prepared, inputs, plan, places, settings)
+    return PlannedRun(prepare(*inputs, places.row, terms), inputs, plan, places, settings)

@@ -36,7 +36,7 @@ from subak.simulator.drive import Driven, Progress, drive
 from subak.simulator.fair_run import build_fair, run_fair
 from subak.simulator.fault_plan import FaultPlan
 from subak.simulator.federated_run import Federated, simulate_federated
-from subak.simulator.setup import Prepared, machine_order, prepare
+from subak.simulator.setup import Prepared, Terms, machine_order, prepare
 from subak.simulator.state import Simulation
 from subak.tables import first_line
 from subak.workload.table import Workload
@@ -96,18 +96,22 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     queues: TreeFile | None = None,
     preemptions: float = 0.0,
     lotes: LotesSettings | None = None,
+    request_error: float = 0.0,
 ) -> Outcome:
     """Simulate one scheduler on one workload and fleet.
 
     *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
     simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
     that is one, *faults* what goes wrong in it, *queues* weights and limits for the fair orders, *preemptions* how many
-    an hour a queue below its guarantee may cause under them, *lotes* what its plan and dispatcher are set to. Raises
-    InputError for workloads and fleets that do not match, and for faults that the scheduler has no remedy for,
-    PolicyError when the policy breaks a rule.
+    an hour a queue below its guarantee may cause under them, *lotes* what its plan and dispatcher are set to,
+    *request_error* by how much requests are wrong (overuse.py). Raises InputError for workloads and fleets that do not
+    match, and for faults and wrong requests that the scheduler has no remedy for, PolicyError when the policy breaks a
+    rule.
     """
     width = interval if interval is not None else default_interval(workload)
     _refuse_times(width, until)
+    if request_error:
+        refuse_error(request_error, scheduler)
     if scheduler.architecture:
         refuse_speeds(workload, fleet, scheduler.name)
         architecture = ARCHITECTURES[scheduler.architecture]
@@ -118,12 +122,12 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     if faults is not None:
         raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
     plans: list[Plan] = []
+    terms = Terms(scheduler.order, seed, width, until, request_error)
     if scheduler.planned:
         prepared, waiting, step, plans = _planned_driver(
-            (workload, fleet), scheduler.settled(lotes or LotesSettings()), (scheduler.order, seed, width, until))
+            (workload, fleet), scheduler.settled(lotes or LotesSettings()), terms)
     else:
-        order = machine_order(fleet, scheduler.machines)
-        prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until)
+        prepared = prepare(workload, fleet, machine_order(fleet, scheduler.machines), terms)
         if scheduler.order in FAIR_ORDERS:
             waiting, step = _fair_driver(prepared, scheduler, workload, queues, preemptions)
         else:
@@ -137,6 +141,15 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         lambda: _broken(prepared, scheduler, workload, fleet),
     )
     return Outcome(prepared, scheduler, seed, driven, plans=tuple(plans))
+
+
+def refuse_error(error: float, scheduler: Scheduler) -> None:
+    """Raise InputError for an error that no request could have, or that this scheduler does not know of."""
+    if not 0 <= error < 1:
+        raise InputError(f"request_error: must be a share from 0 to below 1, not {error:g}")
+    if scheduler.architecture or scheduler.order in FAIR_ORDERS:
+        kind = "a federation" if scheduler.architecture else "a fair order, for which a task asks for the same always"
+        raise InputError(f"request_error: {scheduler.name} is {kind}; requests may be wrong under the others")
 
 
 def _refuse_times(interval: float, until: float) -> None:
@@ -175,15 +188,12 @@ def _driver(prepared: Prepared, scheduler: Scheduler) -> tuple[Any, Callable[[Si
 
 
 def _planned_driver(
-    inputs: tuple[Workload, Fleet], settings: LotesSettings, how: tuple[str, int, float, float]
+    inputs: tuple[Workload, Fleet], settings: LotesSettings, terms: Terms
 ) -> tuple[Prepared, Any, Callable[[Simulation, int], int], list[Plan]]:
-    """Make a plan; return the state, the run with its dispatcher, how it runs a number of steps, and its plans.
-
-    *how* is the order, the seed, the timeline's interval and the last instant.
-    """
+    """Make a plan; return the state, the run with its dispatcher, how it runs a number of steps, and its plans."""
     from subak.simulator.lotes_run import build_planned_run  # noqa: PLC0415  (see above)
 
-    run = build_planned_run(inputs, settings, how)
+    run = build_planned_run(inputs, settings, terms)
     return run.prepared, run, lambda _, budget: run.step(budget), run.plans
 
 

@@ -1,5 +1,6 @@
 """From tables to arrays: builds the state of a run once, so that the kernels can trust it."""
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from subak.placement.shapes import Shapes, find_shapes, truth_of_sets
 from subak.placement.starts import NOT_ARRIVED, UNPLACEABLE, build_starts
 from subak.resources import same_resources
 from subak.simulator.heap import build_events
+from subak.simulator.overuse import draw_overuse, no_overuse, with_errors
 from subak.simulator.state import (
     BOUNDARY,
     FIRST_RESOURCE,
@@ -42,12 +44,21 @@ class Prepared:
     instance: Instance
     machine_order: np.ndarray  # int32[machine], the fleet's row of each machine of the simulation, or NO_ROW
     reason_of_shape: list[str]  # why no machine could ever hold the shape, empty where one can
+    shapes: Shapes  # of all that is asked for
 
 
-def prepare(
-    workload: Workload, fleet: Fleet, ranking: str, order: np.ndarray, seed: int, interval: float, until: float
-) -> Prepared:
-    """Return the initial state, with tasks ranked by *ranking* and machines in *order*.
+class Terms(NamedTuple):
+    """What a run is told beside its workload, fleet and scheduler."""
+
+    ranking: str  # the order that tasks are ranked by
+    seed: int
+    interval: float  # seconds, of the timeline
+    until: float  # seconds, the last instant
+    request_error: float = 0.0  # by which share requests are wrong
+
+
+def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -> Prepared:
+    """Return the initial state.
 
     *order* is int32[machine], rows of the fleet, NO_ROW for a place that is left empty. Raises InputError when workload
     and fleet do not speak of the same resources.
@@ -60,18 +71,24 @@ def prepare(
     capacity = np.where(there, fleet.capacity[:, order], 0).astype(np.int32)
     truth = truth_of_sets(shapes.sets, fleet)[:, order] & there
     stage = workload.tasks["stage"].to_numpy()
-    tasks = _tasks(workload, shapes, stage, ranking)
+    tasks, overuse = _tasks(workload, shapes, stage, terms.ranking), no_overuse()
+    used = tasks.shape
+    if terms.request_error:
+        shapes = with_errors(shapes, terms.request_error, capacity.max(axis=1))
+        asked, overuse = draw_overuse(shapes, used, terms.seed)
+        tasks = tasks._replace(shape=asked, request=shapes.request, constraint_set=shapes.constraint_set)
     changes = _changes(fleet, order)
     present = fleet.machines["present"].to_numpy()[order] & there
     reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
     starts = build_starts(tasks.arrival.size)
     if any(reasons):
         hopeless = np.array([bool(reason) for reason in reasons])
-        starts.status[:] = np.where(hopeless[tasks.shape], UNPLACEABLE, NOT_ARRIVED)
+        starts.status[:] = np.where(hopeless[tasks.shape] | hopeless[used], UNPLACEABLE, NOT_ARRIVED)
     simulation = Simulation(
         tasks=tasks,
-        fleet=build_fleet_state(capacity, present, truth, len(reasons), seed),
+        fleet=build_fleet_state(capacity, present, truth, len(reasons), terms.seed),
         speeds=build_speeds(workload, fleet, order),
+        overuse=overuse,
         starts=starts,
         events=build_events(2 * tasks.arrival.size + 2048),
         progress=_progress(tasks),
@@ -86,12 +103,12 @@ def prepare(
         clock=np.zeros(5),
         counts=np.zeros(13, np.int64),
     )
-    simulation.clock[INTERVAL] = simulation.clock[BOUNDARY] = interval
-    simulation.clock[UNTIL] = until
+    simulation.clock[INTERVAL] = simulation.clock[BOUNDARY] = terms.interval
+    simulation.clock[UNTIL] = terms.until
     units = np.array([resource.unit for resource in workload.resources])
     blocks = simulation.fleet.version.size
     instance = Instance(units, capacity, shapes.request, tasks.shape, tasks.expected, blocks)
-    return Prepared(simulation, instance, order, reasons)
+    return Prepared(simulation, instance, order, reasons, shapes)
 
 
 def machine_order(fleet: Fleet, kind: str) -> np.ndarray:

@@ -7,6 +7,7 @@ from subak.fleet.speeds import Speeds
 from subak.fleet.state import FleetState
 from subak.placement.starts import Starts
 from subak.simulator.heap import Events
+from subak.simulator.overuse import Overuse
 from subak.workload.tasks import Stages, Tasks
 
 # clock
@@ -72,6 +73,7 @@ class Simulation(NamedTuple):
     tasks: Tasks
     fleet: FleetState
     speeds: Speeds
+    overuse: Overuse
     starts: Starts
     events: Events
     progress: Progress
