@@ -24,6 +24,7 @@ from subak.cli.options import (
     LotesOption,
     MachinesOption,
     OverwriteOption,
+    PlacementOption,
     PreemptionsOption,
     QueuesOption,
     RequestErrorOption,
@@ -73,6 +74,7 @@ def compare(
     delay: DelayOption = None,
     service_scale: ServiceScaleOption = None,
     updates: UpdatesOption = None,
+    placement: PlacementOption = None,
     fairness: FairnessOption = None,
     share: ShareOption = None,
     faults: FaultsOption = None,
@@ -100,7 +102,7 @@ def compare(
     """
     settings = federation_from(federation, share, global_masters=global_masters, local_masters=local_masters,
                                heartbeat=heartbeat, delay=delay, service_scale=service_scale, updates=updates,
-                               fairness=fairness)
+                               placement=placement, fairness=fairness)
     given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
                           machines, capacity, interval, until, settings, faults, queues, preemptions, lotes,

@@ -6,6 +6,7 @@ import msgspec
 import typer
 
 from subak.errors import InputError
+from subak.federation.placing import PLACEMENTS
 from subak.federation.settings import FAIRNESS, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
@@ -60,6 +61,11 @@ ServiceScaleOption = Annotated[float | None, typer.Option(
     rich_help_panel=FEDERATED)]
 UpdatesOption = Annotated[str | None, typer.Option(
     metavar="|".join(UPDATES), help="What updates carry: what changed, or the whole cluster [default: changes].",
+    show_default=False, rich_help_panel=FEDERATED)]
+PlacementOption = Annotated[str | None, typer.Option(
+    metavar="|".join(PLACEMENTS), help="Which machine of a partition a global master takes: the first that fits, the "
+                                       "best aligned (Tetris's score), or the one whose bin lacks the task's class "
+                                       "most (LoTES) [default: first-fit].",
     show_default=False, rich_help_panel=FEDERATED)]
 FairnessOption = Annotated[str | None, typer.Option(
     metavar="|".join(FAIRNESS), help="Preemption for queues below their share [default: off].", show_default=False,

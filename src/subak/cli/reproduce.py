@@ -193,8 +193,8 @@ def lotes(
                                "the shipped sample of it].", show_default=False)] = None,
     only: Annotated[str | None, typer.Option(
         metavar="FIGURES", help="Figures to reproduce among tables, 6, 7, 8; past the paper: why (what makes the "
-                                "difference), loads, options, errors (wrong requests) [default: tables, 6, 7, 8; with --out and without --quick "
-                                "all].", show_default=False)] = None,
+                                "difference), loads, options, errors (wrong requests), federation [default: tables, "
+                                "6, 7, 8; with --out and without --quick all].", show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="A month of 60,000 tasks on one of fifty machines: seconds in place of minutes.")] = False,
     out: Annotated[Path | None, typer.Option(

@@ -23,6 +23,7 @@ from subak.cli.options import (
     LotesOption,
     MachinesOption,
     OverwriteOption,
+    PlacementOption,
     PreemptionsOption,
     QueuesOption,
     RequestErrorOption,
@@ -66,6 +67,7 @@ def simulate(
     delay: DelayOption = None,
     service_scale: ServiceScaleOption = None,
     updates: UpdatesOption = None,
+    placement: PlacementOption = None,
     fairness: FairnessOption = None,
     share: ShareOption = None,
     faults: FaultsOption = None,
@@ -89,7 +91,7 @@ def simulate(
     """
     settings = federation_from(federation, share, global_masters=global_masters, local_masters=local_masters,
                                heartbeat=heartbeat, delay=delay, service_scale=service_scale, updates=updates,
-                               fairness=fairness)
+                               placement=placement, fairness=fairness)
     given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
                           None if seed is None else [seed], fleet, machines, capacity, interval, until,
                           settings, faults, queues, preemptions, lotes, request_error)

@@ -39,6 +39,7 @@ class Layout(NamedTuple):
     gang_first: np.ndarray  # int64[gang + 1], where its tasks begin in gang_task
     gang_task: np.ndarray  # int32[place]
     capacity: np.ndarray  # int32[resource, configuration], units
+    placement: int  # how a machine of a partition is chosen (placing.py)
     changed_to: np.ndarray  # int32[change], the configuration a change of the fleet leads to; NOBODY: it leaves
 
 

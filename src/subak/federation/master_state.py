@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.attempts import Attempts
+from subak.federation.placing import Bins
 from subak.federation.turns import Turns
 from subak.fleet.state import FleetState
 from subak.queues.lanes import Lanes
@@ -70,5 +71,6 @@ class GlobalMaster(NamedTuple):
     task: np.ndarray  # TASK[task]
     gang: np.ndarray  # GANG[gang]
     turns: Turns
+    bins: Bins
     word: np.ndarray  # int64[10]: NEXT_QUEUE ... QUEUED (tasks in lanes), BEATS (heartbeats heard)
     tally: np.ndarray  # int64[11]: SEARCHES ... NO_MACHINE

@@ -1,7 +1,8 @@
 """Match (Megha IV-B.3 and Algorithm 1): where a task could run, on what a global master believes; and its request.
 
 Own partitions come first, each cluster in turn, then the other masters' partitions, the clusters in turn. Within a
-partition the first machine counts that meets every constraint (one bit-vector each) and has the resources free.
+partition the first machine counts that meets every constraint (one bit-vector each) and has the resources free; or
+the best of those by another placement (placing.py).
 """
 from subak.federation.layout import Layout, Rules
 from subak.federation.master_state import (
@@ -16,11 +17,11 @@ from subak.federation.master_state import (
     GlobalMaster,
 )
 from subak.federation.messages import GO, LAUNCH, REPARTITION, RETRY, Outbox, post
-from subak.fleet.amounts import take
+from subak.federation.placing import chosen_in, hold
 from subak.fleet.index import SEEN
-from subak.fleet.state import BLOCK, LOG
+from subak.fleet.state import LOG
 from subak.kernel import inlined
-from subak.placement.feasible import NOWHERE, fitting_in
+from subak.placement.feasible import NOWHERE
 from subak.workload.tasks import Tasks
 
 FOREVER = float("inf")
@@ -75,14 +76,15 @@ def in_other_partitions(master: GlobalMaster, layout: Layout, tasks: Tasks, shap
 
 @inlined
 def in_partition(master: GlobalMaster, layout: Layout, tasks: Tasks, shape: int, partition: int) -> int:
-    """Return the first machine of a partition that fits, or NOWHERE."""
-    return fitting_in(master.fleet, tasks, shape, layout.block[partition] * BLOCK, layout.block[partition + 1])
+    """Return a machine of a partition that fits, or NOWHERE."""
+    first, end = layout.block[partition], layout.block[partition + 1]
+    return chosen_in(master.fleet, master.bins, tasks, shape, layout.placement, first, end)
 
 
 @inlined
 def note_flight(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int, machine: int) -> None:
     """Take a task's amounts in the view, before the local master has agreed."""
-    take(master.fleet, tasks, task, machine)
+    hold(master.fleet, master.bins, tasks, task, machine)
     consume(master, tasks, task, layout.machine[machine]["cluster"], layout.task[task]["queue"], 1)
     master.task[task]["phase"], master.task[task]["machine"], master.task[task]["flying"] = FLYING, machine, True
 

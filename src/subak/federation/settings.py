@@ -5,6 +5,7 @@ import msgspec
 
 from subak.errors import InputError
 from subak.federation.messages import KINDS
+from subak.federation.placing import PLACEMENTS
 from subak.federation.turns import ROUND_ROBIN
 from subak.queues.fair_orders import FAIR_ORDERS
 
@@ -51,6 +52,7 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     shares: dict[str, float] = {}  # queue: share of the federation; the others divide the rest evenly
     masters_of: dict[str, int] = {}  # queue: its global master; the others go round
     preemptions_max: int = 3  # how often a task may be preempted
+    placement: str = "first-fit"  # megha, central: first-fit (the paper), aligned-fit (Tetris's score), bins (LoTES)
     turns: str = "round-robin"  # which queue a global master serves next: round-robin, or a fair order such as mch
     order: str = "fifo"  # within a queue: fifo, or priority
     priority_seconds: float = 3600.0  # with order priority: how long a task of one priority less must have waited more
@@ -73,8 +75,8 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if not self.probe_ratio > 0:
             raise InputError(f"probe_ratio: must be more than 0, not {self.probe_ratio:g}")
         for name, words in (("delay_law", LAWS), ("updates", UPDATES), ("fairness", FAIRNESS),
-                            ("order", ("fifo", "priority")), ("turns", (ROUND_ROBIN, *FAIR_ORDERS)),
-                            ("sampling", ("batch", "task"))):
+                            ("placement", PLACEMENTS), ("order", ("fifo", "priority")),
+                            ("turns", (ROUND_ROBIN, *FAIR_ORDERS)), ("sampling", ("batch", "task"))):
             if getattr(self, name) not in words:
                 raise InputError(f"{name}: must be one of {', '.join(words)}, not {getattr(self, name)!r}")
         if self.delay_spread > self.delay:

@@ -24,7 +24,8 @@ from subak.federation.master_state import (
 )
 from subak.federation.matching import consume
 from subak.federation.messages import NOBODY
-from subak.fleet.amounts import give_back, shift, take
+from subak.federation.placing import hold, hold_nothing, let_go
+from subak.fleet.amounts import shift
 from subak.fleet.index import lower_summary, note_freed_block
 from subak.fleet.state import BLOCK
 from subak.kernel import cold, inlined
@@ -72,7 +73,7 @@ def take_in_view(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Task
     if own and master.task[task]["flying"]:
         master.task[task]["flying"] = False
     else:
-        take(master.fleet, tasks, task, machine)
+        hold(master.fleet, master.bins, tasks, task, machine)
         consume(master, tasks, task, cluster, layout.task[task]["queue"], 1)
     if rules.fairness != OFF and has_room(master.held):
         row = add_attempt(master.held, machine, task, entry["attempt"], entry["held"])
@@ -96,7 +97,7 @@ def is_mine(master: GlobalMaster, entry: np.void) -> bool:
 def give_in_view(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, entry: np.void) -> None:
     """Apply GAVE: the amounts are free again."""
     task, machine = entry["task"], entry["machine"]
-    give_back(master.fleet, tasks, task, machine)
+    let_go(master.fleet, master.bins, tasks, task, machine)
     consume(master, tasks, task, layout.machine[machine]["cluster"], layout.task[task]["queue"], -1)
     if rules.fairness != OFF:
         row = find_attempt(master.held, machine, task, entry["attempt"])
@@ -108,7 +109,7 @@ def give_in_view(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Task
 def forget_flight(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> None:
     """Give a launch in flight back in the view: it was refused, or never sent."""
     machine = master.task[task]["machine"]
-    give_back(master.fleet, tasks, task, machine)
+    let_go(master.fleet, master.bins, tasks, task, machine)
     consume(master, tasks, task, layout.machine[machine]["cluster"], layout.task[task]["queue"], -1)
     master.task[task]["flying"] = False
 
@@ -144,6 +145,7 @@ def empty_machine(master: GlobalMaster, rules: Rules, machine: int) -> None:
     """Let a machine have nothing and hold nothing."""
     view = master.fleet
     master.listed[machine] = False
+    hold_nothing(master.bins, machine)
     for resource in range(view.free.shape[0]):
         view.present[resource] -= view.capacity[resource, machine]
         view.capacity[resource, machine] = 0
@@ -162,7 +164,7 @@ def doubt_all(master: GlobalMaster, layout: Layout, tasks: Tasks, cluster: int) 
             machine = master.task[task]["machine"]
             if layout.machine[machine]["cluster"] == cluster:
                 if master.task[task]["flying"] and master.task[task]["sent_epoch"] == master.cluster[cluster]["epoch"]:
-                    take(master.fleet, tasks, task, machine)
+                    hold(master.fleet, master.bins, tasks, task, machine)
                     consume(master, tasks, task, cluster, layout.task[task]["queue"], 1)
                 else:
                     master.task[task]["flying"], master.task[task]["doubted"] = False, True

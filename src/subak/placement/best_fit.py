@@ -45,8 +45,14 @@ def cost(fleet: FleetState, tasks: Tasks, shape: int, machine: int, rule: int) -
 @kernel
 def extreme_fit(fleet: FleetState, tasks: Tasks, shape: int, rule: int) -> int:
     """Return the machine that fits at the least cost under a rule, or NOWHERE."""
+    return int(extreme_in(fleet, tasks, shape, rule, 0, fleet.block_free_max.shape[1]))
+
+
+@kernel
+def extreme_in(fleet: FleetState, tasks: Tasks, shape: int, rule: int, first: int, end: int) -> int:
+    """Return the machine of blocks *first* to *end* that fits at the least cost under a rule, or NOWHERE."""
     best, least = NOWHERE, np.inf
-    for block in range(fleet.block_free_max.shape[1]):
+    for block in range(first, end):
         if block_may_fit(fleet, tasks, shape, block):
             word = fitting_word(fleet, tasks, shape, block)
             while word != NO_BITS:

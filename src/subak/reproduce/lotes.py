@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from subak.federation.placing import PLACEMENTS
 from subak.placement.lotes.allocation import Allocation, solve_allocation
 from subak.placement.lotes.assignment import solve_assignment
 from subak.placement.lotes.bins import FINE
@@ -194,9 +195,25 @@ def errors(study: Study) -> Figure:
                   pl.DataFrame(rows).drop("place"), {})
 
 
+def federation(study: Study) -> Figure:
+    """Return what a federation's masters make of the three placements."""
+    rows = []
+    for placement in PLACEMENTS:
+        run = study.federated(placement)
+        rows.append({"placement": placement, "mean allocation time (s)": float(run.allocation.mean()),
+                     "99 % (s)": float(np.quantile(run.allocation, 0.99)),
+                     "over 1 s (share)": float((run.allocation > 1.0).mean()), "never started": run.unstarted,
+                     "refused (share)": run.refusals / max(run.requests, 1), "repartitions": run.repartitions,
+                     "tasks a second": run.tasks / run.seconds})
+    mean = {str(row["placement"]): float(row["mean allocation time (s)"]) for row in rows}
+    numbers = {each: mean[each] / mean["first-fit"] for each in PLACEMENTS[1:]}
+    return Figure("federation", "Megha, 10 global and 10 local masters: which machine of a partition is taken",
+                  pl.DataFrame(rows), numbers)
+
+
 FIGURES: dict[str, Callable[[Study], Figure]] = {
     "tables": tables, "6": figure_6, "7": figure_7, "8": figure_8, "why": why, "loads": loads, "options": options,
-    "errors": errors,
+    "errors": errors, "federation": federation,
 }
 DEFAULT = ("tables", "6", "7", "8")
 

@@ -75,7 +75,13 @@ def _grows(name: str) -> Callable[[pl.DataFrame], Any]:
         color=colour("scheduler", sort=None)).properties(width=WIDTH, height=HEIGHT)
 
 
+def _placements(table: pl.DataFrame) -> Any:
+    return base(table).mark_bar().encode(
+        x=alt.X(f"{escaped('mean allocation time (s)')}:Q", title="mean allocation time (s)"),
+        y=alt.Y("placement:N", sort=None, title=None), color=colour("placement", sort=None))
+
+
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
     "tables": _bins, "6": _response, "7": _distribution, "8": _queue, "why": _bars, "loads": _grows("load"),
-    "options": _bars, "errors": _grows("error (share)"),
+    "options": _bars, "errors": _grows("error (share)"), "federation": _placements,
 }

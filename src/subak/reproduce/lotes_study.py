@@ -5,12 +5,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, make_fleet, read_fleet
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.starts import UNPLACEABLE
 from subak.policy import find_scheduler
 from subak.reproduce.lotes_workload import DAY_S, Month, month_of
 from subak.reproduce.megha_study import Notify
+from subak.reproduce.megha_study import Run as FederatedRun
+from subak.reproduce.megha_study import Scale as MeghaScale
+from subak.reproduce.megha_study import Study as MeghaStudy
 from subak.simulator.results import first_start
 from subak.simulator.run import Outcome, simulate
 from subak.simulator.state import WAITING_MEAN
@@ -110,6 +114,17 @@ class Study:
             request_error=request_error,
             on_progress=lambda progress: self.notify(words, progress.tasks_arrived / len(workload.tasks)))
         return _measured(outcome, DAY_S if name != "trace" else HOUR_S)
+
+
+    def federated(self, placement: str) -> FederatedRun:
+        """Simulate megha with a placement, once."""
+        def make() -> FederatedRun:
+            workload, fleet = self.place(self.scale.federated)
+            settings = Federation(global_masters=10, local_masters=10, placement=placement)
+            return MeghaStudy(MeghaScale(), self.seed, self.notify).run(
+                f"megha, {placement}", workload, fleet, "megha", settings)
+        run: FederatedRun = self.once(("megha", placement), make)
+        return run
 
 
 def _measured(outcome: Outcome, interval: float) -> Run:

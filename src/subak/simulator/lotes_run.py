@@ -15,13 +15,14 @@ from subak.kernel import kernel_of
 from subak.placement.compiled import LANES
 from subak.placement.lotes.configurations import NO_CONFIGURATION
 from subak.placement.lotes.dispatch import NEVER, Dispatcher, lotes_instant
-from subak.placement.lotes.plan import NO_BIN, Plan, make_plan
+from subak.placement.lotes.plan import Plan, make_plan
 from subak.placement.lotes.scores import build_scores, change_running, fill_buckets
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.shapes import Shapes
 from subak.placement.starts import KEPT, RULE, RUNNING
 from subak.queues.lanes import Lanes, build_lanes
 from subak.queues.tournament import build_tournament, note_first
+from subak.simulator.bins_setup import classes_with_homes, target_bins
 from subak.simulator.central import BROKEN, PAUSED, STEP, advance, commit
 from subak.simulator.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.state import ARRIVED, ENDED, FREED, NOW, Simulation
@@ -56,14 +57,14 @@ def build_dispatcher(simulation: Simulation, places: Places, plan: Plan, shapes:
     tasks, largest = simulation.tasks, simulation.fleet.capacity.max(axis=1)
     routes = np.zeros((classes + 1, known + 1))
     routes[:classes, :known] = plan.routes.T
-    of_shape = np.where(_has_home(plan, shapes), plan.class_of(shapes), classes)
+    of_shape = classes_with_homes(plan, shapes)
     routes[classes, :known] = 1.0 / known
     is_devoted = routes > 0.0
     is_devoted[:, known] = True
     return Dispatcher(
-        scores=build_scores(_targets(plan, places), places.block_first),
+        scores=build_scores(target_bins(plan, places.row), places.block_first),
         waiting=build_tournament(of_shape, classes + 1, tasks.request, largest),
-        class_of_shape=of_shape.astype(np.int32), counted=np.zeros(tasks.arrival.size, np.int8),
+        class_of_shape=of_shape, counted=np.zeros(tasks.arrival.size, np.int8),
         share=routes, wheel=_wheel(routes), is_devoted=is_devoted, machines=places.machines,
         failed=np.full(of_shape.size, NEVER), by_deficit=settings.choice == "deficit", sampled=settings.sampled,
     )
@@ -73,23 +74,6 @@ def _wheel(routes: np.ndarray) -> np.ndarray:
     """Return the sums of float64[class, configuration], beyond 1 from the last part on: any draw ends there."""
     last = routes.shape[1] - (routes > 0)[:, ::-1].argmax(axis=1) - 1
     return np.where(np.arange(routes.shape[1]) >= last[:, None], 2.0, np.cumsum(routes, axis=1))
-
-
-def _has_home(plan: Plan, shapes: Shapes) -> np.ndarray:
-    """Return bool[shape]: whether some machine of the plan that is devoted to its class could hold it."""
-    devoted = plan.routes.T[plan.class_of(shapes)] > 0  # [shape, configuration]
-    group = plan.configurations.group_of_set[shapes.constraint_set]
-    holds = (shapes.request.T[:, None, :] <= plan.configurations.capacity.T[None]).all(axis=2)
-    found: np.ndarray = (devoted & holds & plan.configurations.meets.T[group]).any(axis=1)
-    return found
-
-
-def _targets(plan: Plan, places: Places) -> np.ndarray:
-    """Return int32[class, place], what the machines' bins hold."""
-    target = np.zeros((plan.routes.shape[1] + 1, places.row.size), np.int32)
-    bin_ = np.where(places.row == NO_ROW, NO_BIN, plan.bin_of_machine[places.row])
-    target[:-1, bin_ != NO_BIN] = plan.assignment.bins[bin_[bin_ != NO_BIN]].T
-    return target
 
 
 def take_over(state: Dispatcher, before: Dispatcher, simulation: Simulation, lanes: Lanes) -> None:

@@ -85,6 +85,7 @@ from subak.federation.messages import (
     WORKER,
     Outbox,
 )
+from subak.federation.placing import Bins
 from subak.federation.rebuild import on_wake, restart
 from subak.federation.submitter import Submitter, on_arrive, on_done, on_rebuild, on_resubmit
 from subak.federation.turns import Turns
@@ -151,6 +152,8 @@ class GlobalMasters(NamedTuple):
     turn_dominant: np.ndarray  # float64[master, leaf]
     turn_word: np.ndarray  # int64[master, 3]
     turn_told: np.ndarray  # int64[master, queue, resource + 1]
+    bins: Bins  # what is the same for all
+    bins_running: np.ndarray  # int16[master, class, machine]
     word: np.ndarray  # int64[master, 10]
     tally: np.ndarray  # int64[master, 11]
 
@@ -205,7 +208,8 @@ def global_master(roles: Megha, number: int) -> GlobalMaster:
     held = Attempts(m.held_row[number], m.held_first[number], m.held_size[number])
     return GlobalMaster(
         number, view, held, m.consumed[number], m.total[number], m.cluster[number], m.listed[number], m.queue_first,
-        m.lanes, m.lane_size, m.task, m.gang, turns_of(m, number), m.word[number], m.tally[number],
+        m.lanes, m.lane_size, m.task, m.gang, turns_of(m, number),
+        Bins(m.bins.target, m.bins.class_of_shape, m.bins_running[number]), m.word[number], m.tally[number],
     )
 
 

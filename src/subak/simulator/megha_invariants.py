@@ -357,6 +357,7 @@ class Watch:
                  f"global master {number} counts other amounts for queues in cluster {cluster} than the ledger")
             if self.roles.rules.fairness != OFF:
                 self.check_held(number, cluster, fold)
+            self.check_bins(number, cluster, fold, flying)
         must(np.array_equal(masters.consumed[number].sum(axis=0), masters.total[number]), "d",
              f"global master {number} has totals that are no sums")
         self.check_summary(masters.free[number], masters.block_free_max[number], 0, masters.free.shape[2],
@@ -399,6 +400,18 @@ class Watch:
                     held.add((machine, int(row["task"]), int(row["attempt"])))
         must(held == fold.held, "d", f"global master {number} differs from its ledger in who holds what: "
                                      f"{sorted(held ^ fold.held)}")
+
+    def check_bins(self, number: int, cluster: int, fold: Fold, flying: np.ndarray) -> None:
+        """(d) It knows how many of each class run where, if machines emulate bins."""
+        masters, (first, end) = self.roles.masters, self.span[cluster]
+        held = [(machine, task) for machine, task, _ in fold.held]
+        held += [(int(masters.task["machine"][task]), int(task)) for task in flying]
+        counted = np.zeros_like(masters.bins_running[number])
+        for machine, task in held if len(counted) else []:
+            if first <= machine < end:
+                counted[masters.bins.class_of_shape[self.sim.tasks.shape[task]], machine] += 1
+        must(np.array_equal(counted[:, first:end], masters.bins_running[number, :, first:end]), "d",
+             f"global master {number} counts other tasks in the bins of cluster {cluster} than the ledger has")
 
     def check_lanes(self, number: int, mine: np.ndarray) -> None:
         """(e) Every waiting task is in its lane, once; flags and counts agree."""

@@ -13,6 +13,7 @@ from subak.federation.ledger import ENTRY
 from subak.federation.local_state import ABSENT, ACTIVE, ASKER, EPOCH, LISTED, LOCAL_TALLY, MACHINE
 from subak.federation.master_state import CLUSTER, GANG, LIFE, NEXT_QUEUE, TALLY, TASK, WORDS
 from subak.federation.messages import NOBODY
+from subak.federation.placing import PLACEMENTS, Bins
 from subak.federation.settings import Federation
 from subak.federation.submitter import Submitter
 from subak.federation.turns import ROUND_ROBIN, Turns
@@ -206,7 +207,7 @@ def _layout(instance: Instance, queues: Queues) -> Layout:
         records(TASK_PLACE, queue=queues.of_task, lane=queues.lane,
              priority=workload.stages["priority"].to_numpy()[stage]),
         records(QUEUE_PLACE, owner=queues.owner, share=queues.share), queues.lane_first, queues.shape_of_lane,
-        gang, gang_first, gang_task, configurations, changed_to,
+        gang, gang_first, gang_task, configurations, PLACEMENTS.index(settings.placement), changed_to,
     )
 
 
@@ -282,7 +283,7 @@ def _global_masters(instance: Instance, layout: Layout, queues: Queues, running:
         listed=np.tile(layout.machine["configuration"] != NOBODY, (masters, 1)),
         queue_first=queue_first, lanes=_empty_lanes(layout, tasks),
         lane_size=np.zeros((queue_count, 3), np.int64), task=task, gang=np.zeros(gangs, GANG),
-        **_turns(instance, queues), word=word,
+        **_turns(instance, queues), **_bins(instance), word=word,
         tally=np.zeros((masters, len(TALLY)), np.int64),
     )
 
@@ -310,6 +311,19 @@ def _turns(instance: Instance, queues: Queues) -> dict[str, Any]:
         "turn_dominant": np.ones((masters, leaves)), "turn_word": np.tile(hierarchy.word, (masters, 1)),
         "turn_told": np.full((masters, len(leaf), resources + 1), NOBODY, np.int64),
     }
+
+
+def _bins(instance: Instance) -> dict[str, Any]:
+    """Return what the machines emulate by a plan for this workload and fleet; nothing unless masters place by bins."""
+    masters, sim = instance.settings.global_masters, instance.simulation
+    if instance.settings.placement == "bins":
+        from subak.simulator.bins_setup import planned_bins  # noqa: PLC0415  (scipy and HiGHS take a while to load)
+
+        bins = planned_bins(instance.workload, instance.fleet, partition_order(instance.fleet, instance.settings))
+    else:
+        nothing = np.zeros((0, sim.fleet.free.shape[1]), np.int16)
+        bins = Bins(nothing, np.zeros(0, np.int32), nothing)
+    return {"bins": bins, "bins_running": np.zeros((masters, *bins.target.shape), np.int16)}
 
 
 def _empty_lanes(layout: Layout, tasks: int) -> Lanes:

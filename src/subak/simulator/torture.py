@@ -14,9 +14,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from subak.errors import InputError
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, make_fleet
+from subak.placement.lotes.plan import make_plan
 from subak.resources import Resource
 from subak.simulator.central import BROKEN, DONE, LOSSES_FULL, TIMELINE_FULL
 from subak.simulator.coverage import Coverage
@@ -94,7 +96,8 @@ def random_case(seed: int) -> Case:
     settings = _random_settings(random, masters, clusters, queues, [queues[job % len(queues)] for job in jobs], faulty,
                                 standby)
     turns = np.random.default_rng([seed, 27]).choice(["round-robin", "round-robin", "drf", "hdrf-fast", "mch"])
-    settings = msgspec.structs.replace(settings, turns=str(turns))
+    placement = np.random.default_rng([seed, 28]).choice(["first-fit", "first-fit", "aligned-fit", "bins"])
+    settings = msgspec.structs.replace(settings, turns=str(turns), placement=str(placement))
     plan = random_plan(seed, global_masters=masters, clusters=clusters, machines=len(machines), standby=standby,
                        over_at=over_at) if faulty else None
     absent = [number for number in range(len(machines)) if random.random() < 0.08]
@@ -205,7 +208,10 @@ def _fleet(case: Case) -> Fleet:
 def run_case(case: Case, coverage: Coverage | None = None, on_event: Callable[[str], None] | None = None) -> Ending:
     """Run a case to its rest, or to the first invariant that breaks; *on_event* is told of every event in words."""
     workload, fleet = build(case)
-    opened = open_federated(workload, fleet, MEGHA, case.settings, case.seed, INTERVAL, math.inf, case.plan,
+    settings = case.settings
+    if settings.placement == "bins" and not _has_bins(workload, fleet):
+        settings = msgspec.structs.replace(settings, placement="first-fit")
+    opened = open_federated(workload, fleet, MEGHA, settings, case.seed, INTERVAL, math.inf, case.plan,
                             compiled=False)
     ending = Ending(case)
     trace: deque[str] = deque(maxlen=TRACE_KEPT)
@@ -218,6 +224,15 @@ def run_case(case: Case, coverage: Coverage | None = None, on_event: Callable[[s
         ending.failure = f"at {ending.seconds:g} s: {broken}"
     ending.trace = list(trace)
     return ending
+
+
+def _has_bins(workload: Workload, fleet: Fleet) -> bool:
+    """Whether there is anything to plan bins for: a task that ends and a machine that can hold it."""
+    try:
+        make_plan(workload, fleet)
+    except InputError:
+        return False
+    return True
 
 
 def _events(opened: Opened, case: Case, ending: Ending, coverage: Coverage, in_words: bool) -> Iterator[str]:
@@ -311,8 +326,9 @@ def _smaller(case: Case) -> Iterator[Case]:  # noqa: C901, PLR0912
     if len(case.machines) - 1 not in used and len(case.machines) > case.settings.local_masters:
         yield msgspec.structs.replace(case, machines=case.machines[:-1], racks=case.racks[:-1],
                                       absent=[row for row in case.absent if row < len(case.machines) - 1])
-    simpler = {"fairness": "off", "turns": "round-robin", "order": "fifo", "updates": "changes", "service_scale": 0.0,
-               "delay_law": "constant", "global_masters": 1, "standby": False, "local_masters": 1}
+    simpler = {"placement": "first-fit", "fairness": "off", "turns": "round-robin", "order": "fifo",
+               "updates": "changes", "service_scale": 0.0, "delay_law": "constant", "global_masters": 1,
+               "standby": False, "local_masters": 1}
     for name, value in simpler.items():
         if getattr(case.settings, name) != value:
             yield msgspec.structs.replace(case, settings=_settings_with(case.settings, name, value))
