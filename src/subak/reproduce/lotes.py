@@ -197,17 +197,16 @@ def errors(study: Study) -> Figure:
 
 def federation(study: Study) -> Figure:
     """Return what a federation's masters make of the three placements."""
-    rows = []
-    for placement in PLACEMENTS:
-        run = study.federated(placement)
-        rows.append({"placement": placement, "mean allocation time (s)": float(run.allocation.mean()),
-                     "99 % (s)": float(np.quantile(run.allocation, 0.99)),
-                     "over 1 s (share)": float((run.allocation > 1.0).mean()), "never started": run.unstarted,
-                     "refused (share)": run.refusals / max(run.requests, 1), "repartitions": run.repartitions,
-                     "tasks a second": run.tasks / run.seconds})
-    mean = {str(row["placement"]): float(row["mean allocation time (s)"]) for row in rows}
-    numbers = {each: mean[each] / mean["first-fit"] for each in PLACEMENTS[1:]}
-    return Figure("federation", "Megha, 10 global and 10 local masters: which machine of a partition is taken",
+    found = {placement: study.federated(placement) for placement in PLACEMENTS}
+    rows = [{"placement": placement, "mean allocation time (s)": float(run.allocation.mean()),
+             "99 % (s)": float(np.quantile(run.allocation, 0.99)),
+             "over 1 s (share)": float((run.allocation > 1.0).mean()), "never started": run.unstarted,
+             "refused (share)": run.refusals / max(run.requests, 1), "repartitions": run.repartitions,
+             "tasks a second": run.tasks / run.seconds} for placement, run in found.items()]
+    first = float(found["first-fit"].allocation.mean())
+    numbers = {each: float(found[each].allocation.mean()) / first for each in PLACEMENTS[1:]}
+    masters = study.scale.masters
+    return Figure("federation", f"Megha, {masters} global and local masters: which machine of a partition is taken",
                   pl.DataFrame(rows), numbers)
 
 

@@ -15,7 +15,7 @@ CLAIMS = (
     Claim("tables", "classes alike", "|K^j|: configurations with as many classes as in Table 1", unit="of 10", least=10,
           differs="the allocation LP has many optimal vertices: a solver is free in who serves whom"),
     Claim("tables", "classes most", "all but one configuration has one or two classes (the most of the others)",
-          most=2, unit="classes"),
+          most=2, unit="classes", note="bound: 2"),
     Claim("tables", "bins", "the bins of all configurations are in the thousands", least=1_000, most=9_999, unit="bins",
           differs="which classes share a configuration decides, see |K^j|"),
     Claim("tables", "bins without", "without the allocation LP's zeros there can be millions", least=1e6, unit="bins",

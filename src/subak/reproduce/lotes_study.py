@@ -11,10 +11,8 @@ from subak.placement.lotes.settings import LotesSettings
 from subak.placement.starts import UNPLACEABLE
 from subak.policy import find_scheduler
 from subak.reproduce.lotes_workload import DAY_S, Month, month_of
-from subak.reproduce.megha_study import Notify
+from subak.reproduce.megha_study import Notify, measure
 from subak.reproduce.megha_study import Run as FederatedRun
-from subak.reproduce.megha_study import Scale as MeghaScale
-from subak.reproduce.megha_study import Study as MeghaStudy
 from subak.simulator.results import first_start
 from subak.simulator.run import Outcome, simulate
 from subak.simulator.state import WAITING_MEAN
@@ -36,10 +34,11 @@ class Scale(NamedTuple):
     loads: tuple[float, ...] = (0.8, 0.9, 0.95, 0.98)
     errors: tuple[float, ...] = (0.0, 0.1, 0.25, 0.5)
     federated: Month = Month(1_000_000, 29 / 25.4, 0.95, 0.0, 0.95)
+    masters: int = 10  # global, and local
 
 
 QUICK = Scale(Month(60_000, 3.0, 0.95, 0.3, 1.16), 50, Month(30_000, 1.5, 0.95, 0.3, 1.16), (0.8, 0.95), (0.0, 0.25),
-              Month(20_000, 1.0, 0.95, 0.0, 0.95))
+              Month(20_000, 1.0, 0.95, 0.0, 0.95), 2)
 
 
 class Run(NamedTuple):
@@ -63,6 +62,11 @@ class Run(NamedTuple):
         return float(self.tail[np.abs(TAILS - seconds).argmin()])
 
 
+def sample() -> tuple[Workload, Fleet]:
+    """Return the shipped sample of Google's trace and its machines."""
+    return read_workload(sample_folder()), read_fleet(sample_folder() / "fleet")
+
+
 class Study:
     """The inputs of all experiments, and what several figures share."""
 
@@ -70,8 +74,7 @@ class Study:
                  fleet: Fleet | None = None) -> None:
         """Take a trace and its machines, or the shipped sample."""
         self.scale, self.seed, self.notify = scale, seed, notify
-        self.trace = read_workload(sample_folder()) if trace is None else trace
-        self.fleet = fleet if fleet is not None else read_fleet(sample_folder() / "fleet")
+        self.trace, self.fleet = (trace, fleet) if trace is not None and fleet is not None else sample()
         self.kept: dict[Any, Any] = {}
 
     def once(self, name: Any, make: Callable[[], Any]) -> Any:
@@ -113,21 +116,27 @@ class Study:
             workload, fleet, find_scheduler(scheduler), self.seed, lotes=LotesSettings(**settings),
             request_error=request_error,
             on_progress=lambda progress: self.notify(words, progress.tasks_arrived / len(workload.tasks)))
-        return _measured(outcome, DAY_S if name != "trace" else HOUR_S)
+        return measured(outcome, DAY_S if name != "trace" else HOUR_S)
 
 
     def federated(self, placement: str) -> FederatedRun:
-        """Simulate megha with a placement, once."""
+        """Simulate megha with a placement, once, up to the last arrival."""
         def make() -> FederatedRun:
             workload, fleet = self.place(self.scale.federated)
-            settings = Federation(global_masters=10, local_masters=10, placement=placement)
-            return MeghaStudy(MeghaScale(), self.seed, self.notify).run(
-                f"megha, {placement}", workload, fleet, "megha", settings)
+            masters, words = self.scale.masters, f"megha, {placement}"
+            settings = Federation(global_masters=masters, local_masters=masters, placement=placement)
+            self.notify(words, 0.0)
+            outcome = simulate(
+                workload, fleet, find_scheduler("megha"), self.seed, until=float(workload.tasks["arrival"][-1]),
+                federation=settings,
+                on_progress=lambda progress: self.notify(words, progress.tasks_arrived / len(workload.tasks)))
+            return measure(outcome, workload, settings)
         run: FederatedRun = self.once(("megha", placement), make)
         return run
 
 
-def _measured(outcome: Outcome, interval: float) -> Run:
+def measured(outcome: Outcome, interval: float) -> Run:
+    """Return what is asked of a finished run; *interval* is that of the mean responses over time, in seconds."""
     simulation, driven = outcome.simulation, outcome.driven
     start = first_start(outcome)
     begun = ~np.isnan(start)
