@@ -12,8 +12,8 @@ LOG = alt.Scale(type="log")
 
 
 def base(table: pl.DataFrame) -> Any:
-    """Return a panel over a table's rows."""
-    return alt.Chart(alt.InlineData(values=table.to_dicts()), width=WIDTH, height=HEIGHT)
+    """Return a panel over a table's rows; what is not a number is left out, as JSON has no word for it."""
+    return alt.Chart(alt.InlineData(values=table.fill_nan(None).to_dicts()), width=WIDTH, height=HEIGHT)
 
 
 def colour(name: str, words: str | None = None, sort: Any = alt.Undefined) -> Any:
