@@ -191,8 +191,8 @@ def schedulers() -> list[str]:
 def lotes() -> list[str]:
     """Return the settings of LoTES's plan."""
     return [
-        "## LoTES: settings of a plan\n",
-        "For `subak explain lotes --settings`, a key each.\n",
+        "## LoTES: settings\n",
+        "For `--lotes` and `subak explain lotes --settings`, a key each.\n",
         *table(("key", "type", "default", "what it is"), struct_rows(LotesSettings)),
     ]
 
@@ -394,7 +394,8 @@ def struct_rows(kind: Any) -> list[tuple[str, ...]]:
 
 
 def default_word(value: Any) -> str:
-    return "the defaults [above](#settings)" if isinstance(value, Federation) else f"`{value!r}`"
+    section = {Federation: "settings", LotesSettings: "lotes-settings"}.get(type(value))
+    return f"`{value!r}`" if section is None else f"the defaults [above](#{section})"
 
 
 def comments_of(kind: Any) -> dict[str, str]:

@@ -6,8 +6,8 @@ from rich.text import Text
 
 from subak.report.comparison import Row, compare
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
-from subak.report.runs import Reason, Run, groups
-from subak.report.words import NOTHING, count_text
+from subak.report.runs import PlanFacts, Reason, Run, groups
+from subak.report.words import NOTHING, count_text, number_text, seconds_text
 
 WIDTH = 80  # characters; schedulers that do not fit side by side go below
 TITLE_WIDTH = 20
@@ -36,8 +36,19 @@ def run_panel(run: Run) -> Panel:
     facts = run.summary
     origin = f"{count_text(facts.workload.tasks)} tasks of {facts.workload.name} on " \
              f"{count_text(facts.fleet.machines)} machines of {facts.fleet.name}, seed {facts.seed}"
-    return Panel(Group(Text(origin), comparison_table([run]), *_queues(run), *_reasons(facts.reasons)),
-                 title=Text(run.label), title_align="left", border_style="dim", expand=False)
+    shown = Group(Text(origin), comparison_table([run]), *_plan(facts.plan), *_queues(run), *_reasons(facts.reasons))
+    return Panel(shown, title=Text(run.label), title_align="left", border_style="dim", expand=False)
+
+
+def _plan(plan: PlanFacts | None) -> list[Text]:
+    """Say what a plan promised, where there is one."""
+    if plan is None:
+        return []
+    made = "One plan" if plan.plans == 1 else f"{count_text(plan.plans)} plans"
+    return [Text(""), Text(
+        f"{made} in {seconds_text(plan.seconds)}; the first: {plan.classes} classes on {plan.configurations} "
+        f"configurations, {number_text(3600 * plan.rate_rounded)} tasks an hour in {count_text(plan.bins)} bins, at "
+        f"most {number_text(3600 * plan.rate_pooled)} with all machines of a configuration in one.")]
 
 
 def _queues(run: Run) -> list[Table]:
