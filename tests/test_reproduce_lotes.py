@@ -47,6 +47,24 @@ def test_a_burst_asks_for_its_share_of_the_machines_at_time_0():
     assert not first.all()
 
 
+def test_a_month_that_turns_exchanges_two_shares_at_the_same_load():
+    fleet = google_machines()
+    workload = month_of(Month(100_000, 2.0, load=0.9, turns=True), fleet, seed=1)
+    assert len(workload.tasks) == 100_000
+    assert workload.tasks["arrival"].is_sorted()
+    units = np.array([[each.unit] for each in workload.resources])
+    for half, (first, second) in ((slice(0, 50_000), (1, 2)), (slice(50_000, 100_000), (2, 1))):
+        tasks = workload.tasks[half]
+        asked = workload.requests[:, tasks["stage"].to_numpy()] * units
+        shares = np.array([each.share for each in TABLE_2])
+        shares[[1, 2]] = shares[[first, second]]
+        near = np.array([[each.amounts["cpu"], each.amounts["memory"]] for each in TABLE_2])
+        assert asked.mean(axis=1) == pytest.approx(shares @ near, rel=0.02)
+        span = tasks["arrival"].max() - tasks["arrival"].min()
+        work = (asked * tasks["run_time"].to_numpy()).sum(axis=1) / span
+        assert (work / (fleet.capacity.sum(axis=1) * units[:, 0])).max() == pytest.approx(0.9, rel=0.1)
+
+
 def test_the_printed_tables_have_ten_configurations_and_four_classes():
     problem = printed_problem()
     assert (MACHINES.sum(), len(CLASSES)) == (12_583, 10)
@@ -64,6 +82,7 @@ def test_measures_by_hand():
     run = measured(simulate(*case, find_scheduler("first-fit"), interval=10.0), DAY_S)
     assert run.mean == (0 + 10 + 15 + 0) / 4
     assert run.weighted == run.mean
+    assert run.later == 0.0
     assert run.begun.tolist() == [25 / 3, 0.0]
     assert run.longer_than(12.0) == pytest.approx(1 / 4)
     assert run.tail[0] == 1 / 2

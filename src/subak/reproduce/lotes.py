@@ -28,6 +28,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "lotes": {}, "lotes+deficit": {}, "lotes+sampled": {}, "lotes+replanned": {}, "lotes, pairs all": {"pairs": "all"},
     "lotes, 8 classes": {"classes": 8},
 }
+TURNING: dict[str, dict[str, Any]] = {
+    "lotes": {}, "lotes+replanned": {}, "first-fit+backfill": {},
+    "lotes+replanned, hourly": {"replan_seconds": 3600.0, "replan_window": 21_600.0},
+}
 NONE_WAIT = 1e-9  # tasks in the mean of an interval: fewer is an empty queue
 
 
@@ -87,7 +91,7 @@ def figure_6(study: Study) -> Figure:
     numbers: dict[str, float] = {}
     for place, found in runs.items():
         numbers |= _behind(place, {scheduler: run.mean for scheduler, run in found.items()})
-        numbers |= _behind(f"{place} later", {scheduler: _later(run) for scheduler, run in found.items()})
+        numbers |= _behind(f"{place} later", {scheduler: run.later for scheduler, run in found.items()})
         first = {scheduler: float(run.begun[0]) for scheduler, run in found.items()}
         numbers[f"{place} first greedy"] = first["greedy"] / min(first["lotes"], first["tetris"])
         numbers[f"{place} days"] = _days_ahead(found["lotes"].begun, found["tetris"].begun)
@@ -98,11 +102,6 @@ def figure_6(study: Study) -> Figure:
 def _behind(place: str, mean: dict[str, float]) -> dict[str, float]:
     by_lotes = mean["tetris"] / mean["lotes"] if mean["lotes"] > 0 else float("nan")
     return {f"{place} greedy behind": mean["greedy"] - mean["lotes"], f"{place} tetris by lotes": by_lotes}
-
-
-def _later(run: Run) -> float:
-    """Return the mean over the days after the first, each counting the same."""
-    return float(np.nanmean(run.begun[1:])) if run.begun.size > 1 else float("nan")
 
 
 def _days_ahead(lotes: np.ndarray, tetris: np.ndarray) -> float:
@@ -150,7 +149,7 @@ def _queued(run: Run) -> float:
 
 def _row(place: str, name: str, run: Run) -> dict[str, object]:
     return {"place": place, "scheduler": name, "mean response (s)": run.mean,
-            "mean, by what tasks ask for (s)": run.weighted, "later intervals (s)": _later(run),
+            "mean, by what tasks ask for (s)": run.weighted, "later intervals (s)": run.later,
             "99 % (s)": run.quantile["p99"], "over 1 h (share)": run.longer_than(HOUR_S),
             "waited (share)": float(run.tail[0]), "never started": run.unstarted, "tasks a second": run.rate}
 
@@ -176,14 +175,22 @@ def loads(study: Study) -> Figure:
 
 def options(study: Study) -> Figure:
     """Return what LoTES's options make of the month."""
-    found = {name: study.run(study.scale.short, name.partition(",")[0], **settings)
-             for name, settings in OPTIONS.items()}
-    plain = found["lotes"].mean
-    rows = [_row("short month", name, run) | {"plans": len(run.plans),
-            "planning (s)": sum(sum(plan.seconds.values()) for plan in run.plans)} for name, run in found.items()]
-    numbers = {name.removeprefix("lotes+"): run.mean / plain if plain > 0 else float("nan")
-               for name, run in found.items()}
-    return Figure("options", "LoTES's options on the month", pl.DataFrame(rows).drop("place"), numbers)
+    short = study.scale.short
+    places = {"short month": (short, OPTIONS), "month whose mix turns": (short._replace(turns=True), TURNING)}
+    found = {(place, name): study.run(month, name.partition(",")[0], **settings)
+             for place, (month, tried) in places.items() for name, settings in tried.items()}
+    rows = [_row(place, name, run) | {"plans": len(run.plans),
+            "planning (s)": sum(sum(plan.seconds.values()) for plan in run.plans)}
+            for (place, name), run in found.items()]
+    numbers = {name.removeprefix("lotes+"): _ratio(found["short month", name], found["short month", "lotes"])
+               for name in OPTIONS}
+    turned = [found["month whose mix turns", name] for name in ("lotes+replanned", "lotes")]
+    return Figure("options", "LoTES's options on the month, and where the mix of classes turns halfway",
+                  pl.DataFrame(rows), numbers | {"replanned, turned": _ratio(*turned)})
+
+
+def _ratio(run: Run, plain: Run) -> float:
+    return run.mean / plain.mean if plain.mean > 0 else float("nan")
 
 
 def errors(study: Study) -> Figure:

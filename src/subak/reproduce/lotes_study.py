@@ -46,6 +46,7 @@ class Run(NamedTuple):
 
     mean: float  # seconds until the first start, over the tasks that started
     weighted: float  # the same, each task by its dominant request
+    later: float  # over the tasks that start after the first interval, nan without any
     tail: np.ndarray  # float64[point], the share that waited longer than each of TAILS
     quantile: dict[str, float]  # seconds
     begun: np.ndarray  # float64[interval], seconds: mean response of the tasks that first start in it, nan for none
@@ -150,6 +151,7 @@ def measured(outcome: Outcome, interval: float) -> Run:
     ordered = np.sort(response)
     return Run(
         float(response.mean()), float((response * asked).sum() / asked.sum()),
+        float(total[1:].sum() / count[1:].sum()) if count.size > 1 else float("nan"),
         1.0 - np.searchsorted(ordered, TAILS, side="right") / ordered.size,
         {name: float(np.quantile(ordered, at)) for name, at in (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999))},
         np.divide(total, count, out=np.full(count.size, np.nan), where=count > 0),

@@ -20,6 +20,7 @@ from subak.workload.google_like.parameters import TABLE_2, Diurnal, Makespans, P
 from subak.workload.table import Workload, read_workload
 
 DAY_S = 86_400.0
+TURNED = tuple(msgspec.structs.replace(TABLE_2[row], share=TABLE_2[by].share) for row, by in enumerate((0, 2, 1, 3)))
 DISPARITY = 3.8  # mean over median run time (Da Costa and others, section V: tasks)
 SPREAD = (0.5, 1.0, 1.5)  # of the requests within a class around its mean, each resource by itself, equally often
 
@@ -32,21 +33,42 @@ class Month(NamedTuple):
     load: float = 0.8  # of the scarcer resource, in the mean
     amplitude: float = 0.0  # of a daily wave of the arrivals
     burst: float = 0.0  # asked for at time 0, by the capacity of the resource that is asked for most
+    turns: bool = False  # whether the second and third class exchange their shares in the second half
 
 
 def month_of(month: Month, fleet: Fleet, seed: int) -> Workload:
     """Return the tasks of a month for *fleet*."""
-    with tempfile.TemporaryDirectory() as scratch:
-        write_generated(Path(scratch), parameters_of(month, fleet), seed, Length(month.tasks, None))
-        workload = read_workload(Path(scratch))
+    if month.turns:
+        halves = [month._replace(tasks=month.tasks // 2, days=month.days / 2, turns=False, burst=burst)
+                  for burst in (month.burst, 0.0)]
+        first = month_of(halves[0], fleet, seed)
+        return _then(first, _generated(parameters_of(halves[1], fleet, TURNED), halves[1].tasks, seed + 1))
+    workload = _generated(parameters_of(month, fleet), month.tasks, seed)
     return _with_burst(workload, fleet, month.burst) if month.burst else workload
 
 
-def parameters_of(month: Month, fleet: Fleet) -> Parameters:
+def _generated(parameters: Parameters, tasks: int, seed: int) -> Workload:
+    with tempfile.TemporaryDirectory() as scratch:
+        write_generated(Path(scratch), parameters, seed, Length(tasks, None))
+        return read_workload(Path(scratch))
+
+
+def _then(first: Workload, second: Workload) -> Workload:
+    """Let the tasks of one workload come after those of another."""
+    begin = first.tasks["arrival"][-1]
+    return replace(
+        first, jobs=pl.concat([first.jobs, second.jobs.with_columns(pl.col("job") + ", later")]),
+        stages=pl.concat([first.stages, second.stages.with_columns(pl.col("job") + len(first.jobs))]),
+        tasks=pl.concat([first.tasks, second.tasks.with_columns(
+            pl.col("stage") + len(first.stages), pl.col("index") + len(first.tasks), pl.col("arrival") + begin)]),
+    )
+
+
+def parameters_of(month: Month, fleet: Fleet, classes: tuple[RequestClass, ...] = TABLE_2) -> Parameters:
     """Return the generator's parameters; the mean run time is what gives the load."""
     known = Parameters(
         name="lotes-month", dynamism=month.days * DAY_S / month.tasks, type=1.0, tasks=Makespans(1.0, DISPARITY),
-        requests=tuple(variant for each in TABLE_2 for variant in _variants(each)), priority_levels=1,
+        requests=tuple(variant for each in classes for variant in _variants(each)), priority_levels=1,
         diurnal=Diurnal(month.amplitude) if month.amplitude else None,
     )
     mean = month.load / max(loads(known, fleet).values())
