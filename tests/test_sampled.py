@@ -158,13 +158,37 @@ def test_eagle_workers_with_long_tasks_reject_probes():
     assert waits(simulation)[9:].max() < 1
 
 
-def test_an_eagle_worker_sticks_to_its_job():
+def test_an_eagle_reservation_stays_until_its_batch_is_done():
+    """Two reservations lead to three tasks, while the other worker is busy; a longer job waits meanwhile."""
+    workload = staged([{"job": 0, "request": (1,)}, {"job": 1, "request": (1,)}],
+                      [(0, 0, 10), *[(0, 0, 1)] * 3, (1, 0.5, 20)])
+    federation = Federation(service_scale=0.0, probe_ratio=1.0)
+    sticky, federated, _ = run("eagle", workload, fleet_of((1,), (1,)), federation)
+    assert sticky.progress.start[[3, 4]] == pytest.approx([2, 3], abs=0.1)
+    network = federated.network
+    parts = network.communication + network.at_worker + network.processing
+    assert parts == pytest.approx(waits(sticky))
+    bound, _, _ = run("sparrow", workload, fleet_of((1,), (1,)), federation)
+    assert bound.progress.start[[3, 4]] == pytest.approx([10, 2], abs=0.1)
+
+
+def test_a_shorter_job_passes_an_eagle_reservation_that_stays():
     workload = staged([{"job": 0, "request": (1,)}, {"job": 1, "request": (1,)}],
                       [(0, 0, 1)] * 4 + [(1, 0.5, 0.1)])
-    simulation, _, _ = run("eagle", workload, fleet_of((1,)), Federation(service_scale=0.0))
-    assert simulation.progress.start[4] > simulation.progress.start[:4].max()
-    other, _, _ = run("sparrow", workload, fleet_of((1,)), Federation(service_scale=0.0, probe_ratio=1.0))
-    assert other.progress.start[4] > other.progress.start[:4].max()
+    for limit, start in ((5, 1), (0, 4)):
+        federation = Federation(service_scale=0.0, starvation_limit=limit, probe_ratio=1.0)
+        simulation, _, _ = run("eagle", workload, fleet_of((1,)), federation)
+        assert simulation.progress.start[4] == pytest.approx(start, abs=0.1)
+
+
+def test_an_eagle_reservation_that_stays_starves_nobody():
+    """The job with less left may go first once, as often as the limit says, not for its whole batch."""
+    stages = [{"job": row, "request": (1,)} for row in range(3)]
+    workload = staged(stages, [(0, 0, 2), *[(1, 0.5, 1)] * 10, *[(2, 0.6, 1)] * 8])
+    federation = Federation(service_scale=0.0, starvation_limit=1, probe_ratio=1.0)
+    simulation, _, _ = run("eagle", workload, fleet_of((1,)), federation)
+    job = np.repeat([0, 1, 2], [1, 10, 8])
+    assert job[np.argsort(simulation.progress.start)].tolist() == [0, 2, *[1] * 10, *[2] * 7]
 
 
 def test_eagle_serves_the_shortest_job_first_unless_another_has_waited_long():
@@ -318,6 +342,15 @@ def check_ends(simulation, steady):
             assert status[task] == UNPLACEABLE, f"task {task} is {status[task]}"
 
 
+def rows_in_use(queues):
+    """How many rows are neither free nor untouched."""
+    free, untouched = (int(number) for number in queues.free)
+    count = 0
+    while free != -1:
+        free, count = int(queues.row[free]["next"]), count + 1
+    return untouched - count
+
+
 def check_rest(roles):
     """When all has ended, workers have everything free, nothing is queued, nobody owes anything."""
     if hasattr(roles, "groups"):
@@ -333,6 +366,7 @@ def check_rest(roles):
         assert (sparrow.workers.long_queued == 0).all()
         assert (sparrow.workers.long_running == 0).all()
         assert sparrow.schedulers.stranded_count[0] == 0
+        assert rows_in_use(sparrow.queues) == 0
         if hasattr(eagle_or_hawk, "central"):
             assert (eagle_or_hawk.central.long_tasks == 0).all()
             assert (eagle_or_hawk.central.work == 0).all()

@@ -79,7 +79,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 heeders = ", ".join(each.name for each in SCHEDULERS.values() if setting in each.settings)
                 raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
                                  f"{heeders} would")
-
+        if self.federation.shares and self.federation.fairness == "off":
+            raise InputError("federation.shares (--share): go with fairness (--fairness) strict or paper; without it no "
+                             "queue is held to a share")
 
     def _refuse_unfair(self) -> None:
         """Refuse preemption where there is no fair order; queues' weights are what any run's shares are measured by."""

@@ -39,10 +39,16 @@ def pass_time(sim: Simulation, time: float) -> bool:
 @cold
 def account(sim: Simulation, time: float) -> None:
     """Integrate up to *time*, closing every interval that ends on the way."""
-    while sim.clock[BOUNDARY] <= time:
+    close_until(sim, time)
+    integrate(sim, time)
+
+
+@cold
+def close_until(sim: Simulation, time: float) -> None:
+    """Close every interval that ends up to *time*, as far as the timeline has room."""
+    while sim.clock[BOUNDARY] <= time and sim.counts[ROWS] < sim.record.rows.shape[0]:
         integrate(sim, sim.clock[BOUNDARY])
         close_interval(sim)
-    integrate(sim, time)
 
 
 @inlined
