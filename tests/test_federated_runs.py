@@ -338,11 +338,11 @@ def test_compare_federations_with_another(command, site, tmp_path):
 @pytest.mark.parametrize(("arguments", "said"), [
     (("--heartbeat", 3), "settings of a federation: none of the schedulers first-fit is one; megha, central"),
     (("--scheduler", "sparrow", "--heartbeat", 3), "federation.heartbeat: none of the schedulers sparrow heeds it"),
-    (("--scheduler", "megha", "--share", "q=0.5"), "federation.shares (--share): go with fairness (--fairness) strict or "),
+    (("--scheduler", "megha", "--share", "q=0.5"), "federation.shares (--share): go with fairness"),
     (("--scheduler", "megha", "--heartbeat", 0), "heartbeat: must be 0.001 or more, not 0"),
     (("--scheduler", "megha", "--updates", "some"), "updates: must be one of changes, full, not 'some'"),
     (("--scheduler", "megha", "--share", "x"), "--share: must be QUEUE=SHARE"),
-    (("--scheduler", "megha", "--fairness", "strict", "--share", "x=0.5"), "shares: the workload has no queue 'x'; it has all"),
+    (("--scheduler", "megha", "--fairness", "strict", "--share", "x=0.5"), "the workload has no queue 'x'; it has all"),
     (("--scheduler", "megha", "--local-masters", 50), "local_masters: must be at most the number of machines, 6"),
     (("--scheduler", "megha", "--federation", "bad.toml"), "unknown field `bla`"),
     (("--scheduler", "megha", "--federation", "no.toml"), "no.toml: no such file"),

@@ -1,7 +1,8 @@
 """Queues at workers: each a chain of rows, a row being a reservation for some task of a batch, or a long task itself.
 
-Rules: a row is in one queue, in one chain on its way to a thief, kept for the attempt it led to, or free. There are never more reservations than were
-first sent: another one leaves only for one that came back, or for a task that used one up.
+Rules: a row is in one queue, in one chain on its way to a thief, kept for the attempt it led to, or free. There are
+never more reservations than were first sent: another one leaves only for one that came back, or for a task that used
+one up.
 """
 from typing import NamedTuple
 

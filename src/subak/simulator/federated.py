@@ -19,13 +19,9 @@ from subak.federation.messages import (
     HANDLER,
     NO_REASON,
     NOBODY,
-    PREEMPTED,
     READY,
-    REFUSED,
-    REPARTITION,
     Outbox,
 )
-from subak.federation.messages import ENDED as ENDED_MESSAGE
 from subak.kernel import cold, inlined
 from subak.placement.starts import BLOCKED, FINISHED, KEPT, RULE, RUNNING, UNPLACEABLE, WAITING, claim
 from subak.simulator.central import (
@@ -52,7 +48,7 @@ from subak.simulator.network import (
     release_slot,
     transmit,
 )
-from subak.simulator.recorder import close_until, pass_time
+from subak.simulator.recorder import pass_time, record_message
 from subak.simulator.state import (
     ACCOUNTED,
     ARRIVALS,
@@ -65,13 +61,9 @@ from subak.simulator.state import (
     INTERVAL,
     LOSSES,
     LOST,
-    MESSAGES,
     NEXT_ARRIVAL,
     NEXT_CHANGE,
     NOW,
-    PREEMPTIONS,
-    REFUSALS,
-    REPARTITIONS,
     ROWS,
     RUNNING_NOW,
     UNTIL,
@@ -176,28 +168,6 @@ def take_message(sim: Simulation, net: Network, horizon: float, due: np.ndarray)
     release_slot(net, slot)
     record_message(sim, due[0]["kind"], due[0]["reason"])
     return HANDLE
-
-
-@inlined
-def record_message(sim: Simulation, kind: int, reason: int) -> None:
-    """Count a message that is handled now in its interval of the timeline."""
-    if sim.clock[NOW] >= sim.clock[BOUNDARY] and goes_on(sim):
-        close_until(sim, sim.clock[NOW])
-    current = sim.record.current
-    current[MESSAGES] += 1.0
-    if kind == REFUSED:
-        current[REFUSALS] += 1.0
-    elif kind == REPARTITION:
-        current[REPARTITIONS] += 1.0
-    elif kind == ENDED_MESSAGE and reason == PREEMPTED:
-        current[PREEMPTIONS] += 1.0
-
-
-@inlined
-def goes_on(sim: Simulation) -> bool:
-    """Whether tasks wait, run or are yet to arrive; what is only said afterwards makes no interval of its own."""
-    waits_or_runs = sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] > 0
-    return bool(waits_or_runs or sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size)
 
 
 @inlined

@@ -1,5 +1,5 @@
 """The timeline: what was used and waiting in each interval, integrated exactly between events; stranded at its end."""
-
+from subak.federation.messages import ENDED, PREEMPTED, REFUSED, REPARTITION
 from subak.kernel import cold, inlined
 from subak.placement.feasible import shape_fits
 from subak.simulator.state import (
@@ -8,7 +8,13 @@ from subak.simulator.state import (
     FIRST_RESOURCE,
     INTERVAL,
     INTERVALS,
+    MESSAGES,
+    NEXT_ARRIVAL,
+    NOW,
     PER_RESOURCE,
+    PREEMPTIONS,
+    REFUSALS,
+    REPARTITIONS,
     ROWS,
     RUNNING_MEAN,
     RUNNING_NOW,
@@ -49,6 +55,28 @@ def close_until(sim: Simulation, time: float) -> None:
     while sim.clock[BOUNDARY] <= time and sim.counts[ROWS] < sim.record.rows.shape[0]:
         integrate(sim, sim.clock[BOUNDARY])
         close_interval(sim)
+
+
+@inlined
+def record_message(sim: Simulation, kind: int, reason: int) -> None:
+    """Count a message that is handled now in its interval of the timeline."""
+    if sim.clock[NOW] >= sim.clock[BOUNDARY] and goes_on(sim):
+        close_until(sim, sim.clock[NOW])
+    current = sim.record.current
+    current[MESSAGES] += 1.0
+    if kind == REFUSED:
+        current[REFUSALS] += 1.0
+    elif kind == REPARTITION:
+        current[REPARTITIONS] += 1.0
+    elif kind == ENDED and reason == PREEMPTED:
+        current[PREEMPTIONS] += 1.0
+
+
+@inlined
+def goes_on(sim: Simulation) -> bool:
+    """Whether tasks wait, run or are yet to arrive; what is only said afterwards makes no interval of its own."""
+    waits_or_runs = sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] > 0
+    return bool(waits_or_runs or sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size)
 
 
 @inlined
