@@ -109,7 +109,7 @@ FEDERATED_TIMELINE_ROWS = {
     "messages": "messages that roles handled in it, timers among them",
     "refusals": "of them, refusals of requests (megha, central)",
     "repartitions": "of them, requests on another global master's partition (megha)",
-    "preemptions": "of them, ends of attempts that were preempted (megha, central)",
+    "preemptions": "attempts that ended in it because they were preempted (megha, central)",
 }
 ATTEMPT_ROWS = {
     "job": "row of the job in the workload", "index": "number of the task within its job",

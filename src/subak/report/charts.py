@@ -194,8 +194,8 @@ def messages_over_time(runs: list[Run]) -> Chart:
                 axis=alt.Axis(values=[0, *tens(1, top)], labelExpr=COUNT_LABEL, labelOverlap=True)),
         tooltip=[*tooltips("run", "what"), time_tooltip(span), alt.Tooltip("a second:Q", format=",.1f")])
     return finished(chart, runs, "Messages over time",
-                   "Messages handled a second; dashed, of them: refused requests, requests on another master's "
-                   "partition, tasks preempted")
+                   "Messages handled a second; dashed: refusals and requests on another master's partition among "
+                   "them, and tasks preempted")
 
 
 def allocation_distribution(runs: list[Run]) -> Chart:

@@ -1,7 +1,8 @@
 """The timeline: what was used and waiting in each interval, integrated exactly between events; stranded at its end."""
-from subak.federation.messages import ENDED, PREEMPTED, REFUSED, REPARTITION
+from subak.federation.messages import REFUSED, REPARTITION
 from subak.kernel import cold, inlined
 from subak.placement.feasible import shape_fits
+from subak.simulator.network import Network
 from subak.simulator.state import (
     ACCOUNTED,
     BOUNDARY,
@@ -12,7 +13,6 @@ from subak.simulator.state import (
     NEXT_ARRIVAL,
     NOW,
     PER_RESOURCE,
-    PREEMPTIONS,
     REFUSALS,
     REPARTITIONS,
     ROWS,
@@ -55,28 +55,6 @@ def close_until(sim: Simulation, time: float) -> None:
     while sim.clock[BOUNDARY] <= time and sim.counts[ROWS] < sim.record.rows.shape[0]:
         integrate(sim, sim.clock[BOUNDARY])
         close_interval(sim)
-
-
-@inlined
-def record_message(sim: Simulation, kind: int, reason: int) -> None:
-    """Count a message that is handled now in its interval of the timeline."""
-    if sim.clock[NOW] >= sim.clock[BOUNDARY] and goes_on(sim):
-        close_until(sim, sim.clock[NOW])
-    current = sim.record.current
-    current[MESSAGES] += 1.0
-    if kind == REFUSED:
-        current[REFUSALS] += 1.0
-    elif kind == REPARTITION:
-        current[REPARTITIONS] += 1.0
-    elif kind == ENDED and reason == PREEMPTED:
-        current[PREEMPTIONS] += 1.0
-
-
-@inlined
-def goes_on(sim: Simulation) -> bool:
-    """Whether tasks wait, run or are yet to arrive; what is only said afterwards makes no interval of its own."""
-    waits_or_runs = sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] > 0
-    return bool(waits_or_runs or sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size)
 
 
 @inlined
@@ -129,3 +107,25 @@ def strand(sim: Simulation) -> None:
             for resource in range(sim.fleet.used.size):
                 column = FIRST_RESOURCE + PER_RESOURCE * resource + 2
                 sim.record.current[column] += max(sim.fleet.free[resource, machine], 0)
+
+
+@cold
+def turn_interval(sim: Simulation, net: Network) -> None:
+    """Close the intervals that have ended; what is said when all has ended makes none of its own."""
+    if sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] > 0 or sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        record_messages(sim, net)
+        close_until(sim, sim.clock[NOW])
+
+
+@cold
+def record_messages(sim: Simulation, net: Network) -> None:
+    """Count the messages that were handled since this was last done in the interval that is open."""
+    current = sim.record.current
+    for kind in range(net.handled.size):
+        count = net.handled[kind] - net.recorded[kind]
+        net.recorded[kind] = net.handled[kind]
+        current[MESSAGES] += count
+        if kind == REFUSED:
+            current[REFUSALS] += count
+        elif kind == REPARTITION:
+            current[REPARTITIONS] += count
