@@ -129,6 +129,16 @@ def test_hawk_spreads_long_tasks_by_waiting_time():
     assert machine[3] == 2
 
 
+@pytest.mark.parametrize("name", ["hawk", "eagle"])
+def test_a_long_task_goes_to_an_idle_worker_before_one_that_is_late(name):
+    """Worker 0 was estimated to be idle at 200 s, which is the mean of its task and another."""
+    workload = staged([{"job": 0, "request": (1,)}, {"job": 1, "request": (1,)}],
+                      [(0, 0, 350), (0, 0, 50), (1, 250, 60)])
+    simulation, _, _ = run(name, workload, fleet_of((1,), (1,)),
+                           Federation(service_scale=0.0, cutoff=50, short_share=0.0))
+    assert simulation.progress.machine.tolist() == [0, 1, 1]
+
+
 def test_an_idle_hawk_worker_steals_what_waits_behind_a_long_task():
     stages = [{"job": 0, "request": (1,)}, {"job": 1, "request": (1,)}]
     workload = staged(stages, [(0, 0, 1000), (0, 0, 1000), (1, 1, 5), (1, 1, 5), (1, 1, 5), (1, 1, 5)])
