@@ -105,6 +105,12 @@ TIMELINE_ROWS = {
     "stranded_*resource*": "free amount, at the interval's end, on machines where even the smallest waiting task "
                            "does not fit",
 }
+FEDERATED_TIMELINE_ROWS = {
+    "messages": "messages that roles handled in it, timers among them",
+    "refusals": "of them, refusals of requests (megha, central)",
+    "repartitions": "of them, requests on another global master's partition (megha)",
+    "preemptions": "attempts that ended in it because they were preempted (megha, central)",
+}
 ATTEMPT_ROWS = {
     "job": "row of the job in the workload", "index": "number of the task within its job",
     "machine": "id of the machine", "start": "seconds", "end": "seconds",
@@ -141,9 +147,16 @@ def commands() -> list[str]:
     parts = ["## Commands\n"]
     context = group.context_class(group, info_name="subak")
     parts += ["### `subak`\n", prose(group.help), *parameters(group, context)]
+    return [*parts, *commands_of(group, context)]
+
+
+def commands_of(group: Any, context: Any) -> list[str]:
+    """Return the commands of a group, each followed by its own."""
+    parts = []
     for name, command in group.commands.items():
         inner = command.context_class(command, info_name=name, parent=context)
-        parts += [f"### `subak {name}`\n", prose(command.help), *parameters(command, inner)]
+        parts += [f"### `{inner.command_path}`\n", prose(command.help), *parameters(command, inner)]
+        parts += commands_of(command, inner) if hasattr(command, "commands") else []
     return parts
 
 
@@ -328,6 +341,7 @@ def files() -> list[str]:
         "`tasks.parquet`\n", *row_table(TASK_ROWS),
         "and, of a federated run,\n", *row_table(FEDERATED_TASK_ROWS),
         "`timeline.parquet`\n", *row_table(TIMELINE_ROWS),
+        "and, of a federated run,\n", *row_table(FEDERATED_TIMELINE_ROWS),
         "`attempts.parquet`\n", *row_table(ATTEMPT_ROWS),
         "`queues.parquet`\n", *row_table(QUEUE_ROWS),
         "`shares.parquet`\n", *row_table(SHARE_ROWS),

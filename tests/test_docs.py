@@ -94,8 +94,9 @@ def test_the_reference_is_current():
 
 def test_the_reference_has_every_command_and_option():
     reference = (DOCS / "reference.md").read_text()
-    for command in ("", "simulate", "compare", "report", "explain", "convert", "inspect", "schedulers"):
-        said = subprocess.run([sys.executable, "-m", "subak", *([command] if command else []), "--help"],
+    for command in ("", "simulate", "compare", "report", "explain", "convert", "inspect", "schedulers",
+                    "reproduce google-like", "reproduce megha", "reproduce mch"):
+        said = subprocess.run([sys.executable, "-m", "subak", *command.split(), "--help"],
                               env={**os.environ, "COLUMNS": "200"}, capture_output=True, text=True, check=True).stdout
         section = reference.split(f"### `{f'subak {command}'.strip()}`\n")[1].split("\n### ")[0]
         for option in set(re.findall(r"^│ +(--[a-z-]+)", said, re.MULTILINE)):
@@ -121,6 +122,7 @@ def test_the_reference_has_the_columns_of_a_federated_run(shell):
                  "subak simulate W --machines 1 --capacity slot=1 --scheduler megha --local-masters 1 --out R")
     assert done.returncode == 0, done.stderr
     for name, words in (("tasks", make_reference.TASK_ROWS | make_reference.FEDERATED_TASK_ROWS),
+                        ("timeline", make_reference.TIMELINE_ROWS | make_reference.FEDERATED_TIMELINE_ROWS),
                         ("waiting", make_reference.WAITING_ROWS), ("views", make_reference.VIEW_ROWS)):
         assert columns_of(shell.here / "R" / f"{name}.parquet") == list(words)
 

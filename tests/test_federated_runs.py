@@ -2,6 +2,7 @@
 import filecmp
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from small import TWO, fleet_of, plain, staged
 from subak.cli.main import main
 from subak.cli.progress import COMPILE_TIME, COMPILE_TIME_ELSE, compiling_notice
 from subak.errors import InputError
+from subak.federation.messages import REFUSED, REPARTITION
 from subak.federation.settings import Federation
 from subak.placement.schedulers import SCHEDULERS
 from subak.policy import find_scheduler
@@ -94,6 +96,43 @@ def test_places_that_fill_partitions_up_appear_nowhere(name, tmp_path):
     assert timeline["capacity_cpu"].drop_nans().max() == pytest.approx(4)
     summary = _summary(tmp_path / "R", name, workload, fleet)
     assert summary.federation.roles["worker"].roles == 4
+
+
+@pytest.mark.parametrize("interval", [None, 0.3, 7.0])
+@pytest.mark.parametrize("name", FEDERATED)
+def test_the_messages_of_all_intervals_are_those_that_were_handled(name, interval):
+    workload, fleet = busy()
+    outcome, tasks = run(name, workload, fleet, interval=interval)
+    timeline, handled = timeline_table(outcome, workload), outcome.federated.network.handled
+    assert timeline["messages"].sum() == handled.sum() > 0
+    assert timeline["refusals"].sum() == handled[REFUSED]
+    assert timeline["repartitions"].sum() == handled[REPARTITION]
+    assert timeline["preemptions"].sum() == 0
+    if name == "megha":
+        assert timeline["refusals"].sum() == tasks["refusals"].sum() > 0
+        assert timeline["repartitions"].sum() == tasks["repartitions"].sum() > 0
+
+
+def test_messages_are_counted_in_their_interval_while_nothing_waits_or_runs():
+    workload, fleet = plain((0, 1, 1), (30, 1, 1)), fleet_of((1,), (1,))
+    outcome, _ = run("megha", workload, fleet, settings(heartbeat=3.0, service_scale=0.0), interval=6.0)
+    counted = timeline_table(outcome, workload)["messages"].to_list()
+    beat = 1 + 2 * 2  # BEAT; to and from each of two global masters UPDATE and NOTED
+    assert counted[1:5] == [2 * 2 * beat] * 4  # two local masters, a beat each 3 s
+    assert counted[0] > 2 * 2 * beat
+
+
+def test_tasks_preempted_are_counted_in_the_timeline():
+    workload = staged([{"job": 0, "request": (1,)}, {"job": 1, "request": (1,)}],
+                      [(0, 0, 50)] * 4 + [(1, 2, 1)] * 2)
+    jobs = workload.jobs.with_columns(queue=pl.Series(["a", "b"]))
+    workload = replace(workload, jobs=jobs)
+    fair = settings(fairness="strict", local_masters=1, global_masters=1, shares={"a": 0.5, "b": 0.5})
+    outcome, tasks = run("megha", workload, fleet_of(*[(1,)] * 4), fair, interval=1.0)
+    timeline = timeline_table(outcome, workload)
+    assert timeline["preemptions"].sum() == tasks["preemptions"].sum() > 0
+    first = timeline.filter(pl.col("preemptions") > 0)["time"][0]
+    assert first == 2.0
 
 
 def test_megha_says_which_masters_and_how_often_refused():
@@ -212,7 +251,8 @@ def test_the_page_has_a_section_for_federations(tmp_path):
         assert shares[-1] == 1.0
     assert {row["run"] for row in rows} == {"megha", "sparrow"}
     text = write_report(tmp_path, images=tmp_path / "pictures", formats=["svg"]).read_text()
-    assert all(f'id="{name}"' in text for name in ("federation", "chart-allocation-parts"))
+    drawn = ("federation", "chart-allocation-parts", "chart-messages-over-time")
+    assert all(f'id="{name}"' in text for name in drawn)
     assert "Shares of queues" in text
     assert (tmp_path / "pictures" / "allocation-distribution.svg").read_text().startswith("<svg")
 
@@ -221,7 +261,8 @@ def test_a_page_without_federations_has_none(tmp_path):
     from subak.report.page import write_report
 
     _summary(tmp_path / "R", "first-fit", *busy())
-    assert 'id="federation"' not in write_report(tmp_path / "R").read_text()
+    text = write_report(tmp_path / "R").read_text()
+    assert not any(f'id="{name}"' in text for name in ("federation", "chart-messages-over-time"))
 
 
 # -- scenarios ---------------------------------------------------------------------------------------------------------
@@ -297,19 +338,23 @@ def test_compare_federations_with_another(command, site, tmp_path):
 @pytest.mark.parametrize(("arguments", "said"), [
     (("--heartbeat", 3), "settings of a federation: none of the schedulers first-fit is one; megha, central"),
     (("--scheduler", "sparrow", "--heartbeat", 3), "federation.heartbeat: none of the schedulers sparrow heeds it"),
+    (("--scheduler", "megha", "--share", "q=0.5"), "federation.shares (--share): go with fairness"),
     (("--scheduler", "megha", "--heartbeat", 0), "heartbeat: must be 0.001 or more, not 0"),
     (("--scheduler", "megha", "--updates", "some"), "updates: must be one of changes, full, not 'some'"),
     (("--scheduler", "megha", "--share", "x"), "--share: must be QUEUE=SHARE"),
-    (("--scheduler", "megha", "--share", "x=0.5"), "shares: the workload has no queue 'x'; it has all"),
+    (("--scheduler", "megha", "--fairness", "strict", "--share", "x=0.5"), "the workload has no queue 'x'; it has all"),
     (("--scheduler", "megha", "--local-masters", 50), "local_masters: must be at most the number of machines, 6"),
     (("--scheduler", "megha", "--federation", "bad.toml"), "unknown field `bla`"),
     (("--scheduler", "megha", "--federation", "no.toml"), "no.toml: no such file"),
     (("--scheduler", "megha", "--faults", "no.toml"), "no.toml: no such file"),
     (("--scheduler", "pigeon", "--faults", "no.toml"), "faults: pigeon has no remedy for them"),
+    (("--scheduler", "megha", "--queues", "limits.toml"), "queues: all has the limit 0.5; a federation heeds the"),
+    (("--scheduler", "sparrow", "--queues", "limits.toml"), "queues: all has the limit 0.5; a federation heeds the"),
 ])
 def test_what_is_refused(command, site, tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.toml").write_text("bla = 3\n")
+    (tmp_path / "limits.toml").write_text('[[queue]]\nname = "all"\nlimit = 0.5\n')
     code, out, error = command("simulate", site, *MACHINES, *arguments)
     assert (code, out) == (2, ""), error
     assert said in error.splitlines()[-1]

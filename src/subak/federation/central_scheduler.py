@@ -1,8 +1,9 @@
 """The central scheduler of Hawk and Eagle: long tasks go to the workers that are estimated to wait least.
 
 Rules: the waiting time of a worker is what its long tasks are estimated to take, less what the running ones have had. A
-task counts by its dominant share of the worker, so that a worker with room for two counts half of each. Workers kept
-for short jobs count only where no other could hold the task.
+task counts by its dominant share of the worker, so that a worker with room for two counts half of each. One whose task
+takes longer than estimated is not known to wait any more, but goes behind those that have none. Workers kept for short
+jobs count only where no other could hold the task.
 
   message          | the task     | then
   SUBMIT           | new          | SENT: ENQUEUE at the worker that waits least
@@ -47,7 +48,7 @@ class Central(NamedTuple):
 def waiting_time(central: Central, worker: int, now: float) -> float:
     """Return the seconds that the long tasks of a worker are estimated to keep it."""
     had = central.running[worker] * now - central.running_since[worker]
-    return central.work[worker] - min(max(had, 0.0), central.running_work[worker])
+    return max(central.work[worker] - min(max(had, 0.0), central.running_work[worker]), 0.0)
 
 
 @inlined
@@ -62,7 +63,7 @@ def dominant_share(own: FleetState, tasks: Tasks, shape: int, worker: int) -> fl
 
 @inlined
 def sink(central: Central, place: int, size: int) -> None:
-    """Restore the order below a place; equal waiting times go by the worker's number."""
+    """Restore the order below a place."""
     time, worker = central.waiting[place], central.worker[place]
     while True:
         child = 2 * place + 1
@@ -79,10 +80,13 @@ def sink(central: Central, place: int, size: int) -> None:
 
 @inlined
 def waits_less(central: Central, place: int, time: float, worker: int) -> bool:
-    """Whether a place of the heap goes before a worker that waits *time*."""
+    """Whether a place of the heap goes before a worker that waits *time*; of equals, the one with fewer long tasks."""
+    other = central.worker[place]
     if central.waiting[place] != time:
         return bool(central.waiting[place] < time)
-    return bool(central.worker[place] < worker)
+    if central.long_tasks[other] != central.long_tasks[worker]:
+        return bool(central.long_tasks[other] < central.long_tasks[worker])
+    return bool(other < worker)
 
 
 @inlined

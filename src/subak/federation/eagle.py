@@ -5,19 +5,21 @@ Rules:
   long task brings a snapshot of it to its worker. A worker with a long task rejects probes, and its newest snapshot
   goes back with the rejection; the scheduler probes a worker that is not marked instead. After ROUNDS rounds the probe
   goes to the workers kept for short jobs; where there is none that could hold the task, the next one keeps it.
-- Sticky batch probing (section 4.2): a worker that ends a short task asks for the next one of its batch before it
-  serves its queue.
-- The queue (section 4.3): of the reservations before the first long task, the one whose job had least work left when it
-  was probed for; none goes before a reservation that this, with all that went before it already, would hold up for
-  more than `starvation_limit` times its own estimate. Long tasks keep their places.
+- Sticky batch probing (section 4.2): a reservation stays with its worker until no task of the batch is left. When its
+  task ends it is back at its place in the queue, and its turn may be the next.
+- The queue (section 4.3): of the reservations before the first long task, the one whose batch is least work; a worker
+  is told how much that was at first, and of a batch's reservations the earliest goes first. None goes before a
+  reservation that this, with all tasks that went before it already, would hold up for more than `starvation_limit`
+  times its own estimate, be it the worker's last batch or another. Long tasks keep their places.
 - Nobody steals.
 
   message              | receiver  | then
   PROBE                | worker    | queued; REJECTED when it has a long task and the round is not the last
   REJECTED             | scheduler | PROBE another, if a task is left
   ENQUEUE              | worker    | queued, with the snapshot it brings
-  EXITED (short)       | worker    | FETCH for the same batch
-  EXITED, NOTHING_LEFT | worker    | serves its queue, shortest first
+  EXITED (short)       | worker    | its reservation is in the queue again
+  NOTHING_LEFT         | worker    | its reservation is used up
+  all of these         | worker    | serves its queue, shortest first
 
 Source: Delgado, Didona, Dinu, Zwaenepoel, "Job-aware Scheduling in Eagle: Divide and Stick to Your Probes", SoCC 2016.
 The number of rounds, and what the limit counts, are those of the authors' simulator.
@@ -32,6 +34,7 @@ from subak.federation.hawk import Hawk, end_and_tell
 from subak.federation.membership import Membership, draw_one
 from subak.federation.messages import (
     ASSIGN,
+    BOUNCED,
     CHANGE,
     ENQUEUE,
     EXITED,
@@ -42,10 +45,10 @@ from subak.federation.messages import (
     Outbox,
     post,
 )
-from subak.federation.reservations import Reservations
-from subak.federation.sampling_worker import Workers, accept, fetch, let_go, queue_up
+from subak.federation.reservations import Reservations, free_row, rejoin
+from subak.federation.sampling_worker import accept, let_go, queue_up
 from subak.federation.sparrow import Schedulers, Sparrow, handle_sparrow, on_change, owe, probe, tasks_left
-from subak.fleet.amounts import give_back, take
+from subak.fleet.amounts import give_back
 from subak.fleet.index import ONE
 from subak.fleet.state import BLOCK
 from subak.kernel import inlined, kernel
@@ -169,7 +172,7 @@ def shortest(queues: Reservations, batches: Batches, worker: int, limit: int) ->
         if row["task"] != NOBODY and chosen != NOBODY:
             break
         estimate = batches.estimate[row["batch"]]
-        if chosen == NOBODY or (row["remaining"] < queues.row[chosen]["remaining"] and estimate <= slack):
+        if chosen == NOBODY or (row["work"] < queues.row[chosen]["work"] and estimate <= slack):
             chosen, before_chosen = number, before
         if row["task"] != NOBODY:
             break
@@ -188,21 +191,43 @@ def serve_shortest(
         number, before = shortest(queues, batches, worker, sharing.starvation_limit)
         if number == NOBODY or not shape_fits(workers.own, tasks, batches.shape[queues.row[number]["batch"]], worker):
             return
-        overtaken = queues.head[worker]
-        while overtaken != number:
-            queues.row[overtaken]["delayed"] += batches.estimate[queues.row[number]["batch"]]
-            overtaken = queues.row[overtaken]["next"]
         let_go(workers, queues, batches, tasks, worker, before, number, now, out)
 
 
 @inlined
-def stick(workers: Workers, batches: Batches, tasks: Tasks, worker: int, task: int, out: Outbox) -> bool:
-    """Ask for the next task of the batch of one that ended, if it fits; return whether it was asked for."""
-    if not shape_fits(workers.own, tasks, tasks.shape[task], worker):
-        return False
-    take(workers.own, tasks, task, worker)
-    fetch(batches, worker, batches.of_task[task], 0.0, 0.0, out)
-    return True
+def on_assign(roles: Sparrow, tasks: Tasks, message: np.void, now: float, out: Outbox) -> None:
+    """Begin the assigned task; its reservation stays until the task ends, unless the worker could not hold it."""
+    if accept(roles.workers, roles.batches, roles.members, tasks, message, now, out):
+        roles.workers.sticky[message["task"]] = message["handle"]
+        hold_up(roles.queues, message["to"], message["handle"], roles.batches.estimate[message["first"]])
+    else:
+        free_row(roles.queues, message["handle"])
+
+
+@inlined
+def hold_up(queues: Reservations, worker: int, number: int, seconds: float) -> None:
+    """Note that a task, which began by a reservation, is estimated to hold those up that were there before it."""
+    since, overtaken = queues.row[number]["since"], queues.head[worker]
+    while overtaken != NOBODY and queues.row[overtaken]["since"] < since:
+        queues.row[overtaken]["delayed"] += seconds
+        overtaken = queues.row[overtaken]["next"]
+
+
+@inlined
+def on_nothing_left(roles: Sparrow, tasks: Tasks, message: np.void) -> None:
+    """Give back what was taken for a task, and forget the reservation."""
+    batches = roles.batches
+    give_back(roles.workers.own, tasks, batches.task[batches.first[message["first"]]], message["to"])
+    free_row(roles.queues, message["handle"])
+
+
+@inlined
+def forget_lost(roles: Sparrow, out: Outbox) -> None:
+    """Forget the reservations of attempts that were lost; their schedulers send others in their place."""
+    for place in range(out.size[0]):
+        row = out.row[place]
+        if row["kind"] == BOUNCED and row["count"] and not roles.batches.is_long[row["first"]]:
+            free_row(roles.queues, roles.workers.sticky[row["task"]])
 
 
 @kernel
@@ -222,15 +247,16 @@ def handle_eagle(roles: Eagle, tasks: Tasks, now: float, message: np.void, out: 
         sharing.brought[worker] = max(sharing.brought[worker], message["seen"])
         queue_up(workers, sparrow.queues, batches, sparrow.members, message, now, out)
     elif kind == ASSIGN:
-        accept(workers, batches, sparrow.members, tasks, message, now, out)
+        on_assign(sparrow, tasks, message, now, out)
     elif kind == NOTHING_LEFT:
-        give_back(workers.own, tasks, batches.task[batches.first[message["first"]]], worker)
+        on_nothing_left(sparrow, tasks, message)
     elif kind == EXITED:
         if not end_and_tell(sparrow, tasks, message, out):
-            stick(workers, batches, tasks, worker, message["task"], out)
+            rejoin(sparrow.queues, worker, workers.sticky[message["task"]])
     elif kind == CHANGE:
         worker = message["machine"]
         on_change(sparrow, tasks, message, out)
+        forget_lost(sparrow, out)
         place_owed(sparrow, roles.hawk.central, tasks, now, out)
         share_state(sharing, roles.hawk.central, out, message)
     else:

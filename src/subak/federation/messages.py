@@ -26,7 +26,7 @@ MESSAGE = np.dtype([
     ("seen", np.int64),  # version of its local master that the sender has seen
     ("first", np.int64),  # the update it carries: entries first .. last - 1 of the sender's ledger
     ("last", np.int64),  # of a request: the life of the global master, whose number its attempt may still not have
-    ("delay", np.float64),  # seconds from now, of a timer; of FETCH and ASSIGN: that the reservation waited
+    ("delay", np.float64),  # seconds from now, of a timer; that the reservation waited; of PROBE: the batch's work
     ("travelled", np.float64),  # seconds that the messages about no task yet, of which this is the last, were under way
 ])
 

@@ -1,7 +1,8 @@
 """Queues at workers: each a chain of rows, a row being a reservation for some task of a batch, or a long task itself.
 
-Rules: a row is in one queue, in one chain on its way to a thief, or free. There are never more reservations than were
-first sent: another one leaves only for one that came back, or for a task that used one up.
+Rules: a row is in one queue, in one chain on its way to a thief, kept for the attempt it led to, or free. There are
+never more reservations than were first sent: another one leaves only for one that came back, or for a task that used
+one up.
 """
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ ROW = np.dtype([
     ("delayed", np.float64),  # seconds that others which went before it were estimated to take
     ("since", np.float64),  # seconds, when it joined a queue first
     ("travelled", np.float64),  # seconds that the messages that brought it were under way
-    ("remaining", np.float64),  # seconds of work its job was estimated to have left when it was sent
+    ("work", np.float64),  # seconds that all tasks of its batch are estimated to take
 ])
 
 
@@ -74,6 +75,23 @@ def append(queues: Reservations, worker: int, number: int) -> None:
 
 
 @inlined
+def rejoin(queues: Reservations, worker: int, number: int) -> None:
+    """Put a row that was in a queue before back where it was: before all that joined later."""
+    before, after, since = NOBODY, queues.head[worker], queues.row[number]["since"]
+    while after != NOBODY and queues.row[after]["since"] < since:
+        before, after = after, queues.row[after]["next"]
+    if after == NOBODY:
+        append(queues, worker, number)
+        return
+    queues.row[number]["next"] = after
+    if before == NOBODY:
+        queues.head[worker] = number
+    else:
+        queues.row[before]["next"] = number
+    queues.length[worker] += 1
+
+
+@inlined
 def unlink(queues: Reservations, worker: int, before: int, number: int) -> None:
     """Take a row out of a queue; *before* is the row before it, NOBODY at the head."""
     after = queues.row[number]["next"]
@@ -92,6 +110,6 @@ def enqueue(queues: Reservations, worker: int, message: np.void, now: float) -> 
     number = new_row(queues)
     row = queues.row[number]
     row["batch"], row["task"], row["delayed"] = message["first"], message["task"], 0.0
-    row["since"], row["travelled"], row["remaining"] = now, message["travelled"], message["delay"]
+    row["since"], row["travelled"], row["work"] = now, message["travelled"], message["delay"]
     append(queues, worker, number)
     return number

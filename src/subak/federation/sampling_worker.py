@@ -51,6 +51,7 @@ class Workers(NamedTuple):
     running: np.ndarray  # int32[worker], the attempt that began last, NOBODY for none
     earlier: np.ndarray  # int32[task], the attempt on the same worker that began before it; empty in a steady fleet
     begun: np.ndarray  # float64[task], seconds; empty in a steady fleet
+    sticky: np.ndarray  # int32[task], the row of the reservation it came by, which stays; empty where none does
     capacity: np.ndarray  # int32[resource, change], units, what the operator announces
     is_there: np.ndarray  # bool[change]
 
@@ -95,24 +96,23 @@ def let_go(  # noqa: PLR0913, PLR0917
     workers: Workers, queues: Reservations, batches: Batches, tasks: Tasks, worker: int, before: int, number: int,
     now: float, out: Outbox,
 ) -> None:
-    """Take a row that fits out of the queue: a task begins, for a reservation the scheduler is asked."""
+    """Take a row that fits out of the queue: a task begins, for a reservation the scheduler is asked.
+
+    A reservation that stays with its worker keeps its row, to which the scheduler's answer returns.
+    """
     row = queues.row[number]
     batch, task = row["batch"], row["task"]
     unlink(queues, worker, before, number)
     take(workers.own, tasks, batches.task[batches.first[batch]], worker)
     if task == NOBODY:
-        fetch(batches, worker, batch, now - row["since"], row["travelled"], out)
+        request = post(out, FETCH, worker, batches.scheduler[batch], NOBODY, worker)
+        request["first"], request["delay"], request["travelled"] = batch, now - row["since"], row["travelled"]
+        request["handle"] = number
     else:
         workers.long_queued[worker] -= 1
         begin(workers, batches, worker, task, now, out)
-    free_row(queues, number)
-
-
-@inlined
-def fetch(batches: Batches, worker: int, batch: int, waited: float, travelled: float, out: Outbox) -> None:
-    """Ask the scheduler of a batch for a task; the amounts are taken."""
-    row = post(out, FETCH, worker, batches.scheduler[batch], NOBODY, worker)
-    row["first"], row["delay"], row["travelled"] = batch, waited, travelled
+    if task != NOBODY or workers.sticky.size == 0:
+        free_row(queues, number)
 
 
 @inlined

@@ -89,7 +89,7 @@ def probe(schedulers: Schedulers, batches: Batches, batch: int, worker: int, tra
     """Send a probe."""
     row = post(out, PROBE, batches.scheduler[batch], worker, NOBODY, worker)
     row["first"], row["travelled"] = batch, travelled
-    row["delay"] = tasks_left(schedulers, batches, batch) * batches.estimate[batch]
+    row["delay"] = (batches.first[batch + 1] - batches.first[batch]) * batches.estimate[batch]
     return row
 
 
@@ -134,12 +134,13 @@ def on_fetch(schedulers: Schedulers, batches: Batches, message: np.void, out: Ou
     batch = message["first"]
     if tasks_left(schedulers, batches, batch) == 0:
         row = post(out, NOTHING_LEFT, message["to"], message["sender"], NOBODY, message["sender"])
-        row["first"] = batch
+        row["first"], row["handle"] = batch, message["handle"]
         return
     task = schedulers.order[batches.first[batch] + schedulers.handed[batch]]
     schedulers.handed[batch] += 1
     row = post(out, ASSIGN, message["to"], message["sender"], task, message["sender"])
     row["first"], row["delay"], row["travelled"] = batch, message["delay"], message["travelled"]
+    row["handle"] = message["handle"]
 
 
 @inlined

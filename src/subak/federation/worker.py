@@ -189,7 +189,7 @@ def on_kill(
     is_new(workers.machine[machine], message["start"] & NUMBER_MASK)
     number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
     if number != NOBODY and workers.rows.row[number]["state"] == RUNNING:
-        post(out, HALT, machine, machine, message["task"], machine)
+        post(out, HALT, machine, machine, message["task"], machine)["reason"] = message["reason"]
         end(workers, layout, rules, tasks, number, message["reason"], out)
     else:
         reason = workers.rows.row[number]["reason"] if number != NOBODY else message["reason"]
@@ -286,7 +286,7 @@ def on_tick(
         if row["state"] == ENDED:
             report(workers, layout, OVER, machine, row["task"], row["attempt"], row["reason"], out)
         elif too_late:
-            post(out, HALT, machine, machine, row["task"], machine)
+            post(out, HALT, machine, machine, row["task"], machine)["reason"] = LEASE_LOST
             end(workers, layout, rules, tasks, number, LEASE_LOST, out)
         number = row["next"]
     if too_late:

@@ -48,6 +48,8 @@ def chart_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
     }
     if any(run.summary.federation for run in runs):
         named |= {"allocation-parts": allocation_parts, "allocation-distribution": allocation_distribution}
+        if any("messages" in run.timeline().collect_schema() for run in runs):
+            named["messages-over-time"] = messages_over_time
     return {name: partial(make, runs) for name, make in named.items()}
 
 
@@ -176,6 +178,24 @@ def allocation_parts(runs: list[Run]) -> Chart:
                         subtitle="Above the means, which add up to the mean; below the medians of the parts"),
         description="Parts of the allocation time of " + ", ".join(groups(runs)), width="container",
         height=max(120, 56 * schedulers))
+
+
+def messages_over_time(runs: list[Run]) -> Chart:
+    """Draw how many messages were handled a second over time, and dashed what some of them said, a line each."""
+    _, span = series.clock(runs)
+    table = series.messages_over_time(runs)
+    top = max(table["a second"].to_list(), default=1.0)
+    dashes = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
+    chart = lines(drawn_rows(timed(table, span))).encode(
+        **by_scheduler(runs), x=time_axis(span),
+        strokeDash=alt.StrokeDash("what:N", scale=alt.Scale(domain=list(series.MESSAGES_COUNTED), range=dashes)),
+        y=alt.Y("a second:Q", title="handled a second",
+                scale=alt.Scale(type="symlog", constant=1, domain=[0, max(10.0, top)]),
+                axis=alt.Axis(values=[0, *tens(1, top)], labelExpr=COUNT_LABEL, labelOverlap=True)),
+        tooltip=[*tooltips("run", "what"), time_tooltip(span), alt.Tooltip("a second:Q", format=",.1f")])
+    return finished(chart, runs, "Messages over time",
+                   "Messages handled a second; dashed: refusals and requests on another master's partition among "
+                   "them, and tasks preempted")
 
 
 def allocation_distribution(runs: list[Run]) -> Chart:

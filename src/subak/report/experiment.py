@@ -79,16 +79,17 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         spared = next((name for name in self.schedulers if "retry" not in heeded_settings(name)), None)
         if self.faults and spared is not None:
             raise InputError(f"faults: {spared} has no remedy for them; only megha and central have")
-        self._refuse_unheeded()
         for setting in changed_settings(self.federation):
             if not any(setting in heeded_settings(name) for name in self.schedulers):
                 heeders = ", ".join(each.name for each in SCHEDULERS.values() if setting in each.settings)
                 raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
                                  f"{heeders} would")
-
+        self._refuse_unheeded()
 
     def _refuse_unheeded(self) -> None:
         """Refuse settings that nobody heeds; but queues' weights are what any run's shares are measured by."""
+        if self.federation.shares and self.federation.fairness == "off":
+            raise InputError("federation.shares (--share): go with fairness (--fairness) strict or paper, not off")
         if not 0 <= self.preemptions < FOREVER:
             raise InputError(f"preemptions: must be 0 or more an hour, not {self.preemptions:g}")
         if self.preemptions and not any(is_fair(scheduler) for scheduler in self.schedulers):

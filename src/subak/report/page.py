@@ -233,6 +233,7 @@ def _short(title: str) -> str:
             "Response time over time": "Over time", "Distribution of response time": "Response",
             "Distribution of bounded slowdown": "Slowdown", "Queue length": "Queue",
             "Parts of the allocation time": "Allocation", "Distribution of allocation time": "Allocated within",
+            "Messages over time": "Messages",
             "Response time against shortfall": "Against shortfall",
             "Response time against Jain's index": "Against Jain",
             "Shortfall of queues": "Shortfall", "Fairness between queues": "Fairness",

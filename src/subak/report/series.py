@@ -10,6 +10,7 @@ from subak.report.runs import Run
 
 POINTS_MAX = 4_800  # of one chart, over all its lines
 LINE_POINTS_MAX = 300  # of one line: more than a screen shows
+MESSAGES_COUNTED = ("messages", "refusals", "repartitions", "preemptions")  # of a federation's timeline
 
 DAY = 86_400.0
 TIME_UNITS = ((4 * DAY, DAY, "days"), (4 * 3600.0, 3600.0, "hours"), (240.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
@@ -93,6 +94,17 @@ def waiting_over_time(runs: list[Run]) -> pl.DataFrame:
     """Return run, scheduler, time (s), waiting (time mean) and waiting_max."""
     columns = [_mean_over_time("waiting"), pl.col("waiting_max").max().cast(pl.Float64)]
     return pl.concat(_named(run, _coarse(run, runs, columns, lines=1)) for run in runs)
+
+
+def messages_over_time(runs: list[Run]) -> pl.DataFrame:
+    """Return run, scheduler, time (s), what was handled (MESSAGES_COUNTED) and how often a second; federations only."""
+    counted = [(pl.col(name).sum() / pl.col("span").sum()).alias(name) for name in MESSAGES_COUNTED]
+    parts = [_named(run, _coarse(run, runs, counted, lines=len(MESSAGES_COUNTED)))
+             for run in runs if "messages" in run.timeline().collect_schema()]
+    table = pl.concat(parts) if parts else pl.DataFrame(schema={
+        "run": pl.String, "scheduler": pl.String, "time": pl.Float64, **dict.fromkeys(MESSAGES_COUNTED, pl.Float64)})
+    happened = [name for name in MESSAGES_COUNTED if table[name].sum() > 0]
+    return table.unpivot(happened, index=["run", "scheduler", "time"], variable_name="what", value_name="a second")
 
 
 def used_over_time(runs: list[Run], resource: str) -> pl.DataFrame:

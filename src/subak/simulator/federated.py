@@ -19,6 +19,7 @@ from subak.federation.messages import (
     HANDLER,
     NO_REASON,
     NOBODY,
+    PREEMPTED,
     READY,
     Outbox,
 )
@@ -48,7 +49,7 @@ from subak.simulator.network import (
     release_slot,
     transmit,
 )
-from subak.simulator.recorder import pass_time
+from subak.simulator.recorder import pass_time, record_messages, turn_interval
 from subak.simulator.state import (
     ACCOUNTED,
     ARRIVALS,
@@ -64,6 +65,7 @@ from subak.simulator.state import (
     NEXT_ARRIVAL,
     NEXT_CHANGE,
     NOW,
+    PREEMPTIONS,
     ROWS,
     RUNNING_NOW,
     UNTIL,
@@ -85,6 +87,7 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
     if time > sim.clock[UNTIL] or is_over(sim, net, time, arrival, change):
         if net.faults.on[0] and sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] == 0 and time <= sim.clock[UNTIL]:
             sim.clock[NOW] = max(net.calm[CHANGED], sim.clock[ACCOUNTED])  # what came after was patience
+        record_messages(sim, net)
         return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else min(exit_, message)))
     if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
         return LOSSES_FULL
@@ -92,6 +95,7 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
         return MESSAGES_FULL
     room = sim.record.rows.shape[0] - sim.counts[ROWS] - 2
     if (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] >= room:
+        record_messages(sim, net)
         pass_time(sim, time)
         return TIMELINE_FULL
     sim.counts[FREED] = 0
@@ -128,6 +132,8 @@ def is_over(sim: Simulation, net: Network, time: float, arrival: float, change: 
 @inlined
 def moved(sim: Simulation, net: Network, time: float) -> None:
     """Account for the time up to a change of what waits and runs."""
+    if time >= sim.clock[BOUNDARY]:
+        record_messages(sim, net)
     pass_time(sim, time)
     net.calm[CHANGED] = time
 
@@ -164,6 +170,8 @@ def take_message(sim: Simulation, net: Network, horizon: float, due: np.ndarray)
     if slot == NOBODY:
         return NOTHING
     due[0] = net.flight[slot]
+    if sim.clock[NOW] >= sim.clock[BOUNDARY]:
+        turn_interval(sim, net)
     net.handled[due[0]["kind"]] += 1
     release_slot(net, slot)
     return HANDLE
@@ -228,7 +236,7 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
             net.handle[message["task"]] = message["handle"]
             begin(sim, net, message["task"], message["machine"])
         elif message["kind"] == HALT:
-            halt(sim, net, message["task"], message["machine"])
+            halt(sim, net, message["task"], message["machine"], message["reason"])
         else:
             transmit(net, sim.clock[NOW], sender_role, message)
     out.size[0] = 0
@@ -259,11 +267,12 @@ def run_again(sim: Simulation, task: int) -> None:
 
 
 @cold
-def halt(sim: Simulation, net: Network, task: int, machine: int) -> None:
+def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) -> None:
     """End an attempt before its time: its task waits again."""
     if sim.starts.status[task] == RUNNING and sim.progress.machine[task] == machine:
         moved(sim, net, sim.clock[NOW])
         lose(sim, task, machine)
+        sim.record.current[PREEMPTIONS] += reason == PREEMPTED
         sim.step.is_freed[machine] = False
         forget_exit(sim, net, task)
 

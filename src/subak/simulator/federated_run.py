@@ -1,5 +1,6 @@
 """A federated run from Python: an architecture builds its roles, and one loop drives them."""
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,6 +130,8 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
 
     Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
     """
+    if queues is not None:
+        _refuse_limits(queues)
     if faults is not None:
         if not architecture.mends:
             raise InputError("faults: only megha and central get over them; the other federations repeat nothing")
@@ -181,6 +184,13 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     )
     federated = Federated(opened.settings, opened.network, roles)
     return {"prepared": opened.prepared, "driven": driven, "federated": federated}
+
+
+def _refuse_limits(file: TreeFile) -> None:
+    limited = next((queue for queue in file.queue if queue.limit < math.inf), None)
+    if limited is not None:
+        raise InputError(f"queues: {limited.name} has the limit {limited.limit:g}; a federation heeds the weights of "
+                         "queues, and no limits")
 
 
 @functools.cache

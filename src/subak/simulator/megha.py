@@ -453,7 +453,7 @@ def crash(sim: Simulation, net: Network, roles: Megha, address: int) -> None:
         machine = address - net.first[WORKER]
         number = roles.workers.rows.first[machine]
         while number != NOBODY:
-            halt(sim, net, roles.workers.rows.row[number]["task"], machine)
+            halt(sim, net, roles.workers.rows.row[number]["task"], machine, MACHINE_LOST)
             number = roles.workers.rows.row[number]["next"]
         power_off(roles.workers, roles.layout, machine, roles.locals.machine[0, machine]["configuration"])
 

@@ -53,6 +53,7 @@ class Network(NamedTuple):
     random: np.ndarray  # uint64[1]
     calm: np.ndarray  # float64[2], seconds: CHANGED when a task last began, ended or arrived; PATIENCE after it
     handled: np.ndarray  # int64[kind], messages
+    recorded: np.ndarray  # int64[kind], of them, those that the timeline has
     handle: np.ndarray  # int32[task], the worker's row of the attempt that runs, to be said when it exits
     processing: np.ndarray  # float64[task], seconds of its allocation time in service at masters
     at_worker: np.ndarray  # float64[task], seconds waiting for and in service at workers
@@ -73,6 +74,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         lives=np.ones(addresses, np.int32),
         service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3), calm=np.array([0.0, np.inf]),
         random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
+        recorded=np.zeros(len(KINDS), np.int64),
         handle=np.full(tasks, NOBODY, np.int32),
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
         faults=build_faults(),

@@ -1,14 +1,20 @@
 """The timeline: what was used and waiting in each interval, integrated exactly between events; stranded at its end."""
-
+from subak.federation.messages import REFUSED, REPARTITION
 from subak.kernel import cold, inlined
 from subak.placement.feasible import shape_fits
+from subak.simulator.network import Network
 from subak.simulator.state import (
     ACCOUNTED,
     BOUNDARY,
     FIRST_RESOURCE,
     INTERVAL,
     INTERVALS,
+    MESSAGES,
+    NEXT_ARRIVAL,
+    NOW,
     PER_RESOURCE,
+    REFUSALS,
+    REPARTITIONS,
     ROWS,
     RUNNING_MEAN,
     RUNNING_NOW,
@@ -39,10 +45,16 @@ def pass_time(sim: Simulation, time: float) -> bool:
 @cold
 def account(sim: Simulation, time: float) -> None:
     """Integrate up to *time*, closing every interval that ends on the way."""
-    while sim.clock[BOUNDARY] <= time:
+    close_until(sim, time)
+    integrate(sim, time)
+
+
+@cold
+def close_until(sim: Simulation, time: float) -> None:
+    """Close every interval that ends up to *time*, as far as the timeline has room."""
+    while sim.clock[BOUNDARY] <= time and sim.counts[ROWS] < sim.record.rows.shape[0]:
         integrate(sim, sim.clock[BOUNDARY])
         close_interval(sim)
-    integrate(sim, time)
 
 
 @inlined
@@ -95,3 +107,25 @@ def strand(sim: Simulation) -> None:
             for resource in range(sim.fleet.used.size):
                 column = FIRST_RESOURCE + PER_RESOURCE * resource + 2
                 sim.record.current[column] += max(sim.fleet.free[resource, machine], 0)
+
+
+@cold
+def turn_interval(sim: Simulation, net: Network) -> None:
+    """Close the intervals that have ended; what is said when all has ended makes none of its own."""
+    if sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] > 0 or sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        record_messages(sim, net)
+        close_until(sim, sim.clock[NOW])
+
+
+@cold
+def record_messages(sim: Simulation, net: Network) -> None:
+    """Count the messages that were handled since this was last done in the interval that is open."""
+    current = sim.record.current
+    for kind in range(net.handled.size):
+        count = net.handled[kind] - net.recorded[kind]
+        net.recorded[kind] = net.handled[kind]
+        current[MESSAGES] += count
+        if kind == REFUSED:
+            current[REFUSALS] += count
+        elif kind == REPARTITION:
+            current[REPARTITIONS] += count

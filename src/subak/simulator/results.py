@@ -26,13 +26,19 @@ from subak.simulator.state import (
     ENDS,
     FIRST_RESOURCE,
     LOST,
+    MESSAGES,
     PER_RESOURCE,
+    PREEMPTIONS,
+    REFUSALS,
+    REPARTITIONS,
     RUNNING_MEAN,
     STARTS,
     WAITING_MAX,
     WAITING_MEAN,
 )
 from subak.workload.table import Workload
+
+MESSAGE_COLUMNS = {"messages": MESSAGES, "refusals": REFUSALS, "repartitions": REPARTITIONS, "preemptions": PREEMPTIONS}
 
 
 def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFrame:
@@ -76,7 +82,10 @@ def finish_times(outcome: Outcome) -> np.ndarray:
 
 
 def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
-    """Return one row an interval: counts within it, means over it, amounts in natural units."""
+    """Return one row an interval: counts within it, means over it, amounts in natural units.
+
+    A federated run has more columns: the messages handled in the interval, and what some of them said.
+    """
     rows = outcome.driven.timeline
     time = np.arange(len(rows)) * outcome.driven.interval
     span = np.minimum(outcome.driven.interval, np.maximum(outcome.driven.end - time, 0.0))
@@ -93,6 +102,8 @@ def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
         columns[f"used_{resource.name}"] = rows[:, first] * over * resource.unit
         columns[f"capacity_{resource.name}"] = rows[:, first + 1] * over * resource.unit
         columns[f"stranded_{resource.name}"] = rows[:, first + 2] * resource.unit
+    if outcome.federated is not None:
+        columns |= {name: rows[:, column].astype(np.int64) for name, column in MESSAGE_COLUMNS.items()}
     return pl.DataFrame(columns)
 
 

@@ -9,7 +9,7 @@ from subak.federation.central_scheduler import SENT, Central
 from subak.federation.eagle import NEVER, Eagle, Sharing, handle_eagle
 from subak.federation.hawk import Hawk, Thieves, handle_hawk
 from subak.federation.membership import build_membership
-from subak.federation.messages import ASSIGN, FETCH, HANDLER, SUBMIT, Outbox
+from subak.federation.messages import ASSIGN, FETCH, HANDLER, NOBODY, SUBMIT, Outbox
 from subak.federation.reservations import build_reservations
 from subak.federation.sampling_worker import Workers
 from subak.federation.settings import Federation
@@ -108,6 +108,7 @@ def build_hawk(instance: Instance) -> Hawk:
 def build_eagle(instance: Instance) -> Eagle:
     """Return the roles of an Eagle federation."""
     hawk = build_hawk(instance)
+    hawk = hawk._replace(sparrow=_sticky(hawk.sparrow))
     blocks = hawk.sparrow.members.able.shape[1]
     long_batches = int(hawk.sparrow.batches.is_long.sum())
     return Eagle(hawk, Sharing(
@@ -115,6 +116,11 @@ def build_eagle(instance: Instance) -> Eagle:
         taken=np.zeros(1, np.int64), brought=np.full(hawk.sparrow.queues.head.size, NEVER),
         known=np.full(instance.settings.global_masters + 1, NEVER), starvation_limit=instance.settings.starvation_limit,
     ))
+
+
+def _sticky(roles: Sparrow) -> Sparrow:
+    """Return the same roles, with reservations that stay with their workers."""
+    return roles._replace(workers=roles.workers._replace(sticky=np.full(roles.batches.of_task.size, NOBODY, np.int32)))
 
 
 def kept_for_short(instance: Instance) -> int:
@@ -162,7 +168,8 @@ def build_workers(instance: Instance) -> Workers:
     return Workers(
         own=own_amounts(fleet, is_searched=False),
         long_queued=np.zeros(machines, np.int32), long_running=np.zeros(machines, np.int32),
-        running=np.full(machines, -1, np.int32), earlier=np.zeros(listed, np.int32), begun=np.zeros(listed),
+        running=np.full(machines, NOBODY, np.int32), earlier=np.zeros(listed, np.int32), begun=np.zeros(listed),
+        sticky=np.zeros(0, np.int32),
         capacity=changes.capacity.copy(), is_there=changes.present.copy(),
     )
 

@@ -16,8 +16,9 @@ NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL = range(5)
 NEXT_ARRIVAL, NEXT_CHANGE, EVENTS, WAITING_NOW, RUNNING_NOW = range(5)
 FREED, ARRIVED, ROWS, INTERVALS, LOSSES, LOST_EVENTS, ENDED, PREEMPTED = range(5, 13)
 
-# timeline columns; behind them, per resource: used, capacity, stranded
-ARRIVALS, STARTS, ENDS, LOST, WAITING_MEAN, WAITING_MAX, RUNNING_MEAN, FIRST_RESOURCE = range(8)
+# timeline columns; the four of messages are a federation's; behind all, per resource: used, capacity, stranded
+(ARRIVALS, STARTS, ENDS, LOST, WAITING_MEAN, WAITING_MAX, RUNNING_MEAN, MESSAGES, REFUSALS, REPARTITIONS, PREEMPTIONS,
+ FIRST_RESOURCE) = range(12)
 PER_RESOURCE = 3
 
 
