@@ -28,7 +28,7 @@ TAILS = np.concatenate([[0.0], np.logspace(-2, 6, 161)])  # seconds: points of t
 class Scale(NamedTuple):
     """How large the experiments are."""
 
-    month: Month = Month(load=0.95, amplitude=0.3, burst=1.16)  # the trace asks for 1.16 of its cpu at time 0
+    month: Month = Month(load=0.9, amplitude=0.3, burst=1.16)  # the trace asks for 1.16 of its cpu at time 0
     part: int = 1  # one of so many of Google's machines
     short: Month = Month(3_000_000, 29 * 3 / 25.4, 0.95, 0.3, 1.16)  # for the figures past the paper
     loads: tuple[float, ...] = (0.8, 0.9, 0.95, 0.98)
