@@ -8,7 +8,7 @@ MONTH, TRACE = "the month", "the trace"
 BURST = "what asks for 1.16 of the machines at time 0 waits for the first of it to end, whoever dispatches"
 OVERLOAD = ("the trace is an hour and a half that asks for more than there is: who serves short tasks first has the "
             "least mean, and Tetris does; see the figure of what makes the difference")
-KNIFE = ("it goes by the load alone: a queue of Greedy's is one machine's, so that its mean grows from seconds to hours "
+KNIFE = ("it goes by the load alone: a queue of Greedy's is one machine's, and its mean grows from seconds to hours "
          "between loads of 0.88 and 0.92; the figure of loads")
 
 CLAIMS = (
