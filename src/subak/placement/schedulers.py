@@ -22,6 +22,8 @@ ORDERS = {
     "fifo": "first in, first out",
     "shortest-first": "least estimated run time first (the true run time where the workload has no estimates)",
     "priority": "highest priority first, then first in, first out",
+    "johnson": "job by job in Johnson's order of the sums of their maps and of their reduces (Pri of HMHS)",
+    "johnson-reversed": "the reverse of johnson: what the worst order costs",
 }
 OPTIONS = {
     "backfill": "later tasks that fit may start before earlier ones that do not",

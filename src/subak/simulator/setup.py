@@ -11,6 +11,7 @@ from subak.fleet.table import Fleet
 from subak.placement.instance import Instance
 from subak.placement.shapes import Shapes, find_shapes, truth_of_sets
 from subak.placement.starts import NOT_ARRIVED, UNPLACEABLE, build_starts
+from subak.queues.johnson import johnson_ranks
 from subak.resources import same_resources
 from subak.simulator.heap import build_events
 from subak.simulator.state import (
@@ -27,7 +28,7 @@ from subak.simulator.state import (
     Step,
 )
 from subak.workload.constraints import Constraint
-from subak.workload.table import Workload
+from subak.workload.table import Workload, expected_seconds
 from subak.workload.tasks import Stages, Tasks
 
 NO_ROW = -1  # no machine of the fleet
@@ -60,7 +61,7 @@ def prepare(
     capacity = np.where(there, fleet.capacity[:, order], 0).astype(np.int32)
     truth = truth_of_sets(shapes.sets, fleet)[:, order] & there
     stage = workload.tasks["stage"].to_numpy()
-    tasks = _tasks(workload, shapes, stage, ranking)
+    tasks = _tasks(workload, fleet, shapes, stage, ranking)
     changes = _changes(fleet, order)
     present = fleet.machines["present"].to_numpy()[order] & there
     reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
@@ -134,15 +135,15 @@ def _reason(request: np.ndarray, constraints: tuple[Constraint, ...], amounts: n
     return f"no {allowed} has all it asks together"
 
 
-def _tasks(workload: Workload, shapes: Shapes, stage: np.ndarray, order: str) -> Tasks:
+def _tasks(workload: Workload, fleet: Fleet, shapes: Shapes, stage: np.ndarray, order: str) -> Tasks:
     table = workload.tasks
     arrival = table["arrival"].to_numpy(writable=True)
     run_time = table["run_time"].to_numpy(writable=True)
-    expected = run_time
-    if "estimate" in table.columns:
-        expected = table.select(pl.coalesce("estimate", "run_time"))["estimate"].to_numpy(writable=True)
+    expected = expected_seconds(workload)
     if order == "priority":
         rank = -workload.stages["priority"].to_numpy()[stage].astype(np.float64)
+    elif order in ("johnson", "johnson-reversed"):
+        rank = johnson_ranks(workload, fleet, shapes, expected, descending=order == "johnson-reversed")
     else:
         rank = expected if order == "shortest-first" else arrival.copy()
     return Tasks(arrival, run_time, expected, rank, shapes.of_stage[stage], shapes.request, shapes.constraint_set)
