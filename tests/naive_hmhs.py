@@ -55,10 +55,10 @@ def min_min(case):
     return assigned
 
 
-def with_admission(case, choose):
+def with_admission(case, choose, blind=False):
     """Jobs that are ready together are admitted together; *choose* picks one of the admitted (job: best columns).
 
-    Best columns are (completion, execution, column), sorted.
+    Best columns are (completion, execution, column), sorted; *blind*: (when it is free, column).
     """
     left, ready, available = list(case["tasks"]), case["ready"], list(case["available"])
     execution = executions(case)
@@ -71,15 +71,15 @@ def with_admission(case, choose):
             available = [max(free, soonest) for free in available]
         admitted |= {job for job in waiting if ready[job] <= min(available)}
         columns = {
-            job: sorted((free + execution[job][column], execution[job][column], column)
+            job: sorted((free, column) if blind else (free + execution[job][column], execution[job][column], column)
                         for column, free in enumerate(available) if execution[job][column] < math.inf)
             for job in admitted if left[job]
         }
         job = choose(columns)
-        completion, _, column = columns[job][0]
+        column = columns[job][0][-1]
         left[job] -= 1
-        available[column] = completion
-        assigned.append((job, column, completion))
+        available[column] += execution[job][column]
+        assigned.append((job, column, available[column]))
     return assigned
 
 
@@ -101,3 +101,30 @@ def sufferage(case):
 
 def by_rank(case, rank):
     return with_admission(case, lambda columns: min(columns, key=lambda job: (-rank[job], job)))
+
+
+def in_turn(case):
+    return with_admission(case, min, blind=True)
+
+
+def hmhs(jobs, map_speeds, reduce_speeds, pri, reverse=False):
+    """HMHS in its three steps (3.3): the sorted ends of all tasks of jobs (maps, seconds, reduces, seconds).
+
+    *map_speeds* and *reduce_speeds* are [job][machine]; *pri* is by job. One slot a machine, all jobs at 0.
+    """
+    zeros = [0.0] * len(jobs)
+    maps = {"tasks": [job[0] for job in jobs], "seconds": [job[1] for job in jobs], "shuffle": zeros,
+            "factor": map_speeds, "available": [0.0] * len(map_speeds[0])}
+    tasks_of = [[] for _ in map_speeds[0]]
+    for job, machine, _ in min_min(maps):
+        tasks_of[machine].append(job)
+    ends, ready = [], list(zeros)
+    for machine, tasks in enumerate(tasks_of):
+        now = 0.0
+        for job in sorted(tasks, key=lambda each: (-pri[each] if reverse else pri[each], each)):
+            now += jobs[job][1] * map_speeds[job][machine]
+            ends.append(now)
+            ready[job] = max(ready[job], now)
+    reduces = {"tasks": [job[2] for job in jobs], "seconds": [job[3] for job in jobs], "shuffle": zeros,
+               "ready": ready, "factor": reduce_speeds, "available": [0.0] * len(reduce_speeds[0])}
+    return sorted(ends + [end for _, _, end in dynamic_min_min(reduces)])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import naive_hmhs as naive
 from subak.placement.mapreduce.dispatch import Problem
 from subak.placement.mapreduce.min_min import min_min
-from subak.placement.mapreduce.rivals import by_rank, max_min, sufferage
+from subak.placement.mapreduce.rivals import by_rank, in_turn, max_min, sufferage
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=150)
 
@@ -74,22 +74,20 @@ def test_jobs_that_are_ready_together_are_admitted_together(forbidden, data):
 
 
 def test_where_algorithm_1_depends_on_the_numbers_of_jobs_it_is_not_followed():
-    """Both jobs are ready at 1, before which the machine is free: as printed job 0 goes first though job 1 is shorter.
-
-    """
+    """Both jobs are ready at 1, and the machine before that: as printed job 0 goes first, though job 1 is shorter."""
     case = {"tasks": [1, 1], "seconds": [5.0, 2.0], "shuffle": [0.0, 0.0], "ready": [1.0, 1.0],
             "factor": [[1.0], [1.0]], "available": [0.0]}
     assert naive.algorithm_1(case) == [(0, 0, 6.0), (1, 0, 8.0)]
     assert rows(min_min(problem_of(case))) == [(1, 0, 3.0), (0, 0, 8.0)]
 
 
-@pytest.mark.parametrize("name", ["max_min", "sufferage"])
+@pytest.mark.parametrize("name", ["max_min", "sufferage", "in_turn"])
 @pytest.mark.parametrize("ties", [True, False])
 @quick
 @given(data=st.data())
 def test_the_rivals_equal_their_twins(name, ties, data):
     case = data.draw(cases("drawn", ties, forbidden=True))
-    rule = {"max_min": max_min, "sufferage": sufferage}[name]
+    rule = {"max_min": max_min, "sufferage": sufferage, "in_turn": in_turn}[name]
     assert rows(rule(problem_of(case))) == getattr(naive, name)(case)
 
 

@@ -22,8 +22,10 @@ from subak.placement.compiled import (
     compiled_hook,
     compiled_select_machine,
 )
-from subak.placement.lotes.plan import Plan, make_plan
-from subak.placement.schedulers import Scheduler
+from subak.placement.lotes.plan import Plan as LotesPlan
+from subak.placement.lotes.plan import make_plan as make_lotes_plan
+from subak.placement.mapreduce.plan import Plan, make_plan
+from subak.placement.schedulers import LOTES, Scheduler
 from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.lanes import build_lanes
@@ -35,6 +37,7 @@ from subak.simulator.fair_run import build_fair, run_fair
 from subak.simulator.fault_plan import FaultPlan
 from subak.simulator.federated_run import Federated, simulate_federated
 from subak.simulator.lotes_run import build_dispatcher, lotes_order, run_lotes
+from subak.simulator.planned_run import build_lineup, run_planned
 from subak.simulator.setup import Prepared, machine_order, prepare
 from subak.simulator.state import Simulation
 from subak.tables import first_line
@@ -63,6 +66,11 @@ class Outcome:
 @functools.cache
 def _lotes_engine(state: Any, dispatcher: Any) -> Callable[..., int]:
     return kernel_of(types.int64(state, dispatcher, LANES, types.int64), run_lotes)
+
+
+@functools.cache
+def _planned_engine(state: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, LANES, types.int32[::1], types.int64), run_planned)
 
 
 @functools.cache
@@ -115,11 +123,13 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
             workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults, queues))
     if faults is not None:
         raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
-    plan = make_plan(workload, fleet) if scheduler.planned else None
+    plan = make_lotes_plan(workload, fleet) if scheduler.planned == LOTES else None
     order = machine_order(fleet, scheduler.machines) if plan is None else lotes_order(plan)
     prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until)
     if plan is not None:
         simulation, waiting, step = _lotes_driver(prepared, workload, plan)
+    elif scheduler.planned:
+        simulation, waiting, step = _planned_driver(prepared, make_plan(workload, fleet, scheduler.planned))
     elif scheduler.order in FAIR_ORDERS:
         simulation, waiting, step = _fair_driver(prepared, scheduler, workload, queues, preemptions)
     else:
@@ -172,12 +182,21 @@ def _driver(
 
 
 def _lotes_driver(
-    prepared: Prepared, workload: Workload, plan: Plan
+    prepared: Prepared, workload: Workload, plan: LotesPlan
 ) -> tuple[Simulation, Any, Callable[[Simulation, int], int]]:
     """Return the state, that of the dispatcher, and a function that runs a number of steps."""
     state, lanes = build_dispatcher(prepared, workload, plan)
     run = _lotes_engine(typeof(prepared.simulation), typeof(state))
     return prepared.simulation, state, lambda sim, budget: run(sim, state, lanes, budget)
+
+
+def _planned_driver(
+    prepared: Prepared, plan: Plan
+) -> tuple[Simulation, Any, Callable[[Simulation, int], int]]:
+    """Return the state, the lanes, and a function that runs a number of steps."""
+    lanes, lane_of_task = build_lineup(prepared, plan)
+    run = _planned_engine(typeof(prepared.simulation))
+    return prepared.simulation, lanes, lambda sim, budget: run(sim, lanes, lane_of_task, budget)
 
 
 def _fair_driver(
