@@ -1,4 +1,4 @@
-"""The lower bound on the makespan: no schedule is below it, and it is the linear program's optimum; by hand and drawn."""
+"""The lower bound on the makespan: no schedule is below it, and it is the optimum of its linear program."""
 import itertools
 
 import numpy as np

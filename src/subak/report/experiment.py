@@ -21,6 +21,7 @@ from subak.policy import find_scheduler, policy_file
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.tree import read_tree
 from subak.report import measures
+from subak.report.batch import bound_seconds, has_bound, stints
 from subak.report.fairness import fairness
 from subak.report.federation import federation_facts
 from subak.report.runs import FairnessFacts, FleetFacts, Speed, Summary, WorkloadFacts
@@ -202,7 +203,11 @@ def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Wo
     if fair is not None:
         write_table(fair.queues, partial / "queues.parquet")
         write_table(fair.shares, partial / "shares.parquet")
+    bound = bound_seconds(workload, fleet) if has_bound(workload, fleet) else None
+    if bound is not None:
+        write_table(stints(tasks, workload), partial / "stints.parquet")
     summary = summarise(outcome, scenario, inputs, label, tasks, timeline, fair and fair.facts)
+    summary = msgspec.structs.replace(summary, makespan_bound=bound, gap=measures.gap(summary, bound))
     (partial / "summary.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1))
     return summary
 

@@ -81,8 +81,8 @@ def alone(half: Half, run_time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     factor = half.factor[:, half.group].T
     seconds = np.where(np.isfinite(factor), work[:, None] * factor + (half.shuffle * least_tasks)[:, None], np.inf)
     seconds /= half.slots
-    task = np.where(half.tasks > 0, half.shuffle + longest * factor.min(axis=1, initial=np.inf), 0.0)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # of jobs without tasks in this half
+        task = np.where(half.tasks > 0, half.shuffle + longest * factor.min(axis=1, initial=np.inf), 0.0)
         cut = np.where(half.tasks > 0, 1.0 / (1.0 / seconds).sum(axis=1), 0.0)
     return seconds, np.maximum(task, cut)
 
