@@ -28,6 +28,7 @@ from subak.cli.options import (
     ScenarioOption,
     ServiceScaleOption,
     ShareOption,
+    SlowStartOption,
     UntilOption,
     UpdatesOption,
     WorkloadOption,
@@ -63,6 +64,7 @@ def compare(
     capacity: CapacityOption = None,
     interval: IntervalOption = None,
     until: UntilOption = FOREVER,
+    slow_start: SlowStartOption = 1.0,
     scenario: ScenarioOption = None,
     federation: FederationOption = None,
     global_masters: GlobalMastersOption = None,
@@ -99,7 +101,7 @@ def compare(
                                fairness=fairness)
     given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
-                          machines, capacity, interval, until, settings, faults, queues, preemptions)
+                          machines, capacity, interval, until, settings, faults, queues, preemptions, slow_start)
     if out is not None:
         refuse_folder(out, MARKER, overwrite)
     for name in given.schedulers:

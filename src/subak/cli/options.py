@@ -78,6 +78,9 @@ QueuesOption = Annotated[Path | None, typer.Option(
 PreemptionsOption = Annotated[float, typer.Option(
     metavar="N", help="Under a fair order: a queue below its guarantee may take places back from the queue furthest "
                       "above its own, N an hour; a minute's worth at once.", rich_help_panel=FAIR)]
+SlowStartOption = Annotated[float, typer.Option(
+    metavar="SHARE", help="Tasks that wait for a stage may start when this share of its tasks has ended; they hold "
+                          "their machine until all have.", rich_help_panel=TIME)]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
@@ -86,6 +89,7 @@ def scenario_from(
     file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
     seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
     until: float, federation: Federation | None, faults: Path | None, queues: Path | None, preemptions: float,
+    slow_start: float = 1.0,
 ) -> Scenario:
     """Return the scenario of a file, or of the flags; None means not given.
 
@@ -93,7 +97,7 @@ def scenario_from(
     """
     flags = Scenario(
         workload=workload, fleet=str(fleet or ""), machines=machines, capacity=parse_amounts(capacity or []),
-        interval=interval, until=until,
+        interval=interval, until=until, slow_start=slow_start,
     )
     plan, tree = str(faults or ""), str(queues or "")
     if file is None:

@@ -27,6 +27,7 @@ from subak.cli.options import (
     ScenarioOption,
     ServiceScaleOption,
     ShareOption,
+    SlowStartOption,
     UntilOption,
     UpdatesOption,
     WorkloadOption,
@@ -56,6 +57,7 @@ def simulate(
     capacity: CapacityOption = None,
     interval: IntervalOption = None,
     until: UntilOption = FOREVER,
+    slow_start: SlowStartOption = 1.0,
     scenario: ScenarioOption = None,
     federation: FederationOption = None,
     global_masters: GlobalMastersOption = None,
@@ -88,7 +90,7 @@ def simulate(
                                fairness=fairness)
     given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
                           None if seed is None else [seed], fleet, machines, capacity, interval, until,
-                          settings, faults, queues, preemptions)
+                          settings, faults, queues, preemptions, slow_start)
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:

@@ -1,4 +1,6 @@
 """What is said of a run of MapReduce jobs beside the usual: how near its makespan is to a bound, and who ran when."""
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
@@ -20,10 +22,16 @@ def has_bound(workload: Workload, fleet: Fleet) -> bool:
     return small and workload.has_dependencies and not fault(workload)
 
 
-def bound_seconds(workload: Workload, fleet: Fleet) -> float | None:
-    """Return the lower bound on the makespan, None where there is none: the fleet changes, say."""
+def bound_seconds(workload: Workload, fleet: Fleet, slow_start: bool = False) -> float | None:
+    """Return the lower bound on the makespan, None where there is none: the fleet changes, say.
+
+    With a *slow_start*, inputs are copied while maps still run, so copying is left out of the bound.
+    """
     try:
-        bound = makespan_bound(find_batch(workload, fleet), workload).seconds
+        batch = find_batch(workload, fleet)
+        if slow_start:
+            batch = replace(batch, reduces=replace(batch.reduces, shuffle=np.zeros(len(workload.jobs))))
+        bound = makespan_bound(batch, workload).seconds
     except InputError:  # no plan, no bound: the run itself needs neither
         return None
     return bound if bound > 0 else None

@@ -55,6 +55,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     faults: str = ""  # a plan of what goes wrong, for megha and central
     queues: str = ""  # a file with weights and limits of queues, for the fair orders
     preemptions: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
+    slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
 
     def __post_init__(self) -> None:
         """Refuse what no run could mean."""
@@ -74,6 +75,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         spared = next((name for name in self.schedulers if "retry" not in heeded_settings(name)), None)
         if self.faults and spared is not None:
             raise InputError(f"faults: {spared} has no remedy for them; only megha and central have")
+        self._refuse_slow_start()
         self._refuse_unfair()
         for setting in changed_settings(self.federation):
             if not any(setting in heeded_settings(name) for name in self.schedulers):
@@ -81,6 +83,14 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
                                  f"{heeders} would")
 
+    def _refuse_slow_start(self) -> None:
+        """Refuse what is no share, and federations, in which nothing starts before its inputs are there."""
+        if not 0 <= self.slow_start <= 1:
+            raise InputError(f"slow_start: must be a share from 0 to 1, not {self.slow_start:g}")
+        federated = next((name for name in self.schedulers if heeded_settings(name)), None)
+        if federated and self.slow_start != 1.0:
+            raise InputError(f"slow_start: {federated} is a federation, in which tasks start when all that they wait "
+                             f"for has ended; the share must be 1, not {self.slow_start:g}")
 
     def _refuse_unfair(self) -> None:
         """Refuse preemption where there is no fair order; queues' weights are what any run's shares are measured by."""
@@ -183,7 +193,7 @@ def simulate_into(
     with new_folder(folder, "summary.json", overwrite) as partial:
         outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
                            federation=settings_of(scenario, name), faults=faults, queues=queues,
-                           preemptions=scenario.preemptions)
+                           preemptions=scenario.preemptions, slow_start=scenario.slow_start)
         summary = _write(partial, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
         _write_scenario(partial, folder, scenario, name, seed)
     return summary
@@ -203,7 +213,7 @@ def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Wo
     if fair is not None:
         write_table(fair.queues, partial / "queues.parquet")
         write_table(fair.shares, partial / "shares.parquet")
-    bound = bound_seconds(workload, fleet) if has_bound(workload, fleet) else None
+    bound = bound_seconds(workload, fleet, scenario.slow_start < 1) if has_bound(workload, fleet) else None
     if bound is not None:
         write_table(stints(tasks, workload), partial / "stints.parquet")
     summary = summarise(outcome, scenario, inputs, label, tasks, timeline, fair and fair.facts)
@@ -224,7 +234,7 @@ def summarise(
         scheduler=outcome.scheduler.name,
         label=label,
         seed=outcome.seed,
-        options=_options(outcome.scheduler, driven.interval, scenario.until),
+        options=_options(outcome.scheduler, driven.interval, scenario),
         workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
         resources=workload.resources,
@@ -246,9 +256,13 @@ def summarise(
     )
 
 
-def _options(scheduler: Scheduler, interval: float, until: float) -> dict[str, object]:
+def _options(scheduler: Scheduler, interval: float, scenario: Scenario) -> dict[str, object]:
     options: dict[str, object] = {"order": scheduler.order, "interval_s": interval, "waits_at": scheduler.waits_at}
-    return options if until == FOREVER else {**options, "until_s": until}
+    if scenario.until != FOREVER:
+        options["until_s"] = scenario.until
+    if scenario.slow_start != 1.0:
+        options["slow_start"] = scenario.slow_start
+    return options
 
 
 def peak_memory_bytes() -> float:

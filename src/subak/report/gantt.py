@@ -42,7 +42,7 @@ def gantt(run: Run) -> Chart:
     counts = {kind: table.filter(pl.col("kind") == kind)["machine"].n_unique() for kind in KINDS}
     shown = " and ".join(f"{count} that ran {kind}s" for kind, count in counts.items() if count)
     title = alt.Title(f"Who ran when: {run.group}",
-                      subtitle=f"The first machines, {shown}; a bar for tasks of one job in a row; colours repeat after "
+                      subtitle=f"The first machines, {shown}; a bar for tasks of a job in a row; colours repeat after "
                                f"{len(SERIES)} jobs")
     chart = alt.LayerChart(layer=panels)
     slots = rows.select(pl.struct("kind", "row").n_unique()).item()

@@ -103,19 +103,27 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
     preemptions: float = 0.0,
+    slow_start: float = 1.0,
 ) -> Outcome:
     """Simulate one scheduler on one workload and fleet.
 
     *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
     simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
     that is one, *faults* what goes wrong in it, *queues* weights and limits for the fair orders, *preemptions* how many
-    an hour a queue below its guarantee may cause under them. Raises InputError for workloads and fleets that do not
+    an hour a queue below its guarantee may cause under them. *slow_start* is the share of a stage's tasks that have
+    ended when the tasks that wait for it may start; such an attempt holds its machine, and goes on behind its `shuffle`
+    when all of them have. Raises InputError for workloads and fleets that do not
     match, and for faults that the scheduler has no remedy for, PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
     _refuse_times(width, until)
+    if not 0 <= slow_start <= 1:
+        raise InputError(f"slow start: must be a share from 0 to 1, not {slow_start:g}")
     if scheduler.architecture:
         refuse_speeds(workload, fleet, scheduler.name)
+        if slow_start != 1.0:
+            raise InputError(f"slow start: {scheduler.name} is a federation, in which tasks start when all that they "
+                             f"wait for has ended; the share must be 1, not {slow_start:g}")
         architecture = ARCHITECTURES[scheduler.architecture]
         settings = architecture.settled(federation or Federation())
         fixed = interval is not None
@@ -125,7 +133,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
     plan = make_lotes_plan(workload, fleet) if scheduler.planned == LOTES else None
     order = machine_order(fleet, scheduler.machines) if plan is None else lotes_order(plan)
-    prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until)
+    prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until, slow_start)
     if plan is not None:
         simulation, waiting, step = _lotes_driver(prepared, workload, plan)
     elif scheduler.planned:

@@ -25,6 +25,7 @@ from subak.simulator.state import (
     Progress,
     Record,
     Simulation,
+    SlowStart,
     Step,
 )
 from subak.workload.constraints import Constraint
@@ -45,12 +46,14 @@ class Prepared:
     reason_of_shape: list[str]  # why no machine could ever hold the shape, empty where one can
 
 
-def prepare(
-    workload: Workload, fleet: Fleet, ranking: str, order: np.ndarray, seed: int, interval: float, until: float
+def prepare(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
+    workload: Workload, fleet: Fleet, ranking: str, order: np.ndarray, seed: int, interval: float, until: float,
+    slow_start: float = 1.0,
 ) -> Prepared:
     """Return the initial state, with tasks ranked by *ranking* and machines in *order*.
 
-    *order* is int32[machine], rows of the fleet, NO_ROW for a place that is left empty. Raises InputError when workload
+    *order* is int32[machine], rows of the fleet, NO_ROW for a place that is left empty; *slow_start* is the share of a
+    stage's tasks that have ended when those that wait for it are released. Raises InputError when workload
     and fleet do not speak of the same resources.
     """
     same_resources(workload.resources, fleet.resources, "workload and fleet")
@@ -65,6 +68,7 @@ def prepare(
     changes = _changes(fleet, order)
     present = fleet.machines["present"].to_numpy()[order] & there
     reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
+    stages = _stages(workload, stage)
     starts = build_starts(tasks.arrival.size)
     if any(reasons):
         hopeless = np.array([bool(reason) for reason in reasons])
@@ -74,9 +78,10 @@ def prepare(
         fleet=build_fleet_state(capacity, present, truth, len(reasons), seed),
         speeds=build_speeds(workload, fleet, order),
         starts=starts,
-        events=build_events(2 * tasks.arrival.size + 2048),
+        events=build_events((2 if slow_start == 1.0 else 3) * tasks.arrival.size + 2048),
         progress=_progress(tasks),
-        stages=_stages(workload, stage),
+        stages=stages,
+        slow=_slow_start(stages, slow_start),
         changes=changes,
         losses=_losses(tasks.arrival.size),
         step=Step(
@@ -198,6 +203,18 @@ def _stages(workload: Workload, stage: np.ndarray) -> Stages:
         task_first=_firsts(left),
         task=np.argsort(stage, kind="stable").astype(np.int32),
     )
+
+
+def _slow_start(stages: Stages, share: float) -> SlowStart:
+    """Return the state of a slow start, before which nothing is released but where *share* is 0."""
+    if share == 1.0 or stages.of_task.size == 0:
+        empty = np.zeros(0, np.int32)
+        return SlowStart(empty, empty, np.zeros(0))
+    unfinished = stages.waits.copy()
+    if share == 0.0:
+        stages.waits[:] = 0
+    enough = stages.left - np.ceil(share * stages.left).astype(np.int32)
+    return SlowStart(enough.astype(np.int32), unfinished, np.where(unfinished > 0, np.inf, 0.0))
 
 
 def _firsts(counts: np.ndarray) -> np.ndarray:
