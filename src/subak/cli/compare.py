@@ -26,6 +26,8 @@ from subak.cli.options import (
     PreemptionsOption,
     QueuesOption,
     ScenarioOption,
+    SearchMovesOption,
+    SearchSecondsOption,
     ServiceScaleOption,
     ShareOption,
     SlowStartOption,
@@ -65,6 +67,8 @@ def compare(
     interval: IntervalOption = None,
     until: UntilOption = FOREVER,
     slow_start: SlowStartOption = 1.0,
+    search_seconds: SearchSecondsOption = 1.0,
+    search_moves: SearchMovesOption = None,
     scenario: ScenarioOption = None,
     federation: FederationOption = None,
     global_masters: GlobalMastersOption = None,
@@ -101,7 +105,8 @@ def compare(
                                fairness=fairness)
     given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
-                          machines, capacity, interval, until, settings, faults, queues, preemptions, slow_start)
+                          machines, capacity, interval, until, settings, faults, queues, preemptions, slow_start,
+                          search_seconds, search_moves)
     if out is not None:
         refuse_folder(out, MARKER, overwrite)
     for name in given.schedulers:

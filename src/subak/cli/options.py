@@ -81,6 +81,12 @@ PreemptionsOption = Annotated[float, typer.Option(
 SlowStartOption = Annotated[float, typer.Option(
     metavar="SHARE", help="Tasks that wait for a stage may start when this share of its tasks has ended; they hold "
                           "their machine until all have.", rich_help_panel=TIME)]
+SearchSecondsOption = Annotated[float, typer.Option(
+    metavar="SECONDS", help="For hmhs-search: how long to better the plan; how many moves that were is noted.",
+    rich_help_panel=TIME)]
+SearchMovesOption = Annotated[int | None, typer.Option(
+    metavar="N", min=0, help="For hmhs-search: try exactly so many moves instead.", show_default=False,
+    rich_help_panel=TIME)]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
@@ -89,7 +95,7 @@ def scenario_from(
     file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
     seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
     until: float, federation: Federation | None, faults: Path | None, queues: Path | None, preemptions: float,
-    slow_start: float = 1.0,
+    slow_start: float = 1.0, search_seconds: float = 1.0, search_moves: int | None = None,
 ) -> Scenario:
     """Return the scenario of a file, or of the flags; None means not given.
 
@@ -99,6 +105,8 @@ def scenario_from(
         workload=workload, fleet=str(fleet or ""), machines=machines, capacity=parse_amounts(capacity or []),
         interval=interval, until=until, slow_start=slow_start,
     )
+    searching = {"search_seconds": search_seconds, "search_moves": search_moves}
+    searches = any(value != getattr(flags, name) for name, value in searching.items())
     plan, tree = str(faults or ""), str(queues or "")
     if file is None:
         if capacity and not machines:
@@ -109,8 +117,9 @@ def scenario_from(
             raise InputError(f"settings of a federation: none of the schedulers {', '.join(names)} is one; {known} are")
         return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1],
                                        federation=federation or Federation(), faults=plan, queues=tree,
-                                       preemptions=preemptions)
-    if schedulers is not None or seeds is not None or federation or plan or tree or preemptions or flags != Scenario():
+                                       preemptions=preemptions, **searching)
+    if schedulers is not None or seeds is not None or federation or plan or tree or preemptions or searches \
+            or flags != Scenario():
         raise InputError("--scenario: holds everything, so the other options must be left out")
     return read_scenario(file)
 

@@ -25,6 +25,8 @@ from subak.cli.options import (
     PreemptionsOption,
     QueuesOption,
     ScenarioOption,
+    SearchMovesOption,
+    SearchSecondsOption,
     ServiceScaleOption,
     ShareOption,
     SlowStartOption,
@@ -58,6 +60,8 @@ def simulate(
     interval: IntervalOption = None,
     until: UntilOption = FOREVER,
     slow_start: SlowStartOption = 1.0,
+    search_seconds: SearchSecondsOption = 1.0,
+    search_moves: SearchMovesOption = None,
     scenario: ScenarioOption = None,
     federation: FederationOption = None,
     global_masters: GlobalMastersOption = None,
@@ -90,7 +94,8 @@ def simulate(
                                fairness=fairness)
     given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
                           None if seed is None else [seed], fleet, machines, capacity, interval, until,
-                          settings, faults, queues, preemptions, slow_start)
+                          settings, faults, queues, preemptions, slow_start,
+                          search_seconds, search_moves)
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:

@@ -16,6 +16,8 @@ import subak
 from subak.errors import InputError
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
+from subak.placement.mapreduce.recipes import RECIPES
+from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import SCHEDULERS, Scheduler
 from subak.policy import find_scheduler, policy_file
 from subak.queues.fair_orders import FAIR_ORDERS
@@ -56,6 +58,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     queues: str = ""  # a file with weights and limits of queues, for the fair orders
     preemptions: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
+    search_seconds: float = 1.0  # to search for a better plan, for schedulers that do
+    search_moves: int | None = None  # instead: this many moves, which makes a run repeatable
 
     def __post_init__(self) -> None:
         """Refuse what no run could mean."""
@@ -76,6 +80,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.faults and spared is not None:
             raise InputError(f"faults: {spared} has no remedy for them; only megha and central have")
         self._refuse_slow_start()
+        self._refuse_search()
         self._refuse_unfair()
         for setting in changed_settings(self.federation):
             if not any(setting in heeded_settings(name) for name in self.schedulers):
@@ -92,6 +97,15 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise InputError(f"slow_start: {federated} is a federation, in which tasks start when all that they wait "
                              f"for has ended; the share must be 1, not {self.slow_start:g}")
 
+    def _refuse_search(self) -> None:
+        """Refuse what no search could mean, and one that none of the schedulers makes."""
+        if SearchSettings(self.search_seconds, self.search_moves) == SearchSettings():
+            return
+        if not any(searches(name) for name in self.schedulers):
+            known = ", ".join(name for name, recipe in RECIPES.items() if recipe.searches)
+            raise InputError(f"search_seconds, search_moves: none of the schedulers {', '.join(self.schedulers)} "
+                             f"searches; {known} would")
+
     def _refuse_unfair(self) -> None:
         """Refuse preemption where there is no fair order; queues' weights are what any run's shares are measured by."""
         if not 0 <= self.preemptions < FOREVER:
@@ -99,6 +113,11 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.preemptions and not any(is_fair(scheduler) for scheduler in self.schedulers):
             raise InputError(f"preemptions: none of the schedulers {', '.join(self.schedulers)} has a fair order; "
                              f"these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+
+
+def searches(scheduler: str) -> bool:
+    """Whether a scheduler, by its name, searches for a better plan."""
+    return scheduler in RECIPES and RECIPES[scheduler].searches
 
 
 def is_fair(scheduler: str) -> bool:
@@ -193,9 +212,10 @@ def simulate_into(
     with new_folder(folder, "summary.json", overwrite) as partial:
         outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
                            federation=settings_of(scenario, name), faults=faults, queues=queues,
-                           preemptions=scenario.preemptions, slow_start=scenario.slow_start)
+                           preemptions=scenario.preemptions, slow_start=scenario.slow_start,
+                           search=SearchSettings(scenario.search_seconds, scenario.search_moves))
         summary = _write(partial, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
-        _write_scenario(partial, folder, scenario, name, seed)
+        _write_scenario(partial, scenario, name, seed, outcome.search_moves)
     return summary
 
 
@@ -234,7 +254,7 @@ def summarise(
         scheduler=outcome.scheduler.name,
         label=label,
         seed=outcome.seed,
-        options=_options(outcome.scheduler, driven.interval, scenario),
+        options=_options(outcome.scheduler, driven.interval, scenario, outcome.search_moves),
         workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
         resources=workload.resources,
@@ -256,12 +276,16 @@ def summarise(
     )
 
 
-def _options(scheduler: Scheduler, interval: float, scenario: Scenario) -> dict[str, object]:
+def _options(
+    scheduler: Scheduler, interval: float, scenario: Scenario, search_moves: int | None
+) -> dict[str, object]:
     options: dict[str, object] = {"order": scheduler.order, "interval_s": interval, "waits_at": scheduler.waits_at}
     if scenario.until != FOREVER:
         options["until_s"] = scenario.until
     if scenario.slow_start != 1.0:
         options["slow_start"] = scenario.slow_start
+    if search_moves is not None:
+        options["search_moves"] = search_moves
     return options
 
 
@@ -270,11 +294,15 @@ def peak_memory_bytes() -> float:
     return process.getrusage(process.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
-def _write_scenario(partial: Path, folder: Path, scenario: Scenario, name: str, seed: int) -> None:
-    """Write the scenario of this one run: enough to repeat it, with copies of the files that it names."""
+def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, search_moves: int | None) -> None:
+    """Write the scenario of this one run: enough to repeat it, with copies of the files that it names.
+
+    A search that was limited in time is repeated in as many moves.
+    """
     one = msgspec.structs.replace(
         scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name),
-        preemptions=scenario.preemptions if is_fair(name) else 0.0)
+        preemptions=scenario.preemptions if is_fair(name) else 0.0,
+        search_seconds=Scenario().search_seconds, search_moves=search_moves)
     file = policy_file(name)
     if file is not None:
         shutil.copyfile(file, partial / "policy.py")

@@ -25,6 +25,7 @@ from subak.placement.compiled import (
 from subak.placement.lotes.plan import Plan as LotesPlan
 from subak.placement.lotes.plan import make_plan as make_lotes_plan
 from subak.placement.mapreduce.plan import Plan, make_plan
+from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import LOTES, Scheduler
 from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.fair_orders import FAIR_ORDERS
@@ -56,6 +57,7 @@ class Outcome:
     seed: int
     driven: Driven
     federated: Federated | None = None  # of a federation: its settings, network and roles
+    search_moves: int | None = None  # that a search for a better plan tried
 
     @property
     def simulation(self) -> Simulation:
@@ -104,6 +106,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     queues: TreeFile | None = None,
     preemptions: float = 0.0,
     slow_start: float = 1.0,
+    search: SearchSettings | None = None,
 ) -> Outcome:
     """Simulate one scheduler on one workload and fleet.
 
@@ -112,8 +115,9 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     that is one, *faults* what goes wrong in it, *queues* weights and limits for the fair orders, *preemptions* how many
     an hour a queue below its guarantee may cause under them. *slow_start* is the share of a stage's tasks that have
     ended when the tasks that wait for it may start; such an attempt holds its machine, and goes on behind its `shuffle`
-    when all of them have. Raises InputError for workloads and fleets that do not
-    match, and for faults that the scheduler has no remedy for, PolicyError when the policy breaks a rule.
+    when all of them have. *search* says how long a scheduler that searches betters its plan. Raises InputError for
+    workloads and fleets that do not match, and for faults that the scheduler has no remedy for, PolicyError when the
+    policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
     _refuse_times(width, until)
@@ -134,10 +138,13 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     plan = make_lotes_plan(workload, fleet) if scheduler.planned == LOTES else None
     order = machine_order(fleet, scheduler.machines) if plan is None else lotes_order(plan)
     prepared = prepare(workload, fleet, scheduler.order, order, seed, width, until, slow_start)
+    moves = None
     if plan is not None:
         simulation, waiting, step = _lotes_driver(prepared, workload, plan)
     elif scheduler.planned:
-        simulation, waiting, step = _planned_driver(prepared, make_plan(workload, fleet, scheduler.planned))
+        planned = make_plan(workload, fleet, scheduler.planned, seed, search)
+        moves = planned.search_moves
+        simulation, waiting, step = _planned_driver(prepared, planned)
     elif scheduler.order in FAIR_ORDERS:
         simulation, waiting, step = _fair_driver(prepared, scheduler, workload, queues, preemptions)
     else:
@@ -149,7 +156,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         None if check is None else lambda: check(simulation, waiting),
         lambda: _broken(prepared, scheduler, workload, fleet),
     )
-    return Outcome(prepared, scheduler, seed, driven)
+    return Outcome(prepared, scheduler, seed, driven, search_moves=moves)
 
 
 def _refuse_times(interval: float, until: float) -> None:
