@@ -131,7 +131,8 @@ SHARE_ROWS = {
 }
 STINT_ROWS = {
     "kind": "map or reduce", "machine": "the machine's id", "slot": "which of its slots, from 0 on",
-    "job": "the job's id", "begin": "seconds: when the first of these tasks began", "end": "seconds: when the last ended",
+    "job": "the job's id", "begin": "seconds: when the first of these tasks began",
+    "end": "seconds: when the last ended",
     "tasks": "how many there were",
 }
 
