@@ -11,6 +11,7 @@ from batches import ONE_KIND, batch, batches, machines
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import Side, makespan_bound, side_bound, value
 from subak.placement.mapreduce.recipes import RECIPES
+from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
 from subak.report.measures import makespan
 from subak.simulator.results import task_table
@@ -30,7 +31,8 @@ def bound_of(workload, fleet):
 def test_no_schedule_is_below_it(name, data):
     workload, fleet = data.draw(batches(arrivals=data.draw(st.booleans()), whole=data.draw(st.booleans()),
                                         slots_most=data.draw(st.integers(1, 3))))
-    table = task_table(simulate(workload, fleet, find_scheduler(name)), workload, fleet)
+    outcome = simulate(workload, fleet, find_scheduler(name), search=SearchSettings(moves=5))
+    table = task_table(outcome, workload, fleet)
     assert makespan(table) >= bound_of(workload, fleet).seconds
 
 
