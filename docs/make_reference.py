@@ -17,7 +17,7 @@ from subak.fleet import table as fleet
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS
 from subak.placement.starts import STATUSES
-from subak.report import fairness
+from subak.report import batch, fairness
 from subak.report.experiment import Scenario
 from subak.report.runs import FairnessFacts, FederationFacts, Summary
 from subak.simulator import fault_plan, federated_results, results
@@ -134,6 +134,12 @@ SHARE_ROWS = {
     "share": "its dominant share, the mean over time",
     "guarantee": "what it is guaranteed, the mean over time, 0 while it is not active; null for several together",
     "waiting": "waiting tasks, the mean over time",
+}
+STINT_ROWS = {
+    "kind": "map or reduce", "machine": "the machine's id", "slot": "which of its slots, from 0 on",
+    "job": "the job's id", "begin": "seconds: when the first of these tasks began",
+    "end": "seconds: when the last ended",
+    "tasks": "how many there were",
 }
 
 
@@ -329,6 +335,8 @@ def files() -> list[str]:
             ("`shares.parquet`", "Where there are several queues: one row an interval and queue, for the "
                                  f"{fairness.QUEUES_MAX} that hold most. The intervals are the timeline's, joined in "
                                  f"equal numbers where there are more than {fairness.INTERVALS_MAX:,}."),
+            ("`stints.parquet`", "Of MapReduce jobs: which job's tasks a slot ran one right after the other, for "
+                                  f"the first {batch.MACHINES_DRAWN} machines that ran maps, and reduces."),
             ("`summary.json`", "The run in a page of numbers: " + ", ".join(f"`{name}`" for name in
                                                                             Summary.__struct_fields__) + "."),
             ("`waiting.parquet`", "Of megha and central: a row for each task that waits at the end."),
@@ -343,6 +351,7 @@ def files() -> list[str]:
         "`timeline.parquet`\n", *row_table(TIMELINE_ROWS),
         "and, of a federated run,\n", *row_table(FEDERATED_TIMELINE_ROWS),
         "`attempts.parquet`\n", *row_table(ATTEMPT_ROWS),
+        "`stints.parquet`\n", *row_table(STINT_ROWS),
         "`queues.parquet`\n", *row_table(QUEUE_ROWS),
         "`shares.parquet`\n", *row_table(SHARE_ROWS),
         "What these words mean:\n",

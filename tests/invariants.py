@@ -82,11 +82,20 @@ def fitting(simulation, task):
     return np.flatnonzero(enough & np.array(allowed))
 
 
-def seconds_of(simulation, task):
-    """How long the task's attempt takes: the shuffle, and the run time times the factor of its group and machine."""
-    speeds, machine = simulation.speeds, simulation.progress.machine[task]
+def end_of(simulation, task):
+    """When the task's attempt ends: behind the shuffle and its inputs, the run time times its machine's factor.
+
+    One that uses more than it asked for is ended when a part of its run time has passed.
+    """
+    speeds, machine, start = simulation.speeds, simulation.progress.machine[task], simulation.progress.start[task]
     factor = speeds.factor[speeds.group[task]][machine] if len(speeds.factor) else 1.0
-    return (speeds.shuffle[task] if len(speeds.shuffle) else 0.0) + simulation.tasks.run_time[task] * factor
+    run = simulation.tasks.run_time[task] * factor
+    end = start + ((speeds.shuffle[task] if len(speeds.shuffle) else 0.0) + run)
+    opened = simulation.slow.opened
+    if len(opened):
+        end = max(end, opened[simulation.stages.of_task[task]] + run)
+    part = simulation.overuse.part
+    return end - (1.0 - part[task]) * run if len(part) and part[task] < np.inf and end < np.inf else end
 
 
 def held_amounts(simulation):
@@ -175,19 +184,12 @@ def check_attempts(simulation):
         assert simulation.tasks.arrival[task] <= progress.ready[task] <= progress.start[task] <= time, (
             f"task {task} arrived {simulation.tasks.arrival[task]}, ready {progress.ready[task]}, "
             f"started {progress.start[task]}, now {time}")
-        seconds = seconds_of(simulation, task) * part_of(simulation, task)
-        assert finish[task] == progress.start[task] + seconds, f"task {task} is to end at {finish[task]}"
+        assert finish[task] == end_of(simulation, task), f"task {task} is to end at {finish[task]}"
     ended = status == FINISHED
-    finished = np.array([progress.start[task] + seconds_of(simulation, task) for task in np.flatnonzero(ended)])
+    finished = np.array([end_of(simulation, task) for task in np.flatnonzero(ended)])
     assert (finished <= time).all(), f"a task finished after now ({time})"
     assert (progress.attempts[ended | (status == RUNNING)] >= 1).all(), "a task ran without an attempt"
     assert time <= simulation.clock[UNTIL], f"now {time} is after the last instant {simulation.clock[UNTIL]}"
-
-
-def part_of(simulation, task):
-    """The part of an attempt that passes before it is ended for using more than was asked for, else all of it."""
-    part = simulation.overuse.part
-    return float(part[task]) if part.size and part[task] < np.inf else 1.0
 
 
 def check_stages(simulation):
@@ -202,6 +204,10 @@ def check_stages(simulation):
     assert (waits[status == BLOCKED] > 0).all(), "a task is blocked though its stage waits for nobody"
     active = np.isin(status, (WAITING, RUNNING, FINISHED))
     assert (waits[active] == 0).all(), "a task goes on before the stages that its stage waits for ended"
+    if len(simulation.slow.opened):
+        open_ = simulation.slow.unfinished == 0
+        assert (np.isfinite(simulation.slow.opened) == open_).all(), "a stage is open before those it waits for ended"
+        assert open_[stages.of_task[status == FINISHED]].all(), "a task finished before its inputs were there"
 
 
 def check_lanes(simulation, lanes):

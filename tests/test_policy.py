@@ -185,7 +185,8 @@ def test_a_name_that_means_nothing(name, said):
 
 @pytest.mark.parametrize(("options", "said"), [
     ({"lanes": "two"}, "hooks: lanes must be one, shape or machine, not 'two'"),
-    ({"order": "random"}, "hooks: order must be one of fifo, shortest-first, priority, not 'random'"),
+    ({"order": "random"},
+     "hooks: order must be one of fifo, shortest-first, priority, johnson, johnson-reversed, not 'random'"),
 ])
 def test_hooks_refuse_words_they_do_not_know(options, said):
     with pytest.raises(InputError, match=said):

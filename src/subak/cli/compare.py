@@ -29,8 +29,11 @@ from subak.cli.options import (
     QueuesOption,
     RequestErrorOption,
     ScenarioOption,
+    SearchMovesOption,
+    SearchSecondsOption,
     ServiceScaleOption,
     ShareOption,
+    SlowStartOption,
     UntilOption,
     UpdatesOption,
     WorkloadOption,
@@ -41,6 +44,7 @@ from subak.cli.options import (
 )
 from subak.cli.progress import RunBars
 from subak.errors import RunError
+from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
 from subak.report.experiment import Scenario, load_inputs
 from subak.report.parallel import jobs_of, run_all
@@ -66,6 +70,9 @@ def compare(
     capacity: CapacityOption = None,
     interval: IntervalOption = None,
     until: UntilOption = FOREVER,
+    slow_start: SlowStartOption = 1.0,
+    search_seconds: SearchSecondsOption = 1.0,
+    search_moves: SearchMovesOption = None,
     scenario: ScenarioOption = None,
     federation: FederationOption = None,
     global_masters: GlobalMastersOption = None,
@@ -106,7 +113,7 @@ def compare(
     given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
                           machines, capacity, interval, until, settings, faults, queues, preemptions, lotes,
-                          request_error)
+                          request_error, slow_start, SearchSettings(search_seconds, search_moves))
     if out is not None:
         refuse_folder(out, MARKER, overwrite)
     for name in given.schedulers:

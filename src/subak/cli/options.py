@@ -9,6 +9,7 @@ from subak.errors import InputError
 from subak.federation.placing import PLACEMENTS
 from subak.federation.settings import FAIRNESS, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
+from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.report.experiment import FOREVER, Scenario, heeded_settings, read_scenario
 from subak.tables import read_toml
@@ -91,6 +92,15 @@ LotesOption = Annotated[Path | None, typer.Option(
 RequestErrorOption = Annotated[float, typer.Option(
     metavar="SHARE", help="Requests are wrong by up to this share of what tasks use, either way; a task that uses more "
                           "than it asked for is ended, waits again and then asks for what it uses.")]
+SlowStartOption = Annotated[float, typer.Option(
+    metavar="SHARE", help="Tasks that wait for a stage may start when this share of its tasks has ended; they hold "
+                          "their machine until all have.", rich_help_panel=TIME)]
+SearchSecondsOption = Annotated[float, typer.Option(
+    metavar="SECONDS", help="For hmhs-search: how long to better the plan; how many moves that were is noted.",
+    rich_help_panel=TIME)]
+SearchMovesOption = Annotated[int | None, typer.Option(
+    metavar="N", min=0, help="For hmhs-search: try exactly so many moves instead.", show_default=False,
+    rich_help_panel=TIME)]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
@@ -99,7 +109,7 @@ def scenario_from(
     file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
     seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
     until: float, federation: Federation | None, faults: Path | None, queues: Path | None, preemptions: float,
-    lotes: Path | None, request_error: float,
+    lotes: Path | None, request_error: float, slow_start: float, search: SearchSettings,
 ) -> Scenario:
     """Return the scenario of a file, or of the flags; None means not given.
 
@@ -107,7 +117,7 @@ def scenario_from(
     """
     flags = Scenario(
         workload=workload, fleet=str(fleet or ""), machines=machines, capacity=parse_amounts(capacity or []),
-        interval=interval, until=until,
+        interval=interval, until=until, slow_start=slow_start,
     )
     plan, tree = str(faults or ""), str(queues or "")
     if file is None:
@@ -119,10 +129,11 @@ def scenario_from(
             raise InputError(f"settings of a federation: none of the schedulers {', '.join(names)} is one; {known} are")
         return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1],
                                        federation=federation or Federation(), faults=plan, queues=tree,
-                                       preemptions=preemptions,
+                                       preemptions=preemptions, request_error=request_error,
                                        lotes=read_toml(lotes, LotesSettings) if lotes else LotesSettings(),
-                                       request_error=request_error)
-    others = (federation, plan, tree, preemptions, lotes, request_error, flags != Scenario())
+                                       search_seconds=search.seconds, search_moves=search.moves)
+    others = (federation, plan, tree, preemptions, lotes, request_error, search != SearchSettings(),
+              flags != Scenario())
     if schedulers is not None or seeds is not None or any(others):
         raise InputError("--scenario: holds everything, so the other options must be left out")
     return read_scenario(file)

@@ -28,8 +28,11 @@ from subak.cli.options import (
     QueuesOption,
     RequestErrorOption,
     ScenarioOption,
+    SearchMovesOption,
+    SearchSecondsOption,
     ServiceScaleOption,
     ShareOption,
+    SlowStartOption,
     UntilOption,
     UpdatesOption,
     WorkloadOption,
@@ -38,6 +41,7 @@ from subak.cli.options import (
 )
 from subak.cli.progress import RunBars
 from subak.errors import InputError
+from subak.placement.mapreduce.search import SearchSettings
 from subak.report.experiment import load_inputs, run_label, simulate_into
 from subak.report.runs import load_runs
 from subak.report.terminal import run_panel
@@ -59,6 +63,9 @@ def simulate(
     capacity: CapacityOption = None,
     interval: IntervalOption = None,
     until: UntilOption = FOREVER,
+    slow_start: SlowStartOption = 1.0,
+    search_seconds: SearchSecondsOption = 1.0,
+    search_moves: SearchMovesOption = None,
     scenario: ScenarioOption = None,
     federation: FederationOption = None,
     global_masters: GlobalMastersOption = None,
@@ -94,7 +101,8 @@ def simulate(
                                placement=placement, fairness=fairness)
     given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
                           None if seed is None else [seed], fleet, machines, capacity, interval, until,
-                          settings, faults, queues, preemptions, lotes, request_error)
+                          settings, faults, queues, preemptions, lotes, request_error, slow_start,
+                          SearchSettings(search_seconds, search_moves))
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:

@@ -27,11 +27,18 @@ def attempt_seconds(speeds: Speeds, tasks: Tasks, task: Any, machine: Any) -> An
 
     Called from Python, both may be arrays of one length.
     """
+    seconds = run_seconds(speeds, tasks, task, machine)
+    if speeds.shuffle.size > 0:
+        seconds = speeds.shuffle[task] + seconds
+    return seconds
+
+
+@inlined
+def run_seconds(speeds: Speeds, tasks: Tasks, task: Any, machine: Any) -> Any:
+    """Return what of it is left when the inputs are there."""
     seconds = tasks.run_time[task]
     if speeds.factor.shape[0] > 0:
         seconds = seconds * speeds.factor[speeds.group[task], machine]
-    if speeds.shuffle.size > 0:
-        seconds = speeds.shuffle[task] + seconds
     return seconds
 
 

@@ -15,16 +15,20 @@ from subak.placement.greedy import greedy_arrival, greedy_departure
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.instance import Instance
 from subak.placement.lotes.settings import LotesSettings
+from subak.placement.mapreduce.recipes import RECIPES
 from subak.placement.random_fit import random_fit
 from subak.placement.tetris import normalised_memory, plain_memory, tetris_arrival, tetris_departure
 from subak.queues.fair_orders import FAIR_ORDERS
 
 AnyFunction = Callable[..., Any]
+LOTES = "lotes"
 
 ORDERS = {
     "fifo": "first in, first out",
     "shortest-first": "least estimated run time first (the true run time where the workload has no estimates)",
     "priority": "highest priority first, then first in, first out",
+    "johnson": "job by job in Johnson's order of the sums of their maps and of their reduces (Pri of HMHS)",
+    "johnson-reversed": "the reverse of johnson: what the worst order costs",
 }
 OPTIONS = {
     "backfill": "later tasks that fit may start before earlier ones that do not",
@@ -53,7 +57,7 @@ class Scheduler:
     waits_at: str = "framework"  # where the wait is counted: the "framework" queue or a "worker" queue
     accepts: frozenset[str] = frozenset()  # options it understands
     built_in: bool = True
-    planned: bool = False  # whether it goes by a plan (LoTES) that is made before the run
+    planned: str = ""  # the plan that it goes by, made before the run: "lotes", or a recipe for maps and reduces
     tuned: frozenset[str] = frozenset()  # those of LOTES_OPTIONS it was given
     architecture: str = ""  # of a federation: which one; it then has neither of the functions
     settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it heeds
@@ -70,7 +74,7 @@ class Scheduler:
         if self.order in FAIR_ORDERS:
             return "run_fair"
         if self.planned:
-            return "run_lotes"
+            return "run_lotes" if self.planned == LOTES else "run_planned"
         if self.architecture:
             return f"run_{'megha' if self.architecture == 'central' else self.architecture}"
         return "run_hooks" if self.select_machine is None else "run_ordered"
@@ -114,8 +118,13 @@ SCHEDULERS = {
         ),
         Scheduler(
             "lotes", "Machines emulate bins of two linear programs; a task goes where its class is lacking (LoTES).",
-            planned=True, accepts=frozenset(LOTES_OPTIONS),
+            planned=LOTES, accepts=frozenset(LOTES_OPTIONS),
         ),
+        Scheduler(
+            "fifo-pri", "First fit, jobs in Johnson's order, later ones that fit first (FIFO-Pri of HMHS).", first_fit,
+            order="johnson", lanes="shape",
+        ),
+        *(Scheduler(name, recipe.summary, waits_at="worker", planned=name) for name, recipe in RECIPES.items()),
         Scheduler(
             "megha",
             "Global masters place on views that may be stale, local masters check (Thiyyakat and others: Megha).",

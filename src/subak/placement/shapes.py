@@ -54,3 +54,16 @@ def truth_of_sets(sets: list[tuple[Constraint, ...]], fleet: Fleet) -> np.ndarra
                 known[constraint] = satisfied(constraint, fleet.attribute(constraint.attribute))
             truth[row] &= known[constraint]
     return truth
+
+
+def holding_machines(shapes: Shapes, fleet: Fleet) -> np.ndarray:
+    """Return bool[shape, machine]: which machines meet a shape's constraints and, idle as of time 0, hold its request.
+
+    A machine that joins later counts with the capacity it then has at first.
+    """
+    meets = truth_of_sets(shapes.sets, fleet)
+    capacity = fleet.capacity
+    return np.array([
+        meets[shapes.constraint_set[shape]] & (capacity >= shapes.request[:, shape, None]).all(axis=0)
+        for shape in range(shapes.request.shape[1])
+    ])

@@ -12,6 +12,7 @@ SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %
 SLOWDOWN_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "largest"}
 PART_TITLES = {"framework_queueing": "framework queueing", "processing": "processing",
                "worker_queueing": "worker queueing", "communication": "communication"}
+FIFO = ("fifo+backfill", "first-fit+backfill", "fifo", "first-fit")  # what gains in makespan are measured from
 NOT_STARTED = ("WAITING", "BLOCKED", "UNPLACEABLE")
 
 
@@ -42,7 +43,21 @@ class Row:
 def compare(runs: list[Run]) -> list[Row]:
     """Return every measure for every scheduler, in the order of `groups`."""
     levels = max(len(run.summary.fairness.levels) if run.summary.fairness else 0 for run in runs)
-    return [_row(measure, groups(runs)) for measure in measures(resource_names(runs), levels)]
+    rows = [_row(measure, groups(runs)) for measure in measures(resource_names(runs), levels)]
+    after = next(number for number, row in enumerate(rows, start=1) if row.measure.title == "above it")
+    return [*rows[:after], *_below_fifo(rows, list(groups(runs))), *rows[after:]]
+
+
+def _below_fifo(rows: list[Row], names: list[str]) -> list[Row]:
+    """Return how much shorter each makespan is than first in, first out's, for MapReduce jobs among which that ran."""
+    by_title = {(row.measure.family, row.measure.title): row.values for row in rows}
+    makespans, bounds = by_title["Makespan", ""], by_title["Makespan", "lower bound"]
+    fifo = next((names.index(name) for name in FIFO if name in names), None)
+    longest = None if fifo is None else makespans[fifo]
+    if fifo is None or not longest or len(names) == 1 or any(bound is None for bound in bounds):
+        return []
+    measure = Measure("Makespan", f"below {names[fifo]}", lambda _: None, share_text)
+    return [Row(measure, [None if value is None else 1.0 - value / longest for value in makespans], frozenset())]
 
 
 def measures(resources: list[str], levels: int = 0) -> list[Measure]:
@@ -80,6 +95,8 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
         Measure("Federation", "global masters busy", partial(_busy, "global master"), share_text),
         Measure("Federation", "local masters busy", partial(_busy, "local master"), share_text),
         Measure("Makespan", "", lambda summary: summary.makespan, seconds_text, operator.lt),
+        Measure("Makespan", "lower bound", lambda summary: summary.makespan_bound, seconds_text),
+        Measure("Makespan", "above it", lambda summary: summary.gap, share_text, operator.lt),
         Measure("Simulation", "tasks a second", lambda summary: summary.speed.tasks_per_second, count_text),
         Measure("Simulation", "peak memory", lambda summary: summary.speed.peak_memory_bytes, bytes_text),
     ]

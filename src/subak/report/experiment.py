@@ -17,11 +17,14 @@ from subak.errors import InputError
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.schedulers import SCHEDULERS, Scheduler
+from subak.placement.mapreduce.recipes import RECIPES
+from subak.placement.mapreduce.search import SearchSettings
+from subak.placement.schedulers import LOTES, SCHEDULERS, Scheduler
 from subak.policy import find_scheduler, policy_file
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.tree import read_tree
 from subak.report import measures
+from subak.report.batch import bound_seconds, has_bound, stints
 from subak.report.fairness import fairness
 from subak.report.federation import federation_facts
 from subak.report.runs import FairnessFacts, FleetFacts, PlanFacts, Speed, Summary, WorkloadFacts
@@ -29,7 +32,7 @@ from subak.simulator.drive import Progress
 from subak.simulator.fault_plan import read_fault_plan
 from subak.simulator.federated_results import waiting_tables
 from subak.simulator.results import attempt_table, task_table, timeline_table
-from subak.simulator.run import Outcome, refuse_error, simulate
+from subak.simulator.run import Outcome, refuse_error, refuse_slow_start, simulate
 from subak.tables import new_folder, read_toml, write_table, write_toml
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
@@ -60,6 +63,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     preemptions: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
+    slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
+    search_seconds: float = 1.0  # to search for a better plan, for schedulers that do
+    search_moves: int | None = None  # instead: this many moves, which makes a run repeatable
 
     def __post_init__(self) -> None:
         """Refuse what no run could mean."""
@@ -79,12 +85,24 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         spared = next((name for name in self.schedulers if "retry" not in heeded_settings(name)), None)
         if self.faults and spared is not None:
             raise InputError(f"faults: {spared} has no remedy for them; only megha and central have")
+        for name in self.schedulers:
+            refuse_slow_start(self.slow_start, find_scheduler(name))
+        self._refuse_search()
         for setting in changed_settings(self.federation):
             if not any(setting in heeded_settings(name) for name in self.schedulers):
                 heeders = ", ".join(each.name for each in SCHEDULERS.values() if setting in each.settings)
                 raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
                                  f"{heeders} would")
         self._refuse_unheeded()
+
+    def _refuse_search(self) -> None:
+        """Refuse what no search could mean, and one that none of the schedulers makes."""
+        if SearchSettings(self.search_seconds, self.search_moves) == SearchSettings():
+            return
+        if not any(searches(name) for name in self.schedulers):
+            known = ", ".join(name for name, recipe in RECIPES.items() if recipe.searches)
+            raise InputError(f"search_seconds, search_moves: none of the schedulers {', '.join(self.schedulers)} "
+                             f"searches; {known} would")
 
     def _refuse_unheeded(self) -> None:
         """Refuse settings that nobody heeds; but queues' weights are what any run's shares are measured by."""
@@ -103,15 +121,20 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                              "lotes does")
 
 
+def searches(scheduler: str) -> bool:
+    """Whether a scheduler, by its name, searches for a better plan."""
+    return scheduler in RECIPES and RECIPES[scheduler].searches
+
+
 def is_fair(scheduler: str) -> bool:
     """Whether a scheduler's name, or one of its options, is a fair order."""
     return any(part in FAIR_ORDERS for part in scheduler.split("+"))
 
 
 def is_planned(scheduler: str) -> bool:
-    """Whether a scheduler, by its name, goes by a plan that is made before the run."""
+    """Whether a scheduler, by its name, goes by a plan of LoTES."""
     known = SCHEDULERS.get(scheduler.partition("+")[0])
-    return known is not None and known.planned
+    return known is not None and known.planned == LOTES
 
 
 def changed_settings(settings: Federation | LotesSettings) -> dict[str, Any]:
@@ -202,9 +225,10 @@ def simulate_into(
         outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
                            federation=settings_of(scenario, name), faults=faults, queues=queues,
                            preemptions=scenario.preemptions, lotes=scenario.lotes,
-                           request_error=scenario.request_error)
+                           request_error=scenario.request_error, slow_start=scenario.slow_start,
+                           search=SearchSettings(scenario.search_seconds, scenario.search_moves))
         summary = _write(partial, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
-        _write_scenario(partial, folder, scenario, name, seed)
+        _write_scenario(partial, scenario, name, seed, outcome.search_moves)
     return summary
 
 
@@ -222,7 +246,11 @@ def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Wo
     if fair is not None:
         write_table(fair.queues, partial / "queues.parquet")
         write_table(fair.shares, partial / "shares.parquet")
+    bound = bound_seconds(workload, fleet, scenario.slow_start < 1) if has_bound(workload, fleet) else None
+    if bound is not None:
+        write_table(stints(tasks, workload), partial / "stints.parquet")
     summary = summarise(outcome, scenario, inputs, label, tasks, timeline, fair and fair.facts)
+    summary = msgspec.structs.replace(summary, makespan_bound=bound, gap=measures.gap(summary, bound))
     (partial / "summary.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1))
     return summary
 
@@ -239,7 +267,7 @@ def summarise(
         scheduler=outcome.scheduler.name,
         label=label,
         seed=outcome.seed,
-        options=_options(outcome.scheduler, driven.interval, scenario.until),
+        options=_options(outcome.scheduler, driven.interval, scenario, outcome.search_moves),
         workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
         resources=workload.resources,
@@ -273,9 +301,17 @@ def plan_facts(plans: "tuple[Plan, ...]") -> PlanFacts:
     )
 
 
-def _options(scheduler: Scheduler, interval: float, until: float) -> dict[str, object]:
+def _options(
+    scheduler: Scheduler, interval: float, scenario: Scenario, search_moves: int | None
+) -> dict[str, object]:
     options: dict[str, object] = {"order": scheduler.order, "interval_s": interval, "waits_at": scheduler.waits_at}
-    return options if until == FOREVER else {**options, "until_s": until}
+    if scenario.until != FOREVER:
+        options["until_s"] = scenario.until
+    if scenario.slow_start != 1.0:
+        options["slow_start"] = scenario.slow_start
+    if search_moves is not None:
+        options["search_moves"] = search_moves
+    return options
 
 
 def peak_memory_bytes() -> float:
@@ -283,12 +319,16 @@ def peak_memory_bytes() -> float:
     return process.getrusage(process.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
-def _write_scenario(partial: Path, folder: Path, scenario: Scenario, name: str, seed: int) -> None:
-    """Write the scenario of this one run: enough to repeat it, with copies of the files that it names."""
+def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, search_moves: int | None) -> None:
+    """Write the scenario of this one run: enough to repeat it, with copies of the files that it names.
+
+    A search that was limited in time is repeated in as many moves.
+    """
     one = msgspec.structs.replace(
         scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name),
         preemptions=scenario.preemptions if is_fair(name) else 0.0,
-        lotes=scenario.lotes if is_planned(name) else LotesSettings())
+        lotes=scenario.lotes if is_planned(name) else LotesSettings(),
+        search_seconds=Scenario().search_seconds, search_moves=search_moves)
     file = policy_file(name)
     if file is not None:
         shutil.copyfile(file, partial / "policy.py")

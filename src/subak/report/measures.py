@@ -4,7 +4,7 @@ import math
 import polars as pl
 
 from subak.placement.starts import STATUSES
-from subak.report.runs import Reason, Spread, Waiting
+from subak.report.runs import Reason, Spread, Summary, Waiting
 
 LEVELS = (0.5, 0.9, 0.99, 0.999)
 SLOWDOWN_FLOOR_S = 10.0  # a run time below it counts as this long (Feitelson's bounded slowdown)
@@ -45,6 +45,12 @@ def makespan(tasks: pl.DataFrame) -> float | None:
     """Return the last finish minus the first arrival, None when nothing finished."""
     last = tasks["finish"].max()
     return None if last is None else _number(last) - _number(tasks["arrival"].min())
+
+
+def gap(summary: Summary, bound: float | None) -> float | None:
+    """Return by what share of the *bound* (s) the makespan is above it, None unless every task finished."""
+    finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())
+    return summary.makespan / bound - 1.0 if finished and bound and summary.makespan is not None else None
 
 
 def utilisation(timeline: pl.DataFrame, resources: list[str]) -> dict[str, float | None]:

@@ -22,6 +22,7 @@ from subak.report.comparison import Row, compare, verdict
 from subak.report.fairness_charts import fairness_chart_makers
 from subak.report.fairness_tables import fairness_table
 from subak.report.federation_tables import federation_tables
+from subak.report.gantt import gantt_makers
 from subak.report.runs import Run, groups, load_runs
 from subak.report.theme import (
     DARK,
@@ -57,7 +58,8 @@ def write_report(
     if out is not None and out.is_dir():
         raise InputError(f"{out}: is a folder; the page is a file, such as {out / 'report.html'}")
     runs = load_runs(path)
-    charts = {name: make() for name, make in {**chart_makers(runs), **fairness_chart_makers(runs)}.items()}
+    makers = {**chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
+    charts = {name: make() for name, make in makers.items()}
     out = out or path / "report.html"
     _write(out, page(runs, charts).encode())
     if images is not None:

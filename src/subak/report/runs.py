@@ -17,6 +17,7 @@ QUEUE_COLUMNS = (
     "queue", "level", "leaf", "share_mean", "guarantee_mean", "shortfall", "shortfall_mean", "starved_longest",
     "demanding",
 )
+STINT_COLUMNS = ("kind", "machine", "slot", "job", "begin", "end", "tasks")
 SHARE_COLUMNS = ("time", "span", "queue", "level", "share", "guarantee")
 
 
@@ -160,6 +161,8 @@ class Summary(msgspec.Struct, frozen=True):
     response: Spread = Spread()
     slowdown: Spread = Spread()
     makespan: float | None = None
+    makespan_bound: float | None = None  # of MapReduce jobs: no schedule's makespan is less
+    gap: float | None = None  # by what share of the bound the makespan is above it
     utilisation: dict[str, float | None] = {}
     waiting: Waiting = Waiting()
     stranded: dict[str, float | None] = {}
@@ -204,6 +207,10 @@ class Run:
     def shares(self) -> pl.LazyFrame:
         """Return shares.parquet, unread; only a run whose summary has `fairness` has it."""
         return pl.scan_parquet(self.folder / "shares.parquet")
+
+    def stints(self) -> pl.LazyFrame:
+        """Return stints.parquet, unread; only a run whose summary has `makespan_bound` has it."""
+        return pl.scan_parquet(self.folder / "stints.parquet")
 
 
 def load_runs(path: Path) -> list[Run]:
@@ -258,6 +265,8 @@ def _load_run(folder: Path) -> Run:
     if run.summary.fairness:
         _check_table(folder / "queues.parquet", list(QUEUE_COLUMNS))
         _check_table(folder / "shares.parquet", list(SHARE_COLUMNS))
+    if run.summary.makespan_bound is not None:
+        _check_table(folder / "stints.parquet", list(STINT_COLUMNS))
     return run
 
 

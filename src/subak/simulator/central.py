@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from subak.fleet.amounts import give_back, remove, resize
-from subak.fleet.speeds import attempt_seconds
+from subak.fleet.speeds import attempt_seconds, run_seconds
 from subak.kernel import cold, inlined
 from subak.placement.hooks import Memory
 from subak.placement.ordered import ordered_arrival, ordered_departure
@@ -52,7 +52,7 @@ from subak.simulator.state import (
 )
 
 DONE, STEP, PAUSED, TIMELINE_FULL, LOSSES_FULL, BROKEN = range(6)  # why the loop came back
-LOST_EVENTS_KEPT = 1000  # events of lost attempts the heap may carry before it is looked through
+LOST_EVENTS_KEPT = 1000  # events of lost attempts, or replaced ones, the heap may carry before it is looked through
 
 
 def run_ordered(
@@ -257,13 +257,40 @@ def finish_in_stage(sim: Simulation, task: int, time: float) -> None:
     stages = sim.stages
     stage = stages.of_task[task]
     stages.left[stage] -= 1
-    if stages.left[stage] > 0:
+    if sim.slow.enough.size > 0 and stages.left[stage] == 0:
+        open_dependents(sim, stage, time)
+    enough = sim.slow.enough[stage] if sim.slow.enough.size > 0 else 0
+    if stages.left[stage] != enough:
         return
     for edge in range(stages.child_first[stage], stages.child_first[stage + 1]):
         child = stages.child[edge]
         stages.waits[child] -= 1
         if stages.waits[child] == 0:
             release_stage(sim, child, time)
+
+
+@cold
+def open_dependents(sim: Simulation, stage: int, time: float) -> None:
+    """Let attempts go on that had only this stage's last tasks to wait for: now it is known when they end."""
+    stages = sim.stages
+    for edge in range(stages.child_first[stage], stages.child_first[stage + 1]):
+        child = stages.child[edge]
+        sim.slow.unfinished[child] -= 1
+        if sim.slow.unfinished[child] == 0:
+            sim.slow.opened[child] = time
+            for task in stages.task[stages.task_first[child] : stages.task_first[child + 1]]:
+                if sim.starts.status[task] == RUNNING:
+                    set_end(sim, task)
+    forget_lost_events(sim)
+
+
+@inlined
+def set_end(sim: Simulation, task: int) -> None:
+    """Give a running attempt an end in place of the one that it had."""
+    machine = sim.progress.machine[task]
+    end = end_time(sim, task, machine, sim.progress.start[task])
+    sim.progress.event[task] = push_event(sim.events, end, task, machine)
+    sim.counts[LOST_EVENTS] += 1
 
 
 @inlined
@@ -368,16 +395,24 @@ def started_after(start: np.ndarray, task: int, other: int) -> bool:
 
 
 @inlined
+def end_time(sim: Simulation, task: int, machine: int, start: float) -> float:
+    """Return when an attempt ends that starts at *start*; inf while it waits for inputs that nobody has made yet."""
+    end = start + attempt_seconds(sim.speeds, sim.tasks, task, machine)
+    if sim.slow.opened.size > 0:
+        end = max(end, sim.slow.opened[sim.stages.of_task[task]] + run_seconds(sim.speeds, sim.tasks, task, machine))
+    if uses_too_much(sim, task) and end < np.inf:
+        end -= (1.0 - sim.overuse.part[task]) * run_seconds(sim.speeds, sim.tasks, task, machine)
+    return end
+
+
+@inlined
 def commit(sim: Simulation) -> None:
     """Turn the scheduler's claims into running attempts."""
     now = sim.clock[NOW]
     for place in range(sim.starts.note[CLAIMS]):
         task, machine = sim.starts.task[place], sim.starts.machine[place]
         sim.progress.start[task] = now
-        seconds = attempt_seconds(sim.speeds, sim.tasks, task, machine)
-        if uses_too_much(sim, task):
-            seconds *= sim.overuse.part[task]
-        sim.progress.event[task] = push_event(sim.events, now + seconds, task, machine)
+        sim.progress.event[task] = push_event(sim.events, end_time(sim, task, machine, now), task, machine)
         sim.progress.machine[task] = machine
         sim.progress.attempts[task] += 1
         sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1

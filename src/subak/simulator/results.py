@@ -2,7 +2,7 @@
 import numpy as np
 import polars as pl
 
-from subak.fleet.speeds import attempt_seconds
+from subak.fleet.speeds import attempt_seconds, run_seconds
 from subak.fleet.table import Fleet
 from subak.placement.starts import (
     BLOCKED,
@@ -77,8 +77,11 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
 def finish_times(outcome: Outcome) -> np.ndarray:
     """Return float64[task]: when the last attempt of each task ended or is to end, nan where there was none."""
     sim = outcome.simulation
-    every = np.arange(sim.tasks.arrival.size)
-    return sim.progress.start + attempt_seconds(sim.speeds, sim.tasks, every, sim.progress.machine)
+    every, machine = np.arange(sim.tasks.arrival.size), sim.progress.machine
+    end = sim.progress.start + attempt_seconds(sim.speeds, sim.tasks, every, machine)
+    if sim.slow.opened.size > 0:
+        end = np.maximum(end, sim.slow.opened[sim.stages.of_task] + run_seconds(sim.speeds, sim.tasks, every, machine))
+    return end
 
 
 def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:

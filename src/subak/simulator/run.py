@@ -1,42 +1,30 @@
 """A run: one scheduler on one workload and fleet with one seed, from the first event to the last."""
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import typeof, types
 
 from subak.errors import InputError, PolicyError
 from subak.federation.settings import Federation
 from subak.fleet.speeds import refuse_speeds
 from subak.fleet.state import ABSENT
 from subak.fleet.table import Fleet
-from subak.kernel import function_type, kernel_of
-from subak.placement.compiled import (
-    HOOK,
-    LANES,
-    MEMORY,
-    SELECT_MACHINE,
-    compiled_hook,
-    compiled_select_machine,
-)
 from subak.placement.lotes.settings import LotesSettings
+from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
 from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.fair_orders import FAIR_ORDERS
-from subak.queues.lanes import build_lanes
 from subak.queues.tree import TreeFile
 from subak.simulator.architectures import ARCHITECTURES
-from subak.simulator.central import run_hooks, run_ordered
 from subak.simulator.drive import Driven, Progress, drive
-from subak.simulator.fair_run import build_fair, run_fair
+from subak.simulator.drivers import Tuning, driver_of
 from subak.simulator.fault_plan import FaultPlan
 from subak.simulator.federated_run import Federated, simulate_federated
-from subak.simulator.setup import Prepared, Terms, machine_order, prepare
+from subak.simulator.setup import Prepared, Terms
 from subak.simulator.state import Simulation
 from subak.tables import first_line
 from subak.workload.table import Workload
@@ -58,28 +46,12 @@ class Outcome:
     driven: Driven
     federated: Federated | None = None  # of a federation: its settings, network and roles
     plans: tuple[Plan, ...] = ()  # of a scheduler that goes by plans: those it made, in order
+    search_moves: int | None = None  # that a search for a better plan tried
 
     @property
     def simulation(self) -> Simulation:
         """The final state."""
         return self.prepared.simulation
-
-
-@functools.cache
-def _fair_engine(state: Any, fair: Any, back: Any) -> Callable[..., int]:
-    return kernel_of(types.int64(state, fair, back, function_type(SELECT_MACHINE), types.int64), run_fair)
-
-
-@functools.cache
-def _engine(state: Any, with_hooks: bool) -> Callable[..., int]:
-    engine: Callable[..., int]
-    if with_hooks:
-        hook = function_type(HOOK)
-        engine = kernel_of(types.int64(state, LANES, MEMORY, hook, hook, types.int64), run_hooks)
-    else:
-        select = function_type(SELECT_MACHINE)
-        engine = kernel_of(types.int64(state, LANES, types.int32[::1], select, types.int64), run_ordered)
-    return engine
 
 
 def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
@@ -97,6 +69,8 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     preemptions: float = 0.0,
     lotes: LotesSettings | None = None,
     request_error: float = 0.0,
+    slow_start: float = 1.0,
+    search: SearchSettings | None = None,
 ) -> Outcome:
     """Simulate one scheduler on one workload and fleet.
 
@@ -104,12 +78,15 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
     that is one, *faults* what goes wrong in it, *queues* weights and limits for the fair orders, *preemptions* how many
     an hour a queue below its guarantee may cause under them, *lotes* what its plan and dispatcher are set to,
-    *request_error* by how much requests are wrong (overuse.py). Raises InputError for workloads and fleets that do not
-    match, and for faults and wrong requests that the scheduler has no remedy for, PolicyError when the policy breaks a
-    rule.
+    *request_error* by how much requests are wrong (overuse.py). *slow_start* is the share of a stage's tasks that have
+    ended when the tasks that wait for it may start; such an attempt holds its machine, and goes on behind its `shuffle`
+    when all of them have. *search* says how long a scheduler that searches betters its plan. Raises InputError for
+    workloads and fleets that do not match, and for faults and wrong requests that the scheduler has no remedy for,
+    PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
     _refuse_times(width, until)
+    refuse_slow_start(slow_start, scheduler)
     if request_error:
         refuse_error(request_error, scheduler)
     if scheduler.architecture:
@@ -121,26 +98,26 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
             workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults, queues))
     if faults is not None:
         raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
-    plans: list[Plan] = []
-    terms = Terms(scheduler.order, seed, width, until, request_error)
-    if scheduler.planned:
-        prepared, waiting, step, plans = _planned_driver(
-            (workload, fleet), scheduler.settled(lotes or LotesSettings()), terms)
-    else:
-        prepared = prepare(workload, fleet, machine_order(fleet, scheduler.machines), terms)
-        if scheduler.order in FAIR_ORDERS:
-            waiting, step = _fair_driver(prepared, scheduler, workload, queues, preemptions)
-        else:
-            waiting, step = _driver(prepared, scheduler)
-    simulation = prepared.simulation
-    if not scheduler.built_in:
-        step = _guarded(step, scheduler.name)
+    driver = driver_of(
+        workload, fleet, scheduler, Terms(scheduler.order, seed, width, until, request_error, slow_start),
+        Tuning(queues, preemptions, lotes, search))
+    simulation, waiting = driver.prepared.simulation, driver.waiting
     driven = drive(
-        simulation, lambda budget: step(simulation, budget), interval is not None, on_progress,
-        None if check is None else lambda: check(simulation, waiting),
-        lambda: _broken(prepared, scheduler, workload, fleet),
+        simulation, driver.step if scheduler.built_in else _guarded(driver.step, simulation, scheduler.name),
+        interval is not None, on_progress, None if check is None else lambda: check(simulation, waiting),
+        lambda: _broken(driver.prepared, scheduler, workload, fleet),
     )
-    return Outcome(prepared, scheduler, seed, driven, plans=tuple(plans))
+    return Outcome(driver.prepared, scheduler, seed, driven, plans=tuple(driver.plans),
+                   search_moves=driver.search_moves)
+
+
+def refuse_slow_start(share: float, scheduler: Scheduler) -> None:
+    """Raise InputError for what is no share, and for federations, in which nothing starts before its inputs."""
+    if not 0 <= share <= 1:
+        raise InputError(f"slow_start: must be a share from 0 to 1, not {share:g}")
+    if scheduler.architecture and share != 1.0:
+        raise InputError(f"slow_start: {scheduler.name} is a federation, in which tasks start when all that they wait "
+                         f"for has ended; the share must be 1, not {share:g}")
 
 
 def refuse_error(error: float, scheduler: Scheduler) -> None:
@@ -166,54 +143,12 @@ def default_interval(workload: Workload) -> float:
     return float(next((step for step in INTERVAL_STEPS if step >= wanted), math.ceil(wanted / 86400) * 86400))
 
 
-def _driver(prepared: Prepared, scheduler: Scheduler) -> tuple[Any, Callable[[Simulation, int], int]]:
-    """Return the lanes, and a function that runs a number of steps."""
-    simulation = prepared.simulation
-    shapes, padded_machines = simulation.tasks.constraint_set.size, simulation.fleet.free.shape[1]
-    lane_count = {"one": 1, "shape": shapes, "machine": padded_machines + 1}[scheduler.lanes]
-    lanes = build_lanes(lane_count, simulation.tasks.arrival.size, scheduler.lanes == "shape")
-    state = typeof(simulation)
-    if scheduler.select_machine is not None:
-        select = compiled_select_machine(scheduler.select_machine, scheduler.built_in)
-        lane_of_shape = np.arange(shapes, dtype=np.int32) if scheduler.lanes == "shape" else np.zeros(shapes, np.int32)
-        run = _engine(state, with_hooks=False)
-        return lanes, lambda sim, budget: run(sim, lanes, lane_of_shape, select, budget)
-    assert scheduler.on_arrival is not None
-    assert scheduler.on_departure is not None
-    on_arrival = compiled_hook(scheduler.on_arrival, scheduler.built_in)
-    on_departure = compiled_hook(scheduler.on_departure, scheduler.built_in)
-    memory = scheduler.memory(prepared.instance)
-    run = _engine(state, with_hooks=True)
-    return lanes, lambda sim, budget: run(sim, lanes, memory, on_arrival, on_departure, budget)
-
-
-def _planned_driver(
-    inputs: tuple[Workload, Fleet], settings: LotesSettings, terms: Terms
-) -> tuple[Prepared, Any, Callable[[Simulation, int], int], list[Plan]]:
-    """Make a plan; return the state, the run with its dispatcher, how it runs a number of steps, and its plans."""
-    from subak.simulator.lotes_run import build_planned_run  # noqa: PLC0415  (see above)
-
-    run = build_planned_run(inputs, settings, terms)
-    return run.prepared, run, lambda _, budget: run.step(budget), run.plans
-
-
-def _fair_driver(
-    prepared: Prepared, scheduler: Scheduler, workload: Workload, queues: TreeFile | None, preemptions: float
-) -> tuple[Any, Callable[[Simulation, int], int]]:
-    """Return the state of the order, and a function that runs a number of steps."""
-    assert scheduler.select_machine is not None
-    fair, back = build_fair(prepared, workload, scheduler.order, queues, preemptions)
-    select = compiled_select_machine(scheduler.select_machine, scheduler.built_in)
-    run = _fair_engine(typeof(prepared.simulation), typeof(fair), typeof(back))
-    return fair, lambda sim, budget: run(sim, fair, back, select, budget)
-
-
-def _guarded(step: Callable[[Simulation, int], int], name: str) -> Callable[[Simulation, int], int]:
+def _guarded(step: Callable[[int], int], sim: Simulation, name: str) -> Callable[[int], int]:
     """Return *step* for a user's policy: what it raises is worded, and it may not have changed the fleet."""
 
-    def guarded(sim: Simulation, budget: int) -> int:
+    def guarded(budget: int) -> int:
         try:
-            why = step(sim, budget)
+            why = step(budget)
         except Exception as error:  # whatever a user's policy may raise is the policy's fault
             raise PolicyError(f"scheduler {name} raised {type(error).__name__}: {first_line(error)}") from None
         if _is_tampered(sim):

@@ -12,6 +12,7 @@ from subak.fleet.table import Fleet
 from subak.placement.instance import Instance
 from subak.placement.shapes import Shapes, find_shapes, truth_of_sets
 from subak.placement.starts import NOT_ARRIVED, UNPLACEABLE, build_starts
+from subak.queues.johnson import johnson_ranks
 from subak.resources import same_resources
 from subak.simulator.heap import build_events
 from subak.simulator.overuse import draw_overuse, no_overuse, with_errors
@@ -26,10 +27,11 @@ from subak.simulator.state import (
     Progress,
     Record,
     Simulation,
+    SlowStart,
     Step,
 )
 from subak.workload.constraints import Constraint
-from subak.workload.table import Workload
+from subak.workload.table import Workload, expected_seconds
 from subak.workload.tasks import Stages, Tasks
 
 NO_ROW = -1  # no machine of the fleet
@@ -55,6 +57,7 @@ class Terms(NamedTuple):
     interval: float  # seconds, of the timeline
     until: float  # seconds, the last instant
     request_error: float = 0.0  # by which share requests are wrong
+    slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it are released
 
 
 def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -> Prepared:
@@ -71,7 +74,7 @@ def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -
     capacity = np.where(there, fleet.capacity[:, order], 0).astype(np.int32)
     truth = truth_of_sets(shapes.sets, fleet)[:, order] & there
     stage = workload.tasks["stage"].to_numpy()
-    tasks, overuse = _tasks(workload, shapes, stage, terms.ranking), no_overuse()
+    tasks, overuse = _tasks(workload, fleet, shapes, stage, terms.ranking), no_overuse()
     used = tasks.shape
     if terms.request_error:
         shapes = with_errors(shapes, terms.request_error, capacity.max(axis=1))
@@ -80,6 +83,7 @@ def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -
     changes = _changes(fleet, order)
     present = fleet.machines["present"].to_numpy()[order] & there
     reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
+    stages = _stages(workload, stage)
     starts = build_starts(tasks.arrival.size)
     if any(reasons):
         hopeless = np.array([bool(reason) for reason in reasons])
@@ -90,9 +94,10 @@ def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -
         speeds=build_speeds(workload, fleet, order),
         overuse=overuse,
         starts=starts,
-        events=build_events(2 * tasks.arrival.size + 2048),
+        events=build_events((2 if terms.slow_start == 1.0 else 3) * tasks.arrival.size + 2048),
         progress=_progress(tasks),
-        stages=_stages(workload, stage),
+        stages=stages,
+        slow=_slow_start(stages, terms.slow_start),
         changes=changes,
         losses=_losses(tasks.arrival.size),
         step=Step(
@@ -151,15 +156,15 @@ def _reason(request: np.ndarray, constraints: tuple[Constraint, ...], amounts: n
     return f"no {allowed} has all it asks together"
 
 
-def _tasks(workload: Workload, shapes: Shapes, stage: np.ndarray, order: str) -> Tasks:
+def _tasks(workload: Workload, fleet: Fleet, shapes: Shapes, stage: np.ndarray, order: str) -> Tasks:
     table = workload.tasks
     arrival = table["arrival"].to_numpy(writable=True)
     run_time = table["run_time"].to_numpy(writable=True)
-    expected = run_time
-    if "estimate" in table.columns:
-        expected = table.select(pl.coalesce("estimate", "run_time"))["estimate"].to_numpy(writable=True)
+    expected = expected_seconds(workload)
     if order == "priority":
         rank = -workload.stages["priority"].to_numpy()[stage].astype(np.float64)
+    elif order in ("johnson", "johnson-reversed"):
+        rank = johnson_ranks(workload, fleet, shapes, expected, descending=order == "johnson-reversed")
     else:
         rank = expected if order == "shortest-first" else arrival.copy()
     return Tasks(arrival, run_time, expected, rank, shapes.of_stage[stage], shapes.request, shapes.constraint_set)
@@ -214,6 +219,18 @@ def _stages(workload: Workload, stage: np.ndarray) -> Stages:
         task_first=_firsts(left),
         task=np.argsort(stage, kind="stable").astype(np.int32),
     )
+
+
+def _slow_start(stages: Stages, share: float) -> SlowStart:
+    """Return the state of a slow start, before which nothing is released but where *share* is 0."""
+    if share == 1.0 or stages.of_task.size == 0:
+        empty = np.zeros(0, np.int32)
+        return SlowStart(empty, empty, np.zeros(0))
+    unfinished = stages.waits.copy()
+    if share == 0.0:
+        stages.waits[:] = 0
+    enough = stages.left - np.ceil(share * stages.left).astype(np.int32)
+    return SlowStart(enough.astype(np.int32), unfinished, np.where(unfinished > 0, np.inf, 0.0))
 
 
 def _firsts(counts: np.ndarray) -> np.ndarray:

@@ -59,6 +59,14 @@ class Step(NamedTuple):
     ended: np.ndarray  # int32[task]
 
 
+class SlowStart(NamedTuple):
+    """Attempts that start before the stages they wait for have ended; all arrays are empty where none may."""
+
+    enough: np.ndarray  # int32[stage], tasks left in it with which those that wait for it are released
+    unfinished: np.ndarray  # int32[stage], stages that it waits for and that have tasks left
+    opened: np.ndarray  # float64[stage], seconds: when the last of these ended; inf before, 0 where there are none
+
+
 class Record(NamedTuple):
     """What is written down per interval."""
 
@@ -79,6 +87,7 @@ class Simulation(NamedTuple):
     events: Events
     progress: Progress
     stages: Stages
+    slow: SlowStart
     changes: Changes
     losses: Losses
     step: Step

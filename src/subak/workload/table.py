@@ -89,6 +89,13 @@ class Workload:
             write_table(table, folder / f"{name}.parquet")
 
 
+def expected_seconds(workload: Workload) -> np.ndarray:
+    """Return float64[task], seconds: what a scheduler may know of run times, the estimate where there is one."""
+    if "estimate" not in workload.tasks.columns:
+        return workload.tasks["run_time"].to_numpy(writable=True)
+    return workload.tasks.select(pl.coalesce("estimate", "run_time"))["estimate"].to_numpy(writable=True)
+
+
 class _Header(msgspec.Struct):
     resources: tuple[Resource, ...]
     provenance: Provenance

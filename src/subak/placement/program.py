@@ -37,10 +37,16 @@ class Program:
         """Add columns that gain *gain* (float[column]) each, with *entries* (float[row, column])."""
         by_column = np.ascontiguousarray(entries.T, dtype=np.float64)
         column, row = np.nonzero(by_column)
-        starts = np.searchsorted(column, np.arange(gain.size)).astype(np.int32)
+        self.add_sparse(gain, np.searchsorted(column, np.arange(gain.size)), row, by_column[column, row])
+
+    def add_sparse(self, gain: np.ndarray, starts: np.ndarray, row: np.ndarray, entries: np.ndarray) -> None:
+        """Add columns that gain *gain* (float[column]) each; *entries* (float[entry]) are in *row* (int[entry]).
+
+        Those of a column begin at its *starts* (int[column]).
+        """
         self.solver.addCols(gain.size, -gain.astype(np.float64), np.zeros(gain.size),
-                            np.full(gain.size, highspy.kHighsInf), row.size, starts, row.astype(np.int32),
-                            by_column[column, row])
+                            np.full(gain.size, highspy.kHighsInf), row.size, starts.astype(np.int32),
+                            row.astype(np.int32), entries)
 
     def solve(self) -> Solution:
         """Return an optimal vertex. Raises RunError when there is none, which the callers' programs exclude."""

@@ -1,0 +1,90 @@
+"""What is reported of MapReduce jobs: bound, gap, gain over first in first out, and the Gantt chart."""
+import numpy as np
+import polars as pl
+import pytest
+
+from batches import ONE_KIND, batch, machines
+from small import fleet_of, plain
+from subak.policy import find_scheduler
+from subak.report import gantt as gantt_module
+from subak.report.batch import bound_seconds, has_bound, slots, stints
+from subak.report.comparison import compare
+from subak.report.experiment import Scenario, load_inputs, simulate_into
+from subak.report.gantt import gantt
+from subak.report.page import write_report
+from subak.report.runs import load_runs
+from subak.simulator.results import task_table
+from subak.simulator.run import simulate
+
+JOBS = batch((4, 3, 2, 2), (2, 5, 1, 8), (3, 1, 0, 0))
+FLEET = machines((1, 0), (1, 0), (0, 1), speeds=[[0.5, 1.0, 1.0], [1.0, 0.25, 1.0], [1.0, 1.0, 1.0]])
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("batch")
+    (folder / "w" / "fleet").mkdir(parents=True)
+    JOBS.write(folder / "w")
+    FLEET.write(folder / "w" / "fleet")
+    for name in ("first-fit+backfill", "hmhs"):
+        scenario = Scenario(workload=str(folder / "w"), schedulers=[name])
+        simulate_into(folder / "c" / "runs" / name, scenario, name, 1, load_inputs(scenario))
+    return folder / "c"
+
+
+def test_the_summary_has_makespan_bound_and_gap(compared):
+    for run in load_runs(compared):
+        facts = run.summary
+        assert facts.makespan_bound == bound_seconds(JOBS, FLEET)
+        assert facts.gap == pytest.approx(facts.makespan / facts.makespan_bound - 1)
+        assert facts.gap >= 0
+
+
+def test_the_comparison_measures_from_first_in_first_out(compared):
+    rows = {row.measure.title: row for row in compare(load_runs(compared)) if row.measure.family == "Makespan"}
+    fifo, hmhs = rows[""].values
+    assert rows["below first-fit+backfill"].values == [0.0, pytest.approx(1 - hmhs / fifo)]
+    assert rows["lower bound"].values == [bound_seconds(JOBS, FLEET)] * 2
+
+
+def test_the_page_has_a_gantt_chart_of_each(compared, tmp_path):
+    page = write_report(compared, tmp_path / "page.html").read_text()
+    assert page.count("Who ran when: hmhs") >= 1
+    assert "The first machines, 2 that ran maps and 1 that ran reduces" in page
+
+
+def test_stints_are_the_tasks_of_a_job_in_a_row():
+    table = task_table(simulate(JOBS, FLEET, find_scheduler("hmhs")), JOBS, FLEET)
+    found = stints(table, JOBS)
+    assert found["tasks"].sum() == len(JOBS.tasks)
+    of_maps = found.filter(pl.col("kind") == "map")
+    lasted = (of_maps["end"] - of_maps["begin"]).sum()
+    maps = JOBS.tasks["stage"].is_in([0, 2, 4])
+    assert lasted == pytest.approx((table["finish"] - table["start"]).filter(maps).sum())
+    in_a_row = of_maps.select((pl.col("job") == pl.col("job").shift(1)) & (pl.col("machine")
+                                                                           == pl.col("machine").shift(1)))
+    assert not in_a_row.to_series().any()  # two maps of a job with nothing between are one stint
+
+
+def test_tasks_that_run_at_once_are_in_different_slots():
+    machine, start, finish = np.array([0, 0, 0, 0, 1]), np.array([0.0, 0, 1, 2, 0]), np.array([2.0, 1, 3, 4, 9])
+    assert slots(machine, start, finish) == [0, 1, 1, 0, 0]
+    workload, fleet = batch((4, 3, 0, 0), resources=ONE_KIND), machines((2,), resources=ONE_KIND)
+    table = task_table(simulate(workload, fleet, find_scheduler("hmhs")), workload, fleet)
+    assert stints(table, workload).select("slot", "begin", "end", "tasks").rows() == [(0, 0.0, 6.0, 2),
+                                                                                      (1, 0.0, 6.0, 2)]
+
+
+def test_a_chart_too_large_shows_fewer_machines(compared, monkeypatch):
+    run = next(run for run in load_runs(compared) if run.label == "hmhs")
+    whole = len(run.stints().collect())
+    monkeypatch.setattr(gantt_module, "STINTS_DRAWN", whole - 1)
+    assert "1 that ran maps" in gantt(run).to_dict()["title"]["subtitle"]
+
+
+def test_only_mapreduce_jobs_have_a_bound():
+    assert has_bound(JOBS, FLEET)
+    assert not has_bound(plain((0, 1, 1)), fleet_of((1,)))
+    changing = machines((1, 0), (0, 1))
+    assert bound_seconds(JOBS, changing) is not None
+    assert bound_seconds(JOBS, machines((1, 0))) is None  # nowhere to reduce

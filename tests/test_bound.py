@@ -1,0 +1,116 @@
+"""The lower bound on the makespan: no schedule is below it, and it is the optimum of its linear program."""
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from batches import ONE_KIND, batch, batches, machines
+from subak.placement.mapreduce.batch import find_batch
+from subak.placement.mapreduce.bound import Side, makespan_bound, side_bound, value
+from subak.placement.mapreduce.recipes import RECIPES
+from subak.placement.mapreduce.search import SearchSettings
+from subak.policy import find_scheduler
+from subak.report.measures import makespan
+from subak.simulator.results import task_table
+from subak.simulator.run import simulate
+
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=60)
+SCHEDULERS = [*RECIPES, "first-fit+backfill", "fifo-pri", "best-fit+backfill+johnson-reversed"]
+
+
+def bound_of(workload, fleet):
+    return makespan_bound(find_batch(workload, fleet), workload)
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+@settings(quick, max_examples=30)
+@given(data=st.data())
+def test_no_schedule_is_below_it(name, data):
+    workload, fleet = data.draw(batches(arrivals=data.draw(st.booleans()), whole=data.draw(st.booleans()),
+                                        slots_most=data.draw(st.integers(1, 3))))
+    outcome = simulate(workload, fleet, find_scheduler(name), search=SearchSettings(moves=5))
+    table = task_table(outcome, workload, fleet)
+    assert makespan(table) >= bound_of(workload, fleet).seconds
+
+
+@quick
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=6))
+def test_no_sequence_of_two_machines_is_below_it(jobs):
+    best = np.inf
+    for order in itertools.permutations(jobs):
+        mapped = reduced = 0.0
+        for one, two in order:
+            mapped += one
+            reduced = max(reduced, mapped) + two
+        best = min(best, reduced)
+    workload = batch(*[(1, one, 1, two) for one, two in jobs], grouped=False)
+    assert bound_of(workload, machines((1, 0), (0, 1))).seconds <= best
+
+
+def test_a_job_on_its_own_takes_its_maps_and_then_its_reduces():
+    """4 maps of 10 s on machines of factors 0.5 and 1: cut at will 4 * 10 / 3; then 6 s of copying and 2 s."""
+    bound = bound_of(batch((4, 10, 1, 2), shuffle=6.0), machines((1, 0), (1, 0), (0, 1), speeds=[[0.5, 1.0, 1.0]]))
+    assert bound.job == pytest.approx(40 / 3 + 8)
+    assert bound.seconds == pytest.approx(bound.job)
+
+
+def test_the_longest_task_on_the_best_machine():
+    bound = bound_of(batch((1, 10, 0, 0)), machines((1, 0), (1, 0), speeds=[[0.5, 1.0]]))
+    assert bound.seconds == pytest.approx(5.0)
+
+
+def test_the_maps_of_all_jobs_and_the_reduces_behind_them():
+    """Two jobs of 10 s of maps on one machine, behind each 4 s of reduces on one of many."""
+    bound = bound_of(batch((1, 10, 1, 4), (1, 10, 1, 4), grouped=False), machines((1, 0), (0, 1), (0, 1), (0, 1)))
+    assert bound.maps == pytest.approx(24.0)
+    bound = bound_of(batch((1, 3, 1, 10), (1, 3, 1, 10), grouped=False), machines((1, 0), (1, 0), (0, 1)))
+    assert bound.reduces == pytest.approx(23.0)
+
+
+def test_slots_share_the_load():
+    bound = bound_of(batch((8, 3, 0, 0), resources=ONE_KIND), machines((4,), resources=ONE_KIND))
+    assert bound.seconds == pytest.approx(6.0)
+
+
+@st.composite
+def sides(draw):
+    jobs, count, levels = draw(st.integers(1, 12)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    seconds = np.array([[draw(st.floats(0.5, 50.0)) for _ in range(count)] for _ in range(jobs)])
+    if count > 1 and draw(st.booleans()):
+        seconds[draw(st.integers(0, jobs - 1)), draw(st.integers(0, count - 1))] = np.inf
+    height = np.array([0.0, *sorted(draw(st.floats(1.0, 40.0)) for _ in range(levels - 1))])
+    return Side(seconds, np.array([draw(st.integers(1, levels)) for _ in range(jobs)]), height)
+
+
+def whole_program(side):
+    """The same linear program with every column, in scipy's words."""
+    jobs, count = side.seconds.shape
+    pairs = [(job, machine) for job in range(jobs) for machine in range(count)
+             if np.isfinite(side.seconds[job, machine])]
+    equal = [[float(job == each) for each, _ in pairs] + [0.0] for job in range(jobs)]
+    upper, right = [], []
+    for level, height in enumerate(side.height):
+        for machine in range(count):
+            upper.append([side.seconds[pair] * (pair[1] == machine and side.level[pair[0]] > level) for pair in pairs]
+                         + [-1.0])
+            right.append(-height)
+    return linprog([0.0] * len(pairs) + [1.0], upper, right, equal, [1.0] * jobs).fun
+
+
+@quick
+@given(sides())
+def test_columns_that_are_added_as_they_pay_reach_the_optimum(side):
+    assert side_bound(side) == pytest.approx(whole_program(side), rel=1e-4)
+    assert side_bound(side) <= whole_program(side) * (1 + 1e-9)
+
+
+@quick
+@given(sides(), st.data())
+def test_any_prices_prove_a_bound(side, data):
+    prices = np.array([[data.draw(st.floats(0.0, 1.0)) for _ in row] for row in np.zeros((side.height.size,
+                                                                                         side.seconds.shape[1]))])
+    if prices.sum() > 0:
+        assert value(side, prices / prices.sum()) <= whole_program(side) * (1 + 1e-7)
