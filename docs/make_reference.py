@@ -18,8 +18,8 @@ from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS
 from subak.placement.starts import STATUSES
 from subak.report import batch, fairness
-from subak.report.experiment import Scenario
 from subak.report.runs import FairnessFacts, FederationFacts, Summary
+from subak.report.scenario import Scenario
 from subak.simulator import fault_plan, federated_results, results
 from subak.workload import table as workload
 from subak.workload.constraints import OPERATORS

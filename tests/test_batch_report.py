@@ -9,10 +9,11 @@ from subak.policy import find_scheduler
 from subak.report import gantt as gantt_module
 from subak.report.batch import bound_seconds, has_bound, slots, stints
 from subak.report.comparison import compare
-from subak.report.experiment import Scenario, load_inputs, simulate_into
+from subak.report.experiment import load_inputs, simulate_into
 from subak.report.gantt import gantt
 from subak.report.page import write_report
 from subak.report.runs import load_runs
+from subak.report.scenario import Scenario
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
 

@@ -19,13 +19,14 @@ from subak.placement.starts import STATUSES
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
 from subak.report.charts import chart_makers
 from subak.report.comparison import compare
-from subak.report.experiment import Scenario, simulate_into
+from subak.report.experiment import simulate_into
 from subak.report.fairness import capacity_steps, fairness
 from subak.report.fairness_charts import fairness_chart_makers
 from subak.report.fairness_rows import Capacity, Trail
 from subak.report.fairness_sweep import Bins, sweep
 from subak.report.page import write_report
 from subak.report.runs import load_runs
+from subak.report.scenario import Scenario
 from subak.report.terminal import comparison_table, run_panel
 from subak.workload.table import make_workload
 

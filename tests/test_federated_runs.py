@@ -17,10 +17,11 @@ from subak.federation.settings import Federation
 from subak.placement.schedulers import SCHEDULERS
 from subak.policy import find_scheduler
 from subak.report.comparison import messages_a_task, refused_share
-from subak.report.experiment import Scenario, changed_settings, settings_of, simulate_into
+from subak.report.experiment import simulate_into
 from subak.report.explain import explain
 from subak.report.parallel import in_good_order, jobs_of
 from subak.report.runs import load_runs
+from subak.report.scenario import Scenario, changed_settings, settings_of
 from subak.simulator.architectures import ARCHITECTURES
 from subak.simulator.federated_results import PARTS
 from subak.simulator.results import task_table, timeline_table

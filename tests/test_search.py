@@ -15,7 +15,8 @@ from subak.placement.mapreduce.min_min import min_min
 from subak.placement.mapreduce.plan import make_plan
 from subak.placement.mapreduce.search import SearchSettings, draft_of, end_maps, even_out
 from subak.policy import find_scheduler
-from subak.report.experiment import Scenario, load_inputs, read_scenario, simulate_into
+from subak.report.experiment import load_inputs, simulate_into
+from subak.report.scenario import Scenario, read_scenario
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
 

@@ -13,8 +13,8 @@ from small import cases, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.policy import find_scheduler
 from subak.report.batch import bound_seconds
-from subak.report.experiment import Scenario
 from subak.report.measures import makespan
+from subak.report.scenario import Scenario
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
 from subak.workload.map_reduce import reduce_stages

@@ -46,9 +46,10 @@ from subak.cli.progress import RunBars
 from subak.errors import RunError
 from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
-from subak.report.experiment import Scenario, load_inputs
+from subak.report.experiment import load_inputs
 from subak.report.parallel import jobs_of, run_all
 from subak.report.runs import load_runs
+from subak.report.scenario import Scenario
 from subak.report.terminal import comparison_table
 from subak.tables import new_folder, refuse_folder, write_toml
 

@@ -11,7 +11,7 @@ from subak.federation.settings import FAIRNESS, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import SCHEDULERS
-from subak.report.experiment import FOREVER, Scenario, heeded_settings, read_scenario
+from subak.report.scenario import FOREVER, Scenario, heeded_settings, read_scenario
 from subak.tables import read_toml
 
 SEEDS_MAX = 10_000

@@ -10,7 +10,8 @@ import msgspec
 
 from subak.errors import InputError, RunError, SubakError
 from subak.policy import find_scheduler
-from subak.report.experiment import Scenario, load_inputs, run_label, simulate_into
+from subak.report.experiment import load_inputs, run_label, simulate_into
+from subak.report.scenario import Scenario
 from subak.simulator.drive import Progress
 
 POLL_S = 0.2

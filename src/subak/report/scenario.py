@@ -1,0 +1,150 @@
+"""A scenario: what to simulate, in the words of the command line; checked once, read from a file, and its parts."""
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from subak.errors import InputError
+from subak.federation.settings import Federation
+from subak.placement.lotes.settings import LotesSettings
+from subak.placement.mapreduce.recipes import RECIPES
+from subak.placement.mapreduce.search import SearchSettings
+from subak.placement.schedulers import LOTES, SCHEDULERS
+from subak.policy import find_scheduler, policy_file
+from subak.queues.fair_orders import FAIR_ORDERS
+from subak.simulator.run import refuse_error, refuse_slow_start
+from subak.tables import read_toml
+from subak.workload.samples import sample_names
+
+FOREVER = float("inf")
+MACHINES_MAX = 10_000_000  # alike machines; more would not fit in memory
+
+
+class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What to simulate; the same words as the options of `subak simulate` and `subak compare`."""
+
+    workload: str = "google2011"  # a workload folder, or the name of a sample
+    workload_digest: str = ""  # of its tables; a run is only repeated on the same
+    fleet: str = ""  # a fleet folder; empty: the one inside the workload's
+    fleet_digest: str = ""  # likewise
+    machines: int = 0  # instead of a fleet: this many alike machines
+    capacity: dict[str, float] = {}  # of each of them, in natural amounts
+    schedulers: list[str] = msgspec.field(default_factory=lambda: ["first-fit"])  # or FILE.py:NAME
+    seeds: list[int] = msgspec.field(default_factory=lambda: [1])  # each scheduler runs once with each
+    interval: float | None = None  # seconds of the timeline's intervals
+    until: float = FOREVER  # seconds: the last instant to simulate
+    federation: Federation = msgspec.field(default_factory=Federation)  # settings of schedulers that are federations
+    faults: str = ""  # a plan of what goes wrong, for megha and central
+    queues: str = ""  # a file with weights and limits of queues, for the fair orders
+    preemptions: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
+    lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
+    request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
+    slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
+    search_seconds: float = 1.0  # to search for a better plan, for schedulers that do
+    search_moves: int | None = None  # instead: this many moves, which makes a run repeatable
+
+    def __post_init__(self) -> None:
+        """Refuse what no run could mean."""
+        if not self.schedulers:
+            raise InputError("schedulers: must name at least one")
+        if not self.seeds or any(not 0 <= seed < 2**63 for seed in self.seeds):
+            raise InputError(f"seeds: must be whole numbers from 0 to 2^63 - 1, at least one, not {self.seeds}")
+        for name in ("schedulers", "seeds"):
+            values = getattr(self, name)
+            twice = next((value for value in values if values.count(value) > 1), None)
+            if twice is not None:
+                raise InputError(f"{name}: each must be named once, {twice!r} occurs {values.count(twice)} times")
+        if self.fleet and self.machines:
+            raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
+        if not 0 <= self.machines <= MACHINES_MAX:
+            raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
+        self._refuse_unbearable()
+        self._refuse_search()
+        for setting in changed_settings(self.federation):
+            if not any(setting in heeded_settings(name) for name in self.schedulers):
+                heeders = ", ".join(each.name for each in SCHEDULERS.values() if setting in each.settings)
+                raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
+                                 f"{heeders} would")
+        self._refuse_unheeded()
+
+    def _refuse_unbearable(self) -> None:
+        """Refuse what one of the schedulers has no remedy for."""
+        for name in self.schedulers:
+            if self.faults and "retry" not in heeded_settings(name):
+                raise InputError(f"faults: {name} has no remedy for them; only megha and central have")
+            if self.slow_start != 1.0:
+                refuse_slow_start(self.slow_start, find_scheduler(name))
+            if self.request_error:
+                refuse_error(self.request_error, find_scheduler(name))
+
+    def _refuse_search(self) -> None:
+        """Refuse what no search could mean, and one that none of the schedulers makes."""
+        if SearchSettings(self.search_seconds, self.search_moves) == SearchSettings():
+            return
+        if not any(searches(name) for name in self.schedulers):
+            known = ", ".join(name for name, recipe in RECIPES.items() if recipe.searches)
+            raise InputError(f"search_seconds, search_moves: none of the schedulers {', '.join(self.schedulers)} "
+                             f"searches; {known} would")
+
+    def _refuse_unheeded(self) -> None:
+        """Refuse settings that nobody heeds; but queues' weights are what any run's shares are measured by."""
+        if self.federation.shares and self.federation.fairness == "off":
+            raise InputError("federation.shares (--share): go with fairness (--fairness) strict or paper, not off")
+        if not 0 <= self.preemptions < FOREVER:
+            raise InputError(f"preemptions: must be 0 or more an hour, not {self.preemptions:g}")
+        if self.preemptions and not any(is_fair(scheduler) for scheduler in self.schedulers):
+            raise InputError(f"preemptions: none of the schedulers {', '.join(self.schedulers)} has a fair order; "
+                             f"these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+        if self.lotes != LotesSettings() and not any(is_planned(scheduler) for scheduler in self.schedulers):
+            raise InputError(f"lotes: none of the schedulers {', '.join(self.schedulers)} goes by these settings; "
+                             "lotes does")
+
+
+def searches(scheduler: str) -> bool:
+    """Whether a scheduler, by its name, searches for a better plan."""
+    return scheduler in RECIPES and RECIPES[scheduler].searches
+
+
+def is_fair(scheduler: str) -> bool:
+    """Whether a scheduler's name, or one of its options, is a fair order."""
+    return any(part in FAIR_ORDERS for part in scheduler.split("+"))
+
+
+def is_planned(scheduler: str) -> bool:
+    """Whether a scheduler, by its name, goes by a plan of LoTES."""
+    known = SCHEDULERS.get(scheduler.partition("+")[0])
+    return known is not None and known.planned == LOTES
+
+
+def changed_settings(settings: Federation | LotesSettings) -> dict[str, Any]:
+    """Return the settings that differ from their defaults, in their order."""
+    usual = msgspec.structs.asdict(type(settings)())
+    return {name: value for name, value in msgspec.structs.asdict(settings).items() if value != usual[name]}
+
+
+def heeded_settings(scheduler: str) -> tuple[str, ...]:
+    """Return the settings of a federation that a scheduler heeds, by its name; none for a policy in a file."""
+    known = SCHEDULERS.get(scheduler.partition("+")[0])
+    return known.settings if known else ()
+
+
+def settings_of(scenario: Scenario, scheduler: str) -> Federation:
+    """Return the scenario's settings as far as a scheduler heeds them."""
+    changed = changed_settings(scenario.federation)
+    return Federation(**{name: value for name, value in changed.items() if name in heeded_settings(scheduler)})
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read a scenario file; the paths in it are relative to its folder. Raises InputError with the mistake's place."""
+    scenario = read_toml(path, Scenario)
+    here = path.parent
+    if scenario.workload not in sample_names():
+        scenario.workload = str(here / scenario.workload)
+    if scenario.fleet:
+        scenario.fleet = str(here / scenario.fleet)
+    if scenario.faults:
+        scenario.faults = str(here / scenario.faults)
+    if scenario.queues:
+        scenario.queues = str(here / scenario.queues)
+    scenario.schedulers = [str(here / name) if policy_file(name) else name for name in scenario.schedulers]
+    return scenario
