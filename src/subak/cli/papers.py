@@ -5,13 +5,14 @@ from typing import Any
 from subak.cli.reproduction import Notify, Paper
 from subak.errors import InputError
 from subak.fleet.table import Fleet
+from subak.reproduce import hmhs as hmhs_paper
+from subak.reproduce import hmhs_study, mch_study
 from subak.reproduce import mch as mch_paper
-from subak.reproduce import mch_study
 from subak.reproduce import megha as megha_paper
 from subak.reproduce.megha_study import QUICK, Scale, Study
 from subak.reproduce.megha_workloads import read_google
 from subak.reproduce.paper import Figure, Reproduction
-from subak.workload.table import Workload
+from subak.workload.table import Workload, read_workload
 
 
 def megha(trace: Path | None, alibaba: Path | None, quick: bool, seed: int) -> Paper:
@@ -65,6 +66,29 @@ def lotes(trace: Path | None, quick: bool, seed: int) -> Paper:
         return lotes_figures.draw(figure)
 
     return Paper("LoTES, reproduced", lotes_paper.chosen_figures, reproduce, draw)
+
+
+def hmhs(jobs: Path | None, quick: bool, seed: int) -> Paper:
+    """Return the HMHS paper, and these *jobs* past it."""
+
+    def refuse() -> None:
+        if jobs is not None and not jobs.is_dir():
+            raise InputError(f"{jobs}: no such folder")
+
+    def reproduce(keys: list[str], notify: Notify) -> Reproduction:
+        real = read_workload(jobs) if jobs is not None else None
+        scale = hmhs_study.QUICK if quick else hmhs_study.Scale()
+        return hmhs_paper.reproduce(hmhs_study.Bench(scale, seed, notify, real), keys)
+
+    def draw(figure: Figure) -> Any:
+        from subak.reproduce import hmhs_figures  # noqa: PLC0415  (as above)
+
+        return hmhs_figures.draw(figure)
+
+    def chosen(only: str | None, past_the_paper: bool) -> list[str]:
+        return hmhs_paper.chosen_figures(only, past_the_paper, jobs is not None)
+
+    return Paper("HMHS, reproduced", chosen, reproduce, draw, refuse)
 
 
 def _google(trace: Path | None, notify: Notify) -> tuple[Workload | None, Fleet | None]:

@@ -25,6 +25,7 @@ PAPERS = {
     "google-like": "Da Costa, Grange, De Courchelle: Modeling and Generating large-scale Google-like Workload",
     "megha": "Thiyyakat, Kalambur, Sitaram: Megha: Decentralized Global Fair Scheduling for Federated Clusters",
     "lotes": "Tran, Padmanabhan, Zhang, Li, Down, Beck: Multi-Stage Resource-Aware Scheduling for Data Centers",
+    "hmhs": "Chen, Shen, Chen, Guo: HMHS: Hybrid Multistage Heuristic Scheduling Algorithm for Heterogeneous MapReduce",
     "mch": "You, Wang, Xu, Luo, Chen, Li: Low Complexity Hierarchical Scheduling for Diverse Datacenter Jobs",
 }
 
@@ -205,8 +206,29 @@ def lotes(
     """Tables 1 and 2, Fig. 6 to 8: Greedy, Tetris and LoTES on the trace and on a month; past the paper with --out.
 
     Example: `subak reproduce lotes --trace traces/google2011 --out lotes`.
+
+
+@app.command("hmhs")
+def hmhs(
+    jobs: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="A workload of Hadoop's job history, made by `subak convert rumen`: its jobs too.",
+        show_default=False)] = None,
+    only: Annotated[str | None, typer.Option(
+        metavar="FIGURES", help="Figures to reproduce among 1, 2; past the paper: rivals, yahoo (needs --jobs) "
+                                "[default: 1, 2; with --out and without --quick all].", show_default=False)] = None,
+    quick: Annotated[bool, typer.Option(
+        "--quick", help="Fewer seeds, jobs and machines: seconds in place of minutes.")] = False,
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Also write index.html and the figures (svg, png, csv) to this new folder.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The first seed of all that is drawn.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
+) -> None:
+    """Fig. 1 and 2: the makespan against the number of jobs and the share of slow machines; past the paper with --out.
+
+    Example: `subak reproduce hmhs --quick --out hmhs`.
     """
     from subak.cli import papers, reproduction  # noqa: PLC0415  (as above)
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.lotes(trace, quick, seed), request)
+    reproduction.run(papers.hmhs(jobs, quick, seed), request)

@@ -1,0 +1,124 @@
+"""`subak reproduce hmhs`: what is drawn, what is compared, how claims are judged, and small runs of each figure."""
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from batches import batch
+from subak.cli.main import main
+from subak.errors import InputError
+from subak.reproduce.hmhs import DEFAULT, FIGURES, chosen_figures, reproduce
+from subak.reproduce.hmhs_figures import draw
+from subak.reproduce.hmhs_paper import CLAIMS
+from subak.reproduce.hmhs_study import BOUND, SCHEDULERS, Bench, Case, Scale, below, interval, summary
+
+SMALL = Scale(seeds=2, jobs=(1, 2), machines=3, cluster_jobs=1, rival_jobs=(2,), rival_seeds=2, search_moves=3)
+YAHOO = batch((4, 3, 2, 5), (2, 7, 1, 2), (1, 1, 0, 0, 9), grouped=False)
+
+
+def bench(yahoo=None):
+    return Bench(SMALL, 1, lambda label, part: None, yahoo)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return reproduce(bench(YAHOO), list(FIGURES))
+
+
+def test_a_case_is_drawn_as_the_paper_says():
+    workload, fleet = bench().draw(Case("hybrid", 5, cluster=6), 0)
+    assert len(workload.jobs) == 5
+    assert len(fleet.machines) == 6
+    assert fleet.speeds.shape == (5, 6)
+    assert fleet.speeds.min() >= 0.9
+    again, _ = bench().draw(Case("hybrid", 5, cluster=6), 0)
+    assert workload.tasks.equals(again.tasks)
+    assert not workload.tasks.equals(bench().draw(Case("hybrid", 5, cluster=6), 1)[0].tasks)
+
+
+def test_jobs_of_a_trace_arrive_together_on_drawn_machines():
+    workload, fleet = bench(YAHOO).draw_yahoo(0)
+    assert workload.tasks["arrival"].max() == 0
+    assert workload.stages["speed_group"].to_list() == YAHOO.stages["job"].to_list()
+    assert len(np.unique(fleet.speeds)) == fleet.speeds.size
+
+
+def test_gains_and_intervals_by_hand():
+    times = {"hmhs": np.array([2.0, 3.0]), "fifo": np.array([4.0, 4.0]), "fifo-pri": np.array([4.0, 12.0]),
+             "r-hmhs": np.array([2.0, 3.0]), BOUND: np.array([1.0, 3.0])}
+    assert below(times, "fifo").tolist() == [0.5, 0.25]
+    row = summary(times)
+    assert row["below fifo (share)"] == 0.375
+    assert row["below fifo ± (share)"] == pytest.approx(12.706 * 0.125, rel=1e-4)  # Student's t, 1 degree of freedom
+    assert row["above the bound (share)"] == 0.5
+    assert np.isnan(interval(np.array([1.0]))[1])
+
+
+def test_every_claim_has_its_number(found):
+    by_key = {figure.key: figure for figure in found.figures}
+    assert set(by_key) == set(FIGURES)
+    for claim in CLAIMS:
+        assert claim.number in by_key[claim.figure].numbers, claim
+    assert len(found.rows) == len(CLAIMS)
+
+
+def test_no_makespan_is_below_the_bound(found):
+    for figure in found.figures:
+        above = [name for name in figure.points.columns if name == "above the bound (share)"]
+        assert (figure.points[above[0]] >= -1e-9).all()
+
+
+def test_the_extremes_are_of_the_points(found):
+    figure = found.figures[0]
+    gains = figure.points["below fifo (share)"].to_numpy()
+    assert figure.numbers["most below fifo"] == gains.max()
+    assert figure.numbers["least below fifo"] == gains.min()
+    assert len(figure.points) == 4
+
+
+@pytest.mark.parametrize("key", FIGURES)
+def test_every_figure_is_drawn(found, key):
+    figure = next(each for each in found.figures if each.key == key)
+    drawn = json.loads(draw(figure).to_json())
+    assert drawn["title"]
+
+
+def test_figures_are_chosen():
+    assert chosen_figures(None, past_the_paper=False, with_jobs=False) == list(DEFAULT)
+    assert chosen_figures(None, past_the_paper=False, with_jobs=True) == [*DEFAULT, "yahoo"]
+    assert chosen_figures(None, past_the_paper=True, with_jobs=False) == ["1", "2", "rivals"]
+    assert chosen_figures("2,1", past_the_paper=False, with_jobs=False) == ["1", "2"]
+    with pytest.raises(InputError, match="must name figures among 1, 2, rivals, yahoo, not '3'"):
+        chosen_figures("3", past_the_paper=False, with_jobs=False)
+    with pytest.raises(InputError, match="needs --jobs FOLDER"):
+        reproduce(bench(), ["yahoo"])
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a command in this process: its exit code and what it printed."""
+
+    def _run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["subak", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code or 0, capsys.readouterr()
+
+    return _run
+
+
+def test_the_command_line_refuses_a_folder_that_is_not_there(run, tmp_path):
+    code, printed = run("reproduce", "hmhs", "--jobs", tmp_path / "none")
+    assert (code, printed.out) == (2, "")
+    assert "no such folder" in printed.err
+
+
+def test_the_paper_is_listed(run):
+    code, printed = run("reproduce")
+    assert code == 0
+    assert "hmhs  Chen, Shen, Chen, Guo" in printed.out
+
+
+def test_schedulers_of_the_paper():
+    assert set(SCHEDULERS) == {"fifo", "fifo-pri", "r-hmhs", "hmhs"}
