@@ -206,6 +206,11 @@ def lotes(
     """Tables 1 and 2, Fig. 6 to 8: Greedy, Tetris and LoTES on the trace and on a month; past the paper with --out.
 
     Example: `subak reproduce lotes --trace traces/google2011 --out lotes`.
+    """
+    from subak.cli import papers, reproduction  # noqa: PLC0415  (as above)
+
+    request = reproduction.Request(only, quick, out, seed, overwrite)
+    reproduction.run(papers.lotes(trace, quick, seed), request)
 
 
 @app.command("hmhs")
@@ -230,5 +235,4 @@ def hmhs(
     from subak.cli import papers, reproduction  # noqa: PLC0415  (as above)
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
-    reproduction.run(papers.lotes(trace, quick, seed), request)
     reproduction.run(papers.hmhs(jobs, quick, seed), request)
