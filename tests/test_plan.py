@@ -18,7 +18,7 @@ from subak.placement.mapreduce.recipes import RECIPES
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
-from subak.workload.map_reduce import reduce_stages
+from subak.workload.maps_and_reduces import reduce_stages
 from subak.workload.table import make_workload
 
 PLANS = [name for name, recipe in RECIPES.items() if not recipe.searches]  # the search has tests of its own

@@ -1,4 +1,4 @@
-"""A slow start: reduces that hold their slots while maps still run."""
+"""A slow_start: reduces that hold their slots while maps still run."""
 import math
 
 import numpy as np
@@ -17,7 +17,7 @@ from subak.report.measures import makespan
 from subak.report.scenario import Scenario
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
-from subak.workload.map_reduce import reduce_stages
+from subak.workload.maps_and_reduces import reduce_stages
 from test_engine_against_twin import engine_rows
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=60)
@@ -105,9 +105,9 @@ def test_nearly_all_tasks_are_all_where_stages_are_small(case, name):
 
 def test_what_is_no_share_or_no_central_scheduler_is_refused():
     for share in (-0.1, 1.5, math.nan):
-        with pytest.raises(InputError, match="slow start: must be a share from 0 to 1, not"):
+        with pytest.raises(InputError, match="slow_start: must be a share from 0 to 1, not"):
             run(plain((0, 1, 1)), fleet_of((1,)), share)
-    with pytest.raises(InputError, match=r"slow start: sparrow is a federation.* must be 1, not 0\.5"):
+    with pytest.raises(InputError, match=r"slow_start: sparrow is a federation.* must be 1, not 0\.5"):
         run(plain((0, 1, 1)), fleet_of((1,)), 0.5, "sparrow")
 
 

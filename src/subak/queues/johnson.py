@@ -8,7 +8,7 @@ import numpy as np
 from subak.fleet.speeds import stage_groups, stage_shuffle
 from subak.fleet.table import Fleet
 from subak.placement.shapes import Shapes, holding_machines
-from subak.workload.map_reduce import reduce_stages
+from subak.workload.maps_and_reduces import reduce_stages
 from subak.workload.table import Workload
 
 

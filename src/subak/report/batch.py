@@ -8,7 +8,7 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import makespan_bound
-from subak.workload.map_reduce import fault, reduce_stages
+from subak.workload.maps_and_reduces import fault, reduce_stages
 from subak.workload.table import Workload
 
 PAIRS_MAX = 20_000_000  # of jobs and machines: beyond, the bound would take minutes

@@ -9,7 +9,7 @@ from subak.fleet.table import Fleet
 from subak.placement.mapreduce.dispatch import Problem
 from subak.placement.shapes import Shapes, find_shapes, holding_machines
 from subak.resources import same_resources
-from subak.workload.map_reduce import fault, reduce_stages
+from subak.workload.maps_and_reduces import fault, reduce_stages
 from subak.workload.table import Workload, expected_seconds
 
 
