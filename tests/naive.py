@@ -360,12 +360,12 @@ class Greedy:
 
     def departed(self, world, freed):
         for machine in freed:
-            if world.capacity[machine] is None:
+            while self.queue[machine] and machine in world.fitting(self.queue[machine][0]):
+                world.begin(self.queue[machine].pop(0), machine)
+            if self.queue[machine] and not world.holds(world.capacity[machine], self.queue[machine][0]):
                 homeless, self.queue[machine] = self.queue[machine], []
                 for task in homeless:
                     self.dispatch(world, task)
-            while self.queue[machine] and machine in world.fitting(self.queue[machine][0]):
-                world.begin(self.queue[machine].pop(0), machine)
         homeless, self.nobody = self.nobody, []
         for task in homeless:
             self.dispatch(world, task)
