@@ -9,11 +9,11 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line; return its exit code, standard output and standard error."""
+def run(monkeypatch, capsys, request):
+    """Run the command line, COLUMNS of the test's module wide; return its exit code, output and standard error."""
     def call(*arguments) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "120")
+        monkeypatch.setenv("COLUMNS", str(getattr(request.module, "COLUMNS", 160)))
         with pytest.raises(SystemExit) as caught:
             main()
         captured = capsys.readouterr()

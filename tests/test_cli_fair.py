@@ -12,6 +12,8 @@ from subak.report.queue_facts import queue_facts
 from subak.workload.table import make_workload
 from trees import nested
 
+COLUMNS = 120  # of the terminal
+
 COLLAPSE = """
 capacity = { cpu = 120, memory = 120 }
 

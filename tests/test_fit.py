@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from subak.cli.main import main
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.workload.constraints import Constraint
@@ -337,19 +336,6 @@ def test_errors_are_worded():
     for words, workload in cases.items():
         with pytest.raises(InputError, match=words.replace("(", r"\(").replace(")", r"\)")):
             fit(workload)
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line; return its exit code, standard output and standard error."""
-    def call(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "160")
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-    return call
 
 
 def test_fit_prints_and_writes(run, tmp_path):

@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from subak.cli.main import main
 from subak.errors import InputError
 from subak.fleet.describe import describe_fleet
 from subak.fleet.table import make_fleet, read_fleet, uniform_fleet
@@ -19,19 +18,6 @@ from subak.workload.table import CONSTRAINT_TYPE, Workload, make_workload, read_
 
 GOOGLE = Path(__file__).resolve().parents[1].parent / "shared" / "traces" / "google2011"
 CPU = (Resource("cpu", 1e-3, "cores"),)
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line; return its exit code, standard output and standard error."""
-    def call(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "160")
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-    return call
 
 
 def small_workload(run_times=(10.0, 20.0, 5.0, 5.0)) -> Workload:

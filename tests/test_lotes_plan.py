@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from naive_lotes import fitting_bins, undominated_bins
 from small import TWO, fleet_of, plain, staged
-from subak.cli.main import main
 from subak.errors import InputError
 from subak.fleet.table import read_fleet
 from subak.placement.lotes import assignment
@@ -402,18 +401,6 @@ def test_the_google_fleet_is_planned_for_within_two_seconds(google):
 
 
 # The command line
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "160")
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-    return call
 
 
 @pytest.fixture

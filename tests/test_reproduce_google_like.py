@@ -4,7 +4,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from subak.cli.main import main
 from subak.errors import InputError
 from subak.reproduce import google_like_paper as paper
 from subak.reproduce.google_like import measure_trace, measure_workload, reproduce
@@ -116,19 +115,6 @@ def test_the_ten_parts():
 
 
 # The command line
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line; return its exit code, standard output and standard error."""
-    def call(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "160")
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-    return call
 
 
 def test_papers_are_listed(run):

@@ -8,13 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from subak.cli.main import main
 from subak.queues.fair_orders import least_requests
 from subak.reproduce import mch_sharing as sharing
 from subak.reproduce.mch import DEFAULT, FIGURES, chosen_figures, exponent
 from subak.reproduce.mch_loop import Jobs, binary_tree, full_tree, jobs_of
 from subak.reproduce.mch_paper import CLAIMS, PAPER_SHARES
 from subak.reproduce.megha_workloads import shipped_google
+
+COLUMNS = 200  # of the terminal
 
 # Jobs and trees
 
@@ -209,19 +210,6 @@ def test_fair_turns_are_measured_with_every_rule(small):
 
 
 # The command line
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line; return its exit code, standard output and standard error."""
-    def call(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "200")
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-    return call
 
 
 def test_the_paper_is_listed(run):

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from subak.cli.main import main
 from subak.errors import InputError
 from subak.federation.settings import Federation
 from subak.reproduce import megha_workloads as made
@@ -17,6 +16,8 @@ from subak.reproduce.megha import FIGURES, IN_PAPER, chosen_figures
 from subak.reproduce.megha_fairness import wasted_share, water_fill
 from subak.reproduce.megha_paper import CLAIMS
 from subak.reproduce.paper import Claim, Figure, judge
+
+COLUMNS = 200  # of the terminal
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "traces"
 TABLES = SHARED / "tables" / "placement_constraints_megha.json"
@@ -207,19 +208,6 @@ def test_parts_of_the_allocation_time_add_up(small):
 
 
 # The command line
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line; return its exit code, standard output and standard error."""
-    def call(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["subak", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "200")
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-    return call
 
 
 def test_the_paper_is_listed(run):
