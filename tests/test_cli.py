@@ -16,7 +16,7 @@ import pytest
 from subak.cli.main import app, main
 
 COMPILING = "Compiling the engine"
-COMMANDS = sorted(command.callback.__name__ for command in app.registered_commands)
+COMMANDS = sorted(command.callback.__name__.replace("_", "-") for command in app.registered_commands)
 TRACE = "".join(f"{second} 3 2.5 2 {second % 7 + 1} 3\n" for second in range(50))
 LAST_FIT = '''
 from subak.policy import next_fitting, policy
