@@ -33,7 +33,7 @@ from subak.simulator.run import simulate
 from subak.simulator.state import LOST, NOW
 from subak.simulator.torture import Case, Stage, build, next_event, random_case, run_case, shrink
 
-SEEDS = (23, 109, 554, 595, 607, 632, 655, 956, *range(1, 16))  # which together take every row
+SEEDS = (23, 59, 109, 554, 595, 607, 655, 894, 956, *range(1, 16))  # which together take every row
 OF_THE_OTHERS = {"PROBE", "FETCH", "ASSIGN", "NOTHING_LEFT", "BOUNCED", "REJECTED", "ENQUEUE", "LONG_BEGUN",
                  "LONG_OVER", "STEAL", "STOLEN", "DEAL"}  # messages of Sparrow, Hawk, Eagle and Pigeon
 AT_ONCE = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=math.inf)
