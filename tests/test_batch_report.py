@@ -1,10 +1,13 @@
 """What is reported of MapReduce jobs: bound, gap, gain over first in first out, and the Gantt chart."""
+import math
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 from batches import ONE_KIND, batch, machines
-from small import fleet_of, plain
+from small import fleet_of, plain, staged
 from subak.policy import find_scheduler
 from subak.report import gantt as gantt_module
 from subak.report.batch import bound_seconds, has_bound, slots, stints
@@ -89,3 +92,27 @@ def test_only_mapreduce_jobs_have_a_bound():
     changing = machines((1, 0), (0, 1))
     assert bound_seconds(JOBS, changing) is not None
     assert bound_seconds(JOBS, machines((1, 0))) is None  # nowhere to reduce
+
+
+def test_maps_alone_have_a_bound_and_an_unended_run_has_none(tmp_path):
+    """Two machines, four maps of 10 s: 20 s is the least; a run that is cut short is not held against it."""
+    maps_only, fleet = staged([{"request": (1,)}], [(0, 0, 10)] * 4), fleet_of((1,), (1,))
+    maps_only = replace(maps_only, stages=maps_only.stages.with_columns(name=pl.lit("map")))
+    assert has_bound(maps_only, fleet)
+    assert bound_seconds(maps_only, fleet) == pytest.approx(20.0)
+    found = {}
+    for until in (math.inf, 15.0):
+        scenario = Scenario(schedulers=["hmhs"], until=until)
+        found[until] = simulate_into(tmp_path / f"{until}", scenario, "hmhs", 1, (maps_only, fleet))
+    assert found[math.inf].gap == pytest.approx(0.0, abs=1e-6)
+    assert found[15.0].makespan_bound is None
+
+
+def test_numbers_too_far_apart_for_a_program_cost_the_bound_not_the_run():
+    maps_only, fleet = staged([{"request": (1,)}], [(0, 0, 10)] * 4), fleet_of((1,), (1,))
+    maps_only = replace(maps_only, stages=maps_only.stages.with_columns(name=pl.lit("map")))
+    fleet = replace(fleet, speeds=np.array([[1.0, 1e18]]))
+    assert bound_seconds(maps_only, fleet) in (None, pytest.approx(40.0))
+    still = replace(maps_only, tasks=maps_only.tasks.with_columns(run_time=pl.lit(0.0)))
+    with np.errstate(all="raise"):
+        assert bound_seconds(still, fleet_of((1,), (1,))) is None

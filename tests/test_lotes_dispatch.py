@@ -1,5 +1,6 @@
 """LoTES's dispatcher: by hand, against its plain twin task by task, and after every step."""
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -266,3 +267,16 @@ def test_a_configuration_that_constraints_forbid_is_not_drawn():
     assert plan.rate[forbidden, held] == 0
     outcome = simulate(*case, find_scheduler("lotes"), lotes=LotesSettings(classes=1))
     assert set(machines_of(outcome)[::2]) == {1}
+
+
+def test_a_plan_every_instant_is_refused():
+    for period in (1e-305, 1e-17, 0.5):
+        with pytest.raises(InputError, match=r"replan_seconds: must be 0 \(never\) or 1 and more, not"):
+            LotesSettings(replan_seconds=period)
+
+
+def test_a_plan_says_that_it_counts_all_machines_as_equally_fast():
+    fleet = fleet_of((4,), (4,))
+    plan = make_plan(plain((0, 1, 1)), replace(fleet, speeds=np.array([[1.0, 0.5]])))
+    assert "machines differ in speed: the plan counts run times as if they did not" in plan.notes
+    assert make_plan(plain((0, 1, 1)), fleet).notes == ()

@@ -110,9 +110,9 @@ def test_a_run_limited_in_time_is_repeated_to_the_byte(tmp_path):
 
 
 def test_what_no_search_could_mean_is_refused():
-    with pytest.raises(InputError, match="search_seconds: must be 0 or more, not -1"):
+    with pytest.raises(InputError, match="search_seconds: must be from 0 to 86,400, not -1"):
         Scenario(schedulers=["hmhs-search"], search_seconds=-1.0)
-    with pytest.raises(InputError, match="search_moves: must be 0 or more, not -3"):
+    with pytest.raises(InputError, match="search_moves: must be from 0 to 1,000,000,000, not -3"):
         Scenario(schedulers=["hmhs-search"], search_moves=-3)
     with pytest.raises(InputError, match="none of the schedulers hmhs searches; hmhs-search would"):
         Scenario(schedulers=["hmhs"], search_moves=3)

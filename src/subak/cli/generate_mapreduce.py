@@ -49,7 +49,7 @@ def generate_mapreduce(
     """Generate a batch of MapReduce jobs on machines of different speeds (HMHS: Chen, Shen, Chen, Guo; section 4.1).
 
     Example: `subak generate-mapreduce --workload hybrid --cluster 3 --out W`, then `subak compare W --schedulers
-    first-fit,first-fit+backfill`.
+    fifo+backfill,fifo-pri,r-hmhs,hmhs,hmhs-search --out R`: the makespans, and how far each is above a lower bound.
     """
     parameters = MapReduce(
         classes=WORKLOADS[workload], jobs=jobs, map_machines=map_machines, reduce_machines=reduce_machines,

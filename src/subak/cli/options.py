@@ -94,9 +94,10 @@ RequestErrorOption = Annotated[float, typer.Option(
                           "than it asked for is ended, waits again and then asks for what it uses.")]
 SlowStartOption = Annotated[float, typer.Option(
     metavar="SHARE", help="Tasks that wait for a stage may start when this share of its tasks has ended; they hold "
-                          "their machine until all have.", rich_help_panel=TIME)]
+                          "their machine until all have, and copy what is there meanwhile.", rich_help_panel=TIME)]
 SearchSecondsOption = Annotated[float, typer.Option(
-    metavar="SECONDS", help="For hmhs-search: how long to better the plan; how many moves that were is noted.",
+    metavar="SECONDS", help="For hmhs-search: how long to better the plan; the kept scenario holds how many moves "
+                            "that were, and so repeats it.",
     rich_help_panel=TIME)]
 SearchMovesOption = Annotated[int | None, typer.Option(
     metavar="N", min=0, help="For hmhs-search: try exactly so many moves instead.", show_default=False,

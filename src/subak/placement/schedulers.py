@@ -121,8 +121,8 @@ SCHEDULERS = {
             planned=LOTES, accepts=frozenset(LOTES_OPTIONS),
         ),
         Scheduler(
-            "fifo-pri", "First fit, jobs in Johnson's order, later ones that fit first (FIFO-Pri of HMHS).", first_fit,
-            order="johnson", lanes="shape",
+            "fifo-pri", "First fit, jobs in Johnson's order, later ones that fit first (HMHS; its FIFO is fifo+backfill).",
+            first_fit, order="johnson", lanes="shape",
         ),
         *(Scheduler(name, recipe.summary, waits_at="worker", planned=name) for name, recipe in RECIPES.items()),
         Scheduler(
@@ -164,8 +164,9 @@ def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
                          "a task that does not fit")
     for option in options:
         if option not in scheduler.accepts:
-            known = ", ".join(sorted(scheduler.accepts)) or "none"
-            raise InputError(f"scheduler {scheduler.name}: option must be one of {known}, not {option!r}")
+            known = f"option must be one of {', '.join(sorted(scheduler.accepts))}" if scheduler.accepts else (
+                "takes no options")
+            raise InputError(f"scheduler {scheduler.name}: {known}, not {option!r}")
         scheduler = _with_option(scheduler, option)
     return replace(scheduler, name="+".join([scheduler.name, *options]))
 

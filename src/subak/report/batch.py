@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from subak.errors import InputError
+from subak.errors import InputError, RunError
 from subak.fleet.table import Fleet
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import makespan_bound
@@ -17,9 +17,10 @@ KINDS = ("map", "reduce")
 
 
 def has_bound(workload: Workload, fleet: Fleet) -> bool:
-    """Whether a workload is one of MapReduce jobs, some of them with reduces that wait, of a size to be bounded."""
+    """Whether a workload is one of MapReduce jobs, by stages that wait or their names, of a size to be bounded."""
     small = len(workload.jobs) * len(fleet.machines) <= PAIRS_MAX
-    return small and workload.has_dependencies and not fault(workload)
+    is_batch = workload.has_dependencies or bool(workload.stages["name"].is_in(KINDS).all())
+    return small and is_batch and not fault(workload)
 
 
 def bound_seconds(workload: Workload, fleet: Fleet, slow_start: bool = False) -> float | None:
@@ -32,7 +33,7 @@ def bound_seconds(workload: Workload, fleet: Fleet, slow_start: bool = False) ->
         if slow_start:
             batch = replace(batch, reduces=replace(batch.reduces, shuffle=np.zeros(len(workload.jobs))))
         bound = makespan_bound(batch, workload).seconds
-    except InputError:  # no plan, no bound: the run itself needs neither
+    except (InputError, RunError):  # no plan, or numbers too far apart for a program: the run itself needs neither
         return None
     return bound if bound > 0 else None
 

@@ -113,7 +113,8 @@ def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Wo
     if fair is not None:
         write_table(fair.queues, partial / "queues.parquet")
         write_table(fair.shares, partial / "shares.parquet")
-    bound = bound_seconds(workload, fleet, scenario.slow_start < 1) if has_bound(workload, fleet) else None
+    ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
+    bound = bound_seconds(workload, fleet, scenario.slow_start < 1) if ended and has_bound(workload, fleet) else None
     if bound is not None:
         write_table(stints(tasks, workload), partial / "stints.parquet")
     summary = summarise(outcome, scenario, inputs, label, tasks, timeline, fair and fair.facts)

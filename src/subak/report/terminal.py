@@ -48,7 +48,8 @@ def _plan(plan: PlanFacts | None) -> list[Text]:
     return [Text(""), Text(
         f"{made} in {seconds_text(plan.seconds)}; the first: {plan.classes} classes on {plan.configurations} "
         f"configurations, {number_text(3600 * plan.rate_rounded)} tasks an hour in {count_text(plan.bins)} bins, at "
-        f"most {number_text(3600 * plan.rate_pooled)} with all machines of a configuration in one.")]
+        f"most {number_text(3600 * plan.rate_pooled)} with all machines of a configuration in one."),
+        *(Text(f"- {note}", style="dim") for note in plan.notes)]
 
 
 def _queues(run: Run) -> list[Table]:

@@ -134,7 +134,7 @@ class PlannedRun:
     def _plan_again(self) -> None:
         """Let the dispatcher of a plan for what arrived lately take over; where nothing did, keep the old one."""
         since = self.next_plan - self.began
-        looked_at = min(since, self.settings.replan_window)
+        looked_at = min(since, self.settings.replan_window)  # more than 0: a period is a second at least
         window = msgspec.structs.replace(self.settings, window_start=since - looked_at, window_seconds=looked_at)
         self.next_plan = self._after(float(self.simulation.clock[NOW]))
         try:

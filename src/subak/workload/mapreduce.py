@@ -171,17 +171,19 @@ def _whole(drawn: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 def _arrivals(parameters: MapReduce, seed: int) -> np.ndarray:
     """float64[job], seconds; the first job arrives at 0."""
-    gaps = -np.log(uniforms(seed, Purpose.GAP, 0, parameters.jobs)) * parameters.gap
+    gaps = -np.log(uniforms(seed, Purpose.GAP, 0, parameters.jobs))
     gaps[0] = 0.0
-    return np.cumsum(gaps)
+    with np.errstate(over="ignore"):  # the table refuses what is too late
+        return np.cumsum(gaps * parameters.gap)
 
 
 def _shuffle(parameters: MapReduce, tasks: np.ndarray) -> np.ndarray | None:
     """float64[job], seconds that a reduce copies its even part of what the maps leave; None without a volume."""
     if not parameters.map_output_bytes:
         return None
-    volume = tasks[:, 0] * parameters.map_output_bytes
-    return volume / np.maximum(tasks[:, 1], 1) / parameters.copy_bytes_per_second
+    with np.errstate(over="ignore"):  # the table refuses what never ends
+        volume = tasks[:, 0] * parameters.map_output_bytes
+        return volume / np.maximum(tasks[:, 1], 1) / parameters.copy_bytes_per_second
 
 
 def _job_table(parameters: MapReduce, kinds: np.ndarray) -> pl.DataFrame:

@@ -86,6 +86,8 @@ def make_plan(workload: Workload, fleet: Fleet, settings: LotesSettings | None =
     settings = settings or LotesSettings()
     notes: list[str] = []
     times = [clock()]
+    if len(fleet.speeds):
+        notes.append("machines differ in speed: the plan counts run times as if they did not")
     shapes = find_shapes(workload)
     window = find_window(workload, shapes, settings)
     if present is None:

@@ -6,6 +6,7 @@ import msgspec
 from subak.errors import InputError
 
 CLASSES_MAX = 64
+REPLAN_MIN_S = 1.0  # a plan looks at all tasks of its window
 BINS = ("auto", "all", "generated")
 PAIRS = ("allocation", "all")
 CHOICES = ("roulette", "deficit")
@@ -41,6 +42,9 @@ class LotesSettings(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
             value = getattr(self, name)
             if not least <= value <= most:
                 raise InputError(f"{name}: must be from {least:g} to {most:g}, not {value:g}")
+        if 0 < self.replan_seconds < REPLAN_MIN_S:
+            raise InputError(f"replan_seconds: must be 0 (never) or {REPLAN_MIN_S:g} and more, "
+                             f"not {self.replan_seconds:g}")
         for name in ("window_seconds", "replan_window"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name}: must be more than 0, not {getattr(self, name):g}")

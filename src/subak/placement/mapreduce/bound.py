@@ -114,6 +114,8 @@ def side_bound(side: Side) -> float:
         _add(program, side, job, machine)
         solution = program.solve()
         prices = np.maximum(solution.price[jobs:].reshape(prices.shape), 0.0)
+        if not prices.sum() > 0:
+            break  # nothing takes any time
         prices /= prices.sum()
         best = max(best, value(side, prices))
         if best >= -solution.objective * (1.0 - CLOSE):

@@ -24,6 +24,7 @@ POWER = 8  # of loads
 EVEN_MOVES = 20  # of the first stage, for each job and column, at most
 EVEN_WORK = 5e9  # of the first stage, in looks at a job or a column: some seconds
 NOWHERE = -1
+SECONDS_MAX, MOVES_MAX = 86_400, 1_000_000_000
 
 
 class SearchSettings(msgspec.Struct, frozen=True):
@@ -33,10 +34,10 @@ class SearchSettings(msgspec.Struct, frozen=True):
     moves: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.seconds >= 0:
-            raise InputError(f"search_seconds: must be 0 or more, not {self.seconds:g}")
-        if self.moves is not None and self.moves < 0:
-            raise InputError(f"search_moves: must be 0 or more, not {self.moves}")
+        if not 0 <= self.seconds <= SECONDS_MAX:
+            raise InputError(f"search_seconds: must be from 0 to {SECONDS_MAX:,}, not {self.seconds:g}")
+        if self.moves is not None and not 0 <= self.moves <= MOVES_MAX:
+            raise InputError(f"search_moves: must be from 0 to {MOVES_MAX:,}, not {self.moves:,}")
 
 
 class Draft(NamedTuple):
