@@ -121,7 +121,7 @@ SCHEDULERS = {
             planned=LOTES, accepts=frozenset(LOTES_OPTIONS),
         ),
         Scheduler(
-            "fifo-pri", "First fit, jobs in Johnson's order, later ones that fit first (HMHS; its FIFO is fifo+backfill).",
+            "fifo-pri", "First fit, jobs in Johnson's order, later ones that fit go ahead (its FIFO: fifo+backfill; HMHS).",
             first_fit, order="johnson", lanes="shape",
         ),
         *(Scheduler(name, recipe.summary, waits_at="worker", planned=name) for name, recipe in RECIPES.items()),
