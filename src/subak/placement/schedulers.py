@@ -121,7 +121,7 @@ SCHEDULERS = {
             planned=LOTES, accepts=frozenset(LOTES_OPTIONS),
         ),
         Scheduler(
-            "fifo-pri", "First fit, jobs in Johnson's order, later ones that fit go ahead (its FIFO: fifo+backfill; HMHS).",
+            "fifo-pri", "First fit, jobs in Johnson's order, later ones go ahead (HMHS; its FIFO is fifo+backfill).",
             first_fit, order="johnson", lanes="shape",
         ),
         *(Scheduler(name, recipe.summary, waits_at="worker", planned=name) for name, recipe in RECIPES.items()),
