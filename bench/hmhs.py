@@ -6,22 +6,18 @@ Required: the paper's largest size (some hundred jobs, 100 + 100 machines) in mi
 import argparse
 import time
 
-import numpy as np
-import polars as pl
-
-from subak.fleet.table import Fleet, make_fleet
+from subak.fleet.table import Fleet
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import makespan_bound
 from subak.placement.mapreduce.plan import make_plan
 from subak.policy import find_scheduler
 from subak.report.experiment import peak_memory_bytes
 from subak.report.measures import makespan
-from subak.resources import Resource
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
-from subak.workload.table import STAGE_COLUMNS, Workload, make_workload
+from subak.workload.mapreduce import WORKLOADS, MapReduce, draw_batch
+from subak.workload.table import Workload
 
-SLOTS = (Resource("map_slot", 1.0, "slots"), Resource("reduce_slot", 1.0, "slots"))
 SIZES = ((100, 100), (300, 100), (500, 100), (1_000, 100), (1_000, 300), (3_000, 300), (3_000, 1_000))
 LARGEST = (10_000, 1_000)
 REPORTED = ("first-fit+backfill", "fifo-pri", "hmhs", "r-hmhs")
@@ -29,29 +25,8 @@ REPORTED = ("first-fit+backfill", "fifo-pri", "hmhs", "r-hmhs")
 
 def hybrid(jobs: int, machines: int, seed: int = 1) -> tuple[Workload, Fleet]:
     """Return hybrid jobs (hmhs 4.1) and machines of each kind, each job its own speed group."""
-    random = np.random.default_rng(seed)
-    kind = random.choice(3, jobs, p=(0.8, 0.15, 0.05))  # normal, long, large
-    seconds = np.stack([np.where(kind == 1, random.uniform(*long, jobs), random.uniform(*usual, jobs))
-                        for long, usual in (((100, 2000), (5, 45)), ((300, 6000), (15, 135)))], axis=1).ravel()
-    tasks = np.stack([np.where(kind == 2, random.integers(*large, jobs), random.integers(*usual, jobs))
-                      for large, usual in (((2000, 5001), (1, 301)), ((100, 401), (1, 41)))], axis=1).ravel()
-    stage = np.repeat(np.arange(2 * jobs), tasks)
-    of_job = tasks.reshape(jobs, 2).sum(axis=1)
-    names = [f"j{job}" for job in range(jobs)]
-    stages = pl.DataFrame(
-        {"job": np.repeat(np.arange(jobs), 2), "name": ["map", "reduce"] * jobs,
-         "depends_on": [each for job in range(jobs) for each in ([], [2 * job])], "kind": ["TASK"] * 2 * jobs,
-         "priority": [0] * 2 * jobs, "constraints": [[]] * 2 * jobs, "speed_group": np.repeat(np.arange(jobs), 2),
-         "map_slot": [1.0, 0.0] * jobs, "reduce_slot": [0.0, 1.0] * jobs},
-        schema_overrides={"depends_on": pl.List(pl.UInt32), "constraints": STAGE_COLUMNS["constraints"]}, strict=False)
-    workload = make_workload(
-        pl.DataFrame({"job": names, "queue": ["batch"] * jobs, "user": ["batch"] * jobs}), stages,
-        pl.DataFrame({"stage": stage, "index": np.arange(stage.size) - np.repeat(np.cumsum(of_job) - of_job, of_job),
-                      "arrival": np.zeros(stage.size), "run_time": seconds[stage]}), SLOTS)
-    both = pl.DataFrame({"machine": [f"m{row}" for row in range(2 * machines)], "cluster": ["0"] * 2 * machines,
-                         "map_slot": [1.0] * machines + [0.0] * machines,
-                         "reduce_slot": [0.0] * machines + [1.0] * machines})
-    return workload, make_fleet(both, SLOTS, speeds=random.uniform(0.1, 1.0, (jobs, 2 * machines)))
+    return draw_batch(MapReduce(classes=WORKLOADS["hybrid"], jobs=jobs, map_machines=machines,
+                                reduce_machines=machines), seed)
 
 
 def measured(jobs: int, machines: int) -> None:
