@@ -133,11 +133,18 @@ def _write(found: Reproduction, folder: Path) -> None:
     (folder / "index.html").write_text(text, encoding="utf-8")
 
 
+TraceOption = Annotated[Path | None, typer.Option(
+    metavar="FOLDER", help="A folder with parts of Google's 2011 trace (task_events/, machine_events/) [default: the "
+                           "shipped sample of it].", show_default=False)]
+OutOption = Annotated[Path | None, typer.Option(
+    metavar="FOLDER", help="Also write index.html and the figures (svg, png, csv) to this new folder.")]
+SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all that is drawn.")]
+ReplaceOption = Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")]
+
+
 @app.command("megha")
 def megha(
-    trace: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="A folder with parts of Google's 2011 trace (task_events/, machine_events/) [default: "
-                               "the shipped sample of it].", show_default=False)] = None,
+    trace: TraceOption = None,
     alibaba: Annotated[Path | None, typer.Option(
         metavar="PATH", help="Alibaba's 2018 trace: a folder with batch_task, or that file [default: tasks of Google's "
                              "stand in].", show_default=False)] = None,
@@ -146,10 +153,9 @@ def megha(
                                 "[default: 3 to 11; with --out and without --quick all].", show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="A tenth of the machines, a fifth of the tasks: seconds in place of minutes.")] = False,
-    out: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Also write index.html and the figures (svg, png, csv) to this new folder.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all that is drawn.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
+    out: OutOption = None,
+    seed: SeedOption = 1,
+    overwrite: ReplaceOption = False,
 ) -> None:
     """Fig. 3 to 11: each claim beside what federations of this size do here; past the paper with --out.
 
@@ -163,19 +169,16 @@ def megha(
 
 @app.command("mch")
 def mch(
-    trace: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="A folder with parts of Google's 2011 trace (task_events/, machine_events/) [default: "
-                               "the shipped sample of it].", show_default=False)] = None,
+    trace: TraceOption = None,
     only: Annotated[str | None, typer.Option(
         metavar="FIGURES", help="Figures to reproduce among 4, 5, root (algorithm and implementation); past the paper: "
                                 "tree, large, federation [default: 4, 5, root; with --out and without --quick all].",
         show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="Fewer jobs and decisions, smaller federations: seconds in place of minutes.")] = False,
-    out: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Also write index.html and the figures (svg, png, csv) to this new folder.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all that is drawn.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
+    out: OutOption = None,
+    seed: SeedOption = 1,
+    overwrite: ReplaceOption = False,
 ) -> None:
     """Fig. 4 and 5: the shares of hierarchical orders, and how their run time grows; past the paper with --out.
 
@@ -189,19 +192,16 @@ def mch(
 
 @app.command("lotes")
 def lotes(
-    trace: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="A folder with parts of Google's 2011 trace (task_events/, machine_events/) [default: "
-                               "the shipped sample of it].", show_default=False)] = None,
+    trace: TraceOption = None,
     only: Annotated[str | None, typer.Option(
         metavar="FIGURES", help="Figures to reproduce among tables, 6, 7, 8; past the paper: why (what makes the "
                                 "difference), loads, options, errors (wrong requests), federation [default: tables, "
                                 "6, 7, 8; with --out and without --quick all].", show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="A month of 60,000 tasks on one of fifty machines: seconds in place of minutes.")] = False,
-    out: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Also write index.html and the figures (svg, png, csv) to this new folder.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all that is drawn.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
+    out: OutOption = None,
+    seed: SeedOption = 1,
+    overwrite: ReplaceOption = False,
 ) -> None:
     """Tables 1 and 2, Fig. 6 to 8: Greedy, Tetris and LoTES on the trace and on a month; past the paper with --out.
 
@@ -223,10 +223,9 @@ def hmhs(
                                 "[default: 1, 2; with --out and without --quick all].", show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="Fewer seeds, jobs and machines: seconds in place of minutes.")] = False,
-    out: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Also write index.html and the figures (svg, png, csv) to this new folder.")] = None,
+    out: OutOption = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="The first seed of all that is drawn.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
+    overwrite: ReplaceOption = False,
 ) -> None:
     """Fig. 1 and 2: the makespan against the number of jobs and the share of slow machines; past the paper with --out.
 
