@@ -33,18 +33,33 @@ def last_fit(fleet, tasks, task):
     return found
 '''
 ANSWERS = "from subak.policy import policy\n\n@policy\ndef answer(fleet, tasks, task):\n    return {}\n"
-# Busy for minutes: what an interrupted run was doing.
-SLOW = '''
-from subak.policy import next_fitting, policy
+# What an interrupted run was doing; it would never come back.
+ENDLESS = """
+from subak.policy import policy
 
 
 @policy
 def answer(fleet, tasks, task):
     total = 0
-    for turn in range(60_000):
-        total += fleet.free[0, (turn * total + task) % fleet.machines]
-    return next_fitting(fleet, tasks, task, 0) if total >= 0 else -1
-'''
+    while total >= 0:
+        total = (total + tasks.shape[task] + fleet.machines) % 1000
+    return -1
+"""
+# Writes where it must not: with luck to memory that is not there.
+WILD = """
+from subak.policy import claim, hooks
+
+
+def arrive(fleet, tasks, lanes, memory, arrived, starts):
+    memory.whole[arrived[0] + 10**15, 0] = 1
+
+
+def leave(fleet, tasks, lanes, memory, freed, starts):
+    return
+
+
+answer = hooks(arrive, leave, memory=((1, 1), (0, 0), []))
+"""
 
 
 class Result:
@@ -379,7 +394,7 @@ def large(tmp_path_factory):
     (home / "large.tr").write_text("\n".join(lines))
     subprocess.run([sys.executable, "-m", "subak", "convert", "tr", home / "large.tr", "--out", home / "W"],
                    capture_output=True, check=True)
-    policy_file(home, SLOW)
+    policy_file(home, ENDLESS)
     return home
 
 
@@ -415,7 +430,7 @@ def test_cut_short(large, tmp_path, command, number, code):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )
     try:
-        pattern = "**/.p.py-answer.partial-*" if command == "compare" else ".R.partial-*"
+        pattern = "**/runs/p.py-answer" if command == "compare" else ".R.partial-*"
         assert wait_until(lambda: any(tmp_path.glob(pattern)), 90)
         time.sleep(1)
         if number == signal.SIGINT:
@@ -431,3 +446,18 @@ def test_cut_short(large, tmp_path, command, number, code):
     assert result.err == ("subak: interrupted; nothing was written\n" if number == signal.SIGINT else "")
     assert leftovers(tmp_path) == []
     assert wait_until(lambda: not in_session(process.pid), 10), "worker processes are left"
+
+
+@pytest.mark.parametrize("command", ["simulate", "compare"])
+def test_a_policy_that_takes_its_process_down_is_named(run, small, tmp_path, command):
+    policy = policy_file(tmp_path, WILD, "wild.py")
+    arguments = [command, small, *MACHINES, "--out", tmp_path / "R",
+                 f"--scheduler{'s' if command == 'compare' else ''}", f"{policy}:answer"]
+    result = run(*arguments)
+    assert result.code == 2
+    assert result.err == ("subak: run wild.py-answer: its process died of SIGSEGV; a policy that leaves its arrays "
+                          "does that, and --check-policy says where\n")
+    checked = run(*arguments, "--check-policy")
+    assert checked.code == 2
+    assert checked.err == "subak: scheduler wild.py:answer raised IndexError: index is out of bounds\n"
+    assert leftovers(tmp_path) == []

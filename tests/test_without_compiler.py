@@ -10,6 +10,7 @@ import pytest
 
 from documented import example_file
 from small import TWO, fleet_of, staged
+from subak.errors import PolicyError
 from subak.policy import find_scheduler
 from subak.simulator.run import simulate
 
@@ -51,6 +52,18 @@ def results(folder):
     return found
 
 
+def refusal(folder):
+    """What is said of a policy that writes to what it may only read."""
+    file = folder / "tampers.py"
+    file.write_text("from subak.policy import policy\n@policy\ndef mine(fleet, tasks, task):\n"
+                    "    fleet.free[0, 0] = 99\n    return 0\n")
+    try:
+        simulate(*case(1), find_scheduler(f"{file}:mine"))
+    except PolicyError as error:
+        return str(error)
+    return "nothing"
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return example_file(tmp_path_factory.mktemp("documented")).parent
@@ -65,7 +78,7 @@ def plain_run(folder):
 
 def test_the_results_are_the_same_with_and_without_the_compiler(plain_run, folder):
     assert plain_run.returncode == 0, plain_run.stderr
-    without, compiled = json.loads(plain_run.stdout), results(folder)
+    without, compiled = json.loads(plain_run.stdout)["results"], results(folder)
     assert len(compiled) == 2 * len(NAMES)
     for name, rows in compiled.items():
         assert without[name] == rows, name
@@ -75,5 +88,10 @@ def test_no_warning_is_printed_without_the_compiler(plain_run):
     assert plain_run.stderr == ""
 
 
+def test_a_policy_can_only_read_without_the_compiler_too(plain_run):
+    said = json.loads(plain_run.stdout)["refusal"]
+    assert said == "scheduler tampers.py:mine raised ValueError: assignment destination is read-only"
+
+
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(results(Path(sys.argv[1]))))
+    sys.stdout.write(json.dumps({"results": results(Path(sys.argv[1])), "refusal": refusal(Path(sys.argv[1]))}))

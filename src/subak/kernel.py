@@ -194,9 +194,23 @@ def cold(function: Function) -> Function:
     return jitable
 
 
-def kernel_of(signature: Any, function: Function, cache: bool = True) -> Function:
-    """Compile *function* now for exactly *signature*; with *cache* off as a user's policy: uncached, may allocate."""
-    with _cache_in(CACHE):
+@contextlib.contextmanager
+def _bounds_checked() -> Iterator[None]:
+    """Compile with bounds checks, also what is inlined, whatever its own flags say."""
+    before = SETTINGS.BOUNDSCHECK
+    SETTINGS.BOUNDSCHECK = 1
+    try:
+        yield
+    finally:
+        SETTINGS.BOUNDSCHECK = before
+
+
+def kernel_of(signature: Any, function: Function, cache: bool = True, checked: bool = False) -> Function:
+    """Compile *function* now for exactly *signature*; with *cache* off as a user's policy: uncached, may allocate.
+
+    *checked*: it, and all that is compiled into it, raises IndexError where it leaves an array.
+    """
+    with _cache_in(CACHE), _bounds_checked() if checked else contextlib.nullcontext():
         flags = OUTER if cache else USER_FLAGS
         compiled: Function = numba.njit(signature, cache=cache, **flags)(function)
     return compiled

@@ -16,13 +16,14 @@ A *placement* answers one question: on which machine does this task start?
     subak compare W --schedulers first-fit,my_policy.py:last_fit,my_policy.py:last_fit+backfill
 
 It is called with the fleet (free amounts, see `FleetState`), the tasks (see `Tasks`) and a task's number, and returns
-a machine's number or -1. It is compiled; it must not change what it is given. Who is asked about next is the order's
+a machine's number or -1. It is compiled, and can only read what it is given. Who is asked about next is the order's
 business (options ``fifo``, ``shortest-first``, ``priority``, ``backfill``). A task that got -1 is asked about again
 when a machine that could take it is freed.
 
 A *pair of hooks* chooses task and machine together. `on_arrival` is called with the tasks that now wait, `on_departure`
 with the machines that were freed (or left: nothing is free there). Both keep their waiting tasks in lanes (`push`,
-`pop`, `Lanes.root`) and start tasks with `claim`, which checks each claim and takes the resources:
+`pop`, `Lanes.root`) and start tasks with `claim`, which checks each claim and takes the resources; lanes and memory are
+theirs to change, all else can only be read:
 
     from subak.policy import claim, hooks, next_fitting, pop, push
 
@@ -41,6 +42,7 @@ with the machines that were freed (or left: nothing is free there). Both keep th
 
     impatient = hooks(on_arrival, on_departure, lanes="one")
 """
+import functools
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -51,12 +53,15 @@ from typing import Any
 
 from subak.errors import InputError, PolicyError
 from subak.fleet.state import FleetState
-from subak.placement.compiled import compiled_hook, compiled_select_machine
+from subak.kernel import inlined
+from subak.placement import starts as outbox
+from subak.placement.compiled import compiled_hooks, compiled_select_machine
 from subak.placement.feasible import fits, next_fitting
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.random_fit import random_below
+from subak.placement.read_only import writable
 from subak.placement.schedulers import ORDERS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler, with_options
-from subak.placement.starts import claim
+from subak.placement.starts import Starts
 from subak.queues.lanes import Lanes, pop, push
 from subak.tables import first_line
 from subak.workload.tasks import Tasks
@@ -65,6 +70,12 @@ __all__ = [
     "FleetState", "Lanes", "Memory", "Tasks", "claim", "find_scheduler", "fits", "hooks", "next_fitting",
     "policy", "pop", "push", "random_below",
 ]
+
+
+@inlined
+def claim(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
+    """Start a waiting task on a machine, if every rule is kept; the run stops at the first broken one."""
+    return outbox.claim(writable(starts), writable(fleet), tasks, task, machine)
 
 
 def policy(function: Callable[..., int]) -> Scheduler:
@@ -97,16 +108,27 @@ def hooks(
     )
 
 
-def find_scheduler(text: str) -> Scheduler:
+def find_scheduler(text: str, checked: bool = False) -> Scheduler:
     """Return the scheduler of a name such as ``first-fit+backfill`` or ``my_policy.py:last_fit+shortest-first``.
 
+    A policy from a file is compiled; *checked*: with bounds checks, slower, so that it says where it leaves an array.
     Raises InputError for an unknown name or option, PolicyError for a file that cannot be used.
     """
+    scheduler = replace(named_scheduler(text), checked=checked)
+    if not scheduler.built_in:
+        try:
+            compiled_hooks(scheduler) if scheduler.select_machine is None else compiled_select_machine(scheduler)
+        except PolicyError as error:
+            raise PolicyError(f"{policy_file(text)}: {error}") from None
+    return scheduler
+
+
+def named_scheduler(text: str) -> Scheduler:
+    """Return what `find_scheduler` does, not compiled yet. Raises the same, but for functions that do not compile."""
     file = policy_file(text)
     if file is not None:
         name, *options = text[len(str(file)) + 1 :].split("+")
-        found = _from_file(file, name)
-        return with_options(replace(found, name=f"{file.name}:{name}"), options)
+        return with_options(replace(_from_file(file, name), name=f"{file.name}:{name}"), options)
     name, *options = text.split("+")
     if name not in SCHEDULERS:
         raise InputError(f"scheduler must be one of {', '.join(SCHEDULERS)}, or FILE.py:NAME; not {name!r}")
@@ -120,30 +142,19 @@ def policy_file(text: str) -> Path | None:
 
 
 def _from_file(file: Path, name: str) -> Scheduler:
-    module = _imported(file)
+    if not file.is_file():
+        raise InputError(f"{file}: no such policy file")
+    module = _imported(file, file.stat().st_mtime_ns)
     found: Any = getattr(module, name, None)
     if not isinstance(found, Scheduler):
         known = ", ".join(key for key, value in vars(module).items() if isinstance(value, Scheduler)) or "none"
         raise PolicyError(f"{file}: must define {name} with @policy or hooks(); it defines {known}")
-    try:
-        compile_now(found)
-    except PolicyError as error:
-        raise PolicyError(f"{file}: {error}") from None
     return found
 
 
-def compile_now(scheduler: Scheduler) -> None:
-    """Compile a scheduler's functions. Raises PolicyError if one does not compile."""
-    if scheduler.select_machine is not None:
-        compiled_select_machine(scheduler.select_machine, scheduler.built_in)
-    for hook in (scheduler.on_arrival, scheduler.on_departure):
-        if hook is not None:
-            compiled_hook(hook, scheduler.built_in)
-
-
-def _imported(file: Path) -> ModuleType:
-    if not file.is_file():
-        raise InputError(f"{file}: no such policy file")
+@functools.lru_cache
+def _imported(file: Path, _modified: int) -> ModuleType:
+    """Import a policy file, once: its functions are compiled once then, too."""
     spec = importlib.util.spec_from_file_location(f"subak_policy_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None

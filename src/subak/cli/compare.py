@@ -12,6 +12,7 @@ from subak.cli.options import (
     FOREVER,
     OUTPUT,
     CapacityOption,
+    CheckPolicyOption,
     DelayOption,
     FairnessOption,
     FaultsOption,
@@ -90,6 +91,7 @@ def compare(
     preemptions: PreemptionsOption = 0.0,
     lotes: LotesOption = None,
     request_error: RequestErrorOption = 0.0,
+    check_policy: CheckPolicyOption = False,
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, help="How many runs at once [default: one a core].", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
@@ -114,11 +116,11 @@ def compare(
     given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
                           machines, capacity, interval, until, settings, faults, queues, preemptions, lotes,
-                          request_error, slow_start, SearchSettings(search_seconds, search_moves))
+                          request_error, slow_start, SearchSettings(search_seconds, search_moves), check_policy)
     if out is not None:
         refuse_folder(out, MARKER, overwrite)
     for name in given.schedulers:
-        find_scheduler(name)
+        find_scheduler(name, given.check_policy)
     tasks = len(load_inputs(given)[0].tasks)
     with tempfile.TemporaryDirectory() as scratch:
         folder = out if out is not None else Path(scratch) / "comparison"

@@ -102,6 +102,9 @@ SearchSecondsOption = Annotated[float, typer.Option(
 SearchMovesOption = Annotated[int | None, typer.Option(
     metavar="N", min=0, help="For hmhs-search: try exactly so many moves instead.", show_default=False,
     rich_help_panel=TIME)]
+CheckPolicyOption = Annotated[bool, typer.Option(
+    "--check-policy", help="Compile policies from files with bounds checks: slower, but one that leaves its arrays is "
+                           "stopped, and named.")]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
@@ -110,7 +113,7 @@ def scenario_from(
     file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
     seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
     until: float, federation: Federation | None, faults: Path | None, queues: Path | None, preemptions: float,
-    lotes: Path | None, request_error: float, slow_start: float, search: SearchSettings,
+    lotes: Path | None, request_error: float, slow_start: float, search: SearchSettings, check_policy: bool,
 ) -> Scenario:
     """Return the scenario of a file, or of the flags; None means not given.
 
@@ -131,10 +134,11 @@ def scenario_from(
         return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1],
                                        federation=federation or Federation(), faults=plan, queues=tree,
                                        preemptions=preemptions, request_error=request_error,
+                                       check_policy=check_policy,
                                        lotes=read_toml(lotes, LotesSettings) if lotes else LotesSettings(),
                                        search_seconds=search.seconds, search_moves=search.moves)
-    others = (federation, plan, tree, preemptions, lotes, request_error, search != SearchSettings(),
-              flags != Scenario())
+    others = (federation, plan, tree, preemptions, lotes, request_error, check_policy,
+              search != SearchSettings(), flags != Scenario())
     if schedulers is not None or seeds is not None or any(others):
         raise InputError("--scenario: holds everything, so the other options must be left out")
     return read_scenario(file)

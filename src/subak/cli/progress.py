@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from subak.kernel import is_compiled
-from subak.policy import find_scheduler
+from subak.policy import named_scheduler
 from subak.report.parallel import DONE, FAILED, PROGRESS, STARTED, News
 from subak.report.words import seconds_text
 from subak.simulator.drive import Progress as RunProgress
@@ -68,7 +68,7 @@ class RunBars:
 
 def compiling_notice(schedulers: list[str]) -> str:
     """Return a line saying that engines must be compiled first, and how long that takes; empty if none must."""
-    engines = dict.fromkeys(find_scheduler(name).engine for name in schedulers)
+    engines = dict.fromkeys(named_scheduler(name).engine for name in schedulers)
     missing = [engine for engine in engines if not is_compiled(engine)]
     if not missing:
         return ""

@@ -11,6 +11,7 @@ from subak.cli.options import (
     FOREVER,
     OUTPUT,
     CapacityOption,
+    CheckPolicyOption,
     DelayOption,
     FairnessOption,
     FaultsOption,
@@ -42,10 +43,12 @@ from subak.cli.options import (
 from subak.cli.progress import RunBars
 from subak.errors import InputError
 from subak.placement.mapreduce.search import SearchSettings
+from subak.policy import find_scheduler, policy_file
 from subak.report.experiment import load_inputs, run_label, simulate_into
+from subak.report.parallel import run_apart
 from subak.report.runs import load_runs
 from subak.report.terminal import run_panel
-from subak.tables import refuse_folder
+from subak.tables import new_folder, refuse_folder
 
 DEFAULT_SCHEDULER = "first-fit"
 
@@ -82,6 +85,7 @@ def simulate(
     preemptions: PreemptionsOption = 0.0,
     lotes: LotesOption = None,
     request_error: RequestErrorOption = 0.0,
+    check_policy: CheckPolicyOption = False,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Keep the run in this folder [default: only show it].", show_default=False,
         rich_help_panel=OUTPUT)] = None,
@@ -102,19 +106,24 @@ def simulate(
     given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
                           None if seed is None else [seed], fleet, machines, capacity, interval, until,
                           settings, faults, queues, preemptions, lotes, request_error, slow_start,
-                          SearchSettings(search_seconds, search_moves))
+                          SearchSettings(search_seconds, search_moves), check_policy)
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:
         refuse_folder(out, "summary.json", overwrite)
-    inputs = load_inputs(given)
     name = given.schedulers[0]
+    find_scheduler(name, given.check_policy)
+    inputs = load_inputs(given)
     label = run_label(name, given.seeds[0], given.seeds)
     with tempfile.TemporaryDirectory() as scratch:
         folder = out if out is not None else Path(scratch) / "run"
         with RunBars([label], len(inputs[0].tasks), given.schedulers) as bars:
-            bars.begin(label)
-            simulate_into(folder, given, name, given.seeds[0], inputs,
-                          lambda progress: bars.advance(label, progress), overwrite)
+            if policy_file(name) is None:
+                bars.begin(label)
+                simulate_into(folder, given, name, given.seeds[0], inputs,
+                              lambda progress: bars.advance(label, progress), overwrite)
+            else:  # a policy of somebody's may loop for ever, or die, and take this process with it
+                with new_folder(folder, "summary.json", overwrite) as partial:
+                    run_apart(given, partial, bars.show)
         Console().print(run_panel(load_runs(folder)[0]))
     typer.echo(f"Wrote {out}" if out is not None else "Nothing was kept; give --out FOLDER to keep the run.", err=True)

@@ -1,21 +1,27 @@
 """The two shapes of a policy, and how a function is compiled to one of them.
 
-A policy enters the engine as the address of a compiled function with an explicit signature, so one cached engine
-serves every policy; the built-in ones are cached on disk, a user's is compiled anew in every process.
+A policy enters the engine as the address of a compiled function with an explicit signature, so one cached engine serves
+every policy. The built-in ones are cached on disk. A user's is compiled anew in every process, for read-only arrays,
+and reached through a function that makes them of what the engine has (read_only.py).
 """
 import functools
+import operator
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import typeof, types
 from numba.core.errors import NumbaError
+from numba.extending import overload
 
 from subak.errors import PolicyError
 from subak.fleet.state import build_fleet_state
-from subak.kernel import kernel_of
+from subak.kernel import SETTINGS, kernel_of
 from subak.placement.hooks import build_memory
+from subak.placement.read_only import read_only, read_only_type
+from subak.placement.schedulers import Scheduler
 from subak.placement.starts import build_starts
 from subak.queues.lanes import build_lanes
 from subak.tables import first_line
@@ -33,32 +39,84 @@ STARTS = typeof(build_starts(1))
 
 SELECT_MACHINE = types.int64(FLEET, TASKS, types.int64)
 HOOK = types.void(FLEET, TASKS, LANES, MEMORY, types.int32[::1], STARTS)
+READS_ONLY = (FLEET, TASKS, STARTS, types.int32[::1])  # of what a policy is given; the rest is its own
+
+
+def compiled_select_machine(scheduler: Scheduler) -> AnyFunction:
+    """Compile a scheduler's ``(fleet, tasks, task) -> machine or -1``; raise PolicyError if it does not compile."""
+    assert scheduler.select_machine is not None
+    if scheduler.built_in:
+        return _own(SELECT_MACHINE, scheduler.select_machine)
+    return _users_select_machine(scheduler.select_machine, scheduler.checked)
+
+
+def compiled_hooks(scheduler: Scheduler) -> list[AnyFunction]:
+    """Compile a scheduler's ``(fleet, tasks, lanes, memory, items, starts)``, on arrival and on departure.
+
+    Raises PolicyError if one does not compile.
+    """
+    both = [hook for hook in (scheduler.on_arrival, scheduler.on_departure) if hook is not None]
+    return [_own(HOOK, hook) if scheduler.built_in else _users_hook(hook, scheduler.checked) for hook in both]
 
 
 @functools.cache
-def compiled_select_machine(function: AnyFunction, cache: bool) -> AnyFunction:
-    """Compile ``function(fleet, tasks, task) -> machine or -1``; raise PolicyError if it does not compile."""
-    return _compiled(SELECT_MACHINE, function, cache)
+def _own(signature: Any, function: AnyFunction) -> AnyFunction:
+    return kernel_of(signature, function)
 
 
 @functools.cache
-def compiled_hook(function: AnyFunction, cache: bool) -> AnyFunction:
-    """Compile ``function(fleet, tasks, lanes, memory, items, starts)``; raise PolicyError if it does not compile."""
-    return _compiled(HOOK, function, cache)
+def _users_select_machine(function: AnyFunction, checked: bool) -> AnyFunction:
+    """Compile a user's function so that it can only read what it is given; *checked*: with bounds checks."""
+    policy = _of_user(SELECT_MACHINE, function, checked)
+    answers = SELECT_MACHINE.return_type if SETTINGS.DISABLE_JIT else policy.nopython_signatures[0].return_type
+    if not isinstance(answers, types.Integer):
+        raise PolicyError(f"policy {function.__name__} must return a whole number on every path, a machine's or -1 for "
+                          f"none; it returns {types.unliteral(answers)}")
+
+    def select_machine(fleet: Any, tasks: Any, task: int) -> int:
+        return whole(policy(read_only(fleet), read_only(tasks), task))
+
+    return kernel_of(SELECT_MACHINE, select_machine, cache=False)
 
 
-def _compiled(signature: Any, function: AnyFunction, cache: bool) -> AnyFunction:
+@functools.cache
+def _users_hook(function: AnyFunction, checked: bool) -> AnyFunction:
+    """Compile a user's function so that it can only read what is not its own; *checked*: with bounds checks."""
+    policy = _of_user(HOOK, function, checked)
+
+    def hook(fleet: Any, tasks: Any, lanes: Any, memory: Any, items: Any, starts: Any) -> None:
+        policy(read_only(fleet), read_only(tasks), lanes, memory, read_only(items), read_only(starts))
+
+    return kernel_of(HOOK, hook, cache=False)
+
+
+def _of_user(signature: Any, function: AnyFunction, checked: bool) -> Any:
+    arguments = tuple(read_only_type(kind) if kind in READS_ONLY else kind for kind in signature.args)
     try:
-        return kernel_of(signature, function, cache)
+        return kernel_of(arguments, function, cache=False, checked=checked)
     except (NumbaError, NotImplementedError, TypeError) as error:
-        raise PolicyError(f"policy {function.__name__} does not compile: {_reason(error)}") from None
+        raise PolicyError(f"policy {function.__name__} {_reason(error, function)}") from None
 
 
-def _reason(error: Exception) -> str:
-    """Return the compiler's own first sentence and the line it points at, without its banner and long types."""
+def whole(answer: int) -> int:
+    """Return an answer that is a whole number; in plain Python it may be something else, which raises TypeError."""
+    return operator.index(answer)
+
+
+@overload(whole, strict=False)
+def _whole(answer: Any) -> Any:
+    return lambda answer: answer
+
+
+def _reason(error: Exception, function: AnyFunction) -> str:
+    """Say what the compiler says: its own first sentence and the function's line, without banner and long types."""
     text = re.sub(r"\b(FleetState|Tasks|Lanes|Memory|Starts)\(.*\)", r"\1", str(error))
     text = re.sub(r" for '\$[^']*', defined at [^(\n]*", " ", text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    file = re.escape(Path(function.__code__.co_filename).name)
+    place = re.search(rf'\b{file}(?:", line | \()(\d+)', text)
+    where = f" (line {place[1]})" if place else ""
+    if "Cannot modify readonly array" in text:
+        return f"writes to what it may only read; only lanes and memory are its own, and claim() starts tasks{where}"
     useful = [line for line in lines if not line.startswith(("Failed in", "During", "[", "- Resolution", "There are"))]
-    place = next((line for line in lines if line.startswith("File ")), "")
-    return " ".join(filter(None, [useful[0] if useful else first_line(error), f"({place})" if place else ""]))
+    return f"does not compile: {useful[0] if useful else first_line(error)}{where}"

@@ -84,18 +84,30 @@ def simulate_into(
     overwrite: bool = False,
 ) -> Summary:
     """Simulate one scheduler of the scenario with one seed, and write the run folder whole or not at all."""
+    with new_folder(folder, "summary.json", overwrite) as partial:
+        return simulate_in(partial, scenario, name, seed, inputs, on_progress)
+
+
+def simulate_in(
+    folder: Path,
+    scenario: Scenario,
+    name: str,
+    seed: int,
+    inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """Simulate as `simulate_into`, and write into *folder*, which is there and empty; it may be left half-written."""
     workload, fleet = inputs
-    scheduler = find_scheduler(name)
+    scheduler = find_scheduler(name, scenario.check_policy)
     faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
     queues = read_tree(Path(scenario.queues)) if scenario.queues else None
-    with new_folder(folder, "summary.json", overwrite) as partial:
-        outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
-                           federation=settings_of(scenario, name), faults=faults, queues=queues,
-                           preemptions=scenario.preemptions, lotes=scenario.lotes,
-                           request_error=scenario.request_error, slow_start=scenario.slow_start,
-                           search=SearchSettings(scenario.search_seconds, scenario.search_moves))
-        summary = _write(partial, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
-        _write_scenario(partial, scenario, name, seed, outcome.search_moves)
+    outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
+                       federation=settings_of(scenario, name), faults=faults, queues=queues,
+                       preemptions=scenario.preemptions, lotes=scenario.lotes,
+                       request_error=scenario.request_error, slow_start=scenario.slow_start,
+                       search=SearchSettings(scenario.search_seconds, scenario.search_moves))
+    summary = _write(folder, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
+    _write_scenario(folder, scenario, name, seed, outcome.search_moves)
     return summary
 
 

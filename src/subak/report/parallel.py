@@ -1,5 +1,7 @@
 """Many runs at once: one process a run, so that a run's memory is its own and one that dies takes nothing with it."""
+import ctypes
 import multiprocessing
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +11,13 @@ from typing import Any
 import msgspec
 
 from subak.errors import InputError, RunError, SubakError
-from subak.policy import find_scheduler
-from subak.report.experiment import load_inputs, run_label, simulate_into
+from subak.policy import named_scheduler
+from subak.report.experiment import load_inputs, run_label, simulate_in
 from subak.report.scenario import Scenario
 from subak.simulator.drive import Progress
 
 POLL_S = 0.2
+PR_SET_PDEATHSIG = 1  # of Linux's prctl
 STARTED, PROGRESS, DONE, FAILED = "started", "progress", "done", "failed"
 
 
@@ -53,7 +56,7 @@ def jobs_of(scenario: Scenario) -> list[Job]:
 
 def in_good_order(jobs: list[Job]) -> list[Job]:
     """Put one job of each engine first: where they must be compiled, they are compiled side by side, and once."""
-    engine = {job.scheduler: find_scheduler(job.scheduler).engine for job in jobs}
+    engine = {job.scheduler: named_scheduler(job.scheduler).engine for job in jobs}
     firsts = [next(job for job in jobs if engine[job.scheduler] == kind) for kind in dict.fromkeys(engine.values())]
     return firsts + [job for job in jobs if job not in firsts]
 
@@ -65,29 +68,51 @@ def run_all(
 
     Returns the error of each run that failed; the others are not touched by it. Raises RunError when every run failed.
     """
+    jobs = in_good_order(jobs_of(scenario))
+    errors = _in_processes(scenario, {job: folder / job.label for job in jobs}, processes, on_news)
+    if len(errors) == len(jobs):
+        raise RunError("; ".join(dict.fromkeys(errors.values())))
+    return errors
+
+
+def run_apart(scenario: Scenario, folder: Path, on_news: Callable[[News], None]) -> None:
+    """Write the one run of the scenario into *folder*, which is empty, in a process that can be ended at any time.
+
+    Raises RunError when it failed.
+    """
+    errors = _in_processes(scenario, {job: folder for job in jobs_of(scenario)}, 1, on_news)
+    for error in errors.values():
+        raise RunError(error)
+
+
+def _in_processes(
+    scenario: Scenario, folders: dict[Job, Path], processes: int, on_news: Callable[[News], None] | None
+) -> dict[str, str]:
+    """Do each job into its folder, *processes* at a time; return the errors by label, whose folders are gone."""
     context = multiprocessing.get_context("spawn")
     queue: Any = context.Queue()
-    waiting = in_good_order(jobs_of(scenario))
+    waiting = list(folders)
+    by_label = {job.label: folder for job, folder in folders.items()}
     running: dict[str, Any] = {}
     errors: dict[str, str] = {}
     try:
         while waiting or running:
             while waiting and len(running) < processes:
                 job = waiting.pop(0)
-                running[job.label] = _started(context, queue, scenario, folder, job)
+                folders[job].mkdir(exist_ok=True)
+                running[job.label] = _started(context, queue, scenario, folders[job], job)
             for news in _news(queue, running):
                 if news.kind in (DONE, FAILED):
                     running.pop(news.label).join()
                 if news.kind == FAILED:
                     errors[news.label] = news.error
+                    shutil.rmtree(by_label[news.label])
                 if on_news:
                     on_news(news)
     finally:
         for process in running.values():
-            process.terminate()
+            process.kill()
             process.join()
-    if len(errors) == len(jobs_of(scenario)):
-        raise RunError("; ".join(dict.fromkeys(errors.values())))
     return errors
 
 
@@ -112,24 +137,32 @@ def _news(queue: Any, running: dict[str, Any]) -> list[News]:
             found.append(queue.get())
     except multiprocessing.queues.Empty:  # type: ignore[attr-defined]
         silent = [label for label, process in running.items() if process.exitcode is not None]
-        found.extend(
-            News(label, FAILED, error=f"run {label}: its process died with exit code {running[label].exitcode}"
-                                      " (out of memory?)")
-            for label in silent if queue.empty()
-        )
+        found.extend(News(label, FAILED, error=f"run {label}: its process died {_cause(running[label].exitcode)}")
+                     for label in silent if queue.empty())
     return found
 
 
+def _cause(code: int) -> str:
+    """Say what ended a process, and what that may come from."""
+    name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    if -code in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
+        return f"of {name}; a policy that leaves its arrays does that, and --check-policy says where"
+    return f"of {name} (out of memory?)" if -code == signal.SIGKILL else f"of {name}"
+
+
 def _work(queue: Any, packed: bytes, folder: Path, job: Job) -> None:
-    """Do one run, and say what became of it."""
+    """Do one run, and say what became of it; die with the process that asked for it, however that dies."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
         scenario = msgspec.msgpack.decode(packed, type=Scenario)
         inputs = load_inputs(scenario)
         queue.put(News(job.label, STARTED))
-        simulate_into(folder / job.label, scenario, job.scheduler, job.seed, inputs,
-                      lambda progress: queue.put(News(job.label, PROGRESS, progress)))
+        simulate_in(folder, scenario, job.scheduler, job.seed, inputs,
+                    lambda progress: queue.put(News(job.label, PROGRESS, progress)))
         queue.put(News(job.label, DONE))
     except SubakError as error:
         queue.put(News(job.label, FAILED, error=str(error)))
     except MemoryError:
         queue.put(News(job.label, FAILED, error=f"run {job.label}: out of memory"))
+    except KeyboardInterrupt:  # Ctrl-C does not come here, so it was raised by what it ran
+        queue.put(News(job.label, FAILED, error=f"scheduler {job.scheduler} raised KeyboardInterrupt"))

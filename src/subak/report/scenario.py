@@ -10,7 +10,7 @@ from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import LOTES, SCHEDULERS
-from subak.policy import find_scheduler, policy_file
+from subak.policy import named_scheduler, policy_file
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.simulator.run import refuse_error, refuse_slow_start
 from subak.tables import read_toml
@@ -40,6 +40,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
+    check_policy: bool = False  # policies from files are compiled with bounds checks
     search_seconds: float = 1.0  # to search for a better plan, for schedulers that do
     search_moves: int | None = None  # instead: this many moves, which makes a run repeatable
 
@@ -66,6 +67,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
                                  f"{heeders} would")
         self._refuse_unheeded()
+        if self.check_policy and not any(map(policy_file, self.schedulers)):
+            raise InputError(f"check_policy: none of the schedulers {', '.join(self.schedulers)} is a policy from a "
+                             "file, FILE.py:NAME")
 
     def _refuse_unbearable(self) -> None:
         """Refuse what one of the schedulers has no remedy for."""
@@ -73,9 +77,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             if self.faults and "retry" not in heeded_settings(name):
                 raise InputError(f"faults: {name} has no remedy for them; only megha and central have")
             if self.slow_start != 1.0:
-                refuse_slow_start(self.slow_start, find_scheduler(name))
+                refuse_slow_start(self.slow_start, named_scheduler(name))
             if self.request_error:
-                refuse_error(self.request_error, find_scheduler(name))
+                refuse_error(self.request_error, named_scheduler(name))
 
     def _refuse_search(self) -> None:
         """Refuse what no search could mean, and one that none of the schedulers makes."""

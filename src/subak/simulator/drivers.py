@@ -15,7 +15,7 @@ from subak.placement.compiled import (
     LANES,
     MEMORY,
     SELECT_MACHINE,
-    compiled_hook,
+    compiled_hooks,
     compiled_select_machine,
 )
 from subak.placement.lotes.settings import LotesSettings
@@ -84,27 +84,20 @@ def _lanes(prepared: Prepared, scheduler: Scheduler) -> Any:
 
 def _ordered(prepared: Prepared, scheduler: Scheduler) -> Driver:
     lanes, shapes = _lanes(prepared, scheduler), prepared.simulation.tasks.constraint_set.size
-    assert scheduler.select_machine is not None
-    select = compiled_select_machine(scheduler.select_machine, scheduler.built_in)
+    select = compiled_select_machine(scheduler)
     lane_of_shape = np.arange(shapes, dtype=np.int32) if scheduler.lanes == "shape" else np.zeros(shapes, np.int32)
     return _driver(prepared, lanes, _ordered_engine, lanes, lane_of_shape, select)
 
 
 def _hooks(prepared: Prepared, scheduler: Scheduler) -> Driver:
     lanes = _lanes(prepared, scheduler)
-    assert scheduler.on_arrival is not None
-    assert scheduler.on_departure is not None
-    on_arrival = compiled_hook(scheduler.on_arrival, scheduler.built_in)
-    on_departure = compiled_hook(scheduler.on_departure, scheduler.built_in)
     memory = scheduler.memory(prepared.instance)
-    return _driver(prepared, lanes, _hooks_engine, lanes, memory, on_arrival, on_departure)
+    return _driver(prepared, lanes, _hooks_engine, lanes, memory, *compiled_hooks(scheduler))
 
 
 def _fair(prepared: Prepared, workload: Workload, scheduler: Scheduler, tuning: Tuning) -> Driver:
-    assert scheduler.select_machine is not None
     fair, back = build_fair(prepared, workload, scheduler.order, tuning.queues, tuning.preemptions)
-    select = compiled_select_machine(scheduler.select_machine, scheduler.built_in)
-    return _driver(prepared, fair, _fair_engine, fair, back, select)
+    return _driver(prepared, fair, _fair_engine, fair, back, compiled_select_machine(scheduler))
 
 
 def _lotes(workload: Workload, fleet: Fleet, settings: LotesSettings, terms: Terms) -> Driver:

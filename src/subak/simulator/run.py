@@ -6,12 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from subak.errors import InputError, PolicyError
 from subak.federation.settings import Federation
 from subak.fleet.speeds import refuse_speeds
-from subak.fleet.state import ABSENT
 from subak.fleet.table import Fleet
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
@@ -20,10 +17,12 @@ from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE,
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.tree import TreeFile
 from subak.simulator.architectures import ARCHITECTURES
+from subak.simulator.central import DONE
 from subak.simulator.drive import Driven, Progress, drive
 from subak.simulator.drivers import Tuning, driver_of
 from subak.simulator.fault_plan import FaultPlan
 from subak.simulator.federated_run import Federated, simulate_federated
+from subak.simulator.integrity import Integrity
 from subak.simulator.setup import Prepared, Terms
 from subak.simulator.state import Simulation
 from subak.tables import first_line
@@ -144,26 +143,21 @@ def default_interval(workload: Workload) -> float:
 
 
 def _guarded(step: Callable[[int], int], sim: Simulation, name: str) -> Callable[[int], int]:
-    """Return *step* for a user's policy: what it raises is worded, and it may not have changed the fleet."""
+    """Return *step* for a user's policy: what it raises is worded, and what is not its own must be as it was."""
+    integrity = Integrity(sim)
 
     def guarded(budget: int) -> int:
         try:
             why = step(budget)
-        except Exception as error:  # whatever a user's policy may raise is the policy's fault
+        except (Exception, SystemExit) as error:  # whatever a user's policy may raise is the policy's fault
             raise PolicyError(f"scheduler {name} raised {type(error).__name__}: {first_line(error)}") from None
-        if _is_tampered(sim):
-            raise PolicyError(f"scheduler {name} changed the amounts of the fleet; a policy may only read them, "
-                              "and start tasks with claim()")
+        changed = integrity.broken(last=why == DONE)
+        if changed:
+            raise PolicyError(f"scheduler {name} changed {changed}; a policy may only read it, and start tasks with "
+                              "claim() (if it does not mean to, --check-policy finds where it leaves its own arrays)")
         return why
 
     return guarded
-
-
-def _is_tampered(sim: Simulation) -> bool:
-    """Whether free and used amounts no longer add up to the capacity."""
-    held = np.where(sim.fleet.free == ABSENT, 0, sim.fleet.capacity - sim.fleet.free)
-    overfull = (held < 0) | (held > sim.fleet.capacity)
-    return bool(overfull.any() or (held.sum(axis=1, dtype=np.int64) != sim.fleet.used).any())
 
 
 def _broken(prepared: Prepared, scheduler: Scheduler, workload: Workload, fleet: Fleet) -> PolicyError:
