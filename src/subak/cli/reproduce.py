@@ -114,23 +114,17 @@ def _number(value: float | None, share: bool) -> str:
 
 
 def _write(found: Reproduction, folder: Path) -> None:
-    import vl_convert  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+    from subak.reproduce.google_like_figures import TITLES, figures  # noqa: PLC0415  (slow to import, rarely needed)
+    from subak.reproduce.page import Section, drawn, page  # noqa: PLC0415  (as above)
 
-    from subak.reproduce.google_like_figures import TITLES, figures  # noqa: PLC0415  (as above)
-    from subak.reproduce.page import Section, figure, page, svg  # noqa: PLC0415  (as above)
-
-    sections = []
-    for name, chart in figures(found).items():
-        picture = svg(chart)
-        (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
-        (folder / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=2))
-        sections.append(Section(TITLES[name], figure(picture, TITLES[name])))
+    sections = [Section(TITLES[name], drawn(chart, folder, name, TITLES[name]))
+                for name, chart in figures(found).items()]
     for name, rows in groupby(found.rows, key=lambda row: row.table):
         titles = ["What", "Paper", "Measured", "Generated", "Where it differs"]
         cells: list[list[object]] = [[*_cells(row)] for row in rows]
         sections.append(Section(_title(name), tags.words_table(_title(name), titles, cells)))
     text = page("The Google-like workload, reproduced", _verdict(found), found.notes, sections)
-    (folder / "index.html").write_text(text, encoding="utf-8")
+    (folder / "index.html").write_bytes(text)
 
 
 TraceOption = Annotated[Path | None, typer.Option(
