@@ -6,14 +6,13 @@ import numpy as np
 import polars as pl
 import typer
 from markupsafe import Markup
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from subak.errors import InputError
 from subak.queues.fair_orders import share_out
 from subak.queues.tree import ROOT, read_tree
 from subak.report import tags
+from subak.report.console import Console, Text
 from subak.report.fair_shares import EXACT, TASKS_MAX, FairShares, fair_shares
 from subak.report.words import share_text
 from subak.tables import new_folder

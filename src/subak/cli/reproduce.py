@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
 from subak.errors import InputError
 from subak.report import tags
+from subak.report.console import Console, Text, TextColumn, echo
 from subak.report.words import NOTHING
 from subak.reproduce.google_like import TABLE_TITLES, Measured, Reproduction, Row, measure_trace, measure_workload
 from subak.reproduce.google_like import reproduce as reproduce_google_like
@@ -35,7 +34,7 @@ def papers(context: typer.Context) -> None:
     """Print a paper's figures beside what is measured here; without a paper's name, list the papers."""
     if context.invoked_subcommand is None:
         for name, title in PAPERS.items():
-            typer.echo(f"{name}  {title}")
+            echo(f"{name}  {title}")
 
 
 @app.command("google-like")
@@ -56,7 +55,7 @@ def google_like(
         with new_folder(out, "index.html", overwrite) as folder:
             found = reproduce_google_like(_measured(trace), seed)
             _write(found, folder)
-        typer.echo(f"Wrote {out / 'index.html'}", err=True)
+        echo(f"Wrote {out / 'index.html'}", err=True)
     else:
         found = reproduce_google_like(_measured(trace), seed)
     _show(found, Console())

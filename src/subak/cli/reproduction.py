@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 from markupsafe import Markup
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TimeElapsedColumn
 from rich.table import Table
-from rich.text import Text
 
 from subak.report import tags
+from subak.report.console import Console, Text, TextColumn
 from subak.report.words import NOTHING, count_text, number_text, ratio_text, seconds_text, share_text
 from subak.reproduce.paper import Figure, Reproduction, Row, title_of
 from subak.tables import new_folder

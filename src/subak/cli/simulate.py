@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from subak.cli.options import (
     DEFAULT_WORKLOAD,
@@ -42,6 +41,7 @@ from subak.cli.options import (
 from subak.cli.progress import RunBars
 from subak.errors import InputError
 from subak.placement.mapreduce.search import SearchSettings
+from subak.report.console import Console, echo
 from subak.report.experiment import load_inputs, run_label, simulate_into
 from subak.report.runs import load_runs
 from subak.report.terminal import run_panel
@@ -117,4 +117,4 @@ def simulate(
             simulate_into(folder, given, name, given.seeds[0], inputs,
                           lambda progress: bars.advance(label, progress), overwrite)
         Console().print(run_panel(load_runs(folder)[0]))
-    typer.echo(f"Wrote {out}" if out is not None else "Nothing was kept; give --out FOLDER to keep the run.", err=True)
+    echo(f"Wrote {out}" if out is not None else "Nothing was kept; give --out FOLDER to keep the run.", err=True)
