@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from subak.cli.options import (
     DEFAULT_WORKLOAD,
@@ -47,6 +46,7 @@ from subak.cli.progress import RunBars
 from subak.errors import RunError
 from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
+from subak.report.console import Console, echo
 from subak.report.experiment import load_inputs
 from subak.report.parallel import jobs_of, run_all
 from subak.report.runs import load_runs
@@ -130,7 +130,7 @@ def compare(
                 _write_page(partial)
         Console().print(comparison_table(load_runs(folder)))
     if out is not None:
-        typer.echo(f"Wrote {out}; open {out / 'report.html'}", err=True)
+        echo(f"Wrote {out}; open {out / 'report.html'}", err=True)
     if errors:
         raise RunError("; ".join(errors.values()))
 

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 
 from subak.cli.options import parse_amounts
 from subak.errors import InputError
+from subak.report.console import Console, TextColumn, echo
 from subak.tables import new_folder
 from subak.workload.readers import READERS
 from subak.workload.readers.conversion import (
@@ -90,7 +90,7 @@ def convert(
         conversion = _read(reader, source, options)
         conversion.write(folder)
     _show(conversion, Console())
-    typer.echo(f"Wrote {out}" + (f" and {out / 'fleet'}" if conversion.fleet else ""))
+    echo(f"Wrote {out}" + (f" and {out / 'fleet'}" if conversion.fleet else ""))
 
 
 def _reader(name: str) -> Reader:

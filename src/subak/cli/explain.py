@@ -3,13 +3,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from subak.cli.explain_lotes import explain_lotes
 from subak.errors import InputError
 from subak.placement.lotes.settings import CLASSES_MAX
+from subak.report.console import Console, Text
 from subak.report.explain import explain as explanation
 
 LOTES = "lotes"

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet, read_fleet
 from subak.placement.lotes.settings import LotesSettings
+from subak.report.console import Console, Text
 from subak.report.words import count_text, number_text, seconds_text, share_text
 from subak.tables import read_toml
 from subak.workload.samples import sample_folder, sample_names

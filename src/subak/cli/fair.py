@@ -5,14 +5,14 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 import typer
-from rich.console import Console
+from markupsafe import Markup
 from rich.table import Table
-from rich.text import Text
 
 from subak.errors import InputError
 from subak.queues.fair_orders import share_out
 from subak.queues.tree import ROOT, read_tree
 from subak.report import tags
+from subak.report.console import Console, Text
 from subak.report.fair_shares import EXACT, TASKS_MAX, FairShares, fair_shares
 from subak.report.words import share_text
 from subak.tables import new_folder
@@ -117,25 +117,20 @@ def remarks(found: FairShares) -> list[str]:
 
 
 def _write(found: FairShares, folder: Path) -> None:
-    import vl_convert  # noqa: PLC0415  (slow to import, and most calls draw nothing)
-
-    from subak.report import fair_share_charts as charts  # noqa: PLC0415  (as above)
-    from subak.reproduce.page import Section, figure, page, svg  # noqa: PLC0415  (as above)
+    from subak.report import fair_share_charts as charts  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+    from subak.reproduce.page import Section, drawn, page  # noqa: PLC0415  (as above)
 
     inner = np.array([node for node in range(1, len(found.tree)) if found.tree.children[node]], np.int64)
-    drawn = {"leaves": charts.share_chart(found, found.tree.leaves, "Shares of the queues without children"),
+    made = {"leaves": charts.share_chart(found, found.tree.leaves, "Shares of the queues without children"),
              "queues": charts.share_chart(found, inner, "Shares of the queues above others"),
              "errors": charts.error_chart(found)}
     if not inner.size:
-        del drawn["queues"]
+        del made["queues"]
     sections = [Section("All queues", _words(found))]
-    for name, chart in drawn.items():
-        title, picture = chart.title, svg(chart)
-        (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
-        (folder / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=2))
-        sections.append(Section(title, figure(picture, title)))
+    for name, chart in made.items():
+        sections.append(Section(chart.title, drawn(chart, folder, name, chart.title)))
     _frame(found).write_csv(folder / "shares.csv")
-    (folder / "index.html").write_text(page(TITLE, _verdict(found), remarks(found), sections), encoding="utf-8")
+    (folder / "index.html").write_bytes(page(TITLE, _verdict(found), remarks(found), sections))
 
 
 def _verdict(found: FairShares) -> str:
@@ -145,7 +140,7 @@ def _verdict(found: FairShares) -> str:
         f"{way} {share_text(value)}" for way, value in off.items()) + "."
 
 
-def _words(found: FairShares) -> str:
+def _words(found: FairShares) -> Markup:
     rows: list[list[object]] = [
         [queue_name(found, node), f"{found.tree.weight[node]:g}", share_text(float(found.guarantee[node])),
          *(_share(found, way, node) for way in found.ways)] for node in range(len(found.tree))]

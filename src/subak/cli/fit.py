@@ -4,12 +4,11 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from subak.cli.inspect_chart import check_chart_path, write_chart
 from subak.errors import InputError, RunError
+from subak.report.console import Console, Text, echo
 from subak.report.words import NOTHING
 from subak.workload.google_like.estimates import Estimate
 from subak.workload.google_like.fit import SUBSAMPLE_NOTE, Censored, Fit
@@ -39,15 +38,15 @@ def fit(
     check_chart_path(chart)
     _check_out(out, overwrite)
     found = fit_model(_read(workload), request_classes, censored)
-    show(found, Console())
+    if out is not None:
+        _write(found.parameters, out)
     if chart is not None:
         from subak.report.fit_charts import fit_chart  # noqa: PLC0415  (slow to import, and most calls draw nothing)
 
         write_chart(fit_chart(f"Fit of {found.parameters.name.removesuffix('-like')}", found.comparisons), chart)
-        typer.echo(f"Wrote {chart}", err=True)
-    if out is not None:
-        _write(found.parameters, out)
-        typer.echo(f"Wrote {out}", err=True)
+    show(found, Console())  # after the files are there: whoever reads it may stop, as `head` does
+    for written in filter(None, (chart, out)):
+        echo(f"Wrote {written}", err=True)
 
 
 def _read(folder: Path) -> Workload:

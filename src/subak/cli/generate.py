@@ -6,12 +6,12 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from subak.cli.options import CapacityOption, FleetOption, MachinesOption, OverwriteOption, parse_amounts
 from subak.errors import InputError
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
+from subak.report.console import Console, TextColumn, echo
 from subak.tables import new_folder
 from subak.workload.google_like.generate import Generated, Length, write_generated
 from subak.workload.google_like.google import google_machines, google_priorities, megha_constraints, with_attributes
@@ -170,17 +170,17 @@ def _write(folder: Path, parameters: Parameters, seed: int, length: Length) -> G
 
 
 def _show(parameters: Parameters, written: Generated, fleet: Fleet | None, remark: str, out: Path) -> None:
-    typer.echo(f"Wrote {out}: {written.tasks:,} tasks in {written.jobs:,} jobs and {written.stages:,} stages, the last "
-               f"arriving at {written.arrival_last:,.0f} s, a task every {parameters.dynamism:.4g} s")
+    echo(f"Wrote {out}: {written.tasks:,} tasks in {written.jobs:,} jobs and {written.stages:,} stages, the last "
+         f"arriving at {written.arrival_last:,.0f} s, a task every {parameters.dynamism:.4g} s")
     if fleet is None:
-        typer.echo("No fleet: give `subak compare` one, or --machines here")
+        echo("No fleet: give `subak compare` one, or --machines here")
         return
     name = ", ".join(part for part in (f"{len(fleet.machines):,} machines", fleet.provenance.name, remark) if part)
-    typer.echo(f"Wrote {out / 'fleet'}: {name}")
-    typer.echo(f"Load, if nothing waits: {_shares(loads(parameters, fleet))} in the long run, "
-               f"{_shares(loads_until(out, fleet, written.arrival_last))} on average until the last arrival")
-    typer.echo(f"Next: `subak compare {out} --until {math.ceil(written.arrival_last)}` ends with the arrivals; without "
-               f"--until, averages are taken until the longest service ends, which may be years")
+    echo(f"Wrote {out / 'fleet'}: {name}")
+    echo(f"Load, if nothing waits: {_shares(loads(parameters, fleet))} in the long run, "
+         f"{_shares(loads_until(out, fleet, written.arrival_last))} on average until the last arrival")
+    echo(f"Next: `subak compare {out} --until {math.ceil(written.arrival_last)}` ends with the arrivals; without "
+         f"--until, averages are taken until the longest service ends, which may be years")
 
 
 def _shares(loads: dict[str, float]) -> str:

@@ -5,14 +5,13 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from subak.cli.inspect_chart import check_chart_path, fleet_chart, workload_chart, write_chart
 from subak.errors import InputError
 from subak.fleet.describe import FleetDescription, describe_fleet
 from subak.fleet.table import read_fleet
+from subak.report.console import Console, Text, echo, echo_json
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.demand import Demand, demand
@@ -47,13 +46,14 @@ def inspect(
     """
     check_chart_path(chart)
     inspection = _inspection(path, largest)
+    if chart is not None:
+        write_chart(_chart(inspection, path), chart)  # before it is shown: whoever reads it may stop, as `head` does
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(inspection)).decode())
+        echo_json(inspection)
     else:
         show(inspection, Console())
     if chart is not None:
-        write_chart(_chart(inspection, path), chart)
-        typer.echo(f"Wrote {chart}", err=True)
+        echo(f"Wrote {chart}", err=True)
 
 
 def _inspection(path: Path, largest: int) -> Inspection:

@@ -1,15 +1,13 @@
 """The chart of `subak inspect`: demand against capacity, arrivals and run times, or a fleet's configurations."""
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from subak.errors import InputError, RunError
+from subak.errors import InputError
 from subak.fleet.describe import describe_fleet
 from subak.fleet.table import Fleet
-from subak.tables import first_line
 from subak.workload.demand import Demand
 from subak.workload.table import Workload
 
@@ -94,21 +92,7 @@ def _run_time_panel(alt: Any, workload: Workload) -> Any:
 
 def write_chart(chart: Any, path: Path) -> None:
     """Write a chart; the file appears only when it is whole. An HTML page holds all it needs."""
-    import vl_convert  # noqa: PLC0415  (as above)
+    from subak.report.document import chart_page, picture, write  # noqa: PLC0415  (as above)
 
-    specification = chart.to_json()
-    kind = path.suffix.lower()
-    if kind == ".html":
-        content = vl_convert.vegalite_to_html(specification, bundle=True).encode()
-    elif kind == ".svg":
-        content = vl_convert.vegalite_to_svg(specification).encode()
-    else:
-        content = vl_convert.vegalite_to_png(specification, scale=2)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        raise RunError(f"{path}: could not be written: {error.strerror or first_line(error)}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    kind, spec = path.suffix.lower().removeprefix("."), chart.to_dict()
+    write(path, chart_page(spec) if kind == "html" else picture(spec, kind))

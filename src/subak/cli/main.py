@@ -1,10 +1,10 @@
 """The `subak` command: every subcommand is a function in a file of its own, registered here."""
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 import typer
-from rich.console import Console
 
 import subak
 from subak.cli.compare import compare
@@ -22,8 +22,10 @@ from subak.cli.schedulers import schedulers
 from subak.cli.simulate import simulate
 from subak.cli.torture import torture
 from subak.errors import SubakError
+from subak.report.console import Console, plain, shortened, silence
 
-MISTAKE, INTERRUPTED, ENDED = 2, 130, 143  # exit codes; the last two as shells count Ctrl-C and SIGTERM
+# Exit codes; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
+MISTAKE, INTERRUPTED, UNREAD, ENDED = 2, 130, 141, 143
 # What Typer raises for a command line it does not understand; of its family, it exports only BadParameter.
 UsageError: Any = typer.BadParameter.__base__
 
@@ -72,6 +74,13 @@ def main() -> None:
         _fail(f"{error.format_message().rstrip('.')} (see {where} --help)")
     except MemoryError:
         _fail("out of memory")
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        silence(sys.stdout)
+        _fail(f"what was to be printed could not be written: {error.strerror}")
+    except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
+        code = UNREAD if ended.code == 1 else ended.code
     if code == INTERRUPTED:
         _say("interrupted; nothing was written")
     sys.exit(code)
@@ -83,5 +92,6 @@ def _fail(text: str) -> None:
 
 
 def _say(text: str, style: str = "") -> None:
-    line = " ".join(text.split())
-    Console(stderr=True).print(f"subak: {line}", style=style, markup=False, highlight=False, soft_wrap=True)
+    line = shortened(plain(" ".join(f"subak: {text}".split())))
+    with suppress(OSError):  # the exit code says it too
+        Console(stderr=True).print(line, style=style, highlight=False, soft_wrap=True)

@@ -2,11 +2,11 @@
 import time
 from types import TracebackType
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID
 
 from subak.kernel import is_compiled
 from subak.policy import named_scheduler
+from subak.report.console import Console, TextColumn
 from subak.report.parallel import DONE, FAILED, PROGRESS, STARTED, News
 from subak.report.words import seconds_text
 from subak.simulator.drive import Progress as RunProgress

@@ -5,12 +5,11 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from subak.errors import InputError
 from subak.queues.tree import ROOT, QueueTree, read_tree, tree_of_file, tree_of_paths
+from subak.report.console import Console, Text
 from subak.report.queue_facts import QueueFacts, queue_facts
 from subak.report.words import NOTHING, count_text, number_text, share_text
 from subak.workload.samples import sample_folder, sample_names

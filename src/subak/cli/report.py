@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from subak.report.console import echo
+
 FORMATS = "svg,png"
 
 
@@ -26,4 +28,4 @@ def report(
     """
     from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
 
-    typer.echo(write_report(path, out, images, [name.strip() for name in formats.split(",")]))
+    echo(write_report(path, out, images, [name.strip() for name in formats.split(",")]))

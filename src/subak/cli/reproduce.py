@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
 from subak.errors import InputError
 from subak.report import tags
+from subak.report.console import Console, Text, TextColumn, echo
 from subak.report.words import NOTHING
 from subak.reproduce.google_like import TABLE_TITLES, Measured, Reproduction, Row, measure_trace, measure_workload
 from subak.reproduce.google_like import reproduce as reproduce_google_like
@@ -35,7 +34,7 @@ def papers(context: typer.Context) -> None:
     """Print a paper's figures beside what is measured here; without a paper's name, list the papers."""
     if context.invoked_subcommand is None:
         for name, title in PAPERS.items():
-            typer.echo(f"{name}  {title}")
+            echo(f"{name}  {title}")
 
 
 @app.command("google-like")
@@ -56,7 +55,7 @@ def google_like(
         with new_folder(out, "index.html", overwrite) as folder:
             found = reproduce_google_like(_measured(trace), seed)
             _write(found, folder)
-        typer.echo(f"Wrote {out / 'index.html'}", err=True)
+        echo(f"Wrote {out / 'index.html'}", err=True)
     else:
         found = reproduce_google_like(_measured(trace), seed)
     _show(found, Console())
@@ -114,23 +113,17 @@ def _number(value: float | None, share: bool) -> str:
 
 
 def _write(found: Reproduction, folder: Path) -> None:
-    import vl_convert  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+    from subak.reproduce.google_like_figures import TITLES, figures  # noqa: PLC0415  (slow to import, rarely needed)
+    from subak.reproduce.page import Section, drawn, page  # noqa: PLC0415  (as above)
 
-    from subak.reproduce.google_like_figures import TITLES, figures  # noqa: PLC0415  (as above)
-    from subak.reproduce.page import Section, figure, page, svg  # noqa: PLC0415  (as above)
-
-    sections = []
-    for name, chart in figures(found).items():
-        picture = svg(chart)
-        (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
-        (folder / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=2))
-        sections.append(Section(TITLES[name], figure(picture, TITLES[name])))
+    sections = [Section(TITLES[name], drawn(chart, folder, name, TITLES[name]))
+                for name, chart in figures(found).items()]
     for name, rows in groupby(found.rows, key=lambda row: row.table):
         titles = ["What", "Paper", "Measured", "Generated", "Where it differs"]
         cells: list[list[object]] = [[*_cells(row)] for row in rows]
         sections.append(Section(_title(name), tags.words_table(_title(name), titles, cells)))
     text = page("The Google-like workload, reproduced", _verdict(found), found.notes, sections)
-    (folder / "index.html").write_text(text, encoding="utf-8")
+    (folder / "index.html").write_bytes(text)
 
 
 TraceOption = Annotated[Path | None, typer.Option(

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from markupsafe import Markup
+from rich.progress import BarColumn, Progress, TimeElapsedColumn
 from rich.table import Table
-from rich.text import Text
 
 from subak.report import tags
+from subak.report.console import Console, Text, TextColumn
 from subak.report.words import NOTHING, count_text, number_text, ratio_text, seconds_text, share_text
 from subak.reproduce.paper import Figure, Reproduction, Row, title_of
 from subak.tables import new_folder
@@ -144,35 +144,30 @@ def _measured(row: Row) -> str:
 
 
 def _write(paper: Paper, found: Reproduction, request: Request, folder: Path) -> None:
-    import vl_convert  # noqa: PLC0415  (slow to import, and most calls draw nothing)
-
-    from subak.reproduce.page import Section, figure, page, svg  # noqa: PLC0415  (as above)
+    from subak.reproduce.page import Section, drawn, page  # noqa: PLC0415  (slow to import, and most calls draw nothing)
 
     sections = []
     rows = {key: list(group) for key, group in groupby(found.rows, key=lambda row: row.figure)}
     for each in found.figures:
-        chart, name = paper.draw(each), f"figure-{each.key}"
-        picture = svg(chart)
-        (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
-        (folder / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=2))
+        name = f"figure-{each.key}"
+        chart = drawn(paper.draw(each), folder, name, title_of(each))
         each.table.write_csv(folder / f"{name}.csv")
         if each.points is not None:
             each.points.write_csv(folder / f"{name}-points.csv")
-        content = figure(picture, title_of(each)) + _claims(rows.get(each.key, [])) + _measurements(each)
+        content = chart + _claims(rows.get(each.key, [])) + _measurements(each)
         sections.append(Section(title_of(each), content))
-    text = page(paper.title, _verdict(found, request), found.notes, sections)
-    (folder / "index.html").write_text(text, encoding="utf-8")
+    (folder / "index.html").write_bytes(page(paper.title, _verdict(found, request), found.notes, sections))
 
 
-def _claims(rows: list[Row]) -> str:
+def _claims(rows: list[Row]) -> Markup:
     titles = ["Claim of the paper", "Measured", "Verdict", "Where it differs, or how it is measured"]
     cells: list[list[object]] = [[*_cells(row)[1:]] for row in rows]
-    return tags.words_table("Claims", titles, cells) if rows else ""
+    return tags.words_table("Claims", titles, cells) if rows else Markup("")
 
 
-def _measurements(figure: Figure) -> str:
+def _measurements(figure: Figure) -> Markup:
     if len(figure.table) > ROWS_SHOWN:
-        return ""
+        return Markup("")
     names = figure.table.columns
     cells: list[list[object]] = [[_cell(name, value) for name, value in zip(names, line, strict=True)]
                                  for line in figure.table.iter_rows()]

@@ -1,8 +1,8 @@
 """`subak schedulers`: what there is to choose from."""
-from rich.console import Console
 from rich.table import Table
 
 from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler
+from subak.report.console import Console
 
 
 def schedulers() -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from subak.cli.options import (
     DEFAULT_WORKLOAD,
@@ -44,6 +43,7 @@ from subak.cli.progress import RunBars
 from subak.errors import InputError
 from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler, policy_file
+from subak.report.console import Console, echo
 from subak.report.experiment import load_inputs, run_label, simulate_into
 from subak.report.parallel import run_apart
 from subak.report.runs import load_runs
@@ -126,4 +126,4 @@ def simulate(
                 with new_folder(folder, "summary.json", overwrite) as partial:
                     run_apart(given, partial, bars.show)
         Console().print(run_panel(load_runs(folder)[0]))
-    typer.echo(f"Wrote {out}" if out is not None else "Nothing was kept; give --out FOLDER to keep the run.", err=True)
+    echo(f"Wrote {out}" if out is not None else "Nothing was kept; give --out FOLDER to keep the run.", err=True)

@@ -3,10 +3,10 @@ import time
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 
+from subak.report.console import Console, TextColumn, echo
 from subak.simulator.coverage import REQUIRED, Coverage
 from subak.simulator.torture import Ending, describe, random_case, run_case, shrink
 
@@ -51,14 +51,14 @@ def torture(
                 _fail(ending, shrinking, console)
             bars.advance(bar)
     missing = covered.missing()
-    typer.echo(f"{seeds:,} federations, {events:,} events in {time.monotonic() - began:.1f} s: every invariant held "
-               "after every message.")
-    typer.echo(f"{len(covered.kinds)} kinds of message were handled; {len(REQUIRED) - len(missing)} of {len(REQUIRED)} "
-               "rows of the transition tables were taken.")
+    echo(f"{seeds:,} federations, {events:,} events in {time.monotonic() - began:.1f} s: every invariant held "
+         "after every message.")
+    echo(f"{len(covered.kinds)} kinds of message were handled; {len(REQUIRED) - len(missing)} of {len(REQUIRED)} "
+         "rows of the transition tables were taken.")
     if coverage:
         console.print(_table(covered))
     if missing:
-        typer.echo("Never taken: " + ", ".join(f"{kind} on {state}" for kind, state in missing))
+        echo("Never taken: " + ", ".join(f"{kind} on {state}" for kind, state in missing))
         if seeds >= 1000:
             raise typer.Exit(INCOMPLETE)
 
@@ -70,10 +70,11 @@ def _replay(seed: int, console: Console) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     case = random_case(seed)
-    show(describe(case))
+    for line in describe(case).split("\n"):
+        show(line)
     ending = run_case(case, on_event=show)
     if ending.failure:
-        typer.echo(f"seed {seed} fails {ending.failure}", err=True)
+        echo(f"seed {seed} fails {ending.failure}", err=True)
         raise typer.Exit(FAILED)
     show(f"seed {seed}: {ending.events:,} events in {ending.seconds:g} simulated seconds; every invariant held.")
 
@@ -81,14 +82,14 @@ def _replay(seed: int, console: Console) -> None:
 def _fail(ending: Ending, shrinking: bool, console: Console) -> None:
     """Say which seed failed and why, and show the last messages of it, made smaller."""
     seed = ending.case.seed
-    typer.echo(f"seed {seed} fails {ending.failure}", err=True)
+    echo(f"seed {seed} fails {ending.failure}", err=True)
     small = shrink(ending.case) if shrinking else ending
     lines: list[str] = []
     again = run_case(small.case, on_event=lines.append)
-    console.print(describe(small.case), markup=False, highlight=False, soft_wrap=True)
-    for line in again.trace:
+    for line in (*describe(small.case).split("\n"), *again.trace):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    typer.echo(f"It fails {again.failure}\nReplay the whole of it: subak torture --seed {seed}", err=True)
+    echo(f"It fails {again.failure}", err=True)
+    echo(f"Replay the whole of it: subak torture --seed {seed}", err=True)
     raise typer.Exit(FAILED)
 
 

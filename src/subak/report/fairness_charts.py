@@ -1,5 +1,4 @@
 """Charts of fairness: shares of queues over time, who went without, and response time against fairness."""
-import re
 from collections.abc import Callable
 from functools import partial
 
@@ -44,7 +43,7 @@ def fairness_chart_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
     if not fair:
         return {}
     first = [group[0] for group in groups(fair).values()][:RUNS_MAX]
-    shares = {f"shares-{_plain(run.label)}": partial(queue_shares, run) for run in first}
+    shares = {f"shares-{run.label}": partial(queue_shares, run) for run in first}
     against = {f"response-against-{what}": partial(response_against, fair, what) for what in AGAINST}
     return {**(against if len(groups(fair)) > 1 else {}), "shortfall": partial(queue_shortfall, fair), **shares}
 
@@ -135,8 +134,3 @@ def _against_text(what: str) -> str:
     if what == "shortfall":
         return "A mark a run; what queues lacked of their guarantees while tasks of them waited; best is below, left"
     return "A mark a run; of the topmost level on which several queues waited at once; best is below, right"
-
-
-def _plain(label: str) -> str:
-    """Return a label as part of a file's name."""
-    return re.sub(r"[^\w.+-]", "_", label)

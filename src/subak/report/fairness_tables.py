@@ -2,6 +2,7 @@
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
 from subak.report import tags
 from subak.report.runs import Run
@@ -23,7 +24,7 @@ def queue_cells(row: dict[str, Any]) -> list[str]:
             share_text(row["shortfall_mean"]), ratio_text(row["shortfall"]), seconds_text(row["starved_longest"])]
 
 
-def fairness_table(runs: list[Run]) -> str:
+def fairness_table(runs: list[Run]) -> Markup:
     """Return the page's table of *runs*, each of several queues."""
     rows: list[list[object]] = []
     for run in runs:

@@ -1,45 +1,28 @@
 """The page: one HTML file with everything in it, readable offline, on a phone, in light and in dark, and on paper."""
-import base64
-import hashlib
-import os
-from collections.abc import Iterator, Sequence
-from functools import cache
-from importlib.resources import files
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from string import Template
 from typing import Any
 
-import altair as alt
-import vl_convert
+from markupsafe import Markup
 
 import subak
-from subak.errors import InputError, RunError
+from subak.errors import InputError
 from subak.report import tags
 from subak.report.chart_parts import Chart
 from subak.report.charts import chart_makers
 from subak.report.comparison import Row, compare, verdict
+from subak.report.document import IMAGE_FORMATS, document, figure, filled, heading, picture, write
 from subak.report.fairness_charts import fairness_chart_makers
 from subak.report.fairness_tables import fairness_table
 from subak.report.federation_tables import federation_tables
 from subak.report.gantt import gantt_makers
 from subak.report.runs import Run, groups, load_runs
-from subak.report.theme import (
-    DARK,
-    LIGHT,
-    SERIES,
-    VARIABLES,
-    chart_config,
-    legend_columns,
-    legend_entry_width,
-    style_variables,
-)
+from subak.report.theme import LIGHT, SERIES, VARIABLES, chart_config, legend_columns, legend_entry_width
 from subak.report.words import NOTHING, bytes_text, count_text, ratio_text, seconds_text
 from subak.resources import describe
 
-VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # the grammar Altair writes, such as v6.1
-IMAGE_FORMATS = ("svg", "png")
-AROUND = 60  # pixels that axis and legend take; kept free so that nothing jumps while charts are drawn
 IMAGE_WIDTH = 720  # pixels; a PNG has twice as many, for print
 FONT = "system-ui, sans-serif"
 
@@ -61,7 +44,7 @@ def write_report(
     makers = {**chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
     charts = {name: make() for name, make in makers.items()}
     out = out or path / "report.html"
-    _write(out, page(runs, charts).encode())
+    write(out, page(runs, charts))
     if images is not None:
         write_images(runs, charts, images, formats)
     return out
@@ -71,29 +54,35 @@ def write_images(
     runs: list[Run], charts: dict[str, Chart], folder: Path, formats: Sequence[str] = IMAGE_FORMATS,
 ) -> list[Path]:
     """Write each chart as ``<name>.<format>`` into *folder*, in light colours, and return the paths."""
-    written = []
+    written, files = [], file_names(charts)
     for name, chart in charts.items():
         spec = {**_spec(chart), "width": IMAGE_WIDTH, "background": "white", "config": _picture_config(runs)}
         for kind in formats:
-            written.append(folder / f"{name}.{kind}")
-            _write(written[-1], _image(spec, kind))
+            written.append(folder / f"{files[name]}.{kind}")
+            write(written[-1], picture(spec, kind))
     return written
 
 
-def page(runs: list[Run], charts: dict[str, Chart]) -> str:
-    """Return the whole page as text."""
-    library, script = _library(), _template("page.js")
+def file_names(charts: Iterable[str]) -> dict[str, str]:
+    """Return for each chart, whose name may hold a run's or a resource's, what its file is called in its folder."""
+    found: dict[str, str] = {}
+    for name in charts:
+        plain = re.sub(r"[^\w.+-]", "_", name)
+        found[name] = plain if plain not in found.values() else f"{plain}-{len(found)}"
+    return found
+
+
+def page(runs: list[Run], charts: dict[str, Chart]) -> bytes:
+    """Return the whole page."""
     sections = {**dict(_comparison(runs)), **dict(map(_figure, charts.items())), **dict(_facts(runs))}
-    return Template(_template("page.html")).substitute(
-        title=tags.text(_title(runs)), version=tags.text(subak.__version__), verdict=tags.text(verdict(runs)),
-        style=_style(), facts=tags.facts(_head_facts(runs)),
-        links="".join(tags.tag("li", tags.tag("a", tags.text(_short(title)), href=f"#{name}"))
-                      for name, (title, _) in sections.items()),
-        sections="".join(body for _, body in sections.values()),
-        data=tags.data({"page": chart_config(VARIABLES, FONT), "picture": _picture_config(runs),
-                        "entry_width": legend_entry_width(_longest(runs))}, id="chart-configs"),
-        library=library, script=script, script_hashes=f"{_hash(library)} {_hash(script)}",
-    )
+    links = (tags.tag("li", tags.tag("a", _short(title), href=f"#{name}")) for name, (title, _) in sections.items())
+    body = filled(
+        "page.html", title=_title(runs), version=subak.__version__, verdict=verdict(runs),
+        facts=tags.facts(_head_facts(runs)), links=Markup("").join(links),
+        sections=Markup("").join(body for _, body in sections.values()))
+    return document(_title(runs), body, chart_config={
+        "page": chart_config(VARIABLES, FONT), "picture": _picture_config(runs),
+        "entry_width": legend_entry_width(_longest(runs))})
 
 
 def _title(runs: list[Run]) -> str:
@@ -120,7 +109,7 @@ def _head_facts(runs: list[Run]) -> Iterator[tuple[str, str]]:
         yield "Beware", "the runs are of different workloads: they differ in more than the scheduler"
 
 
-def _comparison(runs: list[Run]) -> Iterator[tuple[str, tuple[str, str]]]:
+def _comparison(runs: list[Run]) -> Iterator[tuple[str, tuple[str, Markup]]]:
     """Build the table of all measures, a row a scheduler, sortable by any column."""
     rows = [row for row in compare(runs) if any(value is not None for value in row.values)]
     names = list(groups(runs))
@@ -136,44 +125,40 @@ def _comparison(runs: list[Run]) -> Iterator[tuple[str, tuple[str, str]]]:
     yield "numbers", (title, _section("numbers", title, note, tags.scroller(title, table), hint))
 
 
-def _comparison_head(rows: list[Row]) -> str:
+def _comparison_head(rows: list[Row]) -> Markup:
     families = [(family, len(list(each))) for family, each in groupby(row.measure.family for row in rows)]
-    spans = (tags.tag("th", tags.text(family), colspan=width, scope="colgroup") for family, width in families)
+    spans = (tags.tag("th", family, colspan=width, scope="colgroup") for family, width in families)
     first = tags.tag("tr", _sortable("Scheduler", 0, rowspan=2), *spans)
     second = tags.tag("tr", *(_sortable(row.measure.title or "time", number)
                               for number, row in enumerate(rows, start=1)))
     return tags.tag("thead", first, second)
 
 
-def _sortable(title: str, column: int, rowspan: int | None = None) -> str:
-    button = tags.tag("button", tags.text(title), type="button", data_column=column)
+def _sortable(title: str, column: int, rowspan: int | None = None) -> Markup:
+    button = tags.tag("button", title, type="button", data_column=column)
     return tags.tag("th", button, scope="col", aria_sort="none", rowspan=rowspan)
 
 
-def _swatched(name: str, number: int) -> str:
+def _swatched(name: str, number: int) -> Markup:
     swatch = tags.tag("span", class_="swatch", style=f"--swatch: var(--{SERIES[number % len(SERIES)]})")
-    return tags.tag("th", swatch, tags.text(name), scope="row", data_value=name, title=name)
+    return tags.tag("th", swatch, name, scope="row", data_value=name, title=name)
 
 
-def _value(row: Row, number: int) -> str:
+def _value(row: Row, number: int) -> Markup:
     value = row.values[number]
-    return tags.tag("td", tags.text(row.texts()[number]), class_="best" if number in row.best else None,
+    return tags.tag("td", row.texts()[number], class_="best" if number in row.best else None,
                     data_value="" if value is None else repr(value))
 
 
-def _figure(named: tuple[str, Chart]) -> tuple[str, tuple[str, str]]:
+def _figure(named: tuple[str, Chart]) -> tuple[str, tuple[str, Markup]]:
     """Build a chart's section: heading, drawing, and the ways to save it."""
     name, chart = named
     spec = _spec(chart)
-    title, subtitle = spec["title"]["text"], spec["title"]["subtitle"]
-    saves = (tags.tag("button", f"Save {kind.upper()}", type="button", data_format=kind) for kind in IMAGE_FORMATS)
-    figure = tags.tag(
-        "figure", tags.tag("div", class_="chart", style=f"min-height: {spec['height'] + AROUND}px"),
-        tags.tag("div", *saves, class_="tools"), tags.data(spec), data_chart=True, id=f"chart-{name}", aria_label=title)
-    return name, (title, _section(name, title, subtitle, figure))
+    title, subtitle = heading(spec)
+    return name, (title, _section(name, title, subtitle, figure(name, spec)))
 
 
-def _facts(runs: list[Run]) -> Iterator[tuple[str, tuple[str, str]]]:
+def _facts(runs: list[Run]) -> Iterator[tuple[str, tuple[str, Markup]]]:
     fair = [run for run in runs if run.summary.fairness]
     if fair:
         yield "fairness", ("Fairness between queues", _section(
@@ -191,7 +176,7 @@ def _facts(runs: list[Run]) -> Iterator[tuple[str, tuple[str, str]]]:
         "runs", "How it was made", "Each run, its options, and how fast it was simulated.", _run_table(runs)))
 
 
-def _outcome_table(runs: list[Run]) -> str:
+def _outcome_table(runs: list[Run]) -> Markup:
     statuses = list(dict.fromkeys(status for run in runs for status in run.summary.status))
     titles = ["Run", *(status.replace("_", " ").lower() for status in statuses)]
     rows: list[list[object]] = [
@@ -200,15 +185,15 @@ def _outcome_table(runs: list[Run]) -> str:
     return tags.words_table("Tasks by state", titles, rows)
 
 
-def _reason_table(runs: list[Run]) -> str:
+def _reason_table(runs: list[Run]) -> Markup:
     rows: list[list[object]] = [
         [run.label, reason.status.lower(), reason.reason or NOTHING, count_text(reason.tasks)]
         for run in runs for reason in run.summary.reasons
     ]
-    return tags.words_table("Reasons", ["Run", "State", "Reason", "Tasks"], rows) if rows else ""
+    return tags.words_table("Reasons", ["Run", "State", "Reason", "Tasks"], rows) if rows else Markup("")
 
 
-def _run_table(runs: list[Run]) -> str:
+def _run_table(runs: list[Run]) -> Markup:
     titles = ["Run", "Scheduler", "Seed", "Options", "Events", "Took", "Tasks a second", "Peak memory", "Versions"]
     return tags.words_table("Runs", titles, (_run_row(run) for run in runs))
 
@@ -224,9 +209,9 @@ def _pairs(values: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items()) or NOTHING
 
 
-def _section(name: str, title: str, subtitle: str, *content: str) -> str:
-    return tags.tag("section", tags.tag("h2", tags.text(title)),
-                    tags.tag("p", tags.text(subtitle), class_="subtitle"), *content, id=name)
+def _section(name: str, title: str, subtitle: str, *content: Markup) -> Markup:
+    return tags.tag("section", tags.tag("h2", title),
+                    tags.tag("p", subtitle, class_="subtitle"), *content, id=name)
 
 
 def _short(title: str) -> str:
@@ -256,44 +241,3 @@ def _spec(chart: Chart) -> dict[str, Any]:
     """Return a chart's specification without Altair's own look: the theme is the page's."""
     spec: dict[str, Any] = chart.to_dict()
     return {key: value for key, value in spec.items() if key != "config"}
-
-
-def _image(spec: dict[str, Any], kind: str) -> bytes:
-    if kind == "svg":
-        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
-    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=2))
-
-
-@cache
-def _library() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed, whose expression interpreter spares the page `eval`."""
-    snippet = "window.vegaEmbed = vegaEmbed;"
-    bundle = str(vl_convert.javascript_bundle(snippet, vl_version=VEGA_LITE)).replace("\r", "")
-    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _style() -> str:
-    return Template(_template("page.css")).substitute(light=style_variables(LIGHT), dark=style_variables(DARK))
-
-
-def _template(name: str) -> str:
-    return (files("subak.report") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    """Return what the page's policy calls a script it may run: nothing else on the page can become one."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write beside the place and rename, so that a reader never meets half a file."""
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        raise RunError(f"{path}: could not be written: {error.strerror}") from None
-    finally:
-        if partial.is_file():
-            partial.unlink()

@@ -1,46 +1,47 @@
-"""Tags: the little HTML the page needs, with every text escaped in one place."""
+"""Tags: the little HTML the pages need; whatever is not markup made here is text, and becomes it in one place."""
 import json
 from collections.abc import Iterable
-from html import escape
 from typing import Any
 
+from markupsafe import Markup, escape
 
-def tag(name: str, *content: str, **attributes: str | int | bool | None) -> str:
-    """Return an element around ready HTML; attributes that are None or False are left out, `_` becomes `-`."""
+# In a script element `</script` and `<!--` end or hide it; the others are escaped so that no parser ever minds.
+_AS_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+
+
+def tag(name: str, *content: object, **attributes: str | int | bool | None) -> Markup:
+    """Return an element; attributes that are None or False are left out, `_` becomes `-`.
+
+    Content and values that are not Markup are escaped; *name* and the attributes' names are the program's own.
+    """
     written = "".join(_attribute(key.rstrip("_").replace("_", "-"), value)
                       for key, value in attributes.items() if value is not None and value is not False)
-    return f"<{name}{written}>{''.join(content)}</{name}>"
+    return Markup(f"<{name}{written}>{''.join(map(escape, content))}</{name}>")
 
 
-def text(value: object) -> str:
-    """Return *value* as text that cannot become markup."""
-    return escape(str(value))
-
-
-def facts(pairs: Iterable[tuple[str, str]]) -> str:
+def facts(pairs: Iterable[tuple[str, str]]) -> Markup:
     """Return a list of names and plain-text values."""
-    return tag("dl", *(tag("div", tag("dt", text(name)), tag("dd", text(value))) for name, value in pairs),
-               class_="facts")
+    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="facts")
 
 
-def words_table(caption: str, titles: list[str], rows: Iterable[list[object]]) -> str:
+def words_table(caption: str, titles: list[str], rows: Iterable[list[object]]) -> Markup:
     """Return a table of plain texts whose first column names the row."""
-    head = tag("thead", tag("tr", *(tag("th", text(title), scope="col") for title in titles)))
-    body = tag("tbody", *(tag("tr", tag("th", text(row[0]), scope="row"), *(tag("td", text(cell)) for cell in row[1:]))
+    head = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in titles)))
+    body = tag("tbody", *(tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:]))
                           for row in rows))
     return scroller(caption, tag("table", head, body, class_="words"))
 
 
-def scroller(caption: str, table: str) -> str:
+def scroller(caption: str, table: Markup) -> Markup:
     """Return a table in a box of its own that scrolls sideways, also by keyboard, so that the page never does."""
     return tag("div", table, class_="scroll", role="region", tabindex=0, aria_label=caption)
 
 
-def data(value: Any, **attributes: str) -> str:
-    """Return *value* as JSON in a script element that no text can close."""
-    written = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False).replace("<", "\\u003c")
-    return tag("script", written, type="application/json", **attributes)
+def data(value: Any, **attributes: str) -> Markup:
+    """Return *value* as JSON in a script element that no text can close, and that no browser runs."""
+    written = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False).translate(_AS_ESCAPES)
+    return tag("script", Markup(written), type="application/json", **attributes)
 
 
 def _attribute(name: str, value: str | int | bool) -> str:
-    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+    return f" {name}" if value is True else f' {name}="{escape(value)}"'

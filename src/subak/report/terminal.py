@@ -2,9 +2,9 @@
 from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text
 
 from subak.report.comparison import Row, compare
+from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
 from subak.report.runs import PlanFacts, Reason, Run, groups
 from subak.report.words import NOTHING, count_text, number_text, seconds_text

@@ -1,44 +1,32 @@
 """A reproduction's page: tables and drawn figures in one HTML file, without scripts, readable offline."""
 from collections.abc import Iterable
-from importlib.resources import files
-from string import Template
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import vl_convert
+from markupsafe import Markup
 
 from subak.report import tags
-from subak.report.theme import DARK, LIGHT, style_variables
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+from subak.report.document import IMAGE_FORMATS, document, drawing, picture
 
 
 class Section(NamedTuple):
-    """A heading and ready HTML below it."""
+    """A heading and what is below it."""
 
     title: str
-    content: str
+    content: Markup
 
 
-def svg(chart: Any) -> str:
-    """Return an Altair chart as SVG."""
-    return str(vl_convert.vegalite_to_svg(chart.to_json()))
+def drawn(chart: Any, folder: Path, name: str, title: str) -> Markup:
+    """Write an Altair chart into *folder* as SVG and PNG, and return it as a figure for the page."""
+    spec = chart.to_dict()
+    for kind in IMAGE_FORMATS:
+        (folder / f"{name}.{kind}").write_bytes(picture(spec, kind))
+    return drawing(spec, title)
 
 
-def figure(picture: str, title: str) -> str:
-    """Return an SVG as a figure on a white card, so that it is readable in the dark too."""
-    return tags.tag("figure", picture, aria_label=title, style="background: #fff; overflow-x: auto; padding: 8px")
-
-
-def page(title: str, verdict: str, notes: Iterable[str], sections: Iterable[Section]) -> str:
-    """Return the whole page as text."""
-    listed = tags.tag("ul", *(tags.tag("li", tags.text(note)) for note in notes))
-    body = [tags.tag("section", tags.tag("h2", tags.text(each.title)), each.content) for each in sections]
-    head = tags.tag("header", tags.tag("h1", tags.text(title)), tags.tag("p", tags.text(verdict), class_="verdict"))
-    style = Template((files("subak.report") / "templates" / "page.css").read_text(encoding="utf-8")).substitute(
-        light=style_variables(LIGHT), dark=style_variables(DARK))
-    return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            '<meta name="color-scheme" content="light dark">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-            f"<title>{tags.text(title)}</title>\n<style>\n{style}\n</style>\n</head>\n<body>\n{head}\n"
-            f"{tags.tag('main', *body, tags.tag('section', tags.tag('h2', 'Notes'), listed))}\n</body>\n</html>\n")
+def page(title: str, verdict: str, notes: Iterable[str], sections: Iterable[Section]) -> bytes:
+    """Return the whole page."""
+    listed = tags.tag("ul", *(tags.tag("li", note) for note in notes))
+    body = [tags.tag("section", tags.tag("h2", each.title), each.content) for each in sections]
+    head = tags.tag("header", tags.tag("h1", title), tags.tag("p", verdict, class_="verdict"))
+    return document(title, head, tags.tag("main", *body, tags.tag("section", tags.tag("h2", "Notes"), listed)))

@@ -23,23 +23,24 @@ const legendColumns = (figure) => Math.max(1, Math.floor((figure.clientWidth - 6
 async function draw(figure) {
   const spec = specOf(figure);
   delete spec.title; // the page's heading says it
-  const columns = legendColumns(figure);
+  const columns = spec.config ? 1 : legendColumns(figure); // a chart with a look of its own keeps it
   if (views.get(figure)?.columns === columns) return;
   views.get(figure)?.result?.finalize();
   views.set(figure, { columns });
   const result = await vegaEmbed(figure.querySelector(".chart"), spec, {
     mode: "vega-lite", renderer: "svg", ast: true, actions: false,
-    config: { ...configs.page, legend: { ...configs.page.legend, columns } },
+    config: spec.config ? {} : { ...configs.page, legend: { ...configs.page.legend, columns } },
   });
   views.set(figure, { columns, result });
   figure.dataset.drawn = "yes";
 }
 
-// Saved pictures are light and of one size, whatever the screen.
+// Saved pictures are light, and those that fill the page are of one size, whatever the screen.
 async function save(figure, format) {
-  const spec = { ...specOf(figure), width: 720, background: "white" };
+  const spec = { ...specOf(figure), background: "white" };
+  if (spec.width === "container") spec.width = 720;
   const options = { mode: "vega-lite", renderer: "svg", ast: true, actions: false };
-  const { view } = await vegaEmbed(document.createElement("div"), spec, { ...options, config: configs.picture });
+  const { view } = await vegaEmbed(document.createElement("div"), spec, { ...options, config: spec.config ? {} : configs.picture });
   const link = document.createElement("a");
   link.href = await view.toImageURL(format, 2);
   link.download = `${figure.id}.${format}`;

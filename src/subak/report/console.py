@@ -1,0 +1,81 @@
+r"""The terminal: all that is printed goes through here, so that no text from a file can steer it.
+
+Control characters, among them line feeds, and the marks that turn the direction of writing are shown as escapes such as
+``\x1b``; square brackets and words between colons are what they are, not styles and emoji.
+"""
+import os
+import re
+import sys
+from typing import Any, TextIO
+
+import msgspec
+import rich.console
+import rich.progress
+import rich.text
+
+# C0 and C1 controls, separators of lines and paragraphs, bidirectional marks, and halves of characters.
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+LINE_MAX = 300  # characters of a line that says what is wrong
+
+
+def plain(text: str) -> str:
+    """Return *text* on one line, with what would steer a terminal as escapes."""
+    return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def shortened(text: str, most: int = LINE_MAX) -> str:
+    """Return *text* with so much left out of its middle that *most* characters remain."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 3
+    return f"{text[:most - 1 - end]}…{text[-end:]}"
+
+
+class Text(rich.text.Text):
+    """A line of text in one style."""
+
+    def __init__(self, text: str = "", style: str = "") -> None:
+        super().__init__(plain(text), style)
+
+
+class Console(rich.console.Console):
+    """Standard output or standard error; what is printed is text, not markup."""
+
+    def __init__(self, *, stderr: bool = False, **options: Any) -> None:
+        super().__init__(stderr=stderr, **options)
+
+    def render_str(self, text: str, **options: Any) -> rich.text.Text:
+        """Return a string as it is printed, wherever it stands: rich asks here for every one."""
+        return super().render_str(plain(text), **{**options, "markup": False, "emoji": False})
+
+    def on_broken_pipe(self) -> None:
+        """Go on in silence when nobody reads standard error any more; a closed standard output ends the program."""
+        if not self.stderr:
+            super().on_broken_pipe()
+        self.quiet = True
+        silence(sys.stderr)
+
+
+class TextColumn(rich.progress.TextColumn):
+    """A text beside a progress bar."""
+
+    def render(self, task: rich.progress.Task) -> Text:
+        """Return the text of a task."""
+        return Text(self.text_format.format(task=task))
+
+
+def echo(text: object, err: bool = False) -> None:
+    """Print a line, however long it is."""
+    Console(stderr=err).print(Text(str(text)), soft_wrap=True)
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as indented JSON, whose strings hold escapes in the place of what would steer a terminal."""
+    text = msgspec.json.format(msgspec.json.encode(value)).decode()
+    safe = STEERING.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
+    Console().print(rich.text.Text(safe), soft_wrap=True)
+
+
+def silence(stream: TextIO) -> None:
+    """Let what is still to come of *stream*, which cannot be written, go nowhere, also when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,116 @@
+"""Every page and picture that Subak writes: one skeleton, one policy of what may run, charts as data for one script.
+
+Data reaches a page as text or as JSON, never as markup or script: `tags` escapes both. Should that ever fail, the
+page's policy still runs nothing but the scripts whose hashes it names.
+"""
+import base64
+import hashlib
+import os
+import re
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import altair as alt
+import vl_convert
+from markupsafe import Markup
+
+import subak
+from subak.errors import RunError
+from subak.report import tags
+from subak.report.theme import DARK, LIGHT, style_variables
+
+IMAGE_FORMATS = ("svg", "png")
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # the grammar Altair writes, such as v6.1
+AROUND = 60  # pixels that axis and legend take; kept free so that nothing jumps while charts are drawn
+# Nothing is loaded, whatever the page says; styles are the page's own and those of its charts.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # an SVG with one of them cannot be opened
+
+
+def document(title: str, *body: Markup, chart_config: Any = None) -> bytes:
+    """Return a whole page. With *chart_config*, what page.js is told, the charts of `figure` are drawn on it."""
+    scripts = () if chart_config is None else (_library(), _template("page.js"))
+    policy = POLICY + (f"; script-src {' '.join(map(_hash, scripts))}" if scripts else "")
+    data = () if chart_config is None else (tags.data(chart_config, id="chart-configs"),)
+    content = Markup("\n").join([*body, *data, *(tags.tag("script", Markup(script)) for script in scripts)])
+    text = filled("document.html", title=title, policy=policy, version=subak.__version__, body=content,
+                  style=Markup(_style()))
+    return text.encode("utf-8", "backslashreplace")  # names of files may hold what is no text
+
+
+def filled(template: str, **values: object) -> Markup:
+    """Return a template with its {names} filled in; values that are not Markup are escaped."""
+    return Markup(_template(template)).format(**values)
+
+
+def figure(name: str, spec: dict[str, Any]) -> Markup:
+    """Return a chart that page.js draws, and the ways to save it. A chart with a look of its own is on a white card."""
+    least = f"min-height: {spec['height'] + AROUND}px" if "height" in spec else None
+    saves = (tags.tag("button", f"Save {kind.upper()}", type="button", data_format=kind) for kind in IMAGE_FORMATS)
+    return tags.tag(
+        "figure", tags.tag("div", class_="chart", style=least), tags.tag("div", *saves, class_="tools"),
+        tags.data(spec), data_chart=True, id=f"chart-{name}", aria_label=heading(spec)[0],
+        class_="card" if "config" in spec else None)
+
+
+def drawing(spec: dict[str, Any], title: str) -> Markup:
+    """Return a chart as a still picture on a white card, for pages on which nothing runs."""
+    return tags.tag("figure", Markup(picture(spec, "svg").decode()), aria_label=title, class_="card")
+
+
+def picture(spec: dict[str, Any], kind: str) -> bytes:
+    """Return a chart as an SVG, or as a PNG of twice the size, for print."""
+    if kind == "svg":
+        return NOT_IN_XML.sub("\ufffd", str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))).encode()
+    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=2))
+
+
+def heading(spec: dict[str, Any]) -> tuple[str, str]:
+    """Return a chart's title and subtitle."""
+    title = spec["title"]
+    return (title, "") if isinstance(title, str) else (title["text"], title.get("subtitle", ""))
+
+
+def chart_page(spec: dict[str, Any]) -> bytes:
+    """Return a page of one chart, under its own title."""
+    title, subtitle = heading(spec)
+    head = tags.tag("header", tags.tag("h1", title), tags.tag("p", subtitle, class_="subtitle"))
+    return document(title, head, tags.tag("main", figure("only", spec)), chart_config={})
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write beside the place and rename, so that a reader never meets half a file. Raises RunError if it cannot be."""
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        raise RunError(f"{path}: could not be written: {error.strerror}") from None
+    finally:
+        if partial.is_file():
+            partial.unlink()
+
+
+@cache
+def _library() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed, whose expression interpreter spares the page `eval`."""
+    snippet = "window.vegaEmbed = vegaEmbed;"
+    bundle = str(vl_convert.javascript_bundle(snippet, vl_version=VEGA_LITE)).replace("\r", "")
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _style() -> str:
+    return Template(_template("page.css")).substitute(light=style_variables(LIGHT), dark=style_variables(DARK))
+
+
+def _template(name: str) -> str:
+    return (files("subak.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    """Return what a page's policy calls a script it may run: nothing else on the page can become one."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
