@@ -104,7 +104,7 @@ def find_scheduler(text: str) -> Scheduler:
     """
     file = policy_file(text)
     if file is not None:
-        name, *options = text[len(str(file)) + 1 :].split("+")
+        name, *options = policy_name(text).split("+")
         found = _from_file(file, name)
         return with_options(replace(found, name=f"{file.name}:{name}"), options)
     name, *options = text.split("+")
@@ -117,6 +117,11 @@ def policy_file(text: str) -> Path | None:
     """Return the file of ``FILE.py:NAME``, None for a built-in scheduler."""
     file, separator, _ = text.rpartition(".py:")
     return Path(file + ".py") if separator else None
+
+
+def policy_name(text: str) -> str:
+    """Return what follows the file in ``FILE.py:NAME+option``."""
+    return text.rpartition(".py:")[2]
 
 
 def _from_file(file: Path, name: str) -> Scheduler:

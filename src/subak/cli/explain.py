@@ -3,10 +3,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from subak.cli.console import terminal
 from subak.cli.explain_lotes import explain_lotes
 from subak.errors import InputError
 from subak.placement.lotes.settings import CLASSES_MAX
@@ -59,7 +59,7 @@ def explain(
 
 def _explain_task(run: Path, task: str) -> None:
     found = explanation(run, task)
-    console = Console()
+    console = terminal()
     console.print(Text(found.title, style="bold"))
     table = Table.grid(padding=(0, 2))
     for name, value in found.facts:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from subak.cli.console import terminal
 from subak.errors import InputError
 from subak.fleet.table import Fleet, read_fleet
 from subak.placement.lotes.settings import LotesSettings
@@ -34,7 +35,7 @@ def explain_lotes(workload: str, fleet: Path | None, classes: int | None, settin
     if classes is not None:
         given = msgspec.structs.replace(given, classes=classes)
     read, machines = _inputs(workload, fleet)
-    show(make_plan(read, machines, given), machines, Console())
+    show(make_plan(read, machines, given), machines, terminal())
 
 
 def _inputs(workload: str, fleet: Path | None) -> tuple[Workload, Fleet]:

@@ -9,13 +9,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from subak.cli.console import say, terminal, waiting
 from subak.errors import InputError
+from subak.output.writing import new_folder
 from subak.queues.fair_orders import share_out
 from subak.queues.tree import ROOT, read_tree
 from subak.report import tags
 from subak.report.fair_shares import EXACT, TASKS_MAX, FairShares, fair_shares
 from subak.report.words import share_text
-from subak.tables import new_folder
 
 TITLE = "Shares of the queues"
 ROOT_NAME = "all"
@@ -54,17 +55,19 @@ def fair(
     if out is None:
         found = _found(tree)
     else:
-        with new_folder(out, "index.html", overwrite) as folder:
+        with new_folder(out, "index.html", overwrite, [tree]) as folder:
             found = _found(tree)
-            _write(found, folder)
-        Console(stderr=True).print(f"Wrote {out / 'index.html'}", highlight=False, soft_wrap=True)
-    show(found, Console())
+            with waiting("Drawing"):
+                _write(found, folder)
+        say(f"Wrote {out / 'index.html'}", stderr=True)
+    show(found, terminal())
 
 
 def _found(path: Path) -> FairShares:
     file = read_tree(path)
     try:
-        return fair_shares(file, share_out)
+        with waiting("Sharing out"):
+            return fair_shares(file, share_out)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

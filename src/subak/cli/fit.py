@@ -8,14 +8,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from subak.cli.console import say, terminal, waiting
 from subak.cli.inspect_chart import check_chart_path, write_chart
-from subak.errors import InputError, RunError
+from subak.errors import InputError
+from subak.output.places import refuse_file
+from subak.output.workplaces import is_folder
 from subak.report.words import NOTHING
 from subak.workload.google_like.estimates import Estimate
 from subak.workload.google_like.fit import SUBSAMPLE_NOTE, Censored, Fit
 from subak.workload.google_like.fit import fit as fit_model
 from subak.workload.google_like.goodness import Comparison, Numbers
-from subak.workload.google_like.parameters import Parameters, write_parameters
+from subak.workload.google_like.parameters import Parameters, read_parameters, write_parameters
 from subak.workload.table import Workload, read_workload
 
 
@@ -38,20 +41,26 @@ def fit(
     """
     check_chart_path(chart)
     _check_out(out, overwrite)
-    found = fit_model(_read(workload), request_classes, censored)
-    show(found, Console())
+    with waiting("Fitting"):
+        found = fit_model(_read(workload), request_classes, censored)
+    if out is not None:  # before anything is printed: who reads the output may go away
+        write_parameters(found.parameters, out)
+        say(f"Wrote {out}", stderr=True)
     if chart is not None:
-        from subak.report.fit_charts import fit_chart  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+        _draw(found, chart)
+        say(f"Wrote {chart}", stderr=True)
+    show(found, terminal())
 
+
+def _draw(found: Fit, chart: Path) -> None:
+    from subak.report.fit_charts import fit_chart  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+
+    with waiting("Drawing"):
         write_chart(fit_chart(f"Fit of {found.parameters.name.removesuffix('-like')}", found.comparisons), chart)
-        typer.echo(f"Wrote {chart}", err=True)
-    if out is not None:
-        _write(found.parameters, out)
-        typer.echo(f"Wrote {out}", err=True)
 
 
 def _read(folder: Path) -> Workload:
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{folder}: no such folder")
     return read_workload(folder)
 
@@ -63,15 +72,20 @@ def _check_out(out: Path | None, overwrite: bool) -> None:
         raise InputError(f"--out: the file must end in .toml, not {out.name!r}")
     if not out.parent.is_dir():
         raise InputError(f"--out: no such folder as {out.parent}")
-    if out.exists() and not overwrite:
-        raise InputError(f"{out}: exists already; choose another file or pass --overwrite")
+    refuse_file(out)
+    if out.exists():
+        _refuse_other(out)
+        if not overwrite:
+            raise InputError(f"{out}: exists already; choose another file or pass --overwrite")
 
 
-def _write(parameters: Parameters, out: Path) -> None:
+def _refuse_other(out: Path) -> None:
+    """Raise InputError unless a file holds parameters, or nothing."""
     try:
-        write_parameters(parameters, out)
-    except OSError as error:
-        raise RunError(f"{out}: could not be written: {error.strerror}") from None
+        if out.stat().st_size:
+            read_parameters(out)
+    except InputError:
+        raise InputError(f"{out}: exists and holds no parameters; it is not replaced, choose another file") from None
 
 
 def show(found: Fit, console: Console) -> None:

@@ -4,10 +4,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from subak.cli.console import say
 from subak.cli.options import OverwriteOption
 from subak.errors import InputError
 from subak.fleet.table import Fleet
-from subak.tables import new_folder
+from subak.output.writing import new_folder
 from subak.workload.mapreduce import CLUSTERS, WORKLOADS, MapReduce, Sharing, draw_batch
 from subak.workload.table import Workload
 
@@ -73,6 +74,6 @@ def _slow_share(cluster: int | None, share: float | None) -> float:
 
 def _show(workload: Workload, fleet: Fleet, out: Path) -> None:
     counts = dict(workload.stages["name"].gather(workload.tasks["stage"]).value_counts().rows())
-    typer.echo(f"Wrote {out}: {len(workload.jobs):,} jobs of {counts.get('map', 0):,} maps and "
+    say(f"Wrote {out}: {len(workload.jobs):,} jobs of {counts.get('map', 0):,} maps and "
                f"{counts.get('reduce', 0):,} reduces, the last arriving at {workload.tasks['arrival'][-1]:,.0f} s")
-    typer.echo(f"Wrote {out / 'fleet'}: {len(fleet.machines):,} machines, {len(fleet.attributes):,} of them slow")
+    say(f"Wrote {out / 'fleet'}: {len(fleet.machines):,} machines, {len(fleet.attributes):,} of them slow")

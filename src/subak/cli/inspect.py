@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from subak.cli.console import say, terminal, waiting
 from subak.cli.inspect_chart import check_chart_path, fleet_chart, workload_chart, write_chart
 from subak.errors import InputError
 from subak.fleet.describe import FleetDescription, describe_fleet
 from subak.fleet.table import read_fleet
+from subak.output.workplaces import recover
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.demand import Demand, demand
@@ -46,17 +48,20 @@ def inspect(
     "Requested" is what would be in use if every task started on arrival. Example: `subak inspect W --chart W.html`.
     """
     check_chart_path(chart)
-    inspection = _inspection(path, largest)
+    with waiting(f"Reading {path}"):
+        inspection = _inspection(path, largest)
+    if chart is not None:  # before anything is printed: who reads the output may go away
+        with waiting("Drawing"):
+            write_chart(_chart(inspection, path), chart)
+        say(f"Wrote {chart}", stderr=True)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(inspection)).decode())
     else:
-        show(inspection, Console())
-    if chart is not None:
-        write_chart(_chart(inspection, path), chart)
-        typer.echo(f"Wrote {chart}", err=True)
+        show(inspection, terminal())
 
 
 def _inspection(path: Path, largest: int) -> Inspection:
+    recover(path)
     if (path / "workload.toml").is_file():
         workload = read_workload(path)
         fleet = read_fleet(path / "fleet") if (path / "fleet").exists() else None

@@ -1,15 +1,15 @@
 """The chart of `subak inspect`: demand against capacity, arrivals and run times, or a fleet's configurations."""
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from subak.errors import InputError, RunError
+from subak.errors import InputError
 from subak.fleet.describe import describe_fleet
 from subak.fleet.table import Fleet
-from subak.tables import first_line
+from subak.output.places import refuse_file
+from subak.output.writing import write_file
 from subak.workload.demand import Demand
 from subak.workload.table import Workload
 
@@ -26,6 +26,7 @@ def check_chart_path(path: Path | None) -> None:
         raise InputError(f"--chart: the file must end in {', '.join(SUFFIXES)}, not {path.name!r}")
     if not path.parent.is_dir():
         raise InputError(f"--chart: no such folder as {path.parent}")
+    refuse_file(path)
 
 
 def workload_chart(workload: Workload, demand: Demand) -> Any:
@@ -104,11 +105,4 @@ def write_chart(chart: Any, path: Path) -> None:
         content = vl_convert.vegalite_to_svg(specification).encode()
     else:
         content = vl_convert.vegalite_to_png(specification, scale=2)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        raise RunError(f"{path}: could not be written: {error.strerror or first_line(error)}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    write_file(path, content)

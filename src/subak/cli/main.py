@@ -4,10 +4,10 @@ import sys
 from typing import Any
 
 import typer
-from rich.console import Console
 
 import subak
 from subak.cli.compare import compare
+from subak.cli.console import say
 from subak.cli.convert import convert
 from subak.cli.explain import explain
 from subak.cli.fair import fair
@@ -83,5 +83,4 @@ def _fail(text: str) -> None:
 
 
 def _say(text: str, style: str = "") -> None:
-    line = " ".join(text.split())
-    Console(stderr=True).print(f"subak: {line}", style=style, markup=False, highlight=False, soft_wrap=True)
+    say(f"subak: {text}", stderr=True, style=style)

@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from subak.cli.console import terminal
 from subak.errors import InputError
+from subak.output.workplaces import is_folder
 from subak.queues.tree import ROOT, QueueTree, read_tree, tree_of_file, tree_of_paths
 from subak.report.queue_facts import QueueFacts, queue_facts
 from subak.report.words import NOTHING, count_text, number_text, share_text
@@ -43,17 +45,17 @@ def queues(
     if source.endswith(".toml"):
         if weights is not None:
             raise InputError("--queues: goes with a workload, not with a file of queues")
-        show(tree_of_file(read_tree(Path(source))), None, rows, Console())
+        show(tree_of_file(read_tree(Path(source))), None, rows, terminal())
         return
     workload = _workload(source)
     file = None if weights is None else read_tree(weights)
     tree = tree_of_paths(workload.jobs["queue"].to_list(), file)
-    show(tree, queue_facts(workload, tree), rows, Console())
+    show(tree, queue_facts(workload, tree), rows, terminal())
 
 
 def _workload(source: str) -> Workload:
     folder = sample_folder(source) if source in sample_names() else Path(source)
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{source}: no such folder, and not the name of a sample ({', '.join(sample_names())})")
     return read_workload(folder)
 

@@ -5,16 +5,17 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, SpinnerColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from subak.cli.console import bars, say, terminal, waiting
 from subak.errors import InputError
+from subak.output.writing import new_folder
 from subak.report import tags
 from subak.report.words import NOTHING
 from subak.reproduce.google_like import TABLE_TITLES, Measured, Reproduction, Row, measure_trace, measure_workload
 from subak.reproduce.google_like import reproduce as reproduce_google_like
-from subak.tables import new_folder
 from subak.workload.readers import google2011
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
@@ -53,13 +54,20 @@ def google_like(
     Example: `subak reproduce google-like --trace traces/google2011 --out google-like`.
     """
     if out is not None:
-        with new_folder(out, "index.html", overwrite) as folder:
-            found = reproduce_google_like(_measured(trace), seed)
-            _write(found, folder)
-        typer.echo(f"Wrote {out / 'index.html'}", err=True)
+        with new_folder(out, "index.html", overwrite, [trace] if trace else []) as folder:
+            found = _reproduced(trace, seed)
+            with waiting("Drawing"):
+                _write(found, folder)
+        say(f"Wrote {out / 'index.html'}", stderr=True)
     else:
-        found = reproduce_google_like(_measured(trace), seed)
-    _show(found, Console())
+        found = _reproduced(trace, seed)
+    _show(found, terminal())
+
+
+def _reproduced(trace: Path | None, seed: int) -> Reproduction:
+    measured = _measured(trace)
+    with waiting("Generating a million tasks"):
+        return reproduce_google_like(measured, seed)
 
 
 def _measured(trace: Path | None) -> Measured:
@@ -68,9 +76,7 @@ def _measured(trace: Path | None) -> Measured:
     if not trace.is_dir():
         raise InputError(f"{trace}: no such folder")
     total = sum(path.stat().st_size for path in google2011.files(trace))
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with bars(SpinnerColumn(), BarColumn(), DownloadColumn(), TimeRemainingColumn()) as progress:
         bar = progress.add_task(f"Reading {trace}", total=total)
         return measure_trace(trace, lambda read: progress.advance(bar, read))
 

@@ -1,13 +1,13 @@
 """`subak schedulers`: what there is to choose from."""
-from rich.console import Console
 from rich.table import Table
 
+from subak.cli.console import terminal
 from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler
 
 
 def schedulers() -> None:
     """List the schedulers, the options that may follow their names, and the settings of federations."""
-    console = Console()
+    console = terminal()
     central = [each for each in SCHEDULERS.values() if not each.architecture]
     federated = [each for each in SCHEDULERS.values() if each.architecture]
     table = Table("Scheduler", "What it does", "Options", title="Schedulers that see everything at once",

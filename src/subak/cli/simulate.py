@@ -1,11 +1,12 @@
 """`subak simulate`: one scheduler on one workload."""
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from subak.cli.console import say, terminal
 from subak.cli.options import (
     DEFAULT_WORKLOAD,
     FOREVER,
@@ -41,11 +42,12 @@ from subak.cli.options import (
 )
 from subak.cli.progress import RunBars
 from subak.errors import InputError
+from subak.output.places import refuse_folder
+from subak.output.writing import scratch_folder
 from subak.placement.mapreduce.search import SearchSettings
-from subak.report.experiment import load_inputs, run_label, simulate_into
+from subak.report.experiment import inputs_of, load_inputs, run_label, simulate_into
 from subak.report.runs import load_runs
 from subak.report.terminal import run_panel
-from subak.tables import refuse_folder
 
 DEFAULT_SCHEDULER = "first-fit"
 
@@ -106,15 +108,20 @@ def simulate(
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:
-        refuse_folder(out, "summary.json", overwrite)
+        refuse_folder(out, "summary.json", overwrite, inputs_of(given, scenario, federation, lotes))
     inputs = load_inputs(given)
     name = given.schedulers[0]
     label = run_label(name, given.seeds[0], given.seeds)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = out if out is not None else Path(scratch) / "run"
+    with _scratch() if out is None else nullcontext(out) as folder:
         with RunBars([label], len(inputs[0].tasks), given.schedulers) as bars:
             bars.begin(label)
             simulate_into(folder, given, name, given.seeds[0], inputs,
                           lambda progress: bars.advance(label, progress), overwrite)
-        Console().print(run_panel(load_runs(folder)[0]))
-    typer.echo(f"Wrote {out}" if out is not None else "Nothing was kept; give --out FOLDER to keep the run.", err=True)
+        terminal().print(run_panel(load_runs(folder)[0]))
+    say(f"Wrote {out}" if out is not None else "Nothing was kept; give --out FOLDER to keep the run.", stderr=True)
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    with scratch_folder() as folder:
+        yield folder / "run"

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
 
+from subak.cli.console import bars, terminal
 from subak.simulator.coverage import REQUIRED, Coverage
 from subak.simulator.torture import Ending, describe, random_case, run_case, shrink
 
@@ -34,22 +35,20 @@ def torture(
       transition tables was never taken (with 1000 seeds or more).
     - `subak torture --seed 26` replays one, and prints its messages.
     """
-    console = Console()
+    console = terminal()
     if seed is not None:
         _replay(seed, console)
         return
     covered, events, began = Coverage(), 0, time.monotonic()
-    bars = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-                    console=Console(stderr=True), transient=True, disable=not Console(stderr=True).is_terminal)
-    with bars:
-        bar = bars.add_task("Torturing", total=seeds)
+    with bars(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as shown:
+        bar = shown.add_task("Torturing", total=seeds)
         for number in range(first, first + seeds):
             ending = run_case(random_case(number), covered)
             events += ending.events
             if ending.failure:
-                bars.stop()
+                shown.stop()
                 _fail(ending, shrinking, console)
-            bars.advance(bar)
+            shown.advance(bar)
     missing = covered.missing()
     typer.echo(f"{seeds:,} federations, {events:,} events in {time.monotonic() - began:.1f} s: every invariant held "
                "after every message.")

@@ -1,8 +1,8 @@
 """The page: one HTML file with everything in it, readable offline, on a phone, in light and in dark, and on paper."""
 import base64
 import hashlib
-import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -14,7 +14,9 @@ import altair as alt
 import vl_convert
 
 import subak
-from subak.errors import InputError, RunError
+from subak.errors import InputError
+from subak.output.places import refuse_file
+from subak.output.writing import write_file
 from subak.report import tags
 from subak.report.chart_parts import Chart
 from subak.report.charts import chart_makers
@@ -42,42 +44,65 @@ IMAGE_FORMATS = ("svg", "png")
 AROUND = 60  # pixels that axis and legend take; kept free so that nothing jumps while charts are drawn
 IMAGE_WIDTH = 720  # pixels; a PNG has twice as many, for print
 FONT = "system-ui, sans-serif"
+PAGES = (".html", ".htm")
+NAME_LETTERS = 100  # of a picture's file
+Notify = Callable[[str, float], None]  # what is being drawn, and which part of all pictures is done
 
 
 def write_report(
     path: Path, out: Path | None = None, images: Path | None = None, formats: Sequence[str] = IMAGE_FORMATS,
+    notify: Notify = lambda _name, _part: None,
 ) -> Path:
     """Write the report of a run or comparison folder, and return the page's path (*out*, or PATH/report.html).
 
-    With *images*, each chart is also written there in every one of *formats* (svg, png). Raises InputError for what
-    is not such a folder or format, RunError when the disk refuses.
+    With *images*, each chart is also written there in every one of *formats* (svg, png); *notify* is told before each.
+    Raises InputError for what is not such a folder or format, or may not be written, RunError when the disk refuses.
     """
-    unknown = [name for name in formats if name not in IMAGE_FORMATS]
-    if unknown:
-        raise InputError(f"image format must be svg or png, not {', '.join(unknown)}")
-    if out is not None and out.is_dir():
-        raise InputError(f"{out}: is a folder; the page is a file, such as {out / 'report.html'}")
+    _refuse(out or path / "report.html", images, formats)
     runs = load_runs(path)
     makers = {**chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
     charts = {name: make() for name, make in makers.items()}
     out = out or path / "report.html"
-    _write(out, page(runs, charts).encode())
+    write_file(out, page(runs, charts).encode())
     if images is not None:
-        write_images(runs, charts, images, formats)
+        write_images(runs, charts, images, formats, notify)
     return out
+
+
+def _refuse(out: Path, images: Path | None, formats: Sequence[str]) -> None:
+    """Raise InputError for what cannot be written, before anything is drawn."""
+    unknown = [name for name in formats if name not in IMAGE_FORMATS]
+    if unknown:
+        raise InputError(f"image format must be svg or png, not {', '.join(unknown)}")
+    if out.is_dir():
+        raise InputError(f"{out}: is a folder; the page is a file, such as {out / 'report.html'}")
+    if out.suffix.lower() not in PAGES:
+        raise InputError(f"{out}: the page's name must end in .html")
+    refuse_file(out)
+    if images is not None:
+        refuse_file(images / "picture")
 
 
 def write_images(
     runs: list[Run], charts: dict[str, Chart], folder: Path, formats: Sequence[str] = IMAGE_FORMATS,
+    notify: Notify = lambda _name, _part: None,
 ) -> list[Path]:
     """Write each chart as ``<name>.<format>`` into *folder*, in light colours, and return the paths."""
-    written = []
-    for name, chart in charts.items():
+    written: list[Path] = []
+    names = _file_names(list(charts))
+    for chart, name in zip(charts.values(), names, strict=True):
         spec = {**_spec(chart), "width": IMAGE_WIDTH, "background": "white", "config": _picture_config(runs)}
         for kind in formats:
+            notify(f"{name}.{kind}", len(written) / (len(names) * len(formats)))
             written.append(folder / f"{name}.{kind}")
-            _write(written[-1], _image(spec, kind))
+            write_file(written[-1], _image(spec, kind))
     return written
+
+
+def _file_names(names: list[str]) -> list[str]:
+    """Return names that files may have, no two alike: charts are named after runs, and these after anything."""
+    plain = [re.sub(r"[^\w.+-]", "_", name)[:NAME_LETTERS] for name in names]
+    return [name if plain.index(name) == number else f"{name}-{number}" for number, name in enumerate(plain)]
 
 
 def page(runs: list[Run], charts: dict[str, Chart]) -> str:
@@ -284,16 +309,3 @@ def _hash(script: str) -> str:
     """Return what the page's policy calls a script it may run: nothing else on the page can become one."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
-
-def _write(path: Path, content: bytes) -> None:
-    """Write beside the place and rename, so that a reader never meets half a file."""
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        raise RunError(f"{path}: could not be written: {error.strerror}") from None
-    finally:
-        if partial.is_file():
-            partial.unlink()
