@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from fake_runs import write_comparison, write_run
-from subak.errors import InputError, RunError
+from subak.errors import InputError
 from subak.report import series
 from subak.report.charts import chart_makers
 from subak.report.comparison import compare, verdict
@@ -264,8 +264,10 @@ def test_errors_of_writing_and_of_options_are_worded(tmp_path):
     with pytest.raises(InputError, match="svg or png, not gif"):
         write_report(folder, formats=["gif"])
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match="could not be written"):
+    with pytest.raises(InputError, match=r"could not be written: .*file is not a folder"):
         write_report(folder, tmp_path / "file" / "page.html")
+    with pytest.raises(InputError, match="the page's name must end in"):
+        write_report(folder, folder / "tasks.parquet")
 
 
 def test_the_command_writes_the_page_and_refuses_in_one_line(tmp_path):

@@ -9,8 +9,9 @@ import pytest
 from small import CPU, TWO, fleet_of, staged
 from subak.errors import InputError, RunError
 from subak.fleet.table import make_fleet, read_fleet, uniform_fleet
+from subak.output.writing import new_folder
 from subak.resources import Resource, to_units
-from subak.tables import Provenance, new_folder, read_table
+from subak.tables import Provenance, read_table
 from subak.workload.constraints import Constraint, satisfied
 from subak.workload.table import make_workload, read_workload
 

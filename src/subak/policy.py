@@ -127,7 +127,7 @@ def named_scheduler(text: str) -> Scheduler:
     """Return what `find_scheduler` does, not compiled yet. Raises the same, but for functions that do not compile."""
     file = policy_file(text)
     if file is not None:
-        name, *options = text[len(str(file)) + 1 :].split("+")
+        name, *options = policy_name(text).split("+")
         return with_options(replace(_from_file(file, name), name=f"{file.name}:{name}"), options)
     name, *options = text.split("+")
     if name not in SCHEDULERS:
@@ -139,6 +139,11 @@ def policy_file(text: str) -> Path | None:
     """Return the file of ``FILE.py:NAME``, None for a built-in scheduler."""
     file, separator, _ = text.rpartition(".py:")
     return Path(file + ".py") if separator else None
+
+
+def policy_name(text: str) -> str:
+    """Return what follows the file in ``FILE.py:NAME+option``."""
+    return text.rpartition(".py:")[2]
 
 
 def _from_file(file: Path, name: str) -> Scheduler:

@@ -1,8 +1,5 @@
-"""What the workload's and the fleet's tables share: column checks with worded errors, and their folder form."""
-import os
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+"""What the workload's and the fleet's tables share: column checks with worded errors, and their files."""
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +8,7 @@ import polars as pl
 from polars.datatypes import DataType, DataTypeClass
 
 from subak.errors import InputError, RunError
+from subak.output.workplaces import recover
 from subak.resources import Resource, to_units
 
 ColumnType = DataType | DataTypeClass
@@ -81,44 +79,13 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-@contextmanager
-def new_folder(folder: Path, marker: str, overwrite: bool = False) -> Iterator[Path]:
-    """Give a hidden sibling folder to write into, and rename it to *folder* only when all went well.
-
-    *marker* is a file that every folder of this kind holds: only such a folder is ever overwritten. Raises InputError
-    when *folder* is there and may not be replaced, RunError when the disk refuses.
-    """
-    refuse_folder(folder, marker, overwrite)
-    partial = folder.parent / f".{folder.name}.partial-{os.getpid()}"
-    try:
-        partial.mkdir(parents=True)
-        yield partial
-        if folder.exists():
-            shutil.rmtree(folder)
-        partial.rename(folder)
-    except OSError as error:
-        raise RunError(f"{folder}: could not be written: {error.strerror or first_line(error)}") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def refuse_folder(folder: Path, marker: str, overwrite: bool) -> None:
-    """Raise InputError unless *folder* may be written: it is not there, or empty, or *overwrite* may replace it."""
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if not (folder / marker).exists():
-        raise InputError(f"{folder}: exists and holds no {marker}; it is not replaced, choose another folder")
-    if not overwrite:
-        raise InputError(f"{folder}: exists already; choose another folder or pass --overwrite")
-
-
 def write_table(table: pl.DataFrame, path: Path) -> None:
     """Write *table* as Parquet (zstd, fixed row groups: the same table gives the same bytes).
 
     Raises RunError when the disk refuses.
     """
     try:
-        table.write_parquet(path, compression="zstd", row_group_size=1 << 20)
+        table.write_parquet(path.absolute(), compression="zstd", row_group_size=1 << 20)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise RunError(f"{path.name}: could not be written: {first_line(error)}") from None
 
@@ -128,13 +95,22 @@ def read_table(path: Path) -> pl.DataFrame:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
-        return pl.read_parquet(path)
+        return scan_table(path).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path}: not a readable Parquet file: {first_line(error)}") from None
 
 
+def scan_table(*paths: Path) -> pl.LazyFrame:
+    """Return the rows of Parquet files, one after the other, unread; every reader comes by here.
+
+    Polars would take a name for a pattern (``W[1]`` is then ``W1``), and a ``~`` at its start for the home folder.
+    """
+    return pl.scan_parquet([path.absolute() for path in paths], glob=False)
+
+
 def read_toml(path: Path, kind: type[T]) -> T:
     """Decode one TOML file into *kind*. Raises InputError with the place of the first mistake."""
+    recover(path)
     try:
         return msgspec.toml.decode(path.read_bytes(), type=kind, strict=False)
     except FileNotFoundError:

@@ -1,6 +1,5 @@
 """`subak compare`: many schedulers and seeds on one workload, in parallel processes."""
 import os
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -44,15 +43,17 @@ from subak.cli.options import (
 )
 from subak.cli.progress import RunBars
 from subak.errors import RunError
+from subak.output.places import refuse_folder
+from subak.output.writing import new_folder, scratch_folder
 from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
-from subak.report.console import Console, echo
-from subak.report.experiment import load_inputs
+from subak.report.console import Console, echo, waiting
+from subak.report.experiment import inputs_of, load_inputs
 from subak.report.parallel import jobs_of, run_all
 from subak.report.runs import load_runs
 from subak.report.scenario import Scenario
 from subak.report.terminal import comparison_table
-from subak.tables import new_folder, refuse_folder, write_toml
+from subak.tables import write_toml
 
 DEFAULT_SCHEDULERS = "first-fit,first-fit+backfill,best-fit+backfill,greedy,tetris"
 MARKER = "comparison.toml"  # only a folder with it is ever replaced
@@ -117,18 +118,23 @@ def compare(
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
                           machines, capacity, interval, until, settings, faults, queues, preemptions, lotes,
                           request_error, slow_start, SearchSettings(search_seconds, search_moves), check_policy)
+    inputs = inputs_of(given, scenario, federation, lotes)
     if out is not None:
-        refuse_folder(out, MARKER, overwrite)
+        refuse_folder(out, MARKER, overwrite, inputs)
     for name in given.schedulers:
         find_scheduler(name, given.check_policy)
     tasks = len(load_inputs(given)[0].tasks)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = out if out is not None else Path(scratch) / "comparison"
-        with new_folder(folder, MARKER, overwrite) as partial:
-            errors = _run(given, partial, processes or len(os.sched_getaffinity(0)), tasks)
-            if out is not None:
-                _write_page(partial)
-        Console().print(comparison_table(load_runs(folder)))
+    at_once = processes or len(os.sched_getaffinity(0))
+    if out is None:
+        with scratch_folder() as folder:
+            errors = _run(given, folder, at_once, tasks)
+            table = comparison_table(load_runs(folder))
+    else:
+        with new_folder(out, MARKER, overwrite, inputs) as folder:
+            errors = _run(given, folder, at_once, tasks)
+        _write_page(out)  # the runs are safe by now
+        table = comparison_table(load_runs(out))
+    Console().print(table)
     if out is not None:
         echo(f"Wrote {out}; open {out / 'report.html'}", err=True)
     if errors:
@@ -138,7 +144,8 @@ def compare(
 def _write_page(folder: Path) -> None:
     from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
 
-    write_report(folder)
+    with waiting("Drawing the page"):
+        write_report(folder)
 
 
 def _run(given: Scenario, partial: Path, processes: int, tasks: int) -> dict[str, str]:

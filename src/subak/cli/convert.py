@@ -4,13 +4,13 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, SpinnerColumn, TimeRemainingColumn
 from rich.table import Table
 
 from subak.cli.options import parse_amounts
 from subak.errors import InputError
-from subak.report.console import Console, TextColumn, echo
-from subak.tables import new_folder
+from subak.output.writing import new_folder
+from subak.report.console import Console, bars, echo, waiting
 from subak.workload.readers import READERS
 from subak.workload.readers.conversion import (
     Account,
@@ -86,9 +86,11 @@ def convert(
                       reduce_slots=reduce_slots,
                       model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
     _refuse_unknown(trace_format, reader, options)
-    with new_folder(out, "workload.toml", overwrite) as folder:
+    inputs = [source, topology] if topology else [source]
+    with new_folder(out, "workload.toml", overwrite, inputs) as folder:
         conversion = _read(reader, source, options)
-        conversion.write(folder)
+        with waiting(f"Writing {out}"):
+            conversion.write(folder)
     _show(conversion, Console())
     echo(f"Wrote {out}" + (f" and {out / 'fleet'}" if conversion.fleet else ""))
 
@@ -109,9 +111,7 @@ def _refuse_unknown(name: str, reader: Reader, options: Options) -> None:
 
 def _read(reader: Reader, source: Path, options: Options) -> Conversion:
     total = sum(path.stat().st_size for path in reader.files(source))
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with bars(SpinnerColumn(), BarColumn(), DownloadColumn(), TimeRemainingColumn()) as progress:
         bar = progress.add_task(f"Reading {source}", total=total)
         return reader.read(source, options, lambda read: progress.advance(bar, read))
 

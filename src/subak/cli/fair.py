@@ -9,13 +9,13 @@ from markupsafe import Markup
 from rich.table import Table
 
 from subak.errors import InputError
+from subak.output.writing import new_folder
 from subak.queues.fair_orders import share_out
 from subak.queues.tree import ROOT, read_tree
 from subak.report import tags
-from subak.report.console import Console, Text
+from subak.report.console import Console, Text, echo, waiting
 from subak.report.fair_shares import EXACT, TASKS_MAX, FairShares, fair_shares
 from subak.report.words import share_text
-from subak.tables import new_folder
 
 TITLE = "Shares of the queues"
 ROOT_NAME = "all"
@@ -54,17 +54,19 @@ def fair(
     if out is None:
         found = _found(tree)
     else:
-        with new_folder(out, "index.html", overwrite) as folder:
+        with new_folder(out, "index.html", overwrite, [tree]) as folder:
             found = _found(tree)
-            _write(found, folder)
-        Console(stderr=True).print(f"Wrote {out / 'index.html'}", highlight=False, soft_wrap=True)
+            with waiting("Drawing"):
+                _write(found, folder)
+        echo(f"Wrote {out / 'index.html'}", err=True)
     show(found, Console())
 
 
 def _found(path: Path) -> FairShares:
     file = read_tree(path)
     try:
-        return fair_shares(file, share_out)
+        with waiting("Sharing out"):
+            return fair_shares(file, share_out)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

@@ -7,14 +7,16 @@ from rich import box
 from rich.table import Table
 
 from subak.cli.inspect_chart import check_chart_path, write_chart
-from subak.errors import InputError, RunError
-from subak.report.console import Console, Text, echo
+from subak.errors import InputError
+from subak.output.places import refuse_file
+from subak.output.workplaces import is_folder
+from subak.report.console import Console, Text, echo, waiting
 from subak.report.words import NOTHING
 from subak.workload.google_like.estimates import Estimate
 from subak.workload.google_like.fit import SUBSAMPLE_NOTE, Censored, Fit
 from subak.workload.google_like.fit import fit as fit_model
 from subak.workload.google_like.goodness import Comparison, Numbers
-from subak.workload.google_like.parameters import Parameters, write_parameters
+from subak.workload.google_like.parameters import Parameters, read_parameters, write_parameters
 from subak.workload.table import Workload, read_workload
 
 
@@ -37,20 +39,26 @@ def fit(
     """
     check_chart_path(chart)
     _check_out(out, overwrite)
-    found = fit_model(_read(workload), request_classes, censored)
-    if out is not None:
-        _write(found.parameters, out)
+    with waiting("Fitting"):
+        found = fit_model(_read(workload), request_classes, censored)
+    if out is not None:  # before anything is printed: who reads the output may go away
+        write_parameters(found.parameters, out)
+        echo(f"Wrote {out}", err=True)
     if chart is not None:
-        from subak.report.fit_charts import fit_chart  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+        _draw(found, chart)
+        echo(f"Wrote {chart}", err=True)
+    show(found, Console())
 
+
+def _draw(found: Fit, chart: Path) -> None:
+    from subak.report.fit_charts import fit_chart  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+
+    with waiting("Drawing"):
         write_chart(fit_chart(f"Fit of {found.parameters.name.removesuffix('-like')}", found.comparisons), chart)
-    show(found, Console())  # after the files are there: whoever reads it may stop, as `head` does
-    for written in filter(None, (chart, out)):
-        echo(f"Wrote {written}", err=True)
 
 
 def _read(folder: Path) -> Workload:
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{folder}: no such folder")
     return read_workload(folder)
 
@@ -62,15 +70,20 @@ def _check_out(out: Path | None, overwrite: bool) -> None:
         raise InputError(f"--out: the file must end in .toml, not {out.name!r}")
     if not out.parent.is_dir():
         raise InputError(f"--out: no such folder as {out.parent}")
-    if out.exists() and not overwrite:
-        raise InputError(f"{out}: exists already; choose another file or pass --overwrite")
+    refuse_file(out)
+    if out.exists():
+        _refuse_other(out)
+        if not overwrite:
+            raise InputError(f"{out}: exists already; choose another file or pass --overwrite")
 
 
-def _write(parameters: Parameters, out: Path) -> None:
+def _refuse_other(out: Path) -> None:
+    """Raise InputError unless a file holds parameters, or nothing."""
     try:
-        write_parameters(parameters, out)
-    except OSError as error:
-        raise RunError(f"{out}: could not be written: {error.strerror}") from None
+        if out.stat().st_size:
+            read_parameters(out)
+    except InputError:
+        raise InputError(f"{out}: exists and holds no parameters; it is not replaced, choose another file") from None
 
 
 def show(found: Fit, console: Console) -> None:

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeRemainingColumn
 
 from subak.cli.options import CapacityOption, FleetOption, MachinesOption, OverwriteOption, parse_amounts
 from subak.errors import InputError
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
-from subak.report.console import Console, TextColumn, echo
-from subak.tables import new_folder
+from subak.output.places import refuse_folder
+from subak.output.writing import new_folder
+from subak.report.console import bars, echo
 from subak.workload.google_like.generate import Generated, Length, write_generated
 from subak.workload.google_like.google import google_machines, google_priorities, megha_constraints, with_attributes
 from subak.workload.google_like.load import dynamism_for, loads, loads_until
@@ -27,6 +28,7 @@ from subak.workload.google_like.parameters import (
 
 PAPER, AROUND, LENGTH = "The paper's numbers", "Around the paper's model", "How much"  # headings of the help
 Number = float | None
+MARKER = "workload.toml"  # only a folder with it is ever replaced
 
 
 def generate(
@@ -93,7 +95,8 @@ def generate(
 
     Example: `subak generate --tasks 1000000 --load 0.8 --out W`, then `subak compare W --schedulers first-fit,tetris`.
     """
-    length = Length(tasks, seconds)
+    length, inputs = Length(tasks, seconds), [path for path in (fleet, parameters) if path is not None]
+    refuse_folder(out, MARKER, overwrite, inputs)
     given = read_parameters(parameters) if parameters else Parameters()
     if load is not None and dynamism is not None:
         raise InputError("--load: sets the dynamism, so --dynamism must be left out")
@@ -113,7 +116,7 @@ def generate(
             raise InputError("--load: needs a fleet with the parameters' resources; give --fleet or --machines")
         chosen = msgspec.structs.replace(chosen, dynamism=dynamism_for(chosen, place, load))
     place, remark = _matched(chosen, place, seed)
-    with new_folder(out, "workload.toml", overwrite) as folder:
+    with new_folder(out, MARKER, overwrite, inputs) as folder:
         written = _write(folder, chosen, seed, length)
         if place is not None:
             (folder / "fleet").mkdir()
@@ -157,9 +160,7 @@ def _matched(parameters: Parameters, fleet: Fleet | None, seed: int) -> tuple[Fl
 
 def _write(folder: Path, parameters: Parameters, seed: int, length: Length) -> Generated:
     """Write with a bar over tasks, or over simulated seconds where the number of tasks is not known."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with bars(SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as progress:
         unit = "tasks" if length.tasks is not None else "seconds"
         bar = progress.add_task(f"Generating ({unit})", total=math.ceil(length.tasks or length.seconds or 0))
 
@@ -171,16 +172,16 @@ def _write(folder: Path, parameters: Parameters, seed: int, length: Length) -> G
 
 def _show(parameters: Parameters, written: Generated, fleet: Fleet | None, remark: str, out: Path) -> None:
     echo(f"Wrote {out}: {written.tasks:,} tasks in {written.jobs:,} jobs and {written.stages:,} stages, the last "
-         f"arriving at {written.arrival_last:,.0f} s, a task every {parameters.dynamism:.4g} s")
+               f"arriving at {written.arrival_last:,.0f} s, a task every {parameters.dynamism:.4g} s")
     if fleet is None:
         echo("No fleet: give `subak compare` one, or --machines here")
         return
     name = ", ".join(part for part in (f"{len(fleet.machines):,} machines", fleet.provenance.name, remark) if part)
     echo(f"Wrote {out / 'fleet'}: {name}")
     echo(f"Load, if nothing waits: {_shares(loads(parameters, fleet))} in the long run, "
-         f"{_shares(loads_until(out, fleet, written.arrival_last))} on average until the last arrival")
+               f"{_shares(loads_until(out, fleet, written.arrival_last))} on average until the last arrival")
     echo(f"Next: `subak compare {out} --until {math.ceil(written.arrival_last)}` ends with the arrivals; without "
-         f"--until, averages are taken until the longest service ends, which may be years")
+               f"--until, averages are taken until the longest service ends, which may be years")
 
 
 def _shares(loads: dict[str, float]) -> str:

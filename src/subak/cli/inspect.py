@@ -11,7 +11,8 @@ from subak.cli.inspect_chart import check_chart_path, fleet_chart, workload_char
 from subak.errors import InputError
 from subak.fleet.describe import FleetDescription, describe_fleet
 from subak.fleet.table import read_fleet
-from subak.report.console import Console, Text, echo, echo_json
+from subak.output.workplaces import recover
+from subak.report.console import Console, Text, echo, echo_json, waiting
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.demand import Demand, demand
@@ -45,18 +46,20 @@ def inspect(
     "Requested" is what would be in use if every task started on arrival. Example: `subak inspect W --chart W.html`.
     """
     check_chart_path(chart)
-    inspection = _inspection(path, largest)
-    if chart is not None:
-        write_chart(_chart(inspection, path), chart)  # before it is shown: whoever reads it may stop, as `head` does
+    with waiting(f"Reading {path}"):
+        inspection = _inspection(path, largest)
+    if chart is not None:  # before anything is printed: who reads the output may go away
+        with waiting("Drawing"):
+            write_chart(_chart(inspection, path), chart)
+        echo(f"Wrote {chart}", err=True)
     if as_json:
         echo_json(inspection)
     else:
         show(inspection, Console())
-    if chart is not None:
-        echo(f"Wrote {chart}", err=True)
 
 
 def _inspection(path: Path, largest: int) -> Inspection:
+    recover(path)
     if (path / "workload.toml").is_file():
         workload = read_workload(path)
         fleet = read_fleet(path / "fleet") if (path / "fleet").exists() else None

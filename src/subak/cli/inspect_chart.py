@@ -8,6 +8,8 @@ import polars as pl
 from subak.errors import InputError
 from subak.fleet.describe import describe_fleet
 from subak.fleet.table import Fleet
+from subak.output.places import refuse_file
+from subak.output.writing import write_file
 from subak.workload.demand import Demand
 from subak.workload.table import Workload
 
@@ -24,6 +26,7 @@ def check_chart_path(path: Path | None) -> None:
         raise InputError(f"--chart: the file must end in {', '.join(SUFFIXES)}, not {path.name!r}")
     if not path.parent.is_dir():
         raise InputError(f"--chart: no such folder as {path.parent}")
+    refuse_file(path)
 
 
 def workload_chart(workload: Workload, demand: Demand) -> Any:
@@ -92,7 +95,7 @@ def _run_time_panel(alt: Any, workload: Workload) -> Any:
 
 def write_chart(chart: Any, path: Path) -> None:
     """Write a chart; the file appears only when it is whole. An HTML page holds all it needs."""
-    from subak.report.document import chart_page, picture, write  # noqa: PLC0415  (as above)
+    from subak.report.document import chart_page, picture  # noqa: PLC0415  (as above)
 
     kind, spec = path.suffix.lower().removeprefix("."), chart.to_dict()
-    write(path, chart_page(spec) if kind == "html" else picture(spec, kind))
+    write_file(path, chart_page(spec) if kind == "html" else picture(spec, kind))

@@ -5,6 +5,7 @@ from typing import Any
 from subak.cli.reproduction import Notify, Paper
 from subak.errors import InputError
 from subak.fleet.table import Fleet
+from subak.output.workplaces import is_folder
 from subak.reproduce import hmhs as hmhs_paper
 from subak.reproduce import hmhs_study, mch_study
 from subak.reproduce import mch as mch_paper
@@ -31,7 +32,7 @@ def megha(trace: Path | None, alibaba: Path | None, quick: bool, seed: int) -> P
 
         return megha_figures.draw(figure)
 
-    return Paper("Megha, reproduced", megha_paper.chosen_figures, reproduce, draw, refuse)
+    return Paper("Megha, reproduced", megha_paper.chosen_figures, reproduce, draw, refuse, _named(trace, alibaba))
 
 
 def mch(trace: Path | None, quick: bool, seed: int) -> Paper:
@@ -47,7 +48,7 @@ def mch(trace: Path | None, quick: bool, seed: int) -> Paper:
 
         return mch_figures.draw(figure)
 
-    return Paper("MCH, reproduced", mch_paper.chosen_figures, reproduce, draw)
+    return Paper("MCH, reproduced", mch_paper.chosen_figures, reproduce, draw, inputs=_named(trace))
 
 
 def lotes(trace: Path | None, quick: bool, seed: int) -> Paper:
@@ -65,14 +66,14 @@ def lotes(trace: Path | None, quick: bool, seed: int) -> Paper:
 
         return lotes_figures.draw(figure)
 
-    return Paper("LoTES, reproduced", lotes_paper.chosen_figures, reproduce, draw)
+    return Paper("LoTES, reproduced", lotes_paper.chosen_figures, reproduce, draw, inputs=_named(trace))
 
 
 def hmhs(jobs: Path | None, quick: bool, seed: int) -> Paper:
     """Return the HMHS paper, and these *jobs* past it."""
 
     def refuse() -> None:
-        if jobs is not None and not jobs.is_dir():
+        if jobs is not None and not is_folder(jobs):
             raise InputError(f"{jobs}: no such folder")
 
     def reproduce(keys: list[str], notify: Notify) -> Reproduction:
@@ -88,7 +89,7 @@ def hmhs(jobs: Path | None, quick: bool, seed: int) -> Paper:
     def chosen(only: str | None, past_the_paper: bool) -> list[str]:
         return hmhs_paper.chosen_figures(only, past_the_paper, jobs is not None)
 
-    return Paper("HMHS, reproduced", chosen, reproduce, draw, refuse)
+    return Paper("HMHS, reproduced", chosen, reproduce, draw, refuse, _named(jobs))
 
 
 def _google(trace: Path | None, notify: Notify) -> tuple[Workload | None, Fleet | None]:
@@ -98,3 +99,7 @@ def _google(trace: Path | None, notify: Notify) -> tuple[Workload | None, Fleet 
         raise InputError(f"{trace}: no such folder")
     notify(f"Reading {trace}", 0.0)
     return read_google(trace)
+
+
+def _named(*paths: Path | None) -> tuple[Path, ...]:
+    return tuple(path for path in paths if path is not None)

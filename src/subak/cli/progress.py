@@ -2,11 +2,11 @@
 import time
 from types import TracebackType
 
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID
+from rich.progress import BarColumn, SpinnerColumn, TaskID
 
 from subak.kernel import is_compiled
 from subak.policy import named_scheduler
-from subak.report.console import Console, TextColumn
+from subak.report.console import Console, TextColumn, bars
 from subak.report.parallel import DONE, FAILED, PROGRESS, STARTED, News
 from subak.report.words import seconds_text
 from subak.simulator.drive import Progress as RunProgress
@@ -21,11 +21,7 @@ class RunBars:
 
     def __init__(self, labels: list[str], tasks: int, schedulers: list[str]) -> None:
         self.schedulers = schedulers
-        self.console = Console(stderr=True)
-        self.bars = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"),
-            console=self.console, transient=True, disable=not self.console.is_terminal,
-        )
+        self.bars = bars(SpinnerColumn(), BarColumn(), TextColumn("{task.fields[state]}"))
         self.ids: dict[str, TaskID] = {
             label: self.bars.add_task(label, total=tasks, state="waiting") for label in labels
         }
@@ -34,7 +30,7 @@ class RunBars:
     def __enter__(self) -> "RunBars":
         notice = compiling_notice(self.schedulers)
         if notice:
-            self.console.print(notice, style="dim", soft_wrap=True)
+            Console(stderr=True).print(notice, style="dim", soft_wrap=True)
         self.bars.start()
         return self
 

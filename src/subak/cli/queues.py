@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from subak.errors import InputError
+from subak.output.workplaces import is_folder
 from subak.queues.tree import ROOT, QueueTree, read_tree, tree_of_file, tree_of_paths
 from subak.report.console import Console, Text
 from subak.report.queue_facts import QueueFacts, queue_facts
@@ -52,7 +53,7 @@ def queues(
 
 def _workload(source: str) -> Workload:
     folder = sample_folder(source) if source in sample_names() else Path(source)
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise InputError(f"{source}: no such folder, and not the name of a sample ({', '.join(sample_names())})")
     return read_workload(folder)
 

@@ -3,8 +3,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import BarColumn, SpinnerColumn, TimeRemainingColumn
 
-from subak.report.console import echo
+from subak.report.console import bars, echo
 
 FORMATS = "svg,png"
 
@@ -28,4 +29,9 @@ def report(
     """
     from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
 
-    echo(write_report(path, out, images, [name.strip() for name in formats.split(",")]))
+    kinds = [name.strip() for name in formats.split(",")]
+    with bars(SpinnerColumn(), BarColumn(), TimeRemainingColumn()) as shown:
+        bar = shown.add_task("Drawing the page", total=1.0 if images else None)
+        page = write_report(path, out, images, kinds,
+                            lambda name, part: shown.update(bar, completed=part, description=f"Drawing {name}"))
+    echo(str(page))

@@ -4,16 +4,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, SpinnerColumn, TimeRemainingColumn
 from rich.table import Table
 
 from subak.errors import InputError
+from subak.output.writing import new_folder
 from subak.report import tags
-from subak.report.console import Console, Text, TextColumn, echo
+from subak.report.console import Console, Text, bars, echo, waiting
 from subak.report.words import NOTHING
 from subak.reproduce.google_like import TABLE_TITLES, Measured, Reproduction, Row, measure_trace, measure_workload
 from subak.reproduce.google_like import reproduce as reproduce_google_like
-from subak.tables import new_folder
 from subak.workload.readers import google2011
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
@@ -52,13 +52,20 @@ def google_like(
     Example: `subak reproduce google-like --trace traces/google2011 --out google-like`.
     """
     if out is not None:
-        with new_folder(out, "index.html", overwrite) as folder:
-            found = reproduce_google_like(_measured(trace), seed)
-            _write(found, folder)
+        with new_folder(out, "index.html", overwrite, [trace] if trace else []) as folder:
+            found = _reproduced(trace, seed)
+            with waiting("Drawing"):
+                _write(found, folder)
         echo(f"Wrote {out / 'index.html'}", err=True)
     else:
-        found = reproduce_google_like(_measured(trace), seed)
+        found = _reproduced(trace, seed)
     _show(found, Console())
+
+
+def _reproduced(trace: Path | None, seed: int) -> Reproduction:
+    measured = _measured(trace)
+    with waiting("Generating a million tasks"):
+        return reproduce_google_like(measured, seed)
 
 
 def _measured(trace: Path | None) -> Measured:
@@ -67,9 +74,7 @@ def _measured(trace: Path | None) -> Measured:
     if not trace.is_dir():
         raise InputError(f"{trace}: no such folder")
     total = sum(path.stat().st_size for path in google2011.files(trace))
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with bars(SpinnerColumn(), BarColumn(), DownloadColumn(), TimeRemainingColumn()) as progress:
         bar = progress.add_task(f"Reading {trace}", total=total)
         return measure_trace(trace, lambda read: progress.advance(bar, read))
 

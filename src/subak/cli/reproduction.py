@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 from markupsafe import Markup
-from rich.progress import BarColumn, Progress, TimeElapsedColumn
+from rich.progress import BarColumn, TimeElapsedColumn
 from rich.table import Table
 
+from subak.output.writing import new_folder
 from subak.report import tags
-from subak.report.console import Console, Text, TextColumn
+from subak.report.console import Console, Text, bars, echo, waiting
 from subak.report.words import NOTHING, count_text, number_text, ratio_text, seconds_text, share_text
 from subak.reproduce.paper import Figure, Reproduction, Row, title_of
-from subak.tables import new_folder
 
 ROWS_SHOWN = 60  # longer tables are drawn, not printed
 WORDS = {True: "holds", False: "differs", None: "–"}  # noqa: RUF001  (as in report/words.py)
@@ -29,6 +29,7 @@ class Paper(NamedTuple):
     reproduce: Callable[[list[str], Notify], Reproduction]
     draw: Callable[[Figure], Any]
     refuse: Callable[[], None] = lambda: None  # raises InputError for what the options name and is not there
+    inputs: tuple[Path, ...] = ()  # what the options name, and is read
 
 
 class Request(NamedTuple):
@@ -46,10 +47,11 @@ def run(paper: Paper, request: Request) -> None:
     keys = paper.chosen(request.only, request.out is not None and not request.quick)
     paper.refuse()
     if request.out is not None:
-        with new_folder(request.out, "index.html", request.overwrite) as folder:
+        with new_folder(request.out, "index.html", request.overwrite, paper.inputs) as folder:
             found = _reproduced(paper, keys)
-            _write(paper, found, request, folder)
-        Console(stderr=True).print(f"Wrote {request.out / 'index.html'}", highlight=False, soft_wrap=True)
+            with waiting("Drawing"):
+                _write(paper, found, request, folder)
+        echo(f"Wrote {request.out / 'index.html'}", err=True)
     else:
         found = _reproduced(paper, keys)
     _show(found, request, Console())
@@ -63,15 +65,13 @@ def _reproduced(paper: Paper, keys: list[str]) -> Reproduction:
 @contextmanager
 def _progress() -> Iterator[Callable[[str, float], None]]:
     """Show what is being measured; silent where there is no terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        bar = bars.add_task("", total=1.0)
+    with bars(BarColumn(), TimeElapsedColumn()) as shown:
+        bar = shown.add_task("", total=1.0)
 
         def notify(label: str, part: float) -> None:
             if part == 0.0:
-                bars.reset(bar, total=1.0, description=label)
-            bars.update(bar, completed=part)
+                shown.reset(bar, total=1.0, description=label)
+            shown.update(bar, completed=part)
 
         yield notify
 

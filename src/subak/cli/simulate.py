@@ -1,5 +1,6 @@
 """`subak simulate`: one scheduler on one workload."""
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -41,14 +42,15 @@ from subak.cli.options import (
 )
 from subak.cli.progress import RunBars
 from subak.errors import InputError
+from subak.output.places import refuse_folder
+from subak.output.writing import new_folder, scratch_folder
 from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler, policy_file
 from subak.report.console import Console, echo
-from subak.report.experiment import load_inputs, run_label, simulate_into
+from subak.report.experiment import inputs_of, load_inputs, run_label, simulate_into
 from subak.report.parallel import run_apart
 from subak.report.runs import load_runs
 from subak.report.terminal import run_panel
-from subak.tables import new_folder, refuse_folder
 
 DEFAULT_SCHEDULER = "first-fit"
 
@@ -110,13 +112,12 @@ def simulate(
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:
-        refuse_folder(out, "summary.json", overwrite)
+        refuse_folder(out, "summary.json", overwrite, inputs_of(given, scenario, federation, lotes))
     name = given.schedulers[0]
     find_scheduler(name, given.check_policy)
     inputs = load_inputs(given)
     label = run_label(name, given.seeds[0], given.seeds)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = out if out is not None else Path(scratch) / "run"
+    with _scratch() if out is None else nullcontext(out) as folder:
         with RunBars([label], len(inputs[0].tasks), given.schedulers) as bars:
             if policy_file(name) is None:
                 bars.begin(label)
@@ -127,3 +128,9 @@ def simulate(
                     run_apart(given, partial, bars.show)
         Console().print(run_panel(load_runs(folder)[0]))
     echo(f"Wrote {out}" if out is not None else "Nothing was kept; give --out FOLDER to keep the run.", err=True)
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    with scratch_folder() as folder:
+        yield folder / "run"

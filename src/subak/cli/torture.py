@@ -3,10 +3,10 @@ import time
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
 
-from subak.report.console import Console, TextColumn, echo
+from subak.report.console import Console, bars, echo
 from subak.simulator.coverage import REQUIRED, Coverage
 from subak.simulator.torture import Ending, describe, random_case, run_case, shrink
 
@@ -39,17 +39,15 @@ def torture(
         _replay(seed, console)
         return
     covered, events, began = Coverage(), 0, time.monotonic()
-    bars = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-                    console=Console(stderr=True), transient=True, disable=not Console(stderr=True).is_terminal)
-    with bars:
-        bar = bars.add_task("Torturing", total=seeds)
+    with bars(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as shown:
+        bar = shown.add_task("Torturing", total=seeds)
         for number in range(first, first + seeds):
             ending = run_case(random_case(number), covered)
             events += ending.events
             if ending.failure:
-                bars.stop()
+                shown.stop()
                 _fail(ending, shrinking, console)
-            bars.advance(bar)
+            shown.advance(bar)
     missing = covered.missing()
     echo(f"{seeds:,} federations, {events:,} events in {time.monotonic() - began:.1f} s: every invariant held "
          "after every message.")

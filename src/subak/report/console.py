@@ -6,12 +6,15 @@ Control characters, among them line feeds, and the marks that turn the direction
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 import msgspec
 import rich.console
 import rich.progress
 import rich.text
+from rich.progress import ProgressColumn, SpinnerColumn, TimeElapsedColumn
 
 # C0 and C1 controls, separators of lines and paragraphs, bidirectional marks, and halves of characters.
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -62,6 +65,21 @@ class TextColumn(rich.progress.TextColumn):
     def render(self, task: rich.progress.Task) -> Text:
         """Return the text of a task."""
         return Text(self.text_format.format(task=task))
+
+
+def bars(*columns: ProgressColumn) -> rich.progress.Progress:
+    """Return progress bars: a description, then *columns*; they go when done, and are none without a terminal."""
+    console = Console(stderr=True)
+    return rich.progress.Progress(TextColumn("{task.description}"), *columns, console=console, transient=True,
+                                  disable=not console.is_terminal)
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Say what is being waited for, and since when, where it cannot be said how far it is."""
+    with bars(SpinnerColumn(), TimeElapsedColumn()) as shown:
+        shown.add_task(text, total=None)
+        yield
 
 
 def echo(text: object, err: bool = False) -> None:

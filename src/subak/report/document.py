@@ -5,11 +5,9 @@ page's policy still runs nothing but the scripts whose hashes it names.
 """
 import base64
 import hashlib
-import os
 import re
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -18,7 +16,6 @@ import vl_convert
 from markupsafe import Markup
 
 import subak
-from subak.errors import RunError
 from subak.report import tags
 from subak.report.theme import DARK, LIGHT, style_variables
 
@@ -79,20 +76,6 @@ def chart_page(spec: dict[str, Any]) -> bytes:
     title, subtitle = heading(spec)
     head = tags.tag("header", tags.tag("h1", title), tags.tag("p", subtitle, class_="subtitle"))
     return document(title, head, tags.tag("main", figure("only", spec)), chart_config={})
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write beside the place and rename, so that a reader never meets half a file. Raises RunError if it cannot be."""
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        raise RunError(f"{path}: could not be written: {error.strerror}") from None
-    finally:
-        if partial.is_file():
-            partial.unlink()
 
 
 @cache

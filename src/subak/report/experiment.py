@@ -15,10 +15,11 @@ import polars as pl
 import subak
 from subak.errors import InputError
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
+from subak.output.writing import new_folder
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
-from subak.policy import find_scheduler, policy_file
+from subak.policy import find_scheduler, policy_file, policy_name
 from subak.queues.tree import read_tree
 from subak.report import measures
 from subak.report.batch import bound_seconds, has_bound, stints
@@ -31,7 +32,7 @@ from subak.simulator.fault_plan import read_fault_plan
 from subak.simulator.federated_results import waiting_tables
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.run import Outcome, simulate
-from subak.tables import new_folder, write_table, write_toml
+from subak.tables import write_table, write_toml
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
 
@@ -55,6 +56,13 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
     fleet = read_fleet(fleet_folder)
     scenario.fleet_digest = _same_digest("fleet", fleet_folder, scenario.fleet_digest)
     return workload, fleet
+
+
+def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
+    """Return what a scenario reads, and *files*: no result may be written over it."""
+    names = [scenario.fleet, scenario.faults, scenario.queues, *map(policy_file, scenario.schedulers), *files]
+    workload = [] if scenario.workload in sample_names() else [scenario.workload]
+    return [Path(name) for name in (*workload, *names) if name]
 
 
 def _same_digest(what: str, folder: Path, expected: str) -> str:
@@ -212,7 +220,7 @@ def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, sea
     file = policy_file(name)
     if file is not None:
         shutil.copyfile(file, partial / "policy.py")
-        one.schedulers = ["policy.py" + name[len(str(file)):]]
+        one.schedulers = [f"policy.py:{policy_name(name)}"]
     if one.faults:
         shutil.copyfile(one.faults, partial / "faults.toml")
         one.faults = "faults.toml"

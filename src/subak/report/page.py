@@ -1,6 +1,6 @@
 """The page: one HTML file with everything in it, readable offline, on a phone, in light and in dark, and on paper."""
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,13 @@ from markupsafe import Markup
 
 import subak
 from subak.errors import InputError
+from subak.output.places import refuse_file
+from subak.output.writing import write_file
 from subak.report import tags
 from subak.report.chart_parts import Chart
 from subak.report.charts import chart_makers
 from subak.report.comparison import Row, compare, verdict
-from subak.report.document import IMAGE_FORMATS, document, figure, filled, heading, picture, write
+from subak.report.document import IMAGE_FORMATS, document, figure, filled, heading, picture
 from subak.report.fairness_charts import fairness_chart_makers
 from subak.report.fairness_tables import fairness_table
 from subak.report.federation_tables import federation_tables
@@ -25,51 +27,65 @@ from subak.resources import describe
 
 IMAGE_WIDTH = 720  # pixels; a PNG has twice as many, for print
 FONT = "system-ui, sans-serif"
+PAGES = (".html", ".htm")
+NAME_LETTERS = 100  # of a picture's file
+Notify = Callable[[str, float], None]  # what is being drawn, and which part of all pictures is done
 
 
 def write_report(
     path: Path, out: Path | None = None, images: Path | None = None, formats: Sequence[str] = IMAGE_FORMATS,
+    notify: Notify = lambda _name, _part: None,
 ) -> Path:
     """Write the report of a run or comparison folder, and return the page's path (*out*, or PATH/report.html).
 
-    With *images*, each chart is also written there in every one of *formats* (svg, png). Raises InputError for what
-    is not such a folder or format, RunError when the disk refuses.
+    With *images*, each chart is also written there in every one of *formats* (svg, png); *notify* is told before each.
+    Raises InputError for what is not such a folder or format, or may not be written, RunError when the disk refuses.
     """
-    unknown = [name for name in formats if name not in IMAGE_FORMATS]
-    if unknown:
-        raise InputError(f"image format must be svg or png, not {', '.join(unknown)}")
-    if out is not None and out.is_dir():
-        raise InputError(f"{out}: is a folder; the page is a file, such as {out / 'report.html'}")
+    _refuse(out or path / "report.html", images, formats)
     runs = load_runs(path)
     makers = {**chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
     charts = {name: make() for name, make in makers.items()}
     out = out or path / "report.html"
-    write(out, page(runs, charts))
+    write_file(out, page(runs, charts))
     if images is not None:
-        write_images(runs, charts, images, formats)
+        write_images(runs, charts, images, formats, notify)
     return out
+
+
+def _refuse(out: Path, images: Path | None, formats: Sequence[str]) -> None:
+    """Raise InputError for what cannot be written, before anything is drawn."""
+    unknown = [name for name in formats if name not in IMAGE_FORMATS]
+    if unknown:
+        raise InputError(f"image format must be svg or png, not {', '.join(unknown)}")
+    if out.is_dir():
+        raise InputError(f"{out}: is a folder; the page is a file, such as {out / 'report.html'}")
+    if out.suffix.lower() not in PAGES:
+        raise InputError(f"{out}: the page's name must end in .html")
+    refuse_file(out)
+    if images is not None:
+        refuse_file(images / "picture")
 
 
 def write_images(
     runs: list[Run], charts: dict[str, Chart], folder: Path, formats: Sequence[str] = IMAGE_FORMATS,
+    notify: Notify = lambda _name, _part: None,
 ) -> list[Path]:
     """Write each chart as ``<name>.<format>`` into *folder*, in light colours, and return the paths."""
-    written, files = [], file_names(charts)
-    for name, chart in charts.items():
+    written: list[Path] = []
+    names = _file_names(list(charts))
+    for chart, name in zip(charts.values(), names, strict=True):
         spec = {**_spec(chart), "width": IMAGE_WIDTH, "background": "white", "config": _picture_config(runs)}
         for kind in formats:
-            written.append(folder / f"{files[name]}.{kind}")
-            write(written[-1], picture(spec, kind))
+            notify(f"{name}.{kind}", len(written) / (len(names) * len(formats)))
+            written.append(folder / f"{name}.{kind}")
+            write_file(written[-1], picture(spec, kind))
     return written
 
 
-def file_names(charts: Iterable[str]) -> dict[str, str]:
-    """Return for each chart, whose name may hold a run's or a resource's, what its file is called in its folder."""
-    found: dict[str, str] = {}
-    for name in charts:
-        plain = re.sub(r"[^\w.+-]", "_", name)
-        found[name] = plain if plain not in found.values() else f"{plain}-{len(found)}"
-    return found
+def _file_names(names: list[str]) -> list[str]:
+    """Return names that files may have, no two alike: charts are named after runs, and these after anything."""
+    plain = [re.sub(r"[^\w.+-]", "_", name)[:NAME_LETTERS] for name in names]
+    return [name if plain.index(name) == number else f"{name}-{number}" for number, name in enumerate(plain)]
 
 
 def page(runs: list[Run], charts: dict[str, Chart]) -> bytes:

@@ -1,6 +1,7 @@
 """Many runs at once: one process a run, so that a run's memory is its own and one that dies takes nothing with it."""
 import ctypes
 import multiprocessing
+import os
 import shutil
 import signal
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from subak.report.scenario import Scenario
 from subak.simulator.drive import Progress
 
 POLL_S = 0.2
-PR_SET_PDEATHSIG = 1  # of Linux's prctl
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 STARTED, PROGRESS, DONE, FAILED = "started", "progress", "done", "failed"
 
 
@@ -118,7 +119,7 @@ def _in_processes(
 
 def _started(context: Any, queue: Any, scenario: Scenario, folder: Path, job: Job) -> Any:
     """Start a process that never hears the terminal's Ctrl-C: it is for this one, which then ends the others."""
-    arguments = (queue, msgspec.msgpack.encode(scenario), folder, job)
+    arguments = (queue, msgspec.msgpack.encode(scenario), folder, job, os.getpid())
     process = context.Process(target=_work, args=arguments, daemon=True)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited, and kept through its imports
     try:
@@ -150,9 +151,9 @@ def _cause(code: int) -> str:
     return f"of {name} (out of memory?)" if -code == signal.SIGKILL else f"of {name}"
 
 
-def _work(queue: Any, packed: bytes, folder: Path, job: Job) -> None:
-    """Do one run, and say what became of it; die with the process that asked for it, however that dies."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def _work(queue: Any, packed: bytes, folder: Path, job: Job, parent: int) -> None:
+    """Do one run, and say what became of it."""
+    _die_with(parent)
     try:
         scenario = msgspec.msgpack.decode(packed, type=Scenario)
         inputs = load_inputs(scenario)
@@ -166,3 +167,12 @@ def _work(queue: Any, packed: bytes, folder: Path, job: Job) -> None:
         queue.put(News(job.label, FAILED, error=f"run {job.label}: out of memory"))
     except KeyboardInterrupt:  # Ctrl-C does not come here, so it was raised by what it ran
         queue.put(News(job.label, FAILED, error=f"scheduler {job.scheduler} raised KeyboardInterrupt"))
+
+
+def _die_with(parent: int) -> None:
+    """Let the kernel kill this process when its parent dies: nobody would hear of its run any more."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
+    if prctl is not None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before
+        os._exit(1)

@@ -8,8 +8,9 @@ import msgspec
 import polars as pl
 
 from subak.errors import InputError
+from subak.output.workplaces import is_folder
 from subak.resources import Resource
-from subak.tables import first_line
+from subak.tables import first_line, scan_table
 
 TASK_COLUMNS = ("start", "response", "run_time", "ready", "finish")
 TIMELINE_COLUMNS = ("time", "span", "waiting", "waiting_max")
@@ -194,23 +195,23 @@ class Run:
 
     def tasks(self) -> pl.LazyFrame:
         """Return tasks.parquet, unread: select few columns before collecting, a month has 25 million rows."""
-        return pl.scan_parquet(self.folder / "tasks.parquet")
+        return scan_table(self.folder / "tasks.parquet")
 
     def timeline(self) -> pl.LazyFrame:
         """Return timeline.parquet, unread."""
-        return pl.scan_parquet(self.folder / "timeline.parquet")
+        return scan_table(self.folder / "timeline.parquet")
 
     def queues(self) -> pl.LazyFrame:
         """Return queues.parquet, unread; only a run whose summary has `fairness` has it."""
-        return pl.scan_parquet(self.folder / "queues.parquet")
+        return scan_table(self.folder / "queues.parquet")
 
     def shares(self) -> pl.LazyFrame:
         """Return shares.parquet, unread; only a run whose summary has `fairness` has it."""
-        return pl.scan_parquet(self.folder / "shares.parquet")
+        return scan_table(self.folder / "shares.parquet")
 
     def stints(self) -> pl.LazyFrame:
         """Return stints.parquet, unread; only a run whose summary has `makespan_bound` has it."""
-        return pl.scan_parquet(self.folder / "stints.parquet")
+        return scan_table(self.folder / "stints.parquet")
 
 
 def load_runs(path: Path) -> list[Run]:
@@ -240,7 +241,7 @@ def resource_names(runs: list[Run]) -> list[str]:
 
 
 def _run_folders(path: Path) -> list[Path]:
-    if not path.is_dir():
+    if not is_folder(path):
         raise InputError(f"{path}: no such folder")
     if (path / "summary.json").is_file():
         return [path]
@@ -284,7 +285,7 @@ def _check_table(path: Path, needed: list[str]) -> None:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
-        present = pl.read_parquet_schema(path)
+        present = scan_table(path).collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path}: not a readable Parquet file: {first_line(error)}") from None
     missing = [name for name in needed if name not in present]

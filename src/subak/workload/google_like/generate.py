@@ -18,7 +18,7 @@ import polars as pl
 
 from subak.errors import InputError, RunError
 from subak.resources import Resource
-from subak.tables import Provenance, first_line, write_toml
+from subak.tables import Provenance, first_line, scan_table, write_toml
 from subak.workload.google_like.chunks import Carried, Chunk, arrivals, chunk_of
 from subak.workload.google_like.draw import Units, draw_units, job_sizes
 from subak.workload.google_like.load import mean_tasks_per_job
@@ -67,6 +67,7 @@ def write_generated(
     *advance* is told after every chunk what is there. Raises InputError for a bad seed, or parameters that lead out
     of what a workload can hold, RunError when the disk refuses.
     """
+    folder = folder.absolute()  # Polars takes a ~ at the start of a name for the home folder
     parts = folder / ".parts"
     parts.mkdir()
     written = Generated(0, 0, 0, 0.0)
@@ -173,7 +174,7 @@ def _write_part(chunk: Chunk, parts: Path, number: int) -> None:
 def _join_parts(parts: Path, name: str, folder: Path) -> None:
     files = sorted(parts.glob(f"{name}-*.parquet"))
     with _worded(name):
-        pl.scan_parquet(files).sink_parquet(folder / f"{name}.parquet", compression="zstd", row_group_size=ROW_GROUP,
+        scan_table(*files).sink_parquet(folder / f"{name}.parquet", compression="zstd", row_group_size=ROW_GROUP,
                                             maintain_order=True)
     for file in files:
         file.unlink()

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.resources import same_resources
+from subak.tables import scan_table
 from subak.workload.google_like.parameters import Jobs, Parameters
 
 
@@ -71,10 +72,10 @@ def loads_until(folder: Path, fleet: Fleet, end: float) -> dict[str, float]:
 
     Averaged over that time, over the capacity at time 0. Below `loads` while long tasks are still gathering.
     """
-    stages = pl.scan_parquet(folder / "stages.parquet").with_row_index("stage")
+    stages = scan_table(folder / "stages.parquet").with_row_index("stage")
     seconds = pl.min_horizontal("run_time", end - pl.col("arrival")).clip(lower_bound=0.0)
     asked = (
-        pl.scan_parquet(folder / "tasks.parquet")
+        scan_table(folder / "tasks.parquet")
         .join(stages.select("stage", *(resource.name for resource in fleet.resources)), on="stage")
         .select((seconds * pl.col(resource.name)).sum().alias(resource.name) for resource in fleet.resources)
         .collect(engine="streaming")

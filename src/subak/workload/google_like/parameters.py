@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 
 from subak.errors import InputError
+from subak.output.writing import write_file
 from subak.resources import Resource, to_units
-from subak.tables import read_toml, write_toml
+from subak.tables import read_toml
 from subak.workload.constraints import OPERATORS, Constraint
 
 MOST_TASKS = 2**31 - 1  # of a workload: task numbers are uint32, and some are left for other readers' markers
@@ -285,5 +286,5 @@ def read_parameters(path: Path) -> Parameters:
 
 
 def write_parameters(parameters: Parameters, path: Path) -> None:
-    """Write a parameter file that `read_parameters` and `subak generate --parameters` take."""
-    write_toml(parameters.as_notes(), path)
+    """Write a parameter file that `read_parameters` and `subak generate --parameters` take, whole or not at all."""
+    write_file(path, msgspec.toml.encode(parameters.as_notes()))

@@ -1,0 +1,113 @@
+"""Places: what may be written where. Asked before anything is computed, and again before a folder takes its place."""
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from subak.errors import InputError
+from subak.output.workplaces import LONGER, recover
+
+NAME_BYTES, PATH_BYTES = 255, 4095  # Linux's, of a name and of a path
+INSIDE = 600  # bytes kept for names within a folder: a workplace, runs, the name of one, its workplace
+SHOWN = 60  # letters of a name that is too long
+
+
+def located(path: Path) -> Path:
+    """Return where *path* is, without links and dots; its last name may itself be a link."""
+    if path.name in ("", ".."):
+        return Path(os.path.realpath(path))
+    return Path(os.path.realpath(path.parent)) / path.name
+
+
+def refuse_folder(folder: Path, marker: str, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
+    """Raise InputError, in one line, unless a folder may be written as *folder*.
+
+    It may where nothing is, or an empty folder, or with *overwrite* one that holds the file *marker*; never through a
+    link, at or above the working directory or one of the *inputs*, at a mount point, or where nothing can be written.
+    """
+    recover(folder)
+    with _worded(folder):
+        place = located(folder)
+        _refuse_long(folder, place, INSIDE)
+        _refuse_above(folder, place, inputs)
+        _refuse_unwritable(folder, place)
+        if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+            return
+        if not (place / marker).exists():
+            raise InputError(f"{folder}: exists and holds no {marker}; it is not replaced, choose another folder")
+        if not overwrite:
+            raise InputError(f"{folder}: exists already; choose another folder or pass --overwrite")
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise InputError(f"{folder}: could not be written: what it holds may not be removed")
+
+
+def refuse_file(path: Path) -> None:
+    """Raise InputError, in one line, unless a file may be written as *path*: not through a link, nor over a folder."""
+    with _worded(path):
+        place = located(path)
+        _refuse_long(path, place, 0)
+        if place.is_dir() and not place.is_symlink():
+            raise InputError(f"{path}: is a folder; a file is to be written")
+        _refuse_unwritable(path, place)
+        if place.exists() and not place.is_file():
+            raise InputError(f"{path}: exists and is no file; choose another name")
+
+
+@contextmanager
+def _worded(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{_short(path)}: could not be written: {error.strerror}") from None
+
+
+def _short(path: Path) -> str:
+    text = str(path)
+    return text if len(text) <= 4 * SHOWN else f"{text[:SHOWN]}..."
+
+
+def _refuse_above(folder: Path, place: Path, inputs: Iterable[Path]) -> None:
+    """Refuse to replace a folder that holds more than a result."""
+    here = Path.cwd()
+    if place in (here, *here.parents):
+        raise InputError(f"{folder}: is or holds the working directory; it is not replaced, choose a folder in it, "
+                         f"such as {folder / 'result'}")
+    if os.path.ismount(place) or place in _mount_points():
+        raise InputError(f"{folder}: is a mount point, which nothing can replace; choose a folder in it, such as "
+                         f"{folder / 'result'}")
+    for each in inputs:
+        if any(place in (where, *where.parents) for where in (located(each), Path(os.path.realpath(each)))):
+            raise InputError(f"{folder}: is or holds {each}, which is read; it is not replaced, choose another folder")
+
+
+def _mount_points() -> set[Path]:
+    """Return all mount points that the kernel tells: `ismount` misses those within one file system."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return set()
+    octal = re.compile(rb"\\([0-7]{3})")
+    names = (octal.sub(lambda found: bytes([int(found[1], 8)]), line.split()[4]) for line in lines)
+    return {Path(os.fsdecode(name)) for name in names}
+
+
+def _refuse_long(path: Path, place: Path, inside: int) -> None:
+    """Refuse names that are too long for a workplace, and a path that is with *inside* more bytes."""
+    longest, whole = max(len(os.fsencode(name)) for name in place.parts), len(os.fsencode(place))
+    if longest > NAME_BYTES - LONGER:
+        raise InputError(f"{_short(path)}: could not be written: a name of {longest} bytes is too long, at most "
+                         f"{NAME_BYTES - LONGER} are possible")
+    if whole > PATH_BYTES - LONGER - inside:
+        raise InputError(f"{_short(path)}: could not be written: a path of {whole} bytes is too long")
+
+
+def _refuse_unwritable(path: Path, place: Path) -> None:
+    """Refuse a link, and a place above which nothing can be made."""
+    if place.is_symlink():
+        raise InputError(f"{path}: is a link, to {place.readlink()}; name what it leads to, or another place")
+    above = next(each for each in place.parents if os.path.lexists(each))
+    if not above.is_dir():
+        raise InputError(f"{path}: could not be written: {above} is not a folder")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"{path}: could not be written: nothing may be made in {above}")
