@@ -1,4 +1,5 @@
 """Many runs at once: one process a run, so that a run's memory is its own and one that dies takes nothing with it."""
+import logging
 import multiprocessing
 import signal
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from subak.report.scenario import Scenario
 from subak.simulator.drive import Progress
 
 POLL_S = 0.2
-STARTED, PROGRESS, DONE, FAILED = "started", "progress", "done", "failed"
+STARTED, PROGRESS, NOTICE, DONE, FAILED = "started", "progress", "notice", "done", "failed"
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class News:
     kind: str
     progress: Progress | None = None
     error: str = ""
+    notice: str = ""  # what its process has to say that is no error
 
 
 def jobs_of(scenario: Scenario) -> list[Job]:
@@ -70,6 +72,7 @@ def run_all(
     waiting = in_good_order(jobs_of(scenario))
     running: dict[str, Any] = {}
     errors: dict[str, str] = {}
+    notices: set[str] = set()
     try:
         while waiting or running:
             while waiting and len(running) < processes:
@@ -80,6 +83,9 @@ def run_all(
                     running.pop(news.label).join()
                 if news.kind == FAILED:
                     errors[news.label] = news.error
+                if news.kind == NOTICE and news.notice not in notices:
+                    notices.add(news.notice)
+                    logging.getLogger("subak").warning(news.notice)
                 if on_news:
                     on_news(news)
     finally:
@@ -120,8 +126,20 @@ def _news(queue: Any, running: dict[str, Any]) -> list[News]:
     return found
 
 
+class _Forward(logging.Handler):
+    """Says in the first process what is said in a run's: only one may write to the terminal."""
+
+    def __init__(self, queue: Any, label: str) -> None:
+        super().__init__()
+        self.queue, self.label = queue, label
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.queue.put(News(self.label, NOTICE, notice=record.getMessage()))
+
+
 def _work(queue: Any, packed: bytes, folder: Path, job: Job) -> None:
     """Do one run, and say what became of it."""
+    logging.getLogger("subak").addHandler(_Forward(queue, job.label))
     try:
         scenario = msgspec.msgpack.decode(packed, type=Scenario)
         inputs = load_inputs(scenario)
