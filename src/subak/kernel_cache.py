@@ -172,8 +172,9 @@ def _lock(path: Path, what: str) -> int:
         try:
             _wait(descriptor, what)
             if os.path.samestat(os.fstat(descriptor), path.stat()):
-                os.truncate(descriptor, 0)
-                os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+                with contextlib.suppress(OSError):  # a full disk: those who wait know less
+                    os.truncate(descriptor, 0)
+                    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
                 return descriptor
         except FileNotFoundError:  # whoever held it has removed it
             pass
