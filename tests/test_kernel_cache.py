@@ -1,4 +1,5 @@
 """The cache of compiled kernels: what its files are named by, whom it trusts, and what it survives."""
+import hashlib
 import importlib
 import os
 import pickle
@@ -15,9 +16,9 @@ from numba import njit, typeof, types
 from numba.core.funcdesc import default_mangler
 from numba.core.registry import cpu_target
 
-from subak import kernel_cache, kernel_key
+from subak import kernel_files, kernel_key
 from subak.kernel import cold, inlined, is_compiled, kernel, kernel_of
-from subak.kernel_cache import KEPT_DAYS, kernel_folder, remove_unused
+from subak.kernel_files import KEPT_DAYS, kernel_folder, remove_unused
 from subak.kernel_key import reached_from, signature_key, source_key
 from subak.placement.schedulers import SCHEDULERS
 from subak.simulator import central, fair_run, lotes_run, planned_run
@@ -55,7 +56,7 @@ def home(tmp_path, monkeypatch):
 
 def forget():
     kernel_folder.cache_clear()
-    kernel_cache._say.cache_clear()
+    kernel_files.say.cache_clear()
 
 
 def only_file(folder):
@@ -81,9 +82,16 @@ MINI = {
                  "def through_a_call(x):\n    return bounded(x)\n"
                  "def through_a_package(x):\n    return x + BOUND\n"
                  "def through_a_module(x):\n    return x * deep.SCALE\n"
+                 "def through_a_set(x):\n    return x in deep.NAMES\n"
                  "def alone(x):\n    '''Say one.'''\n    return x + 1\n",
 }
-ALL = {"through_a_call", "through_a_package", "through_a_module", "alone"}
+ALL = {"through_a_call", "through_a_package", "through_a_module", "through_a_set", "alone"}
+
+
+def write_mini(folder):
+    (folder / "mini").mkdir()
+    for name, text in MINI.items():
+        (folder / "mini" / name).write_text(text)
 
 
 def keys_of(folder, monkeypatch):
@@ -112,9 +120,7 @@ def keys_of(folder, monkeypatch):
     ("engine.py", "import mini\n", "import mini\nimport mini.deep\nROWS = 5\n", set()),
 ])
 def test_an_edit_changes_the_keys_of_the_kernels_that_reach_it(tmp_path, monkeypatch, file, old, new, changed):
-    (tmp_path / "mini").mkdir()
-    for name, text in MINI.items():
-        (tmp_path / "mini" / name).write_text(text)
+    write_mini(tmp_path)
     before = keys_of(tmp_path, monkeypatch)
     path = tmp_path / "mini" / file
     assert old in path.read_text()
@@ -131,12 +137,13 @@ def test_the_names_of_a_tuple_s_fields_are_in_the_key():
     assert keys[0] == keys[2] != keys[1]
 
 
-def test_keys_are_the_same_in_every_process():
-    script = ("from subak.simulator.central import run_ordered\nfrom subak.kernel_key import source_key\n"
-              "print(source_key(run_ordered))")
-    found = [subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed}, check=True,
-                            capture_output=True, text=True).stdout.strip() for seed in ("1", "2")]
-    assert found == [source_key(central.run_ordered)] * 2
+def test_keys_are_the_same_in_every_process(tmp_path, monkeypatch):
+    write_mini(tmp_path)
+    script = ("from mini import engine\nfrom subak.kernel_key import source_key\n"
+              f"print({{name: source_key(getattr(engine, name)) for name in {sorted(ALL)}}})")
+    found = [subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env={**os.environ, "PYTHONHASHSEED": seed},
+                            check=True, capture_output=True, text=True).stdout.strip() for seed in ("1", "2")]
+    assert found == [str(keys_of(tmp_path, monkeypatch))] * 2
 
 
 def engines():
@@ -205,7 +212,7 @@ def test_whether_a_kernel_is_kept(home):
 
 
 def with_header(body):
-    return kernel_cache.FORMAT + kernel_cache.hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    return kernel_files.FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
 @pytest.mark.parametrize("damage", [
@@ -374,7 +381,7 @@ import os, signal, sys, time
 from pathlib import Path
 import numpy as np
 from numba import types
-from subak import kernel, kernel_cache
+from subak import kernel
 
 here, part = Path(sys.argv[1]), sys.argv[2]
 passes = kernel._OuterCompiler.define_pipelines

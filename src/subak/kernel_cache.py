@@ -1,199 +1,22 @@
-"""Where compiled kernels are kept between processes: a file each, in a folder that is the user's alone.
+"""Compiled kernels are kept between processes: what Numba's dispatchers ask for a kernel, and give one to.
 
-A file is named by its kernel and by the key of all that was compiled into it (`kernel_key`), so it never is out of
-date, only unused; what nobody used for `KEPT_DAYS` is removed. Rules:
-
-1. What is loaded may run anything. So it is loaded only from a file, and a folder, that belong to this user and that
-   nobody else may write; the normal one is in the user's cache folder, the next best in the temporary one. Where
-   neither will do, nothing is kept.
-2. A file appears whole or not at all, and begins with a digest of the rest. One that is damaged is compiled anew.
-3. Of the processes that need the same kernel, one compiles it and the others wait. Its lock ends with the process.
-4. No fault of the cache ends a run. It is said once, in one line, to the logger `subak`.
+A file is named by its kernel and by the key of all that is compiled into it (`kernel_key`), so it never is out of date,
+only unused. Where files are, who is trusted and who waits for whom is in `kernel_files`. No fault of the cache ends a
+run: one that cannot be used is compiled anew, and said once, in one line, to the logger `subak`.
 """
 import contextlib
-import fcntl
-import functools
-import hashlib
 import importlib
-import logging
-import os
-import pickle
-import re
-import shutil
-import stat
-import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 
+from subak.kernel_files import KERNEL, LOCK, DamagedError, kernel_folder, lock, read, remove_unused, say, unlock, write
 from subak.kernel_key import UnknownValueError, signature_key, source_key
 
-KEPT_DAYS = 14
-DAY_S = 86_400.0
-FORMAT = b"subak kernel 1\n"  # then the digest of the rest, a line too
-KERNEL, LOCK, PART = ".kernel", ".lock", ".part"
-OLD_FOLDER = re.compile("[0-9a-f]{16}")  # before there were keys, a folder held all kernels of a version
-
-_LOG = logging.getLogger("subak")
-
-
-class _DamagedError(Exception):
-    """A file cannot be used; says why."""
-
-
-@functools.cache
-def _say(text: str) -> None:
-    """Tell the user, once for a process."""
-    _LOG.warning(text)
-
-
-# -- the folder --------------------------------------------------------------------------------------------------------
-
-
-@functools.cache
-def kernel_folder() -> Path | None:
-    """Return the folder that kernels are kept in, made where it was missing; None where none is safe to use."""
-    refused = ""
-    for place in _places():
-        reason = _refusal(place) or _refusal(place / "kernels")
-        if not reason:
-            if refused:
-                _say(f"{refused}; compiled kernels are kept in {place} instead")
-            return place / "kernels"
-        refused = refused or reason
-    _say(f"{refused}; compiled kernels are not kept, every process compiles its own")
-    return None
-
-
-def _places() -> Iterator[Path]:
-    with contextlib.suppress(RuntimeError, OSError):  # the user has no home
-        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "subak").resolve()
-    yield Path(tempfile.gettempdir()).resolve() / f"subak-{os.geteuid()}"
-
-
-def _refusal(folder: Path) -> str:
-    """Say why kernels cannot be kept in *folder*, which is made where it is missing; empty where they can."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        state = folder.lstat()
-    except OSError as error:
-        return f"{folder} cannot be used ({error.strerror})"
-    if not stat.S_ISDIR(state.st_mode):
-        return f"{folder} is a link or a file, not a folder"
-    if not _is_ours_alone(state):
-        return f"{folder} belongs to another user, or others may write to it (chmod go-w)"
-    return "" if os.access(folder, os.W_OK | os.X_OK) else f"{folder} cannot be written"
-
-
-def _is_ours_alone(state: os.stat_result) -> bool:
-    return state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def remove_unused(folder: Path) -> None:
-    """Remove kernels that nobody used for a while, what a process that died left, and folders as they once were."""
-    oldest = time.time() - KEPT_DAYS * DAY_S
-    with contextlib.suppress(OSError):
-        for path in (*folder.iterdir(), *folder.parent.iterdir()):
-            if path.lstat().st_mtime > oldest:
-                continue
-            if path.suffix in (KERNEL, LOCK, PART):
-                path.unlink(missing_ok=True)
-            elif OLD_FOLDER.fullmatch(path.name) and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-
-
-# -- a file ------------------------------------------------------------------------------------------------------------
-
-
-def _read(path: Path) -> Any:
-    """Return what a file holds, None if there is none. Raises _DamagedError."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise _DamagedError(error.strerror) from None
-    with os.fdopen(descriptor, "rb") as file:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode) or not _is_ours_alone(state):
-            raise _DamagedError("others may have written it")
-        try:
-            found = _unpacked(file.read())
-        except OSError as error:
-            raise _DamagedError(error.strerror) from None
-        if time.time() - state.st_mtime > DAY_S:
-            os.utime(descriptor)  # it is in use
-    return found
-
-
-def _unpacked(content: bytes) -> Any:
-    digest, _, body = content.removeprefix(FORMAT).partition(b"\n")
-    if not content.startswith(FORMAT) or hashlib.sha256(body).hexdigest().encode() != digest:
-        raise _DamagedError("not what was written")
-    return pickle.loads(body)
-
-
-def _write(path: Path, value: Any) -> None:
-    """Write a file that appears whole; a digest, not fsync, guards against what a crash of the machine leaves."""
-    body = dumps(value)
-    descriptor, part = tempfile.mkstemp(suffix=PART, dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-        Path(part).replace(path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
-
-
-@contextlib.contextmanager
-def _locked(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock file *path*, or nothing where locks do not work; say whom it waits for."""
-    try:
-        descriptor = _lock(path, what)
-    except OSError:  # a full disk, a file system without locks
-        yield
-        return
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)  # whoever waits for it sees that it has gone, and makes another
-        os.close(descriptor)
-
-
-def _lock(path: Path, what: str) -> int:
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            _wait(descriptor, what)
-            if os.path.samestat(os.fstat(descriptor), path.stat()):
-                with contextlib.suppress(OSError):  # a full disk: those who wait know less
-                    os.truncate(descriptor, 0)
-                    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-                return descriptor
-        except FileNotFoundError:  # whoever held it has removed it
-            pass
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
-
-
-def _wait(descriptor: int, what: str) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        process = os.pread(descriptor, 20, 0).decode(errors="replace") or "another"
-        _say(f"waiting for process {process}, which compiles {what}")
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-# -- a kernel ----------------------------------------------------------------------------------------------------------
+ROUNDS = 100  # of waiting for others, who all may fail
 
 
 class KernelCache:
@@ -227,16 +50,23 @@ class KernelCache:
         path = self._path(signature, target.codegen())
         if path is None:
             return None
-        with contextlib.suppress(_DamagedError):
+        for _ in range(ROUNDS):
             found = self._load(path, target)
             if found is not None:
                 return found
-        self._held.enter_context(_locked(path.with_suffix(LOCK), self.name))
+            if self._hold(path.with_suffix(LOCK)):
+                break
+        return self._load(path, target, says=True)  # it may have been written meanwhile
+
+    def _hold(self, path: Path) -> bool:
+        """Take the lock, or nothing where locks do not work; False when another had it."""
         try:
-            return self._load(path, target)  # by whoever held the lock
-        except _DamagedError as error:
-            _say(f"the kept kernel {path} cannot be used ({error}); {self.name} is compiled anew")
-        return None
+            descriptor = lock(path, self.name)
+        except OSError:  # a full disk, a file system without locks
+            return True
+        if descriptor is not None:
+            self._held.callback(unlock, path, descriptor)
+        return descriptor is not None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep a compiled kernel, where that is possible."""
@@ -244,23 +74,25 @@ class KernelCache:
         if path is None or compiled.library.has_dynamic_globals:
             return
         try:
-            _write(path, compiled._reduce())
+            write(path, compiled._reduce())
         except OSError as error:
-            _say(f"compiled kernels cannot be kept in {path.parent} ({error.strerror}); the next process compiles them "
+            say(f"compiled kernels cannot be kept in {path.parent} ({error.strerror}); the next process compiles them "
                  "again")
         remove_unused(path.parent)
 
     def flush(self) -> None:
         """Forget nothing: a file is never out of date. For Numba's `recompile`."""
 
-    def _load(self, path: Path, target: Any) -> Any:
+    def _load(self, path: Path, target: Any, says: bool = False) -> Any:
+        """Return the kernel in a file; None if there is none that can be used, which it *says*."""
         try:
-            content = _read(path)
+            content = read(path)
             return None if content is None else CompileResult._rebuild(target, *content)
-        except (_DamagedError, MemoryError):
-            raise
-        except Exception as error:  # what bytes that passed the check may yet do to the reader
-            raise _DamagedError(f"{type(error).__name__}: {error}") from None
+        except Exception as error:  # whatever bytes that passed the check may yet do to the reader
+            reason = str(error) if isinstance(error, DamagedError) else f"{type(error).__name__}: {error}"
+            if says:
+                say(f"the kept kernel {path} cannot be used ({reason}); {self.name} is compiled anew")
+            return None
 
     def _path(self, signature: Any, code: Any) -> Path | None:
         folder = kernel_folder()
@@ -269,7 +101,7 @@ class KernelCache:
         try:
             return folder / f"{_stem(self.function)}{signature_key(signature, code)}{KERNEL}"
         except UnknownValueError as error:
-            _say(f"{error}; the kernel is not kept")
+            say(f"{error}; the kernel is not kept")
             return None
 
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from subak.kernel import is_compiled
-from subak.kernel_cache import kernel_folder
+from subak.kernel_files import kernel_folder
 from subak.policy import find_scheduler
 from subak.report.parallel import DONE, FAILED, PROGRESS, STARTED, News
 from subak.report.words import seconds_text
