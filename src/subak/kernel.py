@@ -1,34 +1,33 @@
-"""How every kernel is compiled: one decorator, so that flags and caching are decided once.
+"""How every kernel is compiled: one decorator, so that flags, symbols and caching are decided once.
 
-Numba's disk cache notices an edit in a function's own file, never in the files it calls. So the cache folder
-is named by the content of all kernel sources, Numba and NumPy: any edit or upgrade starts a fresh one.
+Nothing of Numba's is changed for others in the process: kernels have a compiler and a cache (`kernel_cache`) of theirs.
 """
-import contextlib
 import functools
 import hashlib
-import os
-import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
-import numpy as np
 from numba.core import config as numba_config
 from numba.core import types
+from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.itanium_mangler import mangle
-from numba.core.registry import cpu_target
+from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import ConfigStack
+from numba.core.typeinfer import register_dispatcher
 from numba.core.untyped_passes import TranslateByteCode
 from numba.extending import register_jitable
+
+from subak.kernel_cache import KernelCache, is_kept
+from subak.kernel_key import COMPILED_AS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SETTINGS: Any = numba_config  # its settings are attributes made at run time
-PACKAGE = Path(__file__).parent
-SOURCES = ("kernel.py", "workload/tasks.py", "fleet", "queues", "placement", "federation", "simulator")
 # error_model: floats divide as in NumPy. nogil: threads may run beside a kernel. boundscheck, fastmath: exact and
 # unchecked. _nrt off: a kernel allocates nothing, so arrays need no reference counts; with them, passing the state
 # to a function cost 220 ns a call, without 1 ns (docs/decisions/0003).
@@ -104,26 +103,38 @@ class _UseOuterLibrary(FunctionPass):
         return False
 
 
-def _compiler_with(library_pass: Any) -> Any:
-    """Return Numba's compiler with a pass more, which chooses where the code goes."""
+class _Compiler(CompilerBase):
+    """Numba's compiler with short symbols."""
 
-    class Compiler(CompilerBase):
-        def define_pipelines(self) -> list[Any]:
-            manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-            manager.add_pass_after(library_pass, TranslateByteCode)
-            manager.finalize()
-            return [manager]
+    def compile_extra(self, function: Any) -> Any:
+        self.state.targetctx.mangler = _short_name  # this function's own copy of Numba's context
+        return super().compile_extra(function)  # type: ignore[no-untyped-call]
 
-    return Compiler
+    def define_pipelines(self) -> list[Any]:
+        return [self.passes()]
+
+    def passes(self, *library_passes: Any) -> Any:
+        """Return Numba's passes and those that choose where the code goes."""
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        for each in library_passes:
+            manager.add_pass_after(each, TranslateByteCode)
+        manager.finalize()
+        return manager
 
 
-# Numba compiles every function for its own sake, also those that only kernels call: half of the time was spent on
-# machine code that nobody ran, and all of a small function's again for each of its callers (docs/decisions/0003).
-INNER: dict[str, Any] = {
-    **FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _compiler_with(_UseInnerLibrary),
-}
-OUTER: dict[str, Any] = {**FLAGS, "pipeline_class": _compiler_with(_UseOuterLibrary)}
-USER_FLAGS: dict[str, Any] = {**FLAGS, "_nrt": True}  # a user's policy may allocate
+class _OuterCompiler(_Compiler):
+    def define_pipelines(self) -> list[Any]:
+        return [self.passes(_UseOuterLibrary)]
+
+
+class _InnerCompiler(_Compiler):
+    def compile_extra(self, function: Any) -> Any:
+        if _caller_is_checked():
+            self.state.flags.boundscheck = self.state.targetctx.enable_boundscheck = True
+        return super().compile_extra(function)
+
+    def define_pipelines(self) -> list[Any]:
+        return [self.passes(_UseInnerLibrary)]
 
 
 def _short_name(name: str, argtypes: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
@@ -132,48 +143,56 @@ def _short_name(name: str, argtypes: Any, *, abi_tags: Any = (), uid: Any = None
     return str(mangle(f"{name}_{digest}", (), abi_tags=abi_tags, uid=uid))
 
 
-cpu_target.target_context.mangler = _short_name
+def _caller_is_checked() -> bool:
+    """Whether what is compiled now is compiled for a function whose accesses to arrays are checked."""
+    caller = ConfigStack.top_or_none()
+    return caller is not None and caller.boundscheck
 
 
-def _digest() -> str:
-    text = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
-    for name in SOURCES:
-        for path in sorted([PACKAGE / name] if name.endswith(".py") else (PACKAGE / name).rglob("*.py")):
-            text.update(path.read_bytes())
-    return text.hexdigest()[:16]
+class _Kernel(CPUDispatcher):
+    """Numba's compiled function with a cache of ours; a checked caller calls a checked twin of it."""
+
+    py_func: Any
+    _cache: Any
+
+    def enable_caching(self) -> None:
+        self._cache = KernelCache(self.py_func)
+
+    def compile(self, signature: Any) -> Any:
+        with global_compiler_lock, self._cache.compiling():
+            return super().compile(signature)
+
+    @functools.cached_property
+    def _checked(self) -> Any:
+        return CPUDispatcher(self.py_func, targetoptions={**self.targetoptions, "boundscheck": True},
+                             pipeline_class=_Compiler)
+
+    def get_call_template(self, arguments: Any, named: Any) -> Any:
+        called: Any = self._checked if _caller_is_checked() else super()
+        return called.get_call_template(arguments, named)
+
+    def get_overload(self, signature: Any) -> Any:
+        called: Any = self._checked if _caller_is_checked() else super()
+        return called.get_overload(signature)
 
 
-def _cache_home() -> Path:
-    """Return the user's cache folder, or a temporary one where that cannot be written."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "subak"
-    with contextlib.suppress(OSError):
-        home.mkdir(parents=True, exist_ok=True)
-    return home if os.access(home, os.W_OK) else Path(tempfile.gettempdir()) / f"subak-{os.getuid()}"
-
-
-CACHE = _cache_home() / _digest()
+# Numba compiles every function for its own sake, also those that only kernels call: half of the time was spent on
+# machine code that nobody ran, and all of a small function's again for each of its callers (docs/decisions/0012).
+INNER: dict[str, Any] = {
+    **FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _InnerCompiler,
+}
+# A user's policy may allocate. It is not kept: what it reaches may change while the process lives.
+USER: dict[str, Any] = {**FLAGS, "_nrt": True, "pipeline_class": _Compiler}
 
 
 def is_compiled(name: str) -> bool:
-    """Whether the function *name*, compiled from exactly these sources, is cached (always, with the compiler off)."""
-    return bool(SETTINGS.DISABLE_JIT) or any(CACHE.rglob(f"*.{name}-*.nbc"))
-
-
-@contextlib.contextmanager
-def _cache_in(folder: Path) -> Iterator[None]:
-    before = SETTINGS.CACHE_DIR
-    SETTINGS.CACHE_DIR = str(folder)
-    try:
-        yield
-    finally:
-        SETTINGS.CACHE_DIR = before
+    """Whether the kernel *name*, made of exactly what it is made of now, is kept (always, with the compiler off)."""
+    return bool(SETTINGS.DISABLE_JIT) or is_kept(name)
 
 
 def kernel(function: Function) -> Function:
     """Compile *function* on its first call for each set of types, cached on disk."""
-    with _cache_in(CACHE):
-        compiled: Function = numba.njit(cache=True, **FLAGS)(function)
-    return compiled
+    return _kept(function, _Compiler)
 
 
 def inlined(function: Function) -> Function:
@@ -181,6 +200,7 @@ def inlined(function: Function) -> Function:
 
     For hot paths: passing the state by value cost 60 ns a call.
     """
+    setattr(function, COMPILED_AS, "inlined")
     jitable: Function = register_jitable(forceinline=True, **INNER)(function)
     return jitable
 
@@ -190,30 +210,48 @@ def cold(function: Function) -> Function:
 
     A call costs what passing the state costs.
     """
+    setattr(function, COMPILED_AS, "cold")
     jitable: Function = register_jitable(**INNER)(function)
     return jitable
-
-
-@contextlib.contextmanager
-def _bounds_checked() -> Iterator[None]:
-    """Compile with bounds checks, also what is inlined, whatever its own flags say."""
-    before = SETTINGS.BOUNDSCHECK
-    SETTINGS.BOUNDSCHECK = 1
-    try:
-        yield
-    finally:
-        SETTINGS.BOUNDSCHECK = before
 
 
 def kernel_of(signature: Any, function: Function, cache: bool = True, checked: bool = False) -> Function:
     """Compile *function* now for exactly *signature*; with *cache* off as a user's policy: uncached, may allocate.
 
-    *checked*: it, and all that is compiled into it, raises IndexError where it leaves an array.
+    *checked*, of a policy: an index out of bounds raises IndexError, in the policy, in what it calls of this package,
+    and in what it calls of its own file's functions under `numba.njit`.
     """
-    with _cache_in(CACHE), _bounds_checked() if checked else contextlib.nullcontext():
-        flags = OUTER if cache else USER_FLAGS
-        compiled: Function = numba.njit(signature, cache=cache, **flags)(function)
+    compiled: Any
+    if cache:
+        compiled = _kept(function, _OuterCompiler)
+        if not SETTINGS.DISABLE_JIT:
+            with register_dispatcher(compiled):
+                compiled.compile(signature)
+            compiled.disable_compile()
+    else:
+        if checked:
+            _check_helpers(function)
+        compiled = numba.njit(signature, **{**USER, "boundscheck": checked})(function)
     return compiled
+
+
+def _kept(function: Any, compiler: Any) -> Any:
+    if SETTINGS.DISABLE_JIT:
+        return function
+    compiled = _Kernel(function, targetoptions={**FLAGS, "nopython": True}, pipeline_class=compiler)
+    compiled.enable_caching()
+    return compiled
+
+
+def _check_helpers(policy: Any) -> None:
+    """Let the compiled functions of a policy's file check their indices too, from now on."""
+    dispatchers = (each for each in policy.__globals__.values() if isinstance(each, CPUDispatcher))
+    helper: Any
+    for helper in dispatchers:
+        if not isinstance(helper, _Kernel):
+            helper._cache = NullCache()
+            helper.targetoptions["boundscheck"] = True
+            helper.recompile()
 
 
 @functools.cache

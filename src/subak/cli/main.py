@@ -1,4 +1,5 @@
 """The `subak` command: every subcommand is a function in a file of its own, registered here."""
+import logging
 import signal
 import sys
 from contextlib import suppress
@@ -64,6 +65,7 @@ def _options(
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
+    logging.getLogger("subak").addHandler(NOTICES)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that nothing half-written, and no process, is left
     try:
         code = app(prog_name="subak", standalone_mode=False)
@@ -84,6 +86,16 @@ def main() -> None:
     if code == INTERRUPTED:
         _say("interrupted; nothing was written")
     sys.exit(code)
+
+
+class _Notices(logging.Handler):
+    """A line on standard error for what the package has to say beside results and errors."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _say(record.getMessage())
+
+
+NOTICES = _Notices()
 
 
 def _fail(text: str) -> None:

@@ -5,6 +5,7 @@ from types import TracebackType
 from rich.progress import BarColumn, SpinnerColumn, TaskID
 
 from subak.kernel import is_compiled
+from subak.kernel_files import kernel_folder
 from subak.policy import named_scheduler
 from subak.report.console import Console, TextColumn, bars
 from subak.report.parallel import DONE, FAILED, PROGRESS, STARTED, News
@@ -70,5 +71,6 @@ def compiling_notice(schedulers: list[str]) -> str:
         return ""
     longest = next((COMPILE_TIME[engine] for engine in missing if engine in COMPILE_TIME), COMPILE_TIME_ELSE)
     what = "the engine" if len(missing) == 1 else f"the engine of each kind ({len(missing)})"
+    kept = "; it is kept for later runs" if kernel_folder() else ""
     return (f"Compiling {what} for this machine: once, {longest}"
-            f"{' for the longest' if len(missing) > 1 else ''}; it is kept in the user's cache folder.")
+            f"{' for the longest' if len(missing) > 1 else ''}{kept}.")

@@ -1,5 +1,6 @@
 """Many runs at once: one process a run, so that a run's memory is its own and one that dies takes nothing with it."""
 import ctypes
+import logging
 import multiprocessing
 import os
 import shutil
@@ -19,7 +20,7 @@ from subak.simulator.drive import Progress
 
 POLL_S = 0.2
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
-STARTED, PROGRESS, DONE, FAILED = "started", "progress", "done", "failed"
+STARTED, PROGRESS, NOTICE, DONE, FAILED = "started", "progress", "notice", "done", "failed"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class News:
     kind: str
     progress: Progress | None = None
     error: str = ""
+    notice: str = ""  # what its process has to say that is no error
 
 
 def jobs_of(scenario: Scenario) -> list[Job]:
@@ -96,6 +98,7 @@ def _in_processes(
     by_label = {job.label: folder for job, folder in folders.items()}
     running: dict[str, Any] = {}
     errors: dict[str, str] = {}
+    notices: set[str] = set()
     try:
         while waiting or running:
             while waiting and len(running) < processes:
@@ -108,6 +111,9 @@ def _in_processes(
                 if news.kind == FAILED:
                     errors[news.label] = news.error
                     shutil.rmtree(by_label[news.label])
+                if news.kind == NOTICE and news.notice not in notices:
+                    notices.add(news.notice)
+                    logging.getLogger("subak").warning(news.notice)
                 if on_news:
                     on_news(news)
     finally:
@@ -151,9 +157,21 @@ def _cause(code: int) -> str:
     return f"of {name} (out of memory?)" if -code == signal.SIGKILL else f"of {name}"
 
 
+class _Forward(logging.Handler):
+    """Says in the first process what is said in a run's: only one may write to the terminal."""
+
+    def __init__(self, queue: Any, label: str) -> None:
+        super().__init__()
+        self.queue, self.label = queue, label
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.queue.put(News(self.label, NOTICE, notice=record.getMessage()))
+
+
 def _work(queue: Any, packed: bytes, folder: Path, job: Job, parent: int) -> None:
     """Do one run, and say what became of it."""
     _die_with(parent)
+    logging.getLogger("subak").addHandler(_Forward(queue, job.label))
     try:
         scenario = msgspec.msgpack.decode(packed, type=Scenario)
         inputs = load_inputs(scenario)
