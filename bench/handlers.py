@@ -13,7 +13,7 @@ from _workloads import SHARES, google_tasks, uniform_fleet
 from subak.federation.messages import KINDS
 from subak.federation.settings import PART_S, SERVICE_S
 from subak.placement.schedulers import SCHEDULERS
-from subak.simulator import megha
+from subak.simulator.federated import megha
 from subak.simulator.run import simulate
 
 TASKS, MACHINES = 2000, 1000

@@ -6,13 +6,13 @@ Required: the paper's largest size (some hundred jobs, 100 + 100 machines) in mi
 import argparse
 import time
 
+from subak.experiment.run import peak_memory_bytes
 from subak.fleet.table import Fleet
+from subak.measures.of_run import makespan
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import makespan_bound
 from subak.placement.mapreduce.plan import make_plan
 from subak.policy import find_scheduler
-from subak.report.experiment import peak_memory_bytes
-from subak.report.measures import makespan
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
 from subak.workload.mapreduce import WORKLOADS, MapReduce, draw_batch

@@ -11,7 +11,7 @@ import time
 
 from subak.placement.lotes.plan import make_plan
 from subak.policy import find_scheduler
-from subak.reproduce.lotes_workload import Month, month_of
+from subak.reproduce.lotes.workload import Month, month_of
 from subak.simulator.run import simulate
 from subak.workload.google_like.google import google_machines
 

@@ -11,7 +11,7 @@ import sys
 
 from subak.federation.settings import Federation
 from subak.policy import find_scheduler
-from subak.reproduce.megha_workloads import machines, steady, workload_of
+from subak.reproduce.workloads import machines, steady, workload_of
 from subak.simulator.run import simulate
 
 TASKS, LOAD, ROUNDS = 1_000_000, 0.8, 3

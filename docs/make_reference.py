@@ -11,16 +11,17 @@ import typer.main
 
 import subak.policy
 from subak.cli import main as command_line
+from subak.experiment.scenario import Scenario
 from subak.federation import messages
 from subak.federation.settings import LAWS, PART_S, SERVICE_S, Federation
 from subak.fleet import table as fleet
+from subak.measures import batch, fairness
+from subak.measures.runs import FairnessFacts, FederationFacts, Summary
+from subak.placement.claims import STATUSES
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS
-from subak.placement.starts import STATUSES
-from subak.report import batch, fairness
-from subak.report.runs import FairnessFacts, FederationFacts, Summary
-from subak.report.scenario import Scenario
-from subak.simulator import fault_plan, federated_results, results
+from subak.simulator import federated_results, results
+from subak.simulator.federated import fault_plan
 from subak.workload import table as workload
 from subak.workload.constraints import OPERATORS
 from subak.workload.readers import READERS

@@ -17,19 +17,19 @@ import re
 
 import polars as pl
 
-from subak.federation.local_state import STATES
-from subak.federation.master_state import PHASES
+from subak.federation.megha.global_master.state import PHASES
+from subak.federation.megha.local_master.state import STATES
 from subak.federation.settings import Federation
 from subak.fleet.table import make_fleet
-from subak.placement.starts import STATUSES
+from subak.placement.claims import STATUSES
 from subak.resources import Resource
-from subak.simulator.central import DONE
-from subak.simulator.fault_plan import Crash, Cut, FaultPlan
-from subak.simulator.federated_run import open_federated
-from subak.simulator.megha_invariants import Watch
-from subak.simulator.megha_setup import MEGHA
-from subak.simulator.message_words import event_words
-from subak.simulator.torture import next_event
+from subak.simulator.engine.state import DONE
+from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
+from subak.simulator.federated.megha_setup import MEGHA
+from subak.simulator.federated.run import open_federated
+from subak.simulator.torture.invariants import Watch
+from subak.simulator.torture.message_words import event_words
+from subak.simulator.torture.torture import next_event
 from subak.workload.table import STAGE_COLUMNS, make_workload
 
 RESOURCES = (Resource("cpu", 0.25, "cores"), Resource("memory", 0.25, "GB"))

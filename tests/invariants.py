@@ -3,11 +3,11 @@ import numpy as np
 
 from subak.fleet.index import first_block
 from subak.fleet.state import ABSENT, BLOCK
-from subak.placement.starts import BLOCKED, FINISHED, NOT_ARRIVED, RUNNING, STATUSES, UNPLACEABLE, WAITING
-from subak.placement.starts import SIZE as CLAIMS
+from subak.placement.claims import BLOCKED, FINISHED, NOT_ARRIVED, RUNNING, STATUSES, UNPLACEABLE, WAITING
+from subak.placement.claims import SIZE as CLAIMS
 from subak.queues.lanes import ACTIVE, NOBODY
-from subak.simulator.heap import SIZE
-from subak.simulator.state import FREED, LOST_EVENTS, NEXT_ARRIVAL, NOW, RUNNING_NOW, UNTIL, WAITING_NOW
+from subak.simulator.engine.heap import SIZE
+from subak.simulator.engine.state import FREED, LOST_EVENTS, NEXT_ARRIVAL, NOW, RUNNING_NOW, UNTIL, WAITING_NOW
 
 
 def check(simulation, lanes):

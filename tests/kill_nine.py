@@ -233,8 +233,8 @@ def lightly() -> None:
     import vl_convert
 
     from subak.cli import compare
-    from subak.report.experiment import load_inputs, simulate_into
-    from subak.report.parallel import jobs_of
+    from subak.experiment.parallel import jobs_of
+    from subak.experiment.run import load_inputs, simulate_into
 
     def run_all(scenario, folder, processes, on_news=None):
         for job in jobs_of(scenario):

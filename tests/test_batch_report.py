@@ -8,15 +8,15 @@ import pytest
 
 from batches import ONE_KIND, batch, machines
 from small import fleet_of, plain, staged
+from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.scenario import Scenario
+from subak.measures.batch import bound_seconds, has_bound, slots, stints
+from subak.measures.runs import load_runs
 from subak.policy import find_scheduler
 from subak.report import gantt as gantt_module
-from subak.report.batch import bound_seconds, has_bound, slots, stints
 from subak.report.comparison import compare
-from subak.report.experiment import load_inputs, simulate_into
 from subak.report.gantt import gantt
 from subak.report.page import write_report
-from subak.report.runs import load_runs
-from subak.report.scenario import Scenario
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
 

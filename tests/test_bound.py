@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from batches import ONE_KIND, batch, batches, machines
+from subak.measures.of_run import makespan
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import Side, makespan_bound, side_bound, value
 from subak.placement.mapreduce.recipes import RECIPES
 from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
-from subak.report.measures import makespan
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
 

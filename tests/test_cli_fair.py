@@ -4,11 +4,11 @@ import polars as pl
 import pytest
 
 from small import CPU, staged
+from subak.measures import fair_shares as shares_module
+from subak.measures.fair_shares import EXACT, bundles, fair_shares, guaranteed, violations
+from subak.measures.queue_facts import queue_facts
 from subak.queues.fair_orders import share_out
 from subak.queues.tree import read_tree, tree_of_paths
-from subak.report import fair_shares as shares_module
-from subak.report.fair_shares import EXACT, bundles, fair_shares, guaranteed, violations
-from subak.report.queue_facts import queue_facts
 from subak.workload.table import make_workload
 from trees import nested
 

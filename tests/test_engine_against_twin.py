@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from invariants import Watch, check, head_is_stuck, work_conserving
 from naive import twin_run
 from small import cases
-from subak.placement.starts import STATUSES
+from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
 from subak.simulator.results import machine_rows, timeline_table
 from subak.simulator.run import simulate

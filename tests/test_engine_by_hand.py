@@ -9,10 +9,10 @@ import pytest
 from invariants import Watch
 from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
-from subak.placement.starts import STATUSES
+from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
-from subak.simulator.drive import next_budget
-from subak.simulator.heap import SIZE
+from subak.simulator.engine.drive import next_budget
+from subak.simulator.engine.heap import SIZE
 from subak.simulator.results import machine_rows
 from subak.simulator.run import simulate
 from subak.workload.table import make_workload

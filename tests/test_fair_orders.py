@@ -13,7 +13,7 @@ from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.fleet.state import ABSENT
 from subak.placement import fair
-from subak.placement.starts import FINISHED, RUNNING
+from subak.placement.claims import FINISHED, RUNNING
 from subak.policy import find_scheduler
 from subak.queues.fair_orders import ENDLESS, FAIR_ORDERS, hand_out, pooled, share_out
 from subak.queues.hierarchy import GATE, KIND, Hierarchy, refresh, refresh_all

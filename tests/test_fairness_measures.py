@@ -14,19 +14,19 @@ from rich.console import Console
 
 from naive_fairness import plain_fairness
 from small import CPU, TWO, fleet_of, staged
+from subak.experiment.run import simulate_into
+from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
-from subak.placement.starts import STATUSES
+from subak.measures.fairness import capacity_steps, fairness
+from subak.measures.fairness_rows import Capacity, Trail
+from subak.measures.fairness_sweep import Bins, sweep
+from subak.measures.runs import load_runs
+from subak.placement.claims import STATUSES
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
 from subak.report.charts import chart_makers
 from subak.report.comparison import compare
-from subak.report.experiment import simulate_into
-from subak.report.fairness import capacity_steps, fairness
 from subak.report.fairness_charts import fairness_chart_makers
-from subak.report.fairness_rows import Capacity, Trail
-from subak.report.fairness_sweep import Bins, sweep
 from subak.report.page import write_report
-from subak.report.runs import load_runs
-from subak.report.scenario import Scenario
 from subak.report.terminal import comparison_table, run_panel
 from subak.workload.table import make_workload
 

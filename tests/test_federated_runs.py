@@ -12,17 +12,17 @@ from small import TWO, fleet_of, plain, staged
 from subak.cli.main import main
 from subak.cli.progress import COMPILE_TIME, COMPILE_TIME_ELSE, compiling_notice
 from subak.errors import InputError
+from subak.experiment.parallel import in_good_order, jobs_of
+from subak.experiment.run import simulate_into
+from subak.experiment.scenario import Scenario, changed_settings, settings_of
 from subak.federation.messages import REFUSED, REPARTITION
 from subak.federation.settings import Federation
+from subak.measures.runs import load_runs
 from subak.placement.schedulers import SCHEDULERS
 from subak.policy import find_scheduler
 from subak.report.comparison import messages_a_task, refused_share
-from subak.report.experiment import simulate_into
 from subak.report.explain import explain
-from subak.report.parallel import in_good_order, jobs_of
-from subak.report.runs import load_runs
-from subak.report.scenario import Scenario, changed_settings, settings_of
-from subak.simulator.architectures import ARCHITECTURES
+from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated_results import PARTS
 from subak.simulator.results import task_table, timeline_table
 from subak.simulator.run import simulate

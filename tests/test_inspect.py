@@ -11,10 +11,11 @@ from subak.errors import InputError
 from subak.fleet.describe import describe_fleet
 from subak.fleet.table import make_fleet, read_fleet, uniform_fleet
 from subak.resources import Resource
+from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.demand import capacity_over_time, demand
 from subak.workload.describe import LEVELS, describe
 from subak.workload.samples import sample_folder, sample_names
-from subak.workload.table import CONSTRAINT_TYPE, Workload, make_workload, read_workload
+from subak.workload.table import Workload, make_workload, read_workload
 
 GOOGLE = Path(__file__).resolve().parents[1].parent / "shared" / "traces" / "google2011"
 CPU = (Resource("cpu", 1e-3, "cores"),)

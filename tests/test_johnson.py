@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from batches import batch, machines
 from small import fleet_of, staged
-from subak.placement.shapes import find_shapes
+from subak.fleet.shapes import find_shapes
+from subak.measures.of_run import makespan
 from subak.policy import find_scheduler
 from subak.queues.johnson import johnson_ranks, places, priorities
-from subak.report.measures import makespan
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
 from subak.workload.table import expected_seconds

@@ -21,8 +21,11 @@ from subak.kernel import cold, inlined, is_compiled, kernel, kernel_of
 from subak.kernel_files import KEPT_DAYS, kernel_folder, remove_unused
 from subak.kernel_key import reached_from, signature_key, source_key
 from subak.placement.schedulers import SCHEDULERS
-from subak.simulator import central, fair_run, lotes_run, planned_run
-from subak.simulator.architectures import ARCHITECTURES
+from subak.simulator.central import fair as fair_run
+from subak.simulator.central import loop as central
+from subak.simulator.central import lotes as lotes_run
+from subak.simulator.central import planned as planned_run
+from subak.simulator.federated.architectures import ARCHITECTURES
 
 NUMBERS = types.int64[::1]
 NUMBER_OF = types.int64(NUMBERS)

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from naive import SortedLanes, SplitMix64, aligned, fitting_machines
 from subak.fleet.amounts import give_back, remove, resize, take
+from subak.fleet.feasible import NOWHERE, first_fitting, fits, next_fitting
 from subak.fleet.index import block_may_fit, count_bits, fitting_word, lowest_bit
 from subak.fleet.state import ABSENT, BLOCK, LOG, build_fleet_state
 from subak.placement.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit
-from subak.placement.feasible import NOWHERE, first_fitting, fits, next_fitting
 from subak.placement.hooks import build_memory
 from subak.placement.instance import Instance
 from subak.placement.random_fit import random_below, random_fit
 from subak.placement.tetris import best_aligned, score_on
 from subak.policy import find_scheduler
 from subak.queues.lanes import ACTIVE, NOBODY, build_lanes, detach, next_detached, pop, push
-from subak.simulator.heap import SIZE, build_events, drop_first, push_event
-from subak.simulator.order import sort
+from subak.simulator.engine.heap import SIZE, build_events, drop_first, push_event
+from subak.simulator.engine.sorting import sort
 from subak.workload.tasks import Tasks
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=100)

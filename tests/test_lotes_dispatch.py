@@ -12,13 +12,13 @@ from naive import twin_of
 from naive_lotes import LotesTwin
 from small import CPU, TWO, cases, fleet_of, plain, staged
 from subak.errors import InputError
+from subak.fleet.shapes import find_shapes
 from subak.fleet.state import BLOCK
+from subak.placement.claims import RUNNING, WAITING
 from subak.placement.lotes.configurations import NO_CONFIGURATION
 from subak.placement.lotes.plan import make_plan
 from subak.placement.lotes.scores import SCORE_MIN
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.shapes import find_shapes
-from subak.placement.starts import RUNNING, WAITING
 from subak.policy import find_scheduler
 from subak.queues.lanes import NOBODY
 from subak.queues.tournament import NONE

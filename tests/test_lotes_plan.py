@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from naive_lotes import fitting_bins, undominated_bins
 from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
+from subak.fleet.shapes import find_shapes
 from subak.fleet.table import read_fleet
 from subak.placement.lotes import assignment
 from subak.placement.lotes.allocation import Problem, solve_allocation
@@ -18,8 +19,7 @@ from subak.placement.lotes.bins import FINE, all_bins, build_machine, most_valua
 from subak.placement.lotes.classes import choose_centres, distances, find_centres
 from subak.placement.lotes.plan import NO_BIN, make_plan
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.shapes import find_shapes
-from subak.reproduce.lotes_tables import HOURS, printed_problem, without_misfits
+from subak.reproduce.lotes.tables import HOURS, printed_problem, without_misfits
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 

@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 from small import CPU, TWO, fleet_of, plain, staged
+from subak.experiment.run import simulate_into
+from subak.experiment.scenario import Scenario
+from subak.measures import of_run as measures
 from subak.policy import find_scheduler
-from subak.report import measures
-from subak.report.experiment import simulate_into
-from subak.report.scenario import Scenario
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.run import simulate
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from small import CPU, cases, fleet_of, plain, staged
 from subak.federation.settings import Federation
-from subak.placement.starts import FINISHED, STATUSES, UNPLACEABLE, WAITING
+from subak.placement.claims import FINISHED, STATUSES, UNPLACEABLE, WAITING
 from subak.policy import find_scheduler
 from subak.resources import Resource
 from subak.simulator.results import task_table

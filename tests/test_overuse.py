@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from invariants import Watch
 from small import TWO, cases, fleet_of, plain
 from subak.errors import InputError
-from subak.placement.shapes import find_shapes
-from subak.placement.starts import FINISHED, UNPLACEABLE
+from subak.fleet.shapes import find_shapes
+from subak.placement.claims import FINISHED, UNPLACEABLE
 from subak.policy import find_scheduler
-from subak.simulator.overuse import LEVELS, draw_overuse, with_errors
+from subak.simulator.engine.overuse import LEVELS, draw_overuse, with_errors
 from subak.simulator.run import simulate
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from fake_runs import write_comparison, write_run
+from subak.measures.runs import load_runs
 from subak.report.charts import chart_makers
 from subak.report.page import write_report
-from subak.report.runs import load_runs
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (apt-get install chromium)")

@@ -11,12 +11,12 @@ from rich.console import Console
 
 from fake_runs import write_comparison, write_run
 from subak.errors import InputError
-from subak.report import series
+from subak.measures import series
+from subak.measures.of_run import bounded_slowdown
+from subak.measures.runs import groups, load_runs
 from subak.report.charts import chart_makers
 from subak.report.comparison import compare, verdict
-from subak.report.measures import bounded_slowdown
 from subak.report.page import write_report
-from subak.report.runs import groups, load_runs
 from subak.report.terminal import comparison_table, run_panel
 from subak.report.words import NOTHING, bytes_text, number_text, seconds_text, share_text
 

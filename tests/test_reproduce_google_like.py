@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from subak.errors import InputError
-from subak.reproduce import google_like_paper as paper
-from subak.reproduce.google_like import measure_trace, measure_workload, reproduce
+from subak.reproduce.google_like import published as paper
+from subak.reproduce.google_like.experiments import measure_trace, measure_workload, reproduce
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 

@@ -8,10 +8,10 @@ import pytest
 from batches import batch
 from subak.cli.main import main
 from subak.errors import InputError
-from subak.reproduce.hmhs import DEFAULT, FIGURES, chosen_figures, reproduce
-from subak.reproduce.hmhs_figures import draw
-from subak.reproduce.hmhs_paper import CLAIMS
-from subak.reproduce.hmhs_study import BOUND, SCHEDULERS, Bench, Case, Scale, below, interval, summary
+from subak.reproduce.hmhs.experiments import DEFAULT, FIGURES, chosen_figures, reproduce
+from subak.reproduce.hmhs.figures import draw
+from subak.reproduce.hmhs.published import CLAIMS
+from subak.reproduce.hmhs.study import BOUND, SCHEDULERS, Bench, Case, Scale, below, interval, summary
 
 SMALL = Scale(seeds=2, jobs=(1, 2), machines=3, cluster_jobs=1, rival_jobs=(2,), rival_seeds=2, search_moves=3)
 YAHOO = batch((4, 3, 2, 5), (2, 7, 1, 2), (1, 1, 0, 0, 9), grouped=False)

@@ -10,11 +10,11 @@ import pytest
 
 from small import CPU, fleet_of, plain
 from subak.policy import find_scheduler
-from subak.reproduce.lotes import DEFAULT, FIGURES, chosen_figures
-from subak.reproduce.lotes_paper import CLAIMS
-from subak.reproduce.lotes_study import TAILS, measured
-from subak.reproduce.lotes_tables import CLASSES, HOURS, MACHINES, SHARES, printed_problem
-from subak.reproduce.lotes_workload import DAY_S, Month, month_of
+from subak.reproduce.lotes.experiments import DEFAULT, FIGURES, chosen_figures
+from subak.reproduce.lotes.published import CLAIMS
+from subak.reproduce.lotes.study import TAILS, measured
+from subak.reproduce.lotes.tables import CLASSES, HOURS, MACHINES, SHARES, printed_problem
+from subak.reproduce.lotes.workload import DAY_S, Month, month_of
 from subak.simulator.run import simulate
 from subak.workload.google_like.google import google_machines
 from subak.workload.google_like.parameters import TABLE_2
@@ -123,8 +123,9 @@ SMALL = """
 import json
 import sys
 from subak.cli.main import main
-from subak.reproduce import lotes, lotes_study
-from subak.reproduce.lotes_workload import Month
+from subak.reproduce.lotes import experiments as lotes
+from subak.reproduce.lotes import study as lotes_study
+from subak.reproduce.lotes.workload import Month
 from small import TWO, fleet_of, plain
 
 few = Month(600, 1.5, 0.95, 0.3, 1.1)

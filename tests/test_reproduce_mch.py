@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from subak.queues.fair_orders import least_requests
-from subak.reproduce import mch_sharing as sharing
-from subak.reproduce.mch import DEFAULT, FIGURES, chosen_figures, exponent
-from subak.reproduce.mch_loop import Jobs, binary_tree, full_tree, jobs_of
-from subak.reproduce.mch_paper import CLAIMS, PAPER_SHARES
-from subak.reproduce.megha_workloads import shipped_google
+from subak.reproduce.mch import sharing
+from subak.reproduce.mch.experiments import DEFAULT, FIGURES, chosen_figures, exponent
+from subak.reproduce.mch.published import CLAIMS, PAPER_SHARES
+from subak.reproduce.mch.timing import Jobs, binary_tree, full_tree, jobs_of
+from subak.reproduce.workloads import shipped_google
 
 COLUMNS = 200  # of the terminal
 
@@ -109,8 +109,10 @@ import numpy as np
 from subak.cli.main import main
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.hierarchy import refresh_all
-from subak.reproduce import mch, mch_loop, mch_study
-from subak.reproduce.mch_loop import decide, full_tree, jobs_of, make_pool
+from subak.reproduce.mch import experiments as mch
+from subak.reproduce.mch import timing as mch_loop
+from subak.reproduce.mch import study as mch_study
+from subak.reproduce.mch.timing import decide, full_tree, jobs_of, make_pool
 
 mch_loop.ROUNDS_MAX = mch_loop.PARTS = mch.TREE_ROUNDS = 1
 mch_study.QUICK = mch_study.Scale(12, 120, (2, 3, 4, 5), (4, 8, 12), 9.0, (2, 3, 4), 40, 30, 20, 8, 80,

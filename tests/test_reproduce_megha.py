@@ -11,11 +11,11 @@ import pytest
 
 from subak.errors import InputError
 from subak.federation.settings import Federation
-from subak.reproduce import megha_workloads as made
-from subak.reproduce.megha import FIGURES, IN_PAPER, chosen_figures
-from subak.reproduce.megha_fairness import wasted_share, water_fill
-from subak.reproduce.megha_paper import CLAIMS
-from subak.reproduce.paper import Claim, Figure, judge
+from subak.reproduce import workloads as made
+from subak.reproduce.claims import Claim, Figure, judge
+from subak.reproduce.megha.experiments import FIGURES, IN_PAPER, chosen_figures
+from subak.reproduce.megha.published import CLAIMS
+from subak.reproduce.missed_shares import wasted_share, water_fill
 
 COLUMNS = 200  # of the terminal
 
@@ -155,9 +155,9 @@ def test_a_claim_that_may_not_hold_says_why():
 SMALL = """
 import json
 import msgspec
-from subak.reproduce import megha
-from subak.reproduce.megha_figures import draw
-from subak.reproduce.megha_study import Scale
+from subak.reproduce.megha import experiments as megha
+from subak.reproduce.megha.figures import draw
+from subak.reproduce.megha.study import Scale
 scale = Scale(60, (30, 60), (30, 60), 60, ((2, 2), (2, 4), (4, 2)), (30, 60), (8.0, 12.0), 40, 40, 61,
               20, 100, 60, 60)
 megha.HEARTBEATS_S, megha.LOADS = (1.0, 10.0), (0.5, 0.9)

@@ -17,10 +17,10 @@ from small import TWO, cases, fleet_of, fleets, plain, staged, workloads
 from subak.errors import InputError
 from subak.federation.messages import FETCH, PROBE, REJECTED, STEAL
 from subak.federation.settings import Federation
-from subak.placement.starts import BLOCKED, FINISHED, RUNNING, UNPLACEABLE, WAITING
-from subak.simulator.federated_run import simulate_federated
-from subak.simulator.pigeon import PIGEON
-from subak.simulator.sampled import EAGLE, HAWK, SPARROW
+from subak.placement.claims import BLOCKED, FINISHED, RUNNING, UNPLACEABLE, WAITING
+from subak.simulator.federated.pigeon import PIGEON
+from subak.simulator.federated.run import simulate_federated
+from subak.simulator.federated.sampling import EAGLE, HAWK, SPARROW
 
 ALL = {"sparrow": SPARROW, "hawk": HAWK, "eagle": EAGLE, "pigeon": PIGEON}
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from batches import batch, batches, machines
 from invariants import Watch
 from subak.errors import InputError
+from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.scenario import Scenario, read_scenario
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.min_min import min_min
 from subak.placement.mapreduce.plan import make_plan
 from subak.placement.mapreduce.search import SearchSettings, draft_of, end_maps, even_out
 from subak.policy import find_scheduler
-from subak.report.experiment import load_inputs, simulate_into
-from subak.report.scenario import Scenario, read_scenario
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
 

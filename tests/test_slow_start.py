@@ -11,10 +11,10 @@ from batches import batch, batches, machines
 from invariants import Watch
 from small import cases, fleet_of, plain, staged
 from subak.errors import InputError
+from subak.experiment.scenario import Scenario
+from subak.measures.batch import bound_seconds
+from subak.measures.of_run import makespan
 from subak.policy import find_scheduler
-from subak.report.batch import bound_seconds
-from subak.report.measures import makespan
-from subak.report.scenario import Scenario
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate
 from subak.workload.maps_and_reduces import reduce_stages

@@ -16,22 +16,22 @@ from typer.testing import CliRunner
 from small import cases, fleet_of, plain
 from subak.cli.main import app
 from subak.errors import InputError, RunError
-from subak.federation import worker
-from subak.federation.attempts import Attempts
+from subak.federation.megha import worker
+from subak.federation.megha.attempts import Attempts
 from subak.federation.messages import EXECUTOR, EXITED, HANDLER, KINDS, LOCAL_MASTER, MESSAGE, WORKER, build_outbox
 from subak.federation.settings import Federation
-from subak.placement.starts import BLOCKED, FINISHED, RUNNING, UNPLACEABLE, WAITING
+from subak.placement.claims import BLOCKED, FINISHED, RUNNING, UNPLACEABLE, WAITING
 from subak.policy import find_scheduler
-from subak.simulator import federated_run, megha
-from subak.simulator.central import DONE
-from subak.simulator.coverage import Coverage
-from subak.simulator.fault_plan import Crash, Cut, FaultPlan, random_plan, read_fault_plan
-from subak.simulator.federated_run import open_federated
-from subak.simulator.megha_invariants import Broken, Watch
-from subak.simulator.megha_setup import MEGHA
+from subak.simulator.engine.state import DONE, LOST, NOW
+from subak.simulator.federated import megha
+from subak.simulator.federated import run as federated_run
+from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan, random_plan, read_fault_plan
+from subak.simulator.federated.megha_setup import MEGHA
+from subak.simulator.federated.run import open_federated
 from subak.simulator.run import simulate
-from subak.simulator.state import LOST, NOW
-from subak.simulator.torture import Case, Stage, build, next_event, random_case, run_case, shrink
+from subak.simulator.torture.coverage import Coverage
+from subak.simulator.torture.invariants import Broken, Watch
+from subak.simulator.torture.torture import Case, Stage, build, next_event, random_case, run_case, shrink
 
 SEEDS = (23, 59, 109, 554, 595, 607, 655, 894, 956, *range(1, 16))  # which together take every row
 OF_THE_OTHERS = {"PROBE", "FETCH", "ASSIGN", "NOTHING_LEFT", "BOUNCED", "REJECTED", "ENQUEUE", "LONG_BEGUN",

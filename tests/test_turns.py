@@ -9,13 +9,13 @@ from small import TWO, fleet_of
 from subak.errors import InputError
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
-from subak.placement.starts import FINISHED, RUNNING
+from subak.placement.claims import FINISHED, RUNNING
 from subak.queues.tree import Queue, TreeFile
-from subak.simulator.central import DONE
-from subak.simulator.federated_run import open_federated
-from subak.simulator.megha_invariants import Watch
-from subak.simulator.megha_setup import MEGHA, find_queues
-from subak.simulator.torture import next_event
+from subak.simulator.engine.state import DONE
+from subak.simulator.federated.megha_setup import MEGHA, find_queues
+from subak.simulator.federated.run import open_federated
+from subak.simulator.torture.invariants import Watch
+from subak.simulator.torture.torture import next_event
 from test_fair_orders import busy, queued, quick
 
 ONE_MASTER = Federation(global_masters=1, local_masters=1, heartbeat=1.0)

@@ -52,16 +52,16 @@ from types import ModuleType
 from typing import Any
 
 from subak.errors import InputError, PolicyError
+from subak.fleet.feasible import fits, next_fitting
 from subak.fleet.state import FleetState
 from subak.kernel import inlined
-from subak.placement import starts as outbox
+from subak.placement import claims as outbox
+from subak.placement.claims import Starts
 from subak.placement.compiled import compiled_hooks, compiled_select_machine
-from subak.placement.feasible import fits, next_fitting
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.random_fit import random_below
 from subak.placement.read_only import writable
 from subak.placement.schedulers import ORDERS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler, with_options
-from subak.placement.starts import Starts
 from subak.queues.lanes import Lanes, pop, push
 from subak.tables import first_line
 from subak.workload.tasks import Tasks

@@ -43,15 +43,15 @@ from subak.cli.options import (
 )
 from subak.cli.progress import RunBars
 from subak.errors import RunError
+from subak.experiment.parallel import jobs_of, run_all
+from subak.experiment.run import inputs_of, load_inputs
+from subak.experiment.scenario import Scenario
+from subak.measures.runs import load_runs
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
 from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
 from subak.report.console import Console, echo, waiting
-from subak.report.experiment import inputs_of, load_inputs
-from subak.report.parallel import jobs_of, run_all
-from subak.report.runs import load_runs
-from subak.report.scenario import Scenario
 from subak.report.terminal import comparison_table
 from subak.tables import write_toml
 

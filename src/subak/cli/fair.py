@@ -9,12 +9,12 @@ from markupsafe import Markup
 from rich.table import Table
 
 from subak.errors import InputError
+from subak.measures.fair_shares import EXACT, TASKS_MAX, FairShares, fair_shares
 from subak.output.writing import new_folder
 from subak.queues.fair_orders import share_out
 from subak.queues.tree import ROOT, read_tree
 from subak.report import tags
 from subak.report.console import Console, Text, echo, waiting
-from subak.report.fair_shares import EXACT, TASKS_MAX, FairShares, fair_shares
 from subak.report.words import share_text
 
 TITLE = "Shares of the queues"

@@ -6,12 +6,12 @@ import msgspec
 import typer
 
 from subak.errors import InputError
-from subak.federation.placing import PLACEMENTS
+from subak.experiment.scenario import FOREVER, Scenario, heeded_settings, read_scenario
+from subak.federation.megha.global_master.placement import PLACEMENTS
 from subak.federation.settings import FAIRNESS, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import SCHEDULERS
-from subak.report.scenario import FOREVER, Scenario, heeded_settings, read_scenario
 from subak.tables import read_toml
 
 SEEDS_MAX = 10_000

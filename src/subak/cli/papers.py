@@ -6,13 +6,14 @@ from subak.cli.reproduction import Notify, Paper
 from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.output.workplaces import is_folder
-from subak.reproduce import hmhs as hmhs_paper
-from subak.reproduce import hmhs_study, mch_study
-from subak.reproduce import mch as mch_paper
-from subak.reproduce import megha as megha_paper
-from subak.reproduce.megha_study import QUICK, Scale, Study
-from subak.reproduce.megha_workloads import read_google
-from subak.reproduce.paper import Figure, Reproduction
+from subak.reproduce.claims import Figure, Reproduction
+from subak.reproduce.hmhs import experiments as hmhs_paper
+from subak.reproduce.hmhs import study as hmhs_study
+from subak.reproduce.mch import experiments as mch_paper
+from subak.reproduce.mch import study as mch_study
+from subak.reproduce.megha import experiments as megha_paper
+from subak.reproduce.megha.study import QUICK, Scale, Study
+from subak.reproduce.workloads import read_google
 from subak.workload.table import Workload, read_workload
 
 
@@ -28,7 +29,7 @@ def megha(trace: Path | None, alibaba: Path | None, quick: bool, seed: int) -> P
         return megha_paper.reproduce(Study(QUICK if quick else Scale(), seed, notify, google, fleet, alibaba), keys)
 
     def draw(figure: Figure) -> Any:
-        from subak.reproduce import megha_figures  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+        from subak.reproduce.megha import figures as megha_figures  # noqa: PLC0415  (slow to import, and most calls draw nothing)
 
         return megha_figures.draw(figure)
 
@@ -44,7 +45,7 @@ def mch(trace: Path | None, quick: bool, seed: int) -> Paper:
         return mch_paper.reproduce(mch_study.Bench(scale, seed, notify, google), keys)
 
     def draw(figure: Figure) -> Any:
-        from subak.reproduce import mch_figures  # noqa: PLC0415  (as above)
+        from subak.reproduce.mch import figures as mch_figures  # noqa: PLC0415  (as above)
 
         return mch_figures.draw(figure)
 
@@ -53,8 +54,8 @@ def mch(trace: Path | None, quick: bool, seed: int) -> Paper:
 
 def lotes(trace: Path | None, quick: bool, seed: int) -> Paper:
     """Return the LoTES paper on this trace."""
-    from subak.reproduce import lotes as lotes_paper  # noqa: PLC0415  (scipy and HiGHS take a while to load)
-    from subak.reproduce import lotes_study  # noqa: PLC0415
+    from subak.reproduce.lotes import experiments as lotes_paper  # noqa: PLC0415  (scipy and HiGHS take a while to load)
+    from subak.reproduce.lotes import study as lotes_study  # noqa: PLC0415
 
     def reproduce(keys: list[str], notify: Notify) -> Reproduction:
         google, fleet = _google(trace, notify)
@@ -62,7 +63,7 @@ def lotes(trace: Path | None, quick: bool, seed: int) -> Paper:
         return lotes_paper.reproduce(lotes_study.Study(scale, seed, notify, google, fleet), keys)
 
     def draw(figure: Figure) -> Any:
-        from subak.reproduce import lotes_figures  # noqa: PLC0415  (as above)
+        from subak.reproduce.lotes import figures as lotes_figures  # noqa: PLC0415  (as above)
 
         return lotes_figures.draw(figure)
 
@@ -82,7 +83,7 @@ def hmhs(jobs: Path | None, quick: bool, seed: int) -> Paper:
         return hmhs_paper.reproduce(hmhs_study.Bench(scale, seed, notify, real), keys)
 
     def draw(figure: Figure) -> Any:
-        from subak.reproduce import hmhs_figures  # noqa: PLC0415  (as above)
+        from subak.reproduce.hmhs import figures as hmhs_figures  # noqa: PLC0415  (as above)
 
         return hmhs_figures.draw(figure)
 

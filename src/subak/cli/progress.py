@@ -4,13 +4,13 @@ from types import TracebackType
 
 from rich.progress import BarColumn, SpinnerColumn, TaskID
 
+from subak.experiment.parallel import DONE, FAILED, PROGRESS, STARTED, News
 from subak.kernel import is_compiled
 from subak.kernel_files import kernel_folder
 from subak.policy import named_scheduler
 from subak.report.console import Console, TextColumn, bars
-from subak.report.parallel import DONE, FAILED, PROGRESS, STARTED, News
 from subak.report.words import seconds_text
-from subak.simulator.drive import Progress as RunProgress
+from subak.simulator.engine.drive import Progress as RunProgress
 
 # Seconds that an engine takes to compile on two cores of 2023, in words.
 COMPILE_TIME = {"run_megha": "about two and a half minutes"}

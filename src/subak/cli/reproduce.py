@@ -12,8 +12,15 @@ from subak.output.writing import new_folder
 from subak.report import tags
 from subak.report.console import Console, Text, bars, echo, waiting
 from subak.report.words import NOTHING
-from subak.reproduce.google_like import TABLE_TITLES, Measured, Reproduction, Row, measure_trace, measure_workload
-from subak.reproduce.google_like import reproduce as reproduce_google_like
+from subak.reproduce.google_like.experiments import (
+    TABLE_TITLES,
+    Measured,
+    Reproduction,
+    Row,
+    measure_trace,
+    measure_workload,
+)
+from subak.reproduce.google_like.experiments import reproduce as reproduce_google_like
 from subak.workload.readers import google2011
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
@@ -118,7 +125,7 @@ def _number(value: float | None, share: bool) -> str:
 
 
 def _write(found: Reproduction, folder: Path) -> None:
-    from subak.reproduce.google_like_figures import TITLES, figures  # noqa: PLC0415  (slow to import, rarely needed)
+    from subak.reproduce.google_like.figures import TITLES, figures  # noqa: PLC0415  (slow to import, rarely needed)
     from subak.reproduce.page import Section, drawn, page  # noqa: PLC0415  (as above)
 
     sections = [Section(TITLES[name], drawn(chart, folder, name, TITLES[name]))

@@ -42,14 +42,14 @@ from subak.cli.options import (
 )
 from subak.cli.progress import RunBars
 from subak.errors import InputError
+from subak.experiment.parallel import run_apart
+from subak.experiment.run import inputs_of, load_inputs, run_label, simulate_into
+from subak.measures.runs import load_runs
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
 from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler, policy_file
 from subak.report.console import Console, echo
-from subak.report.experiment import inputs_of, load_inputs, run_label, simulate_into
-from subak.report.parallel import run_apart
-from subak.report.runs import load_runs
 from subak.report.terminal import run_panel
 
 DEFAULT_SCHEDULER = "first-fit"

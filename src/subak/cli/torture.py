@@ -7,8 +7,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
 
 from subak.report.console import Console, bars, echo
-from subak.simulator.coverage import REQUIRED, Coverage
-from subak.simulator.torture import Ending, describe, random_case, run_case, shrink
+from subak.simulator.torture.coverage import REQUIRED, Coverage
+from subak.simulator.torture.torture import Ending, describe, random_case, run_case, shrink
 
 FAILED, INCOMPLETE = 1, 2  # exit codes
 SEEDS = "How many federations to torture."

@@ -26,9 +26,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.federation.batch_submitter import BatchSubmitter, on_batch_arrive, on_batch_done
-from subak.federation.batches import Batches
-from subak.federation.membership import Membership, is_able, note_change
+from subak.federation.batches.membership import Membership, is_able, note_change
+from subak.federation.batches.submitter import BatchSubmitter, on_batch_arrive, on_batch_done
+from subak.federation.batches.table import Batches
+from subak.federation.batches.worker import Workers, accept, end_attempt, resize_worker
 from subak.federation.messages import (
     ARRIVE,
     BOUNCED,
@@ -45,12 +46,11 @@ from subak.federation.messages import (
     Outbox,
     post,
 )
-from subak.federation.sampling_worker import Workers, accept, end_attempt, resize_worker
 from subak.fleet.amounts import give_back, shift, take
+from subak.fleet.feasible import NOWHERE, fitting_in
 from subak.fleet.index import NO_BITS
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.feasible import NOWHERE, fitting_in
 from subak.placement.random_fit import random_below
 from subak.workload.tasks import Tasks
 

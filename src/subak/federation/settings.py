@@ -4,9 +4,9 @@ import math
 import msgspec
 
 from subak.errors import InputError
+from subak.federation.megha.global_master.placement import PLACEMENTS
+from subak.federation.megha.global_master.turns import ROUND_ROBIN
 from subak.federation.messages import KINDS
-from subak.federation.placing import PLACEMENTS
-from subak.federation.turns import ROUND_ROBIN
 from subak.queues.fair_orders import FAIR_ORDERS
 
 LAWS = ("constant", "uniform", "exponential")  # of the network's delay

@@ -19,10 +19,10 @@ from numba.extending import overload
 from subak.errors import PolicyError
 from subak.fleet.state import build_fleet_state
 from subak.kernel import SETTINGS, kernel_of
+from subak.placement.claims import build_starts
 from subak.placement.hooks import build_memory
 from subak.placement.read_only import read_only, read_only_type
 from subak.placement.schedulers import Scheduler
-from subak.placement.starts import build_starts
 from subak.queues.lanes import build_lanes
 from subak.tables import first_line
 from subak.workload.tasks import Tasks

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.state import FleetState
 from subak.kernel import cold, inlined
-from subak.placement.feasible import NOWHERE, shape_fits_any
-from subak.placement.starts import Starts, claim
+from subak.placement.claims import Starts, claim
 from subak.queues.hierarchy import (
     NOBODY,
     Hierarchy,

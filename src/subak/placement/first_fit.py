@@ -1,6 +1,6 @@
 """First fit: the first machine, in the fleet's order, that can start the task."""
+from subak.fleet.feasible import first_fitting
 from subak.fleet.state import FleetState
-from subak.placement.feasible import first_fitting
 from subak.workload.tasks import Tasks
 
 

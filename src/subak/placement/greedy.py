@@ -6,6 +6,7 @@ holds the tasks that only a machine which is not there now could run.
 """
 import numpy as np
 
+from subak.fleet.feasible import NOWHERE, fits
 from subak.fleet.index import (
     MOST,
     NO_BITS,
@@ -22,10 +23,9 @@ from subak.fleet.index import (
 )
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.feasible import NOWHERE, fits
+from subak.placement.claims import Starts, claim
 from subak.placement.hooks import Memory
 from subak.placement.random_fit import random_below
-from subak.placement.starts import Starts, claim
 from subak.queues.lanes import NOBODY, Lanes, detach, next_detached, pop, push
 from subak.workload.tasks import Tasks
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.state import FleetState
 from subak.kernel import inlined
-from subak.placement.feasible import NOWHERE, shape_fits_any
-from subak.placement.starts import Starts, claim
+from subak.placement.claims import Starts, claim
 from subak.queues.lanes import (
     ACTIVE,
     CONTENDERS,

@@ -1,9 +1,9 @@
 """Random fit: any machine that fits, all equally likely, from the run's own seeded random numbers."""
 import numpy as np
 
+from subak.fleet.feasible import NOWHERE, fits, next_fitting
 from subak.fleet.state import FleetState
 from subak.kernel import kernel
-from subak.placement.feasible import NOWHERE, fits, next_fitting
 from subak.workload.tasks import Tasks
 
 PROBES = 32  # tries before every fitting machine is counted

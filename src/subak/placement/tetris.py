@@ -7,13 +7,13 @@ aims, is the true maximum. Ties: the shorter run time, then the lower task, then
 """
 import numpy as np
 
+from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.feasible import NOWHERE, shape_fits_any
+from subak.placement.claims import Starts, claim
 from subak.placement.hooks import Memory, build_memory
 from subak.placement.instance import Instance
-from subak.placement.starts import Starts, claim
 from subak.queues.lanes import (
     ACTIVE,
     CONTENDERS,

@@ -5,9 +5,9 @@ machine of mean speed. With one task a stage and one machine for each, this is J
 """
 import numpy as np
 
+from subak.fleet.shapes import Shapes, holding_machines
 from subak.fleet.speeds import stage_groups, stage_shuffle
 from subak.fleet.table import Fleet
-from subak.placement.shapes import Shapes, holding_machines
 from subak.workload.maps_and_reduces import reduce_stages
 from subak.workload.table import Workload
 

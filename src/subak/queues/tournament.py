@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.fleet.feasible import shape_fits
 from subak.fleet.state import FleetState
 from subak.kernel import inlined
-from subak.placement.feasible import shape_fits
 from subak.queues.lanes import NOBODY, Lanes
 from subak.workload.tasks import Tasks
 

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from subak.report import series
-from subak.report.runs import Run, groups
+from subak.measures import series
+from subak.measures.runs import Run, groups
 
 # Steps of a logarithmic axis of time, seconds; between the first and the last lie 100 microseconds and 1,000 days.
 SECOND_LADDER = (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36_000.0, 864_000.0, 8_640_000.0, 86_400_000.0)

@@ -6,7 +6,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from subak.report import series
+from subak.measures import series
+from subak.measures.runs import Run, groups, resource_names
 from subak.report.chart_parts import (
     COUNT_LABEL,
     Chart,
@@ -32,7 +33,6 @@ from subak.report.chart_parts import (
     worded,
 )
 from subak.report.comparison import PART_TITLES, SPREAD_TITLES
-from subak.report.runs import Run, groups, resource_names
 from subak.report.words import SECOND_STEPS, seconds_text, share_text
 
 

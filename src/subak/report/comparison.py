@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from subak.federation.messages import CROSSES, KINDS
-from subak.report.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
+from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
 from subak.report.words import bytes_text, count_text, ratio_text, seconds_text, share_text
 
 SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "max": "longest"}

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 from subak.errors import InputError
-from subak.report.experiment import load_inputs
-from subak.report.runs import Run, load_runs
-from subak.report.scenario import read_scenario
+from subak.experiment.run import load_inputs
+from subak.experiment.scenario import read_scenario
+from subak.measures.runs import Run, load_runs
 from subak.report.words import count_text, seconds_text
 from subak.resources import Resource
 from subak.tables import read_table

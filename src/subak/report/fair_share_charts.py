@@ -4,7 +4,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from subak.report.fair_shares import EXACT, FairShares
+from subak.measures.fair_shares import EXACT, FairShares
 from subak.report.fit_charts import dressed
 from subak.report.theme import LIGHT, SHAPES
 

@@ -5,7 +5,8 @@ from functools import partial
 import altair as alt
 import polars as pl
 
-from subak.report import series
+from subak.measures import series
+from subak.measures.runs import FairnessFacts, Run, groups
 from subak.report.chart_parts import (
     COUNT_LABEL,
     Chart,
@@ -26,7 +27,6 @@ from subak.report.chart_parts import (
     tooltips,
     worded,
 )
-from subak.report.runs import FairnessFacts, Run, groups
 from subak.report.theme import SERIES
 from subak.report.words import ratio_text, seconds_text, share_text
 

@@ -4,8 +4,8 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
+from subak.measures.runs import Run
 from subak.report import tags
-from subak.report.runs import Run
 from subak.report.words import count_text, ratio_text, seconds_text, share_text
 
 QUEUES_SHOWN = 12

@@ -3,8 +3,8 @@ from collections.abc import Callable, Iterator
 
 from markupsafe import Markup
 
+from subak.measures.runs import FederationFacts, Run
 from subak.report import tags
-from subak.report.runs import FederationFacts, Run
 from subak.report.words import NOTHING, count_text, ratio_text, seconds_text, share_text
 
 QUEUES_SHOWN = 12

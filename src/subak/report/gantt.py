@@ -6,10 +6,10 @@ from functools import partial
 import altair as alt
 import polars as pl
 
-from subak.report import series
-from subak.report.batch import KINDS
+from subak.measures import series
+from subak.measures.batch import KINDS
+from subak.measures.runs import Run, groups
 from subak.report.chart_parts import Chart, drawn_rows, time_axis, tooltips
-from subak.report.runs import Run, groups
 from subak.report.theme import SERIES
 from subak.report.words import seconds_text
 

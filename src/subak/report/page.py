@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 import subak
 from subak.errors import InputError
+from subak.measures.runs import Run, groups, load_runs
 from subak.output.places import refuse_file
 from subak.output.writing import write_file
 from subak.report import tags
@@ -20,7 +21,6 @@ from subak.report.fairness_charts import fairness_chart_makers
 from subak.report.fairness_tables import fairness_table
 from subak.report.federation_tables import federation_tables
 from subak.report.gantt import gantt_makers
-from subak.report.runs import Run, groups, load_runs
 from subak.report.theme import LIGHT, SERIES, VARIABLES, chart_config, legend_columns, legend_entry_width
 from subak.report.words import NOTHING, bytes_text, count_text, ratio_text, seconds_text
 from subak.resources import describe

@@ -3,10 +3,10 @@ from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
 
+from subak.measures.runs import PlanFacts, Reason, Run, groups
 from subak.report.comparison import Row, compare
 from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
-from subak.report.runs import PlanFacts, Reason, Run, groups
 from subak.report.words import NOTHING, count_text, number_text, seconds_text
 
 WIDTH = 80  # characters; schedulers that do not fit side by side go below

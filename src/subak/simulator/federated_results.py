@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from subak.federation.batches import Batches
-from subak.federation.eagle import Eagle
-from subak.federation.fairness import SLACK
-from subak.federation.hawk import Hawk
-from subak.federation.layout import OFF, PAPER
-from subak.federation.master_state import (
+from subak.federation.batches.membership import Membership
+from subak.federation.batches.table import Batches
+from subak.federation.megha.global_master.preemption import SLACK
+from subak.federation.megha.global_master.state import (
     FLYING,
     HELD,
     LEAVING,
@@ -20,17 +18,19 @@ from subak.federation.master_state import (
     TASK_ENDED,
     UNKNOWN_TASK,
 )
-from subak.federation.master_state import WAITING as IN_QUEUE
-from subak.federation.membership import Membership
+from subak.federation.megha.global_master.state import WAITING as IN_QUEUE
+from subak.federation.megha.layout import OFF, PAPER
 from subak.federation.messages import NOBODY, NOT_FREE, REASONS
 from subak.federation.pigeon import Pigeon
+from subak.federation.sampling.eagle import Eagle
+from subak.federation.sampling.hawk import Hawk
 from subak.fleet.state import BLOCK
 from subak.fleet.table import Fleet
-from subak.placement.starts import WAITING
-from subak.simulator.columns import coded, numbers
-from subak.simulator.megha import Megha
-from subak.simulator.run import Outcome
-from subak.simulator.state import NOW, Simulation
+from subak.placement.claims import WAITING
+from subak.simulator.engine.columns import coded, numbers
+from subak.simulator.engine.state import NOW, Simulation
+from subak.simulator.federated.megha import Megha
+from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
 PARTS = ("framework_queueing", "processing", "worker_queueing", "communication")  # Megha section II

@@ -4,7 +4,7 @@ import polars as pl
 
 from subak.fleet.speeds import attempt_seconds, run_seconds
 from subak.fleet.table import Fleet
-from subak.placement.starts import (
+from subak.placement.claims import (
     BLOCKED,
     FINISHED,
     NOT_ARRIVED,
@@ -13,15 +13,8 @@ from subak.placement.starts import (
     UNPLACEABLE,
     WAITING,
 )
-from subak.simulator.columns import coded, named, numbers, worded
-from subak.simulator.federated_results import (
-    allowed_machines,
-    master_columns,
-    parts_of_allocation,
-    waiting_reasons,
-)
-from subak.simulator.run import Outcome
-from subak.simulator.state import (
+from subak.simulator.engine.columns import coded, named, numbers, worded
+from subak.simulator.engine.state import (
     ARRIVALS,
     ENDS,
     FIRST_RESOURCE,
@@ -36,6 +29,13 @@ from subak.simulator.state import (
     WAITING_MAX,
     WAITING_MEAN,
 )
+from subak.simulator.federated_results import (
+    allowed_machines,
+    master_columns,
+    parts_of_allocation,
+    waiting_reasons,
+)
+from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
 MESSAGE_COLUMNS = {"messages": MESSAGES, "refusals": REFUSALS, "repartitions": REPARTITIONS, "preemptions": PREEMPTIONS}

@@ -3,54 +3,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from subak.errors import InputError, PolicyError
 from subak.federation.settings import Federation
 from subak.fleet.speeds import refuse_speeds
 from subak.fleet.table import Fleet
+from subak.placement.claims import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
-from subak.placement.starts import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.tree import TreeFile
-from subak.simulator.architectures import ARCHITECTURES
-from subak.simulator.central import DONE
-from subak.simulator.drive import Driven, Progress, drive
-from subak.simulator.drivers import Tuning, driver_of
-from subak.simulator.fault_plan import FaultPlan
-from subak.simulator.federated_run import Federated, simulate_federated
-from subak.simulator.integrity import Integrity
-from subak.simulator.setup import Prepared, Terms
-from subak.simulator.state import Simulation
+from subak.simulator.central.engines import Tuning, driver_of
+from subak.simulator.central.integrity import Integrity
+from subak.simulator.engine.drive import Progress, drive
+from subak.simulator.engine.setup import Prepared, Terms
+from subak.simulator.engine.state import DONE, Simulation
+from subak.simulator.federated.architectures import ARCHITECTURES
+from subak.simulator.federated.fault_plan import FaultPlan
+from subak.simulator.federated.run import simulate_federated
+from subak.simulator.outcome import Outcome
 from subak.tables import first_line
 from subak.workload.table import Workload
 
 if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
-    from subak.placement.lotes.plan import Plan
+    pass
 
 INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
 INTERVAL_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A finished run: the final state of every task, the timeline and the lost attempts."""
-
-    prepared: Prepared
-    scheduler: Scheduler
-    seed: int
-    driven: Driven
-    federated: Federated | None = None  # of a federation: its settings, network and roles
-    plans: tuple[Plan, ...] = ()  # of a scheduler that goes by plans: those it made, in order
-    search_moves: int | None = None  # that a search for a better plan tried
-
-    @property
-    def simulation(self) -> Simulation:
-        """The final state."""
-        return self.prepared.simulation
 
 
 def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)

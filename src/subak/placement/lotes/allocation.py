@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.placement.program import Program
+from subak.placement.linear_program import Program
 
 SERVED_MIN = 1e-9  # of a class's arrivals: a smaller part is taken for 0
 

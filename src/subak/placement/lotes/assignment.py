@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.errors import InputError
+from subak.placement.linear_program import Program, Solution
 from subak.placement.lotes.allocation import Allocation, Problem
 from subak.placement.lotes.bins import all_bins, build_machine, most_valuable_bin
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.program import Program, Solution
 
 ROUNDS_MAX = 1000  # of column generation
 IMPROVEMENT_MIN = 1e-9  # of lambda: nearer to its bound, no bin joins

@@ -18,9 +18,9 @@ import numpy as np
 from scipy.cluster.vq import kmeans2
 
 from subak.errors import InputError
+from subak.fleet.shapes import Shapes
 from subak.placement.lotes.bins import FINE
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.shapes import Shapes
 from subak.workload.google_like.fit import leave_standing_out
 from subak.workload.table import Workload
 

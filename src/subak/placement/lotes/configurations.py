@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.errors import InputError
+from subak.fleet.shapes import Shapes, truth_of_sets
 from subak.fleet.table import Fleet
-from subak.placement.shapes import Shapes, truth_of_sets
 
 NO_CONFIGURATION = -1  # of a machine that is not there when the plan is made, unlike all that are
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from subak.errors import InputError
+from subak.fleet.shapes import Shapes, find_shapes
 from subak.fleet.table import Fleet
 from subak.placement.lotes.allocation import Allocation, Problem, solve_allocation
 from subak.placement.lotes.assignment import Assignment, solve_assignment
@@ -13,7 +14,6 @@ from subak.placement.lotes.bins import FINE
 from subak.placement.lotes.classes import Classes, Window, find_classes, find_window
 from subak.placement.lotes.configurations import Configurations, find_configurations, with_machines
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.shapes import Shapes, find_shapes
 from subak.resources import Resource, same_resources
 from subak.workload.table import Workload
 

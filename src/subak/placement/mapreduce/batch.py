@@ -4,10 +4,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from subak.errors import InputError
+from subak.fleet.shapes import Shapes, find_shapes, holding_machines
 from subak.fleet.speeds import stage_groups, stage_shuffle
 from subak.fleet.table import Fleet
 from subak.placement.mapreduce.dispatch import Problem
-from subak.placement.shapes import Shapes, find_shapes, holding_machines
 from subak.resources import same_resources
 from subak.workload.maps_and_reduces import fault, reduce_stages
 from subak.workload.table import Workload, expected_seconds

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import highspy
 import numpy as np
 
+from subak.placement.linear_program import Program
 from subak.placement.mapreduce.batch import Batch, Half
-from subak.placement.program import Program
 from subak.workload.table import Workload
 
 LEVELS = (0.5, 0.8, 0.95)  # quantiles of heads and tails that are levels, beside 0

@@ -6,10 +6,10 @@ in Algorithm 1 (A_i <= EAT); this is why it is no pair of hooks, of which the on
 """
 import numpy as np
 
+from subak.fleet.feasible import fits
 from subak.fleet.state import FleetState
 from subak.kernel import inlined
-from subak.placement.feasible import fits
-from subak.placement.starts import Starts, claim
+from subak.placement.claims import Starts, claim
 from subak.queues.lanes import NOBODY, Lanes, pop, push
 from subak.workload.tasks import Tasks
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from subak.fleet.shapes import find_shapes
 from subak.fleet.table import Fleet
 from subak.placement.mapreduce.batch import Batch, Half, find_batch
 from subak.placement.mapreduce.dispatch import Assignment
 from subak.placement.mapreduce.recipes import ASSIGNED, RECIPES, REVERSED, Recipe, dispatch, upward_ranks
 from subak.placement.mapreduce.search import Draft, Found, SearchSettings, draft_of, search
 from subak.placement.mapreduce.sequence import sequence
-from subak.placement.shapes import find_shapes
 from subak.queues.johnson import job_priorities, places
 from subak.workload.table import Workload, expected_seconds
 

@@ -1,0 +1,1 @@
+"""Runs: what to simulate, one run and its folder, many at once."""

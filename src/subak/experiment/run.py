@@ -1,0 +1,241 @@
+"""An experiment: inputs are loaded, a run of a scenario is simulated, measured, and written as a folder."""
+import hashlib
+import platform
+import resource as process
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numba
+import numpy as np
+import polars as pl
+
+import subak
+from subak.errors import InputError
+from subak.experiment.scenario import FOREVER, Scenario, changed_settings, is_fair, is_planned, settings_of
+from subak.fleet.table import Fleet, read_fleet, uniform_fleet
+from subak.measures import of_run as measures
+from subak.measures.batch import bound_seconds, has_bound, stints
+from subak.measures.fairness import fairness
+from subak.measures.federation import federation_facts
+from subak.measures.runs import FairnessFacts, FleetFacts, PlanFacts, Speed, Summary, WorkloadFacts
+from subak.output.writing import new_folder
+from subak.placement.lotes.settings import LotesSettings
+from subak.placement.mapreduce.search import SearchSettings
+from subak.placement.schedulers import Scheduler
+from subak.policy import find_scheduler, policy_file, policy_name
+from subak.queues.tree import read_tree
+from subak.simulator.engine.drive import Progress
+from subak.simulator.federated.fault_plan import read_fault_plan
+from subak.simulator.federated_results import waiting_tables
+from subak.simulator.outcome import Outcome
+from subak.simulator.results import attempt_table, task_table, timeline_table
+from subak.simulator.run import simulate
+from subak.tables import write_table, write_toml
+from subak.workload.samples import sample_folder, sample_names
+from subak.workload.table import Workload, read_workload
+
+if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
+    from subak.placement.lotes.plan import Plan
+
+def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
+    """Read workload and fleet, and note their digests.
+
+    Raises InputError when one differs from a digest that the scenario holds already.
+    """
+    folder = sample_folder(scenario.workload) if scenario.workload in sample_names() else Path(scenario.workload)
+    workload = read_workload(folder)
+    scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)
+    if scenario.machines:
+        return workload, uniform_fleet(scenario.machines, scenario.capacity, workload.resources)
+    fleet_folder = Path(scenario.fleet) if scenario.fleet else folder / "fleet"
+    if not fleet_folder.is_dir() and not scenario.fleet:
+        names = " ".join(f"--capacity {resource.name}=1" for resource in workload.resources)
+        raise InputError(f"{folder}: has no fleet; give --fleet FOLDER, or alike machines: --machines 1000 {names}")
+    fleet = read_fleet(fleet_folder)
+    scenario.fleet_digest = _same_digest("fleet", fleet_folder, scenario.fleet_digest)
+    return workload, fleet
+
+
+def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
+    """Return what a scenario reads, and *files*: no result may be written over it."""
+    names = [scenario.fleet, scenario.faults, scenario.queues, *map(policy_file, scenario.schedulers), *files]
+    workload = [] if scenario.workload in sample_names() else [scenario.workload]
+    return [Path(name) for name in (*workload, *names) if name]
+
+
+def _same_digest(what: str, folder: Path, expected: str) -> str:
+    text = hashlib.sha256()
+    for path in sorted(folder.glob("*.parquet")):
+        text.update(path.read_bytes())
+    digest = text.hexdigest()[:16]
+    if expected and digest != expected:
+        raise InputError(f"{what} {folder}: must be the one the scenario was run on ({expected}), it is now {digest}")
+    return digest
+
+
+def run_label(scheduler: str, seed: int, seeds: list[int]) -> str:
+    """Return a run's name: the scheduler's, and the seed's where there are several."""
+    name = Path(scheduler).name if policy_file(scheduler) else scheduler
+    label = name.replace("/", "_").replace(":", "-")
+    return f"{label}-s{seed}" if len(seeds) > 1 else label
+
+
+def simulate_into(
+    folder: Path,
+    scenario: Scenario,
+    name: str,
+    seed: int,
+    inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None = None,
+    overwrite: bool = False,
+) -> Summary:
+    """Simulate one scheduler of the scenario with one seed, and write the run folder whole or not at all."""
+    with new_folder(folder, "summary.json", overwrite) as partial:
+        return simulate_in(partial, scenario, name, seed, inputs, on_progress)
+
+
+def simulate_in(
+    folder: Path,
+    scenario: Scenario,
+    name: str,
+    seed: int,
+    inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """Simulate as `simulate_into`, and write into *folder*, which is there and empty; it may be left half-written."""
+    workload, fleet = inputs
+    scheduler = find_scheduler(name, scenario.check_policy)
+    faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
+    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
+    outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
+                       federation=settings_of(scenario, name), faults=faults, queues=queues,
+                       preemptions=scenario.preemptions, lotes=scenario.lotes,
+                       request_error=scenario.request_error, slow_start=scenario.slow_start,
+                       search=SearchSettings(scenario.search_seconds, scenario.search_moves))
+    summary = _write(folder, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
+    _write_scenario(folder, scenario, name, seed, outcome.search_moves)
+    return summary
+
+
+def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str) -> Summary:
+    workload, fleet = inputs
+    tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
+    write_table(tasks, partial / "tasks.parquet")
+    write_table(timeline, partial / "timeline.parquet")
+    attempts = attempt_table(outcome, workload, fleet)
+    write_table(attempts, partial / "attempts.parquet")
+    for name, table in waiting_tables(outcome, workload, fleet).items():
+        write_table(table, partial / f"{name}.parquet")
+    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
+    fair = fairness(tasks, attempts, timeline, workload, fleet, queues)
+    if fair is not None:
+        write_table(fair.queues, partial / "queues.parquet")
+        write_table(fair.shares, partial / "shares.parquet")
+    ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
+    bound = bound_seconds(workload, fleet, scenario.slow_start < 1) if ended and has_bound(workload, fleet) else None
+    if bound is not None:
+        write_table(stints(tasks, workload), partial / "stints.parquet")
+    summary = summarise(outcome, scenario, inputs, label, tasks, timeline, fair and fair.facts)
+    summary = msgspec.structs.replace(summary, makespan_bound=bound, gap=measures.gap(summary, bound))
+    (partial / "summary.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1))
+    return summary
+
+
+def summarise(
+    outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str,
+    tasks: pl.DataFrame, timeline: pl.DataFrame, fair: FairnessFacts | None,
+) -> Summary:
+    """Return the run in a page of numbers."""
+    (workload, fleet), driven = inputs, outcome.driven
+    names = [resource.name for resource in workload.resources]
+    source = workload.provenance
+    return Summary(
+        scheduler=outcome.scheduler.name,
+        label=label,
+        seed=outcome.seed,
+        options=_options(outcome.scheduler, driven.interval, scenario, outcome.search_moves),
+        workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
+        fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
+        resources=workload.resources,
+        status=measures.status_counts(tasks),
+        reasons=measures.reasons(tasks),
+        response=measures.response_spread(tasks),
+        slowdown=measures.slowdown_spread(tasks),
+        makespan=measures.makespan(tasks),
+        utilisation=measures.utilisation(timeline, names),
+        waiting=measures.waiting(timeline),
+        stranded=measures.stranded(timeline, names),
+        attempts_lost=sum(lost.shape[1] for lost in driven.losses),
+        run_time_lost=float(sum((end - start).sum() for _, _, start, end in driven.losses)),
+        federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks),
+        fairness=fair,
+        plan=plan_facts(outcome.plans) if outcome.plans else None,
+        speed=Speed(len(tasks) / max(driven.seconds, 1e-9), driven.events, driven.seconds, peak_memory_bytes()),
+        versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
+                  "numpy": np.__version__, "polars": pl.__version__},
+    )
+
+
+def plan_facts(plans: "tuple[Plan, ...]") -> PlanFacts:
+    """Return what the first plan of a run promised, and what all of them took."""
+    first = plans[0]
+    return PlanFacts(
+        classes=first.classes.share.size, configurations=first.configurations.machines.size,
+        bins=len(first.assignment.bins), rate_pooled=first.allocation.rate, rate=first.assignment.rate,
+        rate_rounded=first.assignment.rate_rounded, plans=len(plans),
+        seconds=sum(sum(plan.seconds.values()) for plan in plans), notes=first.notes,
+    )
+
+
+def _options(
+    scheduler: Scheduler, interval: float, scenario: Scenario, search_moves: int | None
+) -> dict[str, object]:
+    options: dict[str, object] = {"order": scheduler.order, "interval_s": interval, "waits_at": scheduler.waits_at}
+    if scenario.until != FOREVER:
+        options["until_s"] = scenario.until
+    if scenario.slow_start != 1.0:
+        options["slow_start"] = scenario.slow_start
+    if search_moves is not None:
+        options["search_moves"] = search_moves
+    return options
+
+
+def peak_memory_bytes() -> float:
+    """Return the largest resident size that this process has had."""
+    return process.getrusage(process.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, search_moves: int | None) -> None:
+    """Write the scenario of this one run: enough to repeat it, with copies of the files that it names.
+
+    A search that was limited in time is repeated in as many moves.
+    """
+    one = msgspec.structs.replace(
+        scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name),
+        preemptions=scenario.preemptions if is_fair(name) else 0.0,
+        lotes=scenario.lotes if is_planned(name) else LotesSettings(),
+        search_seconds=Scenario().search_seconds, search_moves=search_moves)
+    file = policy_file(name)
+    if file is not None:
+        shutil.copyfile(file, partial / "policy.py")
+        one.schedulers = [f"policy.py:{policy_name(name)}"]
+    if one.faults:
+        shutil.copyfile(one.faults, partial / "faults.toml")
+        one.faults = "faults.toml"
+    if one.queues:
+        shutil.copyfile(one.queues, partial / "queues.toml")
+        one.queues = "queues.toml"
+    if one.workload not in sample_names():
+        one.workload = str(Path(one.workload).resolve())
+    if one.fleet:
+        one.fleet = str(Path(one.fleet).resolve())
+    values = {**msgspec.structs.asdict(one), "federation": changed_settings(one.federation),
+              "lotes": changed_settings(one.lotes)}
+    usual = msgspec.structs.asdict(Scenario())
+    values = {key: value for key, value in values.items()
+              if value != usual[key] or key in {"workload", "schedulers", "seeds"}}
+    values = {key: value for key, value in values.items() if value not in ({}, None)}
+    write_toml(values, partial / "scenario.toml")

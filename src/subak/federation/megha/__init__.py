@@ -1,0 +1,1 @@
+"""Megha: global masters place on views that may be stale, local masters check, workers run."""

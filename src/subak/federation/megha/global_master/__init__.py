@@ -1,0 +1,1 @@
+"""A global master: places tasks on its view of all clusters."""

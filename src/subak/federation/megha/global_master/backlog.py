@@ -1,0 +1,139 @@
+"""A global master's queues: served in turns or by a fair order, each in its own order.
+
+A task that fits nowhere steps behind all others. Alike tasks of a queue stand in one lane, because where one fits
+nowhere the others do not either. A round serves the lanes of a queue by their first tasks; a lane whose first task fits
+nowhere leaves the round, which is Megha's rescheduling at the end of the queue; the next round begins when something
+was freed in the view.
+"""
+from subak.federation.megha.global_master.state import NEXT_QUEUE, QUEUED, SCANNED, WAITING, GlobalMaster
+from subak.federation.megha.global_master.turns import queue_in_turn, tell_queue
+from subak.federation.megha.layout import Layout
+from subak.federation.messages import NOBODY
+from subak.fleet.index import block_may_fit
+from subak.fleet.state import LOG, FleetState
+from subak.kernel import cold, inlined
+from subak.queues.lanes import (
+    ACTIVE,
+    CONTENDERS,
+    NOWHERE,
+    Lanes,
+    contend,
+    drop_top,
+    pop,
+    push,
+    rise,
+    settle_top,
+)
+from subak.workload.tasks import Tasks
+
+
+@inlined
+def lanes_of(master: GlobalMaster, layout: Layout, queue: int) -> Lanes:
+    """Return the lanes of one queue: the same heaps, with the queue's own list of active lanes and its own round."""
+    first, end, lanes = layout.lane_first[queue], layout.lane_first[queue + 1], master.lanes
+    return Lanes(
+        lanes.root, lanes.length, lanes.child, lanes.sibling, lanes.score, lanes.target, lanes.aimed,
+        lanes.active[first:end], lanes.position, lanes.contender[first:end], lanes.place, master.lane_size[queue],
+        lanes.by_shape,
+    )
+
+
+@inlined
+def enqueue(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> None:
+    """Let a task wait in its lane; a lane that was empty joins the round."""
+    if master.task[task]["queued"]:
+        return
+    master.task[task]["queued"] = True
+    master.word[QUEUED] += 1
+    lane = layout.task[task]["lane"]
+    lanes = lanes_of(master, layout, layout.task[task]["queue"])
+    was_empty = lanes.root[lane] == NOBODY
+    push(lanes, tasks.rank, lane, task)
+    if lanes.place[lane] != NOWHERE:
+        rise(lanes, tasks.rank, lanes.place[lane])
+    elif was_empty:
+        contend(lanes, tasks.rank, lane)
+
+
+@inlined
+def choose(master: GlobalMaster, layout: Layout, tasks: Tasks) -> int:
+    """Return the queue whose turn it is, of those with a task to place, or NOBODY."""
+    if master.turns.queue.size > 0:
+        return choose_fairly(master, layout, tasks)
+    first, end = master.queue_first[master.number], master.queue_first[master.number + 1]
+    for step in range(end - first):
+        queue = master.word[NEXT_QUEUE] + step
+        queue = queue if queue < end else queue - (end - first)
+        forget_stale(master, layout, tasks, queue)
+        if master.lane_size[queue, CONTENDERS] > 0:
+            master.word[NEXT_QUEUE] = queue + 1 if queue + 1 < end else first
+            return int(queue)
+    return NOBODY
+
+
+@cold
+def choose_fairly(master: GlobalMaster, layout: Layout, tasks: Tasks) -> int:
+    """Return the queue that the fair order serves next, or NOBODY."""
+    for queue in range(master.turns.leaf.size):
+        shape = NOBODY
+        if layout.queue[queue]["owner"] == master.number:
+            forget_stale(master, layout, tasks, queue)
+            if master.lane_size[queue, CONTENDERS] > 0:
+                lanes = lanes_of(master, layout, queue)
+                shape = tasks.shape[lanes.root[lanes.contender[0]]]
+        tell_queue(master.turns, tasks, queue, master.total, master.fleet.present, shape)
+    return queue_in_turn(master.turns)
+
+
+@inlined
+def forget_stale(master: GlobalMaster, layout: Layout, tasks: Tasks, queue: int) -> None:
+    """Take tasks off the top that no longer wait: a restarted master learned that they run."""
+    lanes = lanes_of(master, layout, queue)
+    while lanes.size[CONTENDERS] > 0 and master.task[lanes.root[lanes.contender[0]]]["phase"] != WAITING:
+        leave_first(master, lanes, tasks)
+
+
+@inlined
+def leave_first(master: GlobalMaster, lanes: Lanes, tasks: Tasks) -> None:
+    """Take the task that is served first out of its lane."""
+    lane = lanes.contender[0]
+    master.word[QUEUED] -= 1
+    master.task[pop(lanes, tasks.rank, lane)]["queued"] = False
+    if lanes.root[lane] == NOBODY:
+        drop_top(lanes, tasks.rank)
+    else:
+        settle_top(lanes, tasks.rank)
+
+
+@inlined
+def set_aside(lanes: Lanes, tasks: Tasks) -> None:
+    """Let the lane that is served first wait for the next round."""
+    drop_top(lanes, tasks.rank)
+
+
+@cold
+def wake_lanes(master: GlobalMaster, layout: Layout, tasks: Tasks) -> None:
+    """Begin a round with the lanes that may fit where something was freed since the last round began."""
+    scanned, count = master.word[SCANNED], master.fleet.freed_blocks[LOG]
+    if scanned == count:
+        return
+    master.word[SCANNED] = count
+    for queue in range(master.queue_first[master.number], master.queue_first[master.number + 1]):
+        lanes = lanes_of(master, layout, queue)
+        for place in range(lanes.size[ACTIVE]):
+            lane = lanes.active[place]
+            if lanes.place[lane] == NOWHERE and may_fit_since(
+                master.fleet, tasks, layout.shape_of_lane[lane], scanned, count
+            ):
+                contend(lanes, tasks.rank, lane)
+
+
+@inlined
+def may_fit_since(view: FleetState, tasks: Tasks, shape: int, since: int, count: int) -> bool:
+    """Whether the shape may fit a block in which something was freed since then."""
+    if count - since > LOG:
+        return True
+    for number in range(since, count):  # noqa: SIM110
+        if block_may_fit(view, tasks, shape, view.freed_blocks[number % LOG]):
+            return True
+    return False

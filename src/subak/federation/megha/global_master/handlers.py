@@ -1,0 +1,340 @@
+"""A global master: places the tasks of its queues on what it believes of every cluster, and lets local masters decide.
+
+Rules:
+- The view of a cluster is some past state of its local master, plus the master's own launches in flight.
+- Queues are served in turns; within a queue the order decides. A task that fits nowhere steps behind all others, and
+  is looked at again when something was freed in the view.
+- A request is repeated, word for word, until it is answered; a task is placed anew only after it was refused or lost.
+- All tasks of a gang are held before any starts; if one is refused, all are given up, and the gang waits again.
+- A restarted global master places nothing before every local master has told it its whole state.
+
+  message              | the task is            | then
+  SUBMIT               | UNKNOWN                | WAITING; ENDED, of a gang's task that ended in a former life
+  PLACE                | WAITING                | FLYING: LAUNCH (own partition), REPARTITION (another's), PREEMPT
+  update: TOOK         | FLYING                 | RUNNING, or HELD when it is of a gang; all HELD: GO, RUNNING
+  update: TOOK         | UNKNOWN, WAITING       | RUNNING (a restarted master learns it); a held one: ABANDON, LEAVING
+  REFUSED              | FLYING, LEAVING        | WAITING
+  update: GAVE, GONE   | FLYING ... LEAVING      | ENDED when it finished, and DONE; else WAITING
+  update: SIZED        | not in a whole state   | WAITING: the local master lost it
+  any other            |                        | nothing
+
+Sources: Megha sections IV-A to IV-D and Algorithms 1 and 2; gangs and priorities are its section VIII.
+"""
+import numpy as np
+
+from subak.federation.megha.global_master.backlog import choose, lanes_of, leave_first, set_aside, wake_lanes
+from subak.federation.megha.global_master.gangs import (
+    enqueue_gang,
+    gang_of,
+    give_up_if_in_part,
+    leave,
+    let_wait,
+    member_held,
+    note_ended_member,
+    place_gang,
+    take_turn,
+    wait_again,
+)
+from subak.federation.megha.global_master.preemption import find_victims, may_preempt
+from subak.federation.megha.global_master.rebuild import finish_rebuild, settle_doubts
+from subak.federation.megha.global_master.search import (
+    find_machine,
+    launch_kind,
+    note_flight,
+    post_request,
+    request_launch,
+    send_request,
+    speaker,
+)
+from subak.federation.megha.global_master.state import (
+    BEATS,
+    DOUBTS,
+    ENTRIES_APPLIED,
+    FLYING,
+    LEAVING,
+    LIFE,
+    LOST_ATTEMPTS,
+    NEVER_SEEN,
+    PLACING,
+    PREEMPTIONS,
+    QUEUED,
+    REBUILDING,
+    REFUSALS,
+    RUNNING,
+    SCANNED,
+    SHARE_USED_UP,
+    TASK_ENDED,
+    UNKNOWN_TASK,
+    WAITING,
+    GlobalMaster,
+)
+from subak.federation.megha.global_master.view import (
+    MISSING,
+    NOTHING_NEW,
+    begin_update,
+    begin_whole,
+    forget_flight,
+    give_in_view,
+    is_mine,
+    size_in_view,
+    take_in_view,
+)
+from subak.federation.megha.layout import OFF, Layout, Rules
+from subak.federation.megha.ledger import GAVE, GONE, SIZED, TOOK, Ledger
+from subak.federation.messages import (
+    ABANDON,
+    ASK,
+    DONE,
+    FINISHED_WELL,
+    GO,
+    NO_VICTIMS,
+    NOBODY,
+    NOTED,
+    PREEMPT,
+    PREEMPTED,
+    REFUSED,
+    UPDATE,
+    Outbox,
+    post,
+)
+from subak.fleet.feasible import NOWHERE
+from subak.fleet.state import LOG
+from subak.kernel import cold, inlined
+from subak.workload.tasks import Tasks
+
+
+@inlined
+def on_submit(
+    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+) -> None:
+    """Let a task wait; one that has ended is said to be done again, any other is known already."""
+    task, phase = message["task"], master.task[message["task"]]["phase"]
+    if message["reason"] == FINISHED_WELL:
+        if phase == UNKNOWN_TASK:
+            note_ended_member(master, layout, tasks, task)
+            take_turn(master, out)
+    elif phase == UNKNOWN_TASK:
+        let_wait(master, layout, tasks, task)
+        if gang_of(layout, task) != NOBODY and master.word[REBUILDING] == 0:
+            give_up_if_in_part(master, layout, rules, gang_of(layout, task), out)
+        take_turn(master, out)
+    elif phase == TASK_ENDED:
+        post(out, DONE, master.number, 0, task, NOBODY)
+
+
+@inlined
+def on_place(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, out: Outbox) -> int:
+    """Place one task of the queue whose turn it is; return it, NOBODY if there is none. Megha Fig. 2, Algorithm 2."""
+    master.word[PLACING] = 0
+    if master.word[REBUILDING]:
+        return NOBODY
+    queue = choose(master, layout, tasks)
+    if queue == NOBODY and master.word[QUEUED] > 0:
+        wake_lanes(master, layout, tasks)
+        queue = choose(master, layout, tasks)
+    if queue == NOBODY:
+        return NOBODY
+    lanes = lanes_of(master, layout, queue)
+    task = lanes.root[lanes.contender[0]]
+    if place(master, layout, rules, tasks, task, out):
+        leave_first(master, lanes, tasks)
+    else:
+        set_aside(lanes, tasks)
+    take_turn(master, out)
+    return int(task)
+
+
+@inlined
+def place(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, out: Outbox) -> bool:
+    """Request a machine for a task (and all of its gang), by preemption where the rules allow it; return whether."""
+    gang = gang_of(layout, task)
+    if gang != NOBODY:
+        return place_gang(master, layout, rules, tasks, gang, out)
+    machine = find_machine(master, layout, tasks, task)
+    if machine != NOWHERE:
+        note_flight(master, layout, tasks, task, machine)
+        request_launch(master, layout, rules, task, launch_kind(master, layout, machine), 0, out)
+        return True
+    if rules.fairness != OFF:
+        return preempt(master, layout, rules, tasks, task, out)
+    return False
+
+
+@cold
+def preempt(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, out: Outbox) -> bool:
+    """Ask for the amounts of a queue in violation, if the task's queue is entitled to them; return whether."""
+    if master.task[task]["tried"] > master.word[BEATS]:
+        return False
+    if not may_preempt(master, layout, rules, tasks, task):
+        master.tally[SHARE_USED_UP] += 1
+        return False
+    machine, queue = find_victims(master, layout, rules, tasks, task)
+    if machine == NOWHERE:
+        return False
+    master.tally[PREEMPTIONS] += 1
+    note_flight(master, layout, tasks, task, machine)
+    request_launch(master, layout, rules, task, PREEMPT, queue, out)
+    return True
+
+
+@inlined
+def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and what it carries)
+    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, ledger: Ledger,
+    intact: bool, out: Outbox,
+) -> None:
+    """Bring the view up to what the message carries: a periodic update, or an answer with the state piggybacked."""
+    cluster = message["sender"] % layout.local_masters
+    start = begin_update(master, cluster, now, message, ledger, intact)
+    if start == MISSING:
+        ask(master, layout, cluster, out)
+    elif start != NOTHING_NEW:
+        for version in range(start, message["last"]):
+            apply_entry(master, layout, rules, tasks, ledger.entry[version % ledger.entry.size], out)
+        master.tally[ENTRIES_APPLIED] += message["last"] - start
+        master.cluster[cluster]["seen"] = message["last"]
+        if master.word[DOUBTS]:
+            settle_doubts(master, layout, rules, tasks, out)
+        finish_rebuild(master, layout, rules, tasks, out)
+    if message["kind"] == REFUSED:
+        on_refused(master, layout, rules, tasks, message, out)
+    if message["kind"] == UPDATE:
+        answer_heartbeat(master, rules, cluster, message, out)
+    take_turn_if_news(master, out)
+
+
+@inlined
+def answer_heartbeat(master: GlobalMaster, rules: Rules, cluster: int, message: np.void, out: Outbox) -> None:
+    """Tell the local master what has been seen, so that its updates stay short; try every lane again for fairness."""
+    if message["epoch"] == master.cluster[cluster]["epoch"]:
+        row = post(out, NOTED, master.number, message["sender"], NOBODY, NOBODY)
+        row["seen"], row["epoch"], row["attempt"] = master.cluster[cluster]["seen"], message["epoch"], master.word[LIFE]
+    master.word[BEATS] += 1
+    if rules.fairness != OFF:
+        master.word[SCANNED] = master.fleet.freed_blocks[LOG] - LOG - 1
+
+
+@inlined
+def take_turn_if_news(master: GlobalMaster, out: Outbox) -> None:
+    """Take a turn when something was freed in the view since the last round began."""
+    if master.word[QUEUED] > 0 and master.word[SCANNED] != master.fleet.freed_blocks[LOG]:
+        take_turn(master, out)
+
+
+@cold
+def ask(master: GlobalMaster, layout: Layout, cluster: int, out: Outbox) -> None:
+    """Ask whoever speaks for a cluster for its whole state."""
+    row = post(out, ASK, master.number, speaker(layout, cluster, master.cluster[cluster]["epoch"]), NOBODY, NOBODY)
+    row["attempt"], row["seen"] = master.word[LIFE], NEVER_SEEN
+
+
+@inlined
+def apply_entry(
+    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, entry: np.void, out: Outbox
+) -> None:
+    """Apply one entry of a ledger to the view and to an own task."""
+    kind = entry["kind"]
+    if kind == TOOK:
+        if take_in_view(master, layout, rules, tasks, entry):
+            confirm(master, layout, rules, entry, out)
+    elif kind in (GAVE, GONE):
+        if kind == GAVE:
+            give_in_view(master, layout, rules, tasks, entry)
+        task = entry["task"]
+        owner = layout.queue[layout.task[task]["queue"]]["owner"]
+        if owner == master.number and is_mine(master, entry):
+            end(master, layout, rules, tasks, task, entry["reason"], out)
+    elif kind == SIZED:
+        size_in_view(master, layout, entry)
+    else:
+        begin_whole(master, layout, rules, tasks, layout.machine[entry["machine"]]["cluster"])
+
+
+@inlined
+def confirm(master: GlobalMaster, layout: Layout, rules: Rules, entry: np.void, out: Outbox) -> None:
+    """Note that the local master holds an own task's attempt."""
+    task = entry["task"]
+    phase = master.task[task]["phase"]
+    master.task[task]["doubted"] = False
+    if phase == FLYING:
+        if entry["held"]:
+            member_held(master, layout, rules, task, out)
+        else:
+            master.task[task]["phase"] = RUNNING
+    elif phase in (UNKNOWN_TASK, WAITING):
+        if phase == WAITING and gang_of(layout, task) != NOBODY:
+            master.gang[gang_of(layout, task)]["waiting"] -= 1
+        master.task[task]["attempt"], master.task[task]["machine"] = entry["attempt"], entry["machine"]
+        master.task[task]["sent_epoch"] = master.cluster[layout.machine[entry["machine"]]["cluster"]]["epoch"]
+        master.task[task]["phase"] = RUNNING
+        if entry["held"]:
+            leave(master, layout, rules, task, out)
+
+
+@inlined
+def end(
+    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, reason: int, out: Outbox
+) -> None:
+    """Note the end of an own task's attempt: the task has ended, or waits again."""
+    phase, gang = master.task[task]["phase"], gang_of(layout, task)
+    if phase == TASK_ENDED:
+        return
+    if master.task[task]["flying"]:
+        forget_flight(master, layout, tasks, task)
+    master.task[task]["doubted"] = False
+    if reason == FINISHED_WELL:
+        if gang != NOBODY and phase != WAITING:
+            master.gang[gang]["waiting"] += 1
+        master.task[task]["phase"] = TASK_ENDED
+        post(out, DONE, master.number, 0, task, NOBODY)
+        if gang != NOBODY:
+            enqueue_gang(master, layout, tasks, gang)
+    elif phase not in (UNKNOWN_TASK, WAITING):
+        master.tally[LOST_ATTEMPTS] += 1
+        master.task[task]["preempted"] += reason == PREEMPTED
+        wait_again(master, layout, rules, tasks, task, reason, out)
+
+
+@inlined
+def is_current(master: GlobalMaster, message: np.void) -> bool:
+    """Whether a message is about the last attempt of its task."""
+    task = master.task[message["task"]]
+    return bool(task["attempt"] == message["attempt"] and task["machine"] == message["machine"])
+
+
+@cold
+def on_refused(
+    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+) -> None:
+    """Give the amounts back in the view and let the task wait: the local master has refused, and will not launch it."""
+    task = message["task"]
+    if is_current(master, message) and master.task[task]["phase"] in (FLYING, LEAVING):
+        if master.task[task]["flying"]:
+            forget_flight(master, layout, tasks, task)
+        master.tally[REFUSALS] += 1
+        master.task[task]["refusals"] += 1
+        if message["reason"] == NO_VICTIMS:
+            master.task[task]["tried"] = master.word[BEATS] + 1
+        wait_again(master, layout, rules, tasks, task, message["reason"], out)
+
+
+@cold
+def on_launched(
+    master: GlobalMaster, layout: Layout, message: np.void, out: Outbox
+) -> None:
+    """Repeat what became of a gang to a local master that says it still holds one of its tasks."""
+    task = message["task"]
+    if is_current(master, message):
+        if master.task[task]["phase"] == RUNNING:
+            post_request(master, layout, task, GO, 0, out)
+        elif master.task[task]["phase"] == LEAVING:
+            post_request(master, layout, task, ABANDON, 0, out)
+
+
+@cold
+def on_retry(master: GlobalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> None:
+    """Repeat a request that was not answered."""
+    task, kind = message["task"], message["reason"]
+    if not is_current(master, message):
+        return
+    if (kind == ABANDON and master.task[task]["phase"] == LEAVING) or (kind != ABANDON and master.task[task]["flying"]):
+        send_request(master, layout, rules, task, kind, message["count"], out)

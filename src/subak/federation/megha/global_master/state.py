@@ -1,0 +1,76 @@
+"""What a global master keeps: its view, what its queues hold and use, and where each of its tasks is.
+
+A task is UNKNOWN (not submitted), WAITING, FLYING (requested), HELD (its gang is incomplete), RUNNING, LEAVING (given
+up, the local master has not confirmed it), or ENDED.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.federation.megha.attempts import Attempts
+from subak.federation.megha.global_master.placement import Bins
+from subak.federation.megha.global_master.turns import Turns
+from subak.fleet.state import FleetState
+from subak.queues.lanes import Lanes
+
+PHASES = ("UNKNOWN", "WAITING", "FLYING", "HELD", "RUNNING", "LEAVING", "ENDED")
+UNKNOWN_TASK, WAITING, FLYING, HELD, RUNNING, LEAVING, TASK_ENDED = range(7)
+
+# word
+NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, REBUILDING, LIFE, SCANNED, DOUBTS, QUEUED, BEATS = range(10)
+WORDS = 10
+# tally
+(SEARCHES, LAUNCHES, REPARTITIONS, PREEMPTIONS, REFUSALS, LOST_ATTEMPTS, UPDATES, ENTRIES_APPLIED, OVERRUNS,
+ SHARE_USED_UP, NO_MACHINE) = range(11)
+TALLY = ("searches", "launches", "repartitions", "preemption attempts", "refusals", "attempts lost", "updates",
+         "entries applied", "updates overrun", "share used up", "no machine")
+NEVER_SEEN = -1  # version of a cluster whose whole state has not been seen
+LIFE_BITS = 40  # requests of one life of a global master before its numbers would run into the next life's
+
+
+CLUSTER = np.dtype([
+    ("seen", np.int64),  # version of the view, NEVER_SEEN at first
+    ("seen_at", np.float64),  # seconds: when the last update came
+    ("epoch", np.int32),  # of the local master that speaks for it
+    ("numbers", np.int64),  # of the last request
+])
+TASK = np.dtype([
+    ("attempt", np.int64),  # number of the last
+    ("machine", np.int32),  # of the last
+    ("sent_epoch", np.int32),  # of the local master it was requested from
+    ("refusals", np.int16),
+    ("repartitioned", np.int16),  # launches on other partitions
+    ("preempted", np.int16),
+    ("tried", np.int32),  # BEATS when a preemption for it was refused, not to be tried again before the next
+    ("phase", np.int8),  # one of PHASES
+    ("reason", np.int8),  # of the last refusal or loss
+    ("queued", np.bool_),  # whether it is in a lane
+    ("flying", np.bool_),  # whether its amounts are taken in the view by its own request only
+    ("doubted", np.bool_),  # whether the local master must confirm that it still holds it
+])
+GANG = np.dtype([
+    ("waiting", np.int32),  # tasks that wait, or have ended
+    ("held", np.int32),  # tasks that are held
+    ("failed", np.bool_),  # whether it is being given up
+])
+
+
+class GlobalMaster(NamedTuple):
+    """One global master. Tables by task are shared by all in a simulation, each touching its own tasks."""
+
+    number: int
+    fleet: FleetState  # its view: what it believes is free
+    held: Attempts  # what it believes runs where; used with fairness only
+    consumed: np.ndarray  # int64[cluster, queue, resource], units, with its own requests in flight
+    total: np.ndarray  # int64[queue, resource], units, over all clusters
+    cluster: np.ndarray  # CLUSTER[cluster]
+    listed: np.ndarray  # bool[machine], whether all attempts on it are known
+    queue_first: np.ndarray  # int32[global_master + 1], its queues are contiguous
+    lanes: Lanes  # a lane for each queue and shape; `active` and `contender` of a queue are its lanes' places
+    lane_size: np.ndarray  # int64[queue, 3], as Lanes.size, for each queue
+    task: np.ndarray  # TASK[task]
+    gang: np.ndarray  # GANG[gang]
+    turns: Turns
+    bins: Bins
+    word: np.ndarray  # int64[10]: NEXT_QUEUE ... QUEUED (tasks in lanes), BEATS (heartbeats heard)
+    tally: np.ndarray  # int64[11]: SEARCHES ... NO_MACHINE

@@ -1,0 +1,171 @@
+"""A global master's view: the local masters' ledgers applied entry by entry, its own launches in flight on top.
+
+A launch in flight has taken its amounts in the view already, so the entry TOOK that confirms it takes nothing; when the
+whole state of a cluster is told anew, launches in flight to the same local master are taken again.
+"""
+import numpy as np
+
+from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, has_room
+from subak.federation.megha.global_master.placement import hold, hold_nothing, let_go
+from subak.federation.megha.global_master.search import consume
+from subak.federation.megha.global_master.state import (
+    DOUBTS,
+    FLYING,
+    LEAVING,
+    LIFE,
+    LIFE_BITS,
+    NEVER_SEEN,
+    OVERRUNS,
+    REBUILDING,
+    UNKNOWN_TASK,
+    UPDATES,
+    WAITING,
+    GlobalMaster,
+)
+from subak.federation.megha.layout import OFF, Layout, Rules
+from subak.federation.megha.ledger import WHOLE, Ledger, still_holds
+from subak.federation.messages import NOBODY
+from subak.fleet.amounts import shift
+from subak.fleet.index import lower_summary, note_freed_block
+from subak.fleet.state import BLOCK
+from subak.kernel import cold, inlined
+from subak.workload.tasks import Tasks
+
+NOTHING_NEW, MISSING = -1, -2  # what an update brings instead of a version to apply it from
+
+
+@inlined
+def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.void, ledger: Ledger, intact: bool) -> int:
+    """Return the version to apply an update from, NOTHING_NEW, or MISSING when something before it is.
+
+    The first update of a new epoch makes the view of the cluster start anew. A restarted master heeds only what was
+    told to its new life: then nothing that its former life requested is carried out any more. *intact*: the ledger is
+    the one that the message speaks of (in a simulation it is read where it lies, and a local master may have begun
+    another).
+    """
+    if message["epoch"] < master.cluster[cluster]["epoch"]:
+        return NOTHING_NEW
+    if master.word[REBUILDING] and message["seen"] != master.word[LIFE]:
+        return NOTHING_NEW
+    if message["epoch"] > master.cluster[cluster]["epoch"]:
+        master.cluster[cluster]["epoch"] = message["epoch"]
+        master.cluster[cluster]["seen"] = NEVER_SEEN
+    master.tally[UPDATES] += 1
+    master.cluster[cluster]["seen_at"] = now
+    first, last, seen = message["first"], message["last"], master.cluster[cluster]["seen"]
+    if last <= seen or last == first:
+        return NOTHING_NEW
+    start = max(first, seen)
+    if not intact or not still_holds(ledger, start):
+        master.tally[OVERRUNS] += 1
+        return MISSING
+    if first > seen and ledger.entry[first % ledger.entry.size]["kind"] != WHOLE:
+        return MISSING
+    return int(start)
+
+
+@inlined
+def take_in_view(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, entry: np.void) -> bool:
+    """Apply TOOK; return whether it is news of an own task's attempt."""
+    task, machine = entry["task"], entry["machine"]
+    cluster = layout.machine[machine]["cluster"]
+    own = layout.queue[layout.task[task]["queue"]]["owner"] == master.number and is_mine(master, entry)
+    if own and master.task[task]["flying"]:
+        master.task[task]["flying"] = False
+    else:
+        hold(master.fleet, master.bins, tasks, task, machine)
+        consume(master, tasks, task, cluster, layout.task[task]["queue"], 1)
+    if rules.fairness != OFF and has_room(master.held):
+        row = add_attempt(master.held, machine, task, entry["attempt"], entry["held"])
+        master.held.row[row]["preempted"] = entry["preempted"]
+    return bool(own)
+
+
+@inlined
+def is_mine(master: GlobalMaster, entry: np.void) -> bool:
+    """Whether an entry is about the attempt of an own task that the master stands by, or one of its former life.
+
+    Attempts are numbered for each cluster, so the machine must be the same too.
+    """
+    task = master.task[entry["task"]]
+    if task["phase"] in (UNKNOWN_TASK, WAITING):
+        return bool(entry["attempt"] >> LIFE_BITS < master.word[LIFE])
+    return bool(task["attempt"] == entry["attempt"] and task["machine"] == entry["machine"])
+
+
+@inlined
+def give_in_view(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, entry: np.void) -> None:
+    """Apply GAVE: the amounts are free again."""
+    task, machine = entry["task"], entry["machine"]
+    let_go(master.fleet, master.bins, tasks, task, machine)
+    consume(master, tasks, task, layout.machine[machine]["cluster"], layout.task[task]["queue"], -1)
+    if rules.fairness != OFF:
+        row = find_attempt(master.held, machine, task, entry["attempt"])
+        if row != NOBODY:
+            drop_attempt(master.held, row)
+
+
+@inlined
+def forget_flight(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> None:
+    """Give a launch in flight back in the view: it was refused, or never sent."""
+    machine = master.task[task]["machine"]
+    let_go(master.fleet, master.bins, tasks, task, machine)
+    consume(master, tasks, task, layout.machine[machine]["cluster"], layout.task[task]["queue"], -1)
+    master.task[task]["flying"] = False
+
+
+@inlined
+def size_in_view(master: GlobalMaster, layout: Layout, entry: np.void) -> None:
+    """Apply SIZED: the machine has this capacity, and everything on it is known."""
+    shift(master.fleet, entry["machine"], layout.capacity, entry["task"])
+    master.listed[entry["machine"]] = True
+
+
+@cold
+def begin_whole(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, cluster: int) -> None:
+    """Apply WHOLE: empty the view of a cluster, and doubt every own task on it until it is told again."""
+    masters = layout.global_masters
+    first, end = layout.block[cluster * masters], layout.block[(cluster + 1) * masters]
+    for machine in range(first * BLOCK, end * BLOCK):
+        empty_machine(master, rules, machine)
+    for block in range(first, end):
+        for resource in range(master.fleet.free.shape[0]):
+            lower_summary(master.fleet, resource, block)
+        note_freed_block(master.fleet, block)
+    for queue in range(master.total.shape[0]):
+        for resource in range(master.total.shape[1]):
+            master.total[queue, resource] -= master.consumed[cluster, queue, resource]
+            master.consumed[cluster, queue, resource] = 0
+    doubt_all(master, layout, tasks, cluster)
+    master.word[DOUBTS] = 1
+
+
+@inlined
+def empty_machine(master: GlobalMaster, rules: Rules, machine: int) -> None:
+    """Let a machine have nothing and hold nothing."""
+    view = master.fleet
+    master.listed[machine] = False
+    hold_nothing(master.bins, machine)
+    for resource in range(view.free.shape[0]):
+        view.present[resource] -= view.capacity[resource, machine]
+        view.capacity[resource, machine] = 0
+        view.free[resource, machine] = 0
+    if rules.fairness != OFF:
+        while master.held.first[machine] != NOBODY:
+            drop_attempt(master.held, master.held.first[machine])
+
+
+@cold
+def doubt_all(master: GlobalMaster, layout: Layout, tasks: Tasks, cluster: int) -> None:
+    """Doubt own tasks on a cluster; those still in flight to the local master that speaks are taken again."""
+    for task in range(master.task.size):
+        phase = master.task[task]["phase"]
+        if FLYING <= phase <= LEAVING and layout.queue[layout.task[task]["queue"]]["owner"] == master.number:
+            machine = master.task[task]["machine"]
+            if layout.machine[machine]["cluster"] == cluster:
+                if master.task[task]["flying"] and master.task[task]["sent_epoch"] == master.cluster[cluster]["epoch"]:
+                    hold(master.fleet, master.bins, tasks, task, machine)
+                    consume(master, tasks, task, cluster, layout.task[task]["queue"], 1)
+                else:
+                    master.task[task]["flying"], master.task[task]["doubted"] = False, True
+

@@ -1,0 +1,1 @@
+"""A local master: holds the truth of its cluster."""

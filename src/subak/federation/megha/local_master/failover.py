@@ -1,0 +1,448 @@
+"""How a local master looks after its workers, and how its standby takes over.
+
+Rules:
+- A worker gives signs of life; one that is silent for a lease is LOST, and so are its attempts. A worker that hears
+  nothing for a lease stops everything, so nothing of a LOST worker runs. With a standby, workers are only declared lost
+  while the standby confirms that it has not taken over.
+- A standby that hears no pulse for a third of a lease takes over, in an epoch of its own: everything that it knows it
+  asks of the workers, which obey the later epoch from then on. A worker that has not reported is SILENT: nothing is
+  placed on it, and nothing of it is declared lost before a lease has passed in which no other master can have kept it
+  alive: since the other one confirmed the new epoch, or, without a standby, since the takeover.
+- Reports are numbered: only one that arrives whole counts, since between two of them attempts may have been forgotten.
+- A restarted local master is a standby; without one at its side it takes over at once. Its epoch is on disk.
+
+  message | who hears it | then
+  CHECK   | active       | lost workers; orders that were not answered again; REPORT to the silent; PULSE
+  ALIVE   | active       | LEASE; of a new life: what ran is lost; of nothing running: LISTED
+  HOLDS   | active       | a SILENT worker's attempt is entered; with the last: LISTED
+  PULSE   | standby      | PULSE back
+  PULSE   | active       | confirmed; of a later epoch: it steps down
+  WATCH   | standby      | it takes over when no pulse came
+  CHANGE  | both         | the operator's word: ABSENT, or LISTED with a new capacity
+
+Sources: Megha section IV-D names active and standby; leases after Gray and Cheriton, SOSP 1989.
+"""
+import numpy as np
+
+from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, has_room
+from subak.federation.megha.layout import Layout, Rules
+from subak.federation.megha.ledger import SIZED, VERSION, WHOLE_AT, enter
+from subak.federation.megha.local_master.handlers import adopt_life, finish
+from subak.federation.megha.local_master.state import (
+    ABSENT,
+    ACTIVE,
+    EPOCH,
+    HELD,
+    KILLING,
+    LISTED,
+    LOST_MACHINE,
+    OVER_FIRST,
+    OVER_LAST,
+    OVER_ROW,
+    PENDING,
+    PULSE_AT,
+    REFUSED_OTHER,
+    RUNNING,
+    SILENT,
+    STARTING,
+    TAKEOVERS,
+    WORKERS_LOST,
+    LocalMaster,
+    enter_row,
+    enter_size,
+    first_machine,
+    keep_over,
+    order,
+    tell,
+    write_whole,
+)
+from subak.federation.messages import (
+    BEAT,
+    CHECK,
+    KILL,
+    LAUNCHED,
+    LEASE,
+    MACHINE_LOST,
+    NO_REASON,
+    NOBODY,
+    NOT_THERE,
+    PULSE,
+    REFUSED,
+    REPORT,
+    START,
+    STILL_HELD,
+    UPDATE,
+    WATCH,
+    Outbox,
+    post,
+)
+from subak.fleet.amounts import shift, take
+from subak.fleet.index import lower_summary
+from subak.fleet.state import BLOCK
+from subak.kernel import cold, inlined
+from subak.workload.tasks import Tasks
+
+NEVER = -1  # a version that nobody has seen
+ECHO = 1  # `count` of a PULSE that answers one
+UNCONFIRMED = float("-inf")  # PULSE_AT of a new active master: the other one has not confirmed its epoch
+LOOK_AGAIN = 1.0 / 64.0  # of its patience a standby waits at least: what rounding leaves of it may be no time at all
+
+
+@inlined
+def patience(rules: Rules) -> float:
+    """Return how long a standby waits for a pulse, and an active master counts as confirmed."""
+    return rules.lease / 3.0
+
+
+@inlined
+def timer(local: LocalMaster, kind: int, delay: float, out: Outbox) -> None:
+    """Arm a timer of this epoch."""
+    row = post(out, kind, local.number, local.number, NOBODY, NOBODY)
+    row["delay"], row["epoch"] = delay, local.word[EPOCH]
+
+
+@cold
+def on_check(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+) -> None:
+    """Look after workers and unanswered orders; the next look follows."""
+    if local.word[ACTIVE] == 0 or message["epoch"] != local.word[EPOCH]:
+        return
+    confirmed = not rules.standby or now - local.clock[PULSE_AT] <= patience(rules)
+    for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
+        state = local.machine[machine]["state"]
+        if state in (LISTED, SILENT) and confirmed and now - local.machine[machine]["heard"] > rules.lease:
+            local.tally[WORKERS_LOST] += 1
+            lose_machine(local, layout, rules, tasks, machine, LOST_MACHINE, now, out)
+        elif state == SILENT:
+            summon(local, machine, out)
+        repeat_orders(local, layout, rules, machine, now, out)
+    pulse(local, layout, rules, now, out)
+    timer(local, CHECK, min(rules.retry, patience(rules) / 4.0), out)
+
+
+@inlined
+def pulse(local: LocalMaster, layout: Layout, rules: Rules, now: float, out: Outbox) -> None:
+    """Let the other local master of the cluster know that this one is active."""
+    if rules.standby:
+        other = (local.number + layout.local_masters) % (2 * layout.local_masters)
+        row = post(out, PULSE, local.number, other, NOBODY, NOBODY)
+        row["epoch"], row["delay"] = local.word[EPOCH], now
+
+
+@inlined
+def summon(local: LocalMaster, machine: int, out: Outbox) -> None:
+    """Tell a worker to obey this epoch and to report; `start` is the number of the report."""
+    row = post(out, REPORT, local.number, machine, NOBODY, machine)
+    local.machine[machine]["starts"] += 1
+    row["epoch"], row["start"] = local.word[EPOCH], local.machine[machine]["starts"]
+
+
+@cold
+def repeat_orders(
+    local: LocalMaster, layout: Layout, rules: Rules, machine: int, now: float, out: Outbox
+) -> None:
+    """Repeat what was not answered: starts and kills to the worker, a held gang's question to its global master."""
+    number = local.rows.first[machine]
+    while number != NOBODY:
+        row = local.rows.row[number]
+        if now - row["since"] >= rules.retry:
+            if row["state"] == STARTING:
+                order(local, START, number, out)
+            elif row["state"] == KILLING:
+                order(local, KILL, number, out)
+            elif row["state"] == HELD:
+                answer = tell(local, layout, rules, LAUNCHED, row["owner"], row["task"], machine, out)
+                answer["attempt"], answer["start"] = row["attempt"], STILL_HELD
+        number = row["next"]
+
+
+@cold
+def lose_machine(  # noqa: PLR0913, PLR0917  (a machine, and what became of it)
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, machine: int, state: int, now: float, out: Outbox
+) -> None:
+    """End every attempt on a machine that is lost or was taken away, and let it have nothing."""
+    lose_attempts(local, layout, rules, tasks, machine, state, now, out)
+    shift(local.fleet, machine, layout.capacity, NOBODY)
+    enter(local.ledger, SIZED, machine, NOBODY, 0, NOBODY)
+
+
+@cold
+def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, machine: int, state: int, now: float, out: Outbox
+) -> None:
+    """End every attempt on a machine; those that waited for victims there are refused."""
+    local.machine[machine]["state"] = state
+    number = local.rows.first[machine]
+    while number != NOBODY:
+        row = local.rows.row[number]
+        if row["state"] == PENDING:
+            local.tally[REFUSED_OTHER] += 1
+            answer = tell(local, layout, rules, REFUSED, row["owner"], row["task"], machine, out)
+            answer["attempt"], answer["reason"] = row["attempt"], NOT_THERE
+            forget_heir(local, machine, number)
+            drop_attempt(local.rows, number)
+            number = local.rows.first[machine]
+        elif row["state"] != OVER_ROW:
+            row["heir"] = NOBODY if not has_heir(local, number) else row["heir"]
+            if row["heir"] == NOBODY:
+                finish(local, layout, rules, tasks, number, MACHINE_LOST, now, out)
+                number = local.rows.first[machine]
+            else:
+                number = row["next"]
+        else:
+            number = row["next"]
+
+
+@inlined
+def has_heir(local: LocalMaster, number: int) -> bool:
+    """Whether an attempt is preempted for one that still waits for it."""
+    heir = local.rows.row[number]["heir"]
+    return bool(heir != NOBODY and local.rows.row[heir]["state"] == PENDING)
+
+
+@cold
+def forget_heir(local: LocalMaster, machine: int, heir: int) -> None:
+    """Let nobody wait for the victims of an attempt that is given up."""
+    number = local.rows.first[machine]
+    while number != NOBODY:
+        row = local.rows.row[number]
+        if row["state"] != OVER_ROW and row["heir"] == heir:
+            row["heir"] = NOBODY
+        number = row["next"]
+
+
+@cold
+def on_alive(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+) -> None:
+    """Note a sign of life; `start` is the worker's life, `count` how many attempts it speaks for, `delay` when."""
+    machine = message["machine"]
+    if message["epoch"] > local.word[EPOCH]:
+        step_down(local, message["epoch"], rules, now, out)
+    if local.word[ACTIVE] == 0 or local.machine[machine]["state"] == ABSENT:
+        return
+    if message["epoch"] < local.word[EPOCH]:
+        summon(local, machine, out)
+        return
+    if message["start"] < local.machine[machine]["worker_life"]:
+        return
+    note_worker_life(local, layout, rules, tasks, machine, message["start"], now, out)
+    local.machine[machine]["heard"] = max(local.machine[machine]["heard"], now)
+    row = post(out, LEASE, local.number, machine, NOBODY, machine)
+    row["delay"], row["epoch"], row["start"] = message["delay"], local.word[EPOCH], message["start"]
+    if message["count"] == 0 and local.machine[machine]["state"] in (SILENT, LOST_MACHINE):
+        list_machine(local, layout, machine)
+
+
+@cold
+def note_worker_life(  # noqa: PLR0913, PLR0917  (a machine, and its worker's life)
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, machine: int, life: int, now: float, out: Outbox
+) -> None:
+    """End what ran in a former life of a worker."""
+    if life > local.machine[machine]["worker_life"]:
+        lose_attempts(local, layout, rules, tasks, machine, local.machine[machine]["state"], now, out)
+        local.machine[machine]["worker_life"], local.machine[machine]["starts"] = life, 0
+        local.machine[machine]["report"], local.machine[machine]["reported"] = 0, 0
+
+
+@cold
+def list_machine(local: LocalMaster, layout: Layout, machine: int) -> None:
+    """Let a machine of which everything is known have its capacity again."""
+    local.machine[machine]["state"] = LISTED
+    shift(local.fleet, machine, layout.capacity, local.machine[machine]["configuration"])
+    enter_size(local, machine)
+
+
+@cold
+def on_holds(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+) -> None:
+    """Enter an attempt that a silent worker reports, one of `count`; with the last of them the machine is listed.
+
+    `last` is the number of the report, `seen` the worker's life, `start` that of the attempt's start.
+    """
+    machine = message["machine"]
+    silent = local.word[ACTIVE] and message["epoch"] == local.word[EPOCH] and local.machine[machine]["state"] == SILENT
+    if not silent or message["seen"] < local.machine[machine]["worker_life"]:
+        return
+    note_worker_life(local, layout, rules, tasks, machine, message["seen"], now, out)
+    if message["last"] < local.machine[machine]["report"] or not has_room(local.rows):
+        return
+    if message["last"] > local.machine[machine]["report"]:
+        local.machine[machine]["report"], local.machine[machine]["reported"] = message["last"], 0
+    number = find_attempt(local.rows, machine, message["task"], message["attempt"])
+    if number == NOBODY:
+        number = add_attempt(local.rows, machine, message["task"], message["attempt"], RUNNING)
+        row = local.rows.row[number]
+        row["owner"], row["since"] = layout.queue[layout.task[message["task"]]["queue"]]["owner"], now
+        row["start"] = message["start"]
+        if message["reason"] == NO_REASON:
+            take(local.fleet, tasks, message["task"], machine)
+            enter_row(local, number)
+        else:
+            row["state"], row["reason"] = OVER_ROW, message["reason"]
+            enter_row(local, number)
+            keep_over(local, number, message["reason"])
+    if local.rows.row[number]["awaits"] != message["last"]:
+        local.rows.row[number]["awaits"] = message["last"]
+        local.machine[machine]["reported"] += 1
+    if local.machine[machine]["reported"] == message["count"]:
+        local.machine[machine]["heard"] = now
+        list_machine(local, layout, machine)
+
+
+@cold
+def on_pulse(local: LocalMaster, layout: Layout, rules: Rules, now: float, message: np.void, out: Outbox) -> None:
+    """Of the active master: confirm it. Of the standby: note when the pulse was sent that it confirms."""
+    if message["epoch"] > local.word[EPOCH]:
+        step_down(local, message["epoch"], rules, now, out)
+    if message["epoch"] < local.word[EPOCH]:
+        return
+    if bool(local.word[ACTIVE]) != (message["count"] == ECHO):  # else two standbys would answer each other for ever
+        return
+    if local.word[ACTIVE]:
+        if local.clock[PULSE_AT] == UNCONFIRMED:
+            wait_for_all(local, layout, now)
+        local.clock[PULSE_AT] = max(local.clock[PULSE_AT], message["delay"])
+        return
+    local.clock[PULSE_AT] = now
+    row = post(out, PULSE, local.number, message["sender"], NOBODY, NOBODY)
+    row["epoch"], row["delay"], row["count"] = local.word[EPOCH], message["delay"], ECHO
+
+
+@cold
+def wait_for_all(local: LocalMaster, layout: Layout, now: float) -> None:
+    """Let the lease of every silent worker begin: from now on the other master keeps none alive."""
+    for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
+        if local.machine[machine]["state"] == SILENT:
+            local.machine[machine]["heard"] = now
+
+
+@cold
+def step_down(local: LocalMaster, epoch: int, rules: Rules, now: float, out: Outbox) -> None:
+    """Become the standby of a later epoch."""
+    was_active = local.word[ACTIVE]
+    local.word[EPOCH], local.word[ACTIVE] = epoch, 0
+    local.clock[PULSE_AT] = now
+    if was_active and rules.standby:
+        timer(local, WATCH, patience(rules), out)
+
+
+@cold
+def on_watch(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, out: Outbox
+) -> None:
+    """Take over when the active master has not been heard for long; else look again."""
+    if local.word[ACTIVE]:
+        return
+    waited = now - local.clock[PULSE_AT]
+    if waited >= patience(rules) or not rules.standby:
+        take_over(local, layout, rules, now, out)
+    else:
+        timer(local, WATCH, max(patience(rules) - waited, patience(rules) * LOOK_AGAIN), out)
+
+
+@cold
+def take_over(local: LocalMaster, layout: Layout, rules: Rules, now: float, out: Outbox) -> None:
+    """Speak for the cluster in a later epoch: know nothing, and ask every worker."""
+    parity = local.number // layout.local_masters
+    later = local.word[EPOCH] + 1
+    local.word[EPOCH] = later if later % 2 == parity else later + 1
+    local.word[ACTIVE] = 1
+    local.tally[TAKEOVERS] += 1
+    local.clock[PULSE_AT] = UNCONFIRMED
+    forget_cluster(local, layout, now)
+    write_whole(local, layout)
+    for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
+        if local.machine[machine]["state"] == SILENT:
+            summon(local, machine, out)
+    for master in range(layout.global_masters):
+        tell(local, layout, rules, UPDATE, master, NOBODY, NOBODY, out)
+    timer(local, BEAT, rules.heartbeat, out)
+    timer(local, CHECK, min(rules.retry, patience(rules) / 4.0), out)
+
+
+@cold
+def forget_cluster(local: LocalMaster, layout: Layout, now: float) -> None:
+    """Lose everything but the epoch, and what the operator said."""
+    first, end = first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)
+    for machine in range(first, end):
+        while local.rows.first[machine] != NOBODY:
+            drop_attempt(local.rows, local.rows.first[machine])
+        local.machine[machine]["state"] = SILENT if local.machine[machine]["configuration"] != NOBODY else ABSENT
+        local.machine[machine]["heard"] = now
+        local.machine[machine]["report"], local.machine[machine]["reported"] = 0, 0
+        local.machine[machine]["worker_life"], local.machine[machine]["starts"] = 0, 0
+        for resource in range(local.fleet.free.shape[0]):
+            local.fleet.capacity[resource, machine] = 0
+            local.fleet.free[resource, machine] = 0
+    for block in range(first // BLOCK, end // BLOCK):
+        for resource in range(local.fleet.free.shape[0]):
+            lower_summary(local.fleet, resource, block)
+    local.word[OVER_FIRST], local.word[OVER_LAST] = NOBODY, NOBODY
+    local.ledger.size[VERSION], local.ledger.size[WHOLE_AT] = 0, NEVER
+    for master in range(layout.global_masters):
+        local.asker[master]["known"], local.asker[master]["life"] = NEVER, 0
+        local.asker[master]["top"], local.asker[master]["bits"] = NEVER, np.uint64(0)
+
+
+@cold
+def on_ask(local: LocalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> None:
+    """Tell a global master the whole state; of a new life, nothing asked in the former one is heeded any more."""
+    sender = message["sender"]
+    if local.word[ACTIVE] == 0 or message["attempt"] < local.asker[sender]["life"]:
+        return
+    if message["attempt"] > local.asker[sender]["life"]:
+        adopt_life(local, sender, message["attempt"])
+        forget_pending(local, layout, sender)
+    local.asker[sender]["known"] = NEVER
+    tell(local, layout, rules, UPDATE, sender, NOBODY, NOBODY, out)
+
+
+@cold
+def forget_pending(local: LocalMaster, layout: Layout, owner: int) -> None:
+    """Give up what waits for victims on behalf of a global master's former life: the new one cannot know of it."""
+    for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
+        number = local.rows.first[machine]
+        while number != NOBODY:
+            row = local.rows.row[number]
+            after = row["next"]
+            if row["state"] == PENDING and row["owner"] == owner:
+                forget_heir(local, machine, number)
+                drop_attempt(local.rows, number)
+            number = after
+
+
+@cold
+def on_change(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+) -> None:
+    """Note the operator's word on a machine; `count` is the change of the fleet."""
+    machine = message["machine"]
+    configuration = layout.changed_to[message["count"]]
+    was_absent = local.machine[machine]["configuration"] == NOBODY
+    local.machine[machine]["configuration"] = configuration
+    if local.word[ACTIVE] == 0:
+        return
+    if configuration == NOBODY:
+        if not was_absent:
+            lose_machine(local, layout, rules, tasks, machine, ABSENT, now, out)
+    elif was_absent:
+        local.machine[machine]["worker_life"] += 1
+        local.machine[machine]["starts"], local.machine[machine]["heard"] = 0, now
+        list_machine(local, layout, machine)
+    elif local.machine[machine]["state"] == LISTED:
+        shift(local.fleet, machine, layout.capacity, configuration)
+        enter_size(local, machine)
+
+
+@cold
+def restart_local(local: LocalMaster, layout: Layout, rules: Rules, now: float, out: Outbox) -> None:
+    """Come back with nothing but the epoch: as a standby, or, without another at one's side, as the active one."""
+    local.word[ACTIVE] = 0
+    local.clock[PULSE_AT] = now
+    if rules.standby:
+        timer(local, WATCH, patience(rules), out)
+    else:
+        take_over(local, layout, rules, now, out)

@@ -1,0 +1,413 @@
+"""A local master: the truth of its cluster; it checks what global masters ask, tells workers, and tells what changed.
+
+Rules:
+- Amounts are taken when a request is accepted and given back when the worker has said that the attempt is over.
+- A request is numbered by its global master and carried out at most once, and only in the epoch it was made for.
+- Every answer carries what has changed since the version that the asker has seen.
+- The end of an attempt is kept until its global master has noted it.
+- Who hears of a later epoch than its own steps down.
+
+  message      | the attempt is      | then
+  LAUNCH       | new                 | STARTING (of a gang: HELD), LAUNCHED; or REFUSED
+  REPARTITION  | new                 | the same, on another master's partition
+  PREEMPT      | new                 | STARTING if it fits; else PENDING, its victims KILLING; or REFUSED
+  any of these | known               | LAUNCHED (PENDING: nothing); one that is over: ENDED
+  any of these | seen before, or old | REFUSED
+  GO           | HELD                | STARTING
+  ABANDON      | HELD                | OVER, ENDED
+  ABANDON      | STARTING, RUNNING   | KILLING
+  ABANDON      | unknown             | REFUSED, and never carried out
+  STARTED      | STARTING            | RUNNING
+  OVER         | STARTING .. KILLING | OVER, ENDED; the last victim: PENDING becomes STARTING or REFUSED
+  NOTED        | OVER                | forgotten; FORGET to the worker
+  any other    |                     | nothing
+
+Sources: Megha sections IV-A, IV-B.4, IV-B.6 and IV-C; windows and epochs make its section IV-D precise.
+"""
+import numpy as np
+
+from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, find_by_handle, has_room
+from subak.federation.megha.global_master.gangs import gang_of
+from subak.federation.megha.global_master.state import LIFE_BITS
+from subak.federation.megha.layout import Layout, Rules
+from subak.federation.megha.ledger import TOOK, enter
+from subak.federation.megha.local_master.state import (
+    ACCEPTED,
+    ACTIVE,
+    EPOCH,
+    HELD,
+    KILLING,
+    LISTED,
+    OVER_FIRST,
+    OVER_LAST,
+    OVER_ROW,
+    PENDING,
+    PREEMPTED_TASKS,
+    REFUSED_NOT_FREE,
+    REFUSED_OTHER,
+    RUNNING,
+    SILENT,
+    STARTING,
+    LocalMaster,
+    end_row,
+    forget_noted,
+    order,
+    start,
+    tell,
+)
+from subak.federation.megha.replay_window import is_new
+from subak.federation.messages import (
+    BEAT,
+    ENDED,
+    FORGET,
+    GANG_LOST,
+    KILL,
+    LAUNCHED,
+    NO_VICTIMS,
+    NOBODY,
+    NOT_FREE,
+    NOT_THERE,
+    OLD_EPOCH,
+    OLD_REQUEST,
+    PREEMPT,
+    REFUSED,
+    UPDATE,
+    Outbox,
+    post,
+)
+from subak.federation.messages import PREEMPTED as PREEMPTED_REASON
+from subak.fleet.amounts import give_back, take
+from subak.fleet.feasible import fits
+from subak.kernel import cold, inlined
+from subak.workload.tasks import Tasks
+
+NUMBER_MASK = (1 << LIFE_BITS) - 1
+FOREVER = float("inf")
+
+
+@inlined
+def note_seen(local: LocalMaster, sender: int, message: np.void, out: Outbox) -> None:
+    """Note what a global master has seen of this epoch, and forget the ends that were kept for it."""
+    if message["epoch"] == local.word[EPOCH] and message["seen"] > local.asker[sender]["known"]:
+        local.asker[sender]["known"] = message["seen"]
+        forget_noted(local, out)
+
+
+@inlined
+def on_request(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+) -> None:
+    """Carry out LAUNCH, REPARTITION or PREEMPT, or refuse it; either way the answer carries the state."""
+    if not heeds(local, message, out):
+        return
+    sender, machine = message["sender"], message["machine"]
+    known = find_attempt(local.rows, machine, message["task"], message["attempt"]) if is_old(local, message) else NOBODY
+    if known != NOBODY:
+        repeat_answer(local, layout, rules, known, out)
+    elif message["epoch"] != local.word[EPOCH]:
+        if local.machine[machine]["state"] != SILENT:
+            refuse(local, layout, rules, message, OLD_EPOCH, out)
+    elif not is_new(local.asker[sender], message["attempt"] & NUMBER_MASK):
+        refuse(local, layout, rules, message, OLD_REQUEST, out)
+    else:
+        decide(local, layout, rules, tasks, now, message, out)
+
+
+@inlined
+def heeds(local: LocalMaster, message: np.void, out: Outbox) -> bool:
+    """Whether the request is for this master to answer: it speaks for the cluster, and the asker still lives."""
+    sender, life = message["sender"], message["last"]
+    if local.word[ACTIVE] == 0 or life < local.asker[sender]["life"]:
+        return False
+    if life > local.asker[sender]["life"]:
+        adopt_life(local, sender, life)
+    note_seen(local, sender, message, out)
+    return True
+
+
+@cold
+def adopt_life(local: LocalMaster, sender: int, life: int) -> None:
+    """Heed a later life of a global master, whose requests are numbered anew."""
+    local.asker[sender]["life"] = life
+    local.asker[sender]["top"], local.asker[sender]["bits"] = NOBODY, np.uint64(0)
+
+
+@inlined
+def is_old(local: LocalMaster, message: np.void) -> bool:
+    """Whether the attempt may be known already: its number is not above all others, or its epoch is another."""
+    number = message["attempt"] & NUMBER_MASK
+    return bool(message["epoch"] != local.word[EPOCH] or number <= local.asker[message["sender"]]["top"])
+
+
+@cold
+def repeat_answer(local: LocalMaster, layout: Layout, rules: Rules, number: int, out: Outbox) -> None:
+    """Say again what became of an attempt that is known."""
+    row = local.rows.row[number]
+    if row["state"] == PENDING:
+        return
+    kind = ENDED if row["state"] == OVER_ROW else LAUNCHED
+    answer = tell(local, layout, rules, kind, row["owner"], row["task"], row["machine"], out)
+    answer["attempt"], answer["reason"] = row["attempt"], row["reason"]
+
+
+@inlined
+def decide(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+) -> None:
+    """Accept a new request if the truth allows it."""
+    task, machine = message["task"], message["machine"]
+    if local.machine[machine]["state"] != LISTED:
+        refuse(local, layout, rules, message, NOT_THERE, out)
+    elif not has_room(local.rows):
+        refuse(local, layout, rules, message, NOT_FREE, out)
+    elif fits(local.fleet, tasks, task, machine):
+        number = note_request(local, message, HELD)
+        accept(local, layout, rules, tasks, number, now, out)
+    elif message["kind"] == PREEMPT:
+        begin_preemption(local, layout, rules, tasks, now, message, out)
+    else:
+        refuse(local, layout, rules, message, NOT_FREE, out)
+
+
+@inlined
+def note_request(local: LocalMaster, message: np.void, state: int) -> int:
+    """Note a requested attempt, and return its row."""
+    number = add_attempt(local.rows, message["machine"], message["task"], message["attempt"], state)
+    row = local.rows.row[number]
+    row["owner"], row["preempted"] = message["sender"], message["start"]
+    return number
+
+
+@inlined
+def accept(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, number: int, now: float, out: Outbox
+) -> None:
+    """Take the amounts of an attempt and start it; one of a gang is held. The global master is told."""
+    row = local.rows.row[number]
+    task, machine = row["task"], row["machine"]
+    local.tally[ACCEPTED] += 1
+    take(local.fleet, tasks, task, machine)
+    entry = enter(local.ledger, TOOK, machine, task, row["attempt"], row["owner"])
+    entry["preempted"] = row["preempted"]
+    if gang_of(layout, task) == NOBODY:
+        start(local, number, now, LIFE_BITS, out)
+    else:
+        entry["held"] = 1
+        row["state"], row["since"] = HELD, now
+    answer = tell(local, layout, rules, LAUNCHED, row["owner"], task, machine, out)
+    answer["attempt"] = row["attempt"]
+
+
+@cold
+def refuse(
+    local: LocalMaster, layout: Layout, rules: Rules, message: np.void, reason: int, out: Outbox
+) -> None:
+    """Answer that the attempt has nothing and never will."""
+    local.tally[REFUSED_NOT_FREE if reason == NOT_FREE else REFUSED_OTHER] += 1
+    answer = tell(local, layout, rules, REFUSED, message["sender"], message["task"], message["machine"], out)
+    answer["attempt"], answer["reason"] = message["attempt"], reason
+
+
+@cold
+def begin_preemption(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+) -> None:
+    """End as many tasks of the queue as make room: those of the least priority first, of equals the latest started."""
+    task, machine, queue = message["task"], message["machine"], message["count"]
+    heir = note_request(local, message, PENDING)
+    while not enough(local, tasks, task, machine, heir):
+        victim = next_victim(local, layout, rules, machine, queue)
+        if victim == NOBODY:
+            spare_victims(local, machine, heir)
+            drop_attempt(local.rows, heir)
+            refuse(local, layout, rules, message, NO_VICTIMS, out)
+            return
+        local.rows.row[victim]["heir"] = heir
+        local.rows.row[heir]["awaits"] += 1
+    number = local.rows.first[machine]
+    while number != NOBODY:
+        row = local.rows.row[number]
+        if row["heir"] == heir and row["state"] in (STARTING, RUNNING):
+            local.tally[PREEMPTED_TASKS] += 1
+            kill(local, number, PREEMPTED_REASON, now, out)
+        number = row["next"]
+
+
+@cold
+def enough(local: LocalMaster, tasks: Tasks, task: int, machine: int, heir: int) -> bool:
+    """Whether what is free and not spoken for, and what the attempt's own victims hold, suffices."""
+    for resource in range(local.fleet.free.shape[0]):
+        spoken_for = 0
+        room = int(local.fleet.free[resource, machine])
+        number = local.rows.first[machine]
+        while number != NOBODY:
+            row = local.rows.row[number]
+            amount = tasks.request[resource, tasks.shape[row["task"]]]
+            if row["state"] == PENDING and number != heir:
+                spoken_for += amount
+            elif row["state"] in (STARTING, RUNNING, KILLING) and row["heir"] == heir:
+                room += amount
+            elif row["state"] in (STARTING, RUNNING, KILLING) and row["heir"] != NOBODY:
+                spoken_for -= amount
+            number = row["next"]
+        if room - max(spoken_for, 0) < tasks.request[resource, tasks.shape[task]]:
+            return False
+    return True
+
+
+@cold
+def next_victim(local: LocalMaster, layout: Layout, rules: Rules, machine: int, queue: int) -> int:
+    """Return the row of the next task of the queue to preempt on a machine, NOBODY if there is none."""
+    best = NOBODY
+    number = local.rows.first[machine]
+    while number != NOBODY:
+        row = local.rows.row[number]
+        may = row["state"] in (STARTING, RUNNING) and row["heir"] == NOBODY
+        may = may and layout.task[row["task"]]["queue"] == queue and gang_of(layout, row["task"]) == NOBODY
+        may = may and row["preempted"] < rules.preemptions_max
+        if may and (best == NOBODY or goes_first(local, layout, number, best)):
+            best = number
+        number = row["next"]
+    return int(best)
+
+
+@inlined
+def goes_first(local: LocalMaster, layout: Layout, number: int, other: int) -> bool:
+    """Whether one attempt is preempted before another."""
+    first, second = local.rows.row[number], local.rows.row[other]
+    if layout.task[first["task"]]["priority"] != layout.task[second["task"]]["priority"]:
+        return bool(layout.task[first["task"]]["priority"] < layout.task[second["task"]]["priority"])
+    return bool(first["start"] > second["start"])
+
+
+@cold
+def spare_victims(local: LocalMaster, machine: int, heir: int) -> None:
+    """Unmark the victims of a preemption that cannot make room."""
+    number = local.rows.first[machine]
+    while number != NOBODY:
+        row = local.rows.row[number]
+        if row["heir"] == heir and row["state"] in (STARTING, RUNNING):
+            row["heir"] = NOBODY
+        number = row["next"]
+
+
+@inlined
+def kill(local: LocalMaster, number: int, reason: int, now: float, out: Outbox) -> None:
+    """Tell the worker to end an attempt."""
+    row = local.rows.row[number]
+    row["state"], row["reason"], row["since"] = KILLING, reason, now
+    order(local, KILL, number, out)
+
+
+@cold
+def on_go(local: LocalMaster, now: float, message: np.void, out: Outbox) -> None:
+    """Start an attempt that was held for its gang."""
+    if heeds(local, message, out):
+        number = find_attempt(local.rows, message["machine"], message["task"], message["attempt"])
+        if number != NOBODY and local.rows.row[number]["state"] == HELD:
+            start(local, number, now, LIFE_BITS, out)
+
+
+@cold
+def on_abandon(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+) -> None:
+    """Give an attempt up, wherever it is; one that was never seen is never carried out."""
+    if not heeds(local, message, out):
+        return
+    machine = message["machine"]
+    number = find_attempt(local.rows, machine, message["task"], message["attempt"])
+    if number == NOBODY:
+        if message["epoch"] == local.word[EPOCH]:
+            if message["attempt"] >> LIFE_BITS == message["last"]:  # what a former life requested is not heeded anyway
+                is_new(local.asker[message["sender"]], message["attempt"] & NUMBER_MASK)
+            refuse(local, layout, rules, message, GANG_LOST, out)
+        elif local.machine[machine]["state"] != SILENT:
+            refuse(local, layout, rules, message, OLD_EPOCH, out)
+        return
+    state = local.rows.row[number]["state"]
+    if state == HELD:
+        finish(local, layout, rules, tasks, number, GANG_LOST, now, out)
+    elif state in (STARTING, RUNNING):
+        kill(local, number, GANG_LOST, now, out)
+    elif state == OVER_ROW:
+        repeat_answer(local, layout, rules, number, out)
+
+
+@cold
+def on_started(local: LocalMaster, message: np.void) -> None:
+    """Note that an attempt runs."""
+    number = find_attempt(local.rows, message["machine"], message["task"], message["attempt"])
+    if number != NOBODY and local.rows.row[number]["state"] == STARTING:
+        local.rows.row[number]["state"] = RUNNING
+
+
+@inlined
+def on_over(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+) -> None:
+    """Note that a worker is done with an attempt, for whatever reason."""
+    machine = message["machine"]
+    if local.word[ACTIVE] == 0 or message["epoch"] != local.word[EPOCH] or local.machine[machine]["state"] == SILENT:
+        return
+    number = find_by_handle(local.rows, message["handle"], machine, message["task"], message["attempt"])
+    if number == NOBODY:
+        row = post(out, FORGET, local.number, machine, message["task"], machine)
+        row["attempt"], row["epoch"] = message["attempt"], local.word[EPOCH]
+    elif local.rows.row[number]["state"] in (STARTING, RUNNING, KILLING):
+        finish(local, layout, rules, tasks, number, message["reason"], now, out)
+
+
+@inlined
+def finish(  # noqa: PLR0913, PLR0917  (an attempt, and why it is over)
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, number: int, reason: int, now: float, out: Outbox
+) -> None:
+    """Give an attempt's amounts back, tell its global master, and go on with what waited for them."""
+    row = local.rows.row[number]
+    task, machine, owner, attempt, heir = row["task"], row["machine"], row["owner"], row["attempt"], row["heir"]
+    give_back(local.fleet, tasks, task, machine)
+    end_row(local, number, reason)
+    answer = tell(local, layout, rules, ENDED, owner, task, machine, out)
+    answer["attempt"], answer["reason"] = attempt, reason
+    if rules.retry == FOREVER:  # nothing is lost on the way, so nothing is kept to be said again
+        local.word[OVER_FIRST], local.word[OVER_LAST] = NOBODY, NOBODY
+        drop_attempt(local.rows, number)
+    if heir != NOBODY:
+        local.rows.row[heir]["awaits"] -= 1
+        if local.rows.row[heir]["awaits"] == 0:
+            end_preemption(local, layout, rules, tasks, heir, now, out)
+
+
+@cold
+def end_preemption(
+    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, number: int, now: float, out: Outbox
+) -> None:
+    """Start the attempt for which the last victim has gone, unless others were faster to what is free."""
+    row = local.rows.row[number]
+    task, machine = row["task"], row["machine"]
+    if local.machine[machine]["state"] == LISTED and fits(local.fleet, tasks, task, machine):
+        accept(local, layout, rules, tasks, number, now, out)
+        return
+    owner, attempt = row["owner"], row["attempt"]
+    drop_attempt(local.rows, number)
+    local.tally[REFUSED_NOT_FREE] += 1
+    answer = tell(local, layout, rules, REFUSED, owner, task, machine, out)
+    answer["attempt"], answer["reason"] = attempt, NOT_FREE
+
+
+@cold
+def on_noted(local: LocalMaster, message: np.void, out: Outbox) -> None:
+    """Note what a global master has seen."""
+    if local.word[ACTIVE] and message["attempt"] >= local.asker[message["sender"]]["life"]:
+        note_seen(local, message["sender"], message, out)
+
+
+@cold
+def on_beat(local: LocalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> None:
+    """Send every global master an update; the next follows a heartbeat later."""
+    if local.word[ACTIVE] == 0 or message["epoch"] != local.word[EPOCH]:
+        return
+    for master in range(layout.global_masters):
+        tell(local, layout, rules, UPDATE, master, NOBODY, NOBODY, out)
+    row = post(out, BEAT, local.number, local.number, NOBODY, NOBODY)
+    row["delay"], row["epoch"] = rules.heartbeat, local.word[EPOCH]

@@ -1,0 +1,186 @@
+"""What a local master keeps of its cluster, and the two things it does with it: enter changes, and tell of them.
+
+An attempt at a local master is HELD (for its gang), PENDING (the tasks it preempts still run), STARTING (its worker was
+told), RUNNING (the worker said so), KILLING (the worker was told to end it) or OVER (its global master has not noted
+the end). A machine is LISTED (all its attempts are known), SILENT (its worker has not reported to this epoch), LOST
+(silent for a lease) or ABSENT (the operator took it away).
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.federation.megha.attempts import Attempts, drop_attempt
+from subak.federation.megha.layout import Layout, Rules
+from subak.federation.megha.ledger import (
+    GAVE,
+    GONE,
+    SIZED,
+    TOOK,
+    VERSION,
+    WHOLE,
+    WHOLE_AT,
+    Ledger,
+    enter,
+    reaches_back_to,
+)
+from subak.federation.messages import FORGET, NO_REASON, NOBODY, START, Outbox, post
+from subak.fleet.state import BLOCK, FleetState
+from subak.kernel import cold, inlined
+
+STATES = ("HELD", "PENDING", "STARTING", "RUNNING", "KILLING", "OVER")
+HELD, PENDING, STARTING, RUNNING, KILLING, OVER_ROW = range(6)
+MACHINE_STATES = ("LISTED", "SILENT", "LOST", "ABSENT")
+LISTED, SILENT, LOST_MACHINE, ABSENT = range(4)
+EPOCH, ACTIVE, OVER_FIRST, OVER_LAST = range(4)  # of `word`
+PULSE_AT = 0  # of `clock`
+(ACCEPTED, REFUSED_NOT_FREE, REFUSED_OTHER, PREEMPTED_TASKS, WORKERS_LOST, TAKEOVERS) = range(6)  # of `tally`
+LOCAL_TALLY = ("accepted", "refused: not free", "refused otherwise", "tasks preempted", "workers lost", "takeovers")
+
+
+ASKER = np.dtype([
+    ("known", np.int64),  # version that this global master has seen
+    ("top", np.int64),  # highest number of a request
+    ("bits", np.uint64),  # which of the 64 up to it were seen
+    ("life", np.int64),
+])
+MACHINE = np.dtype([
+    ("configuration", np.int32),  # NOBODY where the operator took it away
+    ("state", np.int8),  # one of MACHINE_STATES
+    ("heard", np.float64),  # seconds: when its worker last gave a sign of life
+    ("worker_life", np.int64),
+    ("starts", np.int64),  # told to this life of its worker
+    ("report", np.int64),  # while it is SILENT: number of the report that is coming in
+    ("reported", np.int32),  # attempts of it that came
+])
+
+
+class LocalMaster(NamedTuple):
+    """One local master, or its standby. Tables by machine hold all machines; each touches its own cluster's."""
+
+    number: int  # its cluster; of a standby the number of clusters more
+    cluster: int
+    fleet: FleetState  # what is free, by the attempts below
+    rows: Attempts
+    ledger: Ledger
+    asker: np.ndarray  # ASKER[global_master]
+    machine: np.ndarray  # MACHINE[machine]
+    word: np.ndarray  # int64[4]: EPOCH, ACTIVE, OVER_FIRST, OVER_LAST (rows that are over, in order)
+    clock: np.ndarray  # float64[1], PULSE_AT in seconds: sent by this master, and answered; of a standby, heard
+    tally: np.ndarray  # int64[6]: ACCEPTED ... TAKEOVERS
+
+
+@inlined
+def first_machine(layout: Layout, cluster: int) -> int:
+    """Return the first machine of a cluster; that of the next cluster is behind its last."""
+    return int(layout.block[cluster * layout.global_masters] * BLOCK)
+
+
+@inlined
+def tell(  # noqa: PLR0913, PLR0917  (a message has many fields)
+    local: LocalMaster, layout: Layout, rules: Rules, kind: int, master: int, task: int, machine: int, out: Outbox
+) -> np.void:
+    """Post a message to a global master, with everything that has changed since the version it has seen.
+
+    `seen` is the global master's life that is heeded: what was promised to a former one is no answer to a later.
+    """
+    row = post(out, kind, local.number, master, task, machine)
+    since = local.asker[master]["known"]
+    if not reaches_back_to(local.ledger, since):
+        if not reaches_back_to(local.ledger, local.ledger.size[WHOLE_AT]):
+            write_whole(local, layout)
+        since = local.ledger.size[WHOLE_AT]
+    row["first"], row["last"], row["epoch"] = since, local.ledger.size[VERSION], local.word[EPOCH]
+    row["count"] = layout.size[local.cluster] if rules.full_updates else row["last"] - row["first"]
+    row["seen"] = local.asker[master]["life"]
+    return row
+
+
+@cold
+def write_whole(local: LocalMaster, layout: Layout) -> None:
+    """Enter the whole state of the cluster into the ledger."""
+    first, end = first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)
+    local.ledger.size[WHOLE_AT] = local.ledger.size[VERSION]
+    enter(local.ledger, WHOLE, first, NOBODY, 0, NOBODY)
+    for machine in range(first, end):
+        number = local.rows.first[machine]
+        while number != NOBODY:
+            enter_row(local, number)
+            number = local.rows.row[number]["next"]
+        if local.machine[machine]["state"] != SILENT:
+            enter_size(local, machine)
+
+
+@cold
+def enter_row(local: LocalMaster, number: int) -> None:
+    """Enter an attempt as it stands."""
+    row = local.rows.row[number]
+    if row["state"] != PENDING:
+        kind = GONE if row["state"] == OVER_ROW else TOOK
+        entry = enter(local.ledger, kind, row["machine"], row["task"], row["attempt"], row["owner"])
+        entry["reason"], entry["preempted"] = row["reason"] if kind == GONE else NO_REASON, row["preempted"]
+        entry["held"] = row["state"] == HELD
+
+
+@inlined
+def enter_size(local: LocalMaster, machine: int) -> None:
+    """Enter the capacity of a machine of which everything is known."""
+    configuration = local.machine[machine]["configuration"] if local.machine[machine]["state"] == LISTED else NOBODY
+    enter(local.ledger, SIZED, machine, configuration, 0, NOBODY)
+
+
+@inlined
+def start(local: LocalMaster, number: int, now: float, life_bits: int, out: Outbox) -> None:
+    """Tell the worker to start an attempt."""
+    row = local.rows.row[number]
+    machine = row["machine"]
+    local.machine[machine]["starts"] += 1
+    row["start"] = (local.machine[machine]["worker_life"] << life_bits) + local.machine[machine]["starts"]
+    row["state"], row["since"] = STARTING, now
+    order(local, START, number, out)
+
+
+@inlined
+def order(local: LocalMaster, kind: int, number: int, out: Outbox) -> None:
+    """Send a worker an order about an attempt."""
+    row = local.rows.row[number]
+    message = post(out, kind, local.number, row["machine"], row["task"], row["machine"])
+    message["attempt"], message["start"], message["epoch"] = row["attempt"], row["start"], local.word[EPOCH]
+    message["reason"], message["handle"] = row["reason"], number
+
+
+@inlined
+def end_row(local: LocalMaster, number: int, reason: int) -> None:
+    """Enter the end of an attempt that held its amounts; it is kept until its global master has noted it."""
+    row = local.rows.row[number]
+    entry = enter(local.ledger, GAVE, row["machine"], row["task"], row["attempt"], row["owner"])
+    entry["reason"] = reason
+    keep_over(local, number, reason)
+
+
+@inlined
+def keep_over(local: LocalMaster, number: int, reason: int) -> None:
+    """Put an attempt last among those that are over."""
+    row = local.rows.row[number]
+    row["state"], row["reason"], row["heir"] = OVER_ROW, reason, NOBODY
+    row["version"] = local.ledger.size[VERSION]
+    if local.word[OVER_FIRST] == NOBODY:
+        local.word[OVER_FIRST] = number
+    else:
+        local.rows.row[local.word[OVER_LAST]]["heir"] = number
+    local.word[OVER_LAST] = number
+
+
+@inlined
+def forget_noted(local: LocalMaster, out: Outbox) -> None:
+    """Forget attempts whose end their global masters have noted, the oldest first, and let their workers do so.
+
+    Nothing of a machine is forgotten while its report comes in.
+    """
+    while local.word[OVER_FIRST] != NOBODY:
+        number = local.word[OVER_FIRST]
+        row = local.rows.row[number]
+        if local.asker[row["owner"]]["known"] < row["version"] or local.machine[row["machine"]]["state"] == SILENT:
+            return
+        order(local, FORGET, number, out)
+        local.word[OVER_FIRST] = row["heir"]
+        drop_attempt(local.rows, number)

@@ -1,0 +1,123 @@
+"""The submitter: hands each task to the global master of its queue, and keeps it until it has heard of its end.
+
+Rules: a task is submitted when it has arrived and no stage it waits for is open; it is submitted again, at doubling
+intervals, while nothing is heard of it (the network may lose messages, a global master its memory); a global master
+that was restarted asks for all of its tasks that have not ended. Of a gang it is told which have ended, because nobody
+else may remember. A second DONE changes nothing.
+
+  message  | the task is    | then
+  ARRIVE   | new            | OPEN, and SUBMIT unless its stage waits
+  DONE     | OPEN           | ENDED; the last of a stage releases the stages that wait for it
+  RESUBMIT | OPEN           | SUBMIT again, and what has ENDED of its gang
+  REBUILD  | (any)          | SUBMIT every OPEN task of that global master, and what has ENDED of their gangs
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.federation.megha.layout import Layout
+from subak.federation.messages import FINISHED_WELL, NOBODY, READY, RESUBMIT, SUBMIT, Outbox, post
+from subak.kernel import cold, inlined
+from subak.workload.tasks import Stages
+
+NEW, BLOCKED, OPEN, ENDED = range(4)
+ME = 0  # there is one submitter
+DOUBLINGS_MAX = 6
+
+
+class Submitter(NamedTuple):
+    """What those who submit know of their tasks."""
+
+    state: np.ndarray  # int8[task]: NEW, BLOCKED, OPEN, ENDED
+    owner: np.ndarray  # int32[task], its global master
+    tries: np.ndarray  # int8[task], how often it was submitted
+    stages: Stages
+    retry: float  # seconds until it is submitted again; inf: never
+
+
+@inlined
+def on_arrive(submitter: Submitter, message: np.void, out: Outbox) -> None:
+    """Submit a task that arrived, unless its stage waits for others."""
+    task, stages = message["task"], submitter.stages
+    if stages.of_task.size > 0 and stages.waits[stages.of_task[task]] > 0:
+        submitter.state[task] = BLOCKED
+    else:
+        submit(submitter, task, out)
+
+
+@inlined
+def submit(submitter: Submitter, task: int, out: Outbox) -> None:
+    """Submit a task for the first time."""
+    submitter.state[task] = OPEN
+    post(out, READY, ME, ME, task, NOBODY)
+    send(submitter, task, out)
+
+
+@inlined
+def send(submitter: Submitter, task: int, out: Outbox) -> None:
+    """Hand a task to its global master, and look after it later."""
+    post(out, SUBMIT, ME, submitter.owner[task], task, NOBODY)
+    if submitter.retry < np.inf:
+        row = post(out, RESUBMIT, ME, ME, task, NOBODY)
+        row["delay"] = submitter.retry * 2.0 ** submitter.tries[task]
+        submitter.tries[task] = min(submitter.tries[task] + 1, DOUBLINGS_MAX)
+
+
+@cold
+def on_resubmit(submitter: Submitter, layout: Layout, message: np.void, out: Outbox) -> None:
+    """Submit a task again of which nothing was heard."""
+    task = message["task"]
+    if submitter.state[task] == OPEN:
+        send(submitter, task, out)
+        if layout.gang.size > 0 and layout.gang[task] != NOBODY:
+            tell_ended(submitter, layout, layout.gang[task], out)
+
+
+@cold
+def tell_ended(submitter: Submitter, layout: Layout, gang: int, out: Outbox) -> None:
+    """Say which tasks of a gang have ended."""
+    for place in range(layout.gang_first[gang], layout.gang_first[gang + 1]):
+        task = layout.gang_task[place]
+        if submitter.state[task] == ENDED:
+            row = post(out, SUBMIT, ME, submitter.owner[task], task, NOBODY)
+            row["reason"] = FINISHED_WELL
+
+
+@inlined
+def on_done(submitter: Submitter, message: np.void, out: Outbox) -> None:
+    """Count a task that ended off in its stage; the last one releases the stages that wait for it."""
+    task, stages = message["task"], submitter.stages
+    if submitter.state[task] != OPEN:
+        return
+    submitter.state[task] = ENDED
+    if stages.of_task.size == 0:
+        return
+    stage = stages.of_task[task]
+    stages.left[stage] -= 1
+    if stages.left[stage] > 0:
+        return
+    for edge in range(stages.child_first[stage], stages.child_first[stage + 1]):
+        child = stages.child[edge]
+        stages.waits[child] -= 1
+        if stages.waits[child] == 0:
+            release(submitter, child, out)
+
+
+@cold
+def release(submitter: Submitter, stage: int, out: Outbox) -> None:
+    """Submit those tasks of a stage that have arrived; the others will be when they arrive."""
+    for place in range(submitter.stages.task_first[stage], submitter.stages.task_first[stage + 1]):
+        task = submitter.stages.task[place]
+        if submitter.state[task] == BLOCKED:
+            submit(submitter, task, out)
+
+
+@cold
+def on_rebuild(submitter: Submitter, layout: Layout, message: np.void, out: Outbox) -> None:
+    """Hand a restarted global master all of its tasks that have not ended."""
+    for gang in range(layout.gang_first.size - 1):
+        if submitter.owner[layout.gang_task[layout.gang_first[gang]]] == message["sender"]:
+            tell_ended(submitter, layout, gang, out)
+    for task in range(submitter.state.size):
+        if submitter.state[task] == OPEN and submitter.owner[task] == message["sender"]:
+            post(out, SUBMIT, ME, message["sender"], task, NOBODY)

@@ -1,0 +1,335 @@
+"""A worker: runs the attempts that the local master of its cluster tells it to, and reports their ends.
+
+Rules:
+- Orders of an epoch older than the latest it has heard are refused. Epoch and life are on disk: they survive a restart.
+- A start is carried out at most once, and only by the life of the worker it was meant for; never after its kill.
+- Nothing begins that the machine has no room for.
+- The end of an attempt is reported until the local master has let the worker forget it.
+- A worker that hears nothing from a local master for a lease stops everything it runs, and begins a new life: what it
+  was told to start before, and was declared lost meanwhile, never begins.
+
+  message | the attempt is | then
+  START   | new            | BEGIN, RUNNING; without room: OVER
+  START   | RUNNING        | STARTED
+  START   | ENDED, gone    | OVER again
+  KILL    | RUNNING        | HALT, ENDED, OVER
+  KILL    | any other      | OVER; it never begins
+  EXITED  | RUNNING        | ENDED, OVER
+  FORGET  | ENDED          | gone
+  REPORT  | (all)          | HOLDS for each, or ALIVE for none
+  TICK    | (all)          | ALIVE, OVER again; after a lease of silence: HALT all, a new life
+
+Source: Megha section IV-A; epochs, lives and leases make its section IV-D precise.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.federation.megha.attempts import (
+    ANY_ATTEMPT,
+    Attempts,
+    add_attempt,
+    drop_attempt,
+    find_attempt,
+    find_by_handle,
+    has_room,
+)
+from subak.federation.megha.global_master.search import speaker
+from subak.federation.megha.global_master.state import LIFE_BITS
+from subak.federation.megha.layout import Layout, Rules
+from subak.federation.megha.replay_window import is_new
+from subak.federation.messages import (
+    ALIVE,
+    BEGIN,
+    FINISHED_WELL,
+    HALT,
+    HOLDS,
+    LEASE_LOST,
+    NO_REASON,
+    NOBODY,
+    NOT_FREE,
+    OLD_EPOCH,
+    OVER,
+    STARTED,
+    TICK,
+    UNKNOWN,
+    Outbox,
+    post,
+)
+from subak.kernel import cold, inlined
+from subak.workload.tasks import Tasks
+
+STATES = ("RUNNING", "ENDED")
+RUNNING, ENDED = range(2)
+NUMBER_MASK = (1 << LIFE_BITS) - 1
+FOREVER = float("inf")
+TICKS = 6.0  # signs of life in a lease
+
+
+WORKER_ROW = np.dtype([
+    ("epoch", np.int32),  # the latest it has heard
+    ("life", np.int64),  # how often it was started
+    ("top", np.int64),  # highest number of a start
+    ("bits", np.uint64),  # which of the 64 up to it were seen
+    ("heard", np.float64),  # seconds: when the sign of life was sent that was last confirmed
+])
+
+
+class Workers(NamedTuple):
+    """All workers; each touches only its own place, that of its machine."""
+
+    rows: Attempts
+    free: np.ndarray  # int32[resource, machine], units
+    machine: np.ndarray  # WORKER_ROW[machine]
+
+
+@inlined
+def on_start(
+    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+) -> None:
+    """Begin an attempt, unless the order is old, doubled or not for this life."""
+    machine = message["machine"]
+    if not obeys(workers, layout, rules, message, out) or not is_for_this_life(workers, message):
+        return
+    if not is_new(workers.machine[machine], message["start"] & NUMBER_MASK):
+        number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
+        if number != NOBODY and workers.rows.row[number]["state"] == RUNNING:
+            report(workers, layout, STARTED, machine, message["task"], message["attempt"], NO_REASON, out)
+        else:
+            reason = workers.rows.row[number]["reason"] if number != NOBODY else UNKNOWN
+            report(workers, layout, OVER, machine, message["task"], message["attempt"], reason, out)
+    elif has_room(workers.rows) and has_amounts(workers, tasks, message["task"], machine):
+        number = add_attempt(workers.rows, machine, message["task"], message["attempt"], RUNNING)
+        workers.rows.row[number]["start"], workers.rows.row[number]["handle"] = message["start"], message["handle"]
+        hold(workers, tasks, message["task"], machine, -1)
+        row = post(out, BEGIN, machine, machine, message["task"], machine)
+        row["attempt"], row["handle"] = message["attempt"], number
+    else:
+        report(workers, layout, OVER, machine, message["task"], message["attempt"], NOT_FREE, out)
+
+
+@inlined
+def obeys(workers: Workers, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> bool:
+    """Whether an order is of the latest epoch the worker has heard; a deposed master is told."""
+    machine = message["machine"]
+    if message["epoch"] > workers.machine[machine]["epoch"]:
+        adopt(workers, machine, message["epoch"])
+    if message["epoch"] == workers.machine[machine]["epoch"]:
+        return True
+    row = post(out, ALIVE, machine, message["sender"], NOBODY, machine)
+    me = workers.machine[machine]
+    row["epoch"], row["reason"], row["start"] = me["epoch"], OLD_EPOCH, me["life"]
+    row["count"] = 1
+    return False
+
+
+@inlined
+def is_for_this_life(workers: Workers, message: np.void) -> bool:
+    """Whether an order is meant for the present life of its worker."""
+    return bool(message["start"] >> LIFE_BITS == workers.machine[message["machine"]]["life"])
+
+
+@inlined
+def adopt(workers: Workers, machine: int, epoch: int) -> None:
+    """Obey a later epoch, whose starts are numbered anew."""
+    workers.machine[machine]["epoch"] = epoch
+    workers.machine[machine]["top"], workers.machine[machine]["bits"] = -1, np.uint64(0)
+
+
+@inlined
+def has_amounts(workers: Workers, tasks: Tasks, task: int, machine: int) -> bool:
+    """Whether the machine has room for the task."""
+    for resource in range(workers.free.shape[0]):
+        if workers.free[resource, machine] < tasks.request[resource, tasks.shape[task]]:
+            return False
+    return True
+
+
+@inlined
+def hold(workers: Workers, tasks: Tasks, task: int, machine: int, sign: int) -> None:
+    """Give the task's amounts back (*sign* 1), or take them (-1)."""
+    for resource in range(workers.free.shape[0]):
+        workers.free[resource, machine] += sign * tasks.request[resource, tasks.shape[task]]
+
+
+@inlined
+def report(  # noqa: PLR0913, PLR0917  (a message has many fields)
+    workers: Workers, layout: Layout, kind: int, machine: int, task: int, attempt: int, reason: int, out: Outbox
+) -> np.void:
+    """Tell the local master of the worker's epoch about an attempt."""
+    master = speaker(layout, layout.machine[machine]["cluster"], workers.machine[machine]["epoch"])
+    row = post(out, kind, machine, master, task, machine)
+    row["attempt"], row["reason"], row["epoch"] = attempt, reason, workers.machine[machine]["epoch"]
+    return row
+
+
+@inlined
+def end(
+    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, number: int, reason: int, out: Outbox
+) -> None:
+    """Report the end of a running attempt, and keep it until it may be forgotten."""
+    row = workers.rows.row[number]
+    task, machine, attempt = row["task"], row["machine"], row["attempt"]
+    row["state"], row["reason"] = ENDED, reason
+    hold(workers, tasks, task, machine, 1)
+    over = report(workers, layout, OVER, machine, task, attempt, reason, out)
+    over["handle"] = row["handle"]
+    if rules.retry == FOREVER:  # nothing is lost on the way, so nothing is kept to be said again
+        drop_attempt(workers.rows, number)
+
+
+@cold
+def on_kill(
+    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+) -> None:
+    """End an attempt; if it is not there it is over, and never begins."""
+    machine = message["machine"]
+    if not obeys(workers, layout, rules, message, out) or not is_for_this_life(workers, message):
+        return
+    is_new(workers.machine[machine], message["start"] & NUMBER_MASK)
+    number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
+    if number != NOBODY and workers.rows.row[number]["state"] == RUNNING:
+        post(out, HALT, machine, machine, message["task"], machine)["reason"] = message["reason"]
+        end(workers, layout, rules, tasks, number, message["reason"], out)
+    else:
+        reason = workers.rows.row[number]["reason"] if number != NOBODY else message["reason"]
+        report(workers, layout, OVER, machine, message["task"], message["attempt"], reason, out)
+
+
+@inlined
+def on_exited(
+    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+) -> None:
+    """Report that an attempt has come to its end, or why the executor lost it."""
+    machine, task = message["machine"], message["task"]
+    number = find_by_handle(workers.rows, message["handle"], machine, task, ANY_ATTEMPT)
+    while number != NOBODY and (
+        workers.rows.row[number]["task"] != task or workers.rows.row[number]["state"] != RUNNING
+    ):
+        number = workers.rows.row[number]["next"]
+    if number != NOBODY:
+        reason = message["reason"] if message["reason"] != NO_REASON else FINISHED_WELL
+        end(workers, layout, rules, tasks, number, reason, out)
+
+
+@cold
+def on_forget(workers: Workers, message: np.void) -> None:
+    """Forget an attempt whose end is noted."""
+    number = find_attempt(workers.rows, message["machine"], message["task"], message["attempt"])
+    if number != NOBODY and workers.rows.row[number]["state"] == ENDED:
+        drop_attempt(workers.rows, number)
+
+
+@cold
+def on_report(workers: Workers, layout: Layout, message: np.void, now: float, out: Outbox) -> None:
+    """Obey a later epoch, and say everything that runs or has ended and is not forgotten."""
+    machine = message["machine"]
+    if message["epoch"] < workers.machine[machine]["epoch"]:
+        return
+    if message["epoch"] > workers.machine[machine]["epoch"]:
+        adopt(workers, machine, message["epoch"])
+    count = attempts_on(workers, machine)
+    if count == 0:
+        sign_of_life(workers, layout, machine, now, out)
+    number = workers.rows.first[machine]
+    while number != NOBODY:
+        row = workers.rows.row[number]
+        held = post(out, HOLDS, machine, message["sender"], row["task"], machine)
+        held["attempt"], held["reason"] = row["attempt"], row["reason"]
+        held["epoch"] = workers.machine[machine]["epoch"]
+        held["start"], held["seen"], held["count"] = row["start"], workers.machine[machine]["life"], count
+        held["last"] = message["start"]
+        number = row["next"]
+
+
+@inlined
+def attempts_on(workers: Workers, machine: int) -> int:
+    """Return how many attempts the worker has not forgotten."""
+    count = 0
+    number = workers.rows.first[machine]
+    while number != NOBODY:
+        count += 1
+        number = workers.rows.row[number]["next"]
+    return count
+
+
+@inlined
+def sign_of_life(workers: Workers, layout: Layout, machine: int, now: float, out: Outbox) -> None:
+    """Send a sign of life; `delay` says when it was sent."""
+    master = speaker(layout, layout.machine[machine]["cluster"], workers.machine[machine]["epoch"])
+    row = post(out, ALIVE, machine, master, NOBODY, machine)
+    row["epoch"], row["start"], row["count"] = (
+        workers.machine[machine]["epoch"], workers.machine[machine]["life"], attempts_on(workers, machine))
+    row["delay"] = now
+
+
+@cold
+def on_lease(workers: Workers, message: np.void) -> None:
+    """Note that a sign of life was heard."""
+    machine = message["machine"]
+    if message["epoch"] == workers.machine[machine]["epoch"] and message["start"] == workers.machine[machine]["life"]:
+        workers.machine[machine]["heard"] = max(workers.machine[machine]["heard"], message["delay"])
+
+
+@cold
+def on_tick(
+    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+) -> None:
+    """Give a sign of life, say again what was not noted, and stop everything when the lease is over."""
+    machine = message["machine"]
+    if message["start"] != workers.machine[machine]["life"]:
+        return
+    too_late = now + rules.lease / TICKS - workers.machine[machine]["heard"] > rules.lease  # at the next tick
+    number = workers.rows.first[machine]
+    while number != NOBODY:
+        row = workers.rows.row[number]
+        if row["state"] == ENDED:
+            report(workers, layout, OVER, machine, row["task"], row["attempt"], row["reason"], out)
+        elif too_late:
+            post(out, HALT, machine, machine, row["task"], machine)["reason"] = LEASE_LOST
+            end(workers, layout, rules, tasks, number, LEASE_LOST, out)
+        number = row["next"]
+    if too_late:
+        begin_life(workers, machine, now)
+    sign_of_life(workers, layout, machine, now, out)
+    arm(workers, rules, machine, out)
+
+
+@inlined
+def arm(workers: Workers, rules: Rules, machine: int, out: Outbox) -> None:
+    """Arm the timer for the next sign of life."""
+    row = post(out, TICK, machine, machine, NOBODY, machine)
+    row["delay"], row["start"] = rules.lease / TICKS, workers.machine[machine]["life"]
+
+
+@cold
+def begin_life(workers: Workers, machine: int, now: float) -> None:
+    """Begin a new life, whose starts are numbered anew; nothing runs."""
+    workers.machine[machine]["life"] += 1
+    workers.machine[machine]["top"], workers.machine[machine]["bits"] = -1, np.uint64(0)
+    workers.machine[machine]["heard"] = now
+
+
+@cold
+def restart_worker(workers: Workers, layout: Layout, rules: Rules, machine: int, now: float, out: Outbox) -> None:
+    """Begin a new life; what ran has been lost with the former one."""
+    begin_life(workers, machine, now)
+    if rules.retry < FOREVER:
+        sign_of_life(workers, layout, machine, now, out)
+        arm(workers, rules, machine, out)
+
+
+@cold
+def power_off(workers: Workers, layout: Layout, machine: int, configuration: int) -> None:
+    """Lose everything that runs; the machine will have the capacity of a configuration, NOBODY for none."""
+    while workers.rows.first[machine] != NOBODY:
+        drop_attempt(workers.rows, workers.rows.first[machine])
+    for resource in range(workers.free.shape[0]):
+        workers.free[resource, machine] = layout.capacity[resource, configuration] if configuration >= 0 else 0
+
+
+@cold
+def resize_worker(workers: Workers, layout: Layout, machine: int, before: int, after: int) -> None:
+    """Let a machine that stays have another capacity."""
+    for resource in range(workers.free.shape[0]):
+        workers.free[resource, machine] += layout.capacity[resource, after] - layout.capacity[resource, before]

@@ -1,0 +1,1 @@
+"""Schedulers that look at a sample of the workers: Sparrow, Hawk, Eagle."""

@@ -1,0 +1,96 @@
+"""The measures of a run: what summary.json says, computed from the tables that are written beside it."""
+import math
+
+import polars as pl
+
+from subak.measures.runs import Reason, Spread, Summary, Waiting
+from subak.placement.claims import STATUSES
+
+LEVELS = (0.5, 0.9, 0.99, 0.999)
+SLOWDOWN_FLOOR_S = 10.0  # a run time below it counts as this long (Feitelson's bounded slowdown)
+
+
+def response_spread(tasks: pl.DataFrame) -> Spread:
+    """Return the distribution of the response time (first start minus ready) over the tasks that started."""
+    return spread(tasks["response"])
+
+
+def slowdown_spread(tasks: pl.DataFrame) -> Spread:
+    """Return the distribution of the bounded slowdown over the tasks that finished."""
+    return spread(tasks.select(bounded_slowdown().alias("slowdown"))["slowdown"])
+
+
+def bounded_slowdown() -> pl.Expr:
+    """Return (finish - ready) / run time, run times under 10 s counted as 10 s, and at least 1; null until it finished.
+
+    What was lost with a machine counts: the task was in the system all the while (Feitelson's bounded slowdown).
+    """
+    longer = pl.max_horizontal("run_time", pl.lit(SLOWDOWN_FLOOR_S))
+    return ((pl.col("finish") - pl.col("ready")) / longer).clip(lower_bound=1.0)
+
+
+def spread(values: pl.Series) -> Spread:
+    """Return mean, median, 90th, 99th and 99.9th percentile and maximum, without the nulls.
+
+    A percentile is the least value that at least that share of the values does not exceed (nearest rank).
+    """
+    values = values.drop_nulls().sort()
+    if values.is_empty():
+        return Spread()
+    median, p90, p99, p999 = (_number(values[max(math.ceil(level * len(values)), 1) - 1]) for level in LEVELS)
+    return Spread(_number(values.mean()), median, p90, p99, p999, _number(values.max()))
+
+
+def makespan(tasks: pl.DataFrame) -> float | None:
+    """Return the last finish minus the first arrival, None when nothing finished."""
+    last = tasks["finish"].max()
+    return None if last is None else _number(last) - _number(tasks["arrival"].min())
+
+
+def gap(summary: Summary, bound: float | None) -> float | None:
+    """Return by what share of the *bound* (s) the makespan is above it, None unless every task finished."""
+    finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())
+    return summary.makespan / bound - 1.0 if finished and bound and summary.makespan is not None else None
+
+
+def utilisation(timeline: pl.DataFrame, resources: list[str]) -> dict[str, float | None]:
+    """Return per resource the used amount over the present capacity, over the whole run."""
+    return {name: _ratio(timeline, f"used_{name}", f"capacity_{name}") for name in resources}
+
+
+def stranded(timeline: pl.DataFrame, resources: list[str]) -> dict[str, float | None]:
+    """Return per resource the share of capacity that was free but of no use to the smallest waiting task."""
+    return {name: _ratio(timeline, f"stranded_{name}", f"capacity_{name}") for name in resources}
+
+
+def waiting(timeline: pl.DataFrame) -> Waiting:
+    """Return the mean over time and the largest number of waiting tasks."""
+    span = _number(timeline["span"].sum())
+    mean = _number((timeline["waiting"] * timeline["span"]).sum()) / span if span > 0 else None
+    return Waiting(mean, _number(timeline["waiting_max"].max()))
+
+
+def status_counts(tasks: pl.DataFrame) -> dict[str, int]:
+    """Return how many tasks stand how at the end; every task is in exactly one."""
+    found = dict(tasks["status"].value_counts().iter_rows())
+    return {name: int(found.get(name, 0)) for name in STATUSES}
+
+
+def reasons(tasks: pl.DataFrame) -> tuple[Reason, ...]:
+    """Return why tasks are not running or done, the most frequent reason first."""
+    counted = (
+        tasks.filter(pl.col("reason").is_not_null())
+        .group_by(pl.col("status").cast(pl.String), pl.col("reason").cast(pl.String))
+        .agg(pl.len().alias("tasks"))
+        .sort(["tasks", "status", "reason"], descending=[True, False, False])
+    )
+    return tuple(Reason(**row) for row in counted.iter_rows(named=True))
+
+
+def _ratio(timeline: pl.DataFrame, part: str, whole: str) -> float | None:
+    total = _number((timeline[whole] * timeline["span"]).sum())
+    return _number((timeline[part] * timeline["span"]).sum()) / total if total > 0 else None
+
+
+def _number(value: object) -> float:
+    return float(value or 0.0)  # type: ignore[arg-type]

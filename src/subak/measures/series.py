@@ -1,0 +1,177 @@
+"""Series: a run's tables made small enough to draw, in polars, before any chart sees them."""
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from subak.measures.of_run import bounded_slowdown
+from subak.measures.runs import Run
+
+POINTS_MAX = 4_800  # of one chart, over all its lines
+LINE_POINTS_MAX = 300  # of one line: more than a screen shows
+MESSAGES_COUNTED = ("messages", "refusals", "repartitions", "preemptions")  # of a federation's timeline
+
+DAY = 86_400.0
+TIME_UNITS = ((4 * DAY, DAY, "days"), (4 * 3600.0, 3600.0, "hours"), (240.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
+NICE_PERIODS = (  # seconds
+    0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0,
+    14_400.0, 21_600.0, 43_200.0, DAY,
+)
+
+
+def time_unit(span: float) -> tuple[float, str]:
+    """Return the unit, in seconds, and the word for it, in which an axis over *span* seconds reads well."""
+    return next((size, word) for least, size, word in TIME_UNITS if span >= least)
+
+
+def period_of(span: float) -> float:
+    """Return the period to average over: 24 h from four days on (LoTES, Fig. 6), else a round 24th of *span*."""
+    if span >= 4 * DAY:
+        return DAY * max(1, math.ceil(span / DAY / LINE_POINTS_MAX))
+    return next((period for period in NICE_PERIODS if period >= span / 24), DAY)
+
+
+def clock(runs: list[Run]) -> tuple[float, float]:
+    """Return the first instant of all runs and the seconds from there to the last, from their timelines."""
+    ends = [
+        run.timeline().select(pl.col("time").min().alias("first"),
+                              (pl.col("time") + pl.col("span")).max().alias("last")).collect().row(0)
+        for run in runs
+    ]
+    known = [(first, last) for first, last in ends if first is not None]
+    origin = min((first for first, _ in known), default=0.0)
+    return origin, max((last for _, last in known), default=1.0) - origin
+
+
+def response_by_period(runs: list[Run], period: float) -> pl.DataFrame:
+    """Return run, scheduler, time (the middle of the period, s), mean response (s) and tasks, by period of start.
+
+    The last period may be cut short: its time stays within the runs' span.
+    """
+    origin, span = clock(runs)
+    number = ((pl.col("start") - origin) / period).floor()
+    return pl.concat(
+        _named(run, run.tasks().filter(pl.col("response").is_not_null(), pl.col("start").is_not_null())
+               .group_by(pl.min_horizontal((number + 0.5) * period, pl.lit(span)).alias("time"))
+               .agg(pl.col("response").mean().alias("mean"), pl.len().cast(pl.Int64).alias("tasks"))
+               .sort("time").collect())
+        for run in runs
+    )
+
+
+def response_distribution(runs: list[Run]) -> pl.DataFrame:
+    """Return run, scheduler, value (s) and the share of started tasks that waited longer."""
+    return _distributions(runs, pl.col("response"))
+
+
+def slowdown_distribution(runs: list[Run]) -> pl.DataFrame:
+    """Return run, scheduler, value and the share of finished tasks with a larger bounded slowdown."""
+    return _distributions(runs, bounded_slowdown())
+
+
+def allocation_distribution(runs: list[Run]) -> pl.DataFrame:
+    """Return run, scheduler, value (s) and the share of started tasks whose allocation took longer."""
+    return _distributions(runs, pl.col("start") - pl.col("ready"))
+
+
+def exceedance(values: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return at most *points* of the values (float[n], any order) and the share of all values above each.
+
+    Half the points lie evenly over the ranks, half thin out logarithmically from the largest: both ends stay sharp.
+    """
+    ordered = np.sort(values)
+    if len(ordered) == 0:
+        return ordered, ordered
+    from_top = np.geomspace(1, len(ordered), points // 2)
+    evenly = np.linspace(1, len(ordered), points - points // 2)
+    ranks = np.unique(np.concatenate([from_top, evenly]).round().astype(np.int64))
+    chosen = np.unique(ordered[len(ordered) - ranks])
+    return chosen, (len(ordered) - np.searchsorted(ordered, chosen, side="right")) / len(ordered)
+
+
+def waiting_over_time(runs: list[Run]) -> pl.DataFrame:
+    """Return run, scheduler, time (s), waiting (time mean) and waiting_max."""
+    columns = [_mean_over_time("waiting"), pl.col("waiting_max").max().cast(pl.Float64)]
+    return pl.concat(_named(run, _coarse(run, runs, columns, lines=1)) for run in runs)
+
+
+def messages_over_time(runs: list[Run]) -> pl.DataFrame:
+    """Return run, scheduler, time (s), what was handled (MESSAGES_COUNTED) and how often a second; federations only."""
+    counted = [(pl.col(name).sum() / pl.col("span").sum()).alias(name) for name in MESSAGES_COUNTED]
+    parts = [_named(run, _coarse(run, runs, counted, lines=len(MESSAGES_COUNTED)))
+             for run in runs if "messages" in run.timeline().collect_schema()]
+    table = pl.concat(parts) if parts else pl.DataFrame(schema={
+        "run": pl.String, "scheduler": pl.String, "time": pl.Float64, **dict.fromkeys(MESSAGES_COUNTED, pl.Float64)})
+    happened = [name for name in MESSAGES_COUNTED if table[name].sum() > 0]
+    return table.unpivot(happened, index=["run", "scheduler", "time"], variable_name="what", value_name="a second")
+
+
+def used_over_time(runs: list[Run], resource: str) -> pl.DataFrame:
+    """Return run, scheduler, time (s), used and stranded shares of capacity; runs without *resource* are left out."""
+    parts = list(_used(runs, resource))
+    return pl.concat(parts) if parts else pl.DataFrame(schema={
+        "run": pl.String, "scheduler": pl.String, "time": pl.Float64, "used": pl.Float64, "stranded": pl.Float64})
+
+
+def shares_over_time(run: Run, level: int, queues: int) -> pl.DataFrame:
+    """Return queue, time (s), share and guarantee of the largest *queues* of a level."""
+    of_level = run.shares().filter(pl.col("level") == level).with_columns(pl.col("queue").cast(pl.String))
+    largest = (of_level.filter(pl.col("queue").is_not_null()).group_by("queue")
+               .agg((pl.col("share") * pl.col("span")).sum()).sort(["share", "queue"], descending=[True, False])
+               .head(queues).collect()["queue"].to_list())
+    _, span = clock([run])
+    width = max(span / max(24, min(LINE_POINTS_MAX, POINTS_MAX // (2 * queues + 1))), 1e-9)
+    return (of_level.filter(pl.col("queue").is_in(largest))
+            .group_by("queue", (pl.col("time") / width + 1e-9).floor().alias("number"))
+            .agg(((pl.col("time") + pl.col("span") / 2) * pl.col("span")).sum() / pl.col("span").sum(),
+                 _mean_over_time("share"), _mean_over_time("guarantee"))
+            .sort("queue", "number").drop("number").collect())
+
+
+def _used(runs: list[Run], resource: str) -> Iterator[pl.DataFrame]:
+    for run in runs:
+        if any(known.name == resource for known in run.summary.resources):
+            yield _named(run, _coarse(run, runs, _used_columns(run, resource), lines=2))
+
+
+def _used_columns(run: Run, resource: str) -> list[pl.Expr]:
+    """Shares of what was up in a period; while nothing was up there is no share."""
+    capacity = _mean_over_time(f"capacity_{resource}")
+    known = f"stranded_{resource}" in run.timeline().collect_schema()
+    stranded = _mean_over_time(f"stranded_{resource}") / capacity if known else pl.lit(None, pl.Float64)
+    shares = [(_mean_over_time(f"used_{resource}") / capacity).alias("used"), stranded.alias("stranded")]
+    return [pl.when(share.is_finite()).then(share).alias(name)
+            for share, name in zip(shares, ("used", "stranded"), strict=True)]
+
+
+def _coarse(run: Run, runs: list[Run], columns: list[pl.Expr], lines: int) -> pl.DataFrame:
+    """Average a timeline over periods long enough that all lines of the chart stay under POINTS_MAX points."""
+    origin, span = clock(runs)
+    points = min(LINE_POINTS_MAX, max(24, POINTS_MAX // (len(runs) * lines)))
+    width = max(span / points, 1e-9)
+    number = ((pl.col("time") - origin) / width + 1e-9).floor()
+    middle = ((pl.col("time") + pl.col("span") / 2 - origin) * pl.col("span")).sum() / pl.col("span").sum()
+    return (run.timeline().filter(pl.col("span") > 0)
+            .group_by(number.alias("number")).agg(middle.alias("time"), *columns)
+            .sort("number").drop("number").collect())
+
+
+def _mean_over_time(column: str) -> pl.Expr:
+    value = pl.col(column).cast(pl.Float64)
+    return ((value * pl.col("span")).sum() / pl.col("span").sum()).alias(column)
+
+
+def _distributions(runs: list[Run], value: pl.Expr) -> pl.DataFrame:
+    points = min(LINE_POINTS_MAX, max(24, POINTS_MAX // len(runs)))
+    return pl.concat(_named(run, _distribution(run, value, points)) for run in runs)
+
+
+def _distribution(run: Run, value: pl.Expr, points: int) -> pl.DataFrame:
+    values = run.tasks().select(value.alias("value")).drop_nulls().collect()["value"].to_numpy()
+    chosen, share = exceedance(values, points)
+    return pl.DataFrame({"value": chosen, "share": share}, schema={"value": pl.Float64, "share": pl.Float64})
+
+
+def _named(run: Run, table: pl.DataFrame) -> pl.DataFrame:
+    return table.select(pl.lit(run.label).alias("run"), pl.lit(run.group).alias("scheduler"), pl.all())

@@ -1,0 +1,1 @@
+"""The Google-like workload model, its tables and figures beside ours."""

@@ -1,0 +1,1 @@
+"""HMHS's figures beside ours."""

@@ -1,0 +1,1 @@
+"""LoTES's figures beside ours."""

@@ -1,0 +1,249 @@
+"""The LoTES paper: its tables and figures measured here, and each claim beside what was measured.
+
+Tables 1 and 2 are solved as printed; Figs. 6 to 8 are runs on Google's trace and on a month of the same classes
+(lotes_workload.py). Past the paper: what makes the difference between schedulers, loads, and LoTES's options.
+"""
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from subak.federation.megha.global_master.placement import PLACEMENTS
+from subak.placement.lotes.allocation import Allocation, solve_allocation
+from subak.placement.lotes.assignment import solve_assignment
+from subak.placement.lotes.bins import FINE
+from subak.placement.lotes.settings import LotesSettings
+from subak.reproduce.claims import Figure, Reproduction, choose_figures, judge_all
+from subak.reproduce.lotes import tables as printed
+from subak.reproduce.lotes.published import CLAIMS
+from subak.reproduce.lotes.study import HOUR_S, PAPER, TAILS, Run, Study
+from subak.reproduce.lotes.workload import Month
+
+PLACES = ("trace", "month")
+EXPLAINING = (*PAPER, "aligned-fit+backfill", "first-fit+backfill+shortest-first", "first-fit+backfill", "first-fit",
+              "best-fit")
+OPTIONS: dict[str, dict[str, Any]] = {
+    "lotes": {}, "lotes+deficit": {}, "lotes+sampled": {}, "lotes+replanned": {}, "lotes, pairs all": {"pairs": "all"},
+    "lotes, 8 classes": {"classes": 8},
+}
+TURNING: dict[str, dict[str, Any]] = {
+    "lotes": {}, "lotes+replanned": {}, "first-fit+backfill": {},
+    "lotes+replanned, hourly": {"replan_seconds": 3600.0, "replan_window": 21_600.0},
+}
+NONE_WAIT = 1e-9  # tasks in the mean of an interval: fewer is an empty queue
+
+
+# Tables 1 and 2
+
+
+def tables(study: Study) -> Figure:
+    """Return what both linear programs make of the tables as printed."""
+    study.notify("Tables 1 and 2", 0.0)
+    solve_allocation(printed.printed_problem())  # HiGHS and the bins are loaded and compiled
+    began = time.perf_counter()
+    allocation = solve_allocation(printed.printed_problem())
+    fitting = printed.without_misfits(printed.printed_problem())
+    mine = solve_allocation(fitting)
+    fine, capacity = (fitting.request * FINE).astype(np.int64), fitting.capacity * FINE
+    assigned = solve_assignment(fitting, mine, fine, capacity, LotesSettings(bins="all"))
+    seconds = time.perf_counter() - began
+    every = solve_assignment(fitting, mine, fine, capacity, LotesSettings(bins="all", pairs="all", bins_max=10_000_000))
+    classes = (mine.jobs > 0).sum(axis=1)
+    rows = [{"machines": int(printed.MACHINES[row]), "cores": f"{printed.CORES[row] / 100:.2f}",
+             "memory": f"{printed.MEMORY[row] / 100:.2f}", "classes of the paper": int(printed.CLASSES[row]),
+             "classes": int(classes[row]), "bins": int(assigned.considered[row]),
+             "bins of all classes": int(every.considered[row])} for row in range(len(classes))]
+    numbers = {
+        "lambda": allocation.rate / printed.RATE_PER_HOUR, "classes alike": float((classes == printed.CLASSES).sum()),
+        "classes most": float(np.sort(classes)[-2]), "bins": float(assigned.considered.sum()),
+        "bins without": float(every.considered.sum()), "seconds": seconds,
+        "rounding": 1 - assigned.rate_rounded / assigned.rate,
+    }
+    return Figure("tables", "Tables 1 and 2: classes and bins of each configuration", pl.DataFrame(rows), numbers,
+                  _rates(allocation, mine, assigned.rate, every.rate))
+
+
+def _rates(allocation: Allocation, mine: Allocation, rate: float, every: float) -> tuple[str, ...]:
+    return (f"lambda* is {allocation.rate:,.1f} jobs an hour; {mine.rate:,.1f} where a class has no part of a machine "
+            f"that cannot hold one job of it; with jobs in bins {rate:,.1f}, {every:,.1f} with bins of all classes",)
+
+
+# Figures 6 to 8
+
+
+def _paper_runs(study: Study) -> dict[str, dict[str, Run]]:
+    return {place: {scheduler: study.run(place, scheduler) for scheduler in PAPER} for place in PLACES}
+
+
+def figure_6(study: Study) -> Figure:
+    """Return the mean response of the tasks that start in each day of the month, in each hour of the trace."""
+    runs = _paper_runs(study)
+    points = [{"place": place, "scheduler": scheduler, "interval": row, "mean response (s)": float(mean)}
+              for place, found in runs.items() for scheduler, run in found.items()
+              for row, mean in enumerate(run.begun) if not np.isnan(mean)]
+    rows = [{"place": place, "scheduler": scheduler, "mean response (s)": run.mean,
+             "median (s)": run.quantile["median"], "99 % (s)": run.quantile["p99"],
+             "first interval (s)": float(run.begun[0]),
+             "never started": run.unstarted, "unplaceable": run.unplaceable, "tasks a second": run.rate}
+            for place, found in runs.items() for scheduler, run in found.items()]
+    numbers: dict[str, float] = {}
+    for place, found in runs.items():
+        numbers |= _behind(place, {scheduler: run.mean for scheduler, run in found.items()})
+        numbers |= _behind(f"{place} later", {scheduler: run.later for scheduler, run in found.items()})
+        first = {scheduler: float(run.begun[0]) for scheduler, run in found.items()}
+        numbers[f"{place} first greedy"] = first["greedy"] / min(first["lotes"], first["tetris"])
+        numbers[f"{place} days"] = _days_ahead(found["lotes"].begun, found["tetris"].begun)
+    return Figure("6", "Response time: mean over the tasks that start in a day (month) or an hour (trace)",
+                  pl.DataFrame(rows), numbers, (), pl.DataFrame(points))
+
+
+def _behind(place: str, mean: dict[str, float]) -> dict[str, float]:
+    by_lotes = mean["tetris"] / mean["lotes"] if mean["lotes"] > 0 else float("nan")
+    return {f"{place} greedy behind": mean["greedy"] - mean["lotes"], f"{place} tetris by lotes": by_lotes}
+
+
+def _days_ahead(lotes: np.ndarray, tetris: np.ndarray) -> float:
+    days = min(lotes.size, tetris.size)
+    return float(np.mean(lotes[:days] <= tetris[:days] + NONE_WAIT))
+
+
+def figure_7(study: Study) -> Figure:
+    """Return the distribution of the response times."""
+    runs = _paper_runs(study)
+    points = [{"place": place, "scheduler": scheduler, "response (s)": float(TAILS[row]),
+               "longer (share)": float(run.tail[row])} for place, found in runs.items()
+              for scheduler, run in found.items() for row in range(1, TAILS.size) if run.tail[row] > 0]
+    rows = [{"place": place, "scheduler": scheduler, "at once (share)": 1 - float(run.tail[0]),
+             **{f"over {hours} h (share)": run.longer_than(hours * HOUR_S) for hours in (1, 7, 17)},
+             "99 % (s)": run.quantile["p99"], "99.9 % (s)": run.quantile["p99.9"]}
+            for place, found in runs.items() for scheduler, run in found.items()]
+    numbers = {f"{place} {scheduler} over {hours} h": run.longer_than(hours * HOUR_S) for place, found in runs.items()
+               for scheduler, run in found.items() for hours in (1, 7, 17)}
+    return Figure("7", "Distribution of response times: the share that is longer", pl.DataFrame(rows), numbers, (),
+                  pl.DataFrame(points))
+
+
+def figure_8(study: Study) -> Figure:
+    """Return how many tasks wait over time."""
+    runs = _paper_runs(study)
+    points = [{"place": place, "scheduler": scheduler, "time (h)": row * run.width / HOUR_S, "waiting": float(waiting)}
+              for place, found in runs.items() for scheduler, run in found.items()
+              for row, waiting in enumerate(run.waiting)]
+    rows = [{"place": place, "scheduler": scheduler, "mean": float(run.waiting.mean()),
+             "most of an interval": float(run.waiting.max()), "with a queue (share)": _queued(run)}
+            for place, found in runs.items() for scheduler, run in found.items()]
+    numbers = {f"{place} {scheduler} queued": _queued(run) for place, found in runs.items()
+               for scheduler, run in found.items()}
+    numbers |= {f"{place} lotes empty": 1 - numbers[f"{place} lotes queued"] for place in PLACES}
+    return Figure("8", "Tasks that wait, over time", pl.DataFrame(rows), numbers, (), pl.DataFrame(points))
+
+
+def _queued(run: Run) -> float:
+    return float((run.waiting > NONE_WAIT).mean())
+
+
+# Past the paper
+
+
+def _row(place: str, name: str, run: Run) -> dict[str, object]:
+    return {"place": place, "scheduler": name, "mean response (s)": run.mean,
+            "mean, by what tasks ask for (s)": run.weighted, "later intervals (s)": run.later,
+            "99 % (s)": run.quantile["p99"], "over 1 h (share)": run.longer_than(HOUR_S),
+            "waited (share)": float(run.tail[0]), "never started": run.unstarted, "tasks a second": run.rate}
+
+
+def why(study: Study) -> Figure:
+    """Return schedulers that differ in one thing each: what is placed next, where, and whether a queue is strict."""
+    places: dict[str, str | Month] = {"trace": "trace", "short month": study.scale.short}
+    found = {(place, name): study.run(at, name) for place, at in places.items() for name in EXPLAINING}
+    numbers = {
+        "packing": found["short month", "tetris"].mean / found["short month", "aligned-fit+backfill"].mean,
+        "shortest": found["trace", "tetris"].mean / found["trace", "aligned-fit+backfill"].mean,
+    }
+    table = pl.DataFrame([_row(place, name, run) for (place, name), run in found.items()])
+    return Figure("why", "What makes the difference: order, placement, strict queues", table, numbers)
+
+
+def loads(study: Study) -> Figure:
+    """Return the paper's schedulers as the load of the month grows."""
+    rows = [{"load": load, **_row(f"load {load:g}", name, study.run(study.scale.short._replace(load=load), name))}
+            for load in study.scale.loads for name in (*PAPER, "first-fit+backfill")]
+    return Figure("loads", "Mean response as the load grows", pl.DataFrame(rows).drop("place"), {})
+
+
+def options(study: Study) -> Figure:
+    """Return what LoTES's options make of the month."""
+    short = study.scale.short
+    places = {"short month": (short, OPTIONS), "month whose mix turns": (short._replace(turns=True), TURNING)}
+    found = {(place, name): study.run(month, name.partition(",")[0], **settings)
+             for place, (month, tried) in places.items() for name, settings in tried.items()}
+    rows = [_row(place, name, run) | {"plans": len(run.plans),
+            "planning (s)": sum(sum(plan.seconds.values()) for plan in run.plans)}
+            for (place, name), run in found.items()]
+    numbers = {name.removeprefix("lotes+"): _ratio(found["short month", name], found["short month", "lotes"])
+               for name in OPTIONS}
+    turned = [found["month whose mix turns", name] for name in ("lotes+replanned", "lotes")]
+    return Figure("options", "LoTES's options on the month, and where the mix of classes turns halfway",
+                  pl.DataFrame(rows), numbers | {"replanned, turned": _ratio(*turned)})
+
+
+def _ratio(run: Run, plain: Run) -> float:
+    return run.mean / plain.mean if plain.mean > 0 else float("nan")
+
+
+def errors(study: Study) -> Figure:
+    """Return the paper's schedulers when requests are wrong and who uses more than it asked for is ended."""
+    rows = [{"error (share)": error, **_row("", name, run), "attempts lost": run.lost}
+            for error in study.scale.errors for name in PAPER
+            for run in [study.run(study.scale.short, name, request_error=error)]]
+    return Figure("errors", "Mean response when requests are wrong by up to a share of what is used",
+                  pl.DataFrame(rows).drop("place"), {})
+
+
+def federation(study: Study) -> Figure:
+    """Return what a federation's masters make of the three placements."""
+    found = {placement: study.federated(placement) for placement in PLACEMENTS}
+    rows = [{"placement": placement, "mean allocation time (s)": float(run.allocation.mean()),
+             "99 % (s)": float(np.quantile(run.allocation, 0.99)),
+             "over 1 s (share)": float((run.allocation > 1.0).mean()), "never started": run.unstarted,
+             "refused (share)": run.refusals / max(run.requests, 1), "repartitions": run.repartitions,
+             "tasks a second": run.tasks / run.seconds} for placement, run in found.items()]
+    first = float(found["first-fit"].allocation.mean())
+    numbers = {each: float(found[each].allocation.mean()) / first for each in PLACEMENTS[1:]}
+    masters = study.scale.masters
+    return Figure("federation", f"Megha, {masters} global and local masters: which machine of a partition is taken",
+                  pl.DataFrame(rows), numbers)
+
+
+FIGURES: dict[str, Callable[[Study], Figure]] = {
+    "tables": tables, "6": figure_6, "7": figure_7, "8": figure_8, "why": why, "loads": loads, "options": options,
+    "errors": errors, "federation": federation,
+}
+DEFAULT = ("tables", "6", "7", "8")
+
+
+def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:
+    """Return the keys of the figures that are wanted. Raises InputError for one that does not exist."""
+    return choose_figures(only, FIGURES, FIGURES if past_the_paper else DEFAULT)
+
+
+def reproduce(study: Study, keys: list[str]) -> Reproduction:
+    """Run the experiments behind the figures named."""
+    figures = tuple(FIGURES[key](study) for key in keys)
+    return Reproduction(figures, judge_all(CLAIMS, figures), _notes(study))
+
+
+def _notes(study: Study) -> tuple[str, ...]:
+    month = study.scale.month
+    return (
+        f"The trace is {study.trace.provenance.name} as given, with what stood there at time 0; the paper has the "
+        "whole month, whose parts are not public as one",
+        f"The month: {month.tasks:,} tasks in {month.days:g} days, classes, shares and requests of Table 2, requests "
+        f"spread by half around their means, run times log-normal. Table 2's times would load the machines to a "
+        f"hundredth: their mean is what loads the scarcer resource to {month.load:.0%}, with a daily wave of "
+        f"{month.amplitude:.0%}; at time 0 tasks arrive that ask for {month.burst:.2f} of the machines",
+        "Greedy, Tetris and LoTES know run times and requests exactly, as in the paper; response is the wait until the "
+        "first start (section 1)",
+    )

@@ -1,0 +1,1 @@
+"""MCH's figures beside ours."""

@@ -1,0 +1,1 @@
+"""Megha's figures beside ours."""

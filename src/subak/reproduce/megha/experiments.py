@@ -1,0 +1,349 @@
+"""The Megha paper: its experiments run here, and each claim beside what was measured.
+
+A figure is a table of measurements and some named numbers of it; the claims (megha_paper.py) are bounds on those.
+"""
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from subak.federation.settings import PART_S, SERVICE_S, Federation
+from subak.fleet.table import Fleet
+from subak.reproduce import workloads as made
+from subak.reproduce.claims import Figure, Reproduction, choose_figures, judge_all
+from subak.reproduce.federated_runs import PARTS, Run, spread
+from subak.reproduce.megha.published import CLAIMS, DEMANDS
+from subak.reproduce.megha.study import Study
+from subak.reproduce.workloads import FOUR_QUEUES
+from subak.workload.table import Workload
+
+DISTRIBUTION_POINTS = 400
+MACHINE_COSTS_US = (1.0, 10.0)  # of a whole state, for each machine in it: assumed, and as a slower master may take
+# 10 masters of each sort, heartbeat 10 s, delay 0.5 ms; updates are whole states.
+PAPER = Federation(updates="full", part=dict.fromkeys(PART_S, MACHINE_COSTS_US[0] * 1e-6))
+CHANGES = Federation()  # the same, but updates carry what changed
+NO_COSTS = msgspec.structs.replace(PAPER, service_scale=0.0)  # Sparrow: delays only (section V-B)
+# Of Fig. 7: (service times times this, delay of a message in seconds); the first is the paper's delay with masters as
+# fast as here, then messages as slow as HTTP calls, then masters as slow as interpreted ones.
+COSTS = ((1.0, 0.0005), (1.0, 0.005), (10.0, 0.005), (10.0, 0.0005))
+HEARTBEATS_S = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)
+LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+SWEEP_LOAD = 0.9
+
+
+# Figures 3 to 5 and 7: the cloudera-like workload
+
+
+def _cloudera(study: Study) -> made.Sample:
+    sample: made.Sample = study.once("cloudera", lambda: made.cloudera_like(study.seed, study.scale.cloudera,
+                                                                            study.scale.workers))
+    return sample
+
+
+def _compared(study: Study) -> dict[str, Run]:
+    """Return Megha's and Sparrow's runs of the cloudera-like workload."""
+    def make() -> dict[str, Run]:
+        workload, fleet = made.workload_of(_cloudera(study)), made.machines(study.scale.workers)
+        return {"megha": study.run("Fig. 3: Megha", workload, fleet, "megha", PAPER),
+                "sparrow": study.run("Fig. 3: Sparrow", workload, fleet, "sparrow", NO_COSTS)}
+    runs: dict[str, Run] = study.once("compared", make)
+    return runs
+
+
+def figure_3(study: Study) -> Figure:
+    """Return the distribution of the allocation times of Megha and Sparrow."""
+    levels = np.linspace(0, 1, DISTRIBUTION_POINTS + 1)
+    runs = _compared(study)
+    table = pl.concat([pl.DataFrame({"scheduler": [name] * len(levels), "share": levels,
+                                     "allocation time (s)": np.quantile(run.allocation, levels)})
+                       for name, run in runs.items()])
+    return Figure("3", f"Allocation times, {study.scale.workers:,} workers", table, {
+        "megha max": float(runs["megha"].allocation.max()), "sparrow max": float(runs["sparrow"].allocation.max())})
+
+
+def figure_4(study: Study) -> Figure:
+    """Return the quantiles of Megha and Sparrow."""
+    runs = _compared(study)
+    table = pl.DataFrame([{"scheduler": name, **spread(run)} for name, run in runs.items()])
+    megha, sparrow = (spread(runs[name]) for name in ("megha", "sparrow"))
+    return Figure("4", "Quantiles of the allocation time", table, {
+        "megha median": megha["median (s)"], "median ratio": megha["median (s)"] / sparrow["median (s)"],
+        "p99 ratio": sparrow["p99 (s)"] / megha["p99 (s)"]})
+
+
+def figure_5(study: Study) -> Figure:
+    """Return the worker slots that the cloudera-like workload wants over time."""
+    sample = _cloudera(study)
+    time = np.sort(np.concatenate([sample.arrival + sample.run_time, sample.arrival]))
+    wanted = made.demand_at_events(sample, np.ones(len(sample.arrival)))
+    places = np.unique(np.linspace(0, len(time) - 1, DISTRIBUTION_POINTS).astype(np.int64))
+    table = pl.DataFrame({"time (s)": time[places], "slots wanted": wanted[places].astype(np.int64)})
+    return Figure("5", "Worker slots wanted by the cloudera-like workload", table, {
+        "peak demand": float(wanted.max()), "peak load": float(wanted.max()) / study.scale.workers})
+
+
+def figure_7(study: Study) -> Figure:
+    """Return the parts of Megha's allocation time, for faster and slower masters and messages."""
+    workload, fleet = made.workload_of(_cloudera(study)), made.machines(study.scale.workers)
+    rows, numbers = [], {}
+    for scale, delay in COSTS:
+        case = f"service x {scale:g}, messages {1000 * delay:g} ms"
+        settings = msgspec.structs.replace(PAPER, service_scale=scale, delay=delay)
+        run = _compared(study)["megha"] if settings == PAPER else study.run(
+            f"Fig. 7: {case}", workload, fleet, "megha", settings)
+        medians = {name: float(np.median(run.parts[name])) for name in PARTS}
+        means = {name: float(run.parts[name].mean()) for name in PARTS}
+        for name in PARTS:
+            rows.append({"costs": case, "part": name, "median (s)": medians[name],
+                         "of the medians (share)": medians[name] / sum(medians.values()), "mean (s)": means[name],
+                         "of the means (share)": means[name] / sum(means.values())})
+            numbers[f"{name}, {case}"] = medians[name] / sum(medians.values())
+        numbers[f"median, {case}"] = float(np.median(run.allocation))
+    return Figure("7", "Parts of Megha's allocation time", pl.DataFrame(rows), numbers)
+
+
+# Figures 6, 8 and 9: the alibaba-like workload, with constraints
+
+
+def _alibaba(study: Study) -> made.Sample:
+    def make() -> made.Sample:
+        if study.alibaba is None:
+            return made.alibaba_stand_in(study.seed, study.scale.alibaba, study.google)
+        study.notify("Reading the Alibaba trace", 0.0)
+        return made.alibaba_sample(study.alibaba, study.scale.alibaba)
+    sample: made.Sample = study.once("alibaba", make)
+    return sample
+
+
+def _constrained(study: Study) -> Workload:
+    def make() -> Workload:
+        sample = _alibaba(study)
+        return made.workload_of(sample, made.draw_constraints(len(sample.arrival), study.seed))
+    workload: Workload = study.once("constrained", make)
+    return workload
+
+
+def _constrained_machines(study: Study, count: int, clusters: int = 10) -> Fleet:
+    fleet: Fleet = study.once(f"machines {count} {clusters}", lambda: made.machines(count, clusters, study.seed))
+    return fleet
+
+
+def _machine_cost(settings: Federation, micro_seconds: float) -> Federation:
+    return msgspec.structs.replace(settings, part=dict.fromkeys(PART_S, micro_seconds * 1e-6))
+
+
+def figure_6(study: Study) -> Figure:
+    """Return allocation times of one global and one local master against ten of each."""
+    rows: list[dict[str, Any]] = []
+    numbers = {}
+    for workers in study.scale.central_workers:
+        for cost in MACHINE_COSTS_US:
+            means = {}
+            for scheduler, name in (("central", "centralized"), ("megha", "decentralized")):
+                run = study.run(f"Fig. 6: {name}, {workers:,} workers", _constrained(study),
+                                _constrained_machines(study, workers), scheduler, _machine_cost(PAPER, cost))
+                rows.append({"workers": workers, "masters": name, "per machine of an update": f"{cost:g} µs",
+                             **spread(run), "never placeable": run.unplaceable})
+                means[name] = rows[-1]["mean (s)"]
+            numbers[f"ratio {cost:g}, {workers}"] = means["centralized"] / means["decentralized"]
+    for cost in MACHINE_COSTS_US:
+        numbers[f"ratio {cost:g}"] = min(numbers[f"ratio {cost:g}, {each}"] for each in study.scale.central_workers)
+    return Figure("6", "Centralized against decentralized", pl.DataFrame(rows), numbers)
+
+
+def figure_8(study: Study) -> Figure:
+    """Return allocation times as the data center grows and the masters do not."""
+    rows, numbers = [], {}
+    for updates, settings in (("full", PAPER), ("changes", CHANGES)):
+        found = []
+        for workers in study.scale.sizes:
+            run = study.run(f"Fig. 8: {workers:,} workers, updates {updates}", _constrained(study),
+                            _constrained_machines(study, workers), "megha", settings)
+            found.append(spread(run))
+            rows.append({"updates": updates, "workers": workers, **found[-1],
+                         "inconsistent (share)": _inconsistent(run), "never placeable": run.unplaceable})
+        numbers[f"growth, {updates}"] = found[-1]["mean (s)"] / found[0]["mean (s)"]
+        numbers[f"median growth, {updates}"] = found[-1]["median (s)"] / found[0]["median (s)"]
+    return Figure("8", "Allocation times by size, 10 global and 10 local masters", pl.DataFrame(rows), numbers)
+
+
+def _inconsistent(run: Run) -> float:
+    return run.refusals / max(run.requests, 1)
+
+
+def figure_9(study: Study) -> Figure:
+    """Return allocation times by the numbers of masters."""
+    rows, mean = [], {}
+    for globals_, locals_ in study.scale.masters:
+        settings = msgspec.structs.replace(PAPER, global_masters=globals_, local_masters=locals_)
+        run = study.run(f"Fig. 9: {globals_} GMs, {locals_} LMs", _constrained(study),
+                        _constrained_machines(study, study.scale.masters_workers), "megha", settings)
+        rows.append({"global masters": globals_, "local masters": locals_, **spread(run),
+                     "inconsistent (share)": _inconsistent(run)})
+        mean[globals_, locals_] = rows[-1]["mean (s)"]
+    pairs = [(first, second) for first in mean for second in mean]
+    numbers = {
+        "more global": _mean_change(mean, [(a, b) for a, b in pairs if a[1] == b[1] and a[0] < b[0] <= a[1]]),
+        "more local": _mean_change(mean, [(a, b) for a, b in pairs if a[0] == b[0] and a[1] < b[1]]),
+        "beyond": _mean_change(mean, [(a, b) for a, b in pairs if a[1] == b[1] == a[0] < b[0]]),
+    }
+    title = f"Allocation times by the numbers of masters, {study.scale.masters_workers:,} workers"
+    return Figure("9", title, pl.DataFrame(rows), numbers)
+
+
+def _mean_change(mean: dict[tuple[int, int], float], pairs: list[tuple[Any, Any]]) -> float:
+    """Return the mean ratio of the mean allocation times, second to first, nan without pairs."""
+    return float(np.mean([mean[second] / mean[first] for first, second in pairs])) if pairs else float("nan")
+
+
+# Figures 10 and 11: fairness
+
+
+def _fair_runs(study: Study) -> dict[tuple[str, str, int], Run]:
+    """Return the runs by demand, rule and size."""
+    def make() -> dict[tuple[str, str, int], Run]:
+        runs = {}
+        for demand, peak in zip(DEMANDS, study.scale.fair_peaks, strict=True):
+            sample = made.google_sample(study.seed, study.scale.google, study.google, peak)
+            constraints = made.draw_constraints(len(sample.arrival), study.seed)
+            workload = made.workload_of(sample, constraints, made.deal_queues(sample, study.seed))
+            for rule in ("paper", "strict"):
+                for workers in study.scale.fair_workers:
+                    runs[demand, rule, workers] = study.run(
+                        f"Fig. 10: {demand}, {workers:,} workers, rule {rule}", workload,
+                        _constrained_machines(study, workers), "megha",
+                        msgspec.structs.replace(PAPER, **FOUR_QUEUES, fairness=rule))
+        return runs
+    found: dict[tuple[str, str, int], Run] = study.once("fair", make)
+    return found
+
+
+def figure_10(study: Study) -> Figure:
+    """Return allocation times with four queues that contend."""
+    runs = _fair_runs(study)
+    rows = [{"demand": demand, "rule": rule, "workers": workers, **spread(run), "never placeable": run.unplaceable,
+             "never started": run.unstarted} for (demand, rule, workers), run in runs.items()]
+    numbers = {f"falls, {demand}": _least_fall([float(runs[demand, "paper", workers].allocation.mean())
+                                                for workers in study.scale.fair_workers]) for demand in DEMANDS}
+    return Figure("10", "Allocation times with fairness", pl.DataFrame(rows), numbers)
+
+
+def figure_11(study: Study) -> Figure:
+    """Return what fairness took: preemptions, attempts at them, repartitions."""
+    runs = _fair_runs(study)
+    rows = [{"demand": demand, "rule": rule, "workers": workers, "preemptions": run.preemptions,
+             "preemption attempts": run.preemption_attempts, "repartitions": run.repartitions,
+             "refused (share)": _inconsistent(run), "run time lost (share)": run.wasted,
+             "unfairness (share)": run.unfairness} for (demand, rule, workers), run in runs.items()]
+    counts = {name: {key: float(row[name]) for key, row in zip(runs, rows, strict=True)}  # type: ignore[arg-type]
+              for name in ("preemptions", "preemption attempts", "repartitions")}
+    numbers = {f"{name}, {demand}": _least_fall([count[demand, "paper", workers]
+                                                 for workers in study.scale.fair_workers])
+               for name, count in counts.items() for demand in DEMANDS}
+    return Figure("11", "Preemptions, attempts and repartitions", pl.DataFrame(rows), numbers)
+
+
+def _least_fall(values: list[float]) -> float:
+    """Return the least ratio of a value to the next: above 1 when they fall all the way."""
+    return min(first / max(second, 1e-9) if first != second else 1.0
+               for first, second in pairwise(values))
+
+
+# Past the paper
+
+
+def heartbeats(study: Study) -> Figure:
+    """Return what the heartbeat's period changes (the paper's first item of future work)."""
+    return _sweep(study, "heartbeat", f"The heartbeat, {SWEEP_LOAD:.0%} load", [
+        (f"{period:g} s", SWEEP_LOAD, Federation(**FOUR_QUEUES, fairness="strict", heartbeat=period))
+        for period in HEARTBEATS_S])
+
+
+def loads(study: Study) -> Figure:
+    """Return what the load changes."""
+    settings = Federation(**FOUR_QUEUES, fairness="strict")
+    return _sweep(study, "load", "The load", [(f"{load:.0%}", load, settings) for load in LOADS])
+
+
+def _sweep(study: Study, key: str, title: str, cases: Iterable[tuple[str, float, Federation]]) -> Figure:
+    rows = []
+    scale = study.scale
+    for name, load, settings in cases:
+        sample = made.steady(scale.steady, scale.steady_workers, load, study.seed)
+        workload = made.workload_of(sample, None, made.deal_queues(sample, study.seed))
+        run = study.run(f"{key} {name}", workload, made.machines(scale.steady_workers), "megha", settings)
+        rows.append({key: name, **spread(run), "inconsistent (share)": _inconsistent(run),
+                     "launches refused": run.refusals, "preemptions": run.preemptions,
+                     "run time lost (share)": run.wasted, "unfairness (share)": run.unfairness})
+    what = f"{title}: {scale.steady:,} tasks on {scale.steady_workers:,} workers, four queues on three global masters"
+    return Figure(key, what, pl.DataFrame(rows), {})
+
+
+def large(study: Study) -> Figure:
+    """Return the whole Google workload on Google's machines, and a million tasks on 50,000 machines."""
+    rows = []
+    count, workers = study.scale.large, study.scale.large_workers
+    million = made.workload_of(made.steady(count, workers, 0.8, study.seed))
+    clusters = max(1, workers // 1_000)
+    cases = [(f"{count:,} tasks, {workers:,} workers", million, made.machines(workers, clusters), clusters)]
+    if study.google_fleet is not None:
+        tasks, fleet = len(study.google.tasks), study.google_fleet
+        cases.insert(0, (f"Google 2011: {tasks:,} tasks, {len(fleet.machines):,} machines", study.google, fleet, 10))
+    for name, workload, fleet, clusters in cases:
+        settings = msgspec.structs.replace(CHANGES, local_masters=clusters)
+        for scheduler, chosen in (("megha", settings), ("central", settings), ("sparrow", NO_COSTS)):
+            run = study.run(f"{name}: {scheduler}", workload, fleet, scheduler, chosen)
+            rows.append({"workload": name, "scheduler": scheduler, **spread(run),
+                         "inconsistent (share)": _inconsistent(run), "never started": run.unplaceable + run.unstarted,
+                         "tasks a second": round(run.tasks / run.seconds)})
+    return Figure("large", "Whole traces and large data centers", pl.DataFrame(rows), {})
+
+
+FIGURES: dict[str, Callable[[Study], Figure]] = {
+    "3": figure_3, "4": figure_4, "5": figure_5, "6": figure_6, "7": figure_7, "8": figure_8, "9": figure_9,
+    "10": figure_10, "11": figure_11, "heartbeat": heartbeats, "load": loads, "large": large,
+}
+IN_PAPER = tuple(key for key in FIGURES if key.isdigit())
+
+
+def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:
+    """Return the keys of the figures that are wanted. Raises InputError for one that does not exist."""
+    return choose_figures(only, FIGURES, FIGURES if past_the_paper else IN_PAPER)
+
+
+def reproduce(study: Study, keys: list[str]) -> Reproduction:
+    """Run the experiments behind the figures named."""
+    figures = tuple(FIGURES[key](study) for key in keys)
+    return Reproduction(figures, judge_all(CLAIMS, figures), _notes(study))
+
+
+def _notes(study: Study) -> tuple[str, ...]:
+    scale = study.scale
+    standing = f"alibaba-like: the first {scale.alibaba:,} rows of batch_task, one task each"
+    if study.alibaba is None:
+        standing = ("Alibaba's trace was not given (--alibaba): tasks of Google's stand in for it, in jobs of 4 that "
+                    "arrive at its rate")
+    return (
+        f"cloudera-like: {scale.cloudera:,} tasks of a whole worker each, drawn so that the demand rises to "
+        f"{made.CLOUDERA_PEAK:.0%} of the workers and falls again; the paper's sample is not public",
+        standing,
+        f"google_19-like: {scale.google:,} tasks of Google 2011; their amounts are scaled until "
+        f"{scale.fair_peaks[0]:,.0f} (moderate) or {scale.fair_peaks[1]:,.0f} (high demand) workers are wanted at the "
+        "worst instant, because the paper has contention and its sample's demand is not known; jobs are dealt to "
+        "the four queues at random",
+        "constraints of tasks are drawn with the authors' frequencies (85.7 % of the tasks have one); of the machines' "
+        "three kinds of clusters one has the authors' frequencies, the other two are assumptions",
+        f"service times are the defaults of subak's federations: {1e6 * SERVICE_S['PLACE']:g} µs to place, "
+        f"{1e6 * SERVICE_S['LAUNCH']:g} µs to check a launch; the paper's masters were Python processes behind HTTP. "
+        "Updates carry whole states, as in the paper, at 1 µs for each machine (assumed); in what goes past the paper "
+        f"they carry what changed, at {1e6 * PART_S['UPDATE']:g} µs for each entry",
+        "Sparrow pays only network delays, as in the paper; the paper's longer delay of the launch message, a median "
+        "measured there, is not given and not used",
+        "repartitions count requests for machines of another master's partition, preempting ones among them; an "
+        "allocation time ends at a task's first start, and only tasks that some machine could hold are counted",
+        "unfairness: half the sum over queues of |share used - share entitled|, averaged over the time in which a "
+        "queue wants more than it uses; entitled is weighted max-min of the dominant shares wanted",
+    )

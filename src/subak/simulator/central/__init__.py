@@ -1,0 +1,1 @@
+"""Schedulers that see everything at once, driven by the engine."""

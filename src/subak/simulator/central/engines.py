@@ -1,0 +1,129 @@
+"""What drives a central run: the loop of each kind of scheduler, compiled, beside the state that it reads."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import typeof, types
+
+from subak.fleet.table import Fleet
+from subak.kernel import function_type, kernel_of
+from subak.placement.compiled import (
+    HOOK,
+    LANES,
+    MEMORY,
+    SELECT_MACHINE,
+    compiled_hooks,
+    compiled_select_machine,
+)
+from subak.placement.lotes.settings import LotesSettings
+from subak.placement.mapreduce.plan import make_plan
+from subak.placement.mapreduce.search import SearchSettings
+from subak.placement.schedulers import LOTES, Scheduler
+from subak.queues.fair_orders import FAIR_ORDERS
+from subak.queues.lanes import build_lanes
+from subak.queues.tree import TreeFile
+from subak.simulator.central.fair import build_fair, run_fair
+from subak.simulator.central.loop import run_hooks, run_ordered
+from subak.simulator.central.planned import build_lineup, run_planned
+from subak.simulator.engine.setup import Prepared, Terms, machine_order, prepare
+from subak.workload.table import Workload
+
+if TYPE_CHECKING:  # scipy and HiGHS, which LoTES plans with, take a while to load
+    from subak.placement.lotes.plan import Plan
+
+
+class Tuning(NamedTuple):
+    """What kinds of schedulers are set to."""
+
+    queues: TreeFile | None = None  # fair orders: weights and limits
+    preemptions: float = 0.0  # fair orders: how many an hour a queue below its guarantee may cause
+    lotes: LotesSettings | None = None
+    search: SearchSettings | None = None  # schedulers that search for a better plan
+
+
+class Driver(NamedTuple):
+    """A run ready to be driven."""
+
+    prepared: Prepared
+    waiting: Any  # what tests look at beside the state: lanes, a fair order, a planned run
+    step: Callable[[int], int]  # runs a number of steps; returns why it came back
+    plans: list[Plan] = []  # noqa: RUF012  (never changed here) of LoTES: those made so far
+    search_moves: int | None = None  # that a search for a better plan tried
+
+
+def driver_of(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms, tuning: Tuning) -> Driver:
+    """Return what drives a run of a central scheduler. Raises InputError where a plan cannot be made."""
+    if scheduler.planned == LOTES:
+        return _lotes(workload, fleet, scheduler.settled(tuning.lotes or LotesSettings()), terms)
+    prepared = prepare(workload, fleet, machine_order(fleet, scheduler.machines), terms)
+    if scheduler.planned:
+        plan = make_plan(workload, fleet, scheduler.planned, terms.seed, tuning.search)
+        lanes, lane_of_task = build_lineup(prepared, plan)
+        return _driver(prepared, lanes, _planned_engine, lanes, lane_of_task)._replace(search_moves=plan.search_moves)
+    if scheduler.order in FAIR_ORDERS:
+        return _fair(prepared, workload, scheduler, tuning)
+    return _hooks(prepared, scheduler) if scheduler.select_machine is None else _ordered(prepared, scheduler)
+
+
+def _driver(prepared: Prepared, waiting: Any, engine: Callable[..., Callable[..., int]], *states: Any) -> Driver:
+    """Return what drives a loop over the simulation and further *states*, by which it is compiled."""
+    simulation = prepared.simulation
+    run = engine(typeof(simulation), *(typeof(state) for state in states if isinstance(state, tuple)))
+    return Driver(prepared, waiting, lambda budget: run(simulation, *states, budget))
+
+
+def _lanes(prepared: Prepared, scheduler: Scheduler) -> Any:
+    simulation = prepared.simulation
+    shapes, padded = simulation.tasks.constraint_set.size, simulation.fleet.free.shape[1]
+    lanes = {"one": 1, "shape": shapes, "machine": padded + 1}[scheduler.lanes]
+    return build_lanes(lanes, simulation.tasks.arrival.size, scheduler.lanes == "shape")
+
+
+def _ordered(prepared: Prepared, scheduler: Scheduler) -> Driver:
+    lanes, shapes = _lanes(prepared, scheduler), prepared.simulation.tasks.constraint_set.size
+    select = compiled_select_machine(scheduler)
+    lane_of_shape = np.arange(shapes, dtype=np.int32) if scheduler.lanes == "shape" else np.zeros(shapes, np.int32)
+    return _driver(prepared, lanes, _ordered_engine, lanes, lane_of_shape, select)
+
+
+def _hooks(prepared: Prepared, scheduler: Scheduler) -> Driver:
+    lanes = _lanes(prepared, scheduler)
+    memory = scheduler.memory(prepared.instance)
+    return _driver(prepared, lanes, _hooks_engine, lanes, memory, *compiled_hooks(scheduler))
+
+
+def _fair(prepared: Prepared, workload: Workload, scheduler: Scheduler, tuning: Tuning) -> Driver:
+    fair, back = build_fair(prepared, workload, scheduler.order, tuning.queues, tuning.preemptions)
+    return _driver(prepared, fair, _fair_engine, fair, back, compiled_select_machine(scheduler))
+
+
+def _lotes(workload: Workload, fleet: Fleet, settings: LotesSettings, terms: Terms) -> Driver:
+    from subak.simulator.central.lotes import build_planned_run  # noqa: PLC0415  (see above)
+
+    run = build_planned_run((workload, fleet), settings, terms)
+    return Driver(run.prepared, run, run.step, run.plans)
+
+
+@functools.cache
+def _planned_engine(state: Any, _lanes: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, LANES, types.int32[::1], types.int64), run_planned)
+
+
+@functools.cache
+def _fair_engine(state: Any, fair: Any, back: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, fair, back, function_type(SELECT_MACHINE), types.int64), run_fair)
+
+
+@functools.cache
+def _ordered_engine(state: Any, _lanes: Any) -> Callable[..., int]:
+    select = function_type(SELECT_MACHINE)
+    return kernel_of(types.int64(state, LANES, types.int32[::1], select, types.int64), run_ordered)
+
+
+@functools.cache
+def _hooks_engine(state: Any, _lanes: Any, _memory: Any) -> Callable[..., int]:
+    hook = function_type(HOOK)
+    return kernel_of(types.int64(state, LANES, MEMORY, hook, hook, types.int64), run_hooks)

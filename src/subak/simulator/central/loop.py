@@ -1,0 +1,252 @@
+"""The central simulator: a heap of ends merged with sorted arrivals and changes of the fleet.
+
+One step is one instant: (1) time passes and is accounted for; (2) the fleet changes, and attempts on machines that
+leave end; (3) attempts end; only when nothing was freed, (4) tasks arrive; (5) the scheduler decides; (6) its claims
+are committed. So what is freed at an instant can be used by what arrives at it, and equal times leave in the order
+of their sequence numbers.
+"""
+from collections.abc import Callable
+
+import numpy as np
+
+from subak.kernel import cold, inlined
+from subak.placement.claims import (
+    BLOCKED,
+    FINISHED,
+    KEPT,
+    RULE,
+    RUNNING,
+    UNPLACEABLE,
+)
+from subak.placement.hooks import Memory
+from subak.placement.ordered import ordered_arrival, ordered_departure
+from subak.queues.lanes import MISUSES, Lanes
+from subak.simulator.engine.attempts import (
+    commit,
+    drop_dead,
+    end_time,
+    forget_lost_events,
+    is_alive,
+    note_loss,
+    note_waiting,
+    stop,
+    uses_too_much,
+)
+from subak.simulator.engine.changes import apply_change
+from subak.simulator.engine.heap import SIZE, drop_first, push_event
+from subak.simulator.engine.recorder import finish, pass_time
+from subak.simulator.engine.sorting import sort
+from subak.simulator.engine.state import (
+    ARRIVALS,
+    ARRIVED,
+    BROKEN,
+    ENDED,
+    ENDS,
+    EVENTS,
+    FREED,
+    LOSSES,
+    LOSSES_FULL,
+    LOST_EVENTS,
+    NEXT_ARRIVAL,
+    NEXT_CHANGE,
+    NOW,
+    PAUSED,
+    RUNNING_NOW,
+    STEP,
+    TIMELINE_FULL,
+    UNTIL,
+    WAITING_NOW,
+    Simulation,
+)
+
+
+def run_ordered(
+    sim: Simulation, lanes: Lanes, lane_of_shape: np.ndarray, select_machine: Callable[..., int], budget: int
+) -> int:
+    """Run *budget* steps of an order joined with a placement; return why it stopped."""
+    for _ in range(budget):
+        outcome = advance(sim)
+        if outcome != STEP:
+            return outcome
+        freed, arrived = sim.step.freed[: sim.counts[FREED]], sim.step.arrived[: sim.counts[ARRIVED]]
+        if freed.size > 0:
+            ordered_departure(sim.fleet, sim.tasks, lanes, select_machine, freed, sim.starts)
+        if arrived.size > 0:
+            ordered_arrival(sim.fleet, sim.tasks, lanes, lane_of_shape, select_machine, arrived, sim.starts)
+        commit(sim)
+        if sim.starts.note[RULE] != KEPT:
+            return BROKEN
+    return PAUSED
+
+
+def run_hooks(
+    sim: Simulation, lanes: Lanes, memory: Memory,
+    on_arrival: Callable[..., None], on_departure: Callable[..., None], budget: int,
+) -> int:
+    """Run *budget* steps of a policy that chooses task and machine together; return why it stopped."""
+    for _ in range(budget):
+        outcome = advance(sim)
+        if outcome != STEP:
+            return outcome
+        freed, arrived = sim.step.freed[: sim.counts[FREED]], sim.step.arrived[: sim.counts[ARRIVED]]
+        if freed.size > 0:
+            on_departure(sim.fleet, sim.tasks, lanes, memory, freed, sim.starts)
+        if arrived.size > 0:
+            on_arrival(sim.fleet, sim.tasks, lanes, memory, arrived, sim.starts)
+        commit(sim)
+        if sim.starts.note[RULE] != KEPT or lanes.size[MISUSES] > 0:
+            return BROKEN
+    return PAUSED
+
+
+@inlined
+def next_time(sim: Simulation) -> float:
+    """Return the instant of the next event, inf when there is none that any task could still notice."""
+    time = np.inf
+    if sim.events.size[SIZE] > 0:
+        time = sim.events.slot[0]["time"]
+    if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
+    noticed = time < np.inf or sim.counts[WAITING_NOW] > 0 or sim.counts[RUNNING_NOW] > 0
+    if noticed and sim.counts[NEXT_CHANGE] < sim.changes.time.size:
+        time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
+    return time
+
+
+@inlined
+def advance(sim: Simulation) -> int:
+    """Bring the state to the next instant; the tables `freed` and `arrived` tell what it brought."""
+    drop_dead(sim)
+    time = next_time(sim)
+    if time == np.inf or time > sim.clock[UNTIL]:
+        return finish(sim, time)
+    if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
+        return LOSSES_FULL
+    if not pass_time(sim, time):
+        return TIMELINE_FULL
+    sim.clock[NOW] = time
+    for machine in sim.step.freed[: sim.counts[FREED]]:
+        sim.step.is_freed[machine] = False
+    sim.counts[FREED] = 0
+    sim.counts[ARRIVED] = 0
+    sim.counts[ENDED] = 0
+    apply_changes(sim, time)
+    apply_ends(sim, time)
+    if sim.counts[FREED] == 0:
+        apply_arrivals(sim, time)
+    elif sim.counts[ARRIVED] > 1:
+        sort(sim.step.arrived[: sim.counts[ARRIVED]])  # tasks of one instant go by their numbers
+    return STEP
+
+
+@inlined
+def apply_arrivals(sim: Simulation, time: float) -> None:
+    """Let every task of this instant wait, unless its stage or the whole fleet forbids it."""
+    while sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        task = sim.counts[NEXT_ARRIVAL]
+        if sim.tasks.arrival[task] > time:
+            return
+        sim.counts[NEXT_ARRIVAL] += 1
+        sim.counts[EVENTS] += 1
+        sim.record.current[ARRIVALS] += 1
+        if sim.starts.status[task] == UNPLACEABLE:
+            continue
+        if sim.stages.of_task.size > 0 and sim.stages.waits[sim.stages.of_task[task]] > 0:
+            sim.starts.status[task] = BLOCKED
+        else:
+            note_waiting(sim, task)
+
+
+@inlined
+def apply_ends(sim: Simulation, time: float) -> None:
+    """End every attempt whose time has come; an event of an attempt that was lost is passed over."""
+    while sim.events.size[SIZE] > 0 and sim.events.slot[0]["time"] <= time:
+        task, machine = sim.events.slot[0]["item"], sim.events.slot[0]["place"]
+        alive = is_alive(sim, sim.events.slot[0])
+        drop_first(sim.events)
+        if alive:
+            sim.counts[EVENTS] += 1
+            if uses_too_much(sim, task):
+                end_for_overuse(sim, task, machine)
+            else:
+                sim.record.current[ENDS] += 1
+                stop(sim, task, machine)
+                sim.starts.status[task] = FINISHED
+                if sim.stages.of_task.size > 0:
+                    finish_in_stage(sim, task, time)
+        else:
+            sim.counts[LOST_EVENTS] -= 1
+
+
+@cold
+def end_for_overuse(sim: Simulation, task: int, machine: int) -> None:
+    """End an attempt that uses more than it asked for; the task waits again and asks for what it uses."""
+    note_loss(sim, task, machine)
+    stop(sim, task, machine)
+    sim.tasks.shape[task] = sim.overuse.shape[task]
+    sim.overuse.part[task] = np.inf
+    note_waiting(sim, task)
+
+
+@inlined
+def finish_in_stage(sim: Simulation, task: int, time: float) -> None:
+    """Count the task off in its stage; the last one releases the stages that wait for it."""
+    stages = sim.stages
+    stage = stages.of_task[task]
+    stages.left[stage] -= 1
+    if sim.slow.enough.size > 0 and stages.left[stage] == 0:
+        open_dependents(sim, stage, time)
+    enough = sim.slow.enough[stage] if sim.slow.enough.size > 0 else 0
+    if stages.left[stage] != enough:
+        return
+    for edge in range(stages.child_first[stage], stages.child_first[stage + 1]):
+        child = stages.child[edge]
+        stages.waits[child] -= 1
+        if stages.waits[child] == 0:
+            release_stage(sim, child, time)
+
+
+@cold
+def open_dependents(sim: Simulation, stage: int, time: float) -> None:
+    """Let attempts go on that had only this stage's last tasks to wait for: now it is known when they end."""
+    stages = sim.stages
+    for edge in range(stages.child_first[stage], stages.child_first[stage + 1]):
+        child = stages.child[edge]
+        sim.slow.unfinished[child] -= 1
+        if sim.slow.unfinished[child] == 0:
+            sim.slow.opened[child] = time
+            for task in stages.task[stages.task_first[child] : stages.task_first[child + 1]]:
+                if sim.starts.status[task] == RUNNING:
+                    set_end(sim, task)
+    forget_lost_events(sim)
+
+
+@inlined
+def set_end(sim: Simulation, task: int) -> None:
+    """Give a running attempt an end in place of the one that it had."""
+    machine = sim.progress.machine[task]
+    end = end_time(sim, task, machine, sim.progress.start[task])
+    sim.progress.event[task] = push_event(sim.events, end, task, machine)
+    sim.counts[LOST_EVENTS] += 1
+
+
+@inlined
+def release_stage(sim: Simulation, stage: int, time: float) -> None:
+    """Let those tasks of a stage wait that have arrived; the others will when they arrive."""
+    for place in range(sim.stages.task_first[stage], sim.stages.task_first[stage + 1]):
+        task = sim.stages.task[place]
+        if sim.starts.status[task] == BLOCKED:
+            sim.progress.ready[task] = time
+            note_waiting(sim, task)
+
+
+@inlined
+def apply_changes(sim: Simulation, time: float) -> None:
+    """Apply every change of the fleet at this instant."""
+    while sim.counts[NEXT_CHANGE] < sim.changes.time.size:
+        change = sim.counts[NEXT_CHANGE]
+        if sim.changes.time[change] > time:
+            return
+        sim.counts[NEXT_CHANGE] += 1
+        sim.counts[EVENTS] += 1
+        apply_change(sim, change)

@@ -1,0 +1,185 @@
+"""A central run of LoTES: its loop, how the dispatcher is built from a plan, and how a new plan takes over."""
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numba import typeof, types
+
+from subak.errors import InputError
+from subak.fleet.shapes import Shapes
+from subak.fleet.state import ABSENT, BLOCK
+from subak.fleet.table import Fleet
+from subak.kernel import kernel_of
+from subak.placement.claims import KEPT, RULE, RUNNING
+from subak.placement.compiled import LANES
+from subak.placement.lotes.configurations import NO_CONFIGURATION
+from subak.placement.lotes.dispatch import NEVER, Dispatcher, lotes_instant
+from subak.placement.lotes.plan import Plan, make_plan
+from subak.placement.lotes.scores import build_scores, change_running, fill_buckets
+from subak.placement.lotes.settings import LotesSettings
+from subak.queues.lanes import Lanes, build_lanes
+from subak.queues.tournament import build_tournament, note_first
+from subak.simulator.central.loop import advance
+from subak.simulator.engine.attempts import commit
+from subak.simulator.engine.bins import classes_with_homes, target_bins
+from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
+from subak.simulator.engine.state import ARRIVED, BROKEN, ENDED, FREED, NOW, PAUSED, STEP, Simulation
+from subak.workload.table import Workload
+
+
+class Places(NamedTuple):
+    """Where the machines of each configuration stand in a run; behind them those of none."""
+
+    row: np.ndarray  # int32[place], of the fleet, or NO_ROW
+    block_first: np.ndarray  # int32[configuration + 1]
+    machines: np.ndarray  # int32[configuration]
+
+
+def lotes_places(plan: Plan) -> Places:
+    """Return the machines by configuration, each filled up to whole blocks with NO_ROW.
+
+    Machines that are like none that were there when the plan was made are a last configuration, and may be none.
+    """
+    rows = [np.flatnonzero(plan.configurations.of_machine == each).astype(np.int32)
+            for each in (*range(len(plan.configurations.machines)), NO_CONFIGURATION)]
+    filled = [np.concatenate([each, np.full(-each.size % BLOCK, NO_ROW, np.int32)]) for each in rows]
+    block_first = np.concatenate([[0], np.cumsum([each.size // BLOCK for each in filled])])
+    machines = np.array([each.size for each in rows], np.int32)
+    return Places(np.concatenate(filled), block_first.astype(np.int32), machines)
+
+
+def build_dispatcher(simulation: Simulation, places: Places, plan: Plan, shapes: Shapes,
+                     settings: LotesSettings) -> Dispatcher:
+    """Return the dispatcher of an idle fleet with nobody waiting. Its last class is the one of no bins."""
+    known, classes = plan.routes.shape
+    tasks, largest = simulation.tasks, simulation.fleet.capacity.max(axis=1)
+    routes = np.zeros((classes + 1, known + 1))
+    routes[:classes, :known] = plan.routes.T
+    of_shape = classes_with_homes(plan, shapes)
+    routes[classes, :known] = 1.0 / known
+    is_devoted = routes > 0.0
+    is_devoted[:, known] = True
+    return Dispatcher(
+        scores=build_scores(target_bins(plan, places.row), places.block_first),
+        waiting=build_tournament(of_shape, classes + 1, tasks.request, largest),
+        class_of_shape=of_shape, counted=np.zeros(tasks.arrival.size, np.int8),
+        share=routes, wheel=_wheel(routes), is_devoted=is_devoted, machines=places.machines,
+        failed=np.full(of_shape.size, NEVER), by_deficit=settings.choice == "deficit", sampled=settings.sampled,
+    )
+
+
+def _wheel(routes: np.ndarray) -> np.ndarray:
+    """Return the sums of float64[class, configuration], beyond 1 from the last part on: any draw ends there."""
+    last = routes.shape[1] - (routes > 0)[:, ::-1].argmax(axis=1) - 1
+    return np.where(np.arange(routes.shape[1]) >= last[:, None], 2.0, np.cumsum(routes, axis=1))
+
+
+def take_over(state: Dispatcher, before: Dispatcher, simulation: Simulation, lanes: Lanes) -> None:
+    """Let a dispatcher of an idle fleet know what runs and who waits, as far as *before* did."""
+    for task in np.flatnonzero(simulation.starts.status == RUNNING):
+        kind = state.class_of_shape[simulation.tasks.shape[task]]
+        state.counted[task] = kind
+        state.scores.running[kind, simulation.progress.machine[task]] += 1
+    for kind, running in enumerate(state.scores.running):
+        state.scores.held[kind] = np.bincount(
+            np.repeat(state.scores.configuration, BLOCK), weights=running, minlength=state.machines.size)
+    for each in (state.scores.bucket, state.scores.blocks, state.scores.members):
+        each[:] = 0
+    fill_buckets(state.scores)
+    state.failed[:] = before.failed
+    for lane in lanes.active[: lanes.size[0]]:
+        note_first(state.waiting, lanes, simulation.tasks, int(lane))
+
+
+@functools.cache
+def _engine(state: Any, dispatcher: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, dispatcher, LANES, types.float64, types.int64), run_lotes)
+
+
+class PlannedRun:
+    """A run under a dispatcher; its plan is made again from time to time, where the settings say so.
+
+    It knows the same machines as alike all the time, so that they keep their places.
+    """
+
+    def __init__(self, prepared: Prepared, inputs: tuple[Workload, Fleet], plan: Plan, places: Places,
+                 settings: LotesSettings) -> None:
+        """Build the dispatcher for the first plan."""
+        self.prepared, self.simulation, self.inputs = prepared, prepared.simulation, inputs
+        self.places, self.settings = places, settings
+        self.shapes = prepared.shapes
+        self.lanes = build_lanes(self.shapes.constraint_set.size, self.simulation.tasks.arrival.size)
+        self.plans = [plan]
+        self.state = self._dispatcher(plan)
+        self.began = float(self.simulation.tasks.arrival[0])
+        self.next_plan = self._after(self.began)
+        self.engine = _engine(typeof(self.simulation), typeof(self.state))
+
+    def step(self, budget: int) -> int:
+        """Run a number of steps; make a new plan when it is time."""
+        if self.simulation.clock[NOW] >= self.next_plan:
+            self._plan_again()
+        return self.engine(self.simulation, self.state, self.lanes, self.next_plan, budget)
+
+    def _dispatcher(self, plan: Plan) -> Dispatcher:
+        return build_dispatcher(self.simulation, self.places, plan, self.shapes, self.settings)
+
+    def _after(self, time: float) -> float:
+        """Return when the first plan after *time* is due."""
+        period = self.settings.replan_seconds
+        return self.began + (math.floor((time - self.began) / period) + 1) * period if period else math.inf
+
+    def _plan_again(self) -> None:
+        """Let the dispatcher of a plan for what arrived lately take over; where nothing did, keep the old one."""
+        since = self.next_plan - self.began
+        looked_at = min(since, self.settings.replan_window)  # more than 0: a period is a second at least
+        window = msgspec.structs.replace(self.settings, window_start=since - looked_at, window_seconds=looked_at)
+        self.next_plan = self._after(float(self.simulation.clock[NOW]))
+        try:
+            plan = make_plan(*self.inputs, window, known=self.plans[0].configurations, present=self._there())
+        except InputError:  # nothing arrived, or what did tells no rate
+            return
+        before, self.state = self.state, self._dispatcher(plan)
+        take_over(self.state, before, self.simulation, self.lanes)
+        self.plans.append(plan)
+
+    def _there(self) -> np.ndarray:
+        """Return bool[machine]: which rows of the fleet are there now."""
+        there = np.zeros(len(self.inputs[1].machines), bool)
+        known = self.places.row != NO_ROW
+        there[self.places.row[known]] = self.simulation.fleet.free[0, : known.size][known] != ABSENT
+        return there
+
+
+def run_lotes(sim: Simulation, state: Dispatcher, lanes: Lanes, pause_at: float, budget: int) -> int:
+    """Run *budget* steps, or until the first instant at or after *pause_at*; return why it stopped."""
+    for _ in range(budget):
+        outcome = advance(sim)
+        if outcome != STEP:
+            return outcome
+        for task in sim.step.ended[: sim.counts[ENDED]]:
+            change_running(state.scores, state.counted[task], sim.progress.machine[task], -1)
+        lotes_instant(
+            state, sim.fleet, sim.tasks, lanes, sim.step.freed[: sim.counts[FREED]],
+            sim.step.arrived[: sim.counts[ARRIVED]], sim.starts,
+        )
+        commit(sim)
+        if sim.starts.note[RULE] != KEPT:
+            return BROKEN
+        if sim.clock[NOW] >= pause_at:
+            return PAUSED
+    return PAUSED
+
+
+def build_planned_run(inputs: tuple[Workload, Fleet], settings: LotesSettings,
+                      terms: Terms) -> PlannedRun:
+    """Make a plan and build a run that goes by it; where requests are wrong, it is made of what tasks use.
+
+    Raises InputError when there is nothing to plan.
+    """
+    plan = make_plan(*inputs, settings)
+    places = lotes_places(plan)
+    return PlannedRun(prepare(*inputs, places.row, terms), inputs, plan, places, settings)

@@ -1,0 +1,36 @@
+"""A central run that follows a plan of maps and reduces: its loop, and how its lanes are built."""
+import numpy as np
+
+from subak.placement.claims import KEPT, RULE
+from subak.placement.mapreduce.lineup import planned_instant
+from subak.placement.mapreduce.plan import Plan
+from subak.queues.lanes import Lanes, build_lanes
+from subak.simulator.central.loop import advance
+from subak.simulator.engine.attempts import commit
+from subak.simulator.engine.setup import Prepared
+from subak.simulator.engine.state import ARRIVED, BROKEN, FREED, PAUSED, STEP, Simulation
+
+
+def build_lineup(prepared: Prepared, plan: Plan) -> tuple[Lanes, np.ndarray]:
+    """Return the lanes of `subak.placement.mapreduce.lineup` and int32[task], each task's; ranks become the plan's."""
+    simulation = prepared.simulation
+    padded = simulation.fleet.free.shape[1]
+    simulation.tasks.rank[:] = plan.rank
+    lane_of_task = (plan.machine + padded * plan.is_reduce).astype(np.int32)
+    return build_lanes(2 * padded, plan.machine.size), lane_of_task
+
+
+def run_planned(sim: Simulation, lanes: Lanes, lane_of_task: np.ndarray, budget: int) -> int:
+    """Run *budget* steps; return why it stopped."""
+    for _ in range(budget):
+        outcome = advance(sim)
+        if outcome != STEP:
+            return outcome
+        planned_instant(
+            sim.fleet, sim.tasks, lanes, lane_of_task, sim.step.freed[: sim.counts[FREED]],
+            sim.step.arrived[: sim.counts[ARRIVED]], sim.starts,
+        )
+        commit(sim)
+        if sim.starts.note[RULE] != KEPT:
+            return BROKEN
+    return PAUSED

@@ -1,0 +1,1 @@
+"""What drives any scheduler: events, state, the timeline, attempts."""

@@ -1,0 +1,140 @@
+"""What begins, ends and loses an attempt, under every kind of scheduler: the state and the heap stay in step."""
+
+import numpy as np
+
+from subak.fleet.amounts import give_back
+from subak.fleet.speeds import attempt_seconds, run_seconds
+from subak.kernel import cold, inlined
+from subak.placement.claims import (
+    RUNNING,
+    WAITING,
+)
+from subak.placement.claims import SIZE as CLAIMS
+from subak.simulator.engine.heap import SIZE, drop_first, insert, push_event
+from subak.simulator.engine.state import (
+    ARRIVED,
+    ENDED,
+    FREED,
+    LOSSES,
+    LOST,
+    LOST_EVENTS,
+    NOW,
+    RUNNING_NOW,
+    STARTS,
+    WAITING_NOW,
+    Simulation,
+)
+
+LOST_EVENTS_KEPT = 1000  # events of lost attempts, or replaced ones, the heap may carry before it is looked through
+
+
+@inlined
+def commit(sim: Simulation) -> None:
+    """Turn the scheduler's claims into running attempts."""
+    now = sim.clock[NOW]
+    for place in range(sim.starts.note[CLAIMS]):
+        task, machine = sim.starts.task[place], sim.starts.machine[place]
+        sim.progress.start[task] = now
+        sim.progress.event[task] = push_event(sim.events, end_time(sim, task, machine, now), task, machine)
+        sim.progress.machine[task] = machine
+        sim.progress.attempts[task] += 1
+        sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
+    sim.record.current[STARTS] += sim.starts.note[CLAIMS]
+    sim.counts[WAITING_NOW] -= sim.starts.note[CLAIMS]
+    sim.counts[RUNNING_NOW] += sim.starts.note[CLAIMS]
+    sim.starts.note[CLAIMS] = 0
+
+
+@inlined
+def end_time(sim: Simulation, task: int, machine: int, start: float) -> float:
+    """Return when an attempt ends that starts at *start*; inf while it waits for inputs that nobody has made yet."""
+    end = start + attempt_seconds(sim.speeds, sim.tasks, task, machine)
+    if sim.slow.opened.size > 0:
+        end = max(end, sim.slow.opened[sim.stages.of_task[task]] + run_seconds(sim.speeds, sim.tasks, task, machine))
+    if uses_too_much(sim, task) and end < np.inf:
+        end -= (1.0 - sim.overuse.part[task]) * run_seconds(sim.speeds, sim.tasks, task, machine)
+    return end
+
+
+@inlined
+def stop(sim: Simulation, task: int, machine: int) -> None:
+    """Give back what an attempt holds."""
+    give_back(sim.fleet, sim.tasks, task, machine)
+    sim.counts[RUNNING_NOW] -= 1
+    sim.step.ended[sim.counts[ENDED]] = task
+    sim.counts[ENDED] += 1
+    note_freed(sim, machine)
+
+
+@inlined
+def note_freed(sim: Simulation, machine: int) -> None:
+    """List a machine, once, among those whose amounts changed for the better or that left."""
+    if not sim.step.is_freed[machine]:
+        sim.step.is_freed[machine] = True
+        sim.step.freed[sim.counts[FREED]] = machine
+        sim.counts[FREED] += 1
+
+
+@inlined
+def note_waiting(sim: Simulation, task: int) -> None:
+    """Let a task wait from now on."""
+    sim.starts.status[task] = WAITING
+    sim.step.arrived[sim.counts[ARRIVED]] = task
+    sim.counts[ARRIVED] += 1
+    sim.counts[WAITING_NOW] += 1
+    sim.record.waiting_by_shape[sim.tasks.shape[task]] += 1
+
+
+@cold
+def lose(sim: Simulation, task: int, machine: int) -> None:
+    """End an attempt before its time: the task waits again."""
+    sim.counts[LOST_EVENTS] += 1
+    note_loss(sim, task, machine)
+    stop(sim, task, machine)
+    note_waiting(sim, task)
+
+
+@cold
+def note_loss(sim: Simulation, task: int, machine: int) -> None:
+    """Write down an attempt that ends before its time."""
+    loss = sim.counts[LOSSES]
+    sim.counts[LOSSES] += 1
+    sim.losses.task[loss], sim.losses.machine[loss] = task, machine
+    sim.losses.start[loss], sim.losses.end[loss] = sim.progress.start[task], sim.clock[NOW]
+    sim.record.current[LOST] += 1
+
+
+@inlined
+def is_alive(sim: Simulation, slot: np.void) -> bool:
+    """Whether an event ends the present attempt of its task, not one that was lost."""
+    task = slot["item"]
+    return sim.starts.status[task] == RUNNING and sim.progress.event[task] == slot["sequence"]
+
+
+@inlined
+def drop_dead(sim: Simulation) -> None:
+    """Drop the events of lost attempts that have come to the top: nothing happens at their instants."""
+    while sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):
+        drop_first(sim.events)
+        sim.counts[LOST_EVENTS] -= 1
+
+
+@cold
+def forget_lost_events(sim: Simulation) -> None:
+    """Rebuild the heap when most of it ends attempts that were lost, so that it never outgrows twice the running."""
+    lost = sim.counts[LOST_EVENTS]
+    if lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]:
+        return
+    size = sim.events.size[SIZE]
+    sim.events.size[SIZE] = 0
+    for place in range(size):
+        slot = sim.events.slot[place]
+        if is_alive(sim, slot):
+            insert(sim.events, slot["time"], slot["sequence"], slot["item"], slot["place"])
+    sim.counts[LOST_EVENTS] = 0
+
+
+@inlined
+def uses_too_much(sim: Simulation, task: int) -> bool:
+    """Whether the task's attempt is ended before its time, because it asked for less than it uses."""
+    return bool(sim.overuse.part.size > 0 and sim.overuse.part[task] < np.inf)

@@ -1,0 +1,126 @@
+"""The timeline: what was used and waiting in each interval, integrated exactly between events; stranded at its end."""
+import numpy as np
+
+from subak.fleet.feasible import shape_fits
+from subak.kernel import cold, inlined
+from subak.simulator.engine.state import (
+    ACCOUNTED,
+    BOUNDARY,
+    DONE,
+    FIRST_RESOURCE,
+    INTERVAL,
+    INTERVALS,
+    NOW,
+    PER_RESOURCE,
+    ROWS,
+    RUNNING_MEAN,
+    RUNNING_NOW,
+    TIMELINE_FULL,
+    UNTIL,
+    WAITING_MAX,
+    WAITING_MEAN,
+    WAITING_NOW,
+    Simulation,
+)
+
+NO_SHAPE = -1
+
+
+@inlined
+def pass_time(sim: Simulation, time: float) -> bool:
+    """Account for the time up to *time*, or as far as the timeline has room; return whether it was enough."""
+    if time < sim.clock[BOUNDARY]:
+        integrate(sim, time)
+        return True
+    room = sim.record.rows.shape[0] - sim.counts[ROWS] - 1
+    if (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] < room:
+        account(sim, time)
+        return True
+    if room > 0:
+        account(sim, sim.clock[BOUNDARY] + (room - 1) * sim.clock[INTERVAL])
+    return False
+
+
+@cold
+def account(sim: Simulation, time: float) -> None:
+    """Integrate up to *time*, closing every interval that ends on the way."""
+    close_until(sim, time)
+    integrate(sim, time)
+
+
+@cold
+def close_until(sim: Simulation, time: float) -> None:
+    """Close every interval that ends up to *time*, as far as the timeline has room."""
+    while sim.clock[BOUNDARY] <= time and sim.counts[ROWS] < sim.record.rows.shape[0]:
+        integrate(sim, sim.clock[BOUNDARY])
+        close_interval(sim)
+
+
+@inlined
+def integrate(sim: Simulation, time: float) -> None:
+    """Add what held since the last event."""
+    span = time - sim.clock[ACCOUNTED]
+    if span <= 0.0:
+        return
+    sim.clock[ACCOUNTED] = time
+    current = sim.record.current
+    current[WAITING_MEAN] += span * sim.counts[WAITING_NOW]
+    current[WAITING_MAX] = max(current[WAITING_MAX], sim.counts[WAITING_NOW])
+    current[RUNNING_MEAN] += span * sim.counts[RUNNING_NOW]
+    for resource in range(sim.fleet.used.size):
+        column = FIRST_RESOURCE + PER_RESOURCE * resource
+        current[column] += span * sim.fleet.used[resource]
+        current[column + 1] += span * sim.fleet.present[resource]
+
+
+@cold
+def close_interval(sim: Simulation) -> None:
+    """Write the open interval down as one row of sums, and open the next."""
+    strand(sim)
+    row = sim.counts[ROWS]
+    for column in range(sim.record.current.size):
+        sim.record.rows[row, column] = sim.record.current[column]
+        sim.record.current[column] = 0.0
+    sim.counts[ROWS] += 1
+    sim.counts[INTERVALS] += 1
+    sim.clock[BOUNDARY] = (sim.counts[INTERVALS] + 1) * sim.clock[INTERVAL]
+
+
+@inlined
+def smallest_waiting(sim: Simulation) -> int:
+    """Return the smallest shape that some task waits with, or NO_SHAPE."""
+    for shape in sim.record.shape_by_size:
+        if sim.record.waiting_by_shape[shape] > 0:
+            return int(shape)
+    return NO_SHAPE
+
+
+@inlined
+def strand(sim: Simulation) -> None:
+    """Note what is free on machines where even the smallest waiting task does not fit."""
+    if sim.counts[WAITING_NOW] == 0:
+        return
+    shape = smallest_waiting(sim)
+    for machine in range(sim.fleet.machines):
+        if not shape_fits(sim.fleet, sim.tasks, shape, machine):
+            for resource in range(sim.fleet.used.size):
+                column = FIRST_RESOURCE + PER_RESOURCE * resource + 2
+                sim.record.current[column] += max(sim.fleet.free[resource, machine], 0)
+
+
+@cold
+def finish(sim: Simulation, time: float) -> int:
+    """Close the last interval: where the run was told to stop if anything goes on until then, else at the last event.
+
+    *time* is the next event's.
+    """
+    goes_on = time < np.inf or sim.counts[RUNNING_NOW] > 0 or sim.counts[WAITING_NOW] > 0
+    end = sim.clock[UNTIL] if goes_on and sim.clock[UNTIL] < np.inf else sim.clock[NOW]
+    if not pass_time(sim, end):
+        return TIMELINE_FULL
+    if end > sim.counts[INTERVALS] * sim.clock[INTERVAL] or sim.counts[ROWS] == 0:
+        close_interval(sim)
+        return DONE
+    for column in range(sim.record.current.size):  # what happened at the very end belongs to the last interval
+        sim.record.rows[sim.counts[ROWS] - 1, column] += sim.record.current[column]
+    return DONE

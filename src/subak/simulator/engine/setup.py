@@ -1,0 +1,237 @@
+"""From tables to arrays: builds the state of a run once, so that the kernels can trust it."""
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from subak.errors import InputError
+from subak.fleet.shapes import Shapes, find_shapes, truth_of_sets
+from subak.fleet.speeds import build_speeds
+from subak.fleet.state import build_fleet_state
+from subak.fleet.table import Fleet
+from subak.placement.claims import NOT_ARRIVED, UNPLACEABLE, build_starts
+from subak.placement.instance import Instance
+from subak.queues.johnson import johnson_ranks
+from subak.resources import same_resources
+from subak.simulator.engine.heap import build_events
+from subak.simulator.engine.overuse import draw_overuse, no_overuse, with_errors
+from subak.simulator.engine.state import (
+    BOUNDARY,
+    FIRST_RESOURCE,
+    INTERVAL,
+    PER_RESOURCE,
+    UNTIL,
+    Changes,
+    Losses,
+    Progress,
+    Record,
+    Simulation,
+    SlowStart,
+    Step,
+)
+from subak.workload.constraints import Constraint
+from subak.workload.table import Workload, expected_seconds
+from subak.workload.tasks import Stages, Tasks
+
+NO_ROW = -1  # no machine of the fleet
+ROWS = 4096  # intervals held before the driver takes them over
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A simulation ready to run, and what is needed to read its results."""
+
+    simulation: Simulation
+    instance: Instance
+    machine_order: np.ndarray  # int32[machine], the fleet's row of each machine of the simulation, or NO_ROW
+    reason_of_shape: list[str]  # why no machine could ever hold the shape, empty where one can
+    shapes: Shapes  # of all that is asked for
+
+
+class Terms(NamedTuple):
+    """What a run is told beside its workload, fleet and scheduler."""
+
+    ranking: str  # the order that tasks are ranked by
+    seed: int
+    interval: float  # seconds, of the timeline
+    until: float  # seconds, the last instant
+    request_error: float = 0.0  # by which share requests are wrong
+    slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it are released
+
+
+def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -> Prepared:
+    """Return the initial state.
+
+    *order* is int32[machine], rows of the fleet, NO_ROW for a place that is left empty. Raises InputError when workload
+    and fleet do not speak of the same resources.
+    """
+    same_resources(workload.resources, fleet.resources, "workload and fleet")
+    if len(workload.tasks) == 0:
+        raise InputError("workload: there must be at least one task to simulate, this one has 0")
+    shapes = find_shapes(workload)
+    there = order != NO_ROW
+    capacity = np.where(there, fleet.capacity[:, order], 0).astype(np.int32)
+    truth = truth_of_sets(shapes.sets, fleet)[:, order] & there
+    stage = workload.tasks["stage"].to_numpy()
+    tasks, overuse = _tasks(workload, fleet, shapes, stage, terms.ranking), no_overuse()
+    used = tasks.shape
+    if terms.request_error:
+        shapes = with_errors(shapes, terms.request_error, capacity.max(axis=1))
+        asked, overuse = draw_overuse(shapes, used, terms.seed)
+        tasks = tasks._replace(shape=asked, request=shapes.request, constraint_set=shapes.constraint_set)
+    changes = _changes(fleet, order)
+    present = fleet.machines["present"].to_numpy()[order] & there
+    reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
+    stages = _stages(workload, stage)
+    starts = build_starts(tasks.arrival.size)
+    if any(reasons):
+        hopeless = np.array([bool(reason) for reason in reasons])
+        starts.status[:] = np.where(hopeless[tasks.shape] | hopeless[used], UNPLACEABLE, NOT_ARRIVED)
+    simulation = Simulation(
+        tasks=tasks,
+        fleet=build_fleet_state(capacity, present, truth, len(reasons), terms.seed),
+        speeds=build_speeds(workload, fleet, order),
+        overuse=overuse,
+        starts=starts,
+        events=build_events((2 if terms.slow_start == 1.0 else 3) * tasks.arrival.size + 2048),
+        progress=_progress(tasks),
+        stages=stages,
+        slow=_slow_start(stages, terms.slow_start),
+        changes=changes,
+        losses=_losses(tasks.arrival.size),
+        step=Step(
+            np.empty(len(order), np.int32), np.zeros(len(order), bool), np.empty(tasks.arrival.size, np.int32),
+            np.empty(tasks.arrival.size, np.int32),
+        ),
+        record=_record(shapes, len(workload.resources), capacity),
+        clock=np.zeros(5),
+        counts=np.zeros(13, np.int64),
+    )
+    simulation.clock[INTERVAL] = simulation.clock[BOUNDARY] = terms.interval
+    simulation.clock[UNTIL] = terms.until
+    units = np.array([resource.unit for resource in workload.resources])
+    blocks = simulation.fleet.version.size
+    instance = Instance(units, capacity, shapes.request, tasks.shape, tasks.expected, blocks)
+    return Prepared(simulation, instance, order, reasons, shapes)
+
+
+def machine_order(fleet: Fleet, kind: str) -> np.ndarray:
+    """Return int32[machine]: the rows of the fleet in the order they are tried in.
+
+    "configuration" sorts as LoTES's Table 1: the configuration with the most machines first, ties by capacity.
+    """
+    if kind == "given":
+        return np.arange(len(fleet.machines), dtype=np.int32)
+    names = [resource.name for resource in fleet.resources]
+    ranked = fleet.machines.with_row_index("row").with_columns(pl.len().over(names).alias("count"))
+    ranked = ranked.sort(["count", *names, "row"], descending=[True, *[False] * len(names), False])
+    return ranked["row"].to_numpy().astype(np.int32)
+
+
+def unplaceable_reasons(
+    shapes: Shapes, truth: np.ndarray, capacity: np.ndarray, present: np.ndarray, changes: Changes, workload: Workload
+) -> list[str]:
+    """Return per shape why no machine could ever hold it, an empty text where one could at some time."""
+    there = np.flatnonzero(present)
+    machine = np.concatenate([there, changes.machine[changes.present]])
+    amounts = np.concatenate([capacity[:, there], changes.capacity[:, changes.present]], axis=1)
+    return [
+        _reason(shapes.request[:, shape], shapes.sets[shapes.constraint_set[shape]],
+                amounts[:, truth[shapes.constraint_set[shape]][machine]], workload)
+        for shape in range(shapes.request.shape[1])
+    ]
+
+
+def _reason(request: np.ndarray, constraints: tuple[Constraint, ...], amounts: np.ndarray, workload: Workload) -> str:
+    allowed = "machine" if not constraints else "machine that meets " + " and ".join(map(str, constraints))
+    if amounts.shape[1] == 0:
+        return f"no {allowed}"
+    if (amounts >= request[:, None]).all(axis=0).any():
+        return ""
+    for resource, asked, most in zip(workload.resources, request, amounts.max(axis=1), strict=True):
+        if asked > most:
+            return (f"asks {asked * resource.unit:g} {resource.name}, "
+                    f"the largest {allowed} has {most * resource.unit:g}")
+    return f"no {allowed} has all it asks together"
+
+
+def _tasks(workload: Workload, fleet: Fleet, shapes: Shapes, stage: np.ndarray, order: str) -> Tasks:
+    table = workload.tasks
+    arrival = table["arrival"].to_numpy(writable=True)
+    run_time = table["run_time"].to_numpy(writable=True)
+    expected = expected_seconds(workload)
+    if order == "priority":
+        rank = -workload.stages["priority"].to_numpy()[stage].astype(np.float64)
+    elif order in ("johnson", "johnson-reversed"):
+        rank = johnson_ranks(workload, fleet, shapes, expected, descending=order == "johnson-reversed")
+    else:
+        rank = expected if order == "shortest-first" else arrival.copy()
+    return Tasks(arrival, run_time, expected, rank, shapes.of_stage[stage], shapes.request, shapes.constraint_set)
+
+
+def _progress(tasks: Tasks) -> Progress:
+    count = tasks.arrival.size
+    return Progress(
+        ready=tasks.arrival.copy(), start=np.full(count, np.nan), event=np.full(count, -1),
+        machine=np.full(count, -1, np.int32), attempts=np.zeros(count, np.uint16),
+    )
+
+
+def _changes(fleet: Fleet, order: np.ndarray) -> Changes:
+    place = np.empty(len(fleet.machines), np.int32)
+    place[order[order != NO_ROW]] = np.flatnonzero(order != NO_ROW)
+    table = fleet.changes
+    amounts = [table[resource.name].to_numpy().astype(np.int32) for resource in fleet.resources]
+    return Changes(
+        table["time"].to_numpy(writable=True), place[table["machine"].to_numpy()],
+        table["present"].to_numpy(writable=True), np.ascontiguousarray(np.vstack(amounts)),
+    )
+
+
+def _losses(capacity: int) -> Losses:
+    return Losses(
+        np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity), np.empty(capacity)
+    )
+
+
+def _record(shapes: Shapes, resources: int, capacity: np.ndarray) -> Record:
+    columns = FIRST_RESOURCE + PER_RESOURCE * resources
+    share = (shapes.request / np.maximum(capacity.max(axis=1), 1)[:, None]).max(axis=0)
+    by_size = np.argsort(share, kind="stable").astype(np.int32)
+    return Record(np.zeros((ROWS, columns)), np.zeros(columns), np.zeros(by_size.size, np.int32), by_size)
+
+
+def _stages(workload: Workload, stage: np.ndarray) -> Stages:
+    """Return which stage waits for which, seen from the parent; empty when nothing depends on anything."""
+    if not workload.has_dependencies:
+        empty = np.zeros(0, np.int32)
+        return Stages(empty, empty, empty, np.zeros(1, np.int64), empty, np.zeros(1, np.int64), empty)
+    count = len(workload.stages)
+    edges = workload.stages.with_row_index("child").select("child", "depends_on").explode("depends_on").drop_nulls()
+    edges = edges.sort("depends_on", "child")
+    left = np.bincount(stage, minlength=count).astype(np.int32)
+    return Stages(
+        of_task=stage.astype(np.int32), left=left,
+        waits=np.bincount(edges["child"].to_numpy(), minlength=count).astype(np.int32),
+        child_first=_firsts(np.bincount(edges["depends_on"].to_numpy(), minlength=count)),
+        child=edges["child"].to_numpy().astype(np.int32),
+        task_first=_firsts(left),
+        task=np.argsort(stage, kind="stable").astype(np.int32),
+    )
+
+
+def _slow_start(stages: Stages, share: float) -> SlowStart:
+    """Return the state of a slow start, before which nothing is released but where *share* is 0."""
+    if share == 1.0 or stages.of_task.size == 0:
+        empty = np.zeros(0, np.int32)
+        return SlowStart(empty, empty, np.zeros(0))
+    unfinished = stages.waits.copy()
+    if share == 0.0:
+        stages.waits[:] = 0
+    enough = stages.left - np.ceil(share * stages.left).astype(np.int32)
+    return SlowStart(enough.astype(np.int32), unfinished, np.where(unfinished > 0, np.inf, 0.0))
+
+
+def _firsts(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -1,0 +1,99 @@
+"""The whole state of a central run beside fleet, tasks and lanes: progress, clock, stages, changes, timeline."""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.fleet.speeds import Speeds
+from subak.fleet.state import FleetState
+from subak.placement.claims import Starts
+from subak.simulator.engine.heap import Events
+from subak.simulator.engine.overuse import Overuse
+from subak.workload.tasks import Stages, Tasks
+
+# why a loop came back; a federated one has three more reasons
+DONE, STEP, PAUSED, TIMELINE_FULL, LOSSES_FULL, BROKEN = range(6)
+
+# clock
+NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL = range(5)
+# count
+NEXT_ARRIVAL, NEXT_CHANGE, EVENTS, WAITING_NOW, RUNNING_NOW = range(5)
+FREED, ARRIVED, ROWS, INTERVALS, LOSSES, LOST_EVENTS, ENDED, PREEMPTED = range(5, 13)
+
+# timeline columns; the four of messages are a federation's; behind all, per resource: used, capacity, stranded
+(ARRIVALS, STARTS, ENDS, LOST, WAITING_MEAN, WAITING_MAX, RUNNING_MEAN, MESSAGES, REFUSALS, REPARTITIONS, PREEMPTIONS,
+ FIRST_RESOURCE) = range(12)
+PER_RESOURCE = 3
+
+
+class Progress(NamedTuple):
+    """What happened to each task."""
+
+    ready: np.ndarray  # float64[task], seconds: arrival, or the end of the last stage it waits for
+    start: np.ndarray  # float64[task], seconds, of the last attempt; nan before
+    event: np.ndarray  # int64[task], sequence number of the event that ends the last attempt
+    machine: np.ndarray  # int32[task], of the last attempt; -1 before
+    attempts: np.ndarray  # uint16[task]
+
+
+class Changes(NamedTuple):
+    """How the fleet changes, sorted by time."""
+
+    time: np.ndarray  # float64[change], seconds
+    machine: np.ndarray  # int32[change]
+    present: np.ndarray  # bool[change]
+    capacity: np.ndarray  # int32[resource, change], units
+
+
+class Losses(NamedTuple):
+    """Attempts that ended because their machine left or shrank, or for a queue below its guarantee."""
+
+    task: np.ndarray  # int32[loss]
+    machine: np.ndarray  # int32[loss]
+    start: np.ndarray  # float64[loss], seconds
+    end: np.ndarray  # float64[loss], seconds
+
+
+class Step(NamedTuple):
+    """What one instant brought: machines freed, tasks that now wait, tasks whose attempts ended."""
+
+    freed: np.ndarray  # int32[machine]
+    is_freed: np.ndarray  # bool[machine]
+    arrived: np.ndarray  # int32[task]
+    ended: np.ndarray  # int32[task]
+
+
+class SlowStart(NamedTuple):
+    """Attempts that start before the stages they wait for have ended; all arrays are empty where none may."""
+
+    enough: np.ndarray  # int32[stage], tasks left in it with which those that wait for it are released
+    unfinished: np.ndarray  # int32[stage], stages that it waits for and that have tasks left
+    opened: np.ndarray  # float64[stage], seconds: when the last of these ended; inf before, 0 where there are none
+
+
+class Record(NamedTuple):
+    """What is written down per interval."""
+
+    rows: np.ndarray  # float64[row, column]
+    current: np.ndarray  # float64[column], the interval that is open
+    waiting_by_shape: np.ndarray  # int32[shape]
+    shape_by_size: np.ndarray  # int32[shape], smallest first
+
+
+class Simulation(NamedTuple):
+    """Everything that the loop reads and writes."""
+
+    tasks: Tasks
+    fleet: FleetState
+    speeds: Speeds
+    overuse: Overuse
+    starts: Starts
+    events: Events
+    progress: Progress
+    stages: Stages
+    slow: SlowStart
+    changes: Changes
+    losses: Losses
+    step: Step
+    record: Record
+    clock: np.ndarray  # float64[5]: NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL
+    counts: np.ndarray  # int64[13]: NEXT_ARRIVAL ... PREEMPTED

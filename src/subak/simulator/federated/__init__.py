@@ -1,0 +1,1 @@
+"""Federations, driven by the engine message by message."""

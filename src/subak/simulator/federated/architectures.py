@@ -1,0 +1,14 @@
+"""The federations that can be simulated, by name."""
+from subak.simulator.federated.megha_setup import CENTRAL, MEGHA
+from subak.simulator.federated.pigeon import PIGEON
+from subak.simulator.federated.run import Architecture
+from subak.simulator.federated.sampling import EAGLE, HAWK, SPARROW
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "megha": MEGHA,
+    "central": CENTRAL,
+    "sparrow": SPARROW,
+    "hawk": HAWK,
+    "eagle": EAGLE,
+    "pigeon": PIGEON,
+}

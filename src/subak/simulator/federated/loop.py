@@ -1,0 +1,288 @@
+"""The federated simulator: messages, turns, timers and exits drive roles that only know their messages.
+
+One step is one event: (1) the earliest of a change of the fleet, an exit, a message and an arrival is taken, in this
+order at equal times; (2) a message waits for its receiver, and is served; (3) the receiver's handler changes its own
+state and posts answers; (4) effects on the executor begin and end attempts here, under the same rules as in a central
+run; (5) the other answers travel.
+
+What really runs is kept by this file alone, in the state of a central run: roles only have their beliefs. An attempt
+that would oversubscribe a machine, or run a task twice at once, stops the run.
+"""
+import numpy as np
+
+from subak.federation.messages import (
+    ARRIVE,
+    BEGIN,
+    CHANGE,
+    EXITED,
+    HALT,
+    HANDLER,
+    NO_REASON,
+    NOBODY,
+    PREEMPTED,
+    READY,
+    Outbox,
+)
+from subak.kernel import cold, inlined
+from subak.placement.claims import BLOCKED, FINISHED, KEPT, RULE, RUNNING, UNPLACEABLE, WAITING, claim
+from subak.simulator.engine.attempts import commit, drop_dead, lose, note_waiting, stop
+from subak.simulator.engine.changes import apply_change
+from subak.simulator.engine.heap import drop_first, first_time
+from subak.simulator.engine.recorder import finish, pass_time
+from subak.simulator.engine.state import (
+    ACCOUNTED,
+    ARRIVALS,
+    ARRIVED,
+    BOUNDARY,
+    ENDED,
+    ENDS,
+    EVENTS,
+    FREED,
+    INTERVAL,
+    LOSSES,
+    LOSSES_FULL,
+    LOST,
+    NEXT_ARRIVAL,
+    NEXT_CHANGE,
+    NOW,
+    PAUSED,
+    PREEMPTIONS,
+    ROWS,
+    RUNNING_NOW,
+    TIMELINE_FULL,
+    UNTIL,
+    WAITING_NOW,
+    Simulation,
+)
+from subak.simulator.federated.network import (
+    CHANGED,
+    FREE,
+    LIVELY,
+    MARGIN,
+    PATIENCE,
+    Network,
+    next_served,
+    release_slot,
+    transmit,
+)
+from subak.simulator.federated.timeline import record_messages, turn_interval
+
+HANDLE, NOTHING, MESSAGES_FULL = 10, 11, 12  # beside the reasons for which a loop comes back
+
+
+@inlined
+def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR0911  (each event is one way out)
+    """Take the next event; return HANDLE with the message to handle in *due* (MESSAGE[1]), NOTHING, or why to stop."""
+    drop_dead(sim)
+    exit_, message = first_time(sim.events), first_time(net.events)
+    arrival = time_at(sim.tasks.arrival, sim.counts[NEXT_ARRIVAL])
+    change = time_at(sim.changes.time, sim.counts[NEXT_CHANGE])
+    time = min(exit_, message, arrival, change)
+    if time > sim.clock[UNTIL] or is_over(sim, net, time, arrival, change):
+        if net.faults.on[0] and sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] == 0 and time <= sim.clock[UNTIL]:
+            sim.clock[NOW] = max(net.calm[CHANGED], sim.clock[ACCOUNTED])  # what came after was patience
+        record_messages(sim, net)
+        return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else min(exit_, message)))
+    if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
+        return LOSSES_FULL
+    if net.size[FREE] < net.size[MARGIN]:
+        return MESSAGES_FULL
+    room = sim.record.rows.shape[0] - sim.counts[ROWS] - 2
+    if (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] >= room:
+        record_messages(sim, net)
+        pass_time(sim, time)
+        return TIMELINE_FULL
+    sim.counts[FREED] = 0
+    sim.counts[ARRIVED] = 0
+    sim.counts[ENDED] = 0
+    if change == time:
+        return take_change(sim, net, time, due)
+    if exit_ == time:
+        return take_exit(sim, net, time, due)
+    if message > time:
+        return take_arrival(sim, net, time, due)
+    return take_message(sim, net, min(arrival, change, exit_, sim.clock[UNTIL]), due)
+
+
+@inlined
+def time_at(times: np.ndarray, place: int) -> float:
+    """Return float64[place], inf behind the end."""
+    return times[place] if place < times.size else np.inf
+
+
+@inlined
+def is_over(sim: Simulation, net: Network, time: float, arrival: float, change: float) -> bool:
+    """Whether nothing more can happen that a task could notice: only timers are left, and they changed nothing."""
+    if time == np.inf:
+        return True  # nothing is left but services that nobody stops, and tasks that no machine is there for
+    if net.size[LIVELY] > 0 or arrival < np.inf:
+        return False
+    settled = sim.counts[WAITING_NOW] == 0 and sim.counts[RUNNING_NOW] == 0
+    if settled and net.faults.on[0] == 0:
+        return True
+    return (settled or change == np.inf) and time - net.calm[CHANGED] > net.calm[PATIENCE]
+
+
+@inlined
+def moved(sim: Simulation, net: Network, time: float) -> None:
+    """Account for the time up to a change of what waits and runs."""
+    if time >= sim.clock[BOUNDARY]:
+        record_messages(sim, net)
+    pass_time(sim, time)
+    net.calm[CHANGED] = time
+
+
+@inlined
+def to_role(due: np.ndarray, kind: int, to: int, task: int, machine: int) -> int:
+    """Make the message of an event that is not one: an arrival, an exit, a change of the fleet."""
+    row = due[0]
+    row["kind"], row["reason"], row["to"], row["sender"] = kind, NO_REASON, to, NOBODY
+    row["task"], row["machine"], row["count"], row["handle"] = task, machine, 0, NOBODY
+    return HANDLE
+
+
+@inlined
+def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
+    """Let a task arrive at its submitter."""
+    task = sim.counts[NEXT_ARRIVAL]
+    moved(sim, net, time)
+    sim.clock[NOW] = time
+    sim.counts[NEXT_ARRIVAL] += 1
+    sim.counts[EVENTS] += 1
+    sim.record.current[ARRIVALS] += 1
+    if sim.starts.status[task] == UNPLACEABLE:
+        return NOTHING
+    sim.starts.status[task] = BLOCKED
+    return to_role(due, ARRIVE, 0, task, NOBODY)
+
+
+@inlined
+def take_message(sim: Simulation, net: Network, horizon: float, due: np.ndarray) -> int:
+    """Let a message arrive at its receiver, or be handled; before *horizon* only other messages are due."""
+    sim.clock[NOW], slot = next_served(net, horizon)
+    sim.counts[EVENTS] += 1
+    if slot == NOBODY:
+        return NOTHING
+    due[0] = net.flight[slot]
+    if sim.clock[NOW] >= sim.clock[BOUNDARY]:
+        turn_interval(sim, net)
+    net.handled[due[0]["kind"]] += 1
+    release_slot(net, slot)
+    return HANDLE
+
+
+@inlined
+def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
+    """End an attempt whose run time is over, and tell its worker."""
+    task, machine = sim.events.slot[0]["item"], sim.events.slot[0]["place"]
+    drop_first(sim.events)
+    moved(sim, net, time)
+    sim.clock[NOW] = time
+    sim.counts[EVENTS] += 1
+    net.size[LIVELY] -= 1
+    sim.record.current[ENDS] += 1
+    stop(sim, task, machine)
+    sim.step.is_freed[machine] = False
+    sim.starts.status[task] = FINISHED
+    to_role(due, EXITED, machine, task, machine)
+    due[0]["handle"] = net.handle[task]
+    return HANDLE
+
+
+@cold
+def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
+    """Let a machine leave, join or take another capacity; the operator tells its local master."""
+    change = sim.counts[NEXT_CHANGE]
+    machine = sim.changes.machine[change]
+    moved(sim, net, time)
+    sim.clock[NOW] = time
+    sim.counts[NEXT_CHANGE] += 1
+    sim.counts[EVENTS] += 1
+    before = sim.counts[LOSSES]
+    apply_change(sim, change)
+    for loss in range(before, sim.counts[LOSSES]):
+        forget_exit(sim, net, sim.losses.task[loss])
+    sim.step.is_freed[machine] = False
+    to_role(due, CHANGE, NOBODY, NOBODY, machine)
+    due[0]["count"], due[0]["first"], due[0]["last"] = change, before, sim.counts[LOSSES]
+    return HANDLE
+
+
+@inlined
+def next_instant(sim: Simulation, net: Network) -> float:
+    """Return when the next event is, inf if there is none."""
+    time = min(first_time(sim.events), first_time(net.events))
+    if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
+    if sim.counts[NEXT_CHANGE] < sim.changes.time.size:
+        time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
+    return float(time)
+
+
+@inlined
+def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> int:
+    """Carry a handler's effects out, and send its messages; return PAUSED, or BROKEN at the first broken rule."""
+    for place in range(out.size[0]):
+        message = out.row[place]
+        if message["kind"] == READY:
+            let_wait(sim, net, message["task"])
+        elif message["kind"] == BEGIN:
+            net.handle[message["task"]] = message["handle"]
+            begin(sim, net, message["task"], message["machine"])
+        elif message["kind"] == HALT:
+            halt(sim, net, message["task"], message["machine"], message["reason"])
+        else:
+            transmit(net, sim.clock[NOW], sender_role, message)
+    out.size[0] = 0
+    return int(sim.starts.note[RULE]) != KEPT
+
+
+@inlined
+def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
+    """Run an attempt, if the machine really has what it asks and the task does not run already."""
+    moved(sim, net, sim.clock[NOW])
+    if sim.starts.status[task] == FINISHED and net.faults.on[0]:
+        run_again(sim, task)
+    if claim(sim.starts, sim.fleet, sim.tasks, task, machine):
+        commit(sim)
+        net.size[LIVELY] += sim.tasks.run_time[task] < np.inf
+
+
+@cold
+def run_again(sim: Simulation, task: int) -> None:
+    """Let a task wait whose end was forgotten in a failure before its submitter heard of it: the attempt was lost."""
+    loss = sim.counts[LOSSES]
+    sim.counts[LOSSES] += 1
+    sim.losses.task[loss], sim.losses.machine[loss] = task, sim.progress.machine[task]
+    sim.losses.start[loss] = sim.progress.start[task]
+    sim.losses.end[loss] = sim.progress.start[task] + sim.tasks.run_time[task]
+    sim.record.current[LOST] += 1
+    note_waiting(sim, task)
+
+
+@cold
+def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) -> None:
+    """End an attempt before its time: its task waits again."""
+    if sim.starts.status[task] == RUNNING and sim.progress.machine[task] == machine:
+        moved(sim, net, sim.clock[NOW])
+        lose(sim, task, machine)
+        sim.record.current[PREEMPTIONS] += reason == PREEMPTED
+        sim.step.is_freed[machine] = False
+        forget_exit(sim, net, task)
+
+
+@inlined
+def forget_exit(sim: Simulation, net: Network, task: int) -> None:
+    """Count the exit of a lost attempt off; that of a service nobody stops was never counted."""
+    net.size[LIVELY] -= sim.tasks.run_time[task] < np.inf
+
+
+@inlined
+def let_wait(sim: Simulation, net: Network, task: int) -> None:
+    """Count a task among the waiting from now on: it was submitted."""
+    moved(sim, net, sim.clock[NOW])
+    sim.progress.ready[task] = sim.clock[NOW]
+    note_waiting(sim, task)
+
+
+__all__ = ["HANDLE", "HANDLER", "NOTHING", "PAUSED", "WAITING", "advance", "carry_out", "let_wait"]

@@ -1,0 +1,380 @@
+"""From tables and settings to the roles of Megha: clusters, partitions, queues, lanes, gangs, and empty states."""
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from subak.errors import InputError
+from subak.federation.megha.attempts import build_attempts
+from subak.federation.megha.global_master.placement import PLACEMENTS, Bins
+from subak.federation.megha.global_master.state import CLUSTER, GANG, LIFE, NEXT_QUEUE, TALLY, TASK, WORDS
+from subak.federation.megha.global_master.turns import ROUND_ROBIN, Turns
+from subak.federation.megha.layout import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, TASK_PLACE, Layout, Rules
+from subak.federation.megha.ledger import ENTRY
+from subak.federation.megha.local_master.state import ABSENT, ACTIVE, ASKER, EPOCH, LISTED, LOCAL_TALLY, MACHINE
+from subak.federation.megha.submitter import Submitter
+from subak.federation.megha.worker import WORKER_ROW, Workers
+from subak.federation.messages import NOBODY
+from subak.federation.settings import Federation
+from subak.fleet.shapes import find_shapes
+from subak.fleet.state import BLOCK, LOG, FleetState
+from subak.fleet.table import Fleet
+from subak.queues.fair_orders import branches_of, hierarchy_of
+from subak.queues.lanes import Lanes, build_lanes
+from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths
+from subak.simulator.engine.setup import NO_ROW
+from subak.simulator.federated.megha import GlobalMasters, LocalMasters, Megha, run_megha
+from subak.simulator.federated.run import Architecture, Instance
+from subak.workload.table import Workload
+
+CLUSTERS = 10  # of a fleet that names only one
+ROWS_MORE = 4096  # rows of attempts beyond what can run at once
+LEDGER_MIN = 4096  # entries
+
+
+@dataclass(frozen=True)
+class Queues:
+    """Who serves whom: queues are numbered by their global master."""
+
+    of_task: np.ndarray  # int32[task]
+    owner: np.ndarray  # int32[queue]
+    name: list[str]  # of each queue, as in the workload
+    share: np.ndarray  # float64[queue]
+    lane: np.ndarray  # int32[task]
+    lane_first: np.ndarray  # int32[queue + 1]
+    shape_of_lane: np.ndarray  # int32[lane]
+
+
+def cluster_count(fleet: Fleet, settings: Federation) -> int:
+    """Return the number of local masters. Raises InputError when there are fewer machines."""
+    named = fleet.machines["cluster"].n_unique()
+    count = settings.local_masters or (named if named > 1 else min(CLUSTERS, len(fleet.machines)))
+    if count > len(fleet.machines):
+        raise InputError(f"local_masters: must be at most the number of machines, {len(fleet.machines)}, not {count}")
+    return count
+
+
+def clusters_of(fleet: Fleet, settings: Federation) -> np.ndarray:
+    """Return int32[row]: the cluster of each machine, by its name, or dealt in turn where the numbers differ."""
+    count = cluster_count(fleet, settings)
+    names = fleet.machines["cluster"]
+    if names.n_unique() == count:
+        return names.rank("dense").to_numpy().astype(np.int32) - 1
+    return (np.arange(len(fleet.machines)) % count).astype(np.int32)
+
+
+def partition_order(fleet: Fleet, settings: Federation) -> np.ndarray:
+    """Return int32[machine], rows of the fleet by cluster and partition, each partition filled up to whole blocks."""
+    order, _ = _partitions(fleet, settings)
+    return order
+
+
+def _partitions(fleet: Fleet, settings: Federation) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order of the machines, and int64[partition + 1], the first block of each partition."""
+    cluster = clusters_of(fleet, settings)
+    parts: list[np.ndarray] = []
+    blocks = [0]
+    for number in range(cluster_count(fleet, settings)):
+        rows = np.flatnonzero(cluster == number).astype(np.int32)
+        for master in range(settings.global_masters):
+            part = rows[master :: settings.global_masters]
+            size = -(-len(part) // BLOCK)
+            parts += [part, np.full(size * BLOCK - len(part), NO_ROW, np.int32)]
+            blocks.append(blocks[-1] + size)
+    return np.concatenate(parts), np.array(blocks, np.int64)
+
+
+def build_megha(instance: Instance) -> Megha:
+    """Return the roles of a federation at rest: every view is the truth, nothing runs, nobody waits."""
+    workload, settings, sim = instance.workload, instance.settings, instance.simulation
+    if settings.order == "priority":
+        priority = workload.stages["priority"].to_numpy()[workload.tasks["stage"].to_numpy()]
+        sim.tasks.rank[:] = sim.tasks.arrival - priority * settings.priority_seconds
+    queues = find_queues(workload, settings, instance.queues)
+    layout = _layout(instance, queues)
+    rules = Rules(
+        settings.heartbeat, settings.retry, settings.lease, settings.updates == "full",
+        {"off": OFF, "strict": STRICT, "paper": PAPER}[settings.fairness], settings.preemptions_max,
+        settings.standby,
+    )
+    running = most_running(instance)
+    owner = queues.owner[queues.of_task].astype(np.int32)
+    tasks = len(workload.tasks)
+    submitter = Submitter(np.zeros(tasks, np.int8), owner, np.zeros(tasks, np.int8), sim.stages, settings.retry)
+    machines = sim.fleet.free.shape[1]
+    workers = Workers(
+        build_attempts(machines, running), np.maximum(sim.fleet.free, 0),
+        records(WORKER_ROW, life=np.ones(machines), top=np.full(machines, NOBODY)),
+    )
+    return Megha(layout, rules, submitter, _global_masters(instance, layout, queues, running),
+                 _local_masters(instance, layout, running), workers)
+
+
+def find_queues(workload: Workload, settings: Federation, file: TreeFile | None = None) -> Queues:
+    """Return the queues and their global masters: as given, else in turn.
+
+    Where nothing goes by queues, and there are fewer than global masters, every job goes to the next one in turn.
+    """
+    masters = settings.global_masters
+    names = workload.jobs["queue"].unique(maintain_order=True).to_list()
+    of_job = _codes(workload.jobs["queue"], names)
+    stage_job = workload.stages["job"].to_numpy()
+    for what, table in (("shares", settings.shares), ("masters_of", settings.masters_of)):
+        unknown = sorted(set(table) - set(names))
+        if unknown:
+            raise InputError(f"{what}: the workload has no queue {unknown[0]!r}; it has {', '.join(names[:8])}"
+                             f"{' ...' if len(names) > 8 else ''}")
+    anywhere = settings.fairness == "off" and settings.turns == ROUND_ROBIN and not settings.masters_of
+    if len(names) < masters and anywhere:
+        of_job = of_job * masters + np.arange(len(of_job)) % masters
+        names = [name for name in names for _ in range(masters)]
+        owner = np.arange(len(names)) % masters
+    else:
+        owner = np.array([settings.masters_of.get(name, turn % masters) for turn, name in enumerate(names)])
+    by_owner = np.argsort(owner, kind="stable")
+    number = np.empty(len(names), np.int64)
+    number[by_owner] = np.arange(len(names))
+    of_stage = number[of_job][stage_job]
+    lane, lane_first, shape = _lanes(workload, of_stage, len(names))
+    stage = workload.tasks["stage"].to_numpy()
+    ordered = [names[place] for place in by_owner]
+    return Queues(of_stage[stage].astype(np.int32), owner[by_owner].astype(np.int32), ordered,
+                  _shares(ordered, settings, file), lane[stage], lane_first, shape)
+
+
+def _codes(values: pl.Series, names: list[str]) -> np.ndarray:
+    return values.cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
+
+
+def _shares(names: list[str], settings: Federation, file: TreeFile | None) -> np.ndarray:
+    """Return each queue's share: as given, the others dividing the rest evenly, or its guarantee in a file's tree."""
+    if file is not None and not settings.shares:
+        tree = tree_of_paths(names, file)
+        leaf = queue_leaves(tree, names)
+        served = np.zeros(len(tree.leaves), bool)
+        served[np.searchsorted(tree.leaves, leaf)] = True
+        return tree.guarantee(tree.active(served))[leaf]
+    others = len(set(names) - set(settings.shares))
+    rest = (1.0 - sum(settings.shares.values())) / max(others, 1)
+    return np.array([settings.shares.get(name, rest) for name in names])
+
+
+def _lanes(workload: Workload, queue_of_stage: np.ndarray, queues: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return int32[stage] lanes, one for each queue, shape and kind; where each queue's begin; the shape of each."""
+    shape = find_shapes(workload).of_stage
+    keys = np.stack([queue_of_stage, shape, _is_gang(workload)])
+    distinct, lane = np.unique(keys, axis=1, return_inverse=True)
+    first = np.searchsorted(distinct[0], np.arange(queues + 1))
+    return lane.reshape(-1).astype(np.int32), first.astype(np.int32), distinct[1].astype(np.int32)
+
+
+def _is_gang(workload: Workload) -> np.ndarray:
+    """Return int64[stage]: 1 where a stage of several tasks must start together."""
+    if "gang" not in workload.stages.columns:
+        return np.zeros(len(workload.stages), np.int64)
+    sizes = np.bincount(workload.tasks["stage"].to_numpy(), minlength=len(workload.stages))
+    return ((workload.stages["gang"].fill_null(False).to_numpy()) & (sizes > 1)).astype(np.int64)
+
+
+def _gangs(workload: Workload) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return int32[task] gangs (empty without any), where the tasks of each begin, and the tasks."""
+    gang_stages = np.flatnonzero(_is_gang(workload))
+    if gang_stages.size == 0:
+        return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32)
+    number = np.full(len(workload.stages), NOBODY)
+    number[gang_stages] = np.arange(gang_stages.size)
+    gang = number[workload.tasks["stage"].to_numpy()].astype(np.int32)
+    tasks = np.flatnonzero(gang >= 0)
+    tasks = tasks[np.argsort(gang[tasks], kind="stable")]
+    first = np.concatenate([[0], np.cumsum(np.bincount(gang[tasks], minlength=gang_stages.size))])
+    return gang, first.astype(np.int64), tasks.astype(np.int32)
+
+
+def _layout(instance: Instance, queues: Queues) -> Layout:
+    workload, fleet, settings = instance.workload, instance.fleet, instance.settings
+    order, blocks = _partitions(fleet, settings)
+    clusters, masters = cluster_count(fleet, settings), settings.global_masters
+    partition = np.repeat(np.arange(clusters * masters), np.diff(blocks) * BLOCK)
+    configurations, configuration, changed_to = _configurations(instance, order)
+    gang, gang_first, gang_task = _gangs(workload)
+    stage = workload.tasks["stage"].to_numpy()
+    return Layout(
+        masters, clusters, records(MACHINE_PLACE, cluster=partition // masters, home=partition % masters,
+                                configuration=configuration),
+        np.bincount((partition // masters)[order != NO_ROW], minlength=clusters).astype(np.int32), blocks,
+        records(TASK_PLACE, queue=queues.of_task, lane=queues.lane,
+             priority=workload.stages["priority"].to_numpy()[stage]),
+        records(QUEUE_PLACE, owner=queues.owner, share=queues.share), queues.lane_first, queues.shape_of_lane,
+        gang, gang_first, gang_task, configurations, PLACEMENTS.index(settings.placement), changed_to,
+    )
+
+
+def records(kind: np.dtype, **columns: np.ndarray) -> np.ndarray:
+    """Return an array of records from their columns."""
+    table = np.zeros(len(next(iter(columns.values()))), kind)
+    for name, values in columns.items():
+        table[name] = values
+    return table
+
+
+def _configurations(instance: Instance, order: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct capacities (int32[resource, configuration]), each machine's at time 0, and each change's."""
+    sim, fleet = instance.simulation, instance.fleet
+    there = order != NO_ROW
+    present = fleet.machines["present"].to_numpy()[order] & there
+    capacity = np.where(there, fleet.capacity[:, order], 0)
+    everything = np.concatenate([capacity, sim.changes.capacity], axis=1)
+    distinct, number = np.unique(everything, axis=1, return_inverse=True)
+    number = number.reshape(-1)
+    now = np.where(present, number[: len(order)], NOBODY)
+    later = np.where(sim.changes.present, number[len(order) :], NOBODY)
+    return np.ascontiguousarray(distinct.astype(np.int32)), now.astype(np.int32), later.astype(np.int32)
+
+
+def most_running(instance: Instance) -> int:
+    """Return a bound on the attempts that are held at once: every task holds a least amount of some resource."""
+    sim = instance.simulation
+    bound = 0.0
+    for row, request in enumerate(sim.tasks.request):
+        asked = request[request > 0]
+        if asked.size:
+            capacity = np.maximum(instance.fleet.capacity[row], 0).astype(np.float64)
+            bound += float((capacity // asked.min()).sum())
+    return int(min(bound, sim.tasks.arrival.size)) + ROWS_MORE
+
+
+def stacked(state: FleetState, roles: int) -> dict[str, Any]:
+    """Return the tables of an empty fleet, once for each role; a machine that is not there has 0 free (`shift`)."""
+    def copies(array: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(array, (roles, *array.shape)).copy()
+
+    return {
+        "free": copies(np.maximum(state.free, 0)), "capacity": copies(state.capacity),
+        "block_free_max": copies(np.maximum(state.block_free_max, 0)), "allowed": state.allowed,
+        "version": copies(state.version),
+        "freed_blocks": np.zeros((roles, LOG + 1), np.int64), "frontier": copies(np.zeros_like(state.frontier)),
+        "used": copies(state.used), "present": copies(state.present), "scale": state.scale,
+        "random": copies(state.random),
+    }
+
+
+def _global_masters(instance: Instance, layout: Layout, queues: Queues, running: int) -> GlobalMasters:
+    sim, masters, clusters = instance.simulation, layout.global_masters, layout.local_masters
+    tasks, resources = sim.tasks.arrival.size, sim.fleet.free.shape[0]
+    queue_count, gangs = len(queues.owner), len(layout.gang_first) - 1
+    held_rows = running if instance.settings.fairness != "off" else 1
+    held = build_attempts(sim.fleet.free.shape[1], held_rows)
+    queue_first = np.searchsorted(queues.owner, np.arange(masters + 1)).astype(np.int32)
+    word = np.zeros((masters, WORDS), np.int64)
+    word[:, NEXT_QUEUE] = queue_first[:-1]
+    word[:, LIFE] = 1
+    task = np.zeros(tasks, TASK)
+    task["machine"] = NOBODY
+    return GlobalMasters(
+        **stacked(sim.fleet, masters), machines=sim.fleet.machines,
+        held_row=np.broadcast_to(held.row, (masters, len(held.row))).copy(),
+        held_first=np.broadcast_to(held.first, (masters, len(held.first))).copy(),
+        held_size=np.zeros((masters, 2), np.int64),
+        consumed=np.zeros((masters, clusters, queue_count, resources), np.int64),
+        total=np.zeros((masters, queue_count, resources), np.int64),
+        cluster=np.zeros((masters, clusters), CLUSTER),
+        listed=np.tile(layout.machine["configuration"] != NOBODY, (masters, 1)),
+        queue_first=queue_first, lanes=_empty_lanes(layout, tasks),
+        lane_size=np.zeros((queue_count, 3), np.int64), task=task, gang=np.zeros(gangs, GANG),
+        **_turns(instance, queues), **_bins(instance), word=word,
+        tally=np.zeros((masters, len(TALLY)), np.int64),
+    )
+
+
+def _turns(instance: Instance, queues: Queues) -> dict[str, Any]:
+    """Return the trees that the global masters choose their queues by; with round robin there is nothing in them."""
+    masters, resources = instance.settings.global_masters, len(instance.workload.resources)
+    if instance.settings.turns == ROUND_ROBIN:
+        tree, leaf = tree_of_paths(["none"]), np.zeros(0, np.int32)
+        order, of_leaf = "drf", leaf
+    else:
+        tree, order = tree_of_paths(queues.name, instance.queues), instance.settings.turns
+        place = np.full(len(tree), NOBODY, np.int32)
+        place[tree.leaves] = np.arange(len(tree.leaves))
+        leaf = place[queue_leaves(tree, queues.name)]
+        of_leaf = np.full(len(tree.leaves), NOBODY, np.int32)
+        of_leaf[leaf] = np.arange(len(leaf))
+    leaves = len(tree.leaves)
+    names = [resource.name for resource in instance.workload.resources]
+    hierarchy = hierarchy_of(order, branches_of(tree), np.ones((leaves, resources)), names)
+    return {
+        "turns": Turns(hierarchy, leaf, of_leaf, np.zeros((len(leaf), resources + 1), np.int64)),
+        "turn_link": np.tile(hierarchy.link, (masters, 1, 1)), "turn_value": np.tile(hierarchy.value, (masters, 1, 1)),
+        "turn_count": np.zeros((masters, 2, leaves), np.int64), "turn_vector": np.ones((masters, leaves, resources)),
+        "turn_dominant": np.ones((masters, leaves)), "turn_word": np.tile(hierarchy.word, (masters, 1)),
+        "turn_told": np.full((masters, len(leaf), resources + 1), NOBODY, np.int64),
+    }
+
+
+def _bins(instance: Instance) -> dict[str, Any]:
+    """Return what the machines emulate by a plan for this workload and fleet; nothing unless masters place by bins."""
+    masters, sim = instance.settings.global_masters, instance.simulation
+    if instance.settings.placement == "bins":
+        from subak.simulator.engine.bins import planned_bins  # noqa: PLC0415  (scipy and HiGHS take a while to load)
+
+        bins = planned_bins(instance.workload, instance.fleet, partition_order(instance.fleet, instance.settings))
+    else:
+        nothing = np.zeros((0, sim.fleet.free.shape[1]), np.int16)
+        bins = Bins(nothing, np.zeros(0, np.int32), nothing)
+    return {"bins": bins, "bins_running": np.zeros((masters, *bins.target.shape), np.int16)}
+
+
+def _empty_lanes(layout: Layout, tasks: int) -> Lanes:
+    return build_lanes(len(layout.shape_of_lane), tasks)
+
+
+def _local_masters(instance: Instance, layout: Layout, running: int) -> LocalMasters:
+    sim, masters, clusters = instance.simulation, layout.global_masters, layout.local_masters
+    sides = 2 if instance.settings.standby else 1
+    machines = sim.fleet.free.shape[1]
+    pool = build_attempts(machines, 2 * running if math.isfinite(instance.settings.retry) else running)
+    places = int(np.diff(layout.block[::masters]).max()) * BLOCK
+    ledger = 1 << max(LEDGER_MIN, 4 * (2 * places + min(running, 64 * places))).bit_length()
+    word = np.full((sides * clusters, 4), NOBODY)
+    word[:, EPOCH], word[:, ACTIVE] = 0, 0
+    word[:clusters, ACTIVE] = 1
+    configuration = layout.machine["configuration"]
+    machine = records(MACHINE, configuration=configuration, state=np.where(configuration != NOBODY, LISTED, ABSENT),
+                   worker_life=np.ones(machines))
+    asker = np.zeros((sides * clusters, masters), ASKER)
+    asker["top"], asker["life"] = NOBODY, 1
+    return LocalMasters(
+        **stacked(sim.fleet, sides), machines=sim.fleet.machines,
+        row=np.broadcast_to(pool.row, (sides, len(pool.row))).copy(),
+        row_first=np.broadcast_to(pool.first, (sides, machines)).copy(), row_size=np.zeros((sides, 2), np.int64),
+        entry=np.zeros((sides * clusters, ledger), ENTRY),
+        entry_size=np.tile(np.array([0, -1]), (sides * clusters, 1)),
+        asker=asker, machine=np.tile(machine, (sides, 1)),
+        word=word, clock=np.zeros((sides * clusters, 1)),
+        tally=np.zeros((sides * clusters, len(LOCAL_TALLY)), np.int64),
+    )
+
+
+def megha_counts(fleet: Fleet, settings: Federation, machines: int) -> tuple[int, ...]:
+    """Return how many of each role there are."""
+    sides = 2 if settings.standby else 1
+    return (1, settings.global_masters, sides * cluster_count(fleet, settings), machines, 1)
+
+
+def megha_outbox(instance: Instance) -> int:
+    """Return the most messages of one handler: a rebuilt queue, a gang, a machine's attempts, or one to everybody."""
+    settings, machines = instance.settings, instance.simulation.fleet.free.shape[1]
+    everybody = machines + settings.global_masters + 1024
+    _, gang_first, _ = _gangs(instance.workload)
+    gang = 4 * int(np.diff(gang_first).max(initial=0))
+    tasks = len(instance.workload.tasks)
+    stages = 2 * int(np.bincount(instance.workload.tasks["stage"].to_numpy()).max()) if (
+        instance.workload.has_dependencies) else 0
+    return everybody + max(gang, stages, 2 * tasks if math.isfinite(settings.retry) else 0) + 64 * BLOCK
+
+
+MEGHA = Architecture(partition_order, megha_counts, build_megha, run_megha, megha_outbox, mends=True)
+CENTRAL = Architecture(partition_order, megha_counts, build_megha, run_megha, megha_outbox,
+                       fixed={"global_masters": 1, "local_masters": 1}, mends=True)

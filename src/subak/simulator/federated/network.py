@@ -1,0 +1,223 @@
+"""The network and what roles cost: every message takes time to travel, waits for its receiver, and is served.
+
+A message that crosses the network arrives after a delay; its receiver serves one message at a time, in the order of
+arrival, and what it answers leaves when the service is over. So a message is up to two events: it arrives, and it has
+been served; the first suffices when the receiver is idle and nothing else happens meanwhile. Messages have a heap of
+their own, apart from the much larger one of the attempts that run.
+
+Sources: Megha section III (the parts of the allocation time), section V-B (0.5 ms); service times are parameters.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.federation.messages import CROSSES, HANDLER, KINDS, MESSAGE, NOBODY, ROLES, UPDATE, WORKER
+from subak.kernel import inlined
+from subak.placement.random_fit import random_float
+from subak.simulator.engine.heap import Events, build_events, drop_first, first_time, insert, push_event
+from subak.simulator.federated.faults import Faults, build_faults, is_cut, surprise
+
+ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
+# size
+FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN = range(6)
+CONSTANT, UNIFORM, EXPONENTIAL = range(3)  # laws of the delay
+LAWS = ("constant", "uniform", "exponential")
+LAW, MEAN, SPREAD = range(3)  # of `delay`
+# timers that go on for ever, and what they send when there is no news, so that a run is not kept from ending by them
+PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "RETRY", "RESUBMIT",
+                              "UPDATE", "NOTED", "ALIVE", "LEASE", "PULSE") for name in KINDS])
+CHANGED, PATIENCE = range(2)  # of `calm`
+# kinds whose travel and service are part of their task's allocation time
+ON_PATH = np.array([name in ("SUBMIT", "LAUNCH", "REPARTITION", "PREEMPT", "REFUSED", "GO", "START",
+                             "PROBE", "FETCH", "ASSIGN", "ENQUEUE", "DEAL") for name in KINDS])
+
+
+class Network(NamedTuple):
+    """Messages on their way, and the roles they go to. An address is a role's first address plus its number."""
+
+    events: Events
+    flight: np.ndarray  # MESSAGE[slot]
+    sent: np.ndarray  # float64[slot], seconds
+    life: np.ndarray  # int32[slot], the receiver's life in which it arrived, or that armed the timer
+    slot: np.ndarray  # int32[slot], the free ones first
+    size: np.ndarray  # int64[6]: FREE, LIVELY, LOST, DUPLICATED, BEGUN (whether first timers are armed), MARGIN (slots
+    # that must be free before a message is handled)
+    first: np.ndarray  # int64[role + 1], where the addresses of a role begin
+    busy: np.ndarray  # float64[address], until when it serves
+    worked: np.ndarray  # float64[address], seconds of service so far
+    queued: np.ndarray  # float64[address], seconds that messages waited for it so far
+    lives: np.ndarray  # int32[address], how often it was started; negative while it is down
+    service: np.ndarray  # float64[kind], seconds
+    part: np.ndarray  # float64[kind], seconds for each of the message's `count`
+    delay: np.ndarray  # float64[3]: LAW, MEAN and SPREAD in seconds
+    random: np.ndarray  # uint64[1]
+    calm: np.ndarray  # float64[2], seconds: CHANGED when a task last began, ended or arrived; PATIENCE after it
+    handled: np.ndarray  # int64[kind], messages
+    recorded: np.ndarray  # int64[kind], of them, those that the timeline has
+    handle: np.ndarray  # int32[task], the worker's row of the attempt that runs, to be said when it exits
+    processing: np.ndarray  # float64[task], seconds of its allocation time in service at masters
+    at_worker: np.ndarray  # float64[task], seconds waiting for and in service at workers
+    communication: np.ndarray  # float64[task], seconds on the network
+    faults: Faults
+
+
+def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> Network:
+    """Return an idle network of *roles* (how many of each of ROLES) with room for *slots* messages at once."""
+    addresses = sum(roles)
+    assert len(roles) == len(ROLES)
+    return Network(
+        events=build_events(slots),
+        flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), life=np.zeros(slots, np.int32),
+        slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0]),
+        first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
+        busy=np.zeros(addresses), worked=np.zeros(addresses), queued=np.zeros(addresses),
+        lives=np.ones(addresses, np.int32),
+        service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3), calm=np.array([0.0, np.inf]),
+        random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
+        recorded=np.zeros(len(KINDS), np.int64),
+        handle=np.full(tasks, NOBODY, np.int32),
+        processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
+        faults=build_faults(),
+    )
+
+
+def with_more_room(net: Network) -> Network:
+    """Return a network with twice the slots, on which everything is on its way as before."""
+    slots = net.slot.size
+
+    def longer(array: np.ndarray) -> np.ndarray:
+        return np.concatenate([array, np.zeros(slots, array.dtype)])
+
+    slot = np.concatenate([net.slot[: net.size[FREE]], np.arange(slots, 2 * slots, dtype=np.int32),
+                           net.slot[net.size[FREE] :]])
+    net.size[FREE] += slots
+    return net._replace(
+        events=net.events._replace(slot=longer(net.events.slot)), flight=longer(net.flight), sent=longer(net.sent),
+        life=longer(net.life), slot=slot)
+
+
+@inlined
+def drawn_delay(net: Network) -> float:
+    """Return how long the next message travels."""
+    mean = net.delay[MEAN]
+    if net.delay[LAW] == CONSTANT:
+        return mean
+    if net.delay[LAW] == UNIFORM:
+        return mean + (2.0 * random_float(net.random) - 1.0) * net.delay[SPREAD]
+    return -mean * np.log(1.0 - random_float(net.random))
+
+
+@inlined
+def enter(net: Network, now: float, time: float, message: np.void) -> None:
+    """Let a message arrive at *time*."""
+    net.size[FREE] -= 1
+    slot = net.slot[net.size[FREE]]
+    net.flight[slot] = message
+    net.sent[slot] = now
+    if not PERIODIC[message["kind"]]:
+        net.size[LIVELY] += 1
+    push_event(net.events, time, slot, ARRIVING)
+
+
+@inlined
+def transmit(net: Network, now: float, sender_role: int, message: np.void) -> None:
+    """Send a message on its way: over the network, where faults befall it, or to its own sender."""
+    if not CROSSES[message["kind"]]:
+        net.life[net.slot[net.size[FREE] - 1]] = net.lives[net.first[HANDLER[message["kind"]]] + message["to"]]
+        enter(net, now, now + message["delay"], message)
+        return
+    time = now + drawn_delay(net)
+    if net.faults.on[0]:
+        sender = net.first[sender_role] + message["sender"]
+        receiver = net.first[HANDLER[message["kind"]]] + message["to"]
+        if is_cut(net.faults, now, sender, receiver):
+            net.size[LOST] += 1
+            return
+        lost, twice, late = surprise(net.faults, now, message["kind"] == UPDATE)
+        if lost:
+            net.size[LOST] += 1
+            return
+        time += late
+        if twice >= 0.0:
+            net.size[DUPLICATED] += 1
+            enter(net, now, time + twice, message)
+    enter(net, now, time, message)
+
+
+@inlined
+def release_slot(net: Network, slot: int) -> None:
+    """Forget a message that was handled or lost."""
+    if not PERIODIC[net.flight[slot]["kind"]]:
+        net.size[LIVELY] -= 1
+    net.slot[net.size[FREE]] = slot
+    net.size[FREE] += 1
+
+
+@inlined
+def note_path(net: Network, task: int, kind: int, role: int, waited: float, service: float, travelled: float) -> None:
+    """Count the parts of a task's allocation time; what is left of it is framework queueing."""
+    if task == NOBODY or not ON_PATH[kind]:
+        return
+    net.communication[task] += travelled
+    if role == WORKER:
+        net.at_worker[task] += waited + service
+    else:
+        net.processing[task] += service
+
+
+@inlined
+def serve(net: Network, time: float, sequence: int, slot: int, horizon: float) -> float:
+    """Let a message that arrives at *time* be served: return when it has been, or -1 if that is a later event's news.
+
+    Before *horizon* nothing happens but what the network holds.
+    A receiver that is down loses it; timers and turns are lost with the life that they were armed in.
+    """
+    message = net.flight[slot]
+    kind = message["kind"]
+    role = HANDLER[kind]
+    address = net.first[role] + message["to"]
+    if net.lives[address] < 0 or (not CROSSES[kind] and net.life[slot] != net.lives[address]):
+        net.size[LOST] += 1
+        release_slot(net, slot)
+        return -1.0
+    service = net.service[kind] + net.part[kind] * message["count"]
+    began = max(time, net.busy[address])
+    done = began + service
+    net.busy[address] = done
+    net.worked[address] += service
+    net.queued[address] += began - time
+    travelled = time - net.sent[slot] if CROSSES[kind] else 0.0
+    note_path(net, message["task"], kind, role, began - time, service, travelled)
+    if message["task"] == NOBODY:
+        message["travelled"] += travelled
+    if done == time or done < min(horizon, first_time(net.events)):
+        return done
+    net.life[slot] = net.lives[address]
+    insert(net.events, done, sequence, slot, SERVED)
+    return -1.0
+
+
+@inlined
+def survives(net: Network, slot: int) -> bool:
+    """Whether the receiver of a message has not been restarted while it served it."""
+    message = net.flight[slot]
+    alive: bool = net.lives[net.first[HANDLER[message["kind"]]] + message["to"]] == net.life[slot]
+    if not alive:
+        net.size[LOST] += 1
+        release_slot(net, slot)
+    return alive
+
+
+@inlined
+def next_served(net: Network, horizon: float) -> tuple[float, int]:
+    """Take one event off the network; return its time and the slot of the message to handle, NOBODY for none."""
+    first = net.events.slot[0]
+    time, sequence, slot, place = first["time"], first["sequence"], first["item"], first["place"]
+    drop_first(net.events)
+    if place == ARRIVING:
+        done = serve(net, time, sequence, slot, horizon)
+        return (done, slot) if done >= 0.0 else (time, NOBODY)
+    return (time, slot) if survives(net, slot) else (time, NOBODY)
+
+
+__all__ = ["LAWS", "Network", "build_network", "next_served", "release_slot", "transmit"]

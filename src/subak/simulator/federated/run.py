@@ -1,0 +1,216 @@
+"""A federated run from Python: an architecture builds its roles, and one loop drives them."""
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+from numba import typeof, types
+
+from subak.errors import InputError, RunError
+from subak.federation.messages import MESSAGE, ROLES, Outbox, build_outbox
+from subak.federation.settings import LAWS, Federation
+from subak.fleet.table import Fleet
+from subak.kernel import kernel_of
+from subak.placement.claims import MACHINE, RULE, RULES, TASK
+from subak.queues.tree import TreeFile
+from subak.simulator.engine.drive import Progress, drive
+from subak.simulator.engine.setup import Prepared, Terms, prepare
+from subak.simulator.engine.state import NOW, Simulation
+from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, under_faults
+from subak.simulator.federated.loop import MESSAGES_FULL
+from subak.simulator.federated.network import (
+    LAW,
+    MARGIN,
+    MEAN,
+    PATIENCE,
+    SPREAD,
+    Network,
+    build_network,
+    with_more_room,
+)
+from subak.workload.table import Workload
+
+SLOTS_PER_TASK = 4  # messages and timers on their way at once, for each task, at most
+SLOTS_PER_MACHINE = 2
+SLOTS = 100_000  # and for the rest; there is made room for more
+SLOTS_MAX = 20_000_000
+MARGIN_PER_MESSAGE = 2  # of a handler's, under faults: each may be doubled
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What an architecture may be tuned to when it builds its roles."""
+
+    workload: Workload
+    fleet: Fleet
+    settings: Federation
+    prepared: Prepared
+    seed: int
+    queues: TreeFile | None = None  # weights of queues
+
+    @property
+    def simulation(self) -> Simulation:
+        """The state of what really runs; roles may share its tables of tasks, never its amounts."""
+        return self.prepared.simulation
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Roles of one kind of federation, and the loop that drives them."""
+
+    machine_order: Callable[[Fleet, Federation], np.ndarray]  # int32[machine], rows of the fleet or NO_ROW
+    counts: Callable[[Fleet, Federation, int], tuple[int, ...]]  # how many of each of ROLES, given the machines
+    build: Callable[[Instance], Any]  # the roles: a NamedTuple of arrays
+    run: Callable[..., int]  # (simulation, network, roles, due, outbox, steps) -> why it came back
+    outbox: Callable[[Instance], int] = lambda instance: 4096  # messages of one handler at most
+    slots_per_task: Callable[[Federation], int] = lambda settings: SLOTS_PER_TASK  # messages on their way at once
+    mends: bool = False  # whether it gets over faults
+    fixed: dict[str, Any] = field(default_factory=dict)  # settings that this architecture is defined by
+
+    def settled(self, settings: Federation) -> Federation:
+        """Return the settings with those that this architecture is defined by."""
+        return msgspec.structs.replace(settings, **self.fixed)
+
+
+@dataclass(frozen=True)
+class Federated:
+    """A finished federated run, beside what every run has."""
+
+    settings: Federation
+    network: Network
+    roles: Any
+
+
+@dataclass
+class Opened:
+    """A federation before its first event, and as it goes on."""
+
+    prepared: Prepared
+    settings: Federation
+    network: Network
+    roles: Any
+    due: np.ndarray  # MESSAGE[1], what was handled last
+    out: Outbox  # what its handler posted
+    run: Callable[..., int]
+
+    @property
+    def simulation(self) -> Simulation:
+        """The state of what really runs."""
+        return self.prepared.simulation
+
+    def step(self, budget: int) -> int:
+        """Run a number of events; return why it came back. Raises RunError where too many messages are on their way."""
+        while True:
+            why = self.run(self.simulation, self.network, self.roles, self.due, self.out, budget)
+            if why != MESSAGES_FULL:
+                return why
+            if self.network.slot.size > SLOTS_MAX:
+                now = self.simulation.clock[NOW]
+                raise RunError(f"more than {SLOTS_MAX:,} messages are on their way at {now:g} s; with shorter "
+                               "delays and services, a longer heartbeat or fewer masters there are fewer")
+            self.network = with_more_room(self.network)
+
+
+def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
+    workload: Workload,
+    fleet: Fleet,
+    architecture: Architecture,
+    settings: Federation,
+    seed: int,
+    interval: float,
+    until: float,
+    faults: FaultPlan | None = None,
+    queues: TreeFile | None = None,
+    compiled: bool = True,
+) -> Opened:
+    """Return a federation at rest, about to begin. The arguments are those of `simulate`.
+
+    Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
+    """
+    if queues is not None:
+        _refuse_limits(queues)
+    if faults is not None:
+        if not architecture.mends:
+            raise InputError("faults: only megha and central get over them; the other federations repeat nothing")
+        settings = under_faults(settings)
+    order = architecture.machine_order(fleet, settings)
+    prepared = prepare(workload, fleet, order, Terms("fifo", seed, interval, until))
+    tasks, machines = len(workload.tasks), len(order)
+    slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
+    simulation = prepared.simulation
+    instance = Instance(workload, fleet, settings, prepared, seed, queues)
+    due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance))
+    margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
+    slots = max(slots, margin + SLOTS)
+    network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
+    network.size[MARGIN] = margin
+    network.calm[PATIENCE] = quiet_seconds(settings)
+    if faults is not None:
+        network = arm_faults(faults, settings, network, order)
+    roles = architecture.build(instance)
+    run = architecture.run
+    if compiled:
+        run = _engine(typeof((simulation, network, roles, due, out)), run)
+    return Opened(prepared, settings, network, roles, due, out, run)
+
+
+def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
+    workload: Workload,
+    fleet: Fleet,
+    architecture: Architecture,
+    settings: Federation,
+    seed: int,
+    interval: float,
+    fixed: bool,
+    until: float,
+    on_progress: Callable[[Progress], None] | None = None,
+    check: Callable[[Simulation, Network, Any], None] | None = None,
+    faults: FaultPlan | None = None,
+    queues: TreeFile | None = None,
+) -> dict[str, Any]:
+    """Simulate one federation; return `prepared`, `driven` and `federated`. The arguments are those of `simulate`.
+
+    Raises RunError when a role breaks a rule.
+    """
+    opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues)
+    simulation, roles = opened.simulation, opened.roles
+    driven = drive(
+        simulation, opened.step, fixed, on_progress,
+        None if check is None else lambda: check(simulation, opened.network, roles),
+        lambda: broken_rule(simulation),
+    )
+    federated = Federated(opened.settings, opened.network, roles)
+    return {"prepared": opened.prepared, "driven": driven, "federated": federated}
+
+
+def _refuse_limits(file: TreeFile) -> None:
+    limited = next((queue for queue in file.queue if queue.limit < math.inf), None)
+    if limited is not None:
+        raise InputError(f"queues: {limited.name} has the limit {limited.limit:g}; a federation heeds the weights of "
+                         "queues, and no limits")
+
+
+@functools.cache
+def _engine(state: Any, run: Callable[..., int]) -> Callable[..., int]:
+    engine: Callable[..., int] = kernel_of(types.int64(*state.types, types.int64), run)
+    return engine
+
+
+def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federation, seed: int) -> Network:
+    assert len(counts) == len(ROLES)
+    network = build_network(counts, tasks, slots, seed)
+    network.service[:] = settings.service_seconds()
+    network.part[:] = settings.part_seconds()
+    network.delay[LAW] = LAWS.index(settings.delay_law)
+    network.delay[MEAN], network.delay[SPREAD] = settings.delay, settings.delay_spread
+    return network
+
+
+def broken_rule(simulation: Simulation) -> RunError:
+    """Word the rule that a worker broke."""
+    note = simulation.starts.note
+    return RunError(f"a worker {RULES[int(note[RULE])]}: machine {int(note[MACHINE])}, task {int(note[TASK])}, at "
+                    f"{simulation.clock[0]:g} s; this is a defect of subak, please report it with the scenario")

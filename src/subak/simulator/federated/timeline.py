@@ -1,0 +1,37 @@
+"""The messages of an interval, in the timeline of a federated run."""
+from subak.federation.messages import REFUSED, REPARTITION
+from subak.kernel import cold
+from subak.simulator.engine.recorder import close_until
+from subak.simulator.engine.state import (
+    MESSAGES,
+    NEXT_ARRIVAL,
+    NOW,
+    REFUSALS,
+    REPARTITIONS,
+    RUNNING_NOW,
+    WAITING_NOW,
+    Simulation,
+)
+from subak.simulator.federated.network import Network
+
+
+@cold
+def turn_interval(sim: Simulation, net: Network) -> None:
+    """Close the intervals that have ended; what is said when all has ended makes none of its own."""
+    if sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] > 0 or sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+        record_messages(sim, net)
+        close_until(sim, sim.clock[NOW])
+
+
+@cold
+def record_messages(sim: Simulation, net: Network) -> None:
+    """Count the messages that were handled since this was last done in the interval that is open."""
+    current = sim.record.current
+    for kind in range(net.handled.size):
+        count = net.handled[kind] - net.recorded[kind]
+        net.recorded[kind] = net.handled[kind]
+        current[MESSAGES] += count
+        if kind == REFUSED:
+            current[REFUSALS] += count
+        elif kind == REPARTITION:
+            current[REPARTITIONS] += count

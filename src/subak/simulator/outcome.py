@@ -1,0 +1,32 @@
+"""What a finished run is."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from subak.placement.schedulers import Scheduler
+from subak.simulator.engine.drive import Driven
+from subak.simulator.engine.setup import Prepared
+from subak.simulator.engine.state import Simulation
+from subak.simulator.federated.run import Federated
+
+if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
+    from subak.placement.lotes.plan import Plan
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run: the final state of every task, the timeline and the lost attempts."""
+
+    prepared: Prepared
+    scheduler: Scheduler
+    seed: int
+    driven: Driven
+    federated: Federated | None = None  # of a federation: its settings, network and roles
+    plans: tuple[Plan, ...] = ()  # of a scheduler that goes by plans: those it made, in order
+    search_moves: int | None = None  # that a search for a better plan tried
+
+    @property
+    def simulation(self) -> Simulation:
+        """The final state."""
+        return self.prepared.simulation

@@ -1,0 +1,1 @@
+"""Random federations under random faults, and what must hold."""

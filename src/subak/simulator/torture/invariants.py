@@ -1,0 +1,580 @@
+"""What holds after every message of a Megha federation; plain Python, so that it shares nothing with the kernels.
+
+A role's own state changes only when it handles a message, so after each message that role is checked, and all of them
+whenever a role crashes, comes back or a machine changes. The watch keeps every ledger entry ever written, and folds it
+by itself: a local master's books are the fold of its ledger, a global master's view is the fold of a past one plus
+its own launches in flight.
+
+(a) no machine is oversubscribed, physically or in an active local master's books; summaries are true
+(b) a task runs at most once, and what workers believe to run is what runs
+(c) a task has at most one live attempt at the local masters that speak for their clusters
+(d) views are folds of ledgers, plus launches in flight
+(e) every task of a global master is in one phase; lanes, counters and gangs agree with the phases
+(f) a turn that requests nothing changes nothing
+(g) no two tasks are preempted for each other without news in between: an arrival, an end, a failure (rule STRICT)
+(h) messages on their way are counted rightly
+(i) at rest nothing is lost and nothing is left behind (`at_rest`)
+"""
+from typing import Any
+
+import numpy as np
+
+from subak.federation.megha.global_master.state import (
+    FLYING,
+    HELD,
+    LEAVING,
+    LIFE,
+    NEVER_SEEN,
+    PHASES,
+    QUEUED,
+    RUNNING,
+    TASK_ENDED,
+    UNKNOWN_TASK,
+    WAITING,
+)
+from subak.federation.megha.layout import OFF, PAPER
+from subak.federation.megha.ledger import GAVE, SIZED, TOOK, VERSION, WHOLE
+from subak.federation.megha.local_master.state import (
+    ACTIVE,
+    EPOCH,
+    KILLING,
+    LISTED,
+    OVER_ROW,
+    PENDING,
+    SILENT,
+)
+from subak.federation.megha.local_master.state import HELD as HELD_ROW
+from subak.federation.megha.local_master.state import RUNNING as RUNNING_ROW
+from subak.federation.megha.local_master.state import STARTING as STARTING_ROW
+from subak.federation.megha.submitter import ENDED as SUBMITTED_ENDED
+from subak.federation.megha.worker import RUNNING as RUNS
+from subak.federation.messages import (
+    CHANGE,
+    EXITED,
+    GLOBAL_MASTER,
+    HANDLER,
+    KINDS,
+    LOCAL_MASTER,
+    NOBODY,
+    PLACE,
+    WORKER,
+)
+from subak.fleet.state import BLOCK
+from subak.placement.claims import BLOCKED, FINISHED, STATUSES, UNPLACEABLE
+from subak.placement.claims import RUNNING as PHYSICALLY
+from subak.placement.claims import WAITING as WAITS
+from subak.queues.lanes import ACTIVE as LANES_ACTIVE
+from subak.simulator.engine.heap import SIZE
+from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
+from subak.simulator.federated.megha import Megha
+from subak.simulator.federated.network import FREE, LIVELY, PERIODIC, Network
+
+HOLDING = (HELD_ROW, STARTING_ROW, RUNNING_ROW, KILLING)  # rows of a local master that have their amounts
+
+
+class Broken(AssertionError):  # noqa: N818  (an invariant is broken)
+    """An invariant does not hold; the text names it, with the numbers."""
+
+
+def must(truth: Any, rule: str, said: str) -> None:
+    """Raise Broken unless a rule holds."""
+    if not truth:
+        raise Broken(f"({rule}) {said}")
+
+
+class Fold:
+    """A cluster as its ledger tells it."""
+
+    def __init__(self, first: int, capacity: np.ndarray, queues: int) -> None:
+        self.first = first
+        self.capacity = capacity.copy()  # int64[resource, machine of the cluster]
+        self.free = capacity.copy()
+        self.consumed = np.zeros((queues, len(capacity)), np.int64)
+        self.held: set[tuple[int, int, int]] = set()  # machine, task, attempt
+        self.epoch, self.seen = 0, 0
+
+    def forget(self) -> None:
+        """Know nothing."""
+        self.capacity[:] = 0
+        self.free[:] = 0
+        self.consumed[:] = 0
+        self.held.clear()
+
+    def apply(self, entry: Any, watch: "Watch") -> None:
+        """Apply one entry."""
+        kind, machine, task, attempt = entry[0], entry[4], entry[5], entry[7]
+        if kind == WHOLE:
+            self.forget()
+        elif kind in (TOOK, GAVE):
+            sign = 1 if kind == TOOK else -1
+            self.free[:, machine - self.first] -= sign * watch.request[task]
+            self.consumed[watch.queue[task]] += sign * watch.request[task]
+            (self.held.add if kind == TOOK else self.held.discard)((machine, task, attempt))
+        elif kind == SIZED:
+            capacity = watch.capacity[task] if task != NOBODY else 0
+            self.free[:, machine - self.first] += capacity - self.capacity[:, machine - self.first]
+            self.capacity[:, machine - self.first] = capacity
+
+
+class Watch:
+    """Checks a run after every message."""
+
+    def __init__(self, sim: Simulation, net: Network, roles: Megha) -> None:
+        self.sim, self.net, self.roles = sim, net, roles
+        layout = roles.layout
+        self.masters, self.clusters = layout.global_masters, layout.local_masters
+        self.instances = len(roles.locals.word)
+        self.request = [sim.tasks.request[:, shape].astype(np.int64) for shape in sim.tasks.shape]
+        self.queue = layout.task["queue"].tolist()
+        self.owner = layout.queue["owner"][layout.task["queue"]]
+        self.capacity = [layout.capacity[:, number].astype(np.int64) for number in range(layout.capacity.shape[1])]
+        self.gang = layout.gang if layout.gang.size else np.full(len(self.queue), NOBODY)
+        bounds = layout.block[:: self.masters] * BLOCK
+        self.span = [(int(bounds[cluster]), int(bounds[cluster + 1])) for cluster in range(self.clusters)]
+        self.machines = np.flatnonzero(np.bincount(
+            np.concatenate([np.flatnonzero(layout.machine["configuration"] != NOBODY), sim.changes.machine]),
+            minlength=layout.machine.size)).tolist()
+        start = np.zeros((len(sim.fleet.free), layout.machine.size), np.int64)
+        for machine in np.flatnonzero(layout.machine["configuration"] != NOBODY):
+            start[:, machine] = self.capacity[layout.machine["configuration"][machine]]
+        queues = layout.queue.size
+
+        def fold(cluster: int) -> Fold:
+            first, end = self.span[cluster]
+            return Fold(first, start[:, first:end], queues)
+
+        self.history: dict[tuple[int, int], list[Any]] = {
+            (number, 0): [] for number in range(self.instances)}  # by instance and epoch
+        self.book = [fold(number % self.clusters) for number in range(self.instances)]
+        self.view = [[fold(cluster) for cluster in range(self.clusters)] for _ in range(self.masters)]
+        self.start = [fold(cluster) for cluster in range(self.clusters)]
+        self.life = roles.masters.word[:, LIFE].copy()
+        self.lives = net.lives.copy()
+        self.changed = False  # whether the fleet has ever changed
+        self.before: dict[int, Any] = {}  # of each global master, for (f)
+        self.swaps: set[tuple[int, int]] = set()  # (for whom, who was preempted) since the last news
+        self.killing: set[tuple[int, int, int]] = set()
+        self.arrived = 0
+        self.entries: list[tuple[int, int, int]] = []  # (kind, task, phase before) that the last message brought
+        self.check_all()
+
+    # -- after a message ------------------------------------------------------------------------------------------
+
+    def __call__(self, handled: bool, message: np.void) -> None:
+        """Check what the last event may have changed: a message, if one was handled."""
+        self.entries.clear()
+        kind = int(message["kind"]) if handled else NOBODY
+        if not np.array_equal(self.lives, self.net.lives) or kind == CHANGE:
+            self.changed |= kind == CHANGE
+            self.swaps.clear()
+            self.lives = self.net.lives.copy()
+            self.check_all()
+        elif kind >= 0:
+            self.check_role(kind, int(message["to"]))
+        if self.sim.counts[NEXT_ARRIVAL] != self.arrived or kind == EXITED:
+            self.arrived = int(self.sim.counts[NEXT_ARRIVAL])
+            self.swaps.clear()
+        self.check_messages()
+
+    def check_role(self, kind: int, number: int) -> None:
+        """Check the role that handled a message of a kind."""
+        role = HANDLER[kind]
+        if role == GLOBAL_MASTER:
+            self.check_master(number, kind)
+        elif role == LOCAL_MASTER:
+            self.note_ledger(number)
+            self.check_local(number)
+            self.check_owners()
+        elif role == WORKER:
+            self.check_workers()
+
+    def check_all(self) -> None:
+        """Check every role."""
+        for number in range(self.instances):
+            self.note_ledger(number)
+        for number in range(self.instances):
+            self.check_local(number)
+        for number in range(self.masters):
+            self.check_master(number, NOBODY)
+        self.check_owners()
+        self.check_workers()
+
+    # -- local masters ----------------------------------------------------------------------------------------------
+
+    def note_ledger(self, number: int) -> None:
+        """Remember what a local master has entered, and fold it."""
+        locals_, book = self.roles.locals, self.book[number]
+        epoch, version = int(locals_.word[number, EPOCH]), int(locals_.entry_size[number, VERSION])
+        if not locals_.word[number, ACTIVE]:
+            return
+        if epoch != book.epoch:
+            book.forget()
+            book.epoch, book.seen = epoch, 0
+        known = self.history.setdefault((number, epoch), [])
+        ring = locals_.entry[number]
+        must(version - len(known) <= len(ring), "d", f"local master {number} entered {version - len(known)} at once")
+        for place in range(len(known), version):
+            known.append(ring[place % len(ring)].item())
+            book.apply(known[-1], self)
+        book.seen = version
+
+    def check_local(self, number: int) -> None:
+        """Check (a): the books of an active local master are the fold of its ledger, and what its rows hold."""
+        locals_, cluster, side = self.roles.locals, number % self.clusters, number // self.clusters
+        if not locals_.word[number, ACTIVE]:
+            return
+        first, end = self.span[cluster]
+        free, book = locals_.free[side, :, first:end], self.book[number]
+        must(np.array_equal(free, book.free), "a", f"local master {number} has other amounts free than its ledger says")
+        held = set()
+        for machine in self.machines:
+            if first <= machine < end:
+                state = locals_.machine["state"][side, machine]
+                for row in self.rows(locals_.row[side], locals_.row_first[side], machine):
+                    if row["state"] in HOLDING:
+                        held.add((machine, int(row["task"]), int(row["attempt"])))
+                    if row["state"] == PENDING:
+                        must(state == LISTED, "a", f"task {row['task']} waits for victims on machine {machine}, which "
+                                                   f"is in state {state}")
+                    self.note_swap(row, locals_.row[side])
+                if state == LISTED and not self.changed:
+                    must((free[:, machine - first] >= 0).all(), "a", f"local master {number} oversubscribes machine "
+                                                                     f"{machine}: {free[:, machine - first]}")
+        must(held == book.held, "a", f"local master {number} holds {sorted(held ^ book.held)} or does not: rows and "
+                                     "ledger differ in it")
+        self.check_summary(locals_.free[side], locals_.block_free_max[side], first, end, f"local master {number}")
+
+    def rows(self, row: np.ndarray, heads: np.ndarray, machine: int) -> list[Any]:
+        """Return the rows of a machine, and check their links."""
+        found, before, number = [], NOBODY, heads[machine]
+        while number != NOBODY:
+            must(row[number]["machine"] == machine and row[number]["before"] == before, "a",
+                 f"row {number} is not where the list of machine {machine} has it")
+            found.append(row[number])
+            must(len(found) <= row.size, "a", f"the list of machine {machine} is a ring")
+            before, number = number, row[number]["next"]
+        return found
+
+    def check_summary(self, free: np.ndarray, summary: np.ndarray, first: int, end: int, who: str) -> None:
+        """Check (a): what a block has free at most is what is noted."""
+        truth = free[:, first:end].reshape(len(free), -1, BLOCK).max(axis=2)
+        must(np.array_equal(truth, summary[:, first // BLOCK : end // BLOCK]), "a", f"{who} notes wrong summaries")
+
+    def speaker(self, cluster: int) -> int:
+        """Return the local master that speaks for a cluster: of those alive and active the one of the latest epoch."""
+        best = NOBODY
+        for number in range(cluster, self.instances, self.clusters):
+            alive = self.net.lives[self.net.first[LOCAL_MASTER] + number] > 0
+            if alive and self.roles.locals.word[number, ACTIVE]:  # noqa: SIM102
+                if best == NOBODY or self.roles.locals.word[number, EPOCH] > self.roles.locals.word[best, EPOCH]:
+                    best = number
+        return best
+
+    def check_owners(self) -> None:
+        """(c) A task has at most one live attempt."""
+        locals_ = self.roles.locals
+        owner: dict[int, int] = {}
+        for cluster in range(self.clusters):
+            number = self.speaker(cluster)
+            if number == NOBODY:
+                continue
+            side, (first, end) = number // self.clusters, self.span[cluster]
+            for machine in self.machines:
+                if first <= machine < end:
+                    for row in self.rows(locals_.row[side], locals_.row_first[side], machine):
+                        if row["state"] != OVER_ROW:
+                            task = int(row["task"])
+                            must(task not in owner, "c", f"task {task} has two attempts: on machine {machine} and on "
+                                                         f"{owner.get(task)}")
+                            owner[task] = machine
+
+    def note_swap(self, row: np.void, rows: np.ndarray) -> None:
+        """(g) Remember who is preempted for whom."""
+        if row["state"] != KILLING or row["heir"] == NOBODY or self.roles.rules.fairness == PAPER:
+            return
+        victim, heir = int(row["task"]), int(rows[row["heir"]]["task"])
+        key = (victim, heir, int(row["attempt"]))
+        if key not in self.killing:
+            self.killing.add(key)
+            must((victim, heir) not in self.swaps, "g", f"task {victim} gives way to task {heir}, which gave way to it")
+            self.swaps.add((heir, victim))
+
+    # -- workers ----------------------------------------------------------------------------------------------------
+
+    def check_workers(self) -> None:
+        """Check (a, b): what workers believe to run is what runs, and what they have free is free."""
+        workers, sim = self.roles.workers, self.sim
+        believed = []
+        for machine in self.machines:
+            for row in self.rows(workers.rows.row, workers.rows.first, machine):
+                if row["state"] == RUNS:
+                    believed.append((int(row["task"]), machine))
+        running = np.flatnonzero(sim.starts.status == PHYSICALLY).tolist()
+        real = [(task, int(sim.progress.machine[task])) for task in running]
+        must(sorted(believed) == real, "b", f"workers believe to run {sorted(believed)}, there run {real}")
+        used = np.zeros_like(sim.fleet.free, np.int64)
+        for task, machine in real:
+            used[:, machine] += self.request[task]
+        free = np.maximum(sim.fleet.free, 0)
+        must((sim.fleet.free + used <= np.maximum(sim.fleet.capacity, 0)).all() and (sim.fleet.free >= -1).all(), "a",
+             "a machine is oversubscribed")
+        must(np.array_equal(workers.free[:, self.machines], free[:, self.machines]), "b",
+             "a worker has other amounts free than its machine")
+
+    # -- global masters ---------------------------------------------------------------------------------------------
+
+    def check_master(self, number: int, kind: int) -> None:
+        """Check one global master after a message of a kind."""
+        mine = np.flatnonzero(self.owner == number)
+        self.check_view(number, mine)
+        self.check_lanes(number, mine)
+        self.check_gangs(number)
+        self.check_idle(number, mine, kind)
+
+    def check_view(self, number: int, mine: np.ndarray) -> None:
+        """(d) Its view is a fold of each local master's ledger, plus its launches in flight."""
+        masters, table = self.roles.masters, self.roles.masters.task
+        reborn = masters.word[number, LIFE] != self.life[number]
+        self.life[number] = masters.word[number, LIFE]
+        flying = mine[table["flying"][mine]]
+        must(np.isin(table["phase"][flying], (FLYING, LEAVING)).all(), "d", f"tasks {flying.tolist()} fly in phases "
+             f"{[PHASES[phase] for phase in table['phase'][flying]]}")
+        for cluster, fold in enumerate(self.view[number]):
+            if reborn:
+                fold.forget()
+                fold.seen = NEVER_SEEN
+            self.bring_up(number, cluster, fold, mine)
+            first, end = self.span[cluster]
+            free, consumed = fold.free.copy(), fold.consumed.copy()
+            for task in flying:
+                machine = table["machine"][task]
+                if first <= machine < end:
+                    free[:, machine - first] -= self.request[task]
+                    consumed[self.queue[task]] += self.request[task]
+            if not np.array_equal(free, masters.free[number, :, first:end]):
+                raise Broken(self.differs(number, cluster, free))
+            must(np.array_equal(consumed, masters.consumed[number, cluster]), "d",
+                 f"global master {number} counts other amounts for queues in cluster {cluster} than the ledger")
+            if self.roles.rules.fairness != OFF:
+                self.check_held(number, cluster, fold)
+            self.check_bins(number, cluster, fold, flying)
+        must(np.array_equal(masters.consumed[number].sum(axis=0), masters.total[number]), "d",
+             f"global master {number} has totals that are no sums")
+        self.check_summary(masters.free[number], masters.block_free_max[number], 0, masters.free.shape[2],
+                           f"global master {number}")
+
+    def bring_up(self, number: int, cluster: int, fold: Fold, mine: np.ndarray) -> None:
+        """Fold what the master has seen since."""
+        row = self.roles.masters.cluster[number, cluster]
+        epoch, seen = int(row["epoch"]), int(row["seen"])
+        if seen == NEVER_SEEN or (epoch, seen) == (fold.epoch, fold.seen):
+            return
+        history = self.history.get((cluster + self.clusters * (epoch % 2), epoch), [])
+        must(seen <= len(history), "d", f"global master {number} has seen version {seen} of epoch {epoch} of cluster "
+                                        f"{cluster}, which has {len(history)}")
+        if fold.seen == NEVER_SEEN or epoch != fold.epoch:
+            begin = max(place for place in range(seen) if history[place][0] == WHOLE)
+        else:
+            begin = fold.seen
+        whole = next((place for place in range(seen - 1, begin - 1, -1) if history[place][0] == WHOLE), begin)
+        for place in range(whole, seen):
+            fold.apply(history[place], self)
+            self.entries.append((history[place][0], history[place][5], history[place][7]))
+        fold.epoch, fold.seen = epoch, seen
+
+    def differs(self, number: int, cluster: int, free: np.ndarray) -> str:
+        """Say where a view differs."""
+        first, end = self.span[cluster]
+        there = self.roles.masters.free[number, :, first:end]
+        place = int(np.flatnonzero((free != there).any(axis=0))[0])
+        return (f"(d) global master {number} believes machine {first + place} has {there[:, place].tolist()} free; its "
+                f"ledger and the launches in flight leave {free[:, place].tolist()}")
+
+    def check_held(self, number: int, cluster: int, fold: Fold) -> None:
+        """(d) It knows who holds what."""
+        masters, (first, end) = self.roles.masters, self.span[cluster]
+        held = set()
+        for machine in self.machines:
+            if first <= machine < end:
+                for row in self.rows(masters.held_row[number], masters.held_first[number], machine):
+                    held.add((machine, int(row["task"]), int(row["attempt"])))
+        must(held == fold.held, "d", f"global master {number} differs from its ledger in who holds what: "
+                                     f"{sorted(held ^ fold.held)}")
+
+    def check_bins(self, number: int, cluster: int, fold: Fold, flying: np.ndarray) -> None:
+        """(d) It knows how many of each class run where, if machines emulate bins."""
+        masters, (first, end) = self.roles.masters, self.span[cluster]
+        held = [(machine, task) for machine, task, _ in fold.held]
+        held += [(int(masters.task["machine"][task]), int(task)) for task in flying]
+        counted = np.zeros_like(masters.bins_running[number])
+        for machine, task in held if len(counted) else []:
+            if first <= machine < end:
+                counted[masters.bins.class_of_shape[self.sim.tasks.shape[task]], machine] += 1
+        must(np.array_equal(counted[:, first:end], masters.bins_running[number, :, first:end]), "d",
+             f"global master {number} counts other tasks in the bins of cluster {cluster} than the ledger has")
+
+    def check_lanes(self, number: int, mine: np.ndarray) -> None:
+        """(e) Every waiting task is in its lane, once; flags and counts agree."""
+        masters, layout = self.roles.masters, self.roles.layout
+        first, end = masters.queue_first[number], masters.queue_first[number + 1]
+        members: list[int] = []
+        for queue in range(first, end):
+            low, high = layout.lane_first[queue], layout.lane_first[queue + 1]
+            active = sorted(masters.lanes.active[low : low + masters.lane_size[queue, LANES_ACTIVE]].tolist())
+            full = [lane for lane in range(low, high) if masters.lanes.root[lane] != NOBODY]
+            must(active == full, "e", f"queue {queue} lists lanes {active} as active, {full} hold tasks")
+            for lane in full:
+                inside = self.lane(int(masters.lanes.root[lane]))
+                must(all(layout.task["lane"][task] == lane for task in inside), "e", f"lane {lane} holds {inside}")
+                members += inside
+        must(len(members) == len(set(members)), "e",
+             f"a task is twice in the lanes of global master {number}: {members}")
+        flags = mine[masters.task["queued"][mine]].tolist()
+        must(sorted(members) == flags, "e", f"in lanes {sorted(members)}, flagged {flags}")
+        must(masters.word[number, QUEUED] == len(members), "e", f"{masters.word[number, QUEUED]} noted in lanes, there "
+                                                                f"are {len(members)}")
+        waiting = mine[(masters.task["phase"][mine] == WAITING) & (self.gang[mine] == NOBODY)]
+        lost = sorted(set(waiting.tolist()) - set(members))
+        must(not lost, "e", f"tasks {lost} wait in no lane")
+
+    def lane(self, root: int) -> list[int]:
+        """Return the tasks of a lane."""
+        lanes, found, open_tasks = self.roles.masters.lanes, [], [root]
+        while open_tasks:
+            task = open_tasks.pop()
+            found.append(task)
+            must(len(found) <= len(self.queue), "e", "a lane is a ring")
+            child = int(lanes.child[task])
+            while child != NOBODY:
+                open_tasks.append(child)
+                child = int(lanes.sibling[child])
+        return found
+
+    def check_gangs(self, number: int) -> None:
+        """(e) Gangs count their members rightly, none of a gang runs while another is only held or requested."""
+        layout, masters = self.roles.layout, self.roles.masters
+        for gang in range(len(masters.gang)):
+            members = layout.gang_task[layout.gang_first[gang] : layout.gang_first[gang + 1]]
+            if self.owner[members[0]] != number:
+                continue
+            phase = masters.task["phase"][members]
+            waiting = int(np.isin(phase, (WAITING, TASK_ENDED)).sum())
+            must(masters.gang["waiting"][gang] == waiting, "e", f"gang {gang} counts {masters.gang['waiting'][gang]} "
+                                                                f"that wait or have ended, there are {waiting}")
+            apart = np.isin(phase, (FLYING, HELD)).any() and (phase == RUNNING).any()
+            must(not apart, "e", f"gang {gang} starts in parts: {[PHASES[code] for code in phase]}")
+            if waiting == len(members) and (phase == WAITING).any():
+                must(masters.task["queued"][members].any(), "e", f"gang {gang} waits in no lane")
+            for task in members[(self.sim.starts.status[members] == PHYSICALLY)]:
+                must(masters.task["phase"][task] not in (FLYING, HELD), "e",
+                     f"task {task} of gang {gang} runs before its gang may go")
+
+    def check_idle(self, number: int, mine: np.ndarray, kind: int) -> None:
+        """(f) A turn that requested nothing has left the view and the tasks as they were."""
+        masters = self.roles.masters
+        now = (masters.free[number].copy(), masters.total[number].copy(), masters.task["phase"][mine].copy(),
+               masters.cluster["numbers"][number].sum())
+        if kind == PLACE and number in self.before and now[3] == self.before[number][3]:
+            for before, after in zip(self.before[number], now, strict=True):
+                must(np.array_equal(before, after), "f", f"global master {number} changed in a turn without a request")
+        self.before[number] = now
+
+    # -- messages ---------------------------------------------------------------------------------------------------
+
+    def check_messages(self) -> None:
+        """(h) Slots are free or in the heap, and lively ones are counted."""
+        sim, net = self.sim, self.net
+        used = self.net.events.slot["item"][: self.net.events.size[SIZE]]
+        must(len(used) == net.slot.size - net.size[FREE], "h", f"{len(used)} messages are on their way, "
+                                                               f"{net.slot.size - net.size[FREE]} slots are taken")
+        lively = int((~PERIODIC[net.flight["kind"][used]]).sum())
+        status = sim.starts.status
+        lively += int(((status == PHYSICALLY) & (sim.tasks.run_time < np.inf)).sum())
+        must(lively == net.size[LIVELY], "h", f"{net.size[LIVELY]} things are noted to go on, there are {lively}")
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def unrest(self) -> str:  # noqa: PLR0911
+        """(i) Say what is not yet as it must be in the end, an empty text when everything is."""
+        sim, masters, locals_ = self.sim, self.roles.masters, self.roles.locals
+        used = self.net.events.slot["item"][: self.net.events.size[SIZE]]
+        if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+            return "tasks are still to arrive"
+        if not PERIODIC[self.net.flight["kind"][used]].all():
+            kinds = sorted({KINDS[kind] for kind in self.net.flight["kind"][used] if not PERIODIC[kind]})
+            return f"messages are on their way: {', '.join(kinds)}"
+        phases = masters.task["phase"]
+        for task, status in enumerate(sim.starts.status):
+            name, phase = STATUSES[status], PHASES[phases[task]]
+            if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phases[task] != RUNNING):
+                return f"task {task} is {name}, its global master has it {phase}"
+            if status == FINISHED and phases[task] == WAITING and not self.could_run(task):
+                continue  # the news of its end was lost with its worker, and there is no machine to run it again
+            if status == FINISHED and self.roles.submitter.state[task] != SUBMITTED_ENDED:
+                return f"task {task} is {name}, its submitter has not heard of it, its global master has it {phase}"
+            if status == FINISHED and phases[task] not in (TASK_ENDED, UNKNOWN_TASK):  # a restarted master never hears
+                return f"task {task} is {name}, its global master has it {phase}"
+            if status == WAITS and (phases[task] != WAITING or self.could_run(task)):
+                return f"task {task} waits, its global master has it {phase}"
+            if status not in (PHYSICALLY, FINISHED, WAITS, BLOCKED, UNPLACEABLE):
+                return f"task {task} is {name}"
+        return self.left_behind(locals_)
+
+    def left_behind(self, locals_: Any) -> str:  # noqa: C901
+        """Say which attempts are left at local masters or workers that should have been forgotten."""
+        for cluster in range(self.clusters):
+            number = self.speaker(cluster)
+            if number == NOBODY:
+                return f"nobody speaks for cluster {cluster}"
+            side, (first, end) = number // self.clusters, self.span[cluster]
+            for machine in self.machines:
+                if first <= machine < end:
+                    if locals_.machine["state"][side, machine] == SILENT:
+                        return f"machine {machine} has not reported to local master {number}"
+                    for row in self.rows(locals_.row[side], locals_.row_first[side], machine):
+                        if row["state"] != RUNNING_ROW and not (
+                            row["state"] == STARTING_ROW and self.sim.starts.status[row["task"]] == PHYSICALLY
+                        ):
+                            return f"task {row['task']} is left in state {row['state']} on machine {machine}"
+        workers = self.roles.workers
+        for machine in self.machines:
+            down = self.net.lives[self.net.first[WORKER] + machine] < 0
+            for row in self.rows(workers.rows.row, workers.rows.first, machine):
+                if row["state"] != RUNS and not down:
+                    return f"the worker of machine {machine} has not forgotten task {row['task']}"
+        return ""
+
+    def could_run(self, task: int) -> bool:
+        """Whether machines whose workers live have room for a waiting task, and for what its gang has not ended."""
+        members = [task]
+        if self.gang[task] != NOBODY:
+            gang, status = self.gang[task], self.sim.starts.status
+            places = self.roles.layout.gang_task
+            members = [int(one) for one in places[self.roles.layout.gang_first[gang] :
+                                                  self.roles.layout.gang_first[gang + 1]] if status[one] != FINISHED]
+            if any(status[one] != WAITS for one in members):
+                return False  # some have not arrived, or wait for their stage
+        free = self.sim.fleet.free.copy()
+        for member in members:
+            machine = self.first_machine(member, free)
+            if machine == NOBODY:
+                return False
+            free[:, machine] -= self.request[member]
+        return True
+
+    def first_machine(self, task: int, free: np.ndarray) -> int:
+        """Return the first machine whose worker lives that has room for a task, NOBODY if none has."""
+        words = self.sim.fleet.allowed[self.sim.tasks.constraint_set[self.sim.tasks.shape[task]]]
+        for machine in self.machines:
+            meets = int(words[machine // BLOCK]) >> (machine % BLOCK) & 1
+            alive = self.net.lives[self.net.first[WORKER] + machine] > 0
+            if meets and alive and (free[:, machine] >= self.request[task]).all():
+                return machine
+        return NOBODY
+
+    @property
+    def now(self) -> float:
+        """The time of the run, in seconds."""
+        return float(self.sim.clock[NOW])
+
+
