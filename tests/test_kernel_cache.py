@@ -1,6 +1,7 @@
 """The cache of compiled kernels: what its files are named by, whom it trusts, and what it survives."""
 import hashlib
 import importlib
+import logging
 import os
 import pickle
 import resource
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +19,8 @@ from numba.core.funcdesc import default_mangler
 from numba.core.registry import cpu_target
 
 from subak import kernel_files, kernel_key
+from subak.experiment import parallel
+from subak.experiment.scenario import Scenario
 from subak.kernel import cold, inlined, is_compiled, kernel, kernel_of
 from subak.kernel_files import KEPT_DAYS, kernel_folder, remove_unused
 from subak.kernel_key import reached_from, signature_key, source_key
@@ -354,9 +358,19 @@ def test_without_a_safe_folder_kernels_are_compiled_in_memory_and_that_is_said_o
     make(tmp_path / "tmp" / f"subak-{os.geteuid()}")
     forget()
     assert [called(), called(), called(second)] == [(7, False), (7, False), (8, False)]
-    assert lines(caplog) == [f"{tmp_path / 'home' / 'subak'} cannot be used (Not a directory); compiled kernels are "
-                             "not kept, every process compiles its own"]
+    (said,) = lines(caplog)
+    instead = tmp_path / "tmp" / f"subak-{os.geteuid()}"
+    assert said.startswith(f"{tmp_path / 'home' / 'subak'} cannot be used (Not a directory), {instead} ")
+    assert said.endswith("; compiled kernels are not kept, every process compiles its own")
     assert not is_compiled("first")
+
+
+def test_a_machine_without_any_folder_compiles_in_memory(monkeypatch, caplog):
+    monkeypatch.setattr("pathlib.Path.home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: (_ for _ in ()).throw(FileNotFoundError("no temporary folder")))
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert called() == (7, False)
+    assert lines(caplog) == ["there is no folder; compiled kernels are not kept, every process compiles its own"]
 
 
 def test_a_folder_of_another_user_is_not_used(home, tmp_path, monkeypatch, caplog):
@@ -365,8 +379,8 @@ def test_a_folder_of_another_user_is_not_used(home, tmp_path, monkeypatch, caplo
     monkeypatch.setattr("os.geteuid", lambda: user + 1)  # so that what is made here is another's
     forget()
     assert called() == (7, False)
-    assert lines(caplog) == [f"{home} belongs to another user, or others may write to it (chmod go-w); compiled "
-                             "kernels are not kept, every process compiles its own"]
+    (said,) = lines(caplog)
+    assert said.startswith(f"{home} belongs to another user, or others may write to it (chmod go-w), ")
 
 
 def test_a_user_may_link_the_folder_elsewhere(home, tmp_path, caplog):
@@ -471,6 +485,30 @@ def test_a_kill_leaves_the_cache_usable(start, tmp_path, death):
     assert not list((tmp_path / "home" / "subak" / "kernels").glob("*.kernel"))
     assert [ended(start(part)) for part in ("compiles", "loads")] == [(0, "42", [])] * 2
     assert compiled_by(tmp_path, 2) == [death, "compiles"]
+
+
+class Finished:
+    """A run's process that has ended well."""
+
+    exitcode = 0
+
+    def join(self):
+        """Wait for nothing."""
+
+
+def test_what_the_runs_of_a_comparison_have_to_say_is_said_once_by_the_first_process(run, monkeypatch, caplog, capsys):
+    jobs, news = ["first-fit", "best-fit"], []
+    queue = SimpleNamespace(put=news.append)
+    for label in jobs:
+        parallel._Forward(queue, label).emit(logging.makeLogRecord({"msg": "waiting for %s", "args": ("process 7",)}))
+    monkeypatch.setattr(parallel, "_started", lambda *_: Finished())
+    monkeypatch.setattr(parallel, "_news", lambda *_: [*news, *(parallel.News(each, parallel.DONE) for each in jobs)])
+    assert parallel.run_all(Scenario(schedulers=jobs), None, 2) == {}
+    assert lines(caplog) == ["waiting for process 7"]
+    run("--version")  # from then on
+    capsys.readouterr()
+    parallel.run_all(Scenario(schedulers=jobs), None, 2)
+    assert capsys.readouterr().err == "subak: waiting for process 7\n"
 
 
 # -- others who use Numba ----------------------------------------------------------------------------------------------

@@ -219,7 +219,7 @@ def kernel_of(signature: Any, function: Function, cache: bool = True, checked: b
     """Compile *function* now for exactly *signature*; with *cache* off as a user's policy: uncached, may allocate.
 
     *checked*, of a policy: an index out of bounds raises IndexError, in the policy, in what it calls of this package,
-    and in what it calls of its own file's functions under `numba.njit`.
+    and in the functions under `numba.njit` that its file names. The engine's own indices are not checked.
     """
     compiled: Any
     if cache:
@@ -244,7 +244,7 @@ def _kept(function: Any, compiler: Any) -> Any:
 
 
 def _check_helpers(policy: Any) -> None:
-    """Let the compiled functions of a policy's file check their indices too, from now on."""
+    """Let the compiled functions that a policy's file names check their indices too, from now on."""
     dispatchers = (each for each in policy.__globals__.values() if isinstance(each, CPUDispatcher))
     helper: Any
     for helper in dispatchers:

@@ -53,22 +53,23 @@ def say(text: str) -> None:
 @functools.cache
 def kernel_folder() -> Path | None:
     """Return the folder that kernels are kept in, made where it was missing; None where none is safe to use."""
-    refused = ""
+    refused: list[str] = []
     for place in _places():
         reason = _refusal(place) or _refusal(place / "kernels")
         if not reason:
             if refused:
-                say(f"{refused}; compiled kernels are kept in {place} instead")
+                say(f"{refused[0]}; compiled kernels are kept in {place} instead")
             return place / "kernels"
-        refused = refused or reason
-    say(f"{refused}; compiled kernels are not kept, every process compiles its own")
+        refused.append(reason)
+    say(f"{', '.join(refused) or 'there is no folder'}; compiled kernels are not kept, every process compiles its own")
     return None
 
 
 def _places() -> Iterator[Path]:
     with contextlib.suppress(RuntimeError, OSError):  # the user has no home
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "subak").resolve()
-    yield Path(tempfile.gettempdir()).resolve() / f"subak-{os.geteuid()}"
+    with contextlib.suppress(RuntimeError, OSError):  # there is no temporary folder
+        yield Path(tempfile.gettempdir()).resolve() / f"subak-{os.geteuid()}"
 
 
 def _refusal(folder: Path) -> str:
