@@ -176,9 +176,12 @@ def change_something(hierarchy, random):
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def queued(queues, tasks, requests):
-    """A workload of jobs in queues, each with one stage."""
-    workload = staged([{"job": job, "request": request} for job, request in enumerate(requests)], tasks, TWO)
+def queued(queues, tasks, requests, racks=()):
+    """A workload of jobs in queues, each with one stage; some need a machine of a rack."""
+    stages = [{"job": job, "request": request} for job, request in enumerate(requests)]
+    for stage, rack in zip(stages, racks, strict=False):
+        stage["constraints"] = [("rack", "=", rack)] if rack else []
+    workload = staged(stages, tasks, TWO)
     jobs = workload.jobs.with_columns(queue=pl.Series(queues))
     return type(workload)(workload.resources, jobs, workload.stages, workload.tasks, workload.provenance)
 
@@ -281,6 +284,30 @@ def test_without_preemptions_it_waits():
 def test_the_cap_is_kept():
     outcome = late_comer(60.0, until=15.0)  # one at once, and one a minute
     assert outcome.simulation.counts[12] == 1
+
+
+def late_comer_to_a_rack(rack, tasks, asked):
+    """Queue a fills machines 64 and 65, of two cores each, from the first; then a task of b needs one of them.
+
+    The machines before hold nothing, and the racks of the first two are those of the last two the other way round.
+    """
+    workload = queued(["a", "b"], [(0, 0, 100)] * tasks + [(1, 10, 20)], [(1, 0), (asked, 0)], ["", rack])
+    racks = [(0, "rack", "right"), (1, "rack", "left"), (64, "rack", "left"), (65, "rack", "right")]
+    fleet = fleet_of(*[(0, 1)] * 64, (2, 1), (2, 1), resources=TWO, attributes=racks)
+    outcome = simulate(workload, fleet, find_scheduler("mch"), preemptions=3600.0, until=15.0, check=follow)
+    lost, progress = np.hstack(outcome.driven.losses)[0].tolist(), outcome.simulation.progress
+    return lost, int(progress.machine[-1]) if outcome.simulation.starts.status[-1] == RUNNING else None
+
+
+@pytest.mark.parametrize(("rack", "victim", "machine"), [("left", 1, 64), ("right", 3, 65)])
+def test_a_place_is_taken_only_where_the_constraints_are_met(rack, victim, machine):
+    assert late_comer_to_a_rack(rack, tasks=4, asked=1) == ([victim], machine)
+
+
+def test_a_place_is_taken_only_where_it_makes_room():
+    assert late_comer_to_a_rack("right", tasks=4, asked=2) == ([], None)  # either of the two there gives half of it
+    assert late_comer_to_a_rack("right", tasks=3, asked=2) == ([2], 65)  # half is free
+    assert late_comer_to_a_rack("left", tasks=3, asked=2) == ([], None)
 
 
 def test_no_place_is_given_only_to_be_taken_back():

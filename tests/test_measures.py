@@ -82,6 +82,13 @@ def test_the_mean_number_waiting_weighs_every_second(queue):
     assert found.max == 2
 
 
+def test_a_short_last_interval_counts_for_as_long_as_it_was():
+    found = measures.waiting(pl.DataFrame({"span": [10.0, 10.0, 5.0], "waiting": [4.0, 2.0, 12.0],
+                                           "waiting_max": [6, 3, 12]}))
+    assert (found.mean, found.max) == ((40 + 20 + 60) / 25, 12)
+    assert measures.waiting(pl.DataFrame({"span": [0.0], "waiting": [0.0], "waiting_max": [3]})).mean is None
+
+
 def test_stranded_is_what_no_waiting_task_could_use(queue):
     # until 15 only task 1 waits and the free core is too little for it; later task 2 would fit but must wait its turn
     assert queue.timeline["stranded_cpu"].to_list() == [1] + [0] * 10

@@ -140,6 +140,44 @@ def test_a_queue_below_its_share_preempts_the_one_above():
         assert outcome.federated.roles.masters.task["preempted"].sum() == preempted
 
 
+def preempted_tasks(federation, *stages, tasks, machines):
+    """Which tasks were preempted, how often, in a workload of stages (queue, priority), each a job of its own."""
+    workload = staged([{"job": row, "request": (1,), "priority": priority} for row, (_, priority) in enumerate(stages)],
+                      tasks, CPU)
+    jobs = workload.jobs.with_columns(queue=pl.Series([queue for queue, _ in stages]))
+    workload = type(workload)(workload.resources, jobs, workload.stages, workload.tasks, workload.provenance)
+    outcome = run(workload, fleet_of(*machines), federation, until=90.0)
+    return outcome.federated.roles.masters.task["preempted"].tolist()
+
+
+HALVES = {"early": 0.5, "late": 0.5}
+
+
+def test_the_least_priority_is_preempted_first_and_of_equals_the_latest():
+    federation = Federation(global_masters=2, local_masters=1, fairness="strict", shares=HALVES)
+    early = [(0, 0.0, 100.0), (1, 1.0, 100.0), (2, 2.0, 100.0), (0, 3.0, 100.0)]
+    stages = [("early", 2), ("early", 0), ("early", 1), ("late", 0)]
+    for late, victims in ((1, [0, 1, 0, 0]), (2, [0, 1, 1, 0])):
+        found = preempted_tasks(federation, *stages, tasks=[*early, *[(3, 10.0, 100.0)] * late], machines=[(4,)])
+        assert found == [*victims, *[0] * late]
+    alike = [("early", 0), ("early", 0), ("early", 0), ("late", 0)]
+    assert preempted_tasks(federation, *alike, tasks=[*early, (3, 10.0, 100.0)], machines=[(4,)]) == [0, 0, 0, 1, 0]
+
+
+def test_only_under_the_papers_rule_a_queue_rises_above_its_share_and_loses_in_turn():
+    """Three machines, of which each queue is due one and a half: with two of them either is above that."""
+    def preempted(fairness):
+        federation = Federation(global_masters=2, local_masters=1, fairness=fairness, shares=HALVES, preemptions_max=1)
+        found = preempted_tasks(federation, ("early", 0), ("late", 0), machines=[(1,)] * 3,
+                                tasks=[(0, 0.0, 100.0)] * 3 + [(1, 10.0, 100.0)] * 3)
+        return sum(found[:3]), sum(found[3:])
+
+    assert preempted("strict") == (1, 0)
+    first, in_turn = preempted("paper")
+    assert first > 1
+    assert in_turn > 0
+
+
 def test_priority_goes_first_and_waiting_counts_as_priority():
     workload = staged([{"job": 0, "request": (1,), "priority": 0}, {"job": 1, "request": (1,), "priority": 0},
                        {"job": 2, "request": (1,), "priority": 1}],

@@ -30,6 +30,13 @@ def test_each_level_asks_for_its_part_rounded_within_the_largest_machine():
     assert asked == [[[10, 1], [3, 0]], [[8, 1], [2, 0]], [[9, 1], [3, 0]], [[11, 1], [3, 0]], [[11, 1], [4, 0]]]
 
 
+def test_nobody_who_uses_something_asks_for_nothing_of_it():
+    shapes = with_errors(find_shapes(plain((0, 1, 1, 0), (0, 1, 2, 1), resources=TWO)), 0.9, np.array([9, 9]))
+    asked = shapes.request.reshape(2, len(LEVELS), 2).transpose(1, 2, 0).tolist()  # [level][shape][resource]
+    assert asked[LEVELS.index(-1.0)] == [[1, 0], [1, 1]]  # a tenth of a unit, and two, round to 0
+    assert asked[LEVELS.index(1.0)] == [[2, 0], [4, 2]]
+
+
 def test_levels_are_drawn_evenly_and_the_ends_uniformly():
     shapes = with_errors(find_shapes(plain((0, 1, 10, 10), resources=TWO)), 0.2, np.array([99, 99]))
     asked, overuse = draw_overuse(shapes, np.zeros(50_000, np.int32), seed=3)

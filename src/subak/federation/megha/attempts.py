@@ -43,6 +43,7 @@ def build_attempts(machines: int, rows: int) -> Attempts:
     row = np.zeros(max(rows, 1), ROW)
     row["next"] = np.arange(1, len(row) + 1)
     row["next"][-1] = NOBODY
+    row["machine"] = NOBODY  # so that no handle finds a free row
     return Attempts(row, np.full(machines, NOBODY, np.int32), np.zeros(2, np.int64))
 
 

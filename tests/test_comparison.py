@@ -1,0 +1,75 @@
+"""The comparison: which of two values is called the better one, and what is said of a federation's requests."""
+from pathlib import Path
+
+import pytest
+
+from subak.measures.runs import (
+    FairnessFacts,
+    FederationFacts,
+    LevelFacts,
+    RoleFacts,
+    Run,
+    Speed,
+    Spread,
+    Summary,
+    Waiting,
+)
+from subak.report.comparison import compare, messages_a_task, refused_share
+from subak.resources import Resource
+
+NO_JUDGEMENT = {
+    "framework queueing", "processing", "worker queueing", "communication", "running at the end", "tasks preempted",
+    "global masters busy", "local masters busy", "lower bound", "tasks a second", "peak memory",
+}
+
+
+def spread(size):
+    return Spread(size, 2 * size, 3 * size, 4 * size, 5 * size, 6 * size)
+
+
+def summary(label, few, many):
+    """A run of ten tasks: *few* of what there should be little of, *many* of what there should be much of."""
+    return Summary(
+        scheduler=label, label=label, resources=(Resource("cpu", 1.0, "cores"),),
+        status={"FINISHED": many, "RUNNING": few, "WAITING": few, "UNPLACEABLE": few},
+        response=spread(few), slowdown=spread(few), makespan=few, makespan_bound=few, gap=few / 10,
+        utilisation={"cpu": many / 10}, stranded={"cpu": few / 10}, waiting=Waiting(few, 10 * few),
+        attempts_lost=few, run_time_lost=few, speed=Speed(few, few, few, few),
+        fairness=FairnessFacts(levels=(LevelFacts(1, jain=many / 10),), short=few, shortfall=few,
+                               shortfall_mean=few / 10, starved_longest=few),
+        federation=FederationFacts(
+            allocation=spread(few), parts={name: spread(few) for name in ("framework_queueing", "processing",
+                                                                          "worker_queueing", "communication")},
+            messages={"SUBMIT": 10 * few}, roles={"global master": RoleFacts(1, few / 10),
+                                                  "local master": RoleFacts(1, few / 10)},
+            counts={"refused: not free": few, "launches": 10, "tasks preempted": few}),
+    )
+
+
+def test_the_better_run_is_marked_in_every_row_that_judges():
+    rows = compare([Run(Path(name), summary(name, *numbers)) for name, *numbers in (("bad", 2, 4), ("good", 1, 7))])
+    assert len(rows) >= 45
+    for row in rows:
+        assert None not in row.values, row.measure.title
+        judged = row.measure.title not in NO_JUDGEMENT
+        assert row.best == (frozenset({1}) if judged else frozenset()), (row.measure.family, row.measure.title)
+
+
+def federated(messages=(), **counts):
+    facts = FederationFacts(counts={name.replace("_", " "): count for name, count in counts.items()},
+                            messages=dict(messages))
+    return Summary(scheduler="megha", status={"FINISHED": 3, "WAITING": 1}, federation=facts)
+
+
+def test_every_refusal_counts_against_every_request():
+    refusals = {"refused: not free": 3, "refused otherwise": 2}
+    assert refused_share(federated(launches=15, repartitions=5, **refusals)) == pytest.approx(5 / 20)
+    assert refused_share(federated(launches=20, refused_otherwise=2)) == pytest.approx(2 / 20)
+    assert refused_share(federated(repartitions=4)) == 0
+    assert refused_share(federated(launches=0)) is None
+    assert refused_share(Summary(scheduler="first-fit")) is None
+
+
+def test_messages_that_cross_the_network_are_counted_for_each_task():
+    assert messages_a_task(federated({"SUBMIT": 4, "LAUNCH": 6, "PLACE": 99, "BEAT": 99})) == 10 / 4
+    assert messages_a_task(Summary(scheduler="first-fit")) is None

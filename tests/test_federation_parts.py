@@ -1,0 +1,163 @@
+"""The small parts that roles are made of, each by itself: windows, the ledger, lists of attempts; and the delays."""
+import numba
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from subak.federation.megha.attempts import (
+    ANY_ATTEMPT,
+    ROWS_USED,
+    add_attempt,
+    build_attempts,
+    drop_attempt,
+    find_attempt,
+    find_by_handle,
+    has_room,
+)
+from subak.federation.megha.ledger import ENTRY, GAVE, TOOK, VERSION, Ledger, enter, reaches_back_to, still_holds
+from subak.federation.megha.local_master.state import ASKER
+from subak.federation.megha.replay_window import WINDOW, is_new
+from subak.federation.messages import NO_REASON, NOBODY, ROLES
+from subak.kernel import FLAGS
+from subak.simulator.federated.network import LAWS, build_network, drawn_delay
+
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+
+def empty_window():
+    window = np.zeros(1, ASKER)[0]
+    window["top"] = NOBODY
+    return window
+
+
+@quick
+@given(steps=st.lists(st.sampled_from([-WINDOW - 1, -WINDOW, 1 - WINDOW, -2, -1, 0, 1, 2, 3, WINDOW - 1, WINDOW,
+                                       WINDOW + 1, 200]), max_size=60))
+def test_a_number_is_new_once_and_never_when_it_is_a_window_behind(steps):
+    """Each number is so far from the highest before it; the plain twin is a set."""
+    window, seen, top = empty_window(), set(), -1
+    for step in steps:
+        number = max(top + step, 0)
+        assert is_new(window, number) == (number not in seen and number > top - WINDOW)
+        seen.add(number)
+        top = max(top, number)
+    assert window["top"] == top
+
+
+compiled = numba.njit(**FLAGS)(lambda windows, number: is_new(windows[0], number))  # where a shift by 64 is none
+
+
+@pytest.mark.parametrize("new", [lambda windows, number: is_new(windows[0], number), compiled])
+def test_a_window_by_hand(new):
+    windows = empty_window().reshape(1)
+    assert [bool(new(windows, number)) for number in (0, 0, 63, 0, 1, 64, 0, 1, 2, 128, 64, 65, 128)] == [
+        True, False, True, False, True, True, False, False, True, True, False, True, False]
+
+
+# -- the ledger --------------------------------------------------------------------------------------------------------
+
+
+def ledger_of(places, entries):
+    ledger = Ledger(np.zeros(places, ENTRY), np.zeros(2, np.int64))
+    for number in range(entries):
+        enter(ledger, TOOK, number, 10 * number, 100 * number, 3)["reason"] = 7
+    return ledger
+
+
+def test_an_entry_is_at_the_place_of_its_version_and_nothing_of_the_last_one_there_is_left():
+    ledger = ledger_of(8, 11)
+    entry = enter(ledger, GAVE, 5, 6, 7, 2)
+    assert entry == ledger.entry[11 % 8]
+    assert (entry["kind"], entry["machine"], entry["task"], entry["attempt"], entry["owner"]) == (GAVE, 5, 6, 7, 2)
+    assert (entry["reason"], entry["held"], entry["preempted"]) == (NO_REASON, 0, 0)
+    assert ledger.size[VERSION] == 12
+    assert ledger.entry["machine"][10 % 8] == 10
+
+
+@pytest.mark.parametrize(("places", "entries"), [(8, 0), (8, 4), (8, 5), (8, 20), (9, 20)])
+def test_half_of_the_ring_is_kept_for_what_is_on_its_way(places, entries):
+    """A range that is sent may be read when as many entries more have been written as it has places left over."""
+    ledger = ledger_of(places, entries)
+    told = [version for version in range(-1, entries + 1) if reaches_back_to(ledger, version)]
+    assert told == list(range(max(entries - places // 2, 0), entries + 1))
+    for _ in range(places // 2):
+        enter(ledger, TOOK, 0, 0, 0, 0)
+    assert all(still_holds(ledger, version) for version in told)
+
+
+def test_an_entry_is_held_until_it_is_overwritten():
+    ledger = ledger_of(8, 20)
+    assert [version for version in range(-1, 21) if still_holds(ledger, version)] == list(range(12, 21))
+
+
+# -- attempts by machine -----------------------------------------------------------------------------------------------
+
+
+def listed(attempts, machine):
+    """The attempts of a machine, the newest first, and that the way back is the same."""
+    found, number, before = [], attempts.first[machine], NOBODY
+    while number != NOBODY:
+        row = attempts.row[number]
+        assert (row["before"], row["machine"]) == (before, machine)
+        found.append((int(row["task"]), int(row["attempt"]), int(number)))
+        number, before = row["next"], number
+    return found
+
+
+@quick
+@given(moves=st.lists(st.tuples(st.booleans(), st.integers(0, 2), st.integers(0, 3), st.integers(0, 2)), max_size=40))
+def test_attempts_are_listed_by_machine_the_newest_first(moves):
+    attempts, naive = build_attempts(3, 5), [[], [], []]
+    for adds, machine, task, attempt in moves:
+        if adds and has_room(attempts):
+            number = add_attempt(attempts, machine, task, attempt, 1)
+            naive[machine].insert(0, (task, attempt, number))
+        elif not adds and naive[machine]:
+            drop_attempt(attempts, naive[machine].pop(task % len(naive[machine]))[2])
+        assert [listed(attempts, each) for each in range(3)] == naive
+        assert attempts.size[ROWS_USED] == sum(len(rows) for rows in naive)
+        assert has_room(attempts) == (attempts.size[ROWS_USED] < 5)
+        alike = [number for one, other, number in naive[machine] if (one, other) == (task, attempt)]
+        any_of_it = [number for one, _, number in naive[machine] if one == task]
+        assert find_attempt(attempts, machine, task, attempt) == next(iter(alike), NOBODY)
+        assert find_attempt(attempts, machine, task, ANY_ATTEMPT) == next(iter(any_of_it), NOBODY)
+        for handle in range(-1, 6):
+            at_once = handle if handle in alike else next(iter(alike), NOBODY)
+            assert find_by_handle(attempts, handle, machine, task, attempt) == at_once
+
+
+def test_a_row_that_is_used_again_has_nothing_of_the_attempt_before():
+    attempts = build_attempts(1, 1)
+    row = attempts.row[add_attempt(attempts, 0, 1, 2, 3)]
+    fresh = row.copy()
+    for name in ("heir", "awaits", "owner", "preempted", "reason", "start", "version", "since", "handle"):
+        row[name] = 9
+    drop_attempt(attempts, 0)
+    assert attempts.row[add_attempt(attempts, 0, 1, 2, 3)] == fresh
+
+
+# -- delays ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("law", "expected"), [
+    ("uniform", stats.uniform(0.006, 0.008)), ("exponential", stats.expon(scale=0.010))])
+def test_delays_follow_their_law(law, expected):
+    """A mean of 10 ms; the uniform ones spread 4 ms to either side."""
+    net = build_network((1,) * len(ROLES), 1, 1, seed=5)
+    net.delay[:] = LAWS.index(law), 0.010, 0.004
+    with np.errstate(over="ignore"):
+        drawn = [drawn_delay(net) for _ in range(4000)]
+    assert stats.kstest(drawn, expected.cdf).pvalue > 0.01
+    assert expected.support()[0] <= min(drawn) < max(drawn) <= expected.support()[1]
+
+
+def test_a_constant_delay_draws_nothing():
+    net = build_network((1,) * len(ROLES), 1, 1, seed=5)
+    net.delay[:] = LAWS.index("constant"), 0.010, 0.0
+    assert {drawn_delay(net) for _ in range(5)} == {0.010}
+    assert net.random[0] == 5
