@@ -12,7 +12,9 @@ import pytest
 from fake_runs import write_run
 from small import staged
 from subak.errors import InputError
+from subak.output import writing
 from subak.report import parallel
+from subak.workload.google_like.fit import fit
 from subak.workload.google_like.parameters import read_parameters
 
 MACHINES = ("--machines", 2, "--capacity", "cpu=1")
@@ -125,6 +127,13 @@ def test_what_is_read_is_not_replaced(refused, run, here):
         assert "which is read; it is not replaced" in refused(module, command, *arguments, "--overwrite"), arguments
 
 
+def test_names_of_runs_that_are_too_long_are_refused(refused, here):
+    (here / f"{'x' * 220}.py").write_text("")
+    names = f"first-fit,{'x' * 220}.py:mine"
+    assert "is too long for a folder" in refused("subak.cli.compare.run_all", "compare", "W", *MACHINES, "--out", "C",
+                                                 "--schedulers", names)
+
+
 def test_fit_replaces_parameters_only(run, here):
     for name in ("F.toml", "empty.toml"):
         (here / "empty.toml").write_text("")
@@ -155,6 +164,20 @@ def test_charts_are_written_before_anything_is_printed(run, here, monkeypatch, c
     monkeypatch.setattr(f"subak.cli.{command}.show", nobody_reads)
     assert run(command, "W", "--chart", "F.svg")[0] == 1
     assert (here / "F.svg").read_text().endswith("</svg>")
+
+
+def test_an_interrupt_says_what_was_written(run, here, monkeypatch):
+    def interrupted(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("subak.cli.fit.fit_model", interrupted)
+    writing.written.clear()
+    assert run("fit", "W", "--out", "F.toml") == (130, "", "subak: interrupted; nothing was written\n")
+    monkeypatch.setattr("subak.cli.fit.fit_model", fit)
+    monkeypatch.setattr("subak.cli.fit.show", interrupted)
+    code, _, said = run("fit", "W", "--out", "F.toml")
+    assert (code, said) == (130, "Wrote F.toml\nsubak: interrupted; F.toml was written\n")
+    writing.written.clear()
 
 
 def test_a_page_that_fails_does_not_lose_the_runs(run, here, monkeypatch):

@@ -22,6 +22,7 @@ from subak.cli.schedulers import schedulers
 from subak.cli.simulate import simulate
 from subak.cli.torture import torture
 from subak.errors import SubakError
+from subak.output.writing import written
 
 MISTAKE, INTERRUPTED, ENDED = 2, 130, 143  # exit codes; the last two as shells count Ctrl-C and SIGTERM
 # What Typer raises for a command line it does not understand; of its family, it exports only BadParameter.
@@ -73,7 +74,7 @@ def main() -> None:
     except MemoryError:
         _fail("out of memory")
     if code == INTERRUPTED:
-        _say("interrupted; nothing was written")
+        _say(f"interrupted; {written[-1]} was written" if written else "interrupted; nothing was written")
     sys.exit(code)
 
 
