@@ -12,6 +12,7 @@ from subak.output import writing
 from subak.output.places import refuse_file, refuse_folder
 from subak.output.workplaces import NEW, OLD, PARTIAL, clear, is_folder, recover, workplace
 from subak.output.writing import new_folder, scratch_folder, write_file
+from subak.tables import scan_table
 
 NAMES = ["a b", "~", "-x", "W[1]", "*", "ünï😀", "new\nline", "\u2028", "[bold]", "x" * 200]
 
@@ -142,6 +143,13 @@ def test_a_parent_in_which_nothing_may_be_made_is_refused():
         if os.geteuid() == 0:
             assert "what it holds may not be removed" in as_nobody(lambda: write(parent / "R"))
         assert listing(parent) == ["R", "R/deep", "R/deep/file", "R/marker"]
+
+
+def test_names_that_are_no_text_are_refused(tmp_path):
+    name = os.fsdecode(b"W\xe9")
+    for call in (lambda: refuse_folder(tmp_path / name, "marker", True), lambda: refuse_file(tmp_path / name / "F"),
+                 lambda: scan_table(tmp_path / name / "tasks.parquet")):
+        refused(call, "a name must be text in UTF-8")
 
 
 def test_files_are_not_written_over_folders_and_devices(tmp_path):

@@ -8,6 +8,7 @@ import polars as pl
 from polars.datatypes import DataType, DataTypeClass
 
 from subak.errors import InputError, RunError
+from subak.output.places import refuse_bytes
 from subak.output.workplaces import recover
 from subak.resources import Resource, to_units
 
@@ -105,6 +106,8 @@ def scan_table(*paths: Path) -> pl.LazyFrame:
 
     Polars would take a name for a pattern (``W[1]`` is then ``W1``), and a ``~`` at its start for the home folder.
     """
+    for path in paths:
+        refuse_bytes(path.absolute())
     return pl.scan_parquet([path.absolute() for path in paths], glob=False)
 
 

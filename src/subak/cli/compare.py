@@ -121,17 +121,18 @@ def compare(
     inputs = inputs_of(given, scenario, federation, lotes)
     if out is not None:
         refuse_folder(out, MARKER, overwrite, inputs)
+    labels = [job.label for job in jobs_of(given)]
     for name in given.schedulers:
         find_scheduler(name, given.check_policy)
     tasks = len(load_inputs(given)[0].tasks)
     at_once = processes or len(os.sched_getaffinity(0))
     if out is None:
         with scratch_folder() as folder:
-            errors = _run(given, folder, at_once, tasks)
+            errors = _run(given, labels, folder, at_once, tasks)
             table = comparison_table(load_runs(folder))
     else:
         with new_folder(out, MARKER, overwrite, inputs) as folder:
-            errors = _run(given, folder, at_once, tasks)
+            errors = _run(given, labels, folder, at_once, tasks)
         _write_page(out)  # the runs are safe by now
         table = comparison_table(load_runs(out))
     Console().print(table)
@@ -148,10 +149,9 @@ def _write_page(folder: Path) -> None:
         write_report(folder)
 
 
-def _run(given: Scenario, partial: Path, processes: int, tasks: int) -> dict[str, str]:
+def _run(given: Scenario, labels: list[str], folder: Path, processes: int, tasks: int) -> dict[str, str]:
     """Do the runs and write what was compared; return the errors of those that failed."""
-    (partial / "runs").mkdir()
-    labels = [job.label for job in jobs_of(given)]
-    write_toml({"workload": given.workload, "runs": labels}, partial / MARKER)
+    (folder / "runs").mkdir()
+    write_toml({"workload": given.workload, "runs": labels}, folder / MARKER)
     with RunBars(labels, tasks, given.schedulers) as bars:
-        return run_all(given, partial / "runs", processes, bars.show)
+        return run_all(given, folder / "runs", processes, bars.show)

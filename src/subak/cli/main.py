@@ -23,6 +23,7 @@ from subak.cli.schedulers import schedulers
 from subak.cli.simulate import simulate
 from subak.cli.torture import torture
 from subak.errors import SubakError
+from subak.output.writing import written
 from subak.report.console import Console, plain, shortened, silence
 
 # Exit codes; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
@@ -84,7 +85,7 @@ def main() -> None:
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
         code = UNREAD if ended.code == 1 else ended.code
     if code == INTERRUPTED:
-        _say("interrupted; nothing was written")
+        _say(f"interrupted; {written[-1]} was written" if written else "interrupted; nothing was written")
     sys.exit(code)
 
 

@@ -19,6 +19,7 @@ from subak.policy import named_scheduler
 from subak.simulator.engine.drive import Progress
 
 POLL_S = 0.2
+LABEL_BYTES = 200  # of the name of a run, which is that of its folder
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 STARTED, PROGRESS, NOTICE, DONE, FAILED = "started", "progress", "notice", "done", "failed"
 
@@ -44,7 +45,7 @@ class News:
 
 
 def jobs_of(scenario: Scenario) -> list[Job]:
-    """Return every scheduler with every seed. Raises InputError when two would be called the same."""
+    """Return every scheduler with every seed. Raises InputError for names that are alike, or too long."""
     jobs = [
         Job(name, seed, run_label(name, seed, scenario.seeds))
         for name in scenario.schedulers for seed in scenario.seeds
@@ -54,6 +55,10 @@ def jobs_of(scenario: Scenario) -> list[Job]:
     if hidden is not None:
         raise InputError(f"schedulers: {hidden.scheduler} and {by_label[hidden.label].scheduler} would both be called "
                          f"{hidden.label}; rename one")
+    long = next((job for job in jobs if len(os.fsencode(job.label)) > LABEL_BYTES), None)
+    if long is not None:
+        raise InputError(f"schedulers: {long.label[:60]}... is too long for a folder, at most {LABEL_BYTES} bytes are "
+                         "possible")
     return jobs
 
 

@@ -20,6 +20,14 @@ def located(path: Path) -> Path:
     return Path(os.path.realpath(path.parent)) / path.name
 
 
+def refuse_bytes(path: Path) -> None:
+    """Raise InputError for a name that is no text in UTF-8: neither Polars nor TOML can hold it."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{str(path)!a}: a name must be text in UTF-8") from None
+
+
 def refuse_folder(folder: Path, marker: str, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     """Raise InputError, in one line, unless a folder may be written as *folder*.
 
@@ -94,6 +102,7 @@ def _mount_points() -> set[Path]:
 
 def _refuse_long(path: Path, place: Path, inside: int) -> None:
     """Refuse names that are too long for a workplace, and a path that is with *inside* more bytes."""
+    refuse_bytes(place)
     longest, whole = max(len(os.fsencode(name)) for name in place.parts), len(os.fsencode(place))
     if longest > NAME_BYTES - LONGER:
         raise InputError(f"{_short(path)}: could not be written: a name of {longest} bytes is too long, at most "

@@ -15,11 +15,13 @@ from typing import Any
 
 from subak.errors import InputError, RunError
 from subak.output.places import located, refuse_file, refuse_folder
-from subak.output.workplaces import NEW, OLD, clear, partial_file, workplace
+from subak.output.workplaces import NEW, OLD, PARTIAL, clear, partial_file, workplace
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # <fcntl.h>, <linux/fs.h>
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)  # what kernels and file systems without it say
 IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST)
+
+written: list[Path] = []  # what this process has written, for those who interrupt it
 
 
 @contextmanager
@@ -45,6 +47,7 @@ def new_folder(folder: Path, marker: str, overwrite: bool = False, inputs: Itera
                     raise
                 refuse_folder(folder, marker, overwrite)  # it may have come meanwhile
                 _replace(found, place)
+            _note(folder, place)
             _flush_names(place.parent)
 
 
@@ -73,6 +76,7 @@ def write_file(path: Path, content: bytes) -> None:
                 file.write(content)
             os.fsync(number)
             partial.replace(place)
+        _note(path, place)
         _flush_names(place.parent)
 
 
@@ -98,6 +102,11 @@ def _parents(place: Path) -> Iterator[None]:
         raise
     for each in missing:
         _flush_names(each.parent)
+
+
+def _note(path: Path, place: Path) -> None:
+    if not any(PARTIAL.fullmatch(each.name) for each in place.parents):
+        written.append(path)
 
 
 def _flush(folder: Path) -> None:

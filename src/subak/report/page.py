@@ -57,11 +57,9 @@ def _refuse(out: Path, images: Path | None, formats: Sequence[str]) -> None:
     unknown = [name for name in formats if name not in IMAGE_FORMATS]
     if unknown:
         raise InputError(f"image format must be svg or png, not {', '.join(unknown)}")
-    if out.is_dir():
-        raise InputError(f"{out}: is a folder; the page is a file, such as {out / 'report.html'}")
+    refuse_file(out)
     if out.suffix.lower() not in PAGES:
         raise InputError(f"{out}: the page's name must end in .html")
-    refuse_file(out)
     if images is not None:
         refuse_file(images / "picture")
 

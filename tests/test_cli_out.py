@@ -1,0 +1,232 @@
+"""Every command refuses a place where it could not write before it computes anything, and writes before it prints."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fake_runs import write_run
+from small import staged
+from subak.errors import InputError
+from subak.experiment import parallel
+from subak.output import writing
+from subak.workload.google_like.fit import fit
+from subak.workload.google_like.parameters import read_parameters
+
+MACHINES = ("--machines", 2, "--capacity", "cpu=1")
+# The commands that write a folder, and what each computes it with.
+FOLDERS = {
+    "convert": (("convert", "tr", "a.tr"), "subak.cli.convert._read"),
+    "generate": (("generate", "--tasks", 5), "subak.cli.generate.google_machines"),
+    "generate-mapreduce": (("generate-mapreduce",), "subak.cli.generate_mapreduce.draw_batch"),
+    "simulate": (("simulate", "W", *MACHINES), "subak.cli.simulate.load_inputs"),
+    "compare": (("compare", "W", *MACHINES, "--schedulers", "first-fit"), "subak.cli.compare.load_inputs"),
+    "fair": (("fair", "tree.toml"), "subak.cli.fair._found"),
+    "google-like": (("reproduce", "google-like"), "subak.cli.reproduce._measured"),
+    "mch": (("reproduce", "mch", "--quick"), "subak.cli.reproduction._reproduced"),
+}
+WORKLOADS = ("convert", "generate", "generate-mapreduce")  # what these write
+# The same of files; the name of the file ends the arguments.
+FILES = {
+    "fit --out": (("fit", "W", "--out"), ".toml", "subak.cli.fit.fit_model"),
+    "fit --chart": (("fit", "W", "--chart"), ".svg", "subak.cli.fit.fit_model"),
+    "inspect --chart": (("inspect", "W", "--chart"), ".svg", "subak.cli.inspect._inspection"),
+    "report --out": (("report", "R", "--out"), ".html", "subak.report.page.load_runs"),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """What the commands read."""
+    home = tmp_path_factory.mktemp("made")
+    (home / "W").mkdir()
+    staged([{"request": (1,)}], [(0, each, 1.0 + each) for each in range(5)]).write(home / "W")
+    write_run(home / "R", tasks=500)
+    (home / "a.tr").write_text("0 1 1 1\n")
+    (home / "tree.toml").write_text('capacity = { cpu = 3 }\n[[queue]]\nname = "q"\ndemand = { cpu = 1 }\n')
+    return home
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch):
+    """Work in a copy of it, with places where nothing may be written."""
+    here = tmp_path / "above" / "here"
+    shutil.copytree(made, here)
+    (here / "empty").mkdir()
+    (here / "file").write_text("text")
+    for name in ("empty", "R", "file", "nothing"):
+        (here / f"to-{name}").symlink_to(name)
+    monkeypatch.chdir(here)
+    return here
+
+
+@pytest.fixture
+def refused(run, here, monkeypatch):
+    """Run a command that must be refused in one line, before *computing* is called, and leaves all as it was."""
+
+    def _refused(computing, *arguments):
+        def too_late(*_arguments, **_options):
+            raise AssertionError("computed first")
+
+        monkeypatch.setattr(computing, too_late)
+        before = sorted(path for path in here.parent.rglob("*"))
+        code, out, said = run(*arguments)
+        assert (code, out, said.count("\n")) == (2, "", 1), said
+        assert said.startswith("subak: ")
+        assert len(said) <= 300
+        assert sorted(path for path in here.parent.rglob("*")) == before
+        return said
+
+    return _refused
+
+
+@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)], ids=["", "overwrite"])
+@pytest.mark.parametrize("command", FOLDERS)
+def test_folders_are_refused_before_anything_is_computed(refused, command, overwrite):
+    arguments, computing = FOLDERS[command]
+    for name, said in ((".", "working directory"), ("..", "working directory"), ("/", "working directory"),
+                       ("to-empty", "is a link"), ("to-R", "is a link"), ("to-nothing", "is a link"),
+                       ("x" * 300, "too long"), ("file/R", "file is not a folder"), ("file", "it is not replaced"),
+                       ("/proc", "mount point"), ("W", "it is not replaced")):
+        if name == "W" and command in WORKLOADS:  # which they may replace, since they do not read it
+            continue
+        assert said in refused(computing, *arguments, "--out", name, *overwrite), name
+
+
+@pytest.mark.parametrize("command", FILES)
+def test_files_are_refused_before_anything_is_computed(refused, here, command):
+    arguments, suffix, computing = FILES[command]
+    (here / f"folder{suffix}").mkdir()
+    (here / f"link{suffix}").symlink_to("nothing")
+    for name, said in ((f"folder{suffix}", "is a folder"), (f"link{suffix}", "is a link"), ("x" * 300 + suffix, "long"),
+                       (f"file/F{suffix}", "folder"), ("F.txt", "end in"), (".", ""), ("/", "")):
+        assert said in refused(computing, *arguments, name), name
+
+
+def test_pictures_are_refused_before_anything_is_drawn(refused):
+    for name in ("file", "to-nothing/../file/I", "x" * 300):
+        refused("subak.report.page.load_runs", "report", "R", "--images", name)
+
+
+def test_what_is_read_is_not_replaced(refused, run, here):
+    read = (("simulate", ("W", *MACHINES, "--out", "W"), "load_inputs"),
+            ("compare", ("W", "--fleet", "R/fleet", "--schedulers", "first-fit", "--out", "R"), "load_inputs"),
+            ("convert", ("tr", "W/a.tr", "--out", "W"), "_read"),
+            ("generate", ("--tasks", 5, "--fleet", "W/fleet", "--out", "W"), "read_fleet"),
+            ("generate", ("--tasks", 5, "--parameters", "W/p.toml", "--out", "W"), "read_parameters"),
+            ("fair", ("W/tree.toml", "--out", "W"), "_found"),
+            ("simulate", ("--scenario", "R/scenario.toml", "--out", "R"), "load_inputs"),
+            ("simulate", ("W", *MACHINES, "--scheduler", "R/policy.py:x", "--out", "R"), "load_inputs"))
+    (here / "R" / "scenario.toml").write_text('schedulers = ["first-fit"]\n')
+    for command, arguments, computing in read:
+        module = f"subak.cli.{command}.{computing}"
+        assert "which is read; it is not replaced" in refused(module, command, *arguments, "--overwrite"), arguments
+
+
+def test_names_of_runs_that_are_too_long_are_refused(refused, here):
+    (here / f"{'x' * 220}.py").write_text("")
+    names = f"first-fit,{'x' * 220}.py:mine"
+    assert "is too long for a folder" in refused("subak.cli.compare.run_all", "compare", "W", *MACHINES, "--out", "C",
+                                                 "--schedulers", names)
+
+
+def test_fit_replaces_parameters_only(run, here):
+    for name in ("F.toml", "empty.toml"):
+        (here / "empty.toml").write_text("")
+        assert run("fit", "W", "--out", name, "--overwrite")[0] == 0
+        assert run("fit", "W", "--out", name, "--overwrite")[0] == 0
+        assert "pass --overwrite" in run("fit", "W", "--out", name)[2]
+    before = (here / "W" / "workload.toml").read_bytes()
+    code, _, said = run("fit", "W", "--out", "W/workload.toml", "--overwrite")
+    assert (code, "holds no parameters; it is not replaced" in said) == (2, True)
+    assert (here / "W" / "workload.toml").read_bytes() == before
+
+
+def test_fit_writes_its_file_though_nobody_reads_what_it_prints(here):
+    """As `subak fit W --out F.toml | head -1`, whose reader is gone by then."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    subprocess.run([sys.executable, "-m", "subak", "fit", "W", "--out", "F.toml"], stdout=writing,
+                   stderr=subprocess.DEVNULL, check=False)
+    os.close(writing)
+    assert read_parameters(here / "F.toml").name == "unnamed-like"
+
+
+@pytest.mark.parametrize("command", ["fit", "inspect"])
+def test_charts_are_written_before_anything_is_printed(run, here, monkeypatch, command):
+    def nobody_reads(*_arguments):
+        sys.exit(1)
+
+    monkeypatch.setattr(f"subak.cli.{command}.show", nobody_reads)
+    assert run(command, "W", "--chart", "F.svg")[0] == 1
+    assert (here / "F.svg").read_text().endswith("</svg>")
+
+
+def test_an_interrupt_says_what_was_written(run, here, monkeypatch):
+    def interrupted(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("subak.cli.fit.fit_model", interrupted)
+    writing.written.clear()
+    assert run("fit", "W", "--out", "F.toml") == (130, "", "subak: interrupted; nothing was written\n")
+    monkeypatch.setattr("subak.cli.fit.fit_model", fit)
+    monkeypatch.setattr("subak.cli.fit.show", interrupted)
+    code, _, said = run("fit", "W", "--out", "F.toml")
+    assert (code, said) == (130, "Wrote F.toml\nsubak: interrupted; F.toml was written\n")
+    writing.written.clear()
+
+
+def test_a_page_that_fails_does_not_lose_the_runs(run, here, monkeypatch):
+    def in_this_process(scenario, folder, processes, on_news):
+        write_run(folder / "first-fit", tasks=500)
+        return {}
+
+    def no_page(folder):
+        raise InputError("no page today")
+
+    monkeypatch.setattr("subak.cli.compare.run_all", in_this_process)
+    monkeypatch.setattr("subak.report.page.write_report", no_page)
+    code, _, said = run("compare", "W", *MACHINES, "--schedulers", "first-fit", "--out", "C")
+    assert (code, "no page today" in said) == (2, True)
+    assert (here / "C" / "runs" / "first-fit" / "summary.json").is_file()
+
+
+def test_processes_of_a_killed_comparison_end_with_it(tmp_path):
+    """A parent that is killed cannot end its runs; they would go on for hours, and write where others clear."""
+    told = tmp_path / "told"
+    script = (f"import multiprocessing, os, pathlib, time\nfrom subak.report import parallel\n"
+              f"def work(parent):\n"
+              f"    parallel._die_with(parent)\n"
+              f"    pathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n"
+              f"    time.sleep(600)\n"
+              f"if __name__ == '__main__':\n"
+              f"    child = multiprocessing.get_context('spawn').Process(target=work, args=(os.getpid(),))\n"
+              f"    child.start()\n"
+              f"    child.join()\n")
+    (tmp_path / "parent.py").write_text(script)
+    parent = subprocess.Popen([sys.executable, tmp_path / "parent.py"])
+    assert wait_until(lambda: told.exists() and told.read_text(), 60)
+    child = Path(f"/proc/{told.read_text()}")
+    assert child.exists()
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    assert wait_until(lambda: not child.exists() or "Z" in (child / "stat").read_text().rpartition(")")[2][:3], 10)
+
+
+def test_every_run_of_a_comparison_ends_with_it(monkeypatch):
+    seen = []
+    monkeypatch.setattr(parallel, "_die_with", lambda parent: seen.append(parent) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        parallel._work(None, b"", Path(), None, 7)
+    assert seen == [7]
+
+
+def wait_until(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
