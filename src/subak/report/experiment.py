@@ -3,7 +3,8 @@ import hashlib
 import platform
 import resource as process
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler, policy_file
-from subak.queues.tree import read_tree
+from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.report import measures
 from subak.report.batch import bound_seconds, has_bound, stints
 from subak.report.fairness import fairness
@@ -27,7 +28,7 @@ from subak.report.federation import federation_facts
 from subak.report.runs import FairnessFacts, FleetFacts, PlanFacts, Speed, Summary, WorkloadFacts
 from subak.report.scenario import FOREVER, Scenario, changed_settings, is_fair, is_planned, settings_of
 from subak.simulator.drive import Progress
-from subak.simulator.fault_plan import read_fault_plan
+from subak.simulator.fault_plan import RoleError, read_fault_plan
 from subak.simulator.federated_results import waiting_tables
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.run import Outcome, simulate
@@ -88,7 +89,9 @@ def simulate_into(
     scheduler = find_scheduler(name)
     faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
     queues = read_tree(Path(scenario.queues)) if scenario.queues else None
-    with new_folder(folder, "summary.json", overwrite) as partial:
+    if queues is not None:
+        _refuse_tree(workload, queues, scenario.queues)
+    with new_folder(folder, "summary.json", overwrite) as partial, _named_faults(scenario.faults):
         outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
                            federation=settings_of(scenario, name), faults=faults, queues=queues,
                            preemptions=scenario.preemptions, lotes=scenario.lotes,
@@ -97,6 +100,23 @@ def simulate_into(
         summary = _write(partial, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
         _write_scenario(partial, scenario, name, seed, outcome.search_moves)
     return summary
+
+
+def _refuse_tree(workload: Workload, queues: TreeFile, path: str) -> None:
+    """Raise InputError, naming the file, for queues that make no tree with the workload's: not only after the run."""
+    try:
+        tree_of_paths(workload.jobs["queue"].unique(maintain_order=True), queues)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+@contextmanager
+def _named_faults(path: str) -> Iterator[None]:
+    """Name the file of faults in what is wrong with it and only the federation shows."""
+    try:
+        yield
+    except RoleError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str) -> Summary:
