@@ -23,6 +23,7 @@ from subak.report.theme import LIGHT, SERIES, VARIABLES, chart_config, legend_co
 from subak.report.words import NOTHING, bytes_text, count_text, ratio_text, seconds_text
 from subak.resources import describe
 
+FILE_NAME_MAX = 50  # letters of a picture's, which may take four bytes each
 IMAGE_WIDTH = 720  # pixels; a PNG has twice as many, for print
 FONT = "system-ui, sans-serif"
 
@@ -67,7 +68,7 @@ def file_names(charts: Iterable[str]) -> dict[str, str]:
     """Return for each chart, whose name may hold a run's or a resource's, what its file is called in its folder."""
     found: dict[str, str] = {}
     for name in charts:
-        plain = re.sub(r"[^\w.+-]", "_", name)
+        plain = re.sub(r"[^\w.+-]", "_", name)[:FILE_NAME_MAX]
         found[name] = plain if plain not in found.values() else f"{plain}-{len(found)}"
     return found
 
