@@ -166,7 +166,7 @@ def test_inspect_draws(run, tmp_path, suffix):
         chart = tmp_path / f"chart{suffix}"
         assert run("inspect", tmp_path / folder, "--chart", chart)[0] == 0
         content = chart.read_bytes()
-        assert content.startswith({".html": b"<!DOCTYPE html>", ".svg": b"<svg", ".png": b"\x89PNG"}[suffix])
+        assert content.startswith({".html": b"<!doctype html>", ".svg": b"<svg", ".png": b"\x89PNG"}[suffix])
         assert b"https://cdn" not in content
         chart.unlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["W", "small.swf"]

@@ -198,7 +198,7 @@ def test_a_comparison_of_any_names_is_shown_and_drawn(capsys, watched, tmp_path)
 
 def test_pictures_have_names_that_files_may_have():
     names = ["queue-length", "gantt-../../x", "gantt-" + "x" * 300, "gantt-" + "x" * 301, "a b", "a_b"]
-    found = page._file_names(names)
+    found = list(page.file_names(names).values())
     assert found[0] == "queue-length"
     assert len(set(found)) == len(names)
     assert all("/" not in name and len(name) < 120 for name in found)

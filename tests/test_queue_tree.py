@@ -1,5 +1,6 @@
 """The tree of queues: its order, what a file and a workload's paths add up to, and every rule of a file."""
 import math
+import time
 
 import numpy as np
 import pytest
@@ -170,8 +171,30 @@ def test_a_file_that_is_not_there(tmp_path):
         read_tree(tmp_path / "none.toml")
 
 
-def test_a_deep_tree_is_no_burden():
-    path = "/".join("a" * 2_000)
-    tree = tree_of_paths([path], TreeFile(queue=[Queue(name="a")]))
-    assert len(tree) == 2_001
+def test_a_tree_has_64_levels_at_most():
+    tree = tree_of_paths(["/".join("a" * 64)], TreeFile(queue=[Queue(name="a")]))
+    assert len(tree) == 65
     assert tree.guarantee()[-1] == 1
+    with pytest.raises(InputError, match="must be at most 64 levels deep"):
+        tree_of_paths(["/".join("a" * 65)])
+
+
+@pytest.mark.parametrize("queues", [
+    [Queue(name=f"q{level}", parent=f"q{level - 1}" if level else None) for level in range(10_000)],
+    [Queue(name="/".join("a" * 10_000))],
+    [Queue(name=f"q{level}", parent=f"q{(level + 1) % 10_000}") for level in range(10_000)],
+], ids=["chain", "path", "ring"])
+def test_a_tree_of_10_000_levels_is_refused_at_once(queues):
+    """It took 29 s: what is done for each queue is done for all above it."""
+    began = time.process_time()
+    with pytest.raises(InputError, match="must be at most 64 levels deep"):
+        tree_of_paths([], TreeFile(queue=queues))
+    assert time.process_time() - began < 2
+
+
+def test_queues_of_a_file_and_of_a_workload_together_are_not_too_deep():
+    below = TreeFile(queue=[Queue(name=f"q{level}", parent=f"q{level - 1}" if level else None) for level in range(60)]
+                     + [Queue(name="jobs", parent="q59")])
+    assert len(tree_of_paths(["jobs/a/b/c"], below)) == 65
+    with pytest.raises(InputError, match="must be at most 64 levels deep"):
+        tree_of_paths(["jobs/a/b/c/d"], below)

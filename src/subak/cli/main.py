@@ -24,7 +24,8 @@ from subak.cli.simulate import simulate
 from subak.cli.torture import torture
 from subak.errors import SubakError
 from subak.output.writing import written
-from subak.report.console import Console, plain, shortened, silence
+from subak.report.console import Console, silence
+from subak.report.plain import plain, shortened
 
 # Exit codes; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
 MISTAKE, INTERRUPTED, UNREAD, ENDED = 2, 130, 141, 143

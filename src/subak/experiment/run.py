@@ -3,7 +3,8 @@ import hashlib
 import platform
 import resource as process
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,9 @@ from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler, policy_file, policy_name
-from subak.queues.tree import read_tree
+from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.engine.drive import Progress
-from subak.simulator.federated.fault_plan import read_fault_plan
+from subak.simulator.federated.fault_plan import RoleError, read_fault_plan
 from subak.simulator.federated_results import waiting_tables
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import attempt_table, task_table, timeline_table
@@ -110,14 +111,34 @@ def simulate_in(
     scheduler = find_scheduler(name, scenario.check_policy)
     faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
     queues = read_tree(Path(scenario.queues)) if scenario.queues else None
-    outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
-                       federation=settings_of(scenario, name), faults=faults, queues=queues,
-                       preemptions=scenario.preemptions, lotes=scenario.lotes,
-                       request_error=scenario.request_error, slow_start=scenario.slow_start,
-                       search=SearchSettings(scenario.search_seconds, scenario.search_moves))
+    if queues is not None:
+        _refuse_tree(workload, queues, scenario.queues)
+    with _named_faults(scenario.faults):
+        outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
+                           federation=settings_of(scenario, name), faults=faults, queues=queues,
+                           preemptions=scenario.preemptions, lotes=scenario.lotes,
+                           request_error=scenario.request_error, slow_start=scenario.slow_start,
+                           search=SearchSettings(scenario.search_seconds, scenario.search_moves))
     summary = _write(folder, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
     _write_scenario(folder, scenario, name, seed, outcome.search_moves)
     return summary
+
+
+def _refuse_tree(workload: Workload, queues: TreeFile, path: str) -> None:
+    """Raise InputError, naming the file, for queues that make no tree with the workload's: not only after the run."""
+    try:
+        tree_of_paths(workload.jobs["queue"].unique(maintain_order=True), queues)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+@contextmanager
+def _named_faults(path: str) -> Iterator[None]:
+    """Name the file of faults in what is wrong with it and only the federation shows."""
+    try:
+        yield
+    except RoleError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str) -> Summary:

@@ -13,7 +13,7 @@ tasks = 100                         # how many it has; left out: without end
 ```
 
 A queue that has children may have jobs of its own: they are in a leaf whose name ends with a slash, `n1/`, which may be
-listed like any other.
+listed like any other. No queue is more than 64 levels deep.
 """
 import math
 import re
@@ -28,6 +28,7 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.tables import read_toml
+from subak.workload.table import QUEUE_LEVELS_MAX
 
 ROOT = ""  # its name
 WEIGHT_MIN, WEIGHT_MAX = 1e-9, 1e9
@@ -146,7 +147,8 @@ def tree_of_paths(paths: Iterable[str], file: TreeFile | None = None) -> QueueTr
     """Return the tree of a workload's queues, with the weights and limits of *file*.
 
     *paths* are split at slashes; a queue that only the file lists is kept, and comes first. A queue with jobs of its
-    own above others gets a leaf for them, whose name ends with a slash. Raises InputError where parents go round.
+    own above others gets a leaf for them, whose name ends with a slash. Raises InputError where parents go round, and
+    for a queue that is too deep.
     """
     listed = {queue.name: queue for queue in file.queue} if file else {}
     paths = list(dict.fromkeys(paths))
@@ -222,6 +224,7 @@ def _parents(names: list[str], listed: Mapping[str, Queue]) -> dict[str, str]:
     """Return the parent of every queue, those included that only a name implies."""
     parents: dict[str, str] = {}
     for name in names:
+        _refuse_deep(name, name.count("/") + 1)
         queue = listed.get(name)
         parents[name] = _implied(name) if queue is None or queue.parent is None else queue.parent
     for name in names:
@@ -257,19 +260,26 @@ def _ordered(parents: Mapping[str, str], listed: Mapping[str, Queue]) -> QueueTr
 
 
 def _way_up(name: str, parents: Mapping[str, str]) -> list[str]:
-    """Return a queue and those above it, the root left out. Raises InputError for a cycle or an orphan."""
+    """Return a queue and those above it, the root left out. Raises InputError for a cycle, an orphan, or too many."""
     way: dict[str, None] = {}
+    queue = name
     while name != ROOT:
         if name in way:
             seen = list(way)
             cycle = [*seen[seen.index(name):], name]
             raise InputError(f"queue {name!r}: must not be above itself, as in {' -> '.join(cycle)}")
         way[name] = None
+        _refuse_deep(queue, len(way))
         if name not in parents:
             child = list(way)[-2]
             raise InputError(f"queue {child!r}: its parent must be listed, {name!r} is not")
         name = parents[name]
     return list(way)
+
+
+def _refuse_deep(name: str, levels: int) -> None:
+    if levels > QUEUE_LEVELS_MAX:
+        raise InputError(f"queue {name!r}: must be at most {QUEUE_LEVELS_MAX} levels deep")
 
 
 # The rules of a file

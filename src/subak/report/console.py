@@ -1,10 +1,8 @@
-r"""The terminal: all that is printed goes through here, so that no text from a file can steer it.
+"""The terminal: all that is printed goes through here, so that no text from a file can steer it.
 
-Control characters, among them line feeds, and the marks that turn the direction of writing are shown as escapes such as
-``\x1b``; square brackets and words between colons are what they are, not styles and emoji.
+Strings are plain; square brackets and words between colons are what they are, not styles and emoji.
 """
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,22 +14,7 @@ import rich.progress
 import rich.text
 from rich.progress import ProgressColumn, SpinnerColumn, TimeElapsedColumn
 
-# C0 and C1 controls, separators of lines and paragraphs, bidirectional marks, and halves of characters.
-STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-LINE_MAX = 300  # characters of a line that says what is wrong
-
-
-def plain(text: str) -> str:
-    """Return *text* on one line, with what would steer a terminal as escapes."""
-    return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def shortened(text: str, most: int = LINE_MAX) -> str:
-    """Return *text* with so much left out of its middle that *most* characters remain."""
-    if len(text) <= most:
-        return text
-    end = (most - 1) // 3
-    return f"{text[:most - 1 - end]}…{text[-end:]}"
+from subak.report.plain import STEERING, plain
 
 
 class Text(rich.text.Text):

@@ -5,7 +5,6 @@ page's policy still runs nothing but the scripts whose hashes it names.
 """
 import base64
 import hashlib
-import re
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -17,6 +16,7 @@ from markupsafe import Markup
 
 import subak
 from subak.report import tags
+from subak.report.plain import plain
 from subak.report.theme import DARK, LIGHT, style_variables
 
 IMAGE_FORMATS = ("svg", "png")
@@ -24,7 +24,6 @@ VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # the grammar Altair wr
 AROUND = 60  # pixels that axis and legend take; kept free so that nothing jumps while charts are drawn
 # Nothing is loaded, whatever the page says; styles are the page's own and those of its charts.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # an SVG with one of them cannot be opened
 
 
 def document(title: str, *body: Markup, chart_config: Any = None) -> bytes:
@@ -49,7 +48,7 @@ def figure(name: str, spec: dict[str, Any]) -> Markup:
     saves = (tags.tag("button", f"Save {kind.upper()}", type="button", data_format=kind) for kind in IMAGE_FORMATS)
     return tags.tag(
         "figure", tags.tag("div", class_="chart", style=least), tags.tag("div", *saves, class_="tools"),
-        tags.data(spec), data_chart=True, id=f"chart-{name}", aria_label=heading(spec)[0],
+        tags.data(_drawable(spec)), data_chart=True, id=f"chart-{name}", aria_label=heading(spec)[0],
         class_="card" if "config" in spec else None)
 
 
@@ -60,9 +59,23 @@ def drawing(spec: dict[str, Any], title: str) -> Markup:
 
 def picture(spec: dict[str, Any], kind: str) -> bytes:
     """Return a chart as an SVG, or as a PNG of twice the size, for print."""
+    drawable = _drawable(spec)
     if kind == "svg":
-        return NOT_IN_XML.sub("\ufffd", str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))).encode()
-    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=2))
+        return str(vl_convert.vegalite_to_svg(drawable, vl_version=VEGA_LITE)).encode()
+    return bytes(vl_convert.vegalite_to_png(drawable, vl_version=VEGA_LITE, scale=2))
+
+
+def _drawable(value: Any, name: str = "") -> Any:
+    """Return a chart's specification with plain strings, which Vega can quote in the expressions that it makes.
+
+    Of titles it makes parts of expressions as they are, but for quotation marks: there a backslash, which would hide
+    one, becomes a character that looks like it.
+    """
+    if isinstance(value, str):
+        return plain(value).replace("\\", "\u29f5") if name == "title" else plain(value)
+    if isinstance(value, dict):
+        return {plain(key): _drawable(each, key) for key, each in value.items()}
+    return [_drawable(each, name) for each in value] if isinstance(value, list) else value
 
 
 def heading(spec: dict[str, Any]) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """The page: one HTML file with everything in it, readable offline, on a phone, in light and in dark, and on paper."""
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,10 @@ from subak.report.theme import LIGHT, SERIES, VARIABLES, chart_config, legend_co
 from subak.report.words import NOTHING, bytes_text, count_text, ratio_text, seconds_text
 from subak.resources import describe
 
+FILE_NAME_MAX = 50  # letters of a picture's, which may take four bytes each
 IMAGE_WIDTH = 720  # pixels; a PNG has twice as many, for print
 FONT = "system-ui, sans-serif"
 PAGES = (".html", ".htm")
-NAME_LETTERS = 100  # of a picture's file
 Notify = Callable[[str, float], None]  # what is being drawn, and which part of all pictures is done
 
 
@@ -70,8 +70,8 @@ def write_images(
 ) -> list[Path]:
     """Write each chart as ``<name>.<format>`` into *folder*, in light colours, and return the paths."""
     written: list[Path] = []
-    names = _file_names(list(charts))
-    for chart, name in zip(charts.values(), names, strict=True):
+    names = file_names(charts)
+    for chart, name in zip(charts.values(), names.values(), strict=True):
         spec = {**_spec(chart), "width": IMAGE_WIDTH, "background": "white", "config": _picture_config(runs)}
         for kind in formats:
             notify(f"{name}.{kind}", len(written) / (len(names) * len(formats)))
@@ -80,10 +80,13 @@ def write_images(
     return written
 
 
-def _file_names(names: list[str]) -> list[str]:
-    """Return names that files may have, no two alike: charts are named after runs, and these after anything."""
-    plain = [re.sub(r"[^\w.+-]", "_", name)[:NAME_LETTERS] for name in names]
-    return [name if plain.index(name) == number else f"{name}-{number}" for number, name in enumerate(plain)]
+def file_names(charts: Iterable[str]) -> dict[str, str]:
+    """Return for each chart, whose name may hold a run's or a resource's, what its file is called in its folder."""
+    found: dict[str, str] = {}
+    for name in charts:
+        plain = re.sub(r"[^\w.+-]", "_", name)[:FILE_NAME_MAX]
+        found[name] = plain if plain not in found.values() else f"{plain}-{len(found)}"
+    return found
 
 
 def page(runs: list[Run], charts: dict[str, Chart]) -> bytes:

@@ -1,6 +1,6 @@
 """The workload: three columnar tables, exact and checked once, and their folder form.
 
-- jobs: one row a job; `queue` is a path such as `org/department/user`.
+- jobs: one row a job; `queue` is a path such as `org/department/user`, at most 64 levels deep.
 - stages: one row a set of alike tasks of a job; one int32 column per resource, in declared units.
 - tasks: one row a task, sorted by arrival; the row number is the task's number everywhere.
 """
@@ -27,6 +27,7 @@ from subak.tables import (
 )
 from subak.workload.constraints import CONSTRAINT_TYPE, OPERATORS
 
+QUEUE_LEVELS_MAX = 64  # of a tree of queues: what is done for each queue is done for all above it
 TIME_MAX_S = 1e12  # 31,700 years: sums of such times keep a precision of a tenth of a millisecond
 KINDS = pl.Enum(["TASK", "SERVICE"])
 OUTCOMES = pl.Enum(["FINISH", "FAIL", "KILL", "EVICT", "LOST", "CENSORED"])
@@ -149,6 +150,8 @@ def _check_jobs(jobs: pl.DataFrame) -> None:
     refuse_rows(jobs, ~job.is_first_distinct(), "jobs", "job ids must differ", "job")
     refuse_rows(jobs, queue.is_null() | ~queue.str.contains(r"^[^/[:cntrl:]]+(/[^/[:cntrl:]]+)*$"), "jobs",
                 "queue must be a path of names such as org/department/user", "queue")
+    refuse_rows(jobs, queue.str.count_matches("/", literal=True) >= QUEUE_LEVELS_MAX, "jobs",
+                f"queue must be at most {QUEUE_LEVELS_MAX} levels deep", "queue")
 
 
 def _check_stages(stages: pl.DataFrame, job_count: int, amounts: list[str]) -> None:

@@ -63,6 +63,10 @@ TIMES = {"late_max": LATE_MAX, "spike_max": SPIKE_MAX, "calm_at": CALM_AT}
 ONE = ("global master", "local master", "standby", "worker")  # followed by a number
 
 
+class RoleError(InputError):
+    """A plan names a role that the federation does not have."""
+
+
 class Cut(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename={"begin": "from"}):
     """Two sides that cannot reach each other for a while."""
 
@@ -146,7 +150,7 @@ def under_faults(settings: Federation) -> Federation:
 def arm_faults(plan: FaultPlan, settings: Federation, net: Network, machine_order: np.ndarray) -> Network:
     """Return the network on which a plan's faults happen; *machine_order* as of the run, int32[machine].
 
-    Raises InputError for a role that is not there.
+    Raises RoleError for a role that is not there.
     """
     net.calm[PATIENCE] = plan.over_at + quiet_seconds(settings)
     return net._replace(faults=faults_of(plan, settings, net.first, machine_order))
@@ -170,7 +174,7 @@ def faults_of(plan: FaultPlan, settings: Federation, first: np.ndarray, machine_
     for crash in plan.crash:
         address = _address(crash.role, settings, first, machine_order)
         if address < first[GLOBAL_MASTER]:
-            raise InputError("crash.role: the submitter stands for those who submit, and never crashes")
+            raise RoleError("crash.role: the submitter stands for those who submit, and never crashes")
         actions.append((crash.at, CRASH, address))
         if crash.restart_after < FOREVER:
             actions.append((crash.at + crash.restart_after, RESTART, address))
@@ -206,16 +210,16 @@ def _address(name: str, settings: Federation, first: np.ndarray, machine_order: 
     if name == "submitter":
         return int(first[SUBMITTER])
     role, _, digits = name.rpartition(" ")
-    if role not in ONE or not digits.isdecimal():
-        raise InputError(f"role: must be submitter, or one of {', '.join(ONE)} with its number (in a cut also global "
-                         f"masters, local masters, standbys, workers or everybody), not {name!r}")
+    if role not in ONE or not digits.isdecimal() or len(digits) > 18:
+        raise RoleError(f"role: must be submitter, or one of {', '.join(ONE)} with its number (in a cut also global "
+                        f"masters, local masters, standbys, workers or everybody), not {name!r}")
     number, clusters = int(digits), _clusters(settings, first)
     counts = {"global master": int(first[LOCAL_MASTER] - first[GLOBAL_MASTER]), "local master": clusters,
               "standby": int(first[WORKER] - first[LOCAL_MASTER]) - clusters,
               "worker": int((machine_order >= 0).sum())}
     if number >= counts[role]:
         has = f"numbers are 0 to {counts[role] - 1}" if counts[role] else f"this federation has no {role}"
-        raise InputError(f"role: there is no {name}; {has}")
+        raise RoleError(f"role: there is no {name}; {has}")
     if role == "worker":
         return int(first[WORKER] + np.flatnonzero(machine_order == number)[0])
     begin = first[GLOBAL_MASTER] if role == "global master" else first[LOCAL_MASTER]

@@ -244,7 +244,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(math.isfinite(self.dynamism) and self.dynamism > 0,
                 "dynamism (the mean gap) must be a positive number of seconds", self.dynamism)
         require(math.isfinite(self.gap_shape) and self.gap_shape > 1,
-                "gap_shape must be greater than 1, or gaps have no mean,", self.gap_shape)
+                "gap_shape must be greater than 1 (gaps have no mean else)", self.gap_shape)
         require_share("type (the share of tasks)", self.type)
         require_positive("task_priority_rate", self.task_priority_rate)
         require_positive("service_priority_rate", self.service_priority_rate)

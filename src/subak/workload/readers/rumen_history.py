@@ -1,6 +1,7 @@
 """Rumen's JSON: a history of Hadoop jobs, their tasks and attempts, as three tables."""
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
@@ -9,12 +10,14 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.tables import ColumnType, first_line
-from subak.workload.readers.stream import Advance, blocks
+from subak.workload.readers.stream import Advance, content
 from subak.workload.table import TIME_MAX_S
 
 UNKNOWN = -1  # Rumen's word for a number that the job's log does not give
 MILLISECONDS_MAX = int(TIME_MAX_S) * 1000
+SPACE = re.compile(r"\s*")
 NAME_MAX = 60  # characters of a name that a message shows
+OBJECTS_MAX = 20_000_000  # of one JSON value, such as a job: a million attempts have some 15 each
 Milliseconds = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]  # what Arrow can hold; `_refuse_times` is exact
 Priority = Literal["VERY_HIGH", "HIGH", "NORMAL", "LOW", "VERY_LOW"]
 Result = Literal["SUCCESS", "SUCCEEDED", "FAILED", "KILLED", "RUNNING", "PREP"]
@@ -69,6 +72,9 @@ class Job(msgspec.Struct, frozen=True, rename="camel"):
     directly_awaited: tuple[str | dict[str, Any], ...] | None = msgspec.field(default=None, name="directDependantJobs")
 
 
+FIELDS = frozenset(name for kind in (Job, Task, Attempt) for name in kind.__struct_encode_fields__)
+
+
 class History(NamedTuple):
     """The rows of a trace: JOB_COLUMNS, TASK_COLUMNS and ATTEMPT_COLUMNS."""
 
@@ -85,7 +91,7 @@ def read_history(path: Path, advance: Advance) -> History:
     jobs: list[tuple[Any, ...]] = []
     tasks: list[tuple[Any, ...]] = []
     attempts: list[tuple[Any, ...]] = []
-    for number, value in enumerate(_items(path, advance), 1):
+    for number, value in enumerate(json_values(path, advance, FIELDS), 1):
         job = converted(value, Job, f"{path}: job {number}")
         for stage, listed in (("map", job.map_tasks), ("reduce", job.reduce_tasks), ("other", job.other_tasks)):
             for task in listed or ():
@@ -97,11 +103,6 @@ def read_history(path: Path, advance: Advance) -> History:
     _refuse_times(history.jobs, "job", path, "submit")
     _refuse_times(history.attempts, "attempt", path, "start", "finish", "copied")
     return history
-
-
-def _items(path: Path, advance: Advance) -> Iterator[Any]:
-    for value in json_values(path, advance):
-        yield from value if isinstance(value, list) else (value,)
 
 
 def _job_row(job: Job) -> tuple[Any, ...]:
@@ -124,40 +125,84 @@ def _refuse_times(table: pl.DataFrame, key: str, path: Path, *names: str) -> Non
                              f"unknown, not {bad[name][0]} of {key} {str(bad[key][0])[:NAME_MAX]}")
 
 
-def json_values(path: Path, advance: Advance) -> Iterator[Any]:
-    """Yield the JSON values of a plain, gz or xz file, which stand one after another.
+def json_values(path: Path, advance: Advance, known: frozenset[str]) -> Iterator[Any]:
+    """Yield the JSON values of a plain, gz or xz file, which stand one after another, or in lists.
 
-    Raises InputError naming the line where the text is no JSON, or is cut off.
+    Of objects only the *known* fields are kept, and of a list one value at a time, so that memory stays near the size
+    of the text. Raises InputError naming the line where the text is no JSON, or is cut off.
     """
     text = _text(path, advance).rstrip()  # so that what is cut off is missed in its last line
-    decoder, escapes = json.JSONDecoder(), "\\u" in text
+    decoder = _Decoder(path, text, known)
     place = _after_space(text, 0)
     while place < len(text):
-        try:
-            value, place = decoder.raw_decode(text, place)
-            if escapes:
-                json.dumps(value, ensure_ascii=False).encode()  # halves of characters, which no table takes
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}, line {error.lineno}: is no JSON, or is cut off: {error.msg}") from None
-        except (ValueError, RecursionError) as error:  # a number of thousands of digits, lists in lists without end
-            line = text.count("\n", 0, place) + 1
-            raise InputError(f"{path}, line {line}: JSON that cannot be read: {first_line(error)}") from None
+        if text[place] == "[":
+            place = yield from _elements(decoder, place)
+        else:
+            value, place = decoder.value(place)
+            yield value
+        place = _after_space(text, place)
+
+
+def _elements(decoder: "_Decoder", place: int) -> Generator[Any, None, int]:
+    """Yield the elements of the list that begins at *place*, and return the place behind it."""
+    text = decoder.text
+    place = _after_space(text, place + 1)
+    while not text.startswith("]", place):
+        value, place = decoder.value(place)
         yield value
         place = _after_space(text, place)
+        if text.startswith(",", place) and not text.startswith("]", _after_space(text, place + 1)):
+            place = _after_space(text, place + 1)
+        elif not text.startswith("]", place):
+            raise decoder.error(place, "is no JSON, or is cut off: a list goes on with , or ends with ]")
+    return place + 1
+
+
+class _Decoder:
+    """Decodes one JSON value of a text at a time, with the known fields of its objects, up to OBJECTS_MAX of them."""
+
+    def __init__(self, path: Path, text: str, known: frozenset[str]) -> None:
+        self.path, self.text, self.known = path, text, known
+        self.escapes = "\\u" in text
+        self.decode = json.JSONDecoder(object_hook=self._kept).raw_decode
+        self.objects = 0
+
+    def value(self, place: int) -> tuple[Any, int]:
+        """Return the value at *place*, and the place behind it. Raises InputError where there is none."""
+        self.objects = 0
+        try:
+            value, end = self.decode(self.text, place)
+            if self.escapes:
+                json.dumps(value, ensure_ascii=False).encode()  # halves of characters, which no table takes
+        except json.JSONDecodeError as error:
+            raise self.error(error.pos, f"is no JSON, or is cut off: {error.msg}") from None
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, lists in lists without end
+            raise self.error(place, f"JSON that cannot be read: {first_line(error)}") from None
+        return value, end
+
+    def error(self, place: int, words: str) -> InputError:
+        """Return the error that names the line of *place*."""
+        return InputError(f"{self.path}, line {self.text.count(chr(10), 0, place) + 1}: {words}")
+
+    def _kept(self, found: dict[str, Any]) -> dict[str, Any]:
+        self.objects += 1
+        if self.objects > OBJECTS_MAX:
+            raise ValueError(f"more than {OBJECTS_MAX:,} objects in one value")
+        return {name: found[name] for name in self.known & found.keys()}
 
 
 def _text(path: Path, advance: Advance) -> str:
     try:
-        return b"".join(block.text for block in blocks(path, advance)).decode()
+        return content(path, advance).decode()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: must be text in UTF-8, byte {error.start} is {error.object[error.start]:#04x}"
                          ) from None
 
 
 def _after_space(text: str, place: int) -> int:
-    while place < len(text) and text[place].isspace():
-        place += 1
-    return place
+    found = SPACE.match(text, place)
+    assert found is not None  # it matches nothing too
+    return found.end()
 
 
 def converted(value: Any, kind: type[T], where: str) -> T:

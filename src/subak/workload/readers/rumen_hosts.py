@@ -86,7 +86,7 @@ def _ran_on(attempts: pl.DataFrame) -> pl.DataFrame:
 def _topology(path: Path) -> pl.DataFrame:
     """Return the leaves of the tree with their parents, and each row's fate."""
     single_file(path)
-    values = list(json_values(path, ignore_progress))
+    values = list(json_values(path, ignore_progress, frozenset(Node.__struct_encode_fields__)))
     if len(values) != 1:
         raise InputError(f"{path}: a topology must be one JSON object, not {len(values)}")
     root = converted(values[0], Node, f"{path}: topology")

@@ -1,5 +1,6 @@
 """A stream: a plain, gz or xz file as blocks of whole lines, without ever holding all of it."""
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,9 @@ from subak.tables import ColumnType, first_line
 
 Advance = Callable[[int], None]  # told how many more bytes of the files on disk were read
 BLOCK_SIZE = 1 << 24  # bytes of text; 16 MiB keeps a part's memory small and polars busy
+# Bytes of a line, four million durations of a .tr; a small compressed file may hold a line of any length, and what is
+# made of it takes ten times as much memory.
+LINE_MAX = 1 << 25
 GZIP_MAGIC, XZ_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 
@@ -32,7 +36,8 @@ def ignore_progress(_read: int) -> None:
 def blocks(path: Path, advance: Advance = ignore_progress, size: int = BLOCK_SIZE) -> Iterator[Block]:
     """Yield the file's lines in order, in blocks of about *size* bytes; line ends become a single newline.
 
-    Raises InputError naming the file when it cannot be read, or its compressed form is damaged or cut off.
+    Raises InputError naming the file when it cannot be read, its compressed form is damaged or cut off, or a line has
+    more than LINE_MAX bytes.
     """
     line, rest = 1, b""
     with _opened(path) as (raw, stream):
@@ -42,8 +47,16 @@ def blocks(path: Path, advance: Advance = ignore_progress, size: int = BLOCK_SIZ
             if newline:
                 yield Block(path, line, (head + newline).replace(b"\r\n", b"\n"))
                 line += head.count(b"\n") + 1
+            if len(rest) > LINE_MAX:
+                raise InputError(f"{path}, line {line}: must be at most {LINE_MAX >> 20} MiB long")
     if rest:
         yield Block(path, line, rest.rstrip(b"\r") + b"\n")
+
+
+def content(path: Path, advance: Advance = ignore_progress) -> bytes:
+    """Return all that the file holds, unpacked, whatever its lines. Raises InputError as `blocks` does."""
+    with _opened(path) as (raw, stream):
+        return b"".join(_chunks(raw, stream, BLOCK_SIZE, advance))
 
 
 @contextmanager
@@ -95,7 +108,7 @@ def csv_rows(block: Block, schema: Mapping[str, ColumnType]) -> pl.DataFrame:
 
 
 def _refuse_columns(block: Block, count: int) -> None:
-    for number, line in enumerate(block.text.splitlines(), block.line):
+    for number, line in enumerate(io.BytesIO(block.text), block.line):
         if line.count(b",") != count - 1:
             raise InputError(f"{block.path}, line {number}: needs {count} columns, has {line.count(b',') + 1}")
 
@@ -139,10 +152,12 @@ def refuse_negative(table: pl.DataFrame, block: Block, *names: str) -> None:
 
 def fields(block: Block) -> pl.DataFrame:
     """Return the block's non-empty lines as columns `line` and `fields`, a list of what white space separates."""
-    text = pl.Series("text", block.text.decode("utf-8", errors="replace").splitlines(), dtype=pl.String)
-    words = text.str.replace_all(r"\s+", " ").str.strip_chars()
-    numbered = pl.DataFrame({"line": pl.int_range(block.line, block.line + len(words), eager=True), "text": words})
-    return numbered.filter(pl.col("text") != "").select("line", fields=pl.col("text").str.split(" "))
+    whole = block.text.decode("utf-8", errors="replace").removesuffix("\n")
+    text = pl.Series("text", [whole]).str.split("\n").explode()  # no other character ends a line
+    numbered = pl.DataFrame({"line": pl.int_range(block.line, block.line + len(text), eager=True), "text": text})
+    written, words = pl.col("text") != "", pl.col("text").str.replace_all(r"\s+", " ").str.strip_chars()
+    spaced = numbered.filter(written).with_columns(words).filter(written)
+    return spaced.select("line", fields=pl.col("text").str.split(" "))
 
 
 def single_file(source: Path) -> list[Path]:
