@@ -222,8 +222,8 @@ def prepare(inputs: Path) -> None:
 
 def load() -> None:
     """Import what commands import when they need it: no fork has to again."""
-    for name in ("altair", "scipy.optimize", "scipy.stats", "vl_convert", "subak.cli.main", "subak.cli.reproduction",
-                 "subak.report.fair_share_charts", "subak.report.fit_charts", "subak.report.page",
+    for name in ("altair", "scipy.optimize", "scipy.stats", "vl_convert", "subak.cli.main",
+                 "subak.cli.reproduce.reproduction", "subak.report.charts.fair_shares", "subak.report.charts.fit", "subak.report.page",
                  "subak.reproduce.page"):
         importlib.import_module(name)
 
@@ -232,7 +232,7 @@ def lightly() -> None:
     """Spare what takes seconds and writes nothing: comparisons do their runs in this process, pictures are empty."""
     import vl_convert
 
-    from subak.cli import compare
+    from subak.cli.commands import compare
     from subak.experiment.parallel import jobs_of
     from subak.experiment.run import load_inputs, simulate_into
 

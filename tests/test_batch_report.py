@@ -13,9 +13,9 @@ from subak.experiment.scenario import Scenario
 from subak.measures.batch import bound_seconds, has_bound, slots, stints
 from subak.measures.runs import load_runs
 from subak.policy import find_scheduler
-from subak.report import gantt as gantt_module
+from subak.report.charts import gantt as gantt_module
+from subak.report.charts.gantt import gantt
 from subak.report.comparison import compare
-from subak.report.gantt import gantt
 from subak.report.page import write_report
 from subak.simulator.results import task_table
 from subak.simulator.run import simulate

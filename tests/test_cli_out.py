@@ -20,21 +20,21 @@ from subak.workload.google_like.parameters import read_parameters
 MACHINES = ("--machines", 2, "--capacity", "cpu=1")
 # The commands that write a folder, and what each computes it with.
 FOLDERS = {
-    "convert": (("convert", "tr", "a.tr"), "subak.cli.convert._read"),
-    "generate": (("generate", "--tasks", 5), "subak.cli.generate.google_machines"),
-    "generate-mapreduce": (("generate-mapreduce",), "subak.cli.generate_mapreduce.draw_batch"),
-    "simulate": (("simulate", "W", *MACHINES), "subak.cli.simulate.load_inputs"),
-    "compare": (("compare", "W", *MACHINES, "--schedulers", "first-fit"), "subak.cli.compare.load_inputs"),
-    "fair": (("fair", "tree.toml"), "subak.cli.fair._found"),
-    "google-like": (("reproduce", "google-like"), "subak.cli.reproduce._measured"),
-    "mch": (("reproduce", "mch", "--quick"), "subak.cli.reproduction._reproduced"),
+    "convert": (("convert", "tr", "a.tr"), "subak.cli.commands.convert._read"),
+    "generate": (("generate", "--tasks", 5), "subak.cli.commands.generate.google_machines"),
+    "generate-mapreduce": (("generate-mapreduce",), "subak.cli.commands.generate_mapreduce.draw_batch"),
+    "simulate": (("simulate", "W", *MACHINES), "subak.cli.commands.simulate.load_inputs"),
+    "compare": (("compare", "W", *MACHINES, "--schedulers", "first-fit"), "subak.cli.commands.compare.load_inputs"),
+    "fair": (("fair", "tree.toml"), "subak.cli.commands.fair._found"),
+    "google-like": (("reproduce", "google-like"), "subak.cli.reproduce.commands._measured"),
+    "mch": (("reproduce", "mch", "--quick"), "subak.cli.reproduce.reproduction._reproduced"),
 }
 WORKLOADS = ("convert", "generate", "generate-mapreduce")  # what these write
 # The same of files; the name of the file ends the arguments.
 FILES = {
-    "fit --out": (("fit", "W", "--out"), ".toml", "subak.cli.fit.fit_model"),
-    "fit --chart": (("fit", "W", "--chart"), ".svg", "subak.cli.fit.fit_model"),
-    "inspect --chart": (("inspect", "W", "--chart"), ".svg", "subak.cli.inspect._inspection"),
+    "fit --out": (("fit", "W", "--out"), ".toml", "subak.cli.commands.fit.fit_model"),
+    "fit --chart": (("fit", "W", "--chart"), ".svg", "subak.cli.commands.fit.fit_model"),
+    "inspect --chart": (("inspect", "W", "--chart"), ".svg", "subak.cli.commands.inspect._inspection"),
     "report --out": (("report", "R", "--out"), ".html", "subak.report.page.load_runs"),
 }
 
@@ -130,8 +130,8 @@ def test_what_is_read_is_not_replaced(refused, run, here):
 def test_names_of_runs_that_are_too_long_are_refused(refused, here):
     (here / f"{'x' * 220}.py").write_text("")
     names = f"first-fit,{'x' * 220}.py:mine"
-    assert "is too long for a folder" in refused("subak.cli.compare.run_all", "compare", "W", *MACHINES, "--out", "C",
-                                                 "--schedulers", names)
+    assert "is too long for a folder" in refused(
+        "subak.cli.commands.compare.run_all", "compare", "W", *MACHINES, "--out", "C", "--schedulers", names)
 
 
 def test_fit_replaces_parameters_only(run, here):
@@ -170,11 +170,11 @@ def test_an_interrupt_says_what_was_written(run, here, monkeypatch):
     def interrupted(*_arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("subak.cli.fit.fit_model", interrupted)
+    monkeypatch.setattr("subak.cli.commands.fit.fit_model", interrupted)
     writing.written.clear()
     assert run("fit", "W", "--out", "F.toml") == (130, "", "subak: interrupted; nothing was written\n")
-    monkeypatch.setattr("subak.cli.fit.fit_model", fit)
-    monkeypatch.setattr("subak.cli.fit.show", interrupted)
+    monkeypatch.setattr("subak.cli.commands.fit.fit_model", fit)
+    monkeypatch.setattr("subak.cli.commands.fit.show", interrupted)
     code, _, said = run("fit", "W", "--out", "F.toml")
     assert (code, said) == (130, "Wrote F.toml\nsubak: interrupted; F.toml was written\n")
     writing.written.clear()
@@ -188,7 +188,7 @@ def test_a_page_that_fails_does_not_lose_the_runs(run, here, monkeypatch):
     def no_page(folder):
         raise InputError("no page today")
 
-    monkeypatch.setattr("subak.cli.compare.run_all", in_this_process)
+    monkeypatch.setattr("subak.cli.commands.compare.run_all", in_this_process)
     monkeypatch.setattr("subak.report.page.write_report", no_page)
     code, _, said = run("compare", "W", *MACHINES, "--schedulers", "first-fit", "--out", "C")
     assert (code, "no page today" in said) == (2, True)

@@ -23,9 +23,9 @@ from subak.measures.fairness_sweep import Bins, sweep
 from subak.measures.runs import load_runs
 from subak.placement.claims import STATUSES
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
-from subak.report.charts import chart_makers
+from subak.report.charts.fairness import fairness_chart_makers
+from subak.report.charts.runs import chart_makers
 from subak.report.comparison import compare
-from subak.report.fairness_charts import fairness_chart_makers
 from subak.report.page import write_report
 from subak.report.terminal import comparison_table, run_panel
 from subak.workload.table import make_workload

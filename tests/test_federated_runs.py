@@ -240,7 +240,7 @@ def test_the_summary_counts_messages_roles_and_shares(tmp_path):
 
 
 def test_the_page_has_a_section_for_federations(tmp_path):
-    from subak.report.charts import allocation_distribution
+    from subak.report.charts.runs import allocation_distribution
     from subak.report.page import write_report
 
     for name in ("megha", "sparrow", "first-fit"):

@@ -11,10 +11,10 @@ from subak.fleet.amounts import give_back, remove, resize, take
 from subak.fleet.feasible import NOWHERE, first_fitting, fits, next_fitting
 from subak.fleet.index import block_may_fit, count_bits, fitting_word, lowest_bit
 from subak.fleet.state import ABSENT, BLOCK, LOG, build_fleet_state
-from subak.placement.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit
-from subak.placement.hooks import build_memory
-from subak.placement.instance import Instance
-from subak.placement.random_fit import random_below, random_fit
+from subak.placement.fits.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit
+from subak.placement.fits.random_fit import random_below, random_fit
+from subak.placement.interface.hooks import build_memory
+from subak.placement.interface.instance import Instance
 from subak.placement.tetris import best_aligned, score_on
 from subak.policy import find_scheduler
 from subak.queues.lanes import ACTIVE, NOBODY, build_lanes, detach, next_detached, pop, push

@@ -10,7 +10,7 @@ import pytest
 
 from fake_runs import write_comparison, write_run
 from subak.measures.runs import load_runs
-from subak.report.charts import chart_makers
+from subak.report.charts.runs import chart_makers
 from subak.report.page import write_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

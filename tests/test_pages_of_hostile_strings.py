@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from hostile import EVIL, RUNS, write_hostile_run, write_policy, write_site, write_tree
-from subak.cli import reproduction
+from subak.cli.reproduce import reproduction
 from subak.report import tags
 from subak.report.document import document, figure
 from subak.report.page import write_report

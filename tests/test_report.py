@@ -14,7 +14,7 @@ from subak.errors import InputError
 from subak.measures import series
 from subak.measures.of_run import bounded_slowdown
 from subak.measures.runs import groups, load_runs
-from subak.report.charts import chart_makers
+from subak.report.charts.runs import chart_makers
 from subak.report.comparison import compare, verdict
 from subak.report.page import write_report
 from subak.report.terminal import comparison_table, run_panel

@@ -57,10 +57,10 @@ from subak.fleet.state import FleetState
 from subak.kernel import inlined
 from subak.placement import claims as outbox
 from subak.placement.claims import Starts
-from subak.placement.compiled import compiled_hooks, compiled_select_machine
-from subak.placement.hooks import Memory, build_memory
-from subak.placement.random_fit import random_below
-from subak.placement.read_only import writable
+from subak.placement.fits.random_fit import random_below
+from subak.placement.interface.compiled import compiled_hooks, compiled_select_machine
+from subak.placement.interface.hooks import Memory, build_memory
+from subak.placement.interface.read_only import writable
 from subak.placement.schedulers import ORDERS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler, with_options
 from subak.queues.lanes import Lanes, pop, push
 from subak.tables import first_line

@@ -8,20 +8,20 @@ from typing import Any
 import typer
 
 import subak
-from subak.cli.compare import compare
-from subak.cli.convert import convert
-from subak.cli.explain import explain
-from subak.cli.fair import fair
-from subak.cli.fit import fit
-from subak.cli.generate import generate
-from subak.cli.generate_mapreduce import generate_mapreduce
-from subak.cli.inspect import inspect
-from subak.cli.queues import queues
-from subak.cli.report import report
-from subak.cli.reproduce import app as reproduce
-from subak.cli.schedulers import schedulers
-from subak.cli.simulate import simulate
-from subak.cli.torture import torture
+from subak.cli.commands.compare import compare
+from subak.cli.commands.convert import convert
+from subak.cli.commands.explain import explain
+from subak.cli.commands.fair import fair
+from subak.cli.commands.fit import fit
+from subak.cli.commands.generate import generate
+from subak.cli.commands.generate_mapreduce import generate_mapreduce
+from subak.cli.commands.inspect import inspect
+from subak.cli.commands.queues import queues
+from subak.cli.commands.report import report
+from subak.cli.commands.schedulers import schedulers
+from subak.cli.commands.simulate import simulate
+from subak.cli.commands.torture import torture
+from subak.cli.reproduce.commands import app as reproduce
 from subak.errors import SubakError
 from subak.output.writing import written
 from subak.report.console import Console, silence

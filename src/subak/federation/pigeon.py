@@ -51,7 +51,7 @@ from subak.fleet.feasible import NOWHERE, fitting_in
 from subak.fleet.index import NO_BITS
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.random_fit import random_below
+from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
 
 GONE = -1  # configuration of a worker that is not there

@@ -24,8 +24,8 @@ from subak.fleet.index import (
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
 from subak.placement.claims import Starts, claim
-from subak.placement.hooks import Memory
-from subak.placement.random_fit import random_below
+from subak.placement.fits.random_fit import random_below
+from subak.placement.interface.hooks import Memory
 from subak.queues.lanes import NOBODY, Lanes, detach, next_detached, pop, push
 from subak.workload.tasks import Tasks
 

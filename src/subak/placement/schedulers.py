@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from subak.errors import InputError
-from subak.placement.best_fit import aligned_fit, best_fit, worst_fit
-from subak.placement.first_fit import first_fit
+from subak.placement.fits.best_fit import aligned_fit, best_fit, worst_fit
+from subak.placement.fits.first_fit import first_fit
+from subak.placement.fits.random_fit import random_fit
 from subak.placement.greedy import greedy_arrival, greedy_departure
-from subak.placement.hooks import Memory, build_memory
-from subak.placement.instance import Instance
+from subak.placement.interface.hooks import Memory, build_memory
+from subak.placement.interface.instance import Instance
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES
-from subak.placement.random_fit import random_fit
 from subak.placement.tetris import normalised_memory, plain_memory, tetris_arrival, tetris_departure
 from subak.queues.fair_orders import FAIR_ORDERS
 

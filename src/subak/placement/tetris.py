@@ -12,8 +12,8 @@ from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
 from subak.placement.claims import Starts, claim
-from subak.placement.hooks import Memory, build_memory
-from subak.placement.instance import Instance
+from subak.placement.interface.hooks import Memory, build_memory
+from subak.placement.interface.instance import Instance
 from subak.queues.lanes import (
     ACTIVE,
     CONTENDERS,

@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 import subak
 from subak.report import tags
+from subak.report.charts.theme import DARK, LIGHT, style_variables
 from subak.report.plain import plain
-from subak.report.theme import DARK, LIGHT, style_variables
 
 IMAGE_FORMATS = ("svg", "png")
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # the grammar Altair writes, such as v6.1

@@ -13,15 +13,15 @@ from subak.measures.runs import Run, groups, load_runs
 from subak.output.places import refuse_file
 from subak.output.writing import write_file
 from subak.report import tags
-from subak.report.chart_parts import Chart
-from subak.report.charts import chart_makers
+from subak.report.charts.fairness import fairness_chart_makers
+from subak.report.charts.gantt import gantt_makers
+from subak.report.charts.parts import Chart
+from subak.report.charts.runs import chart_makers
+from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, chart_config, legend_columns, legend_entry_width
 from subak.report.comparison import Row, compare, verdict
 from subak.report.document import IMAGE_FORMATS, document, figure, filled, heading, picture
-from subak.report.fairness_charts import fairness_chart_makers
 from subak.report.fairness_tables import fairness_table
 from subak.report.federation_tables import federation_tables
-from subak.report.gantt import gantt_makers
-from subak.report.theme import LIGHT, SERIES, VARIABLES, chart_config, legend_columns, legend_entry_width
 from subak.report.words import NOTHING, bytes_text, count_text, ratio_text, seconds_text
 from subak.resources import describe
 

@@ -4,7 +4,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from subak.report.theme import LIGHT
+from subak.report.charts.theme import LIGHT
 
 WIDTH, HEIGHT = 520, 260  # pixels of a panel
 COLOURS = [LIGHT[f"series-{number}"] for number in range(1, 9)]

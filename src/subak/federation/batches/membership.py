@@ -10,7 +10,7 @@ import numpy as np
 from subak.fleet.index import NO_BITS, ONE, count_bits, lowest_bit
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.random_fit import random_below
+from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
 
 NOWHERE = -1

@@ -25,8 +25,8 @@ from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_
 from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.kernel import inlined
 from subak.placement.claims import Starts, claim
+from subak.placement.fits.random_fit import random_below, random_float
 from subak.placement.lotes.scores import Scores, best_machine, change_running, place_of
-from subak.placement.random_fit import random_below, random_float
 from subak.queues.lanes import ACTIVE, NOBODY, Lanes, pop, push
 from subak.queues.tournament import Tournament, first_that_fits, note_first
 from subak.workload.tasks import Tasks

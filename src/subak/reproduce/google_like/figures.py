@@ -3,8 +3,8 @@ from typing import Any
 
 import altair as alt
 
-from subak.report.fit_charts import distribution_panel, dressed, tail_panel
-from subak.report.theme import LIGHT
+from subak.report.charts.fit import distribution_panel, dressed, tail_panel
+from subak.report.charts.theme import LIGHT
 from subak.reproduce.google_like.experiments import PAPER_LAW, Reproduction
 from subak.reproduce.google_like.published import GROUPS
 

@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from subak.report.fit_charts import dressed
+from subak.report.charts.fit import dressed
 from subak.reproduce.claims import Figure, title_of
 from subak.reproduce.figure_parts import COLOURS, HEIGHT, LOG, WIDTH, base, colour, escaped
 

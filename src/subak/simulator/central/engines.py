@@ -10,7 +10,7 @@ from numba import typeof, types
 
 from subak.fleet.table import Fleet
 from subak.kernel import function_type, kernel_of
-from subak.placement.compiled import (
+from subak.placement.interface.compiled import (
     HOOK,
     LANES,
     MEMORY,

@@ -18,7 +18,7 @@ from subak.placement.claims import (
     RUNNING,
     UNPLACEABLE,
 )
-from subak.placement.hooks import Memory
+from subak.placement.interface.hooks import Memory
 from subak.placement.ordered import ordered_arrival, ordered_departure
 from subak.queues.lanes import MISUSES, Lanes
 from subak.simulator.engine.attempts import (

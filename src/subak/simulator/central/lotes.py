@@ -14,7 +14,7 @@ from subak.fleet.state import ABSENT, BLOCK
 from subak.fleet.table import Fleet
 from subak.kernel import kernel_of
 from subak.placement.claims import KEPT, RULE, RUNNING
-from subak.placement.compiled import LANES
+from subak.placement.interface.compiled import LANES
 from subak.placement.lotes.configurations import NO_CONFIGURATION
 from subak.placement.lotes.dispatch import NEVER, Dispatcher, lotes_instant
 from subak.placement.lotes.plan import Plan, make_plan

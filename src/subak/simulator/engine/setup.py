@@ -11,7 +11,7 @@ from subak.fleet.speeds import build_speeds
 from subak.fleet.state import build_fleet_state
 from subak.fleet.table import Fleet
 from subak.placement.claims import NOT_ARRIVED, UNPLACEABLE, build_starts
-from subak.placement.instance import Instance
+from subak.placement.interface.instance import Instance
 from subak.queues.johnson import johnson_ranks
 from subak.resources import same_resources
 from subak.simulator.engine.heap import build_events

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.kernel import cold, inlined
-from subak.placement.random_fit import random_float
+from subak.placement.fits.random_fit import random_float
 
 LOSS, HEARTBEAT_LOSS, DUPLICATION, REORDERING, SPIKE, LATE_MAX, SPIKE_MAX, CALM_AT = range(8)  # of `rate`
 CRASH, RESTART = range(2)  # what an action does

@@ -13,7 +13,7 @@ import numpy as np
 
 from subak.federation.messages import CROSSES, HANDLER, KINDS, MESSAGE, NOBODY, ROLES, UPDATE, WORKER
 from subak.kernel import inlined
-from subak.placement.random_fit import random_float
+from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import Events, build_events, drop_first, first_time, insert, push_event
 from subak.simulator.federated.faults import Faults, build_faults, is_cut, surprise
 

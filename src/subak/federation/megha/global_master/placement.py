@@ -13,7 +13,7 @@ from subak.fleet.feasible import NOWHERE, fitting_in
 from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined
-from subak.placement.best_fit import ALIGNED, extreme_in
+from subak.placement.fits.best_fit import ALIGNED, extreme_in
 from subak.workload.tasks import Tasks
 
 PLACEMENTS = ("first-fit", "aligned-fit", "bins")

@@ -166,7 +166,7 @@ def megha(
 
     Example: `subak reproduce megha --quick --only 3,4,6 --out megha`.
     """
-    from subak.cli import papers, reproduction  # noqa: PLC0415  (loads the simulator, which not every paper needs)
+    from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.megha(trace, alibaba, quick, seed), request)
@@ -189,7 +189,7 @@ def mch(
 
     Example: `subak reproduce mch --quick --only 4 --out mch`.
     """
-    from subak.cli import papers, reproduction  # noqa: PLC0415  (as above)
+    from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.mch(trace, quick, seed), request)
@@ -212,7 +212,7 @@ def lotes(
 
     Example: `subak reproduce lotes --trace traces/google2011 --out lotes`.
     """
-    from subak.cli import papers, reproduction  # noqa: PLC0415  (as above)
+    from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.lotes(trace, quick, seed), request)
@@ -236,7 +236,7 @@ def hmhs(
 
     Example: `subak reproduce hmhs --quick --out hmhs`.
     """
-    from subak.cli import papers, reproduction  # noqa: PLC0415  (as above)
+    from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.hmhs(jobs, quick, seed), request)

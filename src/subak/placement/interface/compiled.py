@@ -20,8 +20,8 @@ from subak.errors import PolicyError
 from subak.fleet.state import build_fleet_state
 from subak.kernel import SETTINGS, kernel_of
 from subak.placement.claims import build_starts
-from subak.placement.hooks import build_memory
-from subak.placement.read_only import read_only, read_only_type
+from subak.placement.interface.hooks import build_memory
+from subak.placement.interface.read_only import read_only, read_only_type
 from subak.placement.schedulers import Scheduler
 from subak.queues.lanes import build_lanes
 from subak.tables import first_line

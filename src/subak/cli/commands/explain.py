@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from subak.cli.explain_lotes import explain_lotes
+from subak.cli.commands.explain_lotes import explain_lotes
 from subak.errors import InputError
 from subak.placement.lotes.settings import CLASSES_MAX
 from subak.report.console import Console, Text

@@ -9,8 +9,8 @@ import polars as pl
 from subak.measures import series
 from subak.measures.batch import KINDS
 from subak.measures.runs import Run, groups
-from subak.report.chart_parts import Chart, drawn_rows, time_axis, tooltips
-from subak.report.theme import SERIES
+from subak.report.charts.parts import Chart, drawn_rows, time_axis, tooltips
+from subak.report.charts.theme import SERIES
 from subak.report.words import seconds_text
 
 RUNS_DRAWN = 4  # schedulers, one run of each

@@ -2,7 +2,7 @@
 from pathlib import Path
 from typing import Any
 
-from subak.cli.reproduction import Notify, Paper
+from subak.cli.reproduce.reproduction import Notify, Paper
 from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.output.workplaces import is_folder

@@ -5,8 +5,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from subak.report.chart_parts import SECOND_LABEL
-from subak.report.theme import LIGHT, chart_config
+from subak.report.charts.parts import SECOND_LABEL
+from subak.report.charts.theme import LIGHT, chart_config
 from subak.workload.google_like.goodness import CURVE_LEVELS, Comparison
 
 WIDTH, HEIGHT = 340, 230  # pixels of a panel

@@ -8,7 +8,7 @@ import polars as pl
 
 from subak.measures import series
 from subak.measures.runs import Run, groups, resource_names
-from subak.report.chart_parts import (
+from subak.report.charts.parts import (
     COUNT_LABEL,
     Chart,
     any_below,

@@ -7,7 +7,7 @@ import msgspec
 import typer
 from rich.table import Table
 
-from subak.cli.inspect_chart import check_chart_path, fleet_chart, workload_chart, write_chart
+from subak.cli.commands.inspect_chart import check_chart_path, fleet_chart, workload_chart, write_chart
 from subak.errors import InputError
 from subak.fleet.describe import FleetDescription, describe_fleet
 from subak.fleet.table import read_fleet

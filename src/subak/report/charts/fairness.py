@@ -7,7 +7,7 @@ import polars as pl
 
 from subak.measures import series
 from subak.measures.runs import FairnessFacts, Run, groups
-from subak.report.chart_parts import (
+from subak.report.charts.parts import (
     COUNT_LABEL,
     Chart,
     any_below,
@@ -27,7 +27,7 @@ from subak.report.chart_parts import (
     tooltips,
     worded,
 )
-from subak.report.theme import SERIES
+from subak.report.charts.theme import SERIES
 from subak.report.words import ratio_text, seconds_text, share_text
 
 LINES_MAX = len(SERIES)  # queues of a chart of shares: as many as there are colours that can be told apart

@@ -5,8 +5,8 @@ import altair as alt
 import numpy as np
 
 from subak.measures.fair_shares import EXACT, FairShares
-from subak.report.fit_charts import dressed
-from subak.report.theme import LIGHT, SHAPES
+from subak.report.charts.fit import dressed
+from subak.report.charts.theme import LIGHT, SHAPES
 
 WIDTH, ROW_HEIGHT = 560, 60  # pixels
 COLOURS = [LIGHT[f"series-{number}"] for number in range(1, 9)]

@@ -6,7 +6,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from subak.cli.inspect_chart import check_chart_path, write_chart
+from subak.cli.commands.inspect_chart import check_chart_path, write_chart
 from subak.errors import InputError
 from subak.output.places import refuse_file
 from subak.output.workplaces import is_folder
@@ -51,7 +51,7 @@ def fit(
 
 
 def _draw(found: Fit, chart: Path) -> None:
-    from subak.report.fit_charts import fit_chart  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+    from subak.report.charts.fit import fit_chart  # noqa: PLC0415  (slow to import, and most calls draw nothing)
 
     with waiting("Drawing"):
         write_chart(fit_chart(f"Fit of {found.parameters.name.removesuffix('-like')}", found.comparisons), chart)

@@ -119,7 +119,7 @@ def remarks(found: FairShares) -> list[str]:
 
 
 def _write(found: FairShares, folder: Path) -> None:
-    from subak.report import fair_share_charts as charts  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+    from subak.report.charts import fair_shares as charts  # noqa: PLC0415  (slow to import, and most calls draw nothing)
     from subak.reproduce.page import Section, drawn, page  # noqa: PLC0415  (as above)
 
     inner = np.array([node for node in range(1, len(found.tree)) if found.tree.children[node]], np.int64)

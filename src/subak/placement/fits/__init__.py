@@ -1,0 +1,1 @@
+"""Placements that look for a machine for one task."""
