@@ -223,8 +223,8 @@ def prepare(inputs: Path) -> None:
 def load() -> None:
     """Import what commands import when they need it: no fork has to again."""
     for name in ("altair", "scipy.optimize", "scipy.stats", "vl_convert", "subak.cli.main",
-                 "subak.cli.reproduce.reproduction", "subak.report.charts.fair_shares", "subak.report.charts.fit", "subak.report.page",
-                 "subak.reproduce.page"):
+                 "subak.cli.reproduce.reproduction", "subak.report.charts.fair_shares", "subak.report.charts.fit",
+                 "subak.report.page", "subak.reproduce.page"):
         importlib.import_module(name)
 
 
