@@ -2,14 +2,13 @@
 
 What the differences come from is in docs/decisions/0015-the-published-simulators.md.
 """
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from published import answers, trace
 from subak.federation.settings import Federation
 from subak.fleet.table import uniform_fleet
 from subak.placement.claims import FINISHED
@@ -18,8 +17,6 @@ from subak.simulator.run import simulate
 from subak.workload.readers.conversion import Options
 from subak.workload.readers.tr import read
 
-SHARED = Path(__file__).resolve().parents[1].parent / "shared"
-TRACE, TRUTH = SHARED / "traces" / "tr" / "YH1_sub.tr.gz", SHARED / "truth" / "clusters.json"
 WORKERS = 5000
 SEEDS = (1, 2, 3)
 LONG = {"cutoff": 90.5811}
@@ -34,11 +31,8 @@ FEDERATIONS = {
 
 @pytest.fixture(scope="module")
 def yahoo():
-    if not (TRACE.exists() and TRUTH.exists()):
-        pytest.skip("the trace YH1_sub and the published figures are not here")
-    means = {name.split()[0]: figures["mean"]
-             for name, figures in json.loads(TRUTH.read_text())["job_completion_time_s"].items()}
-    return read(TRACE, Options(), lambda *_: None).workload, means
+    means = {name.split()[0]: figures["mean"] for name, figures in answers("clusters")["job_completion_time_s"].items()}
+    return read(trace("tr", "YH1_sub.tr.gz"), Options(), lambda *_: None).workload, means
 
 
 def mean_completion(workload, name, seed=1, **options):

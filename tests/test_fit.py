@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from published import trace
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.workload.constraints import Constraint
@@ -30,7 +31,6 @@ from subak.workload.samples import sample_folder
 from subak.workload.table import make_workload, read_workload
 
 CPU = (Resource("cpu", 1e-3, "cores"),)
-TRACES = Path(__file__).resolve().parents[1].parent / "shared" / "traces"
 SEEDS = range(20)
 # An interval of 95 % covers in all 20 seeds but one on average. Fewer than 16 of 20 would happen once in 390 tries
 # (binomial, p = 0.95), so that is the rule, chosen before looking.
@@ -302,13 +302,10 @@ def test_every_reader_s_workload_fits_and_its_file_is_read_again(tmp_path):
     assert found.parameters.queues.users == 4
 
 
-@pytest.mark.parametrize("name", ["tr/GOOG.tr", "swf/NASA-iPSC-1993-3.1-cln.swf.gz"])
-def test_real_traces_fit(name, tmp_path):
-    paths = [TRACES / name] if (TRACES / name).is_file() else sorted((TRACES / "tr").glob("*GOOG*"))
-    if not paths:
-        pytest.skip(f"{name} is not in {TRACES}")
-    reader = swf if "swf" in name else tr
-    found = fit(reader.read(paths[0], Options(), lambda count: None).workload)
+@pytest.mark.parametrize(("reader", "parts"), [(tr, ("tr", "GOOG_subtrace.tr.gz")),
+                                               (swf, ("swf", "NASA-iPSC-1993-3.1-cln.swf.gz"))])
+def test_real_traces_fit(reader, parts, tmp_path):
+    found = fit(reader.read(trace(*parts), Options(), lambda count: None).workload)
     assert found.parameters.type == 1.0
     folder = tmp_path / "w"
     assert len(generated(folder, found.parameters, 1, 5000).tasks) == 5000

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from published import trace
 from subak.errors import InputError
 from subak.fleet.describe import describe_fleet
 from subak.fleet.table import make_fleet, read_fleet, uniform_fleet
@@ -17,7 +18,6 @@ from subak.workload.describe import LEVELS, describe
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, make_workload, read_workload
 
-GOOGLE = Path(__file__).resolve().parents[1].parent / "shared" / "traces" / "google2011"
 CPU = (Resource("cpu", 1e-3, "cores"),)
 
 
@@ -276,9 +276,8 @@ def test_the_shipped_sample_is_what_its_readme_says(run):
 
 
 def test_the_shipped_sample_can_be_made_again(run, tmp_path):
-    if not GOOGLE.is_dir():
-        pytest.skip(f"the development traces are not at {GOOGLE.parent}")
-    run("convert", "google2011", GOOGLE, "--until", 5400, "--out", tmp_path / "W")
+    source = trace("google2011", "task_events").parent
+    run("convert", "google2011", source, "--until", 5400, "--out", tmp_path / "W")
     again, shipped = read_workload(tmp_path / "W"), read_workload(sample_folder())
     for name in ("jobs", "stages", "tasks"):
         assert getattr(again, name).equals(getattr(shipped, name))

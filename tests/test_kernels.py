@@ -263,7 +263,7 @@ def test_a_machine_that_leaves_is_found_by_nobody_until_it_is_back():
 
 
 def test_the_dot_product_of_the_two_resources():
-    # shared/truth/queueing.json, tetris_dot_product: free (10, 100), X (1, 50) scores 5010, Y (6, 1) scores 160
+    # tests/data/answers/queueing.json, tetris_dot_product: free (10, 100), X (1, 50) scores 5010, Y (6, 1) 160
     fleet, tasks = fleet_state([(10, 100)]), tasks_of([(1, 50), (6, 1)])
     memory = build_memory((8, 8), (2, 1), [1.0, 1.0, 1.0, 1.0])
     assert [score_on(fleet, tasks, memory, task, 0) for task in (0, 1)] == [5010, 160]

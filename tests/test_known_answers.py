@@ -1,25 +1,22 @@
-"""Answers from outside: queueing theory, SimPy, and a published score. None may be loosened.
-
-The numbers are those of shared/truth/queueing.json; where that file is at hand, a test compares them with it.
-"""
-import json
+"""Answers from outside: queueing theory, SimPy, and a published score. None may be loosened."""
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import simpy
 
+from published import answers
 from small import CPU, TWO, fleet_of, plain
 from subak.fleet.table import uniform_fleet
 from subak.policy import find_scheduler
 from subak.simulator.run import simulate
 from subak.workload.table import make_workload
 
-# servers, load, probability of waiting, mean wait over mean service: Erlang's C formula
-ERLANG_C = [(1, 0.8, 0.8, 4.0), (10, 0.8, 0.409180, 0.204590), (100, 0.9, 0.216940, 0.021694)]
-DOT_PRODUCT = {"free": [10, 100], "X": [1, 50], "Y": [6, 1]}
+ANSWERS = answers("queueing")
+ERLANG_C = [tuple(case[name] for name in ("servers", "load", "probability_of_waiting", "mean_wait_over_mean_service"))
+            for case in ANSWERS["erlang_c"]]
+FREE, JOBS = ANSWERS["tetris_dot_product"]["free"], ANSWERS["tetris_dot_product"]["jobs"]
 
 TASKS, WARM_UP, BATCHES = 2_200_000, 200_000, 20
 STUDENT_T = 3.883  # 19 degrees of freedom, two-sided 99.9 %
@@ -99,20 +96,8 @@ def test_simpy_has_the_same_mean_completion_time():
 def test_tetris_starts_the_task_of_the_higher_dot_product():
     # free (10, 100): X scores 5010, Y 160, so X goes first although Y came first; a second X (2509 against 104) takes
     # the last of the memory, and the two Ys follow one by one, as 6 + 6 cores are more than 10
-    tasks = [(0, 1, *DOT_PRODUCT["Y"]), (0, 1, *DOT_PRODUCT["Y"]), (0, 1, *DOT_PRODUCT["X"]), (0, 1, *DOT_PRODUCT["X"])]
-    workload, fleet = plain(*tasks, resources=TWO), fleet_of(DOT_PRODUCT["free"], resources=TWO)
+    tasks = [(0, 1, *JOBS[name]) for name in "YYXX"]
+    workload, fleet = plain(*tasks, resources=TWO), fleet_of(FREE, resources=TWO)
     starts = {name: simulate(workload, fleet, find_scheduler(name)).simulation.progress.start.tolist()
               for name in ("tetris", "first-fit+backfill")}
     assert starts == {"tetris": [1, 2, 0, 0], "first-fit+backfill": [0, 1, 0, 1]}
-
-
-def test_the_numbers_above_are_those_of_the_truth_file():
-    file = Path(__file__).parents[2] / "shared" / "truth" / "queueing.json"
-    if not file.is_file():
-        pytest.skip(f"{file} is not at hand; the numbers are copied into this test")
-    truth = json.loads(file.read_text())
-    names = ("servers", "load", "probability_of_waiting", "mean_wait_over_mean_service")
-    assert [tuple(case[name] for name in names) for case in truth["erlang_c"]] == ERLANG_C
-    dot = truth["tetris_dot_product"]
-    assert {"free": dot["free"], **dot["jobs"]} == DOT_PRODUCT
-    assert (dot["scores"], dot["first"]) == ({"X": 5010, "Y": 160}, "X")

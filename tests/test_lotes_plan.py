@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive_lotes import fitting_bins, undominated_bins
+from published import answers
 from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.fleet.shapes import find_shapes
@@ -23,7 +24,7 @@ from subak.reproduce.lotes.tables import HOURS, printed_problem, without_misfits
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 
-LAMBDA_STAR = 4_730_796.6  # jobs an hour; ../shared/truth/queueing.json, lotes_tables_1_and_2
+LAMBDA_STAR = answers("queueing")["lotes_tables_1_and_2"]["lambda_star_jobs_per_hour"]
 
 ALL, GENERATED = LotesSettings(bins="all"), LotesSettings(bins="generated")
 

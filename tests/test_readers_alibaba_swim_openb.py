@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from published import trace
 from subak.errors import InputError
 from subak.fleet.table import read_fleet
 from subak.workload.constraints import Constraint, satisfied
@@ -16,8 +17,6 @@ from subak.workload.readers.alibaba2018_names import dependencies
 from subak.workload.readers.conversion import Conversion, Options
 from subak.workload.readers.stream import ignore_progress
 from subak.workload.table import read_workload
-
-TRACES = Path(__file__).resolve().parents[1].parent / "shared" / "traces"
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -28,13 +27,6 @@ def write(path: Path, *lines: str) -> Path:
 
 def convert(name: str, source: Path, **options) -> Conversion:
     return READERS[name].read(source, Options(**options), ignore_progress)
-
-
-def genuine(*parts: str) -> Path:
-    path = TRACES.joinpath(*parts)
-    if not path.exists():
-        pytest.skip(f"the development trace is not at {path}")
-    return path
 
 
 # Alibaba 2018
@@ -232,14 +224,14 @@ def test_a_source_without_tasks(tmp_path):
 
 
 def test_the_sample_of_alibaba2018():
-    conversion = convert("alibaba2018", genuine("alibaba2018"))
+    conversion = convert("alibaba2018", trace("alibaba2018"))
     workload = conversion.workload
     assert (len(workload.jobs), len(workload.stages), len(workload.tasks)) == (7_320, 28_435, 1_369_402)
     assert [each.dropped for each in conversion.accounts] == [{}, {}]
     assert conversion.remarks["dependencies"] == workload.stages["depends_on"].list.len().sum() == 21_722
     assert conversion.remarks["dependencies that a name gives twice (once counts)"] == 3
     assert workload.tasks["run_time"].sum() == 76_024_282
-    slice_ = convert("alibaba2018", genuine("alibaba2018"), arrival_end=60.0)
+    slice_ = convert("alibaba2018", trace("alibaba2018"), arrival_end=60.0)
     assert slice_.workload.tasks.equals(workload.tasks.head(len(slice_.workload.tasks)))
 
 
@@ -356,7 +348,7 @@ def test_swim_without_jobs(tmp_path):
     (2009, 5_894, 7_340, 221_297), (2010, 24_442, 40_560, 8_323_578),
 ])
 def test_the_samples_of_swim(year, jobs, stages, tasks):
-    conversion = convert("swim", genuine("swim", f"FB-{year}_samples_24_times_1hr_0.tsv.gz"))
+    conversion = convert("swim", trace("swim", f"FB-{year}_samples_24_times_1hr_0.tsv.gz"))
     workload = conversion.workload
     assert (len(workload.jobs), len(workload.stages), len(workload.tasks)) == (jobs, stages, tasks)
     assert conversion.accounts[0].dropped == {}
@@ -500,7 +492,7 @@ def test_a_header_is_needed(tmp_path):
 
 
 def test_the_published_openb():
-    conversion = convert("openb", genuine("openb2023"))
+    conversion = convert("openb", trace("openb2023"))
     assert len(conversion.workload.tasks) == 7_255
     assert conversion.accounts[0].dropped == {"never scheduled, so its run time is unknown": 897}
     assert conversion.fleet.capacity.sum(axis=1, dtype=int).tolist() == [125_514_000, 612_028_416, 6_212_000]
@@ -557,7 +549,7 @@ def test_the_model_is_set_by_options(tmp_path):
     ("openb", ("openb2023",), ("--from", 12e6)),
 ])
 def test_a_slice_of_a_published_trace_runs_on_its_machines(tmp_path, name, source, options):
-    done = subak("convert", name, genuine(*source), *options, "--out", tmp_path / "W")
+    done = subak("convert", name, trace(*source), *options, "--out", tmp_path / "W")
     assert done.returncode == 0, done.stderr
     assert len(read_fleet(tmp_path / "W" / "fleet").machines) > 1_000
     done = subak("simulate", tmp_path / "W", "--out", tmp_path / "R")

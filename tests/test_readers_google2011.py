@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from published import trace
 from subak.errors import InputError
 from subak.workload.readers import READERS, google2011
 from subak.workload.readers.attempts import find_attempts, sort_events
 from subak.workload.readers.conversion import Conversion, Options
 from subak.workload.readers.stream import ignore_progress
 
-TRACES = Path(__file__).resolve().parents[1].parent / "shared" / "traces"
-GOOGLE = TRACES / "google2011"
 AFTER = 2**63 - 1
 SUBMIT, SCHEDULE, EVICT, FAIL, FINISH, KILL, LOST, UPDATE_PENDING, UPDATE_RUNNING = range(9)
 
@@ -429,10 +428,13 @@ def test_attempts_agree_with_their_plain_twin(of_tasks, shuffler):
 
 
 @pytest.fixture(scope="module")
-def genuine() -> Conversion:
-    if not GOOGLE.is_dir():
-        pytest.skip(f"the development traces are not at {TRACES}")
-    return read(GOOGLE)
+def parts() -> Path:
+    return trace("google2011", "task_events").parent
+
+
+@pytest.fixture(scope="module")
+def genuine(parts) -> Conversion:
+    return read(parts)
 
 
 def test_all_ten_parts_are_accounted_for(genuine):
@@ -448,8 +450,8 @@ def test_all_ten_parts_are_accounted_for(genuine):
     assert remarks["users"] == 545
 
 
-def test_the_events_of_the_ten_parts_have_the_known_counts(genuine):
-    events = google2011.read_events(google2011.files(GOOGLE)[:10], ignore_progress)
+def test_the_events_of_the_ten_parts_have_the_known_counts(parts):
+    events = google2011.read_events(google2011.files(parts)[:10], ignore_progress)
     assert events.counts.tolist() == [675_721, 639_729, 145_550, 13_267, 230_982, 122_562, 0, 2, 43]
     at_start = events.table.filter(time=0)["event"].value_counts().sort("event").rows()
     assert at_start == [(0, 144_339), (1, 132_982)]
@@ -479,24 +481,22 @@ def test_the_fleet_at_the_start_of_the_trace(genuine):
 
 
 def test_the_last_capacities_are_table_1_of_lotes(tmp_path):
-    if not GOOGLE.is_dir():
-        pytest.skip(f"the development traces are not at {TRACES}")
     source = folder(tmp_path, EVICTED)
-    (source / "machine_events").symlink_to(GOOGLE / "machine_events")
+    (source / "machine_events").symlink_to(trace("google2011", "machine_events"))
     fleet = read(source, fleet="last").fleet
-    known = pl.read_csv(TRACES / "tables" / "google2011_machine_configs.csv")
+    known = pl.read_csv(trace("tables", "google2011_machine_configs.csv"))
     expected = {(round(cpu * 1e8), round(memory * 1e8)): count
                 for cpu, memory, count in known.select("cpu", "memory", "number_of_machines").rows()}
     found = dict(zip(map(tuple, fleet.machines.select("cpu", "memory").rows()), [0] * 12_583, strict=True))
     for row in fleet.machines.select("cpu", "memory").rows():
         found[row] += 1
     assert found == expected
-    platforms = pl.read_csv(TRACES / "tables" / "google2011_machine_platforms.csv")
+    platforms = pl.read_csv(trace("tables", "google2011_machine_platforms.csv"))
     assert Counter(fleet.attribute("platform")) == dict(platforms.rows())
 
 
-def test_resubmissions_as_attempts_leave_one_task_an_index(genuine):
-    workload = read(GOOGLE, resubmissions="attempt").workload
+def test_resubmissions_as_attempts_leave_one_task_an_index(parts):
+    workload = read(parts, resubmissions="attempt").workload
     names = workload.jobs["job"].str.contains("#")
     assert not names.any()
     assert len(workload.tasks) == 443_255

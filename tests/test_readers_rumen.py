@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from published import DATA, trace
 from subak.errors import InputError
 from subak.fleet.table import read_fleet
 from subak.workload.readers import READERS
@@ -17,8 +18,7 @@ from subak.workload.readers.conversion import Conversion, Options
 from subak.workload.readers.stream import ignore_progress
 from subak.workload.table import read_workload
 
-TRACES = Path(__file__).resolve().parents[1].parent / "shared" / "traces" / "rumen"
-CUT = Path(__file__).parent / "data" / "rumen" / "4-jobs.trace.json.gz"
+CUT = DATA / "rumen" / "4-jobs.trace.json.gz"
 BEGIN = 1_240_000_000_000
 
 
@@ -55,12 +55,6 @@ def tasks_of(conversion: Conversion) -> list[tuple]:
         "stage", "name", job=workload.jobs["job"].gather(workload.stages["job"]))
     return workload.tasks.join(stages, on="stage", maintain_order="left").select(
         "job", "name", "index", "arrival", "run_time", "outcome").rows()
-
-
-def genuine(name: str) -> Path:
-    if not (TRACES / name).exists():
-        pytest.skip(f"the development trace is not at {TRACES / name}")
-    return TRACES / name
 
 
 # Rules
@@ -371,21 +365,21 @@ def test_the_shipped_cut():
     ("trace_3m", 12, (148, 18)), ("trace_5m", 16, (240, 540)), ("trace_10m", 29, (77, 184)),
 ])
 def test_gridmix_on_eight_hosts(name, jobs, tasks):
-    conversion = agrees(genuine(f"{name}.json.gz"))
+    conversion = agrees(trace("rumen", f"{name}.json.gz"))
     counts = Counter(row[1] for row in tasks_of(conversion))
     assert (len(conversion.workload.jobs), (counts["map"], counts["reduce"])) == (jobs, tasks)
     assert len(conversion.fleet.machines) == 8
 
 
 def test_the_jobs_of_yahoo():
-    topology = genuine("19-jobs.topology.json.gz")
-    trace = genuine("19-jobs.trace.json.gz")
-    conversion = agrees(trace, topology=str(topology))
+    topology = trace("rumen", "19-jobs.topology.json.gz")
+    history = trace("rumen", "19-jobs.trace.json.gz")
+    conversion = agrees(history, topology=str(topology))
     assert (len(conversion.fleet.machines), conversion.fleet.attribute("rack").n_unique()) == (1_545, 41)
-    assert recount(trace)["results"] == {
+    assert recount(history)["results"] == {
         "map SUCCESS": 5_650, "map FAILED": 3_345, "map KILLED": 621,
         "reduce SUCCESS": 2_754, "reduce FAILED": 151, "reduce KILLED": 475}
-    whole = READERS["rumen"].read(trace, Options(), ignore_progress)
+    whole = READERS["rumen"].read(history, Options(), ignore_progress)
     jobs, tasks, attempts = whole.accounts
     assert (jobs.rows, tasks.rows, attempts.rows) == (19, 8_573 + 3_256 + 40, 9_616 + 3_380 + 45)
     assert tasks.dropped == {"never attempted, so its run time is unknown": 155,

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from published import trace
 from subak.errors import InputError
 from subak.workload.readers import swf, tr
 from subak.workload.readers.conversion import Options
 from subak.workload.readers.stream import blocks, fields, ignore_progress
-
-TRACES = Path(__file__).resolve().parents[1].parent / "shared" / "traces"
 
 
 def write(tmp_path: Path, name: str, *lines: str) -> Path:
@@ -78,9 +77,7 @@ def test_an_empty_file_has_no_jobs(tmp_path):
     ("pigeon_NGO_trace60.tr.gz", 5_001, 10_291), ("pigeon_NGO_trace90.tr.gz", 5_001, 10_291),
 ])
 def test_the_known_tr_files(name, jobs, tasks):
-    if not (TRACES / "tr").is_dir():
-        pytest.skip(f"the development traces are not at {TRACES}")
-    workload = read_tr(TRACES / "tr" / name).workload
+    workload = read_tr(trace("tr", name)).workload
     assert (len(workload.jobs), len(workload.tasks)) == (jobs, tasks)
 
 
@@ -159,9 +156,7 @@ def test_no_processors_is_no_machine(tmp_path):
     ("LCG.swf.gz", 188_041, 24_515), ("NASA-iPSC-1993-3.1-cln.swf.gz", 18_239, 128),
 ])
 def test_the_known_swf_files(name, jobs, processors):
-    if not (TRACES / "swf").is_dir():
-        pytest.skip(f"the development traces are not at {TRACES}")
-    conversion = read_swf(TRACES / "swf" / name)
+    conversion = read_swf(trace("swf", name))
     assert len(conversion.workload.tasks) == jobs
     assert conversion.fleet.capacity.tolist() == [[processors]]
 

@@ -1,16 +1,14 @@
 """`subak reproduce google-like`: the paper's figures beside the sample's, those of events by hand, and the parts'."""
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from published import trace
 from subak.errors import InputError
 from subak.reproduce.google_like import published as paper
 from subak.reproduce.google_like.experiments import measure_trace, measure_workload, reproduce
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
-
-GOOGLE = Path(__file__).resolve().parents[1].parent / "shared" / "traces" / "google2011"
 
 
 def row(found, table, what):
@@ -102,9 +100,7 @@ def test_a_workload_without_outcomes_is_refused():
 
 
 def test_the_ten_parts():
-    if not (GOOGLE / "task_events").is_dir():
-        pytest.skip(f"the trace's parts are not in {GOOGLE}")
-    found = reproduce(measure_trace(GOOGLE, lambda count: None))
+    found = reproduce(measure_trace(trace("google2011", "task_events").parent, lambda count: None))
     figures = {"FINISH: mu": 6.29, "FINISH: sigma": 1.56, "KILL: mu": 6.72, "KILL: sigma": 1.98,
                "FINISH, every attempt: mu": 6.32, "KILL, every attempt: mu": 5.65, "KILL, every attempt: sigma": 2.39}
     measured = {what: row(found, "KS", what).measured for what in figures}

@@ -3,12 +3,12 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from published import trace
 from subak.errors import InputError
 from subak.federation.settings import Federation
 from subak.reproduce import workloads as made
@@ -19,9 +19,7 @@ from subak.reproduce.missed_shares import wasted_share, water_fill
 
 COLUMNS = 200  # of the terminal
 
-SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "traces"
-TABLES = SHARED / "tables" / "placement_constraints_megha.json"
-ALIBABA = SHARED / "alibaba2018"
+TABLES = ("tables", "placement_constraints_megha.json")  # the authors'
 
 
 # Workloads
@@ -31,16 +29,12 @@ def test_constraints_are_as_frequent_as_the_authors():
     """85.69 % of the tasks are constrained, and each constraint as often as their tables say (standard error 0.1 %)."""
     drawn = made.draw_constraints(200_000, seed=1)
     assert drawn.any(axis=1).mean() == pytest.approx(0.8569, abs=0.003)
-    if not TABLES.is_file():
-        pytest.skip(f"the authors' marginal frequencies are not in {TABLES}")
-    marginal = np.array(json.loads(TABLES.read_text())["derived"]["marginal_task_frequency_percent"]) / 100
+    marginal = np.array(json.loads(trace(*TABLES).read_text())["derived"]["marginal_task_frequency_percent"]) / 100
     assert drawn.mean(axis=0) == pytest.approx(marginal, abs=0.004)
 
 
 def test_tables_are_the_authors():
-    if not TABLES.is_file():
-        pytest.skip(f"the authors' tables are not in {TABLES}")
-    theirs = json.loads(TABLES.read_text())
+    theirs = json.loads(trace(*TABLES).read_text())
     percent = theirs["task_constraint_frequency_vectors_percent"]
     ours = np.round(np.outer(made.CLUSTER_FACTOR, made.TASK_PERCENT), 1)
     assert np.abs(ours - np.array([percent[str(row + 1)] for row in range(10)])).max() < 0.1001  # their own rounding
@@ -92,9 +86,7 @@ def test_a_workload_keeps_tasks_queues_and_constraints():
 
 
 def test_alibaba():
-    if not ALIBABA.is_dir():
-        pytest.skip(f"Alibaba's trace is not in {ALIBABA}")
-    sample = made.alibaba_sample(ALIBABA, 500)
+    sample = made.alibaba_sample(trace("alibaba2018"), 500)
     assert len(sample.arrival) == 500
     assert sample.cpu.max() <= made.CORES
     assert (np.diff(sample.arrival) >= 0).all()

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from published import answers
 from small import TWO, cases, fleet_of, fleets, plain, staged, workloads
 from subak.errors import InputError
 from subak.federation.messages import FETCH, PROBE, REJECTED, STEAL
@@ -23,7 +23,6 @@ from subak.simulator.federated.run import simulate_federated
 from subak.simulator.federated.sampling import EAGLE, HAWK, SPARROW
 
 ALL = {"sparrow": SPARROW, "hawk": HAWK, "eagle": EAGLE, "pigeon": PIGEON}
-SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 DELAY = 0.0005
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -264,16 +263,12 @@ def zero_wait_share(load, tasks, trials, workers=10_000, **options):
 
 
 def zero_wait_cases():
-    path = SHARED / "truth" / "queueing.json"
-    if not path.exists():
-        return []
-    found = json.loads(path.read_text())["sparrow_zero_wait"]["cases"]
+    found = answers("queueing")["sparrow_zero_wait"]["cases"]
     return [(case["load"], case["tasks"], kind, case[kind]) for case in found
             for kind in ("random", "per_task", "batch") if kind in case]
 
 
-@pytest.mark.parametrize(("load", "tasks", "kind", "expected"), zero_wait_cases() or [pytest.param(
-    0, 0, "", 0, marks=pytest.mark.skip(reason="the table of closed forms is not here"))])
+@pytest.mark.parametrize(("load", "tasks", "kind", "expected"), zero_wait_cases())
 def test_the_share_of_jobs_that_wait_for_nothing(load, tasks, kind, expected):
     trials = 5000
     options = {"random": {"probe_ratio": 1.0, "sampling": "task"}, "per_task": {"sampling": "task"}, "batch": {}}[kind]

@@ -1,15 +1,12 @@
-"""Small trees of queues: from nested dictionaries, as ../shared/truth has them, or drawn by hypothesis."""
-import json
+"""Small trees of queues: from nested dictionaries, as the known answers have them, or drawn by hypothesis."""
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from published import answers
 from subak.queues.tree import Queue, TreeFile, tree_of_paths
-
-TRUTH = Path(__file__).resolve().parents[1].parent / "shared" / "truth" / "fairness.json"
 
 
 def nested(tree, weights=None):
@@ -39,10 +36,8 @@ def by_leaf(tree, values):
 
 
 def truth(kind):
-    """The known answers of one kind; without them, one that is skipped and says why."""
-    if not TRUTH.is_file():
-        return [pytest.param(None, marks=pytest.mark.skip(reason=f"the known answers are not in {TRUTH}"))]
-    return [pytest.param(case, id=case["name"]) for case in json.loads(TRUTH.read_text())[kind]]
+    """The known answers of one kind."""
+    return [pytest.param(case, id=case["name"]) for case in answers("fairness")[kind]]
 
 
 @st.composite
