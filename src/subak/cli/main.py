@@ -1,67 +1,26 @@
-"""The `subak` command: every subcommand is a function in a file of its own, registered here."""
+"""The `subak` command: a user's mistake becomes one line and an exit code, and so does Ctrl-C, even while it loads.
+
+Everything that takes a while to load is imported inside `main`.
+"""
+import os
 import signal
 import sys
-from typing import Any
-
-import typer
-from rich.console import Console
-
-import subak
-from subak.cli.compare import compare
-from subak.cli.convert import convert
-from subak.cli.explain import explain
-from subak.cli.fair import fair
-from subak.cli.fit import fit
-from subak.cli.generate import generate
-from subak.cli.generate_mapreduce import generate_mapreduce
-from subak.cli.inspect import inspect
-from subak.cli.queues import queues
-from subak.cli.report import report
-from subak.cli.reproduce import app as reproduce
-from subak.cli.schedulers import schedulers
-from subak.cli.simulate import simulate
-from subak.cli.torture import torture
-from subak.errors import SubakError
 
 MISTAKE, INTERRUPTED, ENDED = 2, 130, 143  # exit codes; the last two as shells count Ctrl-C and SIGTERM
-# What Typer raises for a command line it does not understand; of its family, it exports only BadParameter.
-UsageError: Any = typer.BadParameter.__base__
-
-app = typer.Typer(
-    name="subak",
-    invoke_without_command=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    epilog="Start with `subak compare`: it runs on a shipped sample. A command's own help: `subak compare --help`.",
-)
-COMMANDS = (
-    simulate, compare, report, explain, convert, inspect, generate, generate_mapreduce, fit, schedulers, fair, queues,
-    torture,
-)
-for command in COMMANDS:
-    app.command()(command)
-app.add_typer(reproduce, name="reproduce")
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"subak {subak.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    context: typer.Context,
-    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True,
-                                 help="Print the version and stop."),
-) -> None:
-    """Schedule federated data centers, and compare policies on real traces."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+INTERRUPTION = "interrupted; nothing was written"
 
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
+    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where a shell told us to ignore it
+    signal.signal(signal.SIGTERM, _end)
+    if heard:
+        signal.signal(signal.SIGINT, _end)
+    from subak.cli.commands import UsageError, app  # noqa: PLC0415  (takes seconds on a cold disk)
+    from subak.errors import SubakError  # noqa: PLC0415
+
+    if heard:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that nothing half-written, and no process, is left
     try:
         code = app(prog_name="subak", standalone_mode=False)
@@ -72,9 +31,20 @@ def main() -> None:
         _fail(f"{error.format_message().rstrip('.')} (see {where} --help)")
     except MemoryError:
         _fail("out of memory")
+    except OSError as error:
+        _fail(f"{error.filename or 'the output'}: {error.strerror or error}")
+    except KeyboardInterrupt:
+        code = INTERRUPTED
     if code == INTERRUPTED:
-        _say("interrupted; nothing was written")
+        _say(INTERRUPTION)
     sys.exit(code)
+
+
+def _end(number: int, _frame: object) -> None:
+    """End the process at once: an import that an exception cuts short may say anything."""
+    if number == signal.SIGINT:
+        os.write(2, f"subak: {INTERRUPTION}\n".encode())
+    os._exit(INTERRUPTED if number == signal.SIGINT else ENDED)
 
 
 def _fail(text: str) -> None:
@@ -83,5 +53,7 @@ def _fail(text: str) -> None:
 
 
 def _say(text: str, style: str = "") -> None:
+    from rich.console import Console  # noqa: PLC0415  (as above)
+
     line = " ".join(text.split())
     Console(stderr=True).print(f"subak: {line}", style=style, markup=False, highlight=False, soft_wrap=True)
