@@ -11,9 +11,11 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.tables import ColumnType, first_line
+from subak.workload.readers.xz import XzReader
 
 Advance = Callable[[int], None]  # told how many more bytes of the files on disk were read
 BLOCK_SIZE = 1 << 24  # bytes of text; 16 MiB keeps a part's memory small and polars busy
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of UTF-8, which spreadsheets write; it is part of no field
 GZIP_MAGIC, XZ_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 
@@ -32,12 +34,14 @@ def ignore_progress(_read: int) -> None:
 def blocks(path: Path, advance: Advance = ignore_progress, size: int = BLOCK_SIZE) -> Iterator[Block]:
     """Yield the file's lines in order, in blocks of about *size* bytes; line ends become a single newline.
 
-    Raises InputError naming the file when it cannot be read, or its compressed form is damaged or cut off.
+    A mark of UTF-8 at the file's beginning is left out. Raises InputError naming the file when it cannot be read, or
+    its compressed form is damaged or cut off.
     """
     line, rest = 1, b""
     with _opened(path) as (raw, stream):
         for chunk in _chunks(raw, stream, size, advance):
-            head, newline, tail = (rest + chunk).rpartition(b"\n")
+            text = rest + chunk
+            head, newline, tail = (text.removeprefix(BYTE_ORDER_MARK) if line == 1 else text).rpartition(b"\n")
             rest = tail
             if newline:
                 yield Block(path, line, (head + newline).replace(b"\r\n", b"\n"))
@@ -65,7 +69,7 @@ def _decompressed(raw: BinaryIO, path: Path) -> BinaryIO:
     if magic.startswith(GZIP_MAGIC):
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
     if magic == XZ_MAGIC:
-        return cast(BinaryIO, lzma.LZMAFile(raw))
+        return cast(BinaryIO, XzReader(raw))
     if path.suffix in (".gz", ".xz"):
         raise InputError(f"{path}: the name says {path.suffix[1:]}, the content is not")
     return raw
@@ -95,7 +99,7 @@ def csv_rows(block: Block, schema: Mapping[str, ColumnType]) -> pl.DataFrame:
 
 
 def _refuse_columns(block: Block, count: int) -> None:
-    for number, line in enumerate(block.text.splitlines(), block.line):
+    for number, line in enumerate(block.text.removesuffix(b"\n").split(b"\n"), block.line):
         if line.count(b",") != count - 1:
             raise InputError(f"{block.path}, line {number}: needs {count} columns, has {line.count(b',') + 1}")
 
