@@ -210,7 +210,7 @@ def test_overwrite_replaces_only_what_is_ours(run, small, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (("--scheduler", "no-such"), "scheduler must be one of first-fit, best-fit"),
+    (("--scheduler", "no-such"), "scheduler must be a name that `subak schedulers` lists"),
     (("--scheduler", "greedy+backfill"), "scheduler greedy: takes no options, not 'backfill'"),
     (("--scheduler", "absent.py:x"), "absent.py: no such policy file"),
     (("--nope",), "No such option: --nope"),

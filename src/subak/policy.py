@@ -42,18 +42,19 @@ with the machines that were freed (or left: nothing is free there). Both keep th
     impatient = hooks(on_arrival, on_departure, lanes="one")
 """
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from subak.errors import InputError, PolicyError
 from subak.fleet.state import FleetState
 from subak.placement.compiled import compiled_hook, compiled_select_machine
 from subak.placement.feasible import fits, next_fitting
-from subak.placement.hooks import Memory, build_memory
+from subak.placement.hooks import Memory, build_memory, refuse_memory
 from subak.placement.random_fit import random_below
 from subak.placement.schedulers import ORDERS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler, with_options
 from subak.placement.starts import claim
@@ -67,8 +68,12 @@ __all__ = [
 ]
 
 
+NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of a function's code
+
+
 def policy(function: Callable[..., int]) -> Scheduler:
     """Make a placement of ``function(fleet, tasks, task) -> machine or -1``; it is compiled when it is first used."""
+    _refuse_no_function("policy", function)
     summary = (function.__doc__ or "A placement from a file.").strip().splitlines()[0]
     return Scheduler(function.__name__, summary, function, accepts=PLACEMENT_OPTIONS, built_in=False)
 
@@ -84,8 +89,14 @@ def hooks(
 
     *lanes*: where tasks wait, "one" lane, one per "shape" or per "machine" (and one more); *order*: the rank of a task
     within its lane; *memory*: sizes of the int64 and the float64 table, and the parameters. Raises InputError for
-    an unknown word.
+    an unknown word, or memory that cannot be.
     """
+    for function in (on_arrival, on_departure):
+        _refuse_no_function("hooks", function)
+    try:
+        refuse_memory(memory)
+    except InputError as error:
+        raise InputError(f"hooks: {error}") from None
     if lanes not in ("one", "shape", "machine"):
         raise InputError(f"hooks: lanes must be one, shape or machine, not {lanes!r}")
     if order not in ORDERS:
@@ -95,6 +106,11 @@ def hooks(
         "hooks", summary, on_arrival=on_arrival, on_departure=on_departure, lanes=lanes, order=order,
         memory=lambda _: build_memory(*memory), built_in=False,
     )
+
+
+def _refuse_no_function(where: str, function: Any) -> None:
+    if not isinstance(function, FunctionType) or function.__code__.co_flags & NOT_PLAIN:
+        raise InputError(f"{where}: must be given a plain function, not {function!r:.100}")
 
 
 def find_scheduler(text: str) -> Scheduler:
@@ -109,7 +125,7 @@ def find_scheduler(text: str) -> Scheduler:
         return with_options(replace(found, name=f"{file.name}:{name}"), options)
     name, *options = text.split("+")
     if name not in SCHEDULERS:
-        raise InputError(f"scheduler must be one of {', '.join(SCHEDULERS)}, or FILE.py:NAME; not {name!r}")
+        raise InputError(f"scheduler must be a name that `subak schedulers` lists, or FILE.py:NAME; not {name!r}")
     return with_options(SCHEDULERS[name], options)
 
 
@@ -153,6 +169,8 @@ def _imported(file: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except PolicyError as error:
         raise PolicyError(f"{file}: {error}") from None
-    except (Exception, SystemExit) as error:  # whatever a user's file may raise is the file's fault
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's file may raise is the file's fault
         raise PolicyError(f"{file}: cannot be imported: {type(error).__name__}: {first_line(error)}") from None
     return module

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numba import typeof, types
-from numba.core.errors import NumbaError
 
 from subak.errors import PolicyError
 from subak.fleet.state import build_fleet_state
@@ -50,7 +49,7 @@ def compiled_hook(function: AnyFunction, cache: bool) -> AnyFunction:
 def _compiled(signature: Any, function: AnyFunction, cache: bool) -> AnyFunction:
     try:
         return kernel_of(signature, function, cache)
-    except (NumbaError, NotImplementedError, TypeError) as error:
+    except Exception as error:  # Numba's own, and what else it may stumble over
         raise PolicyError(f"policy {function.__name__} does not compile: {_reason(error)}") from None
 
 
