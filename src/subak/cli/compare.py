@@ -46,7 +46,7 @@ from subak.cli.progress import RunBars
 from subak.errors import RunError
 from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
-from subak.report.experiment import load_inputs
+from subak.report.experiment import load_inputs, refuse_unfit
 from subak.report.parallel import jobs_of, run_all
 from subak.report.runs import load_runs
 from subak.report.scenario import Scenario
@@ -54,6 +54,7 @@ from subak.report.terminal import comparison_table
 from subak.tables import new_folder, refuse_folder, write_toml
 
 DEFAULT_SCHEDULERS = "first-fit,first-fit+backfill,best-fit+backfill,greedy,tetris"
+PROCESSES_MAX = 4096
 MARKER = "comparison.toml"  # only a folder with it is ever replaced
 
 
@@ -91,7 +92,8 @@ def compare(
     lotes: LotesOption = None,
     request_error: RequestErrorOption = 0.0,
     processes: Annotated[int | None, typer.Option(
-        metavar="N", min=1, help="How many runs at once [default: one a core].", show_default=False)] = None,
+        metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once [default: one a core].",
+        show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Keep the runs and report.html in this folder [default: only show the table].",
         show_default=False, rich_help_panel=OUTPUT)] = None,
@@ -117,9 +119,12 @@ def compare(
                           request_error, slow_start, SearchSettings(search_seconds, search_moves))
     if out is not None:
         refuse_folder(out, MARKER, overwrite)
-    for name in given.schedulers:
-        find_scheduler(name)
-    tasks = len(load_inputs(given)[0].tasks)
+    jobs_of(given)
+    found = [find_scheduler(name) for name in given.schedulers]
+    inputs = load_inputs(given)
+    refuse_unfit(given, found, inputs)
+    tasks = len(inputs[0].tasks)
+    del inputs  # every run reads them for itself
     with tempfile.TemporaryDirectory() as scratch:
         folder = out if out is not None else Path(scratch) / "comparison"
         with new_folder(folder, MARKER, overwrite) as partial:

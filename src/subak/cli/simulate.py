@@ -42,7 +42,8 @@ from subak.cli.options import (
 from subak.cli.progress import RunBars
 from subak.errors import InputError
 from subak.placement.mapreduce.search import SearchSettings
-from subak.report.experiment import load_inputs, run_label, simulate_into
+from subak.policy import find_scheduler
+from subak.report.experiment import load_inputs, refuse_unfit, run_label, simulate_into
 from subak.report.runs import load_runs
 from subak.report.terminal import run_panel
 from subak.tables import refuse_folder
@@ -107,7 +108,9 @@ def simulate(
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
     if out is not None:
         refuse_folder(out, "summary.json", overwrite)
+    found = find_scheduler(given.schedulers[0])
     inputs = load_inputs(given)
+    refuse_unfit(given, [found], inputs)
     name = given.schedulers[0]
     label = run_label(name, given.seeds[0], given.seeds)
     with tempfile.TemporaryDirectory() as scratch:

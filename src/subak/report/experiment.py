@@ -26,6 +26,7 @@ from subak.report.fairness import fairness
 from subak.report.federation import federation_facts
 from subak.report.runs import FairnessFacts, FleetFacts, PlanFacts, Speed, Summary, WorkloadFacts
 from subak.report.scenario import FOREVER, Scenario, changed_settings, is_fair, is_planned, settings_of
+from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.drive import Progress
 from subak.simulator.fault_plan import read_fault_plan
 from subak.simulator.federated_results import waiting_tables
@@ -65,6 +66,14 @@ def _same_digest(what: str, folder: Path, expected: str) -> str:
     if expected and digest != expected:
         raise InputError(f"{what} {folder}: must be the one the scenario was run on ({expected}), it is now {digest}")
     return digest
+
+
+def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet]) -> None:
+    """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
+    faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
+    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
+    for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
+        refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues)
 
 
 def run_label(scheduler: str, seed: int, seeds: list[int]) -> str:
