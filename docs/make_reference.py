@@ -10,7 +10,7 @@ from typing import Any
 import typer.main
 
 import subak.policy
-from subak.cli import main as command_line
+from subak.cli import app as command_line
 from subak.experiment.scenario import Scenario
 from subak.federation import messages
 from subak.federation.settings import LAWS, PART_S, SERVICE_S, Federation

@@ -13,7 +13,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from subak.cli.main import app, main
+from subak.cli.app import app
+from subak.cli.main import main
 
 COMPILING = "Compiling the engine"
 COMMANDS = sorted(command.callback.__name__.replace("_", "-") for command in app.registered_commands)
@@ -224,7 +225,7 @@ def test_overwrite_replaces_only_what_is_ours(run, small, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (("--scheduler", "no-such"), "scheduler must be one of first-fit, best-fit"),
+    (("--scheduler", "no-such"), "scheduler must be a name that `subak schedulers` lists"),
     (("--scheduler", "greedy+backfill"), "scheduler greedy: takes no options, not 'backfill'"),
     (("--scheduler", "absent.py:x"), "absent.py: no such policy file"),
     (("--nope",), "No such option: --nope"),
@@ -359,6 +360,36 @@ def test_one_failing_policy_leaves_the_other_runs(run, small, tmp_path):
     assert "machine 1000000000" in result.err.splitlines()[-1]
     assert "first-fit" in result.out
     assert [path.name for path in (out / "runs").iterdir()] == ["first-fit"]
+
+
+# What is cut short before it begins
+
+SLOW_IMPORT = """
+import pathlib, time
+pathlib.Path({ready!r}).touch()
+for _ in range(300):
+    try:
+        time.sleep(0.1)
+    except BaseException:
+        raise ImportError("cut short") from None
+"""
+
+
+@pytest.mark.parametrize(("number", "code", "said"), [
+    (signal.SIGINT, 130, "subak: interrupted; nothing was written\n"), (signal.SIGTERM, 143, "")])
+def test_cut_short_while_it_loads(tmp_path, number, code, said):
+    ready = tmp_path / "ready"
+    (tmp_path / "numba.py").write_text(SLOW_IMPORT.format(ready=str(ready)))
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen([sys.executable, "-m", "subak", "schedulers"], env={**os.environ, "PYTHONPATH": paths},
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert wait_until(ready.exists, 60)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err) == (code, "", said)
 
 
 # What happens to the folder when the run is cut short

@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_used(tmp_path, text, kind, said):
 
 @pytest.mark.parametrize(("name", "said"), [
     ("nowhere.py:mine", "nowhere.py: no such policy file"),
-    ("fastest-fit", "scheduler must be one of first-fit, .* or FILE.py:NAME; not 'fastest-fit'"),
+    ("fastest-fit", "scheduler must be a name that `subak schedulers` lists, or FILE.py:NAME; not 'fastest-fit'"),
     ("first-fit+magic", "scheduler first-fit: option must be one of backfill, .* not 'magic'"),
     ("greedy+backfill", "scheduler greedy: takes no options, not 'backfill'"),
     ("tetris+shortest-first", "scheduler tetris: option must be one of normalised, not 'shortest-first'"),

@@ -306,13 +306,30 @@ def test_swim_rows_and_remarks(tmp_path):
         "fleet": "none written: the trace has no machines"}
 
 
+# Lines of SWIM's FB-2010_samples_24_times_1hr_withInputPaths_0 (New BSD), and one as WorkloadSynthesis.pl writes it
+# where it knows the output as well.
+WITH_PATHS = ("job0\t1\t1\t2267942\t0\t1937944\tinputPath1\t\t",
+              "job5\t2\t0\t87734611\t102012497\t663299\tinputPath2\t\t",
+              "job280\t1512\t1\t0\t0\t32512\tinputPath180\t\t", "job9\t1600\t88\t1\t0\t1\tinputPath2\toutputPath7\t")
+
+
+def test_paths_of_data_are_counted_and_change_nothing(tmp_path):
+    conversion = swim(tmp_path, *WITH_PATHS, "job99\t1700\t100\t1\t0\t1\t\t\t")
+    without = swim(tmp_path, *("\t".join(line.split("\t")[:6]) for line in WITH_PATHS), "job99\t1700\t100\t1\t0\t1")
+    for name in ("jobs", "stages", "tasks"):
+        assert getattr(conversion.workload, name).equals(getattr(without.workload, name))
+    assert conversion.remarks == without.remarks | {
+        "jobs with paths of their data (where data lies is not modelled)": 4}
+
+
 def test_a_long_modelled_task_is_remarked(tmp_path):
     assert swim(tmp_path, "a 0 0 1 0 1e12").remarks["modelled tasks of more than an hour"] == 1
 
 
 @pytest.mark.parametrize(("line", "message"), [
-    ("a 1 2 3 4", "needs 6 fields, not 5"),
-    ("a 1 2 3 4 5 6", "needs 6 fields, not 7"),
+    ("a 1 2 3 4", "needs 6 fields, and at most 2 paths, not 5"),
+    ("a 1 2 3 4 5 6", "after 6 fields there may be paths, not 6"),
+    ("a 1 2 3 4 5 in out more", "needs 6 fields, and at most 2 paths, not 9"),
     ("a x 2 3 4 5", "submit must be a finite number, 0 or more, not x"),
     ("a 1 2 3 -4 5", "shuffle must be a finite number, 0 or more, not -4"),
     ("a 1 2 inf 4 5", "input must be a finite number, 0 or more, not inf"),

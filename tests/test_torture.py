@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from small import cases, fleet_of, plain
-from subak.cli.main import app
+from subak.cli.app import app
 from subak.errors import InputError, RunError
 from subak.federation.megha import worker
 from subak.federation.megha.attempts import Attempts

@@ -44,11 +44,12 @@ theirs to change, all else can only be read:
 """
 import functools
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from subak.errors import InputError, PolicyError
@@ -59,7 +60,7 @@ from subak.placement import claims as outbox
 from subak.placement.claims import Starts
 from subak.placement.fits.random_fit import random_below
 from subak.placement.interface.compiled import compiled_hooks, compiled_select_machine
-from subak.placement.interface.hooks import Memory, build_memory
+from subak.placement.interface.hooks import Memory, build_memory, refuse_memory
 from subak.placement.interface.read_only import writable
 from subak.placement.schedulers import ORDERS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler, with_options
 from subak.queues.lanes import Lanes, pop, push
@@ -72,6 +73,9 @@ __all__ = [
 ]
 
 
+NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of a function's code
+
+
 @inlined
 def claim(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
     """Start a waiting task on a machine, if every rule is kept; the run stops at the first broken one."""
@@ -80,6 +84,7 @@ def claim(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, machine: i
 
 def policy(function: Callable[..., int]) -> Scheduler:
     """Make a placement of ``function(fleet, tasks, task) -> machine or -1``; it is compiled when it is first used."""
+    _refuse_no_function("policy", function)
     summary = (function.__doc__ or "A placement from a file.").strip().splitlines()[0]
     return Scheduler(function.__name__, summary, function, accepts=PLACEMENT_OPTIONS, built_in=False)
 
@@ -95,8 +100,14 @@ def hooks(
 
     *lanes*: where tasks wait, "one" lane, one per "shape" or per "machine" (and one more); *order*: the rank of a task
     within its lane; *memory*: sizes of the int64 and the float64 table, and the parameters. Raises InputError for
-    an unknown word.
+    an unknown word, or memory that cannot be.
     """
+    for function in (on_arrival, on_departure):
+        _refuse_no_function("hooks", function)
+    try:
+        refuse_memory(memory)
+    except InputError as error:
+        raise InputError(f"hooks: {error}") from None
     if lanes not in ("one", "shape", "machine"):
         raise InputError(f"hooks: lanes must be one, shape or machine, not {lanes!r}")
     if order not in ORDERS:
@@ -106,6 +117,11 @@ def hooks(
         "hooks", summary, on_arrival=on_arrival, on_departure=on_departure, lanes=lanes, order=order,
         memory=lambda _: build_memory(*memory), built_in=False,
     )
+
+
+def _refuse_no_function(where: str, function: Any) -> None:
+    if not isinstance(function, FunctionType) or function.__code__.co_flags & NOT_PLAIN:
+        raise InputError(f"{where}: must be given a plain function, not {function!r:.100}")
 
 
 def find_scheduler(text: str, checked: bool = False) -> Scheduler:
@@ -131,7 +147,7 @@ def named_scheduler(text: str) -> Scheduler:
         return with_options(replace(_from_file(file, name), name=f"{file.name}:{name}"), options)
     name, *options = text.split("+")
     if name not in SCHEDULERS:
-        raise InputError(f"scheduler must be one of {', '.join(SCHEDULERS)}, or FILE.py:NAME; not {name!r}")
+        raise InputError(f"scheduler must be a name that `subak schedulers` lists, or FILE.py:NAME; not {name!r}")
     return with_options(SCHEDULERS[name], options)
 
 
@@ -169,6 +185,8 @@ def _imported(file: Path, _modified: int) -> ModuleType:
         spec.loader.exec_module(module)
     except PolicyError as error:
         raise PolicyError(f"{file}: {error}") from None
-    except (Exception, SystemExit) as error:  # whatever a user's file may raise is the file's fault
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's file may raise is the file's fault
         raise PolicyError(f"{file}: cannot be imported: {type(error).__name__}: {first_line(error)}") from None
     return module

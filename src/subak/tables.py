@@ -58,12 +58,22 @@ def shaped(table: pl.DataFrame, schema: Mapping[str, ColumnType], where: str) ->
                          + (f"; missing {', '.join(missing)}" if missing else "")
                          + (f"; unknown {', '.join(unknown)}" if unknown else ""))
     for name, kind in schema.items():
+        _refuse_type(table, name, kind, where)
         if table[name].dtype.is_float() and kind in (pl.Int32, pl.UInt32):
             refuse_rows(table, pl.col(name) != pl.col(name).round(), where, f"{name} must be a whole number", name)
     try:
         return table.select(pl.col(name).cast(kind) for name, kind in schema.items())
-    except (pl.exceptions.InvalidOperationError, pl.exceptions.ComputeError) as error:
+    except pl.exceptions.PolarsError as error:
         raise InputError(f"{where}: a value does not fit its column: {first_line(error)}") from None
+
+
+def _refuse_type(table: pl.DataFrame, name: str, kind: ColumnType, where: str) -> None:
+    """Raise InputError where a cast would mean something else: a duration becomes microseconds, a struct its text."""
+    held = table.schema[name]
+    other = held.is_temporal() or held == pl.Boolean if kind.is_numeric() else False
+    if other or (held.is_nested() and not kind.is_nested()):
+        wanted = kind() if isinstance(kind, type) else kind
+        raise InputError(f"{where}: {name} must be of the type {wanted}, not {held}")
 
 
 def refuse_rows(table: pl.DataFrame, bad: pl.Expr, where: str, rule: str, column: str) -> None:
@@ -122,7 +132,9 @@ def read_toml(path: Path, kind: type[T]) -> T:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except InputError as error:  # of the struct's own rules
         raise InputError(f"{path}: {error}") from None
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise InputError(f"{path}: values must not be nested that deep") from None
+    except (msgspec.DecodeError, msgspec.ValidationError, ValueError) as error:  # ValueError: no UTF-8, or no path
         raise InputError(f"{path}: {first_line(error)}") from None
 
 

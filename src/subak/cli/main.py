@@ -1,76 +1,45 @@
-"""The `subak` command: every subcommand is a function in a file of its own, registered here."""
+"""The `subak` command: a user's mistake becomes one line and an exit code, and so does Ctrl-C, even while it loads.
+
+Everything that takes a while to load is imported inside `main`.
+"""
 import logging
+import os
 import signal
 import sys
 from contextlib import suppress
-from typing import Any
-
-import typer
-
-import subak
-from subak.cli.commands.compare import compare
-from subak.cli.commands.convert import convert
-from subak.cli.commands.explain import explain
-from subak.cli.commands.fair import fair
-from subak.cli.commands.fit import fit
-from subak.cli.commands.generate import generate
-from subak.cli.commands.generate_mapreduce import generate_mapreduce
-from subak.cli.commands.inspect import inspect
-from subak.cli.commands.queues import queues
-from subak.cli.commands.report import report
-from subak.cli.commands.schedulers import schedulers
-from subak.cli.commands.simulate import simulate
-from subak.cli.commands.torture import torture
-from subak.cli.reproduce.commands import app as reproduce
-from subak.errors import SubakError
-from subak.output.writing import written
-from subak.report.console import Console, silence
-from subak.report.plain import plain, shortened
 
 # Exit codes; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
 MISTAKE, INTERRUPTED, UNREAD, ENDED = 2, 130, 141, 143
-# What Typer raises for a command line it does not understand; of its family, it exports only BadParameter.
-UsageError: Any = typer.BadParameter.__base__
-
-app = typer.Typer(
-    name="subak",
-    invoke_without_command=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    epilog="Start with `subak compare`: it runs on a shipped sample. A command's own help: `subak compare --help`.",
-)
-COMMANDS = (
-    simulate, compare, report, explain, convert, inspect, generate, generate_mapreduce, fit, schedulers, fair, queues,
-    torture,
-)
-for command in COMMANDS:
-    app.command()(command)
-app.add_typer(reproduce, name="reproduce")
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"subak {subak.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    context: typer.Context,
-    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True,
-                                 help="Print the version and stop."),
-) -> None:
-    """Schedule federated data centers, and compare policies on real traces."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+INTERRUPTION = "interrupted; nothing was written"
 
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
+    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where a shell told us to ignore it
+    signal.signal(signal.SIGTERM, _end)
+    if heard:
+        signal.signal(signal.SIGINT, _end)
+    from subak.cli.app import app  # noqa: F401, PLC0415  (takes seconds on a cold disk)
+    from subak.output.writing import written  # noqa: PLC0415
+
     logging.getLogger("subak").addHandler(NOTICES)
+    if heard:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that nothing half-written, and no process, is left
+    code = _exit_code()
+    if code == INTERRUPTED:
+        _say(f"interrupted; {written[-1]} was written" if written else INTERRUPTION)
+    sys.exit(code)  # type: ignore[arg-type]
+
+
+def _exit_code() -> object:
+    """Run the command that was asked for, and return what to end with; of a mistake, the program ends here."""
+    from subak.cli.app import UsageError, app  # noqa: PLC0415  (as above)
+    from subak.errors import SubakError  # noqa: PLC0415
+    from subak.report.console import silence  # noqa: PLC0415
+
     try:
-        code = app(prog_name="subak", standalone_mode=False)
+        return app(prog_name="subak", standalone_mode=False)
     except SubakError as error:
         _fail(str(error))
     except UsageError as error:
@@ -80,14 +49,14 @@ def main() -> None:
         _fail("out of memory")
     except OSError as error:
         if error.filename is not None:
-            raise
+            _fail(f"{error.filename}: {error.strerror or error}")
         silence(sys.stdout)
-        _fail(f"what was to be printed could not be written: {error.strerror}")
+        _fail(f"what was to be printed could not be written: {error.strerror or error}")
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
-        code = UNREAD if ended.code == 1 else ended.code
-    if code == INTERRUPTED:
-        _say(f"interrupted; {written[-1]} was written" if written else "interrupted; nothing was written")
-    sys.exit(code)
+        return UNREAD if ended.code == 1 else ended.code
+    return None
 
 
 class _Notices(logging.Handler):
@@ -100,12 +69,22 @@ class _Notices(logging.Handler):
 NOTICES = _Notices()
 
 
+def _end(number: int, _frame: object) -> None:
+    """End the process at once: an import that an exception cuts short may say anything."""
+    if number == signal.SIGINT:
+        os.write(2, f"subak: {INTERRUPTION}\n".encode())
+    os._exit(INTERRUPTED if number == signal.SIGINT else ENDED)
+
+
 def _fail(text: str) -> None:
     _say(text, style="red")
     sys.exit(MISTAKE)
 
 
 def _say(text: str, style: str = "") -> None:
+    from subak.report.console import Console  # noqa: PLC0415  (as above)
+    from subak.report.plain import plain, shortened  # noqa: PLC0415
+
     line = shortened(plain(" ".join(f"subak: {text}".split())))
     with suppress(OSError):  # the exit code says it too
         Console(stderr=True).print(line, style=style, highlight=False, soft_wrap=True)

@@ -1,4 +1,5 @@
 """The options that `simulate` and `compare` share, and the scenario they add up to."""
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,10 @@ from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.tables import read_toml
 
+SEEDS = re.compile(r"\s*(\d{1,19})\s*(?:-\s*(\d{1,19})\s*)?", re.ASCII)  # one, or from one to another
 SEEDS_MAX = 10_000
+COUNT_MAX = 2**31 - 1  # of what an option counts
+SEED_MAX = 2**62  # of what is drawn with an int64, and with those behind it
 DEFAULT_WORKLOAD = "google2011"
 # headings of the help
 INPUT, TIME, FAIR = "What is scheduled on what", "Time", "Fair shares"
@@ -179,12 +183,13 @@ def parse_seeds(text: str) -> list[int]:
     """Return the seeds of a text such as ``1,2,5-8``. Raises InputError for another form."""
     seeds: list[int] = []
     for part in text.split(","):
-        first, _, last = (word.strip() for word in part.partition("-"))
-        if not first.isdigit() or (last and not last.isdigit()) or int(last or first) < int(first):
+        found = SEEDS.fullmatch(part)
+        first, last = (int(number) for number in (found[1], found[2] or found[1])) if found else (1, 0)
+        if last < first:
             raise InputError(f"--seeds: must be whole numbers such as 1,2,5-8, not {text!r}")
-        if int(last or first) - int(first) >= SEEDS_MAX:
+        if last - first + len(seeds) >= SEEDS_MAX:
             raise InputError(f"--seeds: must be at most {SEEDS_MAX:,}, not {text!r}")
-        seeds.extend(range(int(first), int(last or first) + 1))
+        seeds.extend(range(first, last + 1))
     return seeds
 
 

@@ -28,6 +28,7 @@ from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
+from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.engine.drive import Progress
 from subak.simulator.federated.fault_plan import RoleError, read_fault_plan
 from subak.simulator.federated_results import waiting_tables
@@ -75,6 +76,14 @@ def _same_digest(what: str, folder: Path, expected: str) -> str:
     if expected and digest != expected:
         raise InputError(f"{what} {folder}: must be the one the scenario was run on ({expected}), it is now {digest}")
     return digest
+
+
+def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet]) -> None:
+    """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
+    faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
+    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
+    for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
+        refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues)
 
 
 def run_label(scheduler: str, seed: int, seeds: list[int]) -> str:

@@ -12,7 +12,7 @@ from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import LOTES, SCHEDULERS
 from subak.policy import named_scheduler, policy_file
 from subak.queues.fair_orders import FAIR_ORDERS
-from subak.simulator.run import refuse_error, refuse_slow_start
+from subak.simulator.run import refuse_error, refuse_slow_start, refuse_times
 from subak.tables import read_toml
 from subak.workload.samples import sample_names
 
@@ -57,8 +57,11 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 raise InputError(f"{name}: each must be named once, {twice!r} occurs {values.count(twice)} times")
         if self.fleet and self.machines:
             raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
+        if self.capacity and not self.machines:
+            raise InputError("capacity: is that of alike machines; give machines, how many there are")
         if not 0 <= self.machines <= MACHINES_MAX:
             raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
+        refuse_times(1.0 if self.interval is None else self.interval, self.until)
         self._refuse_unbearable()
         self._refuse_search()
         for setting in changed_settings(self.federation):
@@ -67,9 +70,6 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
                                  f"{heeders} would")
         self._refuse_unheeded()
-        if self.check_policy and not any(map(policy_file, self.schedulers)):
-            raise InputError(f"check_policy: none of the schedulers {', '.join(self.schedulers)} is a policy from a "
-                             "file, FILE.py:NAME")
 
     def _refuse_unbearable(self) -> None:
         """Refuse what one of the schedulers has no remedy for."""
@@ -92,6 +92,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def _refuse_unheeded(self) -> None:
         """Refuse settings that nobody heeds; but queues' weights are what any run's shares are measured by."""
+        if self.check_policy and not any(map(policy_file, self.schedulers)):
+            raise InputError(f"check_policy: none of the schedulers {', '.join(self.schedulers)} is a policy from a "
+                             "file, FILE.py:NAME")
         if self.federation.shares and self.federation.fairness == "off":
             raise InputError("federation.shares (--share): go with fairness (--fairness) strict or paper, not off")
         if not 0 <= self.preemptions < FOREVER:

@@ -87,7 +87,8 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         for table in ("service", "part"):
             for kind, seconds in getattr(self, table).items():
                 if kind not in KINDS:
-                    raise InputError(f"{table}: there is no message {kind!r}; kinds are {', '.join(KINDS)}")
+                    raise InputError(f"{table}: must be of kinds of messages such as {', '.join(PART_S)}; "
+                                     f"there is no kind {kind!r}")
                 _between(f"{table}.{kind}", seconds, 0, SECONDS_MAX)
         for queue, share in self.shares.items():
             _between(f"shares.{queue}", share, 0, 1)

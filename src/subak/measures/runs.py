@@ -12,14 +12,14 @@ from subak.output.workplaces import is_folder
 from subak.resources import Resource
 from subak.tables import first_line, scan_table
 
-TASK_COLUMNS = ("start", "response", "run_time", "ready", "finish")
-TIMELINE_COLUMNS = ("time", "span", "waiting", "waiting_max")
-QUEUE_COLUMNS = (
-    "queue", "level", "leaf", "share_mean", "guarantee_mean", "shortfall", "shortfall_mean", "starved_longest",
-    "demanding",
-)
-STINT_COLUMNS = ("kind", "machine", "slot", "job", "begin", "end", "tasks")
-SHARE_COLUMNS = ("time", "span", "queue", "level", "share", "guarantee")
+# The columns that are read: those of numbers, then others.
+TASK_COLUMNS = ("start", "response", "run_time", "ready", "finish", "arrival", "job", "index", "attempts"), (
+    "queue", "machine", "status", "reason")
+TIMELINE_COLUMNS = "time", "span", "waiting", "waiting_max"
+QUEUE_COLUMNS = ("level", "share_mean", "guarantee_mean", "shortfall", "shortfall_mean", "starved_longest",
+                 "demanding"), ("queue", "leaf")
+STINT_COLUMNS = ("slot", "begin", "end", "tasks"), ("kind", "machine", "job")
+SHARE_COLUMNS = ("time", "span", "level", "share", "guarantee"), ("queue",)
 
 
 class WorkloadFacts(msgspec.Struct, frozen=True):
@@ -261,13 +261,13 @@ def _is_partial(folder: Path) -> bool:
 def _load_run(folder: Path) -> Run:
     run = Run(folder, _load_summary(folder / "summary.json"))
     amounts = [f"{kind}_{resource.name}" for resource in run.summary.resources for kind in ("used", "capacity")]
-    _check_table(folder / "tasks.parquet", list(TASK_COLUMNS))
-    _check_table(folder / "timeline.parquet", [*TIMELINE_COLUMNS, *amounts])
+    _check_table(folder / "tasks.parquet", *TASK_COLUMNS)
+    _check_table(folder / "timeline.parquet", (*TIMELINE_COLUMNS, *amounts))
     if run.summary.fairness:
-        _check_table(folder / "queues.parquet", list(QUEUE_COLUMNS))
-        _check_table(folder / "shares.parquet", list(SHARE_COLUMNS))
+        _check_table(folder / "queues.parquet", *QUEUE_COLUMNS)
+        _check_table(folder / "shares.parquet", *SHARE_COLUMNS)
     if run.summary.makespan_bound is not None:
-        _check_table(folder / "stints.parquet", list(STINT_COLUMNS))
+        _check_table(folder / "stints.parquet", *STINT_COLUMNS)
     return run
 
 
@@ -280,17 +280,20 @@ def _load_summary(path: Path) -> Summary:
         raise InputError(f"{path}: {first_line(error)}") from None
 
 
-def _check_table(path: Path, needed: list[str]) -> None:
-    """Read only the footer: its column names say whether the file is what its name promises."""
+def _check_table(path: Path, numbers: tuple[str, ...], others: tuple[str, ...] = ()) -> None:
+    """Read only the footer: its columns' names and types say whether the file is what its name promises."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
         present = scan_table(path).collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path}: not a readable Parquet file: {first_line(error)}") from None
-    missing = [name for name in needed if name not in present]
+    missing = [name for name in (*numbers, *others) if name not in present]
     if missing:
         raise InputError(f"{path}: columns missing: {', '.join(missing)}")
+    for name in numbers:
+        if not (present[name].is_numeric() or present[name] == pl.Null):
+            raise InputError(f"{path}: {name} must hold numbers, not {present[name]}")
 
 
 def _order(run: Run) -> tuple[str, int, str]:

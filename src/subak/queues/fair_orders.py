@@ -90,9 +90,15 @@ def hierarchy_of(
     fair = FAIR_ORDERS[order]
     if fair.code == DRF:
         branches = _flat(branches, jobs_from)
-    if fair.collapsed and fair.collapsed not in names:
-        raise InputError(f"order {order}: needs a resource named {fair.collapsed}, there are {', '.join(names)}")
+    refuse_collapsed(order, names)
     return build_hierarchy(branches, vector, fair.code, names.index(fair.collapsed) if fair.collapsed else 0)
+
+
+def refuse_collapsed(order: str, names: list[str]) -> None:
+    """Raise InputError where an order collapses the tree for a resource that is not among *names*."""
+    needed = FAIR_ORDERS[order].collapsed
+    if needed and needed not in names:
+        raise InputError(f"order {order}: needs a resource named {needed}, there are {', '.join(names)}")
 
 
 def _flat(branches: Branches, jobs_from: int | None) -> Branches:

@@ -1,4 +1,5 @@
 """Why one task of a run stands as it stands, in words: what it asked, how it went, and what it still lacks."""
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from subak.workload.table import Workload
 PARTS = {"framework_queueing": "in queues of masters", "processing": "in service at masters",
          "worker_queueing": "at workers", "communication": "on the network"}
 TOO_LITTLE = "too little free"
+TASK = re.compile(r"\d{1,18}(/\d{1,18})?", re.ASCII)
 NAMED_MAX = 6  # clusters or stages named in one line
 
 
@@ -56,7 +58,7 @@ def _find(run: Run, task: str) -> tuple[int, dict[str, Any]]:
     """Return a task's row number and its columns."""
     job, separator, index = task.partition("/")
     table = run.tasks().with_row_index("row")
-    if not (job.isdecimal() and (index.isdecimal() or not separator)):
+    if not TASK.fullmatch(task):
         raise InputError(f"task: must be JOB/INDEX, such as 17/0, or a row number, such as 1234; not {task!r}")
     wanted = (pl.col("job") == int(job)) & (pl.col("index") == int(index)) if separator else pl.col("row") == int(job)
     found = table.filter(wanted).collect()
@@ -139,7 +141,8 @@ def _why(run: Run, row: int, values: dict[str, Any], workload: Workload | None) 
     if values["status"] in ("RUNNING", "FINISHED"):
         yield from _allocation(values)
     else:
-        yield f"{values['reason'][0].upper()}{values['reason'][1:]}."
+        reason = values["reason"] or "no reason is written down"
+        yield f"{reason[0].upper()}{reason[1:]}."
     if values["status"] == "BLOCKED" and workload is not None:
         yield from _blocked(run, row, workload)
     if values["status"] == "WAITING":

@@ -65,7 +65,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
-    _refuse_times(width, until)
+    refuse_times(width, until)
     refuse_slow_start(slow_start, scheduler)
     if request_error:
         refuse_error(request_error, scheduler)
@@ -109,7 +109,8 @@ def refuse_error(error: float, scheduler: Scheduler) -> None:
         raise InputError(f"request_error: {scheduler.name} is {kind}; requests may be wrong under the others")
 
 
-def _refuse_times(interval: float, until: float) -> None:
+def refuse_times(interval: float, until: float) -> None:
+    """Raise InputError for an interval that no timeline could have, or an instant before the first."""
     if not (math.isfinite(interval) and interval > 0):
         raise InputError(f"interval: must be a positive number of seconds, not {interval:g}")
     if until < 0 or math.isnan(until):

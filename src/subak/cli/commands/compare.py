@@ -44,7 +44,7 @@ from subak.cli.options import (
 from subak.cli.progress import RunBars
 from subak.errors import RunError
 from subak.experiment.parallel import jobs_of, run_all
-from subak.experiment.run import inputs_of, load_inputs
+from subak.experiment.run import inputs_of, load_inputs, refuse_unfit
 from subak.experiment.scenario import Scenario
 from subak.measures.runs import load_runs
 from subak.output.places import refuse_folder
@@ -56,6 +56,7 @@ from subak.report.terminal import comparison_table
 from subak.tables import write_toml
 
 DEFAULT_SCHEDULERS = "first-fit,first-fit+backfill,best-fit+backfill,greedy,tetris"
+PROCESSES_MAX = 4096
 MARKER = "comparison.toml"  # only a folder with it is ever replaced
 
 
@@ -94,7 +95,8 @@ def compare(
     request_error: RequestErrorOption = 0.0,
     check_policy: CheckPolicyOption = False,
     processes: Annotated[int | None, typer.Option(
-        metavar="N", min=1, help="How many runs at once [default: one a core].", show_default=False)] = None,
+        metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once [default: one a core].",
+        show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Keep the runs and report.html in this folder [default: only show the table].",
         show_default=False, rich_help_panel=OUTPUT)] = None,
@@ -122,9 +124,11 @@ def compare(
     if out is not None:
         refuse_folder(out, MARKER, overwrite, inputs)
     labels = [job.label for job in jobs_of(given)]
-    for name in given.schedulers:
-        find_scheduler(name, given.check_policy)
-    tasks = len(load_inputs(given)[0].tasks)
+    found = [find_scheduler(name, given.check_policy) for name in given.schedulers]
+    loaded = load_inputs(given)
+    refuse_unfit(given, found, loaded)
+    tasks = len(loaded[0].tasks)
+    del loaded  # every run reads them for itself
     at_once = processes or len(os.sched_getaffinity(0))
     if out is None:
         with scratch_folder() as folder:

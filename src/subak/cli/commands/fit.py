@@ -7,6 +7,7 @@ from rich import box
 from rich.table import Table
 
 from subak.cli.commands.inspect_chart import check_chart_path, write_chart
+from subak.cli.options import COUNT_MAX
 from subak.errors import InputError
 from subak.output.places import refuse_file
 from subak.output.workplaces import is_folder
@@ -27,7 +28,8 @@ def fit(
     chart: Annotated[Path | None, typer.Option(
         metavar="FILE", help="Also draw data against models in this .html (works offline), .svg or .png file.")] = None,
     request_classes: Annotated[int, typer.Option(
-        metavar="N", min=1, help="Keep the N most frequent joint requests; each other one joins the nearest.")] = 64,
+        metavar="N", min=1, max=COUNT_MAX, help="Keep the N most frequent joint requests; each other one joins the "
+                                               "nearest.")] = 64,
     censored: Annotated[Censored, typer.Option(
         help="What to make of tasks that were still running when the trace ended: account for them as right-censored, "
              "or ignore them, as the paper does.")] = "account",

@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from subak.cli.commands.inspect_chart import check_chart_path, fleet_chart, workload_chart, write_chart
+from subak.cli.options import COUNT_MAX
 from subak.errors import InputError
 from subak.fleet.describe import FleetDescription, describe_fleet
 from subak.fleet.table import read_fleet
@@ -36,7 +37,8 @@ class Inspection(msgspec.Struct, frozen=True):
 def inspect(
     path: Annotated[Path, typer.Argument(
         metavar="PATH", help="A workload folder, with or without a fleet in it, or a fleet folder.")],
-    largest: Annotated[int, typer.Option(metavar="N", min=0, help="How many of the largest jobs to list.")] = 10,
+    largest: Annotated[int, typer.Option(
+        metavar="N", min=0, max=COUNT_MAX, help="How many of the largest jobs to list.")] = 10,
     chart: Annotated[Path | None, typer.Option(
         metavar="FILE", help="Also write a chart to this .html (one file, works offline), .svg or .png file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,

@@ -7,6 +7,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from subak.cli.options import COUNT_MAX
 from subak.errors import InputError
 from subak.measures.queue_facts import QueueFacts, queue_facts
 from subak.output.workplaces import is_folder
@@ -28,7 +29,8 @@ def queues(
         "--queues", metavar="TREE.toml", help="With a workload: weights and limits of its queues, and queues it does "
                                               "not use.", show_default=False)] = None,
     rows: Annotated[int, typer.Option(
-        metavar="N", min=1, help="How many queues to list: the first in the file, or those that ask for most.")] = 40,
+        metavar="N", min=1, max=COUNT_MAX, help="How many queues to list: the first in the file, or those that ask for "
+                                               "most.")] = 40,
 ) -> None:
     """Show the tree of queues: weights, limits, guarantees, and what a workload asks for in each.
 

@@ -43,7 +43,7 @@ from subak.cli.options import (
 from subak.cli.progress import RunBars
 from subak.errors import InputError
 from subak.experiment.parallel import run_apart
-from subak.experiment.run import inputs_of, load_inputs, run_label, simulate_into
+from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, run_label, simulate_into
 from subak.measures.runs import load_runs
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
@@ -114,8 +114,9 @@ def simulate(
     if out is not None:
         refuse_folder(out, "summary.json", overwrite, inputs_of(given, scenario, federation, lotes))
     name = given.schedulers[0]
-    find_scheduler(name, given.check_policy)
+    found = find_scheduler(name, given.check_policy)
     inputs = load_inputs(given)
+    refuse_unfit(given, [found], inputs)
     label = run_label(name, given.seeds[0], given.seeds)
     with _scratch() if out is None else nullcontext(out) as folder:
         with RunBars([label], len(inputs[0].tasks), given.schedulers) as bars:

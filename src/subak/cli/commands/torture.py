@@ -6,20 +6,26 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
 
+from subak.cli.options import COUNT_MAX, SEED_MAX
+from subak.errors import InputError
 from subak.report.console import Console, bars, echo
 from subak.simulator.torture.coverage import REQUIRED, Coverage
 from subak.simulator.torture.torture import Ending, describe, random_case, run_case, shrink
 
 FAILED, INCOMPLETE = 1, 2  # exit codes
-SEEDS = "How many federations to torture."
+SEEDS, FIRST = 1000, 1  # unless others are asked for
 
 
 def torture(
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, help=SEEDS)] = 1000,
-    first: Annotated[int, typer.Option(metavar="SEED", min=0, help="The seed of the first.")] = 1,
-    seed: Annotated[int | None, typer.Option(
-        metavar="SEED", min=0, help="Only this one, with every message and its answers printed.",
+    seeds: Annotated[int | None, typer.Option(
+        metavar="N", min=1, max=COUNT_MAX, help=f"How many federations to torture [default: {SEEDS}].",
         show_default=False)] = None,
+    first: Annotated[int | None, typer.Option(
+        metavar="SEED", min=0, max=SEED_MAX, help=f"The seed of the first [default: {FIRST}].",
+        show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option(
+        metavar="SEED", min=0, max=SEED_MAX, help="Only this one, with every message and its answers printed; without "
+                                                  "the other options.", show_default=False)] = None,
     coverage: Annotated[bool, typer.Option(
         "--coverage", help="Print how often each row of the roles' transition tables was taken.")] = False,
     shrinking: Annotated[bool, typer.Option(
@@ -36,8 +42,11 @@ def torture(
     """
     console = Console()
     if seed is not None:
+        if seeds is not None or first is not None or coverage or not shrinking:
+            raise InputError("--seed: replays one federation, so the other options must be left out")
         _replay(seed, console)
         return
+    seeds, first = seeds or SEEDS, FIRST if first is None else first
     covered, events, began = Coverage(), 0, time.monotonic()
     with bars(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as shown:
         bar = shown.add_task("Torturing", total=seeds)

@@ -7,6 +7,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, SpinnerColumn, TimeRemainingColumn
 from rich.table import Table
 
+from subak.cli.options import SEED_MAX
 from subak.errors import InputError
 from subak.output.writing import new_folder
 from subak.report import tags
@@ -51,7 +52,8 @@ def google_like(
                                "of it].", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Also write index.html and figures 2 to 5 (svg, png) to this new folder.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the million tasks that are generated.")] = 1,
+    seed: Annotated[int, typer.Option(
+        metavar="N", min=0, max=SEED_MAX, help="Seed of the million tasks that are generated.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
 ) -> None:
     """Tables II to VII and the KS figures: the paper's, measured, generated; figures 2 to 5 with --out.
@@ -143,7 +145,7 @@ TraceOption = Annotated[Path | None, typer.Option(
                            "shipped sample of it].", show_default=False)]
 OutOption = Annotated[Path | None, typer.Option(
     metavar="FOLDER", help="Also write index.html and the figures (svg, png, csv) to this new folder.")]
-SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of all that is drawn.")]
+SeedOption = Annotated[int, typer.Option(metavar="N", min=0, max=SEED_MAX, help="Seed of all that is drawn.")]
 ReplaceOption = Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")]
 
 
@@ -229,7 +231,8 @@ def hmhs(
     quick: Annotated[bool, typer.Option(
         "--quick", help="Fewer seeds, jobs and machines: seconds in place of minutes.")] = False,
     out: OutOption = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The first seed of all that is drawn.")] = 1,
+    seed: Annotated[int, typer.Option(
+        metavar="N", min=0, max=SEED_MAX, help="The first seed of all that is drawn.")] = 1,
     overwrite: ReplaceOption = False,
 ) -> None:
     """Fig. 1 and 2: the makespan against the number of jobs and the share of slow machines; past the paper with --out.

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numba import typeof, types
-from numba.core.errors import NumbaError
 from numba.extending import overload
 
 from subak.errors import PolicyError
@@ -94,7 +93,7 @@ def _of_user(signature: Any, function: AnyFunction, checked: bool) -> Any:
     arguments = tuple(read_only_type(kind) if kind in READS_ONLY else kind for kind in signature.args)
     try:
         return kernel_of(arguments, function, cache=False, checked=checked)
-    except (NumbaError, NotImplementedError, TypeError) as error:
+    except Exception as error:  # Numba's own, and what else it may stumble over
         raise PolicyError(f"policy {function.__name__} {_reason(error, function)}") from None
 
 

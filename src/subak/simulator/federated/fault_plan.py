@@ -27,6 +27,7 @@ in the fleet), `submitter`, and in cuts also `global masters`, `local masters`, 
 """
 import itertools
 import math
+import re
 from pathlib import Path
 
 import msgspec
@@ -60,6 +61,7 @@ QUIET_LEASES, QUIET_RETRIES, QUIET_HEARTBEATS, QUIET_DELAYS = 12, 130, 4, 100
 RATES = {"loss": LOSS, "heartbeat_loss": HEARTBEAT_LOSS, "duplication": DUPLICATION, "reordering": REORDERING,
          "spike": SPIKE}
 TIMES = {"late_max": LATE_MAX, "spike_max": SPIKE_MAX, "calm_at": CALM_AT}
+NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 ONE = ("global master", "local master", "standby", "worker")  # followed by a number
 
 
@@ -210,7 +212,7 @@ def _address(name: str, settings: Federation, first: np.ndarray, machine_order: 
     if name == "submitter":
         return int(first[SUBMITTER])
     role, _, digits = name.rpartition(" ")
-    if role not in ONE or not digits.isdecimal() or len(digits) > 18:
+    if role not in ONE or not NUMBER.fullmatch(digits):
         raise RoleError(f"role: must be submitter, or one of {', '.join(ONE)} with its number (in a cut also global "
                         f"masters, local masters, standbys, workers or everybody), not {name!r}")
     number, clusters = int(digits), _clusters(settings, first)

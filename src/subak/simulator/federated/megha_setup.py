@@ -30,6 +30,7 @@ from subak.simulator.federated.run import Architecture, Instance
 from subak.workload.table import Workload
 
 CLUSTERS = 10  # of a fleet that names only one
+NAMED_MAX = 3  # queues in an error
 ROWS_MORE = 4096  # rows of attempts beyond what can run at once
 LEDGER_MIN = 4096  # entries
 
@@ -124,8 +125,8 @@ def find_queues(workload: Workload, settings: Federation, file: TreeFile | None 
     for what, table in (("shares", settings.shares), ("masters_of", settings.masters_of)):
         unknown = sorted(set(table) - set(names))
         if unknown:
-            raise InputError(f"{what}: the workload has no queue {unknown[0]!r}; it has {', '.join(names[:8])}"
-                             f"{' ...' if len(names) > 8 else ''}")
+            raise InputError(f"{what}: the workload has no queue {unknown[0]!r}; it has {', '.join(names[:NAMED_MAX])}"
+                             f"{' ...' if len(names) > NAMED_MAX else ''}")
     anywhere = settings.fairness == "off" and settings.turns == ROUND_ROBIN and not settings.masters_of
     if len(names) < masters and anywhere:
         of_job = of_job * masters + np.arange(len(of_job)) % masters

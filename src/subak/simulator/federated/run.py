@@ -131,7 +131,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
     """
     if queues is not None:
-        _refuse_limits(queues)
+        refuse_limits(queues)
     if faults is not None:
         if not architecture.mends:
             raise InputError("faults: only megha and central get over them; the other federations repeat nothing")
@@ -186,7 +186,8 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     return {"prepared": opened.prepared, "driven": driven, "federated": federated}
 
 
-def _refuse_limits(file: TreeFile) -> None:
+def refuse_limits(file: TreeFile) -> None:
+    """Raise InputError where a queue has a limit, which a federation does not keep."""
     limited = next((queue for queue in file.queue if queue.limit < math.inf), None)
     if limited is not None:
         raise InputError(f"queues: {limited.name} has the limit {limited.limit:g}; a federation heeds the weights of "

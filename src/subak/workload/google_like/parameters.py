@@ -21,6 +21,7 @@ from subak.workload.constraints import OPERATORS, Constraint
 MOST_TASKS = 2**31 - 1  # of a workload: task numbers are uint32, and some are left for other readers' markers
 MOST_CHOICES = 62  # a set of constraints is a bit mask of 64 bits
 MOST_STAGES = 100
+GAP_SHAPE_MAX = 1_000_000  # far above it, rounding errors swallow the gaps
 MOST_USERS = 1_000_000
 
 
@@ -243,8 +244,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(self.name != "", "name must not be empty", self.name)
         require(math.isfinite(self.dynamism) and self.dynamism > 0,
                 "dynamism (the mean gap) must be a positive number of seconds", self.dynamism)
-        require(math.isfinite(self.gap_shape) and self.gap_shape > 1,
-                "gap_shape must be greater than 1 (gaps have no mean else)", self.gap_shape)
+        require(1 < self.gap_shape <= GAP_SHAPE_MAX, "gap_shape must be greater than 1, or gaps have no mean, and at "
+                f"most {GAP_SHAPE_MAX:,}, which is exponential", self.gap_shape)
         require_share("type (the share of tasks)", self.type)
         require_positive("task_priority_rate", self.task_priority_rate)
         require_positive("service_priority_rate", self.service_priority_rate)

@@ -43,6 +43,7 @@ def _checked(table: pl.DataFrame, block: Block) -> pl.DataFrame:
         refuse_lines(table, pl.col(name).is_null(), block, f"{name} must be given", name)
     for name in ("time", "job", "index"):
         refuse_lines(table, pl.col(name) < 0, block, f"{name} must not be negative", name)
+    refuse_lines(table, pl.col("index") >= 2**31, block, "index must be below 2^31", "index")
     refuse_lines(table, ~pl.col("operator").is_in(list(OPERATOR_NAMES)), block,
                  "operator must be 0 (=), 1 (!=), 2 (<) or 3 (>)", "operator")
     number = pl.col("value").cast(pl.Float64, strict=False)

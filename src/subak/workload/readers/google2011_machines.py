@@ -42,8 +42,11 @@ def read_machines(
     """Read machine_events and machine_attributes. Raises InputError naming the file and the line."""
     if not events:
         return Machines(None, (), {"fleet": "none written: there is no machine_events"})
-    rows = pl.concat([_checked(csv_rows(block, MACHINE_EVENT_COLUMNS), block)
-                      for path in events for block in blocks(path, advance)])
+    tables = [_checked(csv_rows(block, MACHINE_EVENT_COLUMNS), block)
+              for path in events for block in blocks(path, advance)]
+    if not tables:
+        raise InputError(f"{events[0].parent}: has no rows")
+    rows = pl.concat(tables)
     known, used, counted = _chosen(_filled(rows), len(rows), choice)
     if known.is_empty():
         raise InputError(f"{events[0].parent}: a fleet needs at least one machine, --fleet {choice} gives 0")

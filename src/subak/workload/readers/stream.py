@@ -1,6 +1,5 @@
 """A stream: a plain, gz or xz file as blocks of whole lines, without ever holding all of it."""
 import gzip
-import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -12,12 +11,14 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.tables import ColumnType, first_line
+from subak.workload.readers.xz import XzReader
 
 Advance = Callable[[int], None]  # told how many more bytes of the files on disk were read
 BLOCK_SIZE = 1 << 24  # bytes of text; 16 MiB keeps a part's memory small and polars busy
 # Bytes of a line, four million durations of a .tr; a small compressed file may hold a line of any length, and what is
 # made of it takes ten times as much memory.
 LINE_MAX = 1 << 25
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of UTF-8, which spreadsheets write; it is part of no field
 GZIP_MAGIC, XZ_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 
@@ -36,13 +37,14 @@ def ignore_progress(_read: int) -> None:
 def blocks(path: Path, advance: Advance = ignore_progress, size: int = BLOCK_SIZE) -> Iterator[Block]:
     """Yield the file's lines in order, in blocks of about *size* bytes; line ends become a single newline.
 
-    Raises InputError naming the file when it cannot be read, its compressed form is damaged or cut off, or a line has
-    more than LINE_MAX bytes.
+    A mark of UTF-8 at the file's beginning is left out. Raises InputError naming the file when it cannot be read, its
+    compressed form is damaged or cut off, or a line has more than LINE_MAX bytes.
     """
     line, rest = 1, b""
     with _opened(path) as (raw, stream):
         for chunk in _chunks(raw, stream, size, advance):
-            head, newline, tail = (rest + chunk).rpartition(b"\n")
+            text = rest + chunk
+            head, newline, tail = (text.removeprefix(BYTE_ORDER_MARK) if line == 1 else text).rpartition(b"\n")
             rest = tail
             if newline:
                 yield Block(path, line, (head + newline).replace(b"\r\n", b"\n"))
@@ -78,7 +80,7 @@ def _decompressed(raw: BinaryIO, path: Path) -> BinaryIO:
     if magic.startswith(GZIP_MAGIC):
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
     if magic == XZ_MAGIC:
-        return cast(BinaryIO, lzma.LZMAFile(raw))
+        return cast(BinaryIO, XzReader(raw))
     if path.suffix in (".gz", ".xz"):
         raise InputError(f"{path}: the name says {path.suffix[1:]}, the content is not")
     return raw
@@ -108,7 +110,7 @@ def csv_rows(block: Block, schema: Mapping[str, ColumnType]) -> pl.DataFrame:
 
 
 def _refuse_columns(block: Block, count: int) -> None:
-    for number, line in enumerate(io.BytesIO(block.text), block.line):
+    for number, line in enumerate(block.text.removesuffix(b"\n").split(b"\n"), block.line):
         if line.count(b",") != count - 1:
             raise InputError(f"{block.path}, line {number}: needs {count} columns, has {line.count(b',') + 1}")
 

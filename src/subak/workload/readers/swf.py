@@ -24,6 +24,7 @@ FIELD_COUNT = 18
 # Places, from 0, of the fields that are read; the format's own numbers are one higher
 FIELDS = {"number": 0, "submit": 1, "run_time": 3, "allocated": 4, "requested": 7, "estimate": 8, "status": 10,
           "user": 11, "queue": 14}
+WHOLE = ("number", "allocated", "requested", "status", "user", "queue")
 OUTCOME_NAMES = {0: "FAIL", 1: "FINISH", 5: "KILL"}
 NUMBER_MAX = 2.0**53  # beyond it a float does not hold every whole number
 
@@ -80,6 +81,8 @@ def _numbers(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
         value = pl.col(name)
         bad = table.select(value.is_null() | ~(value.abs() < NUMBER_MAX)).to_series()
         refuse_lines(texts.with_columns(bad=bad), pl.col("bad"), block, f"{name} must be a finite number", name)
+    for name in WHOLE:
+        refuse_lines(table, pl.col(name) != pl.col(name).round(), block, f"{name} must be a whole number", name)
     for name in ("submit", "run_time", "estimate"):
         refuse_lines(table, (pl.col(name) < 0) & (pl.col(name) != -1), block,
                      f"{name} must not be negative (only -1, for unknown)", name)

@@ -1,5 +1,8 @@
 """SWIM: Facebook's samples, one job a line: job, submit, gap, map input, shuffle and output bytes (no times of tasks).
 
+A line may go on with the paths of input and output, as in SWIM's samples `..._withInputPaths_...`: which job reads
+what another has read or written. They are counted, and say nothing of where data lies, which is not modelled.
+
 How many tasks a job has, and how long they run, is modelled; the trace does not say it. With the parameters of `Model`:
 
 - maps = ceil(input / block_bytes), at least 1; reduces = ceil(shuffle / reduce_bytes), at most reduces_max, and none
@@ -36,6 +39,7 @@ from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse
 from subak.workload.table import make_workload
 
 NUMBERS = ("submit", "gap", "input", "shuffle", "output")  # seconds, seconds, bytes, bytes, bytes
+PATHS_MAX = 2  # of input and output; WorkloadSynthesis.pl writes those it knows, and a tab for each
 ORIGIN = "SWIM, samples of Facebook's workloads, by UC Berkeley; Chen, Ganapathi, Griffith, Katz (MASCOTS 2011)"
 LICENCE = "New BSD"
 RULES = {
@@ -89,8 +93,8 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     return Conversion(workload, None, accounts, remarks)
 
 
-READER = Reader("a file of SWIM, one job a line: job, submit, gap (seconds), map input, shuffle and output bytes; "
-                "tasks and run times are modelled",
+READER = Reader("a file of SWIM, one job a line: job, submit, gap (seconds), map input, shuffle and output bytes, "
+                "and maybe paths; tasks and run times are modelled",
                 single_file, read, frozenset({"arrival_min", "arrival_end", "model", "shuffle", "slots"}))
 
 
@@ -102,18 +106,27 @@ def _model(parameters: dict[str, float]) -> Model:
 
 
 def _jobs(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
-    """Return line, job and the NUMBERS of checked lines."""
+    """Return line, job, the NUMBERS of checked lines, and how many paths follow them."""
     count = len(NUMBERS) + 1
-    counted = lines.with_columns(count=pl.col("fields").list.len())
-    refuse_lines(counted, pl.col("count") != count, block, f"needs {count} fields", "count")
     words = pl.col("fields").list
+    counted = lines.with_columns(count=words.len())
+    between = pl.col("count").is_between(count, count + PATHS_MAX)
+    refuse_lines(counted, ~between, block, f"needs {count} fields, and at most {PATHS_MAX} paths", "count")
+    _refuse_paths(lines, block, count)
     texts = lines.select("line", *(words.get(place).alias(name) for place, name in enumerate(("job", *NUMBERS))))
-    numbers = texts.with_columns(pl.col(*NUMBERS).cast(pl.Float64, strict=False))
+    numbers = texts.with_columns(pl.col(*NUMBERS).cast(pl.Float64, strict=False), paths=counted["count"] - count)
     for name in NUMBERS:
         bad = texts.with_columns(bad=numbers[name].is_null())
         refuse_lines(bad, pl.col("bad"), block, f"{name} must be a finite number, 0 or more", name)
     refuse_negative(numbers, block, *NUMBERS)
     return numbers
+
+
+def _refuse_paths(lines: pl.DataFrame, block: Block, place: int) -> None:
+    """Refuse a number where a path may stand: it is of another format."""
+    texts = lines.select("line", path=pl.col("fields").list.slice(place)).explode("path")
+    number = pl.col("path").cast(pl.Float64, strict=False).is_not_null()
+    refuse_lines(texts, number, block, f"after {place} fields there may be paths", "path")
 
 
 def _with_fates(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
@@ -157,6 +170,7 @@ def _remarks(jobs: pl.DataFrame, kept: pl.DataFrame, alike: AlikeJobs) -> dict[s
         "jobs without a reduce": kept.filter(shuffle=0.0).height,
         "jobs that read no input (one map)": kept.filter(input=0.0).height,
         "jobs without any bytes (one map of the floor's length)": kept.filter(nothing).height,
+        "jobs with paths of their data (where data lies is not modelled)": kept.filter(pl.col("paths") > 0).height,
         "modelled tasks of more than an hour": int(alike.tasks[alike.seconds > 3600].sum()),
         "gaps that differ from the submit times (the submit times count)": jobs.filter(
             pl.col("submit").diff() != pl.col("gap")).height,

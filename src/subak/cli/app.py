@@ -1,0 +1,55 @@
+"""The commands of `subak`: every one is a function in a file of its own, registered here."""
+from typing import Any
+
+import typer
+
+import subak
+from subak.cli.commands.compare import compare
+from subak.cli.commands.convert import convert
+from subak.cli.commands.explain import explain
+from subak.cli.commands.fair import fair
+from subak.cli.commands.fit import fit
+from subak.cli.commands.generate import generate
+from subak.cli.commands.generate_mapreduce import generate_mapreduce
+from subak.cli.commands.inspect import inspect
+from subak.cli.commands.queues import queues
+from subak.cli.commands.report import report
+from subak.cli.commands.schedulers import schedulers
+from subak.cli.commands.simulate import simulate
+from subak.cli.commands.torture import torture
+from subak.cli.reproduce.commands import app as reproduce
+
+# What Typer raises for a command line it does not understand; of its family, it exports only BadParameter.
+UsageError: Any = typer.BadParameter.__base__
+
+app = typer.Typer(
+    name="subak",
+    invoke_without_command=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    epilog="Start with `subak compare`: it runs on a shipped sample. A command's own help: `subak compare --help`.",
+)
+COMMANDS = (
+    simulate, compare, report, explain, convert, inspect, generate, generate_mapreduce, fit, schedulers, fair, queues,
+    torture,
+)
+for command in COMMANDS:
+    app.command()(command)
+app.add_typer(reproduce, name="reproduce")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"subak {subak.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True,
+                                 help="Print the version and stop."),
+) -> None:
+    """Schedule federated data centers, and compare policies on real traces."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

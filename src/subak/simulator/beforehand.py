@@ -1,0 +1,55 @@
+"""What a run is refused for where that can be told before its state is built and its engine compiled."""
+import numpy as np
+
+from subak.errors import InputError
+from subak.federation.settings import Federation
+from subak.fleet.speeds import refuse_speeds, stage_groups
+from subak.fleet.table import Fleet
+from subak.placement.schedulers import Scheduler
+from subak.queues.fair_orders import FAIR_ORDERS, refuse_collapsed
+from subak.queues.tree import TreeFile, tree_of_paths
+from subak.resources import same_resources
+from subak.simulator.federated.architectures import ARCHITECTURES
+from subak.simulator.federated.fault_plan import FaultPlan, faults_of
+from subak.simulator.federated.megha_setup import find_queues
+from subak.simulator.federated.run import refuse_limits
+from subak.workload.table import Workload
+
+
+def refuse_inputs(
+    workload: Workload, fleet: Fleet, scheduler: Scheduler, settings: Federation, faults: FaultPlan | None,
+    queues: TreeFile | None,
+) -> None:
+    """Raise InputError for a workload, a fleet and settings with which no run of *scheduler* could begin.
+
+    What only a plan for the machines tells is found when the run is prepared.
+    """
+    same_resources(workload.resources, fleet.resources, "workload and fleet")
+    if workload.tasks.is_empty():
+        raise InputError("workload: there must be at least one task to simulate, this one has 0")
+    if scheduler.architecture:
+        _refuse_federation(workload, fleet, scheduler, settings, faults, queues)
+        return
+    if len(fleet.speeds):
+        stage_groups(workload, fleet)
+    if scheduler.order in FAIR_ORDERS:
+        refuse_collapsed(scheduler.order, [resource.name for resource in workload.resources])
+    if queues is not None:
+        tree_of_paths(workload.jobs["queue"].to_list(), queues)
+
+
+def _refuse_federation(
+    workload: Workload, fleet: Fleet, scheduler: Scheduler, settings: Federation, faults: FaultPlan | None,
+    queues: TreeFile | None,
+) -> None:
+    refuse_speeds(workload, fleet, scheduler.name)
+    if queues is not None:
+        refuse_limits(queues)
+    architecture = ARCHITECTURES[scheduler.architecture]
+    settings = architecture.settled(settings)
+    order = architecture.machine_order(fleet, settings)
+    if "shares" in scheduler.settings:
+        find_queues(workload, settings, queues)
+    if faults is not None and architecture.mends:
+        first = np.concatenate([[0], np.cumsum(architecture.counts(fleet, settings, len(order)))])
+        faults_of(faults, settings, first, order)
