@@ -19,13 +19,31 @@ NOWHERE = -1  # no machine
 
 
 @inlined
+def meets_constraints(fleet: FleetState, tasks: Tasks, shape: int, machine: int) -> bool:
+    """Whether the machine meets the shape's constraints."""
+    word = fleet.allowed[tasks.constraint_set[shape], machine // BLOCK]
+    return (word >> np.uint64(machine % BLOCK)) & ONE != NO_BITS
+
+
+@inlined
 def shape_fits(fleet: FleetState, tasks: Tasks, shape: int, machine: int) -> bool:
     """Whether the machine meets the shape's constraints and has its whole request free."""
-    word = fleet.allowed[tasks.constraint_set[shape], machine // BLOCK]
-    if (word >> np.uint64(machine % BLOCK)) & ONE == NO_BITS:
+    if not meets_constraints(fleet, tasks, shape, machine):
         return False
     for resource in range(fleet.free.shape[0]):
         if fleet.free[resource, machine] < tasks.request[resource, shape]:
+            return False
+    return True
+
+
+@inlined
+def shape_fits_without(fleet: FleetState, tasks: Tasks, shape: int, machine: int, leaving: int) -> bool:
+    """Whether the shape would fit the machine once a task of shape *leaving* has left it."""
+    if not meets_constraints(fleet, tasks, shape, machine):
+        return False
+    for resource in range(fleet.free.shape[0]):
+        free = fleet.free[resource, machine] + tasks.request[resource, leaving]
+        if free < tasks.request[resource, shape]:
             return False
     return True
 

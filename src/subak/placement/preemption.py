@@ -8,12 +8,70 @@ Rules:
 
 The guarantee of a queue is the product over its path of its weight by that of its siblings that wait or run.
 """
+from typing import NamedTuple
+
 import numpy as np
 
+from subak.fleet.feasible import shape_fits_without
+from subak.fleet.state import FleetState
 from subak.kernel import cold
-from subak.placement.fair import ENOUGH, Fair, may_take, share_with
+from subak.placement.fair import ENOUGH, Fair, may_take, note_guarantees, share_with
 from subak.queues.hierarchy import NOBODY
 from subak.workload.tasks import Tasks
+
+HOUR = 3600.0
+REST_MAX = 60.0  # seconds after a search in vain, at most
+TOKENS, TOPPED_UP, LOOK_AGAIN, PER_SECOND, TOKENS_MAX = range(5)  # of `clock`
+
+
+class TakeBack(NamedTuple):
+    """How much may be preempted, and scratch."""
+
+    guarantee: np.ndarray  # float64[node]; empty where nothing may be preempted
+    tried: np.ndarray  # bool[shape]
+    clock: np.ndarray  # float64[5]: TOKENS ... TOKENS_MAX
+
+
+def build_take_back(nodes: int, shapes: int, preemptions: float) -> TakeBack:
+    """Return a full bucket for *preemptions* an hour, at most a minute's worth (or one) at once."""
+    clock = np.zeros(5)
+    clock[PER_SECOND] = preemptions / HOUR
+    clock[TOKENS] = clock[TOKENS_MAX] = max(1.0, preemptions / 60.0) if preemptions > 0.0 else 0.0
+    return TakeBack(np.zeros(nodes if preemptions > 0.0 else 0), np.zeros(shapes, bool), clock)
+
+
+@cold
+def look_anew(fair: Fair, back: TakeBack, now: float) -> None:
+    """Fill the bucket for the time that has passed, and begin with what the guarantees are now."""
+    clock = back.clock
+    clock[TOKENS] = min(clock[TOKENS_MAX], clock[TOKENS] + (now - clock[TOPPED_UP]) * clock[PER_SECOND])
+    clock[TOPPED_UP] = now
+    back.tried[:] = False
+    note_guarantees(fair, back.guarantee)
+
+
+@cold
+def note_in_vain(back: TakeBack, shape: int, now: float) -> None:
+    """Note that no place was found for a shape: the next search, which looks at everything that runs, waits a while."""
+    back.tried[shape] = True
+    back.clock[LOOK_AGAIN] = now + min(1.0 / back.clock[PER_SECOND], REST_MAX)
+
+
+@cold
+def makes_room(fleet: FleetState, tasks: Tasks, victim: int, task: int, machine: int) -> bool:
+    """Whether a task would fit its victim's machine in its place."""
+    return bool(shape_fits_without(fleet, tasks, tasks.shape[task], machine, tasks.shape[victim]))
+
+
+@cold
+def goes_first(start: np.ndarray, task: int, above: float, other: int, most: float) -> bool:
+    """Whether a task, *above* its queue's guarantee, is ended rather than another that is *most* above, or NOBODY.
+
+    *start* is float64[task], seconds: of equals the latest started goes, then the highest number.
+    """
+    if above != most or above == 0.0 or other == NOBODY:
+        return bool(above > most)
+    return bool(start[task] > start[other] or (start[task] == start[other] and task > other))
 
 
 @cold

@@ -1,6 +1,5 @@
-"""A central run under a fair order: its loop, preemption for queues below their guarantees, and how it is built."""
+"""A central run under a fair order: its loop, the attempts that preemption ends and begins, and how it is built."""
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,43 +11,33 @@ from subak.placement.fair import (
     fair_instant,
     let_wait,
     note_end,
-    note_guarantees,
     open_fitting,
     serve,
     start,
 )
-from subak.placement.preemption import excess, neediest_leaf
+from subak.placement.preemption import (
+    LOOK_AGAIN,
+    PER_SECOND,
+    TOKENS,
+    TakeBack,
+    build_take_back,
+    excess,
+    goes_first,
+    look_anew,
+    makes_room,
+    neediest_leaf,
+    note_in_vain,
+)
 from subak.queues.fair_orders import hierarchy_of, least_requests, leaves_of
 from subak.queues.hierarchy import NOBODY
 from subak.queues.lanes import build_lanes
 from subak.queues.tree import TreeFile, tree_of_paths
 from subak.simulator.central.loop import advance
 from subak.simulator.engine.attempts import commit, forget_lost_events, is_alive, lose
-from subak.simulator.engine.changes import started_after
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.setup import Prepared
 from subak.simulator.engine.state import ARRIVED, BROKEN, ENDED, FREED, NOW, PAUSED, PREEMPTED, STEP, Simulation
 from subak.workload.table import Workload
-
-HOUR = 3600.0
-REST_MAX = 60.0  # seconds after a search in vain, at most
-TOKENS, TOPPED_UP, LOOK_AGAIN, PER_SECOND, TOKENS_MAX = range(5)  # of `clock`
-
-
-class TakeBack(NamedTuple):
-    """How much may be preempted, and scratch."""
-
-    guarantee: np.ndarray  # float64[node]; empty where nothing may be preempted
-    tried: np.ndarray  # bool[shape]
-    clock: np.ndarray  # float64[5]: TOKENS ... TOKENS_MAX
-
-
-def build_take_back(nodes: int, shapes: int, preemptions: float) -> TakeBack:
-    """Return a full bucket for *preemptions* an hour, at most a minute's worth (or one) at once."""
-    clock = np.zeros(5)
-    clock[PER_SECOND] = preemptions / HOUR
-    clock[TOKENS] = clock[TOKENS_MAX] = max(1.0, preemptions / 60.0) if preemptions > 0.0 else 0.0
-    return TakeBack(np.zeros(nodes if preemptions > 0.0 else 0), np.zeros(shapes, bool), clock)
 
 
 def build_fair(
@@ -98,23 +87,19 @@ def run_fair(
 @cold
 def take_places_back(sim: Simulation, fair: Fair, back: TakeBack, select_machine: Callable[..., int]) -> None:
     """Preempt for queues below their guarantees as long as the cap and the rules allow it."""
-    now, clock, before = sim.clock[NOW], back.clock, sim.counts[PREEMPTED]
-    clock[TOKENS] = min(clock[TOKENS_MAX], clock[TOKENS] + (now - clock[TOPPED_UP]) * clock[PER_SECOND])
-    clock[TOPPED_UP] = now
-    back.tried[:] = False
-    note_guarantees(fair, back.guarantee)
-    while clock[TOKENS] >= 1.0:
+    now, before = sim.clock[NOW], sim.counts[PREEMPTED]
+    look_anew(fair, back, now)
+    while back.clock[TOKENS] >= 1.0:
         leaf = neediest_leaf(fair, sim.tasks, back.guarantee, back.tried)
         if leaf == NOBODY:
             break
         task = fair.lanes.root[leaf]
         victim = find_victim(sim, fair, back.guarantee, task, leaf)
         if victim == NOBODY:
-            back.tried[sim.tasks.shape[task]] = True
-            clock[LOOK_AGAIN] = now + min(1.0 / clock[PER_SECOND], REST_MAX)  # a search looks at everything that runs
+            note_in_vain(back, sim.tasks.shape[task], now)
             continue
         replace(sim, fair, leaf, victim)
-        clock[TOKENS] -= 1.0
+        back.clock[TOKENS] -= 1.0
     if sim.counts[PREEMPTED] > before:
         open_fitting(sim.fleet, sim.tasks, fair, sim.step.freed[: sim.counts[FREED]])
         serve(sim.fleet, sim.tasks, fair, select_machine, back.guarantee[:0], sim.starts)
@@ -138,26 +123,12 @@ def replace(sim: Simulation, fair: Fair, leaf: int, victim: int) -> None:
 
 @cold
 def find_victim(sim: Simulation, fair: Fair, guarantee: np.ndarray, task: int, leaf: int) -> int:
-    """Return a running task whose place would do, of the queue furthest above its guarantee, of equals the latest."""
+    """Return the running task that is to go for *task*, NOBODY if none may."""
     best, most = NOBODY, 0.0
     for place in range(sim.events.size[SIZE]):
         slot = sim.events.slot[place]
-        if is_alive(sim, slot) and makes_room(sim, slot["item"], task, slot["place"]):
+        if is_alive(sim, slot) and makes_room(sim.fleet, sim.tasks, slot["item"], task, slot["place"]):
             above = excess(fair, sim.tasks, slot["item"], leaf, guarantee)
-            later = best == NOBODY or started_after(sim.progress.start, slot["item"], best)
-            if above > most or (above == most and above > 0.0 and later):
+            if goes_first(sim.progress.start, slot["item"], above, best, most):
                 best, most = slot["item"], above
     return int(best)
-
-
-@cold
-def makes_room(sim: Simulation, victim: int, task: int, machine: int) -> bool:
-    """Whether a task would fit its victim's machine in its place."""
-    fleet, shape, other = sim.fleet, sim.tasks.shape[task], sim.tasks.shape[victim]
-    word = fleet.allowed[sim.tasks.constraint_set[shape], machine // 64]
-    if (word >> np.uint64(machine % 64)) & np.uint64(1) == np.uint64(0):
-        return False
-    for resource in range(fleet.free.shape[0]):
-        if fleet.free[resource, machine] + sim.tasks.request[resource, other] < sim.tasks.request[resource, shape]:
-            return False
-    return True
