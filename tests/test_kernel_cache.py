@@ -609,3 +609,5 @@ def test_what_a_checked_policy_calls_in_its_own_file_is_checked(tmp_path, monkey
     for _ in range(2):
         with pytest.raises(IndexError):
             kernel_of(signature, policy, cache=False, checked=True)(inside, 1)
+    del sys.modules["helped"]
+    assert importlib.import_module("helped").helper(inside, 1) == 6  # what Numba keeps of it is as it was
