@@ -1,4 +1,5 @@
 """The cache of compiled kernels: what its files are named by, whom it trusts, and what it survives."""
+import fcntl
 import hashlib
 import importlib
 import logging
@@ -474,6 +475,22 @@ def test_who_waits_goes_on_when_the_compiling_process_is_killed(start, tmp_path)
     slow.kill()
     assert ended(other) == (0, "42", [])
     assert compiled_by(tmp_path, 2) == ["is slow", "waits"]
+
+
+def test_a_lock_whose_file_has_gone_meanwhile_is_no_lock(home, monkeypatch):
+    path, flock = kernel_folder() / "first.lock", fcntl.flock
+
+    def removed_by_another(descriptor, how):
+        path.unlink(missing_ok=True)
+        flock(descriptor, how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fcntl.flock", removed_by_another)
+        assert kernel_files.lock(path, "first") is None
+    taken = kernel_files.lock(path, "first")
+    assert path.read_text() == str(os.getpid())
+    kernel_files.unlock(path, taken)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("death", ["dies compiling", "dies writing"])
