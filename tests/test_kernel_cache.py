@@ -1,4 +1,5 @@
 """The cache of compiled kernels: what its files are named by, whom it trusts, and what it survives."""
+import fcntl
 import hashlib
 import importlib
 import logging
@@ -479,6 +480,22 @@ def test_who_waits_goes_on_when_the_compiling_process_is_killed(start, tmp_path)
     assert compiled_by(tmp_path, 2) == ["is slow", "waits"]
 
 
+def test_a_lock_whose_file_has_gone_meanwhile_is_no_lock(home, monkeypatch):
+    path, flock = kernel_folder() / "first.lock", fcntl.flock
+
+    def removed_by_another(descriptor, how):
+        path.unlink(missing_ok=True)
+        flock(descriptor, how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fcntl.flock", removed_by_another)
+        assert kernel_files.lock(path, "first") is None
+    taken = kernel_files.lock(path, "first")
+    assert path.read_text() == str(os.getpid())
+    kernel_files.unlock(path, taken)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("death", ["dies compiling", "dies writing"])
 def test_a_kill_leaves_the_cache_usable(start, tmp_path, death):
     assert ended(start(death))[0] == -signal.SIGKILL
@@ -612,3 +629,5 @@ def test_what_a_checked_policy_calls_in_its_own_file_is_checked(tmp_path, monkey
     for _ in range(2):
         with pytest.raises(IndexError):
             kernel_of(signature, policy, cache=False, checked=True)(inside, 1)
+    del sys.modules["helped"]
+    assert importlib.import_module("helped").helper(inside, 1) == 6  # what Numba keeps of it is as it was
