@@ -227,9 +227,10 @@ def test_commands_show_names_as_they_are(run, tmp_path, name):
 
 def test_every_console_and_bar_is_made_in_one_place():
     """So that no text comes to the terminal another way."""
-    makers = {"Console", "Progress", "TextColumn", "Status"}
-    for path in Path(subak.__file__).parent.rglob("*.py"):
-        if path.name != "console.py":
-            calls = {node.func.id for node in ast.walk(ast.parse(path.read_text()))
-                     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-            assert path.parent.name == "simulator" or not calls & makers, path
+    makers, folder = {"Console", "Progress", "TextColumn", "Status"}, Path(subak.__file__).parent
+    for path in (*folder.glob("cli/*.py"), *folder.glob("report/*.py"), *folder.glob("reproduce/*.py")):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and str(node.module).startswith("rich")]
+        assert not any(alias.asname for node in imports for alias in node.names), path
+        calls = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        assert path.name == "console.py" or not calls & makers, path
