@@ -9,6 +9,7 @@ Commands run in forks of a process that has imported everything and done nothing
 import argparse
 import hashlib
 import importlib
+import itertools
 import json
 import os
 import random
@@ -25,6 +26,7 @@ from subak.output import writing
 from subak.output.workplaces import PARTIAL, recover
 
 STEPS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.truncate")
+WRITES = ("write", "close", "__exit__")
 ENDS = {".html": b"</html>", ".svg": b"</svg>", ".png": b"IEND\xaeB`\x82"}  # of a whole file
 
 
@@ -55,8 +57,11 @@ def ended(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def stepping(folder: Path, at_step: Callable[[], None]) -> Callable[[], None]:
-    """Return a patch that calls *at_step* before each step of this process in *folder*, and around exchanges."""
+def stepping(folder: Path, at_step: Callable[[], None], closely: bool) -> Callable[[], None]:
+    """Return a patch that calls *at_step* before each step of this process in *folder*, and around exchanges.
+
+    Watched *closely*, writes to files are steps too; there are too many of them where much else is done.
+    """
 
     def seen(event: str, arguments: tuple[object, ...]) -> None:
         if event == "fcntl.flock" or (event in STEPS and str(folder) in f"{arguments[:2]}"):
@@ -77,18 +82,23 @@ def stepping(folder: Path, at_step: Callable[[], None]) -> Callable[[], None]:
 
         os.fsync, writing._exchanged = stepped_fsync, stepped_exchange
         sys.addaudithook(seen)
+        if closely:
+            sys.setprofile(lambda _, event, call: at_step() if event == "c_call" and call.__name__ in WRITES else None)
 
     return patch
 
 
-def steps_of(work: Callable[[], object], folder: Path, patch: Callable[[], None] = lambda: None) -> int:
+def steps_of(work: Callable[[], object], folder: Path, patch: Callable[[], None] = lambda: None,
+             closely: bool = False) -> int:
     """Return how many steps *work* takes in *folder* when nobody kills it."""
     tally = folder.parent / f"{folder.name}.steps"
     number = os.open(tally, os.O_CREAT | os.O_TRUNC | os.O_RDWR)
 
+    count = itertools.count()
+
     def patches() -> None:
         patch()
-        stepping(folder, lambda: os.write(number, b"."))()
+        stepping(folder, lambda: os.pwrite(number, b".", next(count)), closely)()
 
     assert ended(fork(work, patches)) == 0
     os.close(number)
@@ -97,7 +107,8 @@ def steps_of(work: Callable[[], object], folder: Path, patch: Callable[[], None]
     return size
 
 
-def kill_at(work: Callable[[], object], folder: Path, step: int, patch: Callable[[], None] = lambda: None) -> None:
+def kill_at(work: Callable[[], object], folder: Path, step: int, patch: Callable[[], None] = lambda: None,
+            closely: bool = False) -> None:
     """Kill *work* before its step number *step* in *folder*, counted from 0."""
     left = [step]
 
@@ -108,7 +119,7 @@ def kill_at(work: Callable[[], object], folder: Path, step: int, patch: Callable
 
     def patches() -> None:
         patch()
-        stepping(folder, at_step)()
+        stepping(folder, at_step, closely)()
 
     assert ended(fork(work, patches)) == -signal.SIGKILL
 

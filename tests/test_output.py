@@ -8,7 +8,7 @@ import pytest
 
 from kill_nine import ended, fork, kill_at, set_aside, steps_of
 from subak.errors import InputError
-from subak.output import writing
+from subak.output import workplaces, writing
 from subak.output.places import refuse_file, refuse_folder
 from subak.output.workplaces import NEW, OLD, PARTIAL, clear, is_folder, recover, workplace
 from subak.output.writing import new_folder, scratch_folder, write_file
@@ -211,10 +211,10 @@ def test_a_kill_at_any_step_leaves_the_old_file_or_the_new(tmp_path):
 
     write_file(place, b"old")
     seen = []
-    for step in range(steps_of(work, place.parent)):
+    for step in range(steps_of(work, place.parent, closely=True)):
         write_file(place, b"old")
         assert listing(place.parent) == ["F"], step
-        kill_at(work, place.parent, step)
+        kill_at(work, place.parent, step, closely=True)
         seen.append(place.read_text())
     assert seen == sorted(seen, reverse=True)
     assert {"old", "new"} == set(seen)
@@ -275,20 +275,25 @@ def test_only_dead_writers_are_cleared_whatever_their_number(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*theirs, "other"])
 
 
-def test_a_workplace_cleared_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
-    mkdir, made = Path.mkdir, []
-
-    def made_and_cleared(self, *arguments, **options):
-        mkdir(self, *arguments, **options)
-        if PARTIAL.fullmatch(self.name):
-            made.append(self)
-            if len(made) == 1:
+@pytest.mark.parametrize("before", ["owner", "lock"])
+def test_what_is_cleared_before_it_is_locked_is_made_again(tmp_path, monkeypatch, before):
+    def cleared_once(function):
+        def call(*arguments):
+            if not cleared:
+                cleared.append(True)
                 clear(tmp_path)
+            return function(*arguments)
+        return call
 
-    monkeypatch.setattr(Path, "mkdir", made_and_cleared)
-    write(tmp_path / "R")
-    assert len(made) == 2
-    assert held(tmp_path / "R") == "new"
+    module, name = (workplaces.os, "open") if before == "owner" else (workplaces.fcntl, "flock")
+    for call in (lambda: write(tmp_path / "R"), lambda: write_file(tmp_path / "F", b"new")):
+        cleared = []
+        with monkeypatch.context() as patched:
+            patched.setattr(module, name, cleared_once(getattr(module, name)))
+            call()
+        assert cleared
+    assert (held(tmp_path / "R"), (tmp_path / "F").read_text()) == ("new", "new")
+    assert listing(tmp_path) == ["F", "R", "R/deep", "R/deep/file", "R/marker"]
 
 
 def test_what_comes_into_the_place_meanwhile_is_not_lost(tmp_path):

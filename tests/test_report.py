@@ -253,6 +253,15 @@ def test_pictures_are_written_in_the_formats_asked_for(comparison, tmp_path):
     assert "waiting tasks" in (tmp_path / "pictures" / "queue-length.svg").read_text(encoding="utf-8")
 
 
+def test_it_is_said_how_far_the_pictures_are(comparison, tmp_path):
+    told = []
+    write_report(comparison, tmp_path / "page.html", tmp_path / "pictures", ["svg"],
+                 lambda name, part: told.append((name, part)))
+    names = [name for name, _ in told]
+    assert sorted(names) == sorted(path.name for path in (tmp_path / "pictures").iterdir())
+    assert [part for _, part in told] == [number / len(names) for number in range(len(names))]
+
+
 def test_the_default_place_is_in_the_folder_and_nothing_half_written_stays(tmp_path):
     folder = write_run(tmp_path / "run", tasks=500)
     assert write_report(folder) == folder / "report.html"
