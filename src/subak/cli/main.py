@@ -76,10 +76,9 @@ def main() -> None:
     except MemoryError:
         _fail("out of memory")
     except OSError as error:
-        if error.filename is not None:
-            raise
-        silence(sys.stdout)
-        _fail(f"what was to be printed could not be written: {error.strerror}")
+        if error.filename is None:  # nothing but standard output is written without a word of its own
+            silence(sys.stdout)
+        _fail(f"{error.filename or 'standard output: could not be written'}: {error.strerror}")
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
         code = UNREAD if ended.code == 1 else ended.code
     if code == INTERRUPTED:
