@@ -348,6 +348,11 @@ def test_compare_federations_with_another(command, site, tmp_path):
     (("--scheduler", "megha", "--federation", "bad.toml"), "unknown field `bla`"),
     (("--scheduler", "megha", "--federation", "no.toml"), "no.toml: no such file"),
     (("--scheduler", "megha", "--faults", "no.toml"), "no.toml: no such file"),
+    (("--scheduler", "megha", "--faults", "loss.toml"), "loss.toml: loss: must be a probability from 0 to 1, not 2"),
+    (("--scheduler", "megha", "--faults", "cut.toml"), "cut.toml: cut.between: must name two sides, not 1"),
+    (("--scheduler", "megha", "--faults", "role.toml"), "role.toml: role: there is no global master 99; numbers are 0"),
+    (("--scheduler", "megha", "--faults", "many.toml"), "many.toml: role: must be submitter, or one of global master"),
+    (("--scheduler", "megha", "--faults", "who.toml"), "who.toml: crash.role: the submitter stands for those who"),
     (("--scheduler", "pigeon", "--faults", "no.toml"), "faults: pigeon has no remedy for them"),
     (("--scheduler", "megha", "--queues", "limits.toml"), "queues: all has the limit 0.5; a federation heeds the"),
     (("--scheduler", "sparrow", "--queues", "limits.toml"), "queues: all has the limit 0.5; a federation heeds the"),
@@ -356,6 +361,10 @@ def test_what_is_refused(command, site, tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.toml").write_text("bla = 3\n")
     (tmp_path / "limits.toml").write_text('[[queue]]\nname = "all"\nlimit = 0.5\n')
+    (tmp_path / "loss.toml").write_text("loss = 2\n")
+    (tmp_path / "cut.toml").write_text('[[cut]]\nbetween = ["workers"]\n')
+    for name, role in (("role", "global master 99"), ("many", f"worker {'9' * 5000}"), ("who", "submitter")):
+        (tmp_path / f"{name}.toml").write_text(f'[[crash]]\nrole = "{role}"\nat = 1.0\n')
     code, out, error = command("simulate", site, *MACHINES, *arguments)
     assert (code, out) == (2, ""), error
     assert said in error.splitlines()[-1]

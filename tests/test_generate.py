@@ -419,7 +419,7 @@ def test_parameters_go_to_a_file_and_back(tmp_path, parameters):
 WRONG = {
     "dynamism = 0": "dynamism .* must be a positive number of seconds, not 0.0",
     "dynamism = nan": "not nan",
-    "gap_shape = 1": "gap_shape must be greater than 1",
+    "gap_shape = 1": r"gap_shape must be greater than 1 \(gaps have no mean else\), not 1.0$",
     "type = 1.5": "must be a share from 0 to 1, not 1.5",
     "gangs = 0.5": r"gangs need jobs: give \[jobs\]",
     "priority_levels = 0": "priority_levels must be from 1 to 1000, not 0",

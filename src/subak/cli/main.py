@@ -48,10 +48,9 @@ def _exit_code() -> object:
     except MemoryError:
         _fail("out of memory")
     except OSError as error:
-        if error.filename is not None:
-            _fail(f"{error.filename}: {error.strerror or error}")
-        silence(sys.stdout)
-        _fail(f"what was to be printed could not be written: {error.strerror or error}")
+        if error.filename is None:  # nothing but standard output is written without a word of its own
+            silence(sys.stdout)
+        _fail(f"{error.filename or 'standard output: could not be written'}: {error.strerror or error}")
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more

@@ -43,10 +43,14 @@ if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to
     from subak.placement.lotes.plan import Plan
 
 def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
-    """Read workload and fleet, and note their digests.
+    """Read workload and fleet, note their digests, and check the files of faults and of queues.
 
-    Raises InputError when one differs from a digest that the scenario holds already.
+    Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
+    if scenario.faults:
+        read_fault_plan(Path(scenario.faults))
+    if scenario.queues:
+        read_tree(Path(scenario.queues))
     folder = sample_folder(scenario.workload) if scenario.workload in sample_names() else Path(scenario.workload)
     workload = read_workload(folder)
     scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)

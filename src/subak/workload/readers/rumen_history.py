@@ -17,7 +17,8 @@ UNKNOWN = -1  # Rumen's word for a number that the job's log does not give
 MILLISECONDS_MAX = int(TIME_MAX_S) * 1000
 SPACE = re.compile(r"\s*")
 NAME_MAX = 60  # characters of a name that a message shows
-OBJECTS_MAX = 20_000_000  # of one JSON value, such as a job: a million attempts have some 15 each
+OBJECTS_MAX = 5_000_000  # of one JSON value: a job of a million attempts has four each; as many take a gigabyte
+NO_FIELDS: dict[str, Any] = {}
 Milliseconds = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]  # what Arrow can hold; `_refuse_times` is exact
 Priority = Literal["VERY_HIGH", "HIGH", "NORMAL", "LOW", "VERY_LOW"]
 Result = Literal["SUCCESS", "SUCCEEDED", "FAILED", "KILLED", "RUNNING", "PREP"]
@@ -188,7 +189,8 @@ class _Decoder:
         self.objects += 1
         if self.objects > OBJECTS_MAX:
             raise ValueError(f"more than {OBJECTS_MAX:,} objects in one value")
-        return {name: found[name] for name in self.known & found.keys()}
+        names = self.known & found.keys()
+        return {name: found[name] for name in names} if names else NO_FIELDS
 
 
 def _text(path: Path, advance: Advance) -> str:
