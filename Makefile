@@ -4,12 +4,13 @@
 #   make lint    the first three of those
 #   make docs    write again what is generated: docs/reference.md
 #   make bench   run every benchmark in bench/
+#   make mutants change the code that decides in small ways, and see which changes no test notices
 #   make clean   remove .venv and what was built
 PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out/demo
 
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test lint docs bench mutants clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,6 +34,9 @@ docs: .venv/installed
 
 bench: .venv/installed-dev
 	@set -e; for script in bench/[a-z]*.py; do echo "$$script"; $(BIN)/python "$$script"; done
+
+mutants: .venv/installed-dev
+	$(BIN)/python tests/mutants.py
 
 clean:
 	rm -rf .venv build dist

@@ -1,7 +1,12 @@
 """Options and fixtures of the tests."""
 import pytest
+from hypothesis import Phase, settings
 
 from subak.cli.main import main
+
+# The same cases each time, and no smaller one sought for a failure: for tests/mutants.py.
+settings.register_profile("mutants", derandomize=True, database=None, deadline=None,
+                          phases=[Phase.explicit, Phase.generate])
 
 
 def pytest_addoption(parser):

@@ -1,0 +1,419 @@
+"""Mutants: small changes of the code that decides, one at a time, each of which some test should notice.
+
+    python tests/mutants.py                       a sample of each module of the table below
+    python tests/mutants.py --only lanes --sample 0 --again
+    python tests/mutants.py --list lanes          the changes there are, without running anything
+
+Nothing is changed on disk. Without the compiler, a kernel is a plain function, of which a process that is forked for a
+mutant has another body, and runs the tests that call it. What was found is added to out/mutants.jsonl line by line, and
+what is there already is not tried again (survivors are with --again), so it can be ended at any time.
+"""
+import argparse
+import ast
+import copy
+import functools
+import hashlib
+import importlib
+import inspect
+import json
+import operator
+import os
+import random
+import resource
+import select
+import signal
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+# The modules with decisions in them, and what pytest is given to try each: the files that answer for it, the quickest
+# first, without the tests that take longest.
+HAND, FAIR = ("test_engine_by_hand.py", "test_kernels.py"), "test_fair_orders.py"
+PREEMPTION = (FAIR, "-k", "place or guarantee or preemption or cap_is_kept or who_is_above")
+MEGHA = ("test_golden.py", "test_megha_known_answers.py", "test_torture.py",
+         "-k", "not (covered or clean or smallest or always_room or without_delay)")
+MODULES: dict[str, tuple[str, ...]] = {
+    "subak.fleet.amounts": HAND,
+    "subak.fleet.index": HAND,
+    "subak.fleet.feasible": HAND,
+    "subak.placement.tetris": HAND,
+    "subak.placement.preemption": PREEMPTION,
+    "subak.queues.lanes": HAND,
+    "subak.queues.hierarchy": (FAIR,),
+    "subak.federation.megha.attempts": ("test_federation_parts.py", "test_golden.py"),
+    "subak.federation.megha.ledger": ("test_federation_parts.py", "test_golden.py"),
+    "subak.federation.megha.replay_window": ("test_federation_parts.py", "test_golden.py"),
+    "subak.federation.megha.global_master.preemption": MEGHA,
+    "subak.federation.megha.local_master.handlers": MEGHA,
+    "subak.simulator.central.fair": PREEMPTION,
+    "subak.simulator.engine.overuse": ("test_overuse.py",),
+    "subak.simulator.engine.recorder": ("test_measures.py", "test_engine_by_hand.py"),
+    "subak.measures.of_run": ("test_measures.py",),
+    "subak.report.comparison": ("test_comparison.py", "test_batch_report.py", "test_report.py", "-k",
+                                "first_in or verdict or best or refusal or judges or messages_that"),
+}
+# Changes that nothing could notice, by function and change, and why.
+EQUIVALENT: dict[str, str] = {}
+
+ROOT = Path(__file__).resolve().parent.parent
+LOG = ROOT / "out" / "mutants.jsonl"
+PYTEST = ["-q", "-s", "-p", "no:cacheprovider", "-W", "ignore", "--hypothesis-profile", "mutants"]
+MEMORY_MAX = 16 << 30  # bytes of addresses that a process may have
+
+COMPARISONS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+               ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+SUMS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
+        ast.Mod: ast.FloorDiv, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr,
+        ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitAnd}
+CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+NOT_CODE = {"annotation", "returns", "args", "decorator_list", "type_params"}  # fields of a function or an assignment
+
+
+class Mutant(NamedTuple):
+    """A change of one place of a module, and what makes it in the tree that it was found in."""
+
+    function: str  # as its `__qualname__`; what is defined in a function belongs to that
+    line: int
+    change: str
+    make: Callable[[], None]
+
+
+# -- finding them ------------------------------------------------------------------------------------------------------
+
+
+def mutants(tree: ast.AST, prefix: str = "", function: str = "") -> Iterator[Mutant]:
+    """Every change of what functions do, from top to bottom; words of errors are left alone."""
+    for field, place, node, put in children(tree):
+        below, name = prefix, function
+        if not function and isinstance(node, ast.ClassDef):
+            below = f"{prefix}{node.name}."
+        if not function and isinstance(node, ast.FunctionDef):
+            name = prefix + node.name
+        if function and not is_docstring(tree, place, node):
+            negated = [ast.UnaryOp(ast.Not(), node)] if field == "test" and not is_not(node) else []
+            for other in [*others(node), *negated]:
+                yield Mutant(function, node.lineno, f"{said(node)}  ->  {said(other)}", functools.partial(put, other))
+        if not isinstance(node, ast.Raise):
+            yield from mutants(node, below, name)
+
+
+def children(tree: ast.AST) -> Iterator[tuple[str, int, ast.AST, Callable[[ast.AST], None]]]:
+    """The nodes below one, in their order: the field, the place in it, the node, and how to put another there."""
+    for field, value in ast.iter_fields(tree):
+        if field in NOT_CODE and isinstance(tree, (ast.FunctionDef, ast.AnnAssign)):
+            continue
+        if isinstance(value, ast.AST):
+            yield field, 0, value, functools.partial(setattr, tree, field)
+        elif isinstance(value, list):
+            for place, item in enumerate(value):
+                if isinstance(item, ast.AST):
+                    yield field, place, item, functools.partial(operator.setitem, value, place)
+
+
+def others(node: ast.AST) -> Iterator[ast.AST]:
+    """What could stand in a node's place by a slip."""
+    yield from other_steps(node) if isinstance(node, ast.stmt) else other_values(node)
+
+
+def other_steps(node: ast.stmt) -> Iterator[ast.AST]:
+    """A step that does something is left out; assignments to names are not, as what reads them would fail."""
+    match node:
+        case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Raise() | ast.Break() | ast.Continue():
+            yield ast.Pass()
+        case ast.Assign() if not any(isinstance(target, ast.Name) for target in node.targets):
+            yield ast.Pass()
+
+
+def other_values(node: ast.AST) -> Iterator[ast.AST]:
+    """Another sign, the number beside, the other extreme."""
+    match node:
+        case ast.Compare():
+            yield from other_comparisons(node)
+        case ast.BinOp() if type(node.op) in SUMS:
+            yield ast.BinOp(node.left, SUMS[type(node.op)](), node.right)
+        case ast.BoolOp():
+            yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+        case ast.UnaryOp(op=ast.Not()):
+            yield node.operand
+        case ast.Constant(value=bool()):
+            yield ast.Constant(not node.value)
+        case ast.Constant(value=int() | float()):
+            yield ast.Constant(node.value + 1)
+            yield ast.Constant(node.value - 1)
+        case ast.Call(func=ast.Name(id=name)) if name in CALLS:
+            yield ast.Call(ast.Name(CALLS[name]), node.args, node.keywords)
+
+
+def other_comparisons(node: ast.Compare) -> Iterator[ast.AST]:
+    """Each of the signs of a comparison as another."""
+    for place, sign in enumerate(node.ops):
+        if type(sign) in COMPARISONS:
+            other = copy.deepcopy(node)
+            other.ops[place] = COMPARISONS[type(sign)]()
+            yield other
+
+
+def is_docstring(tree: ast.AST, place: int, node: ast.AST) -> bool:
+    """Whether a statement is the docstring of a function."""
+    return isinstance(tree, ast.FunctionDef) and place == 0 and isinstance(node, ast.Expr) and isinstance(
+        node.value, ast.Constant)
+
+
+def is_not(node: ast.AST) -> bool:
+    """Whether an expression is a negation, which is taken away elsewhere."""
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+
+
+def said(node: ast.AST) -> str:
+    """The first line of a node as it is written."""
+    return ast.unparse(node).split("\n")[0]
+
+
+def path_of(module: str) -> Path:
+    """Where a module stands, from the project's folder."""
+    return Path("src", *module.split(".")).with_suffix(".py")
+
+
+def source_of(module: str) -> str:
+    """The text of a module."""
+    return (ROOT / path_of(module)).read_text()
+
+
+def name_of(module: str, mutant: Mutant) -> str:
+    """A mutant in a line."""
+    return f"{path_of(module)}:{mutant.line} {mutant.function}: {mutant.change}"
+
+
+def sample_of(module: str, count: int, seed: int) -> dict[str, int]:
+    """The mutants of a module that are tried, by what is noted of them: their numbers; all with a count of 0."""
+    source = source_of(module)
+    found = list(mutants(ast.parse(source)))
+    drawn = list(range(len(found)))
+    if 0 < count < len(found):
+        drawn = sorted(random.Random(f"{seed} {module}").sample(drawn, count))
+    digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+    return {f"{digest} {number} {name_of(module, found[number])}": number for number in drawn
+            if f"{found[number].function}: {found[number].change}" not in EQUIVALENT}
+
+
+# -- trying them -------------------------------------------------------------------------------------------------------
+
+
+class Item(NamedTuple):
+    """A test, as the run without a change showed it."""
+
+    number: int
+    file: str
+    seconds: float
+    calls: set[str]  # functions of the module
+    failed: bool
+
+
+class Trial:
+    """A plugin of pytest that runs the tests it has collected again and again, each time in a process of its own."""
+
+    def __init__(self, module: str, wanted: dict[str, int], note: Callable[[str, bool], None]) -> None:
+        self.module, self.wanted, self.note = module, wanted, note
+        self.called: set[str] = set()  # since it was last emptied
+        self.before: set[str] = set()  # the test itself began: by fixtures, which others may share
+        self.why = "no tests were collected"
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run everything once without a change, then what matters for each mutant."""
+        rows = in_process(lambda: self.watched(session), 900)
+        if rows is None or not rows or any(row[-1] for row in rows):
+            failed = [session.items[row[0]].nodeid for row in rows or [] if row[-1]]
+            self.why = f"without any change there fail {', '.join(failed) or 'all, by crash or time'}"
+            return True
+        self.why = ""
+        items = [Item(*row[:3], set(row[3]), row[4]) for row in rows]
+        found = list(mutants(ast.parse(source_of(self.module))))
+        for key, number in self.wanted.items():
+            matter = sorted([item for item in items if found[number].function in item.calls],
+                            key=lambda item: (item.file, item.seconds))
+            seconds = sum(item.seconds for item in matter)
+            passed = in_process(functools.partial(self.passes, session, matter, number), int(5 * seconds) + 5)
+            self.note(key, bool(passed))
+        return True
+
+    def watched(self, session: pytest.Session) -> list[tuple[int, str, float, list[str], bool]]:
+        """Run every test, and see which functions of the module it calls; those of fixtures count for a whole file."""
+        change_code(self.module, self.instrumented(), self.called.add)
+        rows, shared = [], {}
+        for number, item in enumerate(session.items):
+            self.called.clear()
+            began, failed = time.process_time(), session.testsfailed
+            self.run(session, item)
+            shared.setdefault(item.path.name, set()).update(self.before)
+            rows.append((number, item.path.name, time.process_time() - began, sorted(self.called),
+                         session.testsfailed > failed))
+        return [(number, file, seconds, sorted(shared[file].union(calls)), failed)
+                for number, file, seconds, calls, failed in rows]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        """Note what fixtures called."""
+        self.before = set(self.called)
+        return (yield)
+
+    def passes(self, session: pytest.Session, matter: list[Item], number: int) -> bool:
+        """Whether the tests pass with a mutant."""
+        tree = ast.parse(source_of(self.module))
+        mutant = list(mutants(tree))[number]
+        mutant.make()
+        change_code(self.module, tree, None, mutant.function)
+        for item in matter:
+            self.run(session, session.items[item.number])
+            if session.testsfailed:
+                return False
+        return True
+
+    def run(self, session: pytest.Session, item: pytest.Item) -> None:
+        """Run a test; what it shares with others is torn down behind it."""
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+    def instrumented(self) -> ast.Module:
+        """The module, with functions that say so when they are called."""
+        tree = ast.parse(source_of(self.module))
+        for name, function in functions(tree):
+            function.body.insert(0, ast.parse(f"_called_({name!r})").body[0])
+        return tree
+
+
+def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The functions and methods of a module, by their qualified names."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from functions(node, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.FunctionDef):
+            yield prefix + node.name, node
+
+
+def change_code(module: str, tree: ast.AST, called: Callable[[str], None] | None, only: str = "") -> None:
+    """Give the functions of an imported module, or one of them, the bodies that they have in a tree."""
+    home = importlib.import_module(module)
+    home.__dict__["_called_"] = called
+    compiled = compile(ast.fix_missing_locations(tree), home.__file__, "exec")
+    for name, code in codes(compiled):
+        if not only or name == only:
+            thing: Any = home
+            for part in name.split("."):
+                thing = inspect.getattr_static(thing, part)
+            thing = getattr(thing, "fget", None) or getattr(thing, "__func__", thing)
+            inspect.unwrap(thing).__code__ = code
+
+
+def codes(code: types.CodeType) -> Iterator[tuple[str, types.CodeType]]:
+    """The functions and methods in compiled code, by their qualified names."""
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType) and not inner.co_name.startswith("<"):
+            if inner.co_flags & inspect.CO_NEWLOCALS and inner.co_flags & inspect.CO_OPTIMIZED:
+                yield inner.co_qualname, inner
+            else:  # the body of a class
+                yield from codes(inner)
+
+
+def in_process(work: Callable[[], Any], cpu_seconds: int) -> Any:
+    """What *work* returns in a process of its own, None if it takes longer or crashes. It may change what it likes."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))  # whatever else the machine does
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+            os.write(theirs, json.dumps(work()).encode() + b"\n")
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    answer, deadline = b"", time.monotonic() + 30.0 * cpu_seconds
+    with os.fdopen(ours, "rb", buffering=0) as pipe:
+        while select.select([pipe], [], [], max(deadline - time.monotonic(), 0.0))[0]:
+            part = pipe.read(1 << 20)
+            if not part:
+                break
+            answer += part
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return json.loads(answer) if answer.endswith(b"\n") else None
+
+
+def try_module(module: str, wanted: dict[str, int], note: Callable[[str, bool], None]) -> str:
+    """Try mutants of a module in this process's children; return why it could not be done, or nothing."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    trial = Trial(module, wanted, note)
+    tests = [str(ROOT / "tests" / word) if word.startswith("test_") else word for word in MODULES[module]]
+    pytest.main([*PYTEST, *tests], plugins=[trial])
+    return trial.why
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def read_log(log: Path) -> dict[str, bool]:
+    """What was found before: whether each mutant survives."""
+    log.parent.mkdir(exist_ok=True)
+    return dict(map(json.loads, log.read_text().splitlines())) if log.is_file() else {}
+
+
+def note(key: str, survives: bool) -> None:
+    """Note what became of a mutant."""
+    with LOG.open("a") as file:
+        file.write(json.dumps([key, survives]) + "\n")
+
+
+def main() -> None:
+    """Try the mutants, and show what survives and how many were killed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--sample", type=int, default=25, metavar="N", help="mutants of each module; 0: all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", metavar="PART", help="modules with this in their name")
+    parser.add_argument("--again", action="store_true", help="try survivors of former runs again")
+    parser.add_argument("--list", metavar="PART", help="show the mutants of modules, and run nothing")
+    options = parser.parse_args()
+    modules = [module for module in MODULES if (options.list or options.only) in module]
+    if options.list is not None:
+        for module in modules:
+            say("\n".join(key.split(" ", 1)[1] for key in sample_of(module, 0, options.seed)))
+        return
+    os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports Numba
+    sys.path.insert(0, str(ROOT / "src"))
+    for module in modules:
+        wanted = sample_of(module, options.sample, options.seed)
+        known = read_log(LOG)
+        new = {key: number for key, number in wanted.items()
+               if key not in known or (known[key] and options.again)}
+        why = in_process(lambda: try_module(module, new, note), 1 << 20) if new else ""  # noqa: B023  (called at once)
+        if why != "":
+            raise SystemExit(f"{module}: {why}")
+        say(f"{module}: {len(new)} tried")
+    report({module: sample_of(module, options.sample, options.seed) for module in modules}, read_log(LOG))
+
+
+def report(wanted: dict[str, dict[str, int]], known: dict[str, bool]) -> None:
+    """Show the survivors, and how many were killed of each module and of all."""
+    say("\nSurvivors:")
+    for key in [key for keys in wanted.values() for key in keys if known[key]]:
+        say(f"  {key.split(' ', 2)[2]}")
+    say("\nkilled  of")
+    for module, keys in wanted.items():
+        say(f"{sum(not known[key] for key in keys):6} {len(keys):3}  {module}")
+    total = sum(map(len, wanted.values()))
+    killed = sum(not known[key] for keys in wanted.values() for key in keys)
+    say(f"{killed:6} {total:3}  all, {killed / max(total, 1):.0%}")
+
+
+def say(line: str) -> None:
+    """Show a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

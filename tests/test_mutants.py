@@ -1,0 +1,77 @@
+"""What tries mutants: the changes it finds, how they are made, and that its table names what is there."""
+import ast
+import sys
+
+from mutants import MODULES, ROOT, change_code, in_process, mutants, path_of
+
+SOURCE = '''
+"""1 + 1 in words is no code."""
+LIMIT = 3
+
+
+class Box:
+    def add(self, amount: int = 7) -> bool:
+        """Return whether 1 more fits."""
+        if amount < self.room and not self.shut:
+            self.room -= amount
+            return True
+        raise ValueError(f"{amount + 1} is too much")
+
+
+def outer(items):
+    def inner(item):
+        return min(item, 0)
+    note(items)
+    return [inner(item) for item in items]
+'''
+
+
+def test_each_change_of_what_functions_do_is_found():
+    assert [(each.function, each.line, each.change) for each in mutants(ast.parse(SOURCE))] == [
+        ("Box.add", 9, "amount < self.room and (not self.shut)  ->  amount < self.room or not self.shut"),
+        ("Box.add", 9, "amount < self.room and (not self.shut)  ->  not (amount < self.room and (not self.shut))"),
+        ("Box.add", 9, "amount < self.room  ->  amount <= self.room"),
+        ("Box.add", 9, "not self.shut  ->  self.shut"),
+        ("Box.add", 10, "self.room -= amount  ->  pass"),
+        ("Box.add", 11, "True  ->  False"),
+        ("Box.add", 12, "raise ValueError(f'{amount + 1} is too much')  ->  pass"),
+        ("outer", 17, "min(item, 0)  ->  max(item, 0)"),
+        ("outer", 17, "0  ->  1"),
+        ("outer", 17, "0  ->  -1"),
+        ("outer", 18, "note(items)  ->  pass"),
+    ]
+
+
+def test_a_change_is_made_in_the_function_that_others_have_imported(tmp_path, monkeypatch):
+    (tmp_path / "changed_here.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    from changed_here import Box
+
+    box = Box()
+    for number, expected in ((2, True), (3, False)):
+        box.room, box.shut = 7, False
+        tree = ast.parse(SOURCE)
+        list(mutants(tree))[number].make()
+        change_code("changed_here", tree, None, "Box.add")
+        try:
+            assert box.add(7) is expected
+        except ValueError:
+            assert not expected
+    monkeypatch.delitem(sys.modules, "changed_here")
+
+
+def test_a_process_of_its_own_answers_or_is_ended():
+    def loop():
+        while True:
+            pass
+
+    assert in_process(lambda: {"a": [1]}, 5) == {"a": [1]}
+    assert in_process(lambda: 1 // 0, 5) is None
+    assert in_process(loop, 1) is None
+
+
+def test_the_table_names_what_is_there():
+    for module, words in MODULES.items():
+        assert (ROOT / path_of(module)).is_file(), module
+        for word in words:
+            assert not word.startswith("test_") or (ROOT / "tests" / word).is_file(), word
