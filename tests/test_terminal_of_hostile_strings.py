@@ -154,6 +154,7 @@ def test_errors_are_one_short_line_whatever_files_hold(run, tmp_path, site):
     mistakes = [
         ("inspect", tmp_path / EVIL.replace("/", "")), ("inspect", f"no{FILE}"), ("queues", EVIL),
         ("simulate", site, "--scheduler", EVIL), ("simulate", site, "--scheduler", long),
+        ("simulate", "no\udcff"), ("simulate", site, "--scheduler", "\udcff.py:mine"),
         ("simulate", site, "--scheduler", f"{FILE}.py:{EVIL}"), ("convert", EVIL, "x", "--out", tmp_path / "W"),
         ("simulate", site, f"--{EVIL}"), ("simulate", site, "--machines", EVIL), (EVIL,),
         ("simulate", site, "--machines", "1", "--capacity", f"{EVIL}=1"),
