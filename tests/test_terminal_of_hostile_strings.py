@@ -11,8 +11,8 @@ from rich.panel import Panel
 from rich.table import Table
 
 from hostile import EVIL, FILE, FORGED, NAME, write_hostile_run, write_policy, write_site, write_tree
+from subak.output.plain import LINE_MAX, plain, shortened
 from subak.report.console import Console, Text, TextColumn, echo
-from subak.report.plain import LINE_MAX, plain, shortened
 
 COLUMNS = 200  # of the terminal
 TURNS = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -154,6 +154,7 @@ def test_errors_are_one_short_line_whatever_files_hold(run, tmp_path, site):
     mistakes = [
         ("inspect", tmp_path / EVIL.replace("/", "")), ("inspect", f"no{FILE}"), ("queues", EVIL),
         ("simulate", site, "--scheduler", EVIL), ("simulate", site, "--scheduler", long),
+        ("simulate", "no\udcff"), ("simulate", site, "--scheduler", "\udcff.py:mine"),
         ("simulate", site, "--scheduler", f"{FILE}.py:{EVIL}"), ("convert", EVIL, "x", "--out", tmp_path / "W"),
         ("simulate", site, f"--{EVIL}"), ("simulate", site, "--machines", EVIL), (EVIL,),
         ("simulate", site, "--machines", "1", "--capacity", f"{EVIL}=1"),

@@ -81,8 +81,8 @@ def _fail(text: str) -> None:
 
 
 def _say(text: str, style: str = "") -> None:
+    from subak.output.plain import plain, shortened  # noqa: PLC0415
     from subak.report.console import Console  # noqa: PLC0415  (as above)
-    from subak.report.plain import plain, shortened  # noqa: PLC0415
 
     line = shortened(plain(" ".join(f"subak: {text}".split())))
     with suppress(OSError):  # the exit code says it too

@@ -6,6 +6,7 @@ import msgspec
 
 from subak.errors import InputError
 from subak.federation.settings import Federation
+from subak.output.plain import is_text
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES
 from subak.placement.mapreduce.search import SearchSettings
@@ -50,6 +51,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise InputError("schedulers: must name at least one")
         if not self.seeds or any(not 0 <= seed < 2**63 for seed in self.seeds):
             raise InputError(f"seeds: must be whole numbers from 0 to 2^63 - 1, at least one, not {self.seeds}")
+        self._refuse_bytes()
         for name in ("schedulers", "seeds"):
             values = getattr(self, name)
             twice = next((value for value in values if values.count(value) > 1), None)
@@ -70,6 +72,12 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
                                  f"{heeders} would")
         self._refuse_unheeded()
+
+    def _refuse_bytes(self) -> None:
+        """Refuse names of files that no scenario file can hold, before the run and not when it is written."""
+        for name in (self.workload, self.fleet, self.faults, self.queues, *self.schedulers):
+            if not is_text(name):
+                raise InputError(f"scenario: names must be text in UTF-8, not {name!r}")
 
     def _refuse_unbearable(self) -> None:
         """Refuse what one of the schedulers has no remedy for."""

@@ -14,7 +14,7 @@ import rich.progress
 import rich.text
 from rich.progress import ProgressColumn, SpinnerColumn, TimeElapsedColumn
 
-from subak.report.plain import STEERING, plain
+from subak.output.plain import STEERING, plain
 
 
 class Text(rich.text.Text):

@@ -15,9 +15,9 @@ import vl_convert
 from markupsafe import Markup
 
 import subak
+from subak.output.plain import plain
 from subak.report import tags
 from subak.report.charts.theme import DARK, LIGHT, style_variables
-from subak.report.plain import plain
 
 IMAGE_FORMATS = ("svg", "png")
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # the grammar Altair writes, such as v6.1

@@ -77,6 +77,8 @@ def convert(
 ) -> None:
     """Convert a published trace into a workload folder, and account for every row that was read.
 
+    Files may be of any size, their lines have 32 MiB at most (JSON's any length).
+
     Example: `subak convert google2011 traces/google2011 --out W`, then `subak inspect W`.
     """
     reader = _reader(trace_format)

@@ -46,7 +46,7 @@ def fair(
         demand = { cpu = 1, memory = 4 }
 
     Other fields of a queue are `parent` (any other queue), `limit` (its largest dominant share) and `tasks`. Only
-    `exact` keeps limits.
+    `exact` keeps limits. No queue is more than 64 levels deep.
 
     - `subak fair tree.toml --out shares` also draws it.
     - `subak queues tree.toml` shows the tree alone.

@@ -34,9 +34,9 @@ def queues(
 ) -> None:
     """Show the tree of queues: weights, limits, guarantees, and what a workload asks for in each.
 
-    A job's queue is a path such as org/department/user; each part is a node of the tree. A queue is guaranteed its
-    weight's part among its siblings of what its parent is guaranteed. A queue above others may have jobs of its own:
-    they are in a leaf whose name ends with a slash.
+    A job's queue is a path such as org/department/user; each part, of 64 at most, is a node of the tree. A queue is
+    guaranteed its weight's part among its siblings of what its parent is guaranteed. A queue above others may have jobs
+    of its own: they are in a leaf whose name ends with a slash.
 
     - `subak queues google2011` shows the queues of the shipped sample.
     - `subak queues W --queues tree.toml` shows a workload's queues with the weights and limits of a file.

@@ -16,6 +16,11 @@ def plain(text: str) -> str:
     return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def is_text(text: str) -> bool:
+    """Whether *text* can be written as UTF-8; a name of a file that holds other bytes cannot."""
+    return not re.search("[\ud800-\udfff]", text)
+
+
 def shortened(text: str, most: int = LINE_MAX) -> str:
     """Return *text* with so much left out of its middle that *most* characters remain."""
     if len(text) <= most:
