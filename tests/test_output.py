@@ -146,6 +146,9 @@ def test_a_parent_in_which_nothing_may_be_made_is_refused():
 
 
 def test_names_that_are_no_text_are_refused(tmp_path):
+    refused(lambda: refuse_folder(tmp_path / "a\0b", "marker", True), "no null character")
+    refused(lambda: refuse_folder(tmp_path / "R", "marker", True, [Path("a\0b")]), "could not be written: ")
+    refused(lambda: refuse_file(tmp_path / "a\0b"), "no null character")
     name = os.fsdecode(b"W\xe9")
     for call in (lambda: refuse_folder(tmp_path / name, "marker", True), lambda: refuse_file(tmp_path / name / "F"),
                  lambda: scan_table(tmp_path / name / "tasks.parquet")):

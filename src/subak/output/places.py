@@ -21,11 +21,13 @@ def located(path: Path) -> Path:
 
 
 def refuse_bytes(path: Path) -> None:
-    """Raise InputError for a name that is no text in UTF-8: neither Polars nor TOML can hold it."""
+    """Raise InputError for a name that is no text in UTF-8, which neither Polars nor TOML can hold, or has a null."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
         raise InputError(f"{str(path)!a}: a name must be text in UTF-8") from None
+    if "\0" in str(path):
+        raise InputError(f"{str(path)!a}: a name must have no null character")
 
 
 def refuse_folder(folder: Path, marker: str, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
@@ -66,8 +68,8 @@ def refuse_file(path: Path) -> None:
 def _worded(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        raise InputError(f"{_short(path)}: could not be written: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # the latter for a name with a null character
+        raise InputError(f"{_short(path)}: could not be written: {getattr(error, 'strerror', error)}") from None
 
 
 def _short(path: Path) -> str:
