@@ -87,8 +87,8 @@ def test_a_chart_too_large_shows_fewer_machines(compared, monkeypatch):
 
 
 def test_only_mapreduce_jobs_have_a_bound():
-    assert has_bound(JOBS, FLEET)
-    assert not has_bound(plain((0, 1, 1)), fleet_of((1,)))
+    assert has_bound(JOBS)
+    assert not has_bound(plain((0, 1, 1)))
     changing = machines((1, 0), (0, 1))
     assert bound_seconds(JOBS, changing) is not None
     assert bound_seconds(JOBS, machines((1, 0))) is None  # nowhere to reduce
@@ -98,7 +98,7 @@ def test_maps_alone_have_a_bound_and_an_unended_run_has_none(tmp_path):
     """Two machines, four maps of 10 s: 20 s is the least; a run that is cut short is not held against it."""
     maps_only, fleet = staged([{"request": (1,)}], [(0, 0, 10)] * 4), fleet_of((1,), (1,))
     maps_only = replace(maps_only, stages=maps_only.stages.with_columns(name=pl.lit("map")))
-    assert has_bound(maps_only, fleet)
+    assert has_bound(maps_only)
     assert bound_seconds(maps_only, fleet) == pytest.approx(20.0)
     found = {}
     for until in (math.inf, 15.0):

@@ -1,5 +1,6 @@
 """An experiment: inputs are loaded, a run of a scenario is simulated, measured, and written as a folder."""
 import hashlib
+import io
 import platform
 import resource as process
 import shutil
@@ -18,11 +19,11 @@ from subak.errors import InputError
 from subak.experiment.scenario import FOREVER, Scenario, changed_settings, is_fair, is_planned, settings_of
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
-from subak.measures.batch import bound_seconds, has_bound, stints
+from subak.measures.batch import has_bound, lower_bound, stints
 from subak.measures.fairness import fairness
 from subak.measures.federation import federation_facts
 from subak.measures.runs import FairnessFacts, FleetFacts, PlanFacts, Speed, Summary, WorkloadFacts
-from subak.output.writing import new_folder
+from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
@@ -108,7 +109,8 @@ def simulate_into(
 ) -> Summary:
     """Simulate one scheduler of the scenario with one seed, and write the run folder whole or not at all."""
     with new_folder(folder, "summary.json", overwrite) as partial:
-        return simulate_in(partial, scenario, name, seed, inputs, on_progress)
+        summary, tasks = _simulated(partial, scenario, name, seed, inputs, on_progress)
+    return _with_bound(folder, summary, tasks, scenario, inputs)
 
 
 def simulate_in(
@@ -120,6 +122,14 @@ def simulate_in(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Summary:
     """Simulate as `simulate_into`, and write into *folder*, which is there and empty; it may be left half-written."""
+    summary, tasks = _simulated(folder, scenario, name, seed, inputs, on_progress)
+    return _with_bound(folder, summary, tasks, scenario, inputs)
+
+
+def _simulated(
+    folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None,
+) -> tuple[Summary, pl.DataFrame]:
     workload, fleet = inputs
     scheduler = find_scheduler(name, scenario.check_policy)
     faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
@@ -132,9 +142,32 @@ def simulate_in(
                            preemptions=scenario.preemptions, lotes=scenario.lotes,
                            request_error=scenario.request_error, slow_start=scenario.slow_start,
                            search=SearchSettings(scenario.search_seconds, scenario.search_moves))
-    summary = _write(folder, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
+    written = _write(folder, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
     _write_scenario(folder, scenario, name, seed, outcome.search_moves)
+    return written
+
+
+def _with_bound(
+    folder: Path, summary: Summary, tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Fleet]
+) -> Summary:
+    """Add to a run of MapReduce jobs, which is whole without it, what no schedule's makespan is less than."""
+    workload, fleet = inputs
+    ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
+    if not ended or not has_bound(workload):
+        return summary
+    bound = lower_bound(workload, fleet, scenario.slow_start < 1)
+    if bound.seconds is not None:
+        table = io.BytesIO()
+        stints(tasks, workload).write_parquet(table, compression="zstd")
+        write_file(folder / "stints.parquet", table.getvalue())
+    summary = msgspec.structs.replace(summary, makespan_bound=bound.seconds, makespan_bound_note=bound.note,
+                                      gap=measures.gap(summary, bound.seconds))
+    write_file(folder / "summary.json", _json(summary))
     return summary
+
+
+def _json(summary: Summary) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(summary), indent=1)
 
 
 def _refuse_tree(workload: Workload, queues: TreeFile, path: str) -> None:
@@ -154,7 +187,9 @@ def _named_faults(path: str) -> Iterator[None]:
         raise InputError(f"{path}: {error}") from None
 
 
-def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str) -> Summary:
+def _write(
+    partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str
+) -> tuple[Summary, pl.DataFrame]:
     workload, fleet = inputs
     tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
     write_table(tasks, partial / "tasks.parquet")
@@ -168,14 +203,9 @@ def _write(partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Wo
     if fair is not None:
         write_table(fair.queues, partial / "queues.parquet")
         write_table(fair.shares, partial / "shares.parquet")
-    ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
-    bound = bound_seconds(workload, fleet, scenario.slow_start < 1) if ended and has_bound(workload, fleet) else None
-    if bound is not None:
-        write_table(stints(tasks, workload), partial / "stints.parquet")
     summary = summarise(outcome, scenario, inputs, label, tasks, timeline, fair and fair.facts)
-    summary = msgspec.structs.replace(summary, makespan_bound=bound, gap=measures.gap(summary, bound))
-    (partial / "summary.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1))
-    return summary
+    (partial / "summary.json").write_bytes(_json(summary))
+    return summary, tasks
 
 
 def summarise(

@@ -1,30 +1,38 @@
 """What is said of a run of MapReduce jobs beside the usual: how near its makespan is to a bound, and who ran when."""
+import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from subak.errors import InputError, RunError
+from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.placement.mapreduce.batch import find_batch
-from subak.placement.mapreduce.bound import makespan_bound
+from subak.placement.mapreduce.bound import Bound, makespan_bound
 from subak.workload.maps_and_reduces import fault, reduce_stages
 from subak.workload.table import Workload
 
-PAIRS_MAX = 20_000_000  # of jobs and machines: beyond, the bound would take minutes
 MACHINES_DRAWN = 40  # of each kind
+MISSED_LEAST = 1e-6  # of a bound: less is rounding
 KINDS = ("map", "reduce")
 
 
-def has_bound(workload: Workload, fleet: Fleet) -> bool:
-    """Whether a workload is one of MapReduce jobs, by stages that wait or their names, of a size to be bounded."""
-    small = len(workload.jobs) * len(fleet.machines) <= PAIRS_MAX
+def has_bound(workload: Workload) -> bool:
+    """Whether a workload is one of MapReduce jobs, by stages that wait or their names."""
     is_batch = workload.has_dependencies or bool(workload.stages["name"].is_in(KINDS).all())
-    return small and is_batch and not fault(workload)
+    return is_batch and not fault(workload)
 
 
-def bound_seconds(workload: Workload, fleet: Fleet, slow_start: bool = False) -> float | None:
-    """Return the lower bound on the makespan, None where there is none: the fleet changes, say.
+class LowerBound(NamedTuple):
+    """What no schedule's makespan is less than."""
+
+    seconds: float | None  # None where there is none
+    note: str = ""  # why there is none, or how far it may be below what was looked for
+
+
+def lower_bound(workload: Workload, fleet: Fleet, slow_start: bool = False) -> LowerBound:
+    """Return the lower bound on the makespan; none where the fleet changes, say.
 
     With a *slow_start*, inputs are copied while maps still run, so copying is left out of the bound.
     """
@@ -32,10 +40,22 @@ def bound_seconds(workload: Workload, fleet: Fleet, slow_start: bool = False) ->
         batch = find_batch(workload, fleet)
         if slow_start:
             batch = replace(batch, reduces=replace(batch.reduces, shuffle=np.zeros(len(workload.jobs))))
-        bound = makespan_bound(batch, workload).seconds
-    except (InputError, RunError):  # no plan, or numbers too far apart for a program: the run itself needs neither
-        return None
-    return bound if bound > 0 else None
+        bound = makespan_bound(batch, workload)
+    except InputError as error:  # no plan: the run itself needs none
+        return LowerBound(None, f"none: {error}")
+    return LowerBound(bound.seconds, _missed(bound)) if bound.seconds > 0 else LowerBound(None)
+
+
+def _missed(bound: Bound) -> str:
+    if bound.missed <= MISSED_LEAST:
+        return ""
+    limit = "by an unknown share" if math.isinf(bound.missed) else f"by up to {bound.missed:.1%}"
+    return f"cut short: its linear programs' optimum may be above it {limit}"
+
+
+def bound_seconds(workload: Workload, fleet: Fleet, slow_start: bool = False) -> float | None:
+    """Return the seconds of `lower_bound`."""
+    return lower_bound(workload, fleet, slow_start).seconds
 
 
 def stints(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:

@@ -163,6 +163,7 @@ class Summary(msgspec.Struct, frozen=True):
     slowdown: Spread = Spread()
     makespan: float | None = None
     makespan_bound: float | None = None  # of MapReduce jobs: no schedule's makespan is less
+    makespan_bound_note: str = ""  # why there is no bound, or how far it may be below what was looked for
     gap: float | None = None  # by what share of the bound the makespan is above it
     utilisation: dict[str, float | None] = {}
     waiting: Waiting = Waiting()

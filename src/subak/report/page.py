@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 import subak
 from subak.errors import InputError
-from subak.measures.runs import Run, groups, load_runs
+from subak.measures.runs import Run, Summary, groups, load_runs
 from subak.output.places import refuse_file
 from subak.output.writing import write_file
 from subak.report import tags
@@ -217,9 +217,14 @@ def _run_table(runs: list[Run]) -> Markup:
 
 def _run_row(run: Run) -> list[object]:
     facts, speed = run.summary, run.summary.speed
-    return [run.label, facts.scheduler, facts.seed, _pairs(facts.options), count_text(speed.events),
+    return [run.label, facts.scheduler, facts.seed, _pairs(_options(facts)), count_text(speed.events),
             seconds_text(speed.seconds), ratio_text(speed.tasks_per_second), bytes_text(speed.peak_memory_bytes),
             _pairs(facts.versions)]
+
+
+def _options(facts: Summary) -> dict[str, Any]:
+    """Return a run's options, and what is to be said of its lower bound."""
+    return {**facts.options, **({"lower bound": facts.makespan_bound_note} if facts.makespan_bound_note else {})}
 
 
 def _pairs(values: dict[str, Any]) -> str:

@@ -36,7 +36,8 @@ def run_panel(run: Run) -> Panel:
     facts = run.summary
     origin = f"{count_text(facts.workload.tasks)} tasks of {facts.workload.name} on " \
              f"{count_text(facts.fleet.machines)} machines of {facts.fleet.name}, seed {facts.seed}"
-    shown = Group(Text(origin), comparison_table([run]), *_plan(facts.plan), *_queues(run), *_reasons(facts.reasons))
+    shown = Group(Text(origin), comparison_table([run]), *_plan(facts.plan), *_bound(facts.makespan_bound_note),
+                  *_queues(run), *_reasons(facts.reasons))
     return Panel(shown, title=Text(run.label), title_align="left", border_style="dim", expand=False)
 
 
@@ -50,6 +51,11 @@ def _plan(plan: PlanFacts | None) -> list[Text]:
         f"configurations, {number_text(3600 * plan.rate_rounded)} tasks an hour in {count_text(plan.bins)} bins, at "
         f"most {number_text(3600 * plan.rate_pooled)} with all machines of a configuration in one."),
         *(Text(f"- {note}", style="dim") for note in plan.notes)]
+
+
+def _bound(note: str) -> list[Text]:
+    """Say what is to be said of the lower bound on the makespan."""
+    return [Text(""), Text(f"Lower bound of the makespan: {note}.", style="dim")] if note else []
 
 
 def _queues(run: Run) -> list[Table]:
