@@ -5,9 +5,9 @@ from functools import cache
 from typing import Any, get_args, get_origin
 
 import typer.main
+
 from fuzz_cases import Case, drawn, short
 from fuzz_tables import folders
-
 from subak.cli import commands
 
 # A call in order of each command, to which one bad option is added; W is the workload of fuzz_tables, x.tr a trace.

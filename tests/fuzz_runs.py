@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import polars as pl
+
 from fake_runs import write_run
 from fuzz_cases import NO_TEXT, Case, drawn, short
 from fuzz_tables import OTHER_TYPES, folders, parquet

@@ -3,8 +3,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 import msgspec
-from fuzz_cases import NO_TEXT, Case, drawn, short
 
+from fuzz_cases import NO_TEXT, Case, drawn, short
 from subak.federation.settings import Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.queues.tree import TreeFile

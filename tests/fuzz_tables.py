@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 import polars as pl
-from fuzz_cases import NO_TEXT, Case, drawn, short
 
+from fuzz_cases import NO_TEXT, Case, drawn, short
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 
@@ -262,10 +262,10 @@ COLLIDING = ("start", "finish", "response", "ready", "attempts", "status", "reas
 HEADERS = {
     "no-resources": "[provenance]\n", "resources-empty": "resources = []\n[provenance]\n", "resources-number":
     "resources = 3\n[provenance]\n", "resources-names": 'resources = ["cpu", "memory"]\n[provenance]\n',
-    "no-provenance": HEADER.split("[provenance]")[0], "provenance-text": 'provenance = "mine"\n' + HEADER.split("[prov")[0],
+    "no-provenance": HEADER.split("[provenance]", maxsplit=1)[0], "provenance-text": 'provenance = "mine"\n' + HEADER.split("[prov", maxsplit=1)[0],
     "name-number": HEADER.replace('name = "made"', "name = 7"), "notes-text": HEADER + 'notes = "none"\n',
     "cut": HEADER[:50], "twice": HEADER + HEADER, "nothing": "", "bytes": b"\xff\xfe[resources]", "nul": "\0",
-    "json": '{"resources": []}', "one-resource": HEADER.split("[[resources]]")[0] + "[[resources]]" + HEADER.split(
+    "json": '{"resources": []}', "one-resource": HEADER.split("[[resources]]", maxsplit=1)[0] + "[[resources]]" + HEADER.split(
         "[[resources]]")[1] + "[provenance]\n", "resource-twice": HEADER.replace('"memory"', '"cpu"'),
     "deep": "a = " + "[" * 5000 + "]" * 5000 + "\n", "utf-16": HEADER.encode("utf-16"),
 }

@@ -30,7 +30,7 @@ class Format(NamedTuple):
     separator: str
     bad: Mapping[int, tuple[str, ...]]  # by the field's place
     source: str
-    beside: Mapping[str, str] = {}  # noqa: RUF012  (a named tuple's) other files, in order
+    beside: Mapping[str, str] = {}
     head: int = 0  # lines that name the columns
 
 
