@@ -178,7 +178,7 @@ def parameters() -> dict[str, list[Any]]:
     return found
 
 
-def values_of(command: str, parameter: Any) -> tuple[str, ...]:
+def values_of(command: str, parameter: Any) -> tuple[str, ...]:  # noqa: PLR0911  (a line a type)
     """Return what a parameter refuses, by its type and by itself."""
     kind = parameter.type_descriptor.annotation
     kinds = {each for each in (kind, *get_args(kind)) if isinstance(each, type)}

@@ -136,11 +136,10 @@ def line_cases() -> Iterator[Case]:
         elif name != "swf":
             wrong |= {"one-more": middle + sign + "1"}
         for what, line in wrong.items():
-            if name == "swf" and what == "one-less":
-                line = sign.join(middle.split(sign)[:17])
+            text = sign.join(middle.split(sign)[:17]) if name == "swf" and what == "one-less" else line
             case = f"trace/{name}/line/{what}"
             rows = [*whole]
-            rows.insert(drawn(case).randrange(1, len(rows) + 1), line)
+            rows.insert(drawn(case).randrange(1, len(rows) + 1), text)
             yield _case(case, form, head + "".join(f"{row}\n" for row in rows))
 
 

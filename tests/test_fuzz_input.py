@@ -40,7 +40,8 @@ IN_ORDER = re.compile(
 # Cases that once failed are always run; of the others one in THIN, for all would take some minutes.
 THIN = 3
 MENDED = re.compile(r"machine_events/file/nothing|task_constraints/field-2|xz-junk-behind|swf/field|/seeds/|largest"
-                    r"|torture|policy/|run/task|toml/.*deep|unreadable|capacity|gap_shape|rule/|reproduce .*/seed/|conflict/")
+                    r"|torture|policy/|run/task|toml/.*deep|unreadable|capacity|gap_shape|rule/"
+                    r"|reproduce .*/seed/|conflict/")
 CASES = numbered([*trace_cases(), *table_cases(), *setting_cases(), *option_cases(), *run_cases()])
 CASES = [case for number, case in enumerate(CASES) if number % THIN == 0 or MENDED.search(case.name)]
 ODD = [case for case in CASES if case.odd or IN_ORDER.search(case.name)]
