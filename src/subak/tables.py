@@ -14,6 +14,7 @@ from subak.resources import Resource, to_units
 
 ColumnType = DataType | DataTypeClass
 T = TypeVar("T")
+RESOURCES_MAX = 64  # each is a column of every table, a panel of every chart and a row of the engine's arrays
 
 
 class Provenance(msgspec.Struct, frozen=True):
@@ -26,7 +27,9 @@ class Provenance(msgspec.Struct, frozen=True):
 
 
 def amount_columns(resources: tuple[Resource, ...]) -> dict[str, ColumnType]:
-    """Return one int32 column a resource. Raises InputError unless each is named once, and at least one is."""
+    """Return one int32 column a resource. Raises InputError unless each is named once, and 1 to RESOURCES_MAX are."""
+    if len(resources) > RESOURCES_MAX:
+        raise InputError(f"resources: must be at most {RESOURCES_MAX}, not {len(resources):,}")
     columns: dict[str, ColumnType] = {resource.name: pl.Int32 for resource in resources}
     if not resources or len(columns) != len(resources):
         raise InputError(f"resources: must be named once each, and at least one; got "

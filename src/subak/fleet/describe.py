@@ -6,6 +6,8 @@ from subak.fleet.table import Fleet
 from subak.resources import Resource
 from subak.tables import Provenance
 
+ALIKE = "machines alike"  # a column's name that no resource can have
+
 
 class Configuration(msgspec.Struct, frozen=True):
     """Machines of the same capacity."""
@@ -62,10 +64,10 @@ def describe_fleet(fleet: Fleet) -> FleetDescription:
 def _configurations(fleet: Fleet) -> list[Configuration]:
     """All machines count, as in Table 1 of LoTES, also those that join later."""
     names = [resource.name for resource in fleet.resources]
-    counts = fleet.machines.group_by(names).len().sort("len", *names, descending=True)
+    counts = fleet.machines.group_by(names).len(ALIKE).sort(ALIKE, *names, descending=True)
     return [
         Configuration({resource.name: row[resource.name] * resource.unit for resource in fleet.resources},
-                      row["len"], row["len"] / len(fleet.machines))
+                      row[ALIKE], row[ALIKE] / len(fleet.machines))
         for row in counts.iter_rows(named=True)
     ]
 

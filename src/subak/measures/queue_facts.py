@@ -4,6 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from subak.errors import InputError
 from subak.queues.tree import QueueTree, queue_leaves
 from subak.workload.demand import span_end
 from subak.workload.table import Workload
@@ -22,8 +23,11 @@ class QueueFacts:
 def queue_facts(workload: Workload, tree: QueueTree) -> QueueFacts:
     """Return what a workload asks for in the queues of `tree_of_paths`.
 
-    Peaks are those if every task started on arrival; services count until the last other task would end.
+    Peaks are those if every task started on arrival; services count until the last other task would end. Raises
+    InputError for a workload without tasks.
     """
+    if workload.tasks.is_empty():
+        raise InputError(f"workload {workload.provenance.name}: has no tasks")
     row = np.full(len(tree), -1)
     row[tree.leaves] = np.arange(len(tree.leaves))
     leaf_of_job = row[queue_leaves(tree, workload.jobs["queue"].to_list())]

@@ -9,6 +9,7 @@ from subak.tables import Provenance
 from subak.workload.demand import span_end
 from subak.workload.table import Workload
 
+OF_JOB = "tasks of the job"  # a column's name that no resource can have
 LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 
 
@@ -94,7 +95,7 @@ def _by_job(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
     """Return job, tasks, arrival, run_time and summed amounts (units), in order of arrival."""
     amounts = [pl.col(name).cast(pl.Int64).sum() for name in _names(workload)]
     return tasks.group_by("job", maintain_order=True).agg(
-        pl.len().alias("tasks"), pl.col("arrival").first(), pl.col("run_time").mean(), *amounts)
+        pl.len().alias(OF_JOB), pl.col("arrival").first(), pl.col("run_time").mean(), *amounts)
 
 
 def _quantiles(workload: Workload, tasks: pl.DataFrame, by_job: pl.DataFrame) -> dict[str, Quantiles]:
@@ -102,12 +103,12 @@ def _quantiles(workload: Workload, tasks: pl.DataFrame, by_job: pl.DataFrame) ->
         "time between jobs (s)": np.diff(by_job["arrival"].to_numpy()),
         "time between tasks (s)": np.diff(tasks["arrival"].to_numpy()),
         "run time (s)": tasks.filter(pl.col("run_time").is_finite())["run_time"].to_numpy(),
-        "tasks per job": by_job["tasks"].to_numpy(),
+        "tasks per job": by_job[OF_JOB].to_numpy(),
     }
     for resource in workload.resources:
         found[f"{resource.name} per task ({resource.of})"] = tasks[resource.name].to_numpy() * resource.unit
     if "estimate" in tasks.columns:
-        found["estimate (s)"] = tasks["estimate"].drop_nulls().to_numpy()
+        found["estimate (s)"] = tasks["estimate"].filter(tasks["estimate"].is_finite()).to_numpy()
     return {name: _distribution(values) for name, values in found.items() if len(values)}
 
 
@@ -130,12 +131,12 @@ def _constraints(workload: Workload, tasks: pl.DataFrame) -> dict[str, int]:
 
 
 def _largest(workload: Workload, by_job: pl.DataFrame, largest: int) -> list[LargeJob]:
-    rows = by_job.sort("tasks", descending=True, maintain_order=True).head(largest)
+    rows = by_job.sort(OF_JOB, descending=True, maintain_order=True).head(largest)
     return [
         LargeJob(
             job=workload.jobs["job"][row["job"]],
             queue=workload.jobs["queue"][row["job"]],
-            tasks=row["tasks"],
+            tasks=row[OF_JOB],
             arrival=row["arrival"],
             requested={resource.name: row[resource.name] * resource.unit for resource in workload.resources},
             run_time_mean=row["run_time"] if np.isfinite(row["run_time"]) else None,

@@ -96,8 +96,9 @@ def fit_requests(tasks: pl.DataFrame, resources: tuple[Resource, ...], most: int
     A class weighs its tasks and asks their mean, so that the total asked is kept. Near is by standard deviations.
     """
     names = [resource.name for resource in resources]
-    distinct = tasks.group_by(names).len().sort("len", *names, descending=[True, *[False] * len(names)])
-    amounts, weights = distinct.select(names).to_numpy().astype(np.float64), distinct["len"].to_numpy()
+    distinct = tasks.group_by(names).len("tasks alike")
+    distinct = distinct.sort("tasks alike", *names, descending=[True, *[False] * len(names)])
+    amounts, weights = distinct.select(names).to_numpy().astype(np.float64), distinct["tasks alike"].to_numpy()
     spread = np.sqrt(np.cov(amounts.T, fweights=weights, ddof=0).reshape(len(names), -1).diagonal())
     scaled = amounts / np.where(spread > 0, spread, 1.0)
     nearest = np.arange(len(amounts))

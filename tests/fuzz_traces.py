@@ -1,0 +1,281 @@
+"""Bad traces: every field of every format, the files as a whole, and what they are packed in."""
+import json
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from fuzz_cases import (
+    NEGATIVE,
+    NO_GZIP,
+    NO_NUMBERS,
+    NO_TEXT,
+    NO_WHOLE,
+    NO_XZ,
+    Case,
+    drawn,
+    packed,
+    short,
+    with_field,
+)
+
+AMOUNT, WHOLE = (*NO_NUMBERS, *NEGATIVE), (*NO_NUMBERS, *NEGATIVE, *NO_WHOLE)
+GIVEN = ("", *WHOLE)  # a field between commas that must be given
+
+
+class Format(NamedTuple):
+    """A trace in order, and what no field of it may hold."""
+
+    reader: str
+    file: str  # below SOURCE, or SOURCE itself
+    lines: tuple[str, ...]
+    separator: str
+    bad: Mapping[int, tuple[str, ...]]  # by the field's place
+    source: str
+    beside: Mapping[str, str] = {}
+    head: int = 0  # lines that name the columns
+
+
+TR = Format("tr", "x.tr", ("0 2 2.5 2 3", "1 1 4 4", "7.5 3 1 1 1 1"), " ",
+            {0: (*AMOUNT, "1e13"), 1: (*WHOLE, "0", "7", "3.0"), 2: (*AMOUNT, "1e13"), 3: (*AMOUNT, "1e13", "1e308")},
+            "x.tr")
+SWF_LINE = "{} {} 3 60 2 -1 -1 2 90 -1 1 4 1 -1 1 -1 -1 -1"
+SWF_NUMBER = ("x", "nan", "inf", "-inf", "1e400", "0x10", "1;5", "1e17", "-1e17", "1_0", "9" * 400)
+SWF_WHOLE = (*SWF_NUMBER, "1.5", "0.25")
+SWF_TIME = (*SWF_NUMBER, "-2", "-0.5", "-1.0001", "2e12")
+SWF = Format("swf", "x.swf", tuple(SWF_LINE.format(row + 1, 10 * row) for row in range(4)), " ", {
+    0: SWF_WHOLE, 1: SWF_TIME, 3: SWF_TIME, 4: (*SWF_WHOLE, "2147483648"), 7: (*SWF_WHOLE, "2147483648", "1e12"),
+    8: SWF_TIME, 10: SWF_WHOLE, 11: SWF_WHOLE, 14: SWF_WHOLE}, "x.swf")
+SWIM = Format("swim", "x.tsv", tuple(f"job{row}\t{row}\t1\t2000\t30\t40" for row in range(4)), "\t", {
+    1: (*AMOUNT, "1e13"), 2: AMOUNT, 3: (*AMOUNT, "1e308", "1e18"), 4: (*AMOUNT, "1e308", "1e20"), 5: (*AMOUNT, "1e308")},
+    "x.tsv")
+EVENTS = ("0,,1,0,,0,u,1,2,0.1,0.2,0,0", "5000000,,1,0,7,1,u,1,2,0.1,0.2,0,0", "9000000,,1,0,7,4,u,1,2,0.1,0.2,0,0")
+MACHINES = ("0,7,0,p,0.5,0.5", "0,8,0,p,1,1", "4000000,8,1,p,1,1")
+CONSTRAINTS = ("0,1,0,0,rack,a", "0,1,0,2,kernel,3")
+ATTRIBUTES = ("0,7,rack,a,0", "0,7,kernel,2,0")
+PARTS = {"task_events": EVENTS, "machine_events": MACHINES, "task_constraints": CONSTRAINTS,
+         "machine_attributes": ATTRIBUTES}
+SHARE = ("x", "-0.5", "nan", "inf", "1e400", "21.5", "1e9", "0.1 cores")
+OPTIONAL = ("x", "1.5", "9223372036854775808", "nan")
+GOOGLE_BAD: dict[str, dict[int, tuple[str, ...]]] = {
+    "task_events": {0: GIVEN, 2: GIVEN, 3: (*GIVEN, "2147483648"), 4: OPTIONAL,
+                    5: (*GIVEN, "9", "255", "256", "4294967296"), 8: (*GIVEN, "32768"), 9: SHARE, 10: SHARE, 12: OPTIONAL},
+    "machine_events": {0: GIVEN, 1: GIVEN, 2: (*GIVEN, "3", "256"), 4: SHARE, 5: SHARE},
+    "task_constraints": {0: GIVEN, 1: GIVEN, 2: (*GIVEN, "2147483648", "4294967296"), 3: (*GIVEN, "4"), 4: ("",)},
+    "machine_attributes": {0: GIVEN, 1: GIVEN, 2: ("",), 4: OPTIONAL},
+}
+
+
+def _google(part: str) -> Format:
+    beside = {f"T/{name}/part-0.csv": "".join(f"{line}\n" for line in lines)
+              for name, lines in PARTS.items() if name != part}
+    return Format("google2011", f"T/{part}/part-0.csv", PARTS[part], ",", GOOGLE_BAD[part], "T", beside)
+
+
+SECONDS = ("x", "-1", "nan", "inf", "1e400", "1e13", "-0.5")
+ALIBABA_LINES = ("M1,2,j_1,1,Terminated,100,110,100,0.5", "R2_1,1,j_1,1,Terminated,110,130,50,0.5")
+ALIBABA = Format("alibaba2018", "T/batch_task.csv", ALIBABA_LINES, ",", {
+    1: ("x", "1.5", "99999999999999999999", "1e3"), 5: SECONDS, 6: SECONDS, 7: ("x", "nan", "inf", "1e30"),
+    8: ("x", "nan", "inf", "1e30", "250000")}, "T")
+INSTANCE_LINES = ("ins_1,M1,j_1,1,Terminated,100,110,m_7,1,1,50,90,0.1,0.2",
+                  "ins_2,M1,j_1,1,Terminated,100,109,m_7,1,1,50,90,0.1,0.2")
+INSTANCES = Format("alibaba2018", "T/batch_instance.csv", INSTANCE_LINES, ",",
+                   {5: ("x", "-1", "nan", "inf", "1e400"), 6: SECONDS}, "T",
+                   {"T/batch_task.csv": "".join(f"{line}\n" for line in ALIBABA_LINES)})
+SPAR = Format("alibaba2018", "x.csv", ("5,j_1,M1,10,100,0.5,2", "5,j_1,R2_1,10,100,0.5,1"), ",", {
+    0: SECONDS, 3: SECONDS, 4: ("x", "nan", "inf", "1e30"), 5: ("x", "nan", "inf"), 6: ("x", "1.5", "1e3")}, "x.csv")
+POD_HEAD = ("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,"
+            "scheduled_time")
+POD_LINES = (POD_HEAD, "p0,4000,1024,1,460,T4,LS,Succeeded,10,100,40", "p1,4000,1024,0,0,,BE,Failed,20,100,40")
+POD_NUMBER = ("", *AMOUNT, "1e12")
+OPENB = Format("openb", "T/openb_pod_list_default.csv", POD_LINES, ",", {
+    0: ("",), 1: POD_NUMBER, 2: POD_NUMBER, 3: ("", *WHOLE, "99999999"), 4: (*POD_NUMBER, "1001"),
+    5: ("|", "T4|", "|T4", "T4||P4"), 6: ("", "ls", "Best", "0"), 7: ("", "Done", "running", "0"),
+    8: ("", *AMOUNT, "1e13"), 9: AMOUNT, 10: AMOUNT}, "T", head=1)
+NODE_LINES = ("sn,cpu_milli,memory_mib,gpu,model", "n0,32000,262144,0,", "n1,96000,786432,8,T4")
+NODES = Format("openb", "T/openb_node_list_all_node.csv", NODE_LINES, ",", {
+    0: ("",), 1: POD_NUMBER, 2: POD_NUMBER, 3: ("", *WHOLE, "99999999")}, "T",
+    {"T/openb_pod_list_default.csv": "".join(f"{line}\n" for line in POD_LINES)}, 1)
+FORMATS = {"tr": TR, "swf": SWF, "swim": SWIM, **{f"google-{part}": _google(part) for part in PARTS},
+           "alibaba": ALIBABA, "alibaba-instances": INSTANCES, "alibaba-spar": SPAR, "openb": OPENB, "openb-nodes": NODES}
+
+
+def field_cases() -> Iterator[Case]:
+    """One bad field of one line."""
+    for name, form in FORMATS.items():
+        for place, values in form.bad.items():
+            for value in values:
+                case = f"trace/{name}/field-{place}/{short(value)}"
+                text = with_field(form.lines[form.head:], place, value, form.separator, case)
+                yield _case(case, form, "".join(f"{line}\n" for line in form.lines[: form.head]) + text)
+
+
+def _case(name: str, form: Format, text: str | bytes, pack: str | None = None, odd: bool = False) -> Case:
+    """Return a case of one file, packed as drawn where *pack* does not say."""
+    draws = drawn(name)
+    packing = draws.choice(("", "", ".gz", ".xz")) if pack is None else pack
+    content = text.encode() if isinstance(text, str) else text
+    if not odd and content and draws.random() < 0.2:
+        content = content.replace(b"\n", b"\r\n")
+    if draws.random() < 0.2:
+        content = content.rstrip(b"\n")
+    files = {**form.beside, form.file + packing: packed(content, packing)}
+    source = form.source + (packing if form.source == form.file else "")
+    return Case(name, ("convert", form.reader, source, "--out", "R"), files, odd=odd)
+
+
+def line_cases() -> Iterator[Case]:
+    """Lines with too many fields or too few, and with other separators."""
+    for name, form in FORMATS.items():
+        whole = [*form.lines[form.head:]]
+        head = "".join(f"{line}\n" for line in form.lines[: form.head])
+        middle, sign = whole[len(whole) // 2], form.separator
+        wrong = {"one-field": middle.split(sign)[0], "one-less": sign.join(middle.split(sign)[:-1]),
+                 "semicolons": middle.replace(sign, ";"), "pipes": middle.replace(sign, "|"),
+                 "quoted-line": f'"{middle}"', "comment": "# " + middle.split(sign)[0]}
+        if sign == ",":
+            wrong |= {"one-more": middle + sign + "1", "tabs": middle.replace(sign, "\t"), "empty": ",,,", "bare": "x"}
+        elif name != "swf":
+            wrong |= {"one-more": middle + sign + "1"}
+        for what, line in wrong.items():
+            text = sign.join(middle.split(sign)[:17]) if name == "swf" and what == "one-less" else line
+            case = f"trace/{name}/line/{what}"
+            rows = [*whole]
+            rows.insert(drawn(case).randrange(1, len(rows) + 1), text)
+            yield _case(case, form, head + "".join(f"{row}\n" for row in rows))
+
+
+def file_cases() -> Iterator[Case]:
+    """Files that are no text, damaged archives, and what is not there at all."""
+    for name, form in FORMATS.items():
+        text = "".join(f"{line}\n" for line in form.lines).encode()
+        for what, damage in NO_TEXT.items():
+            case = f"trace/{name}/file/{what}"
+            yield _case(case, form, damage(text, drawn(case)))
+        for packing, damages in ((".gz", NO_GZIP), (".xz", NO_XZ)):
+            for what, damage in damages.items():
+                case = f"trace/{name}/file/{packing[1:]}-{what}"
+                whole = packed(text * 20 if not form.head else text + text.split(b"\n", 1)[1] * 20, packing)
+                yield _plain(case, form, packing, damage(whole, drawn(case)))
+        yield _plain(f"trace/{name}/file/not-gz", form, ".gz", text)
+        yield _plain(f"trace/{name}/file/not-xz", form, ".xz", text)
+        yield _plain(f"trace/{name}/file/xz-called-gz", form, ".gz", packed(text, ".xz")[:30])
+        yield _plain(f"trace/{name}/file/folder", form, "", None)
+        unreadable = _plain(f"trace/{name}/file/unreadable", form, "", text)
+        yield Case(unreadable.name, unreadable.arguments, unreadable.files, (form.file,))
+
+
+def _plain(name: str, form: Format, packing: str, content: bytes | None) -> Case:
+    source = form.source + (packing if form.source == form.file else "")
+    return Case(name, ("convert", form.reader, source, "--out", "R"), {**form.beside, form.file + packing: content})
+
+
+def absent_cases() -> Iterator[Case]:
+    """Sources that are not there, or are folders without what they must hold."""
+    for reader in ("tr", "swf", "swim", "rumen", "google2011", "alibaba2018", "openb"):
+        for what, files in {"absent": {}, "empty-folder": {"S": None}, "other-files": {"S/readme.txt": "hello\n"},
+                            "hidden": {"S/.csv": "1\n"}, "folder-called-csv": {"S/batch_task.csv": None,
+                            "S/openb_pod_list.csv": None, "S/task_events/part.csv": None}}.items():
+            yield Case(f"source/{reader}/{what}", ("convert", reader, "S", "--out", "R"), files)
+        yield Case(f"source/{reader}/unreadable-folder", ("convert", reader, "S", "--out", "R"),
+                   {"S/task_events/a.csv": "1\n"}, ("S",))
+        yield Case(f"source/{reader}/long-name", ("convert", reader, "S" * 300, "--out", "R"))
+        yield Case(f"source/{reader}/below-a-file", ("convert", reader, "S/T", "--out", "R"), {"S": "1\n"})
+    two = "".join(f"{line}\n" for line in POD_LINES)
+    yield Case("source/openb/two-lists", ("convert", "openb", "S", "--out", "R"),
+               {"S/openb_pod_list_a.csv": two, "S/openb_pod_list_b.csv": two})
+    yield Case("source/openb/no-rows", ("convert", "openb", "S", "--out", "R"), {"S/openb_pod_list_a.csv": POD_HEAD + "\n"})
+    yield Case("source/openb/no-header", ("convert", "openb", "S", "--out", "R"),
+               {"S/openb_pod_list_a.csv": "\n".join(POD_LINES[1:])})
+    for value in ("0", "-5", "99999999999", "2147483648"):
+        yield _case(f"trace/swf/header/{value}", SWF, f"; MaxProcs: {value}\n" + "\n".join(SWF.lines))
+    twice = "".join(f"{line}\n" for line in EVENTS)
+    for what, files in {"empty-file": "", "no-fleet-at-start": "4000000,8,0,p,1,1\n", "only-removed": "0,8,1,p,1,1\n",
+                        "no-capacity": "0,8,0,p,,\n", "after-the-window": f"{2**63 - 1},8,0,p,1,1\n"}.items():
+        yield Case(f"trace/google-machines/{what}", ("convert", "google2011", "T", "--out", "R"),
+                   {"T/task_events/a.csv": twice, "T/machine_events/a.csv": files})
+    for what, files in {"after-the-window": f"{2**63 - 1},,1,0,7,1,u,1,2,0.1,0.2,0,0\n",
+                        "only-submitted": EVENTS[0] + "\n", "too-late": f"{2**62},,1,0,7,1,u,1,2,0.1,0.2,0,0\n"}.items():
+        yield Case(f"trace/google-events/{what}", ("convert", "google2011", "T", "--out", "R"), {"T/task_events/a.csv": files})
+
+
+# Rumen: JSON
+
+
+def _attempt(**changes: object) -> dict[str, object]:
+    return {"attemptID": "a", "result": "SUCCESS", "hostName": "/r1/n1", "startTime": 2000, "finishTime": 9000,
+            "shuffleFinished": -1, **changes}
+
+
+def _job(attempt: object = None, **changes: object) -> dict[str, object]:
+    task = {"taskID": "t", "attempts": [_attempt() if attempt is None else attempt]}
+    return {"jobID": "job_1", "mapTasks": [task], "reduceTasks": [], "submitTime": 1000, "user": "u", "queue": "q",
+            "priority": "NORMAL", "outcome": "SUCCESS", **changes}
+
+
+NO_TIME = ("soon", -2, 1.5, 2**53 + 1, 2**60, 10**400, True, [1], {"a": 1}, -(2**63))
+JOBS: dict[str, object] = {
+    **{f"submit/{short(value)}": _job(submitTime=value) for value in NO_TIME},
+    **{f"{name}/{short(value)}": _job(_attempt(**{name: value}))
+       for name in ("startTime", "finishTime", "shuffleFinished") for value in NO_TIME},
+    **{f"job/{short(value)}": _job(jobID=value) for value in (None, 7, [], "")},
+    **{f"priority/{short(value)}": _job(priority=value) for value in ("high", 3, [], "LOWEST")},
+    **{f"result/{short(value)}": _job(_attempt(result=value)) for value in ("DONE", 1, ["SUCCESS"])},
+    **{f"host/{short(value)}": _job(_attempt(hostName=value)) for value in (7, ["n1"], {"name": "n1"})},
+    **{f"user/{short(value)}": _job(user=value) for value in (7, ["u"])},
+    **{f"queue/{short(value)}": _job(queue=value) for value in (7, ["q"], "a//b", "/a", "a/", "\u0001", "\n", "")},
+    **{f"maps/{short(value)}": _job(mapTasks=value) for value in (7, "t", {"taskID": "t"}, [7], [[]], [{"attempts": 3}])},
+    "no-maps": {key: value for key, value in _job().items() if key != "mapTasks"},
+    "no-reduces": {key: value for key, value in _job().items() if key != "reduceTasks"},
+    "no-id": {key: value for key, value in _job().items() if key != "jobID"},
+    "no-tasks": _job(mapTasks=[]), "no-attempts": _job(mapTasks=[{"taskID": "t", "attempts": []}]),
+    "no-submit": _job(submitTime=-1), "ends-before-it-starts": _job(_attempt(startTime=9000, finishTime=2000)),
+    "unfinished": _job(_attempt(finishTime=-1)), "too-late": _job(submitTime=10**15 + 1), "number": 7, "text": "job",
+    "list-of-numbers": [1, 2, 3], "list-of-lists": [[1]], "empty-object": {}, "empty-list": [], "null": None, "true": True,
+}
+NO_JSON = {
+    "cut": json.dumps(_job())[:-20], "two-cut": json.dumps(_job()) + json.dumps(_job())[:50], "words": "{job: 1}",
+    "quotes": "{'jobID': 'x'}", "comma": '{"jobID": "x",}', "comment": '{"jobID": "x"} // a job', "deep": "[" * 100_000,
+    "closed": "]" * 10, "digits": '{"submitTime": ' + "9" * 5000 + "}", "escape": '{"jobID": "\\x"}',
+    "surrogate": json.dumps(_job(jobID="\ud800")), "control": '{"jobID": "\x01"}', "nothing": "", "spaces": " \n\t ",
+    "binary": b"\x80\x81\xff" * 40, "utf-16": json.dumps(_job()).encode("utf-16"), "csv": "1,2,3\n4,5,6\n",
+    "nan": '{"submitTime": NaN, "jobID": "x", "mapTasks": [], "reduceTasks": []}',
+    "infinity": '{"submitTime": Infinity, "jobID": "x", "mapTasks": [], "reduceTasks": []}',
+}
+TOPOLOGIES: dict[str, object] = {
+    "no-name": {"children": []}, "empty": {}, "list": [], "number": 3, "text": "root", "null": None, "no-leaves":
+    {"name": "root", "children": []}, "named-by-number": {"name": 3}, "children-of-text": {"name": "r", "children": ["a"]},
+    "children-number": {"name": "r", "children": 5}, "nameless-leaf": {"name": "r", "children": [{"name": None}]},
+}
+
+
+def rumen_cases() -> Iterator[Case]:
+    """JSON that is none, or says something else than a history; topologies likewise."""
+    for what, job in JOBS.items():
+        yield Case(f"trace/rumen/{what}", ("convert", "rumen", "x.json", "--out", "R"), {"x.json": json.dumps(job)})
+    for what, text in NO_JSON.items():
+        yield Case(f"trace/rumen/text/{what}", ("convert", "rumen", "x.json", "--out", "R"), {"x.json": text})
+        yield Case(f"trace/rumen/topology-text/{what}", ("convert", "rumen", "x.json", "--topology", "t.json", "--out", "R"),
+                   {"x.json": json.dumps(_job()), "t.json": text})
+    for what, value in TOPOLOGIES.items():
+        yield Case(f"trace/rumen/topology/{what}", ("convert", "rumen", "x.json", "--topology", "t.json", "--out", "R"),
+                   {"x.json": json.dumps(_job()), "t.json": json.dumps(value)})
+    for what, files in {"absent": {}, "folder": {"t.json": None}}.items():
+        yield Case(f"trace/rumen/topology/{what}", ("convert", "rumen", "x.json", "--topology", "t.json", "--out", "R"),
+                   {"x.json": json.dumps(_job()), **files})
+    yield Case("trace/rumen/topology/unreadable", ("convert", "rumen", "x.json", "--topology", "t.json", "--out", "R"),
+               {"x.json": json.dumps(_job()), "t.json": "{}"}, ("t.json",))
+
+
+def odd_cases() -> Iterator[Case]:
+    """What may be in order: marks, line ends and letters that other programs leave."""
+    for name, form in FORMATS.items():
+        text = "".join(f"{line}\n" for line in form.lines)
+        for what, content in {"plain": text, "crlf": text.replace("\n", "\r\n"), "bom": "\ufeff" + text,
+                              "cr": text.replace("\n", "\r"), "doubled": text + "".join(
+                                  f"{line}\n" for line in form.lines[form.head:]), "blank-line-last": text + "\n",
+                              "blank-line-within": text.replace("\n", "\n\n", 1)}.items():
+            yield _case(f"odd/trace/{name}/{what}", form, content, "", odd=True)
+
+
+def trace_cases() -> list[Case]:
+    """All of them."""
+    return [*field_cases(), *line_cases(), *file_cases(), *absent_cases(), *rumen_cases(), *odd_cases()]
