@@ -8,7 +8,7 @@ import typer.main
 
 from fuzz_cases import Case, drawn, short
 from fuzz_tables import folders
-from subak.cli import commands
+from subak.cli import app as commands
 
 # A call in order of each command, to which one bad option is added; W is the workload of fuzz_tables, x.tr a trace.
 TRACE = "0 1 1 1\n"

@@ -5,11 +5,11 @@ from functools import cache
 import msgspec
 
 from fuzz_cases import NO_TEXT, Case, drawn, short
+from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.queues.tree import TreeFile
-from subak.report.scenario import Scenario
-from subak.simulator.fault_plan import FaultPlan
+from subak.simulator.federated.fault_plan import FaultPlan
 from subak.workload.google_like.parameters import Parameters
 
 # What stands for a kind of file: its struct, a text in order, and the commands that read it (FILE is its name). All

@@ -19,7 +19,7 @@ from fuzz_runs import run_cases
 from fuzz_settings import setting_cases
 from fuzz_tables import table_cases
 from fuzz_traces import trace_cases
-from subak.cli import commands
+from subak.cli import app as commands
 from subak.cli.main import main
 
 NOBODY = 65534
