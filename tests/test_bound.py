@@ -1,5 +1,9 @@
 """The lower bound on the makespan: no schedule is below it, and it is the optimum of its linear program."""
 import itertools
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -8,7 +12,14 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from batches import ONE_KIND, batch, batches, machines
+from subak.experiment import run as runs
+from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.scenario import Scenario
+from subak.measures.batch import lower_bound
 from subak.measures.of_run import makespan
+from subak.measures.runs import load_runs
+from subak.placement.mapreduce import bound as bound_module
+from subak.placement.mapreduce import prices
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import makespan_bound
 from subak.placement.mapreduce.prices import Side, find_prices, value
@@ -116,3 +127,98 @@ def test_any_prices_prove_a_bound(side, data):
                                                                                          side.seconds.shape[1]))])
     if prices.sum() > 0:
         assert value(side, prices / prices.sum()) <= whole_program(side) * (1 + 1e-7)
+
+
+# -- what is alike, what is cut short, what is interrupted -------------------------------------------------------------
+
+
+@quick
+@given(sides(), st.data())
+def test_a_machine_is_worth_two_alike_ones_of_half_its_slots(side, data):
+    """So alike machines may be added up: the program over kinds has the optimum of the program over machines."""
+    kind = data.draw(st.integers(0, side.seconds.shape[1] - 1))
+    seconds = np.column_stack([side.seconds, 2.0 * side.seconds[:, kind]])
+    seconds[:, kind] *= 2.0
+    share = np.append(side.share, side.share[kind] / 2.0)
+    share[kind] /= 2.0
+    assert whole_program(side) == pytest.approx(whole_program(side._replace(seconds=seconds, share=share)), rel=1e-6)
+
+
+@quick
+@given(sides())
+def test_one_kind_of_machine_is_bounded_in_closed_form(side):
+    alone = side._replace(seconds=side.seconds[:, :1], share=np.ones(1))
+    if np.isfinite(alone.seconds).all():
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(prices.Program, "solve", lambda *_: pytest.fail("HiGHS was asked"))
+            found = find_prices(alone, work_max=0.0)
+        assert found.least == pytest.approx(whole_program(alone), rel=1e-9)
+
+
+@quick
+@given(sides(), st.sampled_from([0.0, 10.0, 1000.0]))
+def test_a_search_that_is_cut_short_still_proves_a_bound(side, work_max):
+    found, optimum = find_prices(side, work_max), whole_program(side)
+    assert 0 < found.least <= optimum * (1 + 1e-9)
+    assert found.most >= optimum * (1 - 1e-6)
+
+
+def test_what_was_cut_short_is_said(monkeypatch):
+    workload = batch((9, 4, 3, 2), (2, 7, 2, 9), (5, 1, 4, 6))
+    fleet = machines((1, 1), (1, 1), (2, 1), speeds=[[0.5, 1.0, 2.0], [2.0, 1.0, 0.7], [1.0, 0.6, 1.4]])
+    whole = lower_bound(workload, fleet)
+    assert whole.note == ""
+    monkeypatch.setattr(bound_module, "find_prices", lambda side: find_prices(side, 0.0))
+    short = lower_bound(workload, fleet)
+    assert 0 < short.seconds <= whole.seconds
+    if short.seconds < whole.seconds * (1 - 1e-6):
+        assert short.note.startswith("cut short: its linear programs' optimum may be above it by ")
+
+
+LONG = """
+import sys
+import numpy as np
+from subak.placement.mapreduce.prices import Side, find_prices
+random = np.random.default_rng(1)
+side = Side(random.uniform(0.5, 50.0, (2000, 300)), np.ones(2000, np.int64), np.zeros(1), np.full(300, 1 / 300))
+print("begun", flush=True)
+try:
+    find_prices(side, work_max=1e12)
+except KeyboardInterrupt:
+    sys.exit(130)
+print("ended", flush=True)
+"""
+
+
+def test_ctrl_c_is_heard_inside_a_long_program():
+    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(2.0)
+        assert process.poll() is None, "it must still be at work"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_a_run_is_whole_before_its_bound_is_looked_for(tmp_path, monkeypatch):
+    workload, fleet = batch((3, 4, 2, 2), (2, 3, 1, 5)), machines((1, 0), (0, 1))
+    (tmp_path / "fleet").mkdir()
+    workload.write(tmp_path)
+    fleet.write(tmp_path / "fleet")
+    scenario = Scenario(workload=str(tmp_path), schedulers=["first-fit+backfill"])
+
+    def interrupted(*_):
+        run, = load_runs(tmp_path / "R")
+        assert run.tasks().collect().height == len(workload.tasks)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "lower_bound", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        simulate_into(tmp_path / "R", scenario, scenario.schedulers[0], 1, load_inputs(scenario))
+    run, = load_runs(tmp_path / "R")
+    assert run.summary.makespan_bound is None
+    assert sorted(path.name for path in (tmp_path / "R").iterdir()) == [
+        "attempts.parquet", "scenario.toml", "summary.json", "tasks.parquet", "timeline.parquet"]
