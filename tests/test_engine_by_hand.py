@@ -199,6 +199,13 @@ def test_tetris_weighs_run_time_against_alignment():
     assert starts(run(plain((0, 1, 1), (0, 3, 3)), fleet_of((3,)), "tetris")) == [0, 1]
 
 
+def test_tetris_serves_a_shape_again_only_when_its_next_task_scores_highest():
+    # alignments 40 and 30: the first task of the large shape scores 36, then its second -376, the other's 15
+    workload = staged([{"job": 0, "request": (4,)}, {"job": 1, "request": (3,)}],
+                      [(0, 0, 1), (0, 0, 100), (1, 0, 1)])
+    assert starts(run(workload, fleet_of((10,)), "tetris")) == [0, 1, 0]
+
+
 def test_tetris_takes_the_best_machine_for_an_endless_task_too():
     # task 0 scores 2 * 4 on machine 1 and leaves 2 there; then both machines align alike and the first one is due
     outcome = run(plain((0, 1, 2), (0, math.inf, 1)), fleet_of((2,), (4,)), "tetris")

@@ -13,11 +13,12 @@ from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.fleet.state import ABSENT
 from subak.placement import fair
+from subak.placement import preemption as take_back
 from subak.placement.claims import FINISHED, RUNNING
 from subak.policy import find_scheduler
 from subak.queues.fair_orders import ENDLESS, FAIR_ORDERS, hand_out, pooled, share_out
-from subak.queues.hierarchy import GATE, KIND, Hierarchy, refresh, refresh_all
-from subak.queues.tree import Queue, QueueTree, TreeFile
+from subak.queues.hierarchy import GATE, KIND, NOBODY, Hierarchy, refresh, refresh_all
+from subak.queues.tree import Queue, QueueTree, TreeFile, tree_of_paths
 from subak.simulator.run import simulate
 from trees import nested, problems, truth
 
@@ -101,7 +102,15 @@ def test_collapses_of_the_truth_file(case):
     assert shares_of(queues, case["capacity"], "c-ch") == list(case["tasks"].values())
 
 
+def test_a_collapse_counts_who_runs_as_well_as_who_waits():
+    """Of what eng has dev is due half, also when both tasks of prod run; were prod not there, all of it."""
+    tree, demand = nested({"sci": [1, 0], "eng": {"dev": [1, 0], "prod": [1, 0]}})
+    given_ = choices("c-ch", tree, demand, np.array([12, 12]), np.array([99, 99, 2]))
+    assert np.bincount(given_).tolist() == [7, 3, 2]
+
+
 # -- against the definition, and against each other --------------------------------------------------------------------
+
 
 def choices(order, tree, demand, capacity, tasks):
     hierarchy = pooled(tree, demand, capacity, order)
@@ -110,7 +119,7 @@ def choices(order, tree, demand, capacity, tasks):
 
 
 @settings(quick, max_examples=150)
-@given(case=problems(resources=(2,)))
+@given(case=problems(resources=(2, 3)))
 def test_hdrf_is_its_definition_choice_by_choice(case):
     tree, demand, capacity, tasks = case
     assert choices("hdrf", *case) == hdrf(tree, demand, capacity, tasks)
@@ -308,6 +317,59 @@ def test_a_place_is_taken_only_where_it_makes_room():
     assert late_comer_to_a_rack("right", tasks=4, asked=2) == ([], None)  # either of the two there gives half of it
     assert late_comer_to_a_rack("right", tasks=3, asked=2) == ([2], 65)  # half is free
     assert late_comer_to_a_rack("left", tasks=3, asked=2) == ([], None)
+
+
+def state_of(queues, running, waiting, weights=None):
+    """What an order sees when so many tasks of a core run in each queue, which leaves none, and so many wait.
+
+    Returned are the tasks, the state, the guarantees, and the leaf of each queue. Each asks for another amount of
+    memory, of which there is enough, so that shapes differ.
+    """
+    count = sum(running)
+    rows = [(job, 0, 100) for job, tasks in enumerate(running) for _ in range(tasks)]
+    rows += [(job, 1, 100) for job, tasks in enumerate(waiting) for _ in range(tasks)]
+    workload = queued(queues, rows, [(1, job) for job in range(len(queues))])
+    tree = TreeFile(queue=[Queue(name=name, weight=weight) for name, weight in (weights or {}).items()])
+    kept = []
+    sim = simulate(workload, fleet_of((count, 99 * count), resources=TWO), find_scheduler("mch"), queues=tree,
+                   until=5.0, check=lambda _, state: kept.append(state)).simulation
+    assert (sim.starts.status == RUNNING).tolist() == [row[1] == 0 for row in rows]
+    guarantee = np.zeros(kept[-1].parent.size)
+    fair.note_guarantees(kept[-1], guarantee)
+    names = tree_of_paths(queues, tree).names
+    return sim.tasks, kept[-1], guarantee, {names[node]: leaf for leaf, node in enumerate(kept[-1].queue.tolist())}
+
+
+def test_who_lacks_the_largest_part_of_its_guarantee_takes_first():
+    """Of 12: b is due 6 and has 3, c is due 3 and has 2, a is due 3 and has 7."""
+    tasks, state, guarantee, leaves = state_of(["a", "b", "c"], [7, 3, 2], [1, 1, 1], {"b": 2.0})
+    tried = np.zeros(3, bool)
+    order = []
+    while (leaf := take_back.neediest_leaf(state, tasks, guarantee, tried)) != NOBODY:
+        order.append(leaf)
+        tried[tasks.shape[state.lanes.root[leaf]]] = True
+    assert order == [leaves["b"], leaves["c"]]
+
+
+def excess(running, giver, taker):
+    """By how much a task of a leaf of P/x, P/y and Q is above what it is due, for a leaf that wants its place."""
+    names = ["P/x", "P/y", "Q"]
+    tasks, state, guarantee, leaves = state_of(names, running, [1, 1, 1])
+    first = sum(running[: names.index(giver)])
+    return take_back.excess(state, tasks, first, leaves[taker], guarantee)
+
+
+def test_a_queue_gives_what_it_and_those_above_it_have_beyond_their_guarantees():
+    """Of 12, x and y are each due 3, Q 6."""
+    x, y, q = "P/x", "P/y", "Q"
+    assert excess([7, 1, 4], x, q) == pytest.approx(7 / 3 - 1)
+    assert excess([7, 1, 4], x, y) == pytest.approx(7 / 3 - 1)
+    assert excess([4, 3, 5], x, q) == pytest.approx(4 / 3 - 1)
+    assert excess([4, 2, 6], x, y) == pytest.approx(4 / 3 - 1)
+    assert excess([4, 2, 6], x, q) == 0  # P has just what it is due
+    assert excess([3, 3, 6], x, y) == 0
+    assert excess([4, 3, 5], y, q) == excess([4, 2, 6], q, y) == 0
+    assert excess([7, 1, 4], x, x) == 0
 
 
 def test_no_place_is_given_only_to_be_taken_back():

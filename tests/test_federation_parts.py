@@ -65,7 +65,8 @@ def test_a_window_by_hand(new):
 def ledger_of(places, entries):
     ledger = Ledger(np.zeros(places, ENTRY), np.zeros(2, np.int64))
     for number in range(entries):
-        enter(ledger, TOOK, number, 10 * number, 100 * number, 3)["reason"] = 7
+        entry = enter(ledger, TOOK, number, 10 * number, 100 * number, 3)
+        entry["reason"], entry["held"], entry["preempted"] = 7, 1, 2
     return ledger
 
 
@@ -93,6 +94,7 @@ def test_half_of_the_ring_is_kept_for_what_is_on_its_way(places, entries):
 def test_an_entry_is_held_until_it_is_overwritten():
     ledger = ledger_of(8, 20)
     assert [version for version in range(-1, 21) if still_holds(ledger, version)] == list(range(12, 21))
+    assert [version for version in range(-1, 4) if still_holds(ledger_of(8, 3), version)] == list(range(4))
 
 
 # -- attempts by machine -----------------------------------------------------------------------------------------------
@@ -133,12 +135,16 @@ def test_attempts_are_listed_by_machine_the_newest_first(moves):
 
 def test_a_row_that_is_used_again_has_nothing_of_the_attempt_before():
     attempts = build_attempts(1, 1)
-    row = attempts.row[add_attempt(attempts, 0, 1, 2, 3)]
-    fresh = row.copy()
-    for name in ("heir", "awaits", "owner", "preempted", "reason", "start", "version", "since", "handle"):
-        row[name] = 9
-    drop_attempt(attempts, 0)
-    assert attempts.row[add_attempt(attempts, 0, 1, 2, 3)] == fresh
+    fresh = {"task": 1, "machine": 0, "attempt": 2, "state": 3, "heir": NOBODY, "awaits": 0, "owner": NOBODY,
+             "preempted": 0, "reason": 0, "start": 0, "version": 0, "since": 0.0, "next": NOBODY, "before": NOBODY,
+             "handle": NOBODY}
+    for _ in range(2):
+        row = attempts.row[add_attempt(attempts, 0, 1, 2, 3)]
+        assert dict(zip(row.dtype.names, row.tolist(), strict=True)) == fresh
+        for name in row.dtype.names[4:]:
+            row[name] = 9
+        row["next"] = row["before"] = NOBODY
+        drop_attempt(attempts, 0)
 
 
 # -- delays ------------------------------------------------------------------------------------------------------------

@@ -7,17 +7,31 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from naive import SortedLanes, SplitMix64, aligned, fitting_machines
-from subak.fleet.amounts import give_back, remove, resize, take
-from subak.fleet.feasible import NOWHERE, first_fitting, fits, next_fitting
-from subak.fleet.index import block_may_fit, count_bits, fitting_word, lowest_bit
+from subak.fleet.amounts import give_back, remove, resize, shift, take
+from subak.fleet.feasible import NOWHERE, first_fitting, fits, next_fitting, shape_fits_any
+from subak.fleet.index import block_may_fit, count_bits, equal_word, fitting_word, least_in_word, lowest_bit
 from subak.fleet.state import ABSENT, BLOCK, LOG, build_fleet_state
+from subak.placement import tetris
 from subak.placement.fits.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit
 from subak.placement.fits.random_fit import random_below, random_fit
 from subak.placement.interface.hooks import build_memory
 from subak.placement.interface.instance import Instance
 from subak.placement.tetris import best_aligned, score_on
 from subak.policy import find_scheduler
-from subak.queues.lanes import ACTIVE, NOBODY, build_lanes, detach, next_detached, pop, push
+from subak.queues.lanes import (
+    ACTIVE,
+    CONTENDERS,
+    NOBODY,
+    build_lanes,
+    contend,
+    detach,
+    drop_top,
+    next_detached,
+    pop,
+    push,
+    rise,
+    settle_top,
+)
 from subak.simulator.engine.heap import SIZE, build_events, drop_first, push_event
 from subak.simulator.engine.sorting import sort
 from subak.workload.tasks import Tasks
@@ -104,6 +118,35 @@ def test_lanes_serve_like_sorted_lists(ranks, moves):
 
 
 @quick
+@given(moves=st.lists(st.tuples(st.sampled_from(["contend"] * 3 + ["top", "rise", "drop"]), st.integers(0, 8),
+                                st.integers(0, 3)), max_size=60))
+def test_the_first_contender_has_the_highest_score_and_of_equals_the_first_task(moves):
+    """Nine lanes, lane n with task 8 - n of rank n mod 2; a move sets a score."""
+    rank, lanes, contenders = np.array([task % 2 for task in range(9)], float), build_lanes(9, 9), set()
+    for lane in range(9):
+        push(lanes, rank, lane, 8 - lane)
+    for move, lane, score in moves:
+        if move == "contend" and lane not in contenders:
+            lanes.score[lane] = score
+            contend(lanes, rank, lane)
+            contenders.add(lane)
+        elif move == "top" and contenders:
+            lanes.score[lanes.contender[0]] = score
+            settle_top(lanes, rank)
+        elif move == "rise" and lane in contenders:
+            lanes.score[lane] += score
+            rise(lanes, rank, lanes.place[lane])
+        elif move == "drop" and contenders:
+            contenders.remove(int(lanes.contender[0]))
+            drop_top(lanes, rank)
+        served = sorted(contenders, key=lambda lane: (-lanes.score[lane], rank[8 - lane], 8 - lane))
+        assert lanes.size[CONTENDERS] == len(contenders)
+        assert not served or lanes.contender[0] == served[0]
+        assert {each for each in range(9) if lanes.place[each] >= 0} == contenders
+        assert all(lanes.contender[lanes.place[each]] == each for each in contenders)
+
+
+@quick
 @given(moves=st.lists(st.none() | st.sampled_from([0.0, 1.0, 1.0, 2.0, math.inf]), max_size=80))
 def test_events_leave_in_order_of_time_then_sequence(moves):
     events, naive = build_events(100), []
@@ -166,8 +209,11 @@ def test_first_fitting_sees_a_machine_freed_longer_ago_than_the_log_reaches():
     for _ in range(LOG + 3):
         give_back(fleet, tasks, 0, 191)
         take(fleet, tasks, 0, 191)
+    give_back(fleet, tasks, 0, 191)  # in the last block too
     assert first_fitting(fleet, tasks, 0) == 5
     take(fleet, tasks, 0, 5)
+    assert first_fitting(fleet, tasks, 0) == 191
+    take(fleet, tasks, 0, 191)
     assert first_fitting(fleet, tasks, 0) == NOWHERE
 
 
@@ -202,8 +248,10 @@ def test_the_words_of_a_block_name_the_fitting_machines(case):
 
 
 @quick
-@given(case=occupied())
-def test_best_aligned_is_the_fullest_dot_product_and_remembers_nothing_stale(case):
+@given(case=occupied(), slots=st.sampled_from([1, 2, 6]))
+def test_best_aligned_is_the_fullest_dot_product_and_remembers_nothing_stale(monkeypatch, case, slots):
+    """Also where shapes share the room for what is remembered of them."""
+    monkeypatch.setattr(tetris, "SLOTS", slots)
     fleet, tasks, allowed, seed = case
     random = np.random.default_rng(seed)
     units = [0.5, 2.0, 1.0][: len(fleet.free)]
@@ -234,6 +282,52 @@ def disturb(fleet, tasks, random):
             remove(fleet, machine)
     true = fleet.free.reshape(len(fleet.free), -1, BLOCK).max(axis=2)
     assert (fleet.block_free_max == true).all()
+
+
+def test_every_change_of_a_machine_is_a_new_version_of_its_block():
+    fleet, tasks = fleet_state([(4,)] * 192), tasks_of([(3,)])
+    amounts = np.array([[2]], np.int32)
+    changes = [lambda: take(fleet, tasks, 0, 70), lambda: give_back(fleet, tasks, 0, 70), lambda: remove(fleet, 70),
+               lambda: resize(fleet, 70, amounts, 0), lambda: shift(fleet, 70, amounts, -1)]
+    for number, change in enumerate(changes, start=1):
+        change()
+        assert fleet.version.tolist() == [0, number, 0]
+
+
+def test_a_belief_may_hold_more_than_there_is():
+    """Configurations 0 and 1 of two resources; -1 is none. What is held stays held, whatever there is."""
+    fleet, tasks = fleet_state([(0, 0)] * 64 + [(4, 8)]), tasks_of([(3, 1)])
+    amounts = np.array([[2, 9], [5, 5]], np.int32)
+    take(fleet, tasks, 0, 64)
+    seen = []
+    for configuration in (0, -1, 1):
+        assert first_fitting(fleet, tasks, 0) == NOWHERE
+        shift(fleet, 64, amounts, configuration)
+        seen.append((fleet.free[:, 64].tolist(), fleet.capacity[:, 64].tolist(), fleet.present.tolist()))
+        assert fleet.block_free_max[:, 1].tolist() == np.maximum(fleet.free[:, 64], ABSENT).tolist()
+    assert seen == [([-1, 4], [2, 5], [2, 5]), ([-3, -1], [0, 0], [0, 0]), ([6, 4], [9, 5], [9, 5])]
+    assert first_fitting(fleet, tasks, 0) == 64
+
+
+@quick
+@given(case=occupied())
+def test_some_of_the_machines_given_fit_or_none(case):
+    fleet, tasks, allowed, seed = case
+    some = np.random.default_rng(seed).permutation(fleet.machines)[: 1 + seed % 4].astype(np.int32)
+    for shape in range(6):
+        fitting = fitting_machines(free_lists(fleet), tasks.request[:, shape].tolist(),
+                                   allowed[tasks.constraint_set[shape]])
+        assert shape_fits_any(fleet, tasks, shape, some) == bool(set(some.tolist()) & set(fitting))
+
+
+@quick
+@given(word=words, seed=st.integers(0, 2**32), block=st.integers(0, 1))
+def test_the_least_of_the_machines_of_a_word_and_where_it_is(word, seed, block):
+    numbers = np.random.default_rng(seed).integers(-3, 4, 128).astype(np.int32)
+    inside = numbers[64 * block : 64 * block + 64].tolist()
+    chosen = [number for place, number in enumerate(inside) if word >> place & 1]
+    assert least_in_word(numbers, block, np.uint64(word)) == min(chosen, default=2**31 - 1)
+    assert int(equal_word(numbers, block, 2)) == sum(1 << place for place in range(64) if inside[place] == 2)
 
 
 def test_best_and_worst_fit_weigh_resources_by_the_largest_machine():
@@ -273,6 +367,19 @@ def test_the_work_term_is_run_time_times_the_sum_of_the_request():
     fleet, tasks = fleet_state([(10, 100)]), tasks_of([(1, 50), (6, 1)], expected=[2, 100])
     memory = build_memory((8, 8), (2, 1), [1.0, 1.0, 1.0, 1.0])
     assert [score_on(fleet, tasks, memory, task, 0) for task in (0, 1)] == [5010 - 2 * 51, 160 - 100 * 7]
+
+
+def test_normalised_scores_are_of_shares_and_means():
+    """Two tasks of (2, 1) and (1, 3) for 10 s and for ever; machines have at most 4, 1 (a lone unit) and 0."""
+    def weights(expected):
+        instance = Instance(np.array([1.0, 1.0, 1.0]), np.array([[4, 2], [1, 1], [0, 0]], np.int32),
+                            np.array([[2, 1], [1, 3], [0, 0]], np.int32), np.array([0, 1], np.int32),
+                            np.array(expected), 1)
+        return tetris.normalised_memory(instance).number.tolist()
+
+    alignment = ((2 / 4 + 1) + (1 / 4 + 3)) / 2
+    assert weights([10.0, math.inf]) == pytest.approx([1 / alignment, 1 / (10 * (2 / 4 + 1) / 2), 1 / 4, 1, 1])
+    assert weights([0.0, math.inf]) == pytest.approx([1 / alignment, 1, 1 / 4, 1, 1])
 
 
 # -- random numbers ----------------------------------------------------------------------------------------------------
