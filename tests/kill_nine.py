@@ -308,9 +308,9 @@ class Trial:
         return {key: value for key, value in found.items() if key.split("/", 1)[1] not in self.command.late}
 
 
-def kills(count: int, seed: int, home: Path, processes: bool, aside: bool, say: Callable[[str], None]) -> int:
+def kills(count: int, seed: int, trials: list[Trial], say: Callable[[str], None]) -> int:
     """Do *count* kills, over all commands in turn: at steps and at moments, half of them near the end; return them."""
-    chosen, trials = random.Random(seed), trials_of(home, processes, aside)
+    chosen = random.Random(seed)
     for number in range(count):
         trial = trials[number % len(trials)]
         near_the_end = chosen.random() < 0.5
@@ -325,10 +325,10 @@ def kills(count: int, seed: int, home: Path, processes: bool, aside: bool, say: 
     return count
 
 
-def every_step(home: Path, processes: bool, aside: bool, say: Callable[[str], None]) -> int:
+def every_step(trials: list[Trial], say: Callable[[str], None]) -> int:
     """Kill every command at every step; return how many kills that were."""
     count = 0
-    for trial in trials_of(home, processes, aside):
+    for trial in trials:
         say(f"{trial.command.name}: {trial.steps} steps")
         for step in range(trial.steps):
             trial.kill(step)
@@ -336,8 +336,8 @@ def every_step(home: Path, processes: bool, aside: bool, say: Callable[[str], No
     return count
 
 
-def trials_of(home: Path, processes: bool, aside: bool) -> list[Trial]:
-    """Return every command, ready to be killed."""
+def trials_of(home: Path, processes: bool, aside: bool, only: str) -> list[Trial]:
+    """Return every command, or *only* those named, ready to be killed."""
 
     def patch() -> None:
         if aside:
@@ -350,11 +350,12 @@ def trials_of(home: Path, processes: bool, aside: bool) -> list[Trial]:
     inputs.mkdir()
     prepare(inputs)
     trials = []
-    for place in commands(inputs, Path("OUT"), processes):
-        out = home / place.name / "out"
+    names = only.split(",") if only else [each.name for each in commands(inputs, Path("OUT"), processes)]
+    for name in names:
+        out = home / name / "out"
         out.mkdir(parents=True)
-        own = next(each for each in commands(inputs, out, processes) if each.name == place.name)
-        trials.append(Trial(own, out, home / place.name / "kept", patch))
+        own = next(each for each in commands(inputs, out, processes) if each.name == name)
+        trials.append(Trial(own, out, home / name / "kept", patch))
     return trials
 
 
@@ -366,13 +367,12 @@ def main() -> None:
     parser.add_argument("--aside", action="store_true", help="without the exchange of two names")
     parser.add_argument("--processes", action="store_true",
                         help="with compare's processes, all drawings, and reproduce: slow")
+    parser.add_argument("--only", metavar="COMMAND,...", default="", help="instead of every command")
     given = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as home:
-        if given.every_step:
-            count = every_step(Path(home), given.processes, given.aside, print)
-        else:
-            count = kills(given.kills, given.seed, Path(home), given.processes, given.aside, print)
+        trials = trials_of(Path(home), given.processes, given.aside, given.only)
+        count = every_step(trials, print) if given.every_step else kills(given.kills, given.seed, trials, print)
     sys.stdout.write(f"{count} kills in {time.monotonic() - began:.0f} s: what was there was always whole, and nothing "
                      "was left\n")
 

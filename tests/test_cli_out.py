@@ -29,6 +29,7 @@ FOLDERS = {
     "google-like": (("reproduce", "google-like"), "subak.cli.reproduce.commands._measured"),
     "mch": (("reproduce", "mch", "--quick"), "subak.cli.reproduce.reproduction._reproduced"),
 }
+NAME = "NAME"  # stands for the name of what is read
 WORKLOADS = ("convert", "generate", "generate-mapreduce")  # what these write
 # The same of files; the name of the file ends the arguments.
 FILES = {
@@ -103,6 +104,7 @@ def test_files_are_refused_before_anything_is_computed(refused, here, command):
     (here / f"folder{suffix}").mkdir()
     (here / f"link{suffix}").symlink_to("nothing")
     for name, said in ((f"folder{suffix}", "is a folder"), (f"link{suffix}", "is a link"), ("x" * 300 + suffix, "long"),
+                       ("x" * 300 + f"/F{suffix}", "long"), (f"nothing/../W/jobs.parquet/F{suffix}", "folder"),
                        (f"file/F{suffix}", "folder"), ("F.txt", "end in"), (".", ""), ("/", "")):
         assert said in refused(computing, *arguments, name), name
 
@@ -132,6 +134,17 @@ def test_names_of_runs_that_are_too_long_are_refused(refused, here):
     names = f"first-fit,{'x' * 220}.py:mine"
     assert "is too long for a folder" in refused(
         "subak.cli.commands.compare.run_all", "compare", "W", *MACHINES, "--out", "C", "--schedulers", names)
+
+
+@pytest.mark.parametrize("arguments", [
+    ("inspect", NAME), ("report", NAME), ("fit", NAME), ("queues", NAME), ("fair", NAME), ("simulate", NAME),
+    ("compare", NAME), ("explain", NAME, 0), ("explain", "lotes", NAME), ("convert", "tr", NAME, "--out", "O"),
+    ("convert", "google2011", NAME, "--out", "O")])
+def test_names_of_what_is_read_that_no_file_can_have_are_refused(run, here, arguments):
+    for name in ("x" * 300, "x" * 300 + ".toml", "/".join(["x" * 200] * 30), "file/x"):
+        code, out, said = run(*(name if word == NAME else word for word in arguments))
+        assert (code, out, said.count("\n")) == (2, "", 1), said
+    assert not (here / "O").exists()
 
 
 def test_fit_replaces_parameters_only(run, here):

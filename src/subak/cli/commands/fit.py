@@ -70,9 +70,9 @@ def _check_out(out: Path | None, overwrite: bool) -> None:
         return
     if out.suffix != ".toml":
         raise InputError(f"--out: the file must end in .toml, not {out.name!r}")
+    refuse_file(out)
     if not out.parent.is_dir():
         raise InputError(f"--out: no such folder as {out.parent}")
-    refuse_file(out)
     if out.exists():
         _refuse_other(out)
         if not overwrite:

@@ -24,9 +24,9 @@ def check_chart_path(path: Path | None) -> None:
         return
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"--chart: the file must end in {', '.join(SUFFIXES)}, not {path.name!r}")
+    refuse_file(path)
     if not path.parent.is_dir():
         raise InputError(f"--chart: no such folder as {path.parent}")
-    refuse_file(path)
 
 
 def workload_chart(workload: Workload, demand: Demand) -> Any:
