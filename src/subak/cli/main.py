@@ -45,11 +45,9 @@ def _exit_code() -> object:
     except UsageError as error:
         where = error.ctx.command_path if error.ctx else "subak"
         _fail(f"{error.format_message().rstrip('.')} (see {where} --help)")
-    except OSError as error:  # of a name that no file can have, a folder that may not be entered, a disk that fails
-        _fail(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
     except MemoryError:
         _fail("out of memory")
-    except OSError as error:
+    except OSError as error:  # of a name that no file can have, a folder that may not be entered, a disk that fails
         if error.filename is None:  # nothing but standard output is written without a word of its own
             silence(sys.stdout)
         _fail(f"{error.filename or 'standard output: could not be written'}: {error.strerror or error}")
