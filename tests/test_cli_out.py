@@ -125,7 +125,7 @@ def test_what_is_read_is_not_replaced(refused, run, here):
             ("simulate", ("W", *MACHINES, "--scheduler", "R/policy.py:x", "--out", "R"), "load_inputs"))
     (here / "R" / "scenario.toml").write_text('schedulers = ["first-fit"]\n')
     for command, arguments, computing in read:
-        module = f"subak.cli.{command}.{computing}"
+        module = f"subak.cli.commands.{command}.{computing}"
         assert "which is read; it is not replaced" in refused(module, command, *arguments, "--overwrite"), arguments
 
 
@@ -174,7 +174,7 @@ def test_charts_are_written_before_anything_is_printed(run, here, monkeypatch, c
     def nobody_reads(*_arguments):
         sys.exit(1)
 
-    monkeypatch.setattr(f"subak.cli.{command}.show", nobody_reads)
+    monkeypatch.setattr(f"subak.cli.commands.{command}.show", nobody_reads)
     assert run(command, "W", "--chart", "F.svg")[0] == 1
     assert (here / "F.svg").read_text().endswith("</svg>")
 
@@ -211,7 +211,7 @@ def test_a_page_that_fails_does_not_lose_the_runs(run, here, monkeypatch):
 def test_processes_of_a_killed_comparison_end_with_it(tmp_path):
     """A parent that is killed cannot end its runs; they would go on for hours, and write where others clear."""
     told = tmp_path / "told"
-    script = (f"import multiprocessing, os, pathlib, time\nfrom subak.report import parallel\n"
+    script = (f"import multiprocessing, os, pathlib, time\nfrom subak.experiment import parallel\n"
               f"def work(parent):\n"
               f"    parallel._die_with(parent)\n"
               f"    pathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n"
