@@ -25,11 +25,9 @@ from subak.cli.main import main
 NOBODY = 65534
 CHARACTERS_MAX, SECONDS_MAX, PROCESSES = 300, 10.0, 20
 UNREAD = ("option/reproduce ",)  # what is refused before anything is read, by commands that would run for minutes
-# What others mend at the same time: a pattern of names, and what it waits for.
+# What is not refused yet: a pattern of names, and what it waits for.
 WAITING = {
-    r"\.\.[0-9]{3,}$|/many$|long-key|long$": "lines of at most 300 characters",
-    r"run/report/(images-file|images-below-a-file|images-long)$": "places that are refused before anything is written",
-    r"run/report/(out-absent|images-nothing)$": "what an absent folder of --out means",
+    r"run/report/(images-below-a-file|out-absent|images-nothing)$": "what an absent folder of --out or --images means",
     r"policy/stops": "a policy that raises KeyboardInterrupt",
 }
 # What turned out to be in order: rows that are accounted for, optional parts without rows, bytes that nobody reads.
