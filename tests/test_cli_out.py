@@ -175,7 +175,7 @@ def test_charts_are_written_before_anything_is_printed(run, here, monkeypatch, c
         sys.exit(1)
 
     monkeypatch.setattr(f"subak.cli.commands.{command}.show", nobody_reads)
-    assert run(command, "W", "--chart", "F.svg")[0] == 1
+    assert run(command, "W", "--chart", "F.svg")[0] == 141  # as shells count SIGPIPE
     assert (here / "F.svg").read_text().endswith("</svg>")
 
 
