@@ -180,7 +180,7 @@ import sys
 import numpy as np
 from subak.placement.mapreduce.prices import Side, find_prices
 random = np.random.default_rng(1)
-side = Side(random.uniform(0.5, 50.0, (2000, 300)), np.ones(2000, np.int64), np.zeros(1), np.full(300, 1 / 300))
+side = Side(random.uniform(0.5, 50.0, (9000, 300)), np.ones(9000, np.int64), np.zeros(1), np.full(300, 1 / 300))
 print("begun", flush=True)
 try:
     find_prices(side, work_max=1e12)

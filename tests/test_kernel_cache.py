@@ -513,18 +513,19 @@ class Finished:
         """Wait for nothing."""
 
 
-def test_what_the_runs_of_a_comparison_have_to_say_is_said_once_by_the_first_process(run, monkeypatch, caplog, capsys):
+def test_what_the_runs_of_a_comparison_have_to_say_is_said_once_by_the_first_process(
+        run, monkeypatch, caplog, capsys, tmp_path):
     jobs, news = ["first-fit", "best-fit"], []
     queue = SimpleNamespace(put=news.append)
     for label in jobs:
         parallel._Forward(queue, label).emit(logging.makeLogRecord({"msg": "waiting for %s", "args": ("process 7",)}))
     monkeypatch.setattr(parallel, "_started", lambda *_: Finished())
     monkeypatch.setattr(parallel, "_news", lambda *_: [*news, *(parallel.News(each, parallel.DONE) for each in jobs)])
-    assert parallel.run_all(Scenario(schedulers=jobs), None, 2) == {}
+    assert parallel.run_all(Scenario(schedulers=jobs), tmp_path, 2) == {}
     assert lines(caplog) == ["waiting for process 7"]
     run("--version")  # from then on
     capsys.readouterr()
-    parallel.run_all(Scenario(schedulers=jobs), None, 2)
+    parallel.run_all(Scenario(schedulers=jobs), tmp_path, 2)
     assert capsys.readouterr().err == "subak: waiting for process 7\n"
 
 

@@ -56,6 +56,7 @@ FLOATS = {"dtype": pl.Float64}
     ({"jobs__queue": ["org/a", "org//b"]},
      "jobs: queue must be a path of names such as org/department/user, row 1 has 'org//b'"),
     ({"jobs__queue": ["", "org"]}, "jobs: queue must be a path of names such as org/department/user, row 0 has ''"),
+    ({"jobs__queue": ["org", "/".join("a" * 65)]}, "jobs: queue must be at most 64 levels deep, row 1 has 'a/a/a"),
     ({"jobs__team": [1, 2]}, "jobs: columns must be job, queue, user; unknown team"),
     ({"stages__job": [0, 2]}, "stages: job must be a row of the 2 jobs, row 1 has 2"),
     ({"stages__job": [0, -1]}, "stages: a value does not fit its column"),

@@ -88,7 +88,8 @@ def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[
     faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
     queues = read_tree(Path(scenario.queues)) if scenario.queues else None
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
-        refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues)
+        with _named_faults(scenario.faults):
+            refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues)
 
 
 def run_label(scheduler: str, seed: int, seeds: list[int]) -> str:

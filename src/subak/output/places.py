@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from subak.errors import InputError
+from subak.output.plain import shortened
 from subak.output.workplaces import LONGER, recover
 
 NAME_BYTES, PATH_BYTES = 255, 4095  # Linux's, of a name and of a path
 INSIDE = 600  # bytes kept for names within a folder: a workplace, runs, the name of one, its workplace
-SHOWN = 60  # letters of a name that is too long
+SHOWN = 200  # characters of a path that is too long
 
 
 def located(path: Path) -> Path:
@@ -69,12 +70,7 @@ def _worded(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:  # the latter for a name with a null character
-        raise InputError(f"{_short(path)}: could not be written: {getattr(error, 'strerror', error)}") from None
-
-
-def _short(path: Path) -> str:
-    text = str(path)
-    return text if len(text) <= 4 * SHOWN else f"{text[:SHOWN]}..."
+        raise InputError(f"{shortened(str(path), SHOWN)}: could not be written: {getattr(error, 'strerror', error)}") from None
 
 
 def _refuse_above(folder: Path, place: Path, inputs: Iterable[Path]) -> None:
@@ -107,10 +103,10 @@ def _refuse_long(path: Path, place: Path, inside: int) -> None:
     refuse_bytes(place)
     longest, whole = max(len(os.fsencode(name)) for name in place.parts), len(os.fsencode(place))
     if longest > NAME_BYTES - LONGER:
-        raise InputError(f"{_short(path)}: could not be written: a name of {longest} bytes is too long, at most "
+        raise InputError(f"{shortened(str(path), SHOWN)}: could not be written: a name of {longest} bytes is too long, at most "
                          f"{NAME_BYTES - LONGER} are possible")
     if whole > PATH_BYTES - LONGER - inside:
-        raise InputError(f"{_short(path)}: could not be written: a path of {whole} bytes is too long")
+        raise InputError(f"{shortened(str(path), SHOWN)}: could not be written: a path of {whole} bytes is too long")
 
 
 def _refuse_unwritable(path: Path, place: Path) -> None:
