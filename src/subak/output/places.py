@@ -70,7 +70,11 @@ def _worded(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:  # the latter for a name with a null character
-        raise InputError(f"{shortened(str(path), SHOWN)}: could not be written: {getattr(error, 'strerror', error)}") from None
+        raise _unwritable(path, getattr(error, "strerror", str(error))) from None
+
+
+def _unwritable(path: Path, why: str) -> InputError:
+    return InputError(f"{shortened(str(path), SHOWN)}: could not be written: {why}")
 
 
 def _refuse_above(folder: Path, place: Path, inputs: Iterable[Path]) -> None:
@@ -103,10 +107,9 @@ def _refuse_long(path: Path, place: Path, inside: int) -> None:
     refuse_bytes(place)
     longest, whole = max(len(os.fsencode(name)) for name in place.parts), len(os.fsencode(place))
     if longest > NAME_BYTES - LONGER:
-        raise InputError(f"{shortened(str(path), SHOWN)}: could not be written: a name of {longest} bytes is too long, at most "
-                         f"{NAME_BYTES - LONGER} are possible")
+        raise _unwritable(path, f"a name of {longest} bytes is too long, at most {NAME_BYTES - LONGER} are possible")
     if whole > PATH_BYTES - LONGER - inside:
-        raise InputError(f"{shortened(str(path), SHOWN)}: could not be written: a path of {whole} bytes is too long")
+        raise _unwritable(path, f"a path of {whole} bytes is too long")
 
 
 def _refuse_unwritable(path: Path, place: Path) -> None:
