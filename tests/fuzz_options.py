@@ -53,7 +53,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "processes": ("0", "-1"),
     },
     "report": {"path": ("absent", "x.tr", "", "n" * 300), "out": ("absent/x.html", "W", "x.tr/y.html", "n" * 300),
-               "images": ("x.tr", "x.tr/y", "n" * 300), "formats": ("gif", "", ",", "svg,gif", "SVG", "png svg")},
+               "images": ("", "x.tr", "x.tr/y", "n" * 300), "formats": ("gif", "", ",", "svg,gif", "SVG", "png svg")},
     "explain": {"run": ("absent", "W", "x.tr", "", "./lotes", "n" * 300), "task": ("absent", "", "x.tr", "n" * 300),
                 "fleet": ("absent", "x.tr"), "classes": ("-1", "65"), "lotes": ("W/workload.toml",)},
     "convert": {"trace_format": ("x", "", "TR", "csv"), "source": ("absent", "W", "n" * 300),

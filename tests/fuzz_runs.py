@@ -100,11 +100,14 @@ def task_cases() -> Iterator[Case]:
         yield Case(f"run/task/{short(task)}", ("explain", "R", "--", task), run())
     for what, arguments in {
         "format": ("--images", "P", "--format", "gif"), "no-format": ("--images", "P", "--format", ""), "out-folder": ("--out", "R"),
-        "out-absent": ("--out", "absent/x.html"), "out-below-a-file": ("--out", "t.txt/x.html"), "images-file": ("--images", "t.txt"),
+        "out-below-a-file": ("--out", "t.txt/x.html"), "images-file": ("--images", "t.txt"),
         "images-below-a-file": ("--images", "t.txt/P"), "out-long": ("--out", "n" * 300), "images-long": ("--images", "n" * 300),
-        "images-nothing": ("--images", ""),
+        "images-nothing": ("--images", ""), "images-out": ("--images", "P.html", "--out", "P.html"),
+        "images-above-out": ("--images", "P.html/Q", "--out", "P.html"), "images-taken": ("--images", "O"),
     }.items():
-        yield Case(f"run/report/{what}", ("report", "R", *arguments), {**run(), "t.txt": "text"})
+        yield Case(f"run/report/{what}", ("report", "R", *arguments),
+                   {**run(), "t.txt": "text", "O/queue-length.png": None})
+    yield Case("run/report/out-absent", ("report", "R", "--out", "absent/x.html"), run(), odd=True)  # it is made
     yield Case("run/report/out-unwritable", ("report", "R", "--out", "O/x.html"), {**run(), "O": None}, ("O",))
     yield Case("run/report/images-unwritable", ("report", "R", "--images", "O/P"), {**run(), "O": None}, ("O",))
 

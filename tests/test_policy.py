@@ -1,5 +1,7 @@
 """Policies of users: the examples in the documentation work, and every mistake is one clear line."""
 import functools
+import signal
+import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,7 +10,7 @@ from documented import example_file
 from naive import twin_of, twin_run
 from small import TWO, cases, fleet_of, plain, staged
 from subak.errors import InputError, PolicyError
-from subak.policy import find_scheduler, hooks
+from subak.policy import find_scheduler, hooks, named_scheduler
 from subak.simulator.run import simulate
 from test_engine_against_twin import engine_rows, twin_rows
 
@@ -293,6 +295,44 @@ def test_a_policy_file_that_ends_the_program_is_refused(tmp_path):
     file = written(tmp_path, "import sys\nsys.exit(0)\n")
     with pytest.raises(PolicyError, match="cannot be imported: SystemExit"):
         find_scheduler(f"{file}:mine")
+
+
+def test_a_keyboard_interrupt_of_the_files_own_is_the_files_fault(tmp_path):
+    file = written(tmp_path, "raise KeyboardInterrupt\n")
+    with pytest.raises(PolicyError) as error:
+        find_scheduler(f"{file}:mine")
+    assert one_line(error) == f"{file}: cannot be imported: KeyboardInterrupt: raised by the file, not by Ctrl-C"
+
+
+MADE_OF_IT = ("{}", "try:\n    {}\nexcept BaseException:\n    pass",
+              "try:\n    {}\nexcept BaseException:\n    raise ValueError('mine') from None")
+
+
+@pytest.mark.parametrize("made_of_it", MADE_OF_IT)
+@pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_a_signal_is_heard_while_a_file_is_imported(tmp_path, ends_by_signal, made_of_it, number, raised):
+    file = written(tmp_path, "import signal\n" + made_of_it.format(f"signal.raise_signal({int(number)})"))
+    with pytest.raises(raised):
+        named_scheduler(f"{file}:mine")
+    assert [signal.getsignal(each) for each in ends_by_signal] == list(ends_by_signal.values())
+
+
+def test_a_file_cannot_change_who_hears_a_signal(tmp_path, ends_by_signal):
+    file = written(tmp_path, "import signal\nfor number in (signal.SIGINT, signal.SIGTERM):\n"
+                             "    signal.signal(number, signal.SIG_IGN)\n")
+    with pytest.raises(PolicyError, match="must define mine"):
+        named_scheduler(f"{file}:mine")
+    assert [signal.getsignal(each) for each in ends_by_signal] == list(ends_by_signal.values())
+
+
+@pytest.fixture
+def ends_by_signal():
+    """The handlers as the command line sets them."""
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: lambda *_: sys.exit(143)}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    yield handlers
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_two_orders_are_refused():

@@ -279,6 +279,20 @@ def test_errors_of_writing_and_of_options_are_worded(tmp_path):
         write_report(folder, folder / "tasks.parquet")
 
 
+@pytest.mark.parametrize(("out", "images", "said"), [
+    ("p.html", "p.html", "p.html: is to be the page and .*p.html, a folder of pictures; choose another name"),
+    ("p.html", "p.html/below", "p.html: is to be the page and .*below, a folder of pictures; choose another name"),
+    ("p.html", "file/below", "file/below: could not be written: .*file is not a folder"),
+    ("p.html", "taken", "taken/queue-length.png: is a folder; a file is to be written")])
+def test_pictures_that_cannot_be_written_are_refused_before_the_page_is(tmp_path, out, images, said):
+    folder = write_run(tmp_path / "run", tasks=500)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "taken" / "queue-length.png").mkdir(parents=True)
+    with pytest.raises(InputError, match=said):
+        write_report(folder, tmp_path / out, tmp_path / images)
+    assert not (tmp_path / out).exists()
+
+
 def test_the_command_writes_the_page_and_refuses_in_one_line(tmp_path):
     folder = write_run(tmp_path / "run", tasks=500)
     command = [sys.executable, "-c", "from subak.cli.main import main; main()", "report"]

@@ -45,11 +45,14 @@ theirs to change, all else can only be read:
 import functools
 import importlib.util
 import inspect
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from subak.errors import InputError, PolicyError
@@ -181,12 +184,48 @@ def _imported(file: Path, _modified: int) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except PolicyError as error:
-        raise PolicyError(f"{file}: {error}") from None
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # whatever a user's file may raise is the file's fault
-        raise PolicyError(f"{file}: cannot be imported: {type(error).__name__}: {first_line(error)}") from None
+    fault: BaseException | None = None
+    with _ends_noted() as ends:
+        try:
+            spec.loader.exec_module(module)
+        except BaseException as error:  # whatever a user's file may raise is the file's fault ..
+            fault = error
+    if ends:  # .. but for what a signal raised, whatever the file made of it
+        raise ends[0]
+    if fault is not None:
+        raise PolicyError(f"{file}: {_why(fault)}") from None
     return module
+
+
+def _why(fault: BaseException) -> str:
+    if isinstance(fault, PolicyError):
+        return str(fault)
+    said = "raised by the file, not by Ctrl-C" if isinstance(fault, KeyboardInterrupt) else first_line(fault)
+    return f"cannot be imported: {type(fault).__name__}: {said}"
+
+
+@contextmanager
+def _ends_noted() -> Iterator[list[BaseException]]:
+    """Give a list to which is added what handlers of SIGINT and SIGTERM raise meanwhile; then they are as before.
+
+    So Ctrl-C is told from a KeyboardInterrupt that the code raises itself, and heard though that code catches it.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.getsignal(number) for number in numbers}  # None: not set by Python
+    before = {number: handler for number, handler in before.items() if handler is not None}
+    ends: list[BaseException] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        try:
+            before[number](number, frame)
+        except BaseException as raised:
+            ends.append(raised)
+            raise
+
+    try:
+        for number, handler in before.items():
+            signal.signal(number, handle if callable(handler) else handler)
+        yield ends
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

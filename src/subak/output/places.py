@@ -65,6 +65,14 @@ def refuse_file(path: Path) -> None:
             raise InputError(f"{path}: exists and is no file; choose another name")
 
 
+def refuse_room(folder: Path) -> None:
+    """Raise InputError, in one line, unless files may be written into *folder*, which need not be there yet."""
+    with _worded(folder):
+        place = Path(os.path.realpath(folder))
+        _refuse_long(folder, place, INSIDE)
+        _refuse_nowhere(folder, place / "file")
+
+
 @contextmanager
 def _worded(path: Path) -> Iterator[None]:
     try:
@@ -116,6 +124,11 @@ def _refuse_unwritable(path: Path, place: Path) -> None:
     """Refuse a link, and a place above which nothing can be made."""
     if place.is_symlink():
         raise InputError(f"{path}: is a link, to {place.readlink()}; name what it leads to, or another place")
+    _refuse_nowhere(path, place)
+
+
+def _refuse_nowhere(path: Path, place: Path) -> None:
+    """Refuse what would be below a file, or where nothing may be made."""
     above = next(each for each in place.parents if os.path.lexists(each))
     if not above.is_dir():
         raise InputError(f"{path}: could not be written: {above} is not a folder")

@@ -10,7 +10,7 @@ from markupsafe import Markup
 import subak
 from subak.errors import InputError
 from subak.measures.runs import Run, Summary, groups, load_runs
-from subak.output.places import refuse_file
+from subak.output.places import located, refuse_file, refuse_room
 from subak.output.writing import write_file
 from subak.report import tags
 from subak.report.charts.fairness import fairness_chart_makers
@@ -41,11 +41,14 @@ def write_report(
     With *images*, each chart is also written there in every one of *formats* (svg, png); *notify* is told before each.
     Raises InputError for what is not such a folder or format, or may not be written, RunError when the disk refuses.
     """
-    _refuse(out or path / "report.html", images, formats)
+    out = out or path / "report.html"
+    _refuse(out, images, formats)
     runs = load_runs(path)
     makers = {**chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
+    if images is not None:
+        for each in picture_paths(makers, images, formats):
+            refuse_file(each)
     charts = {name: make() for name, make in makers.items()}
-    out = out or path / "report.html"
     write_file(out, page(runs, charts))
     if images is not None:
         write_images(runs, charts, images, formats, notify)
@@ -61,7 +64,9 @@ def _refuse(out: Path, images: Path | None, formats: Sequence[str]) -> None:
     if out.suffix.lower() not in PAGES:
         raise InputError(f"{out}: the page's name must end in .html")
     if images is not None:
-        refuse_file(images / "picture")
+        refuse_room(images)
+        if located(out) in (located(images), *located(images).parents):
+            raise InputError(f"{out}: is to be the page and {images}, a folder of pictures; choose another name")
 
 
 def write_images(
@@ -78,6 +83,11 @@ def write_images(
             written.append(folder / f"{name}.{kind}")
             write_file(written[-1], picture(spec, kind))
     return written
+
+
+def picture_paths(charts: Iterable[str], folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Return where `write_images` writes, in its order."""
+    return [folder / f"{name}.{kind}" for name in file_names(charts).values() for kind in formats]
 
 
 def file_names(charts: Iterable[str]) -> dict[str, str]:

@@ -5,18 +5,28 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, SpinnerColumn, TimeRemainingColumn
 
+from subak.errors import InputError
 from subak.report.console import bars, echo
 
 FORMATS = "svg,png"
+
+
+def named_folder(text: str) -> Path:
+    """Return the folder of a name. Raises InputError for none: a variable of a script that nobody set, say."""
+    if not text:
+        raise InputError("--images: must name a folder, such as . for this one; the name is empty")
+    return Path(text)
 
 
 def report(
     path: Annotated[Path, typer.Argument(
         metavar="PATH", help="A run folder, or a comparison folder with several in runs/.", show_default=False)],
     out: Annotated[Path | None, typer.Option(
-        metavar="FILE.html", help="Where the page goes [default: PATH/report.html].", show_default=False)] = None,
+        metavar="FILE.html", show_default=False,
+        help="Where the page goes; missing folders above it are made [default: PATH/report.html].")] = None,
     images: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Also write each chart as a picture into this folder.", show_default=False)] = None,
+        metavar="FOLDER", parser=named_folder, show_default=False,
+        help="Also write each chart as a picture into this folder, which is made where it is missing.")] = None,
     formats: Annotated[str, typer.Option("--format", metavar="svg,png",
                                          help="The pictures' formats, separated by commas.")] = FORMATS,
 ) -> None:
