@@ -211,8 +211,8 @@ def _ends_noted() -> Iterator[list[BaseException]]:
     So Ctrl-C is told from a KeyboardInterrupt that the code raises itself, and heard though that code catches it.
     """
     numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    before = {number: signal.getsignal(number) for number in numbers}  # None: not set by Python
-    before = {number: handler for number, handler in before.items() if handler is not None}
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
+    before = {number: handler for number, handler in before.items() if handler is not None}  # None: not Python's
     ends: list[BaseException] = []
 
     def handle(number: int, frame: FrameType | None) -> None:
