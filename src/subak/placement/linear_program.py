@@ -30,6 +30,20 @@ class Solution(NamedTuple):
     iterations: int  # that it took
 
 
+class Work:
+    """How much may still be spent."""
+
+    def __init__(self, left: float) -> None:
+        self.left = left
+
+    def spend(self, amount: float) -> bool:
+        """Spend *amount*, if so much is left; return whether it was."""
+        if amount <= self.left:
+            self.left -= amount
+            return True
+        return False
+
+
 class Program:
     """Maximise; columns are 0 or more. Rows are made first, columns added at any time."""
 
@@ -46,11 +60,13 @@ class Program:
         self.solver.addRows(lower.size, lower.astype(np.float64), upper.astype(np.float64), 0,
                             np.zeros(lower.size, np.int32), nothing, np.empty(0))
 
-    def add(self, gain: np.ndarray, entries: np.ndarray) -> None:
-        """Add columns that gain *gain* (float[column]) each, with *entries* (float[row, column])."""
-        by_column = np.ascontiguousarray(entries.T, dtype=np.float64)
-        column, row = np.nonzero(by_column)
-        self.add_sparse(gain, np.searchsorted(column, np.arange(gain.size)), row, by_column[column, row])
+    def add(self, gain: np.ndarray, row: np.ndarray, entries: np.ndarray) -> None:
+        """Add columns that gain *gain* (float[column]) each, with *entries* (float[entry, column]) in *row* (int, alike).
+
+        Entries of 0 are left out.
+        """
+        column, entry = np.nonzero(entries.T)
+        self.add_sparse(gain, np.searchsorted(column, np.arange(gain.size)), row[entry, column], entries[entry, column])
 
     def add_sparse(self, gain: np.ndarray, starts: np.ndarray, row: np.ndarray, entries: np.ndarray) -> None:
         """Add columns that gain *gain* (float[column]) each; *entries* (float[entry]) are in *row* (int[entry]).

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.errors import InputError
 from subak.placement.linear_program import Program
 
 SERVED_MIN = 1e-9  # of a class's arrivals: a smaller part is taken for 0
+PAIRS_MAX = 20_000  # of configurations and classes: at most some fifteen seconds on a core of 2023
 
 
 class Problem(NamedTuple):
@@ -32,23 +34,26 @@ class Allocation(NamedTuple):
 
 
 def solve_allocation(problem: Problem) -> Allocation:
-    """Return the largest rate of arrivals that the pooled machines could serve. Every class has a rate somewhere."""
+    """Return the largest rate of arrivals that the pooled machines could serve. Every class has a rate somewhere.
+
+    Raises InputError when there are more than PAIRS_MAX of configurations and classes.
+    """
     pooled = (problem.capacity * problem.machines).astype(np.float64)  # [resource, configuration]
     configurations, classes = problem.rate.shape
+    if problem.rate.size > PAIRS_MAX:
+        raise InputError(f"fleet: {configurations:,} configurations of machines for {classes} classes are "
+                         f"{problem.rate.size:,} pairs, more than LoTES can plan for, {PAIRS_MAX:,}")
     pairs = np.argwhere(problem.rate > 0)
     j, k = pairs.T
     scale = _scale(problem, pooled)
     jobs = scale * problem.share[k] / problem.rate[j, k]  # that run at once, for all arrivals of the class
-    entries = np.zeros((classes + pooled.size, 1 + len(pairs)))
-    entries[:classes, 0] = -1.0
-    entries[k, 1 + np.arange(len(pairs))] = 1.0  # (2)
-    for resource, amounts in enumerate(pooled):
-        used = np.divide(jobs * problem.request[resource, k], amounts[j], out=np.zeros(len(pairs)),
-                         where=amounts[j] > 0)
-        entries[classes + resource * configurations + j, 1 + np.arange(len(pairs))] = used  # (4)
+    used = np.divide(jobs * problem.request[:, k], pooled[:, j], out=np.zeros((len(pooled), len(pairs))),
+                     where=pooled[:, j] > 0)  # [resource, pair], parts of the pool
+    in_pool = classes + np.arange(len(pooled))[:, None] * configurations + j
     program = Program(np.append(np.zeros(classes), np.full(pooled.size, -np.inf)),
                       np.append(np.full(classes, np.inf), np.ones(pooled.size)))
-    program.add(np.append(1.0, np.zeros(len(pairs))), entries)
+    program.add(np.ones(1), np.arange(classes)[:, None], -np.ones((classes, 1)))
+    program.add(np.zeros(len(pairs)), np.vstack([k, in_pool]), np.vstack([np.ones(len(pairs)), used]))  # (2), (4)
     solution = program.solve()
     served = np.where(solution.column[1:] > SERVED_MIN, solution.column[1:], 0.0)
     running = np.zeros((configurations, classes))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.errors import InputError
-from subak.placement.linear_program import Program, Solution
+from subak.placement.linear_program import Program, Solution, Work
 from subak.placement.lotes.allocation import Allocation, Problem
 from subak.placement.lotes.bins import all_bins, build_machine, most_valuable_bin
 from subak.placement.lotes.settings import LotesSettings
@@ -18,6 +18,7 @@ ROUNDS_MAX = 1000  # of column generation
 IMPROVEMENT_MIN = 1e-9  # of lambda: nearer to its bound, no bin joins
 PAYS_MIN = 1e-12  # of lambda: a bin that adds less does not pay
 NODES_FEW, NODES_MAX = 5_000, 300_000  # bins looked at in a search for the most valuable one
+WORK_MAX = 1_000_000_000  # of generating bins: at most some twenty seconds on a core of 2023
 
 class Columns(NamedTuple):
     """Bins and the configuration each is for."""
@@ -84,17 +85,14 @@ def _program(classes: int, served: list[np.ndarray]) -> Program:
     """
     parts = np.array([1.0 if each.size else 0.0 for each in served])
     program = Program(np.append(np.zeros(classes), parts), np.append(np.full(classes, np.inf), parts))
-    entries = np.zeros((classes + parts.size, 1))
-    entries[:classes, 0] = -1.0
-    program.add(np.ones(1), entries)
+    program.add(np.ones(1), np.arange(classes)[:, None], -np.ones((classes, 1)))
     return program
 
 
 def _add(program: Program, columns: Columns, gain: np.ndarray) -> None:
-    entries = np.zeros((gain.shape[1] + gain.shape[0], columns.configuration.size))
-    entries[:gain.shape[1]] = (columns.jobs * gain[columns.configuration]).T
-    entries[gain.shape[1] + columns.configuration, np.arange(columns.configuration.size)] = 1.0
-    program.add(np.zeros(columns.configuration.size), entries)
+    classes, count = gain.shape[1], columns.configuration.size
+    row = np.vstack([np.repeat(np.arange(classes)[:, None], count, axis=1), classes + columns.configuration])
+    program.add(np.zeros(count), row, np.vstack([(columns.jobs * gain[columns.configuration]).T, np.ones(count)]))
 
 
 def _all_columns(served: list[np.ndarray], fine: np.ndarray, fine_capacity: np.ndarray, most: int) -> Columns | None:
@@ -132,13 +130,16 @@ def _generate(program: Program, columns: Columns, gain: np.ndarray,
               fleet: tuple[list[np.ndarray], np.ndarray, np.ndarray]) -> tuple[Columns, Solution, float]:
     """Add the most valuable bins until none improves lambda; return all, the optimum, and a bound on lambda.
 
-    The bound holds for any prices: it is the machines' worth at them, and equals lambda at the end.
+    The bound holds for any prices: it is the machines' worth at them, and equals lambda at the end. A search and a
+    simplex iteration cost work by what they may look at; when WORK_MAX of it is used up, what was found stands.
     """
     _add(program, columns, gain)
-    solution = program.solve()
+    solution, work = program.solve(), Work(WORK_MAX)
     bound = 1.0  # that of the allocation LP: lambda is counted in multiples of it
     nodes = NODES_FEW
     for _ in range(ROUNDS_MAX):
+        if not work.spend(nodes * gain.size):
+            break
         new, worth = _most_valuable(solution, gain, fleet, nodes)
         bound = min(bound, worth)
         if bound <= solution.objective * (1 + IMPROVEMENT_MIN):
@@ -149,8 +150,12 @@ def _generate(program: Program, columns: Columns, gain: np.ndarray,
         nodes = NODES_FEW if unknown.any() else NODES_MAX  # search thoroughly only where a short search finds nothing
         new = Columns(new.jobs[unknown], new.configuration[unknown])
         _add(program, new, gain)
+        more = program.solve(int(work.left // sum(gain.shape)))
+        work.spend(more.iterations * sum(gain.shape))
+        if not more.feasible:
+            break
         columns = Columns(np.vstack([columns.jobs, new.jobs]), np.append(columns.configuration, new.configuration))
-        solution = program.solve()
+        solution = more
     return columns, solution, max(bound, solution.objective)
 
 
@@ -179,8 +184,9 @@ def _most_valuable(solution: Solution, gain: np.ndarray,
 
 def _unknown(new: Columns, columns: Columns) -> np.ndarray:
     """Return bool[bin]: which of *new* are not among *columns*: within its tolerance, an LP may ask for one again."""
-    return np.array([not ((columns.configuration == configuration) & (columns.jobs == jobs).all(axis=1)).any()
-                     for jobs, configuration in zip(*new, strict=True)], bool)
+    known = {(configuration, jobs.tobytes()) for jobs, configuration in zip(*columns, strict=True)}
+    return np.array([(configuration, jobs.tobytes()) not in known for jobs, configuration in zip(*new, strict=True)],
+                    bool)
 
 
 def round_parts(part: np.ndarray, configuration: np.ndarray, machines: np.ndarray) -> np.ndarray:

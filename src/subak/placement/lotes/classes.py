@@ -4,8 +4,9 @@
   time of a class is the mean of its tasks'. (In the paper's Table 2 the classes' run times hardly differ.)
 - Each is divided by its standard deviation over the window (scaling "deviation") or by the largest machine's capacity
   ("capacity"). A resource that everyone asks the same of does not count.
-- Lloyd's algorithm begins RESTARTS times (k-means++) on at most THIN_COUNT tasks evenly spaced by rank, in scipy; the
-  best of them is carried on over all tasks until no task changes its class.
+- Lloyd's algorithm begins RESTARTS times (k-means++) on at most THIN_COUNT tasks evenly spaced by rank, in scipy;
+  each is carried on over all tasks until none changes its class, or, with very many different requests, for a set
+  number of steps; the best is taken.
 - With classes = 0 their number is the least from which one more class takes away less than GAIN_MIN of the variance
   that is left, or holds less than SHARE_MIN of the tasks (the paper's reason for 4: more had less than 0.01 %). On the
   shipped slice of Google's trace that is 4, with and without the tasks that stood there when it began; by the paper's
@@ -27,6 +28,7 @@ from subak.workload.table import Workload
 THIN_COUNT = 5_000
 RESTARTS = 8
 STEPS_MAX = 1_000
+CELLS_MAX = 100_000_000  # of requests and clusters, that the steps of one beginning look at: about two seconds
 COUNT_MAX = 12  # classes the criterion looks at
 GAIN_MIN = 0.25  # what dividing a flat plane takes away at the fourth class
 SHARE_MIN = 1e-4
@@ -142,9 +144,9 @@ def find_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, count
 
 
 def _settled(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """Carry Lloyd's steps on over all tasks until none changes its cluster."""
+    """Carry Lloyd's steps on over all tasks until none changes its cluster, or for CELLS_MAX."""
     before = None
-    for _ in range(STEPS_MAX):
+    for _ in range(min(STEPS_MAX, max(CELLS_MAX // (asked.shape[1] * centre.shape[1]), 1))):
         cluster = distances(asked, centre, weight).argmin(axis=1)
         if before is not None and (cluster == before).all():
             break

@@ -25,7 +25,7 @@ import highspy
 import numpy as np
 
 from subak.errors import RunError
-from subak.placement.linear_program import Program
+from subak.placement.linear_program import Program, Work
 
 JOBS_FEW = 400  # more are first priced by a sample
 SAMPLED = 4  # one in so many
@@ -65,20 +65,6 @@ class Plan(NamedTuple):
     job: np.ndarray  # int64[piece], those of a job in a row
     machine: np.ndarray  # int64[piece]
     done: float  # when the most loaded machine is
-
-
-class Work:
-    """How much may still be spent."""
-
-    def __init__(self, left: float) -> None:
-        self.left = left
-
-    def spend(self, amount: float) -> bool:
-        """Spend *amount*, if so much is left; return whether it was."""
-        if amount <= self.left:
-            self.left -= amount
-            return True
-        return False
 
 
 class Search:
