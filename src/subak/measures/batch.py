@@ -50,7 +50,8 @@ def _missed(bound: Bound) -> str:
     if bound.missed <= MISSED_LEAST:
         return ""
     limit = "by an unknown share" if math.isinf(bound.missed) else f"by up to {bound.missed:.1%}"
-    return f"cut short: its linear programs' optimum may be above it {limit}"
+    fault = bound.maps.fault or bound.reduces.fault
+    return f"cut short: its linear programs' optimum may be above it {limit}" + (f" ({fault})" if fault else "")
 
 
 def bound_seconds(workload: Workload, fleet: Fleet, slow_start: bool = False) -> float | None:
