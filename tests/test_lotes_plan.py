@@ -13,7 +13,8 @@ from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.fleet.shapes import find_shapes
 from subak.fleet.table import read_fleet
-from subak.placement.lotes import assignment
+from subak.placement.lotes import allocation as allocation_module
+from subak.placement.lotes import assignment, classes
 from subak.placement.lotes.allocation import Problem, solve_allocation
 from subak.placement.lotes.assignment import round_parts, solve_assignment
 from subak.placement.lotes.bins import FINE, all_bins, build_machine, most_valuable_bin
@@ -170,6 +171,31 @@ def test_a_search_that_is_cut_short_still_bounds_lambda(monkeypatch):
     assert most_valuable_bin(*machine, 9)[1]
 
 
+@pytest.mark.parametrize("work_max", [0, 10, 1_000, 30_000, 10**9])
+def test_bins_are_generated_in_bounded_work(monkeypatch, work_max):
+    problem = without_misfits(printed_problem())
+    allocation = solve_allocation(problem)
+    exact = assigned(problem, allocation)
+    monkeypatch.setattr(assignment, "WORK_MAX", work_max)
+    monkeypatch.setattr(assignment, "NODES_FEW", 20)
+    asked = []
+    monkeypatch.setattr(assignment, "most_valuable_bin",
+                        lambda *given: asked.append(given[-1]) or most_valuable_bin(*given))
+    cut = assigned(problem, allocation, "generated")
+    assert sum(asked) * problem.share.size <= work_max
+    assert 0 < cut.rate <= exact.rate * (1 + 1e-9) <= cut.rate_bound * (1 + 2e-9)
+    assert (cut.machines.sum(), cut.part.sum()) == pytest.approx((problem.machines.sum(),) * 2)
+
+
+def test_more_configurations_than_can_be_planned_for_are_refused(monkeypatch):
+    monkeypatch.setattr(allocation_module, "PAIRS_MAX", 3)
+    workload = plain((0, 5, 1, 1), (1, 5, 3, 2), resources=TWO)
+    fleet = fleet_of((4, 4), (5, 4), resources=TWO)
+    with pytest.raises(InputError, match="2 configurations of machines for 2 classes are 4 pairs, more than LoTES can "
+                                         "plan for, 3"):
+        make_plan(workload, fleet, LotesSettings(classes=2))
+
+
 # Machine assignment
 
 
@@ -235,6 +261,19 @@ def test_a_task_is_in_the_class_nearest_to_it():
         mine = cluster == each
         assert centre[:, each] == pytest.approx(np.average(asked[:, mine], axis=1, weights=tasks[mine]))
     assert choose_centres(asked, tasks, weight, 1).shape[1] > 1
+
+
+def test_classes_are_settled_in_bounded_steps(monkeypatch):
+    """With very many different requests a beginning is carried on for fewer steps, one at the least."""
+    rng = np.random.default_rng(3)
+    asked, tasks, weight = rng.integers(1, 500, (2, 900)).astype(float), np.ones(900), np.array([0.2, 0.1])
+    looked = []
+    monkeypatch.setattr(classes, "distances", lambda *given: looked.append(1) or distances(*given))
+    for cells_max, looks in ((0, 1), (900 * 5 * 3, 3)):
+        monkeypatch.setattr(classes, "CELLS_MAX", cells_max)
+        looked.clear()
+        assert find_centres(asked, tasks, weight, 5, 1).shape == (2, 5)
+        assert len(looked) == classes.RESTARTS * (looks + 1)  # and one for the variance
 
 
 def test_only_the_window_counts_and_a_plan_repeats_itself():
