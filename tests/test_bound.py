@@ -224,7 +224,13 @@ def test_a_program_takes_no_more_iterations_than_it_may(monkeypatch):
         return found
 
     monkeypatch.setattr(prices.Program, "solve", noted)
-    find_prices(random_side(60, 8), 25_000)
+    side = random_side(60, 8)
+    side = side._replace(seconds=side.seconds * np.linspace(0.2, 3.0, 8))
+    optimum = whole_program(side)
+    for work_max in range(18_600, 30_000, 300):  # the greedy plan takes 18,520
+        found = find_prices(side, work_max)
+        assert found.least <= optimum * (1 + 1e-9)
+        assert found.most >= optimum * (1 - 1e-9)
     assert given
     assert all(iterations <= most for most, iterations in given)
     assert any(iterations == most for most, iterations in given), "one was to be cut short"

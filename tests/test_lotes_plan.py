@@ -14,7 +14,7 @@ from subak.errors import InputError
 from subak.fleet.shapes import find_shapes
 from subak.fleet.table import read_fleet
 from subak.placement.lotes import allocation as allocation_module
-from subak.placement.lotes import assignment, classes
+from subak.placement.lotes import assignment, bins, classes
 from subak.placement.lotes.allocation import Problem, solve_allocation
 from subak.placement.lotes.assignment import round_parts, solve_assignment
 from subak.placement.lotes.bins import FINE, all_bins, build_machine, most_valuable_bin
@@ -126,12 +126,14 @@ def machines(draw):
     return capacity, request, value
 
 
-@given(machines())
+@given(machines(), st.sampled_from([16, 40, bins.VISITS_AT_ONCE]))
 @settings(deadline=None, max_examples=200)
-def test_bins_are_those_of_brute_force(drawn):
+def test_bins_are_those_of_brute_force(drawn, at_once):
     capacity, request, _ = drawn
     machine = build_machine(capacity * FINE, request * FINE, np.arange(request.shape[1]))
-    found = [tuple(row) for row in all_bins(machine, 10**6).tolist()]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bins, "VISITS_AT_ONCE", at_once)
+        found = [tuple(row) for row in all_bins(machine, 10**6).tolist()]
     assert len(found) == len(set(found))
     assert set(found) == undominated_bins(capacity, request[:, machine.classes])
 
@@ -194,6 +196,17 @@ def test_more_configurations_than_can_be_planned_for_are_refused(monkeypatch):
     with pytest.raises(InputError, match="2 configurations of machines for 2 classes are 4 pairs, more than LoTES can "
                                          "plan for, 3"):
         make_plan(workload, fleet, LotesSettings(classes=2))
+
+
+def test_bins_are_listed_in_calls_between_which_ctrl_c_is_heard():
+    """20 classes of some hundred jobs each have more bins than can be looked at."""
+    machine = build_machine(np.array([5_000, 5_000]) * FINE, np.arange(40, 80).reshape(2, 20) * FINE, np.arange(20))
+    room, progress = np.zeros((bins.VISITS_AT_ONCE >> 4, 20), np.int32), np.array([bins.BEGINS])
+    bins.list_bins(machine, room, progress, 1)
+    began = time.perf_counter()
+    bins.list_bins(machine, room, progress, bins.VISITS_AT_ONCE)
+    assert time.perf_counter() - began < 1.0
+    assert progress[0] == bins.GOES_ON
 
 
 # Machine assignment

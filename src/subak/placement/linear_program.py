@@ -61,9 +61,9 @@ class Program:
                             np.zeros(lower.size, np.int32), nothing, np.empty(0))
 
     def add(self, gain: np.ndarray, row: np.ndarray, entries: np.ndarray) -> None:
-        """Add columns that gain *gain* (float[column]) each, with *entries* (float[entry, column]) in *row* (int, alike).
+        """Add columns that gain *gain* (float[column]) each, with *entries* (float[entry, column]) but those of 0.
 
-        Entries of 0 are left out.
+        Each is in its *row* (int[entry, column]).
         """
         column, entry = np.nonzero(entries.T)
         self.add_sparse(gain, np.searchsorted(column, np.arange(gain.size)), row[entry, column], entries[entry, column])

@@ -9,7 +9,8 @@ import numpy as np
 
 from subak.kernel import inlined, kernel
 
-TOO_MANY = -1  # instead of a number of bins
+BEGINS, GOES_ON, ENDED = 0, 1, 2  # how far a listing is
+VISITS_AT_ONCE = 1 << 19  # bins looked at in a call of the kernel, between which Ctrl-C is heard
 FINE = 1 << 20  # fine units in a unit
 LEAF_VISITS = 100  # bins looked at for each that may be listed: most of those looked at are dominated
 
@@ -37,12 +38,17 @@ def build_machine(capacity: np.ndarray, request: np.ndarray, classes: np.ndarray
 
 def all_bins(machine: Machine, most: int) -> np.ndarray | None:
     """Return int32[bin, class] in the order of ``machine.classes``, or None if there are more than *most*."""
-    bins = np.zeros((min(most, 1024), machine.jobs.size), np.int32)
-    while (found := list_bins(machine, bins, LEAF_VISITS * most)) == TOO_MANY:
-        if len(bins) >= most:
+    bins, progress = np.zeros((VISITS_AT_ONCE >> 4, machine.jobs.size), np.int32), np.array([BEGINS])
+    listed, found = [bins[:0]], 0
+    for _ in range(-(-LEAF_VISITS * most // VISITS_AT_ONCE)):
+        count = list_bins(machine, bins, progress, VISITS_AT_ONCE)
+        listed.append(bins[:count].copy())
+        found += count
+        if found > most:
             return None
-        bins = np.zeros((min(most, 16 * len(bins)), machine.jobs.size), np.int32)
-    return bins[:found]
+        if progress[0] == ENDED:
+            return np.concatenate(listed)
+    return None
 
 
 @inlined
@@ -88,18 +94,22 @@ def is_dominated(machine: Machine) -> bool:
 
 
 @kernel
-def list_bins(machine: Machine, bins: np.ndarray, visits_max: int) -> int:
-    """Write all non-dominated bins into *bins* (int32[bin, class]); return how many, or TOO_MANY.
+def list_bins(machine: Machine, bins: np.ndarray, progress: np.ndarray, visits_max: int) -> int:
+    """Go on listing non-dominated bins into *bins* (int32[bin, class]), until that is full or *visits_max* were seen.
+
+    Returns how many there are in it; *progress* (int64[1]) says how far the listing is.
 
     Algorithm 1: fill greedily, take the last job out that has a class after it, fill again. As printed it also keeps
     bins that are dominated, such as one job of each class in Figure 5; here they are left out.
     """
     found = 0
-    fill(machine, 0)
+    if progress[0] == BEGINS:
+        fill(machine, 0)
+        progress[0] = GOES_ON
     for _ in range(visits_max):
+        if found == bins.shape[0]:
+            return found
         if not is_dominated(machine):
-            if found == bins.shape[0]:
-                return TOO_MANY
             for each in range(machine.jobs.size):
                 bins[found, each] = machine.jobs[each]
             found += 1
@@ -107,10 +117,11 @@ def list_bins(machine: Machine, bins: np.ndarray, visits_max: int) -> int:
         while row >= 0 and machine.jobs[row] == 0:
             row -= 1
         if row < 0:
+            progress[0] = ENDED
             return found
         take_one_out(machine, row)
         fill(machine, row + 1)
-    return TOO_MANY
+    return found
 
 
 # The most valuable bin: the pricing problem of column generation
