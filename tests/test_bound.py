@@ -150,6 +150,55 @@ def test_a_machine_is_worth_two_alike_ones_of_half_its_slots(side, data):
     assert whole_program(side) == pytest.approx(whole_program(side._replace(seconds=seconds, share=share)), rel=1e-6)
 
 
+def plain_half(half, run_time):
+    """Seconds of each job on each machine, and the least in which all together could do it, one by one."""
+    seconds, least, first = np.full((half.tasks.size, half.slots.size), np.inf), np.zeros(half.tasks.size), 0
+    for job, count in enumerate(half.tasks.tolist()):
+        lasts, factor = run_time[half.task[first : first + count]], half.factor[:, half.group[job]]
+        first += count
+        if count:
+            copies = half.shuffle[job] * lasts.sum() / lasts.max()
+            seconds[job] = (lasts.sum() * factor + copies) / half.slots
+            least[job] = max(half.shuffle[job] + lasts.max() * factor.min(), 1 / (1 / seconds[job]).sum())
+    return seconds, least
+
+
+def plain_optimum(half, seconds, height):
+    """The linear program's with a row a job and a machine, none of them taken together."""
+    there = half.tasks > 0
+    if not there.any():
+        return 0.0
+    levels = np.unique([0.0, *np.quantile(height[there], bound_module.LEVELS)])
+    level = (levels[None] <= height[there][:, None]).sum(axis=1)
+    return whole_program(Side(seconds[there], level, levels, half.slots / half.slots.sum()))
+
+
+@st.composite
+def alike(draw):
+    """Batches of which many jobs and machines are alike, or nearly."""
+    jobs = draw(st.lists(st.tuples(st.integers(1, 3), st.sampled_from([2, 4]), st.integers(1, 2),
+                                   st.sampled_from([1, 9])), min_size=1, max_size=6))
+    count = draw(st.integers(1, 4))
+    kinds = draw(st.lists(st.sampled_from([(1.0, 0.5, 1.0), (0.5, 1.0, 1.0), (1.0, 1.0, 0.25)]), min_size=count,
+                          max_size=count))  # [machine], by sort of job
+    sorts = [draw(st.integers(0, 2)) for _ in jobs]
+    slots = [(draw(st.integers(1, 2)), draw(st.integers(1, 2))) for _ in range(count)]
+    workload = batch(*jobs, shuffle=draw(st.sampled_from([0.0, 3.0])))
+    return workload, machines(*slots, speeds=[[kind[sort] for kind in kinds] for sort in sorts])
+
+
+@quick
+@given(alike())
+def test_taking_together_what_is_alike_leaves_the_optimum(drawn):
+    workload, fleet = drawn
+    found, run_time = find_batch(workload, fleet), workload.tasks["run_time"].to_numpy()
+    (maps, before), (reduces, behind) = (plain_half(half, run_time) for half in (found.maps, found.reduces))
+    bound = makespan_bound(found, workload)
+    assert bound.maps.least == pytest.approx(plain_optimum(found.maps, maps, behind), rel=1e-4)
+    assert bound.reduces.least == pytest.approx(plain_optimum(found.reduces, reduces, before), rel=1e-4)
+    assert bound.job == pytest.approx((before + behind).max())
+
+
 @quick
 @given(sides())
 def test_one_kind_of_machine_is_bounded_in_closed_form(side):
@@ -159,6 +208,13 @@ def test_one_kind_of_machine_is_bounded_in_closed_form(side):
             patched.setattr(prices.Program, "solve", lambda *_: pytest.fail("HiGHS was asked"))
             found = find_prices(alone, work_max=0.0)
         assert found.least == pytest.approx(whole_program(alone), rel=1e-9)
+
+
+def test_without_work_machines_are_priced_by_their_slots():
+    """Three slots and one, on each of which a job takes 8 s: 2 s for all four; no level counts what is below it."""
+    seconds, share = np.tile([8 / 3, 8.0], (5, 1)), np.array([0.75, 0.25])
+    assert find_prices(Side(seconds, np.array([1, 1, 1, 2, 2]), np.array([0.0, 5.0]), share), 0.0).least == 10.0
+    assert find_prices(Side(seconds, np.array([1, 1, 1, 2, 2]), np.array([0.0, 7.0]), share), 0.0).least == 11.0
 
 
 @quick
