@@ -72,6 +72,12 @@ def test_a_job_on_its_own_takes_its_maps_and_then_its_reduces():
     assert bound.seconds == pytest.approx(bound.job)
 
 
+def test_nothing_begins_before_it_arrives():
+    fleet = machines((1, 0), (0, 1))
+    assert bound_of(batch((1, 10, 1, 4), (1, 10, 1, 4, 100.0), grouped=False), fleet).job == pytest.approx(114.0)
+    assert bound_of(batch((1, 10, 0, 0), (0, 0, 1, 4, 100.0), grouped=False), fleet).job == pytest.approx(104.0)
+
+
 def test_the_longest_task_on_the_best_machine():
     bound = bound_of(batch((1, 10, 0, 0)), machines((1, 0), (1, 0), speeds=[[0.5, 1.0]]))
     assert bound.seconds == pytest.approx(5.0)
