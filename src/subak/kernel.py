@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import llvmlite.binding as ll
 import numba
 from numba.core import config as numba_config
 from numba.core import types
@@ -15,12 +16,14 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.datamodel import DataModelManager, default_manager
+from numba.core.datamodel.models import TupleModel
 from numba.core.itanium_mangler import mangle
 from numba.core.registry import CPUDispatcher
 from numba.core.targetconfig import ConfigStack
 from numba.core.typeinfer import register_dispatcher
+from numba.core.typing.templates import _OverloadFunctionTemplate, infer, infer_global, make_overload_template
 from numba.core.untyped_passes import TranslateByteCode
-from numba.extending import register_jitable
 
 from subak.kernel_cache import KernelCache, is_kept
 from subak.kernel_key import COMPILED_AS
@@ -34,18 +37,28 @@ SETTINGS: Any = numba_config  # its settings are attributes made at run time
 FLAGS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False, "_nrt": False}
 
 
+LINKED = "linkonce_odr"  # linkage of inner functions: merged into callers or left out at the compiler's wish
+
+
 class _InnerLibrary(JITCodeLibrary):
-    """The code of a function that only kernels call: it is optimised and turned into machine code there, not here."""
+    """The code of a function that only kernels call: it is optimised and turned into machine code there, not here.
+
+    It holds this function alone: what it calls is linked once, into the kernel, not into each of its callers before.
+    """
+
+    def finalize(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """Return the module of this function and of all that it calls, for a caller that knows nothing of this class."""
+        if self._shared_module is None:
+            self._shared_module = ll.parse_assembly(str(self._codegen._create_empty_module(self.name)))
+            _link(self._shared_module, [self])
+        return self._shared_module
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
-        self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
         return 0
@@ -53,6 +66,41 @@ class _InnerLibrary(JITCodeLibrary):
     @property
     def codegen(self) -> Any:
         return _NoEnvironment(self._codegen)
+
+
+def _link(module: Any, libraries: list[Any]) -> None:
+    """Link *libraries* and those below them into *module*; their functions may be left out where nobody calls them."""
+    libraries = _with_those_below(libraries)
+    inner = [each._final_module.clone() for each in libraries if isinstance(each, _InnerLibrary)]
+    names = [function.name for each in inner for function in each.functions if not function.is_declaration]
+    if inner:
+        module.link_in(_merged(inner))
+    for name in names:
+        module.get_function(name).linkage = LINKED
+    for each in libraries:
+        if not isinstance(each, _InnerLibrary):
+            module.link_in(each._get_module_for_linking(), preserve=True)
+
+
+def _merged(modules: list[Any]) -> Any:
+    """Link modules in pairs, then these: what a link takes grows with the module that takes the other in."""
+    while len(modules) > 1:
+        for one, other in zip(modules[::2], modules[1::2], strict=False):
+            one.link_in(other)
+        modules = modules[::2]
+    return modules[0]
+
+
+def _with_those_below(libraries: list[Any]) -> list[Any]:
+    """Return *libraries*, and those that inner ones among them are linked with, each once."""
+    found: dict[Any, None] = {}
+    due = list(libraries)
+    while due:
+        each = due.pop()
+        if each not in found:
+            found[each] = None
+            due.extend(each._linking_libraries if isinstance(each, _InnerLibrary) else [])
+    return list(found)
 
 
 class _NoEnvironment:
@@ -68,7 +116,20 @@ class _NoEnvironment:
         return getattr(self._codegen, name)
 
 
-class _OuterLibrary(JITCodeLibrary):
+class _WholeLibrary(JITCodeLibrary):
+    """The code of a function that is called from outside, with the inner functions that it reaches."""
+
+    def finalize(self) -> None:
+        direct = self._linking_libraries
+        for each in _with_those_below(direct):
+            self._reload_init.update(each._reload_init)
+        _link(self._final_module, direct)
+        self._linking_libraries = []
+        super().finalize()  # type: ignore[no-untyped-call]
+        self._linking_libraries = direct
+
+
+class _OuterLibrary(_WholeLibrary):
     """The code of a kernel: without a first round of passes that only prepares the pruning of reference counts."""
 
     def _optimize_final_module(self) -> None:
@@ -76,42 +137,71 @@ class _OuterLibrary(JITCodeLibrary):
         passes.run(self._final_module, builder)
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _UseInnerLibrary(FunctionPass):
-    _name = "use_inner_library"
+class _UseLibrary(FunctionPass):
+    """Let a function's code go into a library of a class of ours."""
+
+    library_class: Any
 
     def __init__(self) -> None:
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        library: Any = _InnerLibrary
-        state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.library_class(state.targetctx.codegen(), state.func_id.func_qualname)
+        if self.library_class is not _InnerLibrary:
+            state.library.enable_object_caching()
         return False
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class _UseOuterLibrary(FunctionPass):
-    _name = "use_outer_library"
+class _UseInnerLibrary(_UseLibrary):
+    _name, library_class = "use_inner_library", _InnerLibrary
 
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
 
-    def run_pass(self, state: Any) -> bool:
-        library: Any = _OuterLibrary
-        state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.enable_object_caching()
-        return False
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _UseWholeLibrary(_UseLibrary):
+    _name, library_class = "use_whole_library", _WholeLibrary
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _UseOuterLibrary(_UseLibrary):
+    _name, library_class = "use_outer_library", _OuterLibrary
+
+
+class _TablesModel(TupleModel):
+    """How a tuple of tables is passed: as one value, where Numba passes each number of each array.
+
+    A tuple that users' functions pass to ours is passed as Numba does.
+    """
+
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind)
+        self.whole = kind.instance_class.__module__.startswith(OWN_TABLES)
+
+    def get_argument_type(self) -> Any:
+        return self.get_value_type() if self.whole else super().get_argument_type()
+
+    def as_argument(self, builder: Any, value: Any) -> Any:
+        return value if self.whole else super().as_argument(builder, value)
+
+    def from_argument(self, builder: Any, value: Any) -> Any:
+        return value if self.whole else super().from_argument(builder, value)
+
+
+OWN_TABLES = ("subak.simulator.", "subak.federation.")  # modules of tuples that no user's function ever has
+MODELS = DataModelManager().chain(default_manager)
+MODELS.register(types.NamedTuple, _TablesModel)
 
 
 class _Compiler(CompilerBase):
     """Numba's compiler with short symbols."""
 
     def compile_extra(self, function: Any) -> Any:
-        self.state.targetctx.mangler = _short_name  # this function's own copy of Numba's context
+        context = self.state.targetctx  # this function's own copy of Numba's
+        context.mangler, context.data_model_manager = _short_name, MODELS
         return super().compile_extra(function)  # type: ignore[no-untyped-call]
 
     def define_pipelines(self) -> list[Any]:
-        return [self.passes()]
+        return [self.passes(_UseWholeLibrary)]
 
     def passes(self, *library_passes: Any) -> Any:
         """Return Numba's passes and those that choose where the code goes."""
@@ -201,8 +291,7 @@ def inlined(function: Function) -> Function:
     For hot paths: passing the state by value cost 60 ns a call.
     """
     setattr(function, COMPILED_AS, "inlined")
-    jitable: Function = register_jitable(forceinline=True, **INNER)(function)
-    return jitable
+    return _for_kernels(function, forceinline=True)
 
 
 def cold(function: Function) -> Function:
@@ -211,8 +300,25 @@ def cold(function: Function) -> Function:
     A call costs what passing the state costs.
     """
     setattr(function, COMPILED_AS, "cold")
-    jitable: Function = register_jitable(**INNER)(function)
-    return jitable
+    return _for_kernels(function, forceinline=False)
+
+
+def _for_kernels(function: Function, **options: Any) -> Function:
+    """Let kernels call *function*, compiled once for integers of every width: each width was a function of its own."""
+    template: Any = make_overload_template(function, lambda *_, **__: function, {**INNER, **options}, False, "never")
+    name = f"{template.__name__}_of_wide_integers"
+    widened = infer(type(template)(name, (template,), {"generic": _typed_wide}))
+    infer_global(function, types.Function(widened))
+    return function
+
+
+def _typed_wide(template: Any, arguments: Any, named: Any) -> Any:
+    return _OverloadFunctionTemplate.generic(  # type: ignore[no-untyped-call]
+        template, tuple(_wide(each) for each in arguments), {name: _wide(each) for name, each in named.items()})
+
+
+def _wide(kind: Any) -> Any:
+    return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind
 
 
 def kernel_of(signature: Any, function: Function, cache: bool = True, checked: bool = False) -> Function:

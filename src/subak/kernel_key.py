@@ -23,6 +23,8 @@ from numba.core import config as numba_config
 from numba.core import sigutils, types
 from numba.core.dispatcher import Dispatcher
 
+from subak.kernel_state import StateAt
+
 COMPILED_AS = "subak_compiled_as"  # attribute of a function: how its callers compile it
 DIGITS = 16  # of a digest
 SETTINGS: Any = numba_config  # its settings are attributes made at run time
@@ -31,7 +33,7 @@ NAMED_TUPLE: Any = types.BaseNamedTuple
 FUNCTION: Any = types.FunctionType
 # Their functions are told by their names, since their versions are in the key.
 LIBRARIES = sys.stdlib_module_names | {"numba", "llvmlite", "numpy"}
-COMPILER = Path(__file__).with_name("kernel.py")  # has the flags and passes
+COMPILER = [Path(__file__).with_name(name) for name in ("kernel.py", "kernel_state.py")]  # flags, passes, own types
 
 
 class UnknownValueError(TypeError):
@@ -64,6 +66,8 @@ def type_text(kind: Any) -> str:
     if isinstance(kind, TUPLE):
         parts = ", ".join(type_text(each) for each in kind)
         return f"{_name(kind.instance_class)}{kind.fields}({parts})" if isinstance(kind, NAMED_TUPLE) else f"({parts})"
+    if isinstance(kind, StateAt):
+        return f"at {type_text(kind.state)}"
     if isinstance(kind, FUNCTION):
         return f"{type_text(types.Tuple(kind.signature.args))} -> {type_text(kind.signature.return_type)}"
     return str(kind)
@@ -74,7 +78,7 @@ def _surroundings() -> str:
     """Return the digest of what is the same for every kernel of this process."""
     settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
     versions = (platform.python_version(), numba.__version__, llvmlite.__version__, np.__version__)
-    return _digest(repr(versions), repr(settings), repr(SETTINGS.BOUNDSCHECK), COMPILER.read_text())
+    return _digest(repr(versions), repr(settings), repr(SETTINGS.BOUNDSCHECK), *(each.read_text() for each in COMPILER))
 
 
 def _digest(*texts: str) -> str:

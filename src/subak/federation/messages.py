@@ -85,6 +85,11 @@ _KINDS = (  # name, who handles it, whether it crosses the network
     ("STEAL", WORKER, True),  # an idle worker asks for reservations
     ("STOLEN", WORKER, True),  # count reservations, a chain that begins at `start`
     ("DEAL", LOCAL_MASTER, True),  # a distributor hands a group a task
+    # what whoever drives the roles tells them; no role sends it. BOOT and RESTART go to roles of any kind
+    ("BOOT", EXECUTOR, False),  # begin, for the first time
+    ("RESTART", EXECUTOR, False),  # begin anew, with nothing but what is on disk
+    ("POWER_OFF", WORKER, False),  # the machine has failed, with everything that ran on it
+    ("RECONFIGURE", WORKER, False),  # the operator: the machine leaves, joins or takes another capacity
 )
 KINDS = tuple(name for name, _, _ in _KINDS)
 HANDLER = np.array([role for _, role, _ in _KINDS], np.int8)
@@ -93,7 +98,7 @@ CROSSES = np.array([crosses for _, _, crosses in _KINDS])
  LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, NOTED, ASK, BEAT, CHECK, OVER, STARTED, ALIVE, HOLDS, PULSE, WATCH, CHANGE,
  START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, BEGIN, HALT,
  PROBE, FETCH, ASSIGN, NOTHING_LEFT, BOUNCED, REJECTED, ENQUEUE, LONG_BEGUN, LONG_OVER, STEAL, STOLEN,
- DEAL) = range(len(KINDS))
+ DEAL, BOOT, RESTART, POWER_OFF, RECONFIGURE) = range(len(KINDS))
 
 REASONS = (
     "",

@@ -46,11 +46,13 @@ from subak.federation.messages import (
     Outbox,
     post,
 )
+from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back, shift, take
 from subak.fleet.feasible import NOWHERE, fitting_in
 from subak.fleet.index import NO_BITS
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
+from subak.kernel_state import opened
 from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
 
@@ -335,3 +337,11 @@ def on_start(roles: Pigeon, tasks: Tasks, message: np.void, now: float, out: Out
     message["first"] = roles.batches.of_task[task]
     if not accept(workers, roles.batches, roles.members, tasks, message, now, out):
         free_room(roles.groups, worker, task, MACHINE_LOST, out)
+
+
+def serve_pigeon(tables: SharedTables, now: float, count: int) -> int:
+    """Hand the first *count* messages of the inbox to their roles; no role has turns."""
+    held = opened(tables)
+    for place in range(count):
+        handle_pigeon(held.roles, held.tasks, now, held.inbox[place], held.out)
+    return NOBODY

@@ -21,11 +21,11 @@ from subak.federation.megha.layout import OFF
 from subak.federation.megha.local_master.state import ACCEPTED, PREEMPTED_TASKS, REFUSED_NOT_FREE, REFUSED_OTHER
 from subak.federation.megha.local_master.state import TAKEOVERS as TAKEN_OVER
 from subak.federation.megha.local_master.state import WORKERS_LOST as WORKERS_GONE
+from subak.federation.megha.roles import Megha
 from subak.federation.messages import HANDLER, KINDS, ROLES, WORKER
 from subak.measures.of_run import spread
 from subak.measures.runs import FederationFacts, QueueFacts, RoleFacts, Spread
 from subak.simulator.engine.setup import NO_ROW
-from subak.simulator.federated.megha import Megha
 from subak.simulator.federated.network import DUPLICATED, LOST
 from subak.simulator.federated.run import Federated
 from subak.simulator.federated_results import PARTS

@@ -20,6 +20,7 @@ from subak.federation.megha.global_master.state import (
 )
 from subak.federation.megha.global_master.state import WAITING as IN_QUEUE
 from subak.federation.megha.layout import OFF, PAPER
+from subak.federation.megha.roles import Megha
 from subak.federation.messages import NOBODY, NOT_FREE, REASONS
 from subak.federation.pigeon import Pigeon
 from subak.federation.sampling.eagle import Eagle
@@ -29,7 +30,6 @@ from subak.fleet.table import Fleet
 from subak.placement.claims import WAITING
 from subak.simulator.engine.columns import coded, numbers
 from subak.simulator.engine.state import NOW, Simulation
-from subak.simulator.federated.megha import Megha
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 

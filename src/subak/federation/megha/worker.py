@@ -45,6 +45,7 @@ from subak.federation.messages import (
     HALT,
     HOLDS,
     LEASE_LOST,
+    MACHINE_LOST,
     NO_REASON,
     NOBODY,
     NOT_FREE,
@@ -72,6 +73,7 @@ WORKER_ROW = np.dtype([
     ("top", np.int64),  # highest number of a start
     ("bits", np.uint64),  # which of the 64 up to it were seen
     ("heard", np.float64),  # seconds: when the sign of life was sent that was last confirmed
+    ("configuration", np.int32),  # NOBODY where the machine is not there
 ])
 
 
@@ -303,6 +305,14 @@ def arm(workers: Workers, rules: Rules, machine: int, out: Outbox) -> None:
 
 
 @cold
+def begin_ticks(workers: Workers, layout: Layout, rules: Rules, machine: int, out: Outbox) -> None:
+    """Arm the first timer, so that those of all machines are spread over their period."""
+    if rules.retry < FOREVER and workers.machine[machine]["configuration"] != NOBODY:
+        arm(workers, rules, machine, out)
+        out.row[out.size[0] - 1]["delay"] *= (machine + 1.0) / layout.machine.size
+
+
+@cold
 def begin_life(workers: Workers, machine: int, now: float) -> None:
     """Begin a new life, whose starts are numbered anew; nothing runs."""
     workers.machine[machine]["life"] += 1
@@ -320,10 +330,44 @@ def restart_worker(workers: Workers, layout: Layout, rules: Rules, machine: int,
 
 
 @cold
-def power_off(workers: Workers, layout: Layout, machine: int, configuration: int) -> None:
-    """Lose everything that runs; the machine will have the capacity of a configuration, NOBODY for none."""
+def on_power_off(workers: Workers, layout: Layout, machine: int, out: Outbox) -> None:
+    """Lose everything that runs, and all memory of it."""
+    number = workers.rows.first[machine]
+    while number != NOBODY:
+        post(out, HALT, machine, machine, workers.rows.row[number]["task"], machine)["reason"] = MACHINE_LOST
+        number = workers.rows.row[number]["next"]
+    forget_all(workers, layout, machine)
+
+
+@cold
+def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what it costs)
+    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, lost: np.ndarray,
+    out: Outbox,
+) -> None:
+    """Carry out change `count` of the fleet; a machine that stays but shrinks loses the tasks *lost*[first .. last - 1].
+    """
+    machine, me = message["machine"], workers.machine[message["machine"]]
+    before, after = me["configuration"], layout.changed_to[message["count"]]
+    me["configuration"] = after
+    if after == NOBODY:
+        forget_all(workers, layout, machine)
+    elif before == NOBODY:
+        forget_all(workers, layout, machine)
+        restart_worker(workers, layout, rules, machine, now, out)
+    else:
+        resize_worker(workers, layout, machine, before, after)
+        message["reason"] = MACHINE_LOST
+        for loss in range(message["first"], message["last"]):
+            message["task"] = lost[loss]
+            on_exited(workers, layout, rules, tasks, message, out)
+
+
+@cold
+def forget_all(workers: Workers, layout: Layout, machine: int) -> None:
+    """Have nothing that runs, and the capacity of the machine's configuration."""
     while workers.rows.first[machine] != NOBODY:
         drop_attempt(workers.rows, workers.rows.first[machine])
+    configuration = workers.machine[machine]["configuration"]
     for resource in range(workers.free.shape[0]):
         workers.free[resource, machine] = layout.capacity[resource, configuration] if configuration >= 0 else 0
 

@@ -48,11 +48,13 @@ from subak.federation.messages import (
 from subak.federation.sampling.central_scheduler import Central, handle_long, place_owed
 from subak.federation.sampling.hawk import Hawk, end_and_tell
 from subak.federation.sampling.sparrow import Schedulers, Sparrow, handle_sparrow, on_change, owe, probe, tasks_left
+from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
 from subak.fleet.feasible import shape_fits
 from subak.fleet.index import ONE
 from subak.fleet.state import BLOCK
 from subak.kernel import inlined, kernel
+from subak.kernel_state import opened
 from subak.workload.tasks import Tasks
 
 ROUNDS = 5  # probes of one that avoid long tasks, before it goes to the workers kept for short jobs
@@ -263,3 +265,11 @@ def handle_eagle(roles: Eagle, tasks: Tasks, now: float, message: np.void, out: 
         handle_sparrow(sparrow, tasks, now, message, out)
         return
     serve_shortest(sparrow, sharing, tasks, worker, now, out)
+
+
+def serve_eagle(tables: SharedTables, now: float, count: int) -> int:
+    """Hand the first *count* messages of the inbox to their roles; no role has turns."""
+    held = opened(tables)
+    for place in range(count):
+        handle_eagle(held.roles, held.tasks, now, held.inbox[place], held.out)
+    return NOBODY

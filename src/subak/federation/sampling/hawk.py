@@ -37,8 +37,10 @@ from subak.federation.messages import (
 )
 from subak.federation.sampling.central_scheduler import Central, handle_long, place_owed
 from subak.federation.sampling.sparrow import Sparrow, handle_sparrow, on_change
+from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
 from subak.kernel import inlined, kernel
+from subak.kernel_state import opened
 from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
 
@@ -176,3 +178,11 @@ def handle_hawk(roles: Hawk, tasks: Tasks, now: float, message: np.void, out: Ou
     serve_in_order(workers, queues, batches, tasks, worker, now, out)
     if kind in (EXITED, NOTHING_LEFT):
         look_around(sparrow, roles.thieves, worker, out)
+
+
+def serve_hawk(tables: SharedTables, now: float, count: int) -> int:
+    """Hand the first *count* messages of the inbox to their roles; no role has turns."""
+    held = opened(tables)
+    for place in range(count):
+        handle_hawk(held.roles, held.tasks, now, held.inbox[place], held.out)
+    return NOBODY

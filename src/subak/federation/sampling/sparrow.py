@@ -49,8 +49,10 @@ from subak.federation.messages import (
     Outbox,
     post,
 )
+from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
 from subak.kernel import inlined, kernel
+from subak.kernel_state import opened
 from subak.workload.tasks import Tasks
 
 
@@ -218,3 +220,11 @@ def handle_sparrow(roles: Sparrow, tasks: Tasks, now: float, message: np.void, o
         probe_owed(schedulers, batches, roles.members, out)
         to = message["machine"]
     serve_in_order(workers, queues, batches, tasks, to, now, out)
+
+
+def serve_sparrow(tables: SharedTables, now: float, count: int) -> int:
+    """Hand the first *count* messages of the inbox to their roles; no role has turns."""
+    held = opened(tables)
+    for place in range(count):
+        handle_sparrow(held.roles, held.tasks, now, held.inbox[place], held.out)
+    return NOBODY

@@ -37,15 +37,15 @@ from subak.errors import InputError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, SUBMITTER, WORKER
 from subak.federation.settings import Federation
 from subak.simulator.federated.faults import (
+    ACTION_CRASH,
+    ACTION_RESTART,
     CALM_AT,
-    CRASH,
     DUPLICATION,
     EVERYBODY,
     HEARTBEAT_LOSS,
     LATE_MAX,
     LOSS,
     REORDERING,
-    RESTART,
     SPIKE,
     SPIKE_MAX,
     Faults,
@@ -177,9 +177,9 @@ def faults_of(plan: FaultPlan, settings: Federation, first: np.ndarray, machine_
         address = _address(crash.role, settings, first, machine_order)
         if address < first[GLOBAL_MASTER]:
             raise RoleError("crash.role: the submitter stands for those who submit, and never crashes")
-        actions.append((crash.at, CRASH, address))
+        actions.append((crash.at, ACTION_CRASH, address))
         if crash.restart_after < FOREVER:
-            actions.append((crash.at + crash.restart_after, RESTART, address))
+            actions.append((crash.at + crash.restart_after, ACTION_RESTART, address))
     actions.sort(key=lambda action: action[0])
     return Faults(
         on=np.ones(1, np.int64), rate=rate, random=np.array([plan.seed], np.uint64),

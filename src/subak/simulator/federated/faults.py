@@ -10,7 +10,7 @@ from subak.kernel import cold, inlined
 from subak.placement.fits.random_fit import random_float
 
 LOSS, HEARTBEAT_LOSS, DUPLICATION, REORDERING, SPIKE, LATE_MAX, SPIKE_MAX, CALM_AT = range(8)  # of `rate`
-CRASH, RESTART = range(2)  # what an action does
+ACTION_CRASH, ACTION_RESTART = range(2)  # what an action does
 NEXT = 0
 EVERYBODY = -1  # an address of a cut
 
@@ -25,7 +25,7 @@ class Faults(NamedTuple):
     cut_until: np.ndarray  # float64[cut], seconds
     cut_side: np.ndarray  # int64[cut, 2], addresses, EVERYBODY for all
     time: np.ndarray  # float64[action], seconds, sorted
-    action: np.ndarray  # int8[action], CRASH or RESTART
+    action: np.ndarray  # int8[action], ACTION_CRASH or ACTION_RESTART
     address: np.ndarray  # int64[action]
     next: np.ndarray  # int64[1], the action that comes next
 

@@ -237,6 +237,12 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
     return int(sim.starts.note[RULE]) != KEPT
 
 
+@cold
+def carry_out_apart(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> None:
+    """Carry out what a role answers that was told something from outside; its code stands here once."""
+    carry_out(sim, net, sender_role, out)
+
+
 @inlined
 def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
     """Run an attempt, if the machine really has what it asks and the task does not run already."""

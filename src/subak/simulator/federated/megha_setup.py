@@ -1,6 +1,6 @@
 """From tables and settings to the roles of Megha: clusters, partitions, queues, lanes, gangs, and empty states."""
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from subak.federation.megha.global_master.turns import ROUND_ROBIN, Turns
 from subak.federation.megha.layout import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, TASK_PLACE, Layout, Rules
 from subak.federation.megha.ledger import ENTRY
 from subak.federation.megha.local_master.state import ABSENT, ACTIVE, ASKER, EPOCH, LISTED, LOCAL_TALLY, MACHINE
+from subak.federation.megha.roles import SERVE, GlobalMasters, LocalMasters, Megha, tables_of
 from subak.federation.megha.submitter import Submitter
 from subak.federation.megha.worker import WORKER_ROW, Workers
 from subak.federation.messages import NOBODY
@@ -25,7 +26,6 @@ from subak.queues.fair_orders import branches_of, hierarchy_of
 from subak.queues.lanes import Lanes, build_lanes
 from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths
 from subak.simulator.engine.setup import NO_ROW
-from subak.simulator.federated.megha import GlobalMasters, LocalMasters, Megha, run_megha
 from subak.simulator.federated.run import Architecture, Instance
 from subak.workload.table import Workload
 
@@ -107,7 +107,8 @@ def build_megha(instance: Instance) -> Megha:
     machines = sim.fleet.free.shape[1]
     workers = Workers(
         build_attempts(machines, running), np.maximum(sim.fleet.free, 0),
-        records(WORKER_ROW, life=np.ones(machines), top=np.full(machines, NOBODY)),
+        records(WORKER_ROW, life=np.ones(machines), top=np.full(machines, NOBODY),
+                configuration=layout.machine["configuration"]),
     )
     return Megha(layout, rules, submitter, _global_masters(instance, layout, queues, running),
                  _local_masters(instance, layout, running), workers)
@@ -376,6 +377,14 @@ def megha_outbox(instance: Instance) -> int:
     return everybody + max(gang, stages, 2 * tasks if math.isfinite(settings.retry) else 0) + 64 * BLOCK
 
 
-MEGHA = Architecture(partition_order, megha_counts, build_megha, run_megha, megha_outbox, mends=True)
-CENTRAL = Architecture(partition_order, megha_counts, build_megha, run_megha, megha_outbox,
-                       fixed={"global_masters": 1, "local_masters": 1}, mends=True)
+MEGHA = Architecture(
+    machine_order=partition_order,
+    counts=megha_counts,
+    build=build_megha,
+    serve=SERVE,
+    tables=lambda roles, simulation, due, out: tables_of(roles, simulation.tasks, simulation.losses.task, due, out),
+    outbox=megha_outbox,
+    mends=True,
+    cluster=lambda roles: np.ascontiguousarray(roles.layout.machine["cluster"]),
+)
+CENTRAL = replace(MEGHA, fixed={"global_masters": 1, "local_masters": 1})

@@ -11,7 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.federation.messages import CROSSES, HANDLER, KINDS, MESSAGE, NOBODY, ROLES, UPDATE, WORKER
+from subak.federation.messages import (
+    ASSIGN,
+    CROSSES,
+    DEAL,
+    FETCH,
+    HANDLER,
+    KINDS,
+    MESSAGE,
+    NOBODY,
+    ROLES,
+    SUBMIT,
+    UPDATE,
+    WORKER,
+)
 from subak.kernel import inlined
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import Events, build_events, drop_first, first_time, insert, push_event
@@ -19,7 +32,7 @@ from subak.simulator.federated.faults import Faults, build_faults, is_cut, surpr
 
 ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
 # size
-FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN = range(6)
+FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN, DRIVEN, CLUSTERS = range(8)
 CONSTANT, UNIFORM, EXPONENTIAL = range(3)  # laws of the delay
 LAWS = ("constant", "uniform", "exponential")
 LAW, MEAN, SPREAD = range(3)  # of `delay`
@@ -40,8 +53,8 @@ class Network(NamedTuple):
     sent: np.ndarray  # float64[slot], seconds
     life: np.ndarray  # int32[slot], the receiver's life in which it arrived, or that armed the timer
     slot: np.ndarray  # int32[slot], the free ones first
-    size: np.ndarray  # int64[6]: FREE, LIVELY, LOST, DUPLICATED, BEGUN (whether first timers are armed), MARGIN (slots
-    # that must be free before a message is handled)
+    size: np.ndarray  # int64[8]: FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN (slots that must be free before a message
+    # is handled), DRIVEN (whether roles are told that they begin, or their machine changes), CLUSTERS
     first: np.ndarray  # int64[role + 1], where the addresses of a role begin
     busy: np.ndarray  # float64[address], until when it serves
     worked: np.ndarray  # float64[address], seconds of service so far
@@ -58,6 +71,9 @@ class Network(NamedTuple):
     processing: np.ndarray  # float64[task], seconds of its allocation time in service at masters
     at_worker: np.ndarray  # float64[task], seconds waiting for and in service at workers
     communication: np.ndarray  # float64[task], seconds on the network
+    batch: np.ndarray  # int32[task], tasks that were submitted in one message with it
+    cluster: np.ndarray  # int32[machine], where roles are DRIVEN
+    is_there: np.ndarray  # bool[machine], as the operator last said
     faults: Faults
 
 
@@ -68,7 +84,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
     return Network(
         events=build_events(slots),
         flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), life=np.zeros(slots, np.int32),
-        slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0]),
+        slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0]),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
         busy=np.zeros(addresses), worked=np.zeros(addresses), queued=np.zeros(addresses),
         lives=np.ones(addresses, np.int32),
@@ -77,6 +93,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         recorded=np.zeros(len(KINDS), np.int64),
         handle=np.full(tasks, NOBODY, np.int32),
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
+        batch=np.ones(tasks, np.int32), cluster=np.zeros(0, np.int32), is_there=np.zeros(0, np.bool_),
         faults=build_faults(),
     )
 
@@ -163,6 +180,19 @@ def note_path(net: Network, task: int, kind: int, role: int, waited: float, serv
         net.at_worker[task] += waited + service
     else:
         net.processing[task] += service
+
+
+@inlined
+def note_batch(net: Network, message: np.void) -> None:
+    """Count what came before a task of a batch was bound: the messages on the way to it, and its reservation's wait."""
+    kind, task = message["kind"], message["task"]
+    if kind == ASSIGN:
+        net.communication[task] += message["travelled"]
+        net.at_worker[task] += message["delay"]
+        net.processing[task] += net.service[SUBMIT] + net.part[SUBMIT] * net.batch[task] + net.service[FETCH]
+    elif kind == DEAL:
+        net.communication[task] += message["travelled"]
+        net.processing[task] += net.service[SUBMIT] + net.part[SUBMIT] * net.batch[task]
 
 
 @inlined

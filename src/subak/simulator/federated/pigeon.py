@@ -1,49 +1,26 @@
-"""Pigeon in the simulator: groups of workers out of a fleet, and the loop that drives the roles."""
+"""Pigeon in the simulator: groups of workers out of a fleet."""
 import numpy as np
 
 from subak.errors import InputError
 from subak.federation.batches.membership import build_membership
 from subak.federation.batches.submitter import build_batch_submitter
-from subak.federation.messages import DEAL, HANDLER, NOBODY, SUBMIT, Outbox
-from subak.federation.pigeon import Distributors, Groups, Pigeon, handle_pigeon
+from subak.federation.messages import NOBODY
+from subak.federation.pigeon import Distributors, Groups, Pigeon, serve_pigeon
 from subak.federation.settings import Federation
 from subak.fleet.state import BLOCK
 from subak.fleet.table import Fleet
-from subak.kernel import inlined
 from subak.simulator.engine.setup import NO_ROW
-from subak.simulator.engine.state import BROKEN, NOW, PAUSED, Simulation
-from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
-from subak.simulator.federated.network import Network
 from subak.simulator.federated.run import Architecture, Instance
-from subak.simulator.federated.sampling import ROOM, build_workers, own_amounts, stage_batches
+from subak.simulator.federated.sampling import (
+    ROOM,
+    batch_sizes,
+    build_workers,
+    own_amounts,
+    shared_tables,
+    stage_batches,
+)
 
 GROUP_SIZE = 100  # workers of a master, as in the authors' simulator
-
-
-def run_pigeon(sim: Simulation, net: Network, roles: Pigeon, due: np.ndarray, out: Outbox, budget: int) -> int:
-    """Run *budget* steps of a Pigeon federation; return why it came back."""
-    for _ in range(budget):
-        why = advance(sim, net, due)
-        if why == NOTHING:
-            continue
-        if why != HANDLE:
-            return why
-        note_dealt(net, roles, due)
-        handle_pigeon(roles, sim.tasks, sim.clock[NOW], due[0], out)
-        if carry_out(sim, net, HANDLER[due[0]["kind"]], out):
-            return BROKEN
-    return PAUSED
-
-
-@inlined
-def note_dealt(net: Network, roles: Pigeon, due: np.ndarray) -> None:
-    """Count the way of a batch to its distributor as that of each of its tasks."""
-    if due[0]["kind"] != DEAL:
-        return
-    task, batch = due[0]["task"], due[0]["first"]
-    net.communication[task] += due[0]["travelled"]
-    size = roles.batches.first[batch + 1] - roles.batches.first[batch]
-    net.processing[task] += net.service[SUBMIT] + net.part[SUBMIT] * size
 
 
 def group_count(fleet: Fleet, settings: Federation) -> int:
@@ -105,6 +82,8 @@ PIGEON = Architecture(
     counts=lambda fleet, settings, machines: (
         1, settings.global_masters, group_count(fleet, settings), machines, 1),
     build=build_pigeon,
-    run=run_pigeon,
+    serve=(serve_pigeon,) * 4,
+    tables=shared_tables,
+    batch=lambda roles: batch_sizes(roles.batches),
     outbox=lambda instance: 4 * instance.simulation.tasks.arrival.size + ROOM,
 )

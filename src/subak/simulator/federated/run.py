@@ -1,5 +1,4 @@
 """A federated run from Python: an architecture builds its roles, and one loop drives them."""
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,21 +6,22 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numba import typeof, types
 
 from subak.errors import InputError, RunError
 from subak.federation.messages import MESSAGE, ROLES, Outbox, build_outbox
 from subak.federation.settings import LAWS, Federation
 from subak.fleet.table import Fleet
-from subak.kernel import kernel_of
 from subak.placement.claims import MACHINE, RULE, RULES, TASK
 from subak.queues.tree import TreeFile
 from subak.simulator.engine.drive import Progress, drive
-from subak.simulator.engine.setup import Prepared, Terms, prepare
+from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
+from subak.simulator.federated.engine import Services, build_services
 from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, under_faults
 from subak.simulator.federated.loop import MESSAGES_FULL
 from subak.simulator.federated.network import (
+    CLUSTERS,
+    DRIVEN,
     LAW,
     MARGIN,
     MEAN,
@@ -64,10 +64,13 @@ class Architecture:
     machine_order: Callable[[Fleet, Federation], np.ndarray]  # int32[machine], rows of the fleet or NO_ROW
     counts: Callable[[Fleet, Federation, int], tuple[int, ...]]  # how many of each of ROLES, given the machines
     build: Callable[[Instance], Any]  # the roles: a NamedTuple of arrays
-    run: Callable[..., int]  # (simulation, network, roles, due, outbox, steps) -> why it came back
+    serve: tuple[Callable[..., int], ...]  # by role: (its tables, now, how many messages) -> the task of a turn
+    tables: Callable[[Any, Simulation, np.ndarray, Outbox], tuple[Any, ...]]  # by role: what these functions work on
     outbox: Callable[[Instance], int] = lambda instance: 4096  # messages of one handler at most
     slots_per_task: Callable[[Federation], int] = lambda settings: SLOTS_PER_TASK  # messages on their way at once
     mends: bool = False  # whether it gets over faults
+    cluster: Callable[[Any], np.ndarray] | None = None  # of roles that are driven: int32[machine]
+    batch: Callable[[Any], np.ndarray] | None = None  # of roles that submit in batches: int32[task], tasks in its batch
     fixed: dict[str, Any] = field(default_factory=dict)  # settings that this architecture is defined by
 
     def settled(self, settings: Federation) -> Federation:
@@ -94,7 +97,7 @@ class Opened:
     roles: Any
     due: np.ndarray  # MESSAGE[1], what was handled last
     out: Outbox  # what its handler posted
-    run: Callable[..., int]
+    services: Services
 
     @property
     def simulation(self) -> Simulation:
@@ -104,7 +107,7 @@ class Opened:
     def step(self, budget: int) -> int:
         """Run a number of events; return why it came back. Raises RunError where too many messages are on their way."""
         while True:
-            why = self.run(self.simulation, self.network, self.roles, self.due, self.out, budget)
+            why = self.services.run(self.simulation, self.network, self.due, self.out, budget)
             if why != MESSAGES_FULL:
                 return why
             if self.network.slot.size > SLOTS_MAX:
@@ -151,10 +154,10 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     if faults is not None:
         network = arm_faults(faults, settings, network, order)
     roles = architecture.build(instance)
-    run = architecture.run
-    if compiled:
-        run = _engine(typeof((simulation, network, roles, due, out)), run)
-    return Opened(prepared, settings, network, roles, due, out, run)
+    network = _told_of(network, architecture, roles, fleet, order)
+    services = build_services(architecture.serve, architecture.tables(roles, simulation, due, out),
+                              (simulation, network, due, out) if compiled else None)
+    return Opened(prepared, settings, network, roles, due, out, services)
 
 
 def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
@@ -194,12 +197,6 @@ def refuse_limits(file: TreeFile) -> None:
                          "queues, and no limits")
 
 
-@functools.cache
-def _engine(state: Any, run: Callable[..., int]) -> Callable[..., int]:
-    engine: Callable[..., int] = kernel_of(types.int64(*state.types, types.int64), run)
-    return engine
-
-
 def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federation, seed: int) -> Network:
     assert len(counts) == len(ROLES)
     network = build_network(counts, tasks, slots, seed)
@@ -207,6 +204,18 @@ def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federati
     network.part[:] = settings.part_seconds()
     network.delay[LAW] = LAWS.index(settings.delay_law)
     network.delay[MEAN], network.delay[SPREAD] = settings.delay, settings.delay_spread
+    return network
+
+
+def _told_of(network: Network, architecture: Architecture, roles: Any, fleet: Fleet, order: np.ndarray) -> Network:
+    """Return the network, knowing what it must of the architecture's roles."""
+    network = network._replace(is_there=fleet.machines["present"].to_numpy()[order] & (order != NO_ROW))
+    if architecture.cluster is not None:
+        cluster = architecture.cluster(roles)
+        network.size[DRIVEN], network.size[CLUSTERS] = 1, cluster.max() + 1
+        network = network._replace(cluster=cluster)
+    if architecture.batch is not None:
+        network = network._replace(batch=architecture.batch(roles))
     return network
 
 

@@ -1,5 +1,6 @@
-"""Federations whose schedulers sample workers, or deal tasks to groups: Sparrow, and the loop that drives it."""
+"""Federations whose schedulers sample workers, or deal tasks to groups."""
 import math
+from typing import Any
 
 import numpy as np
 
@@ -8,80 +9,21 @@ from subak.federation.batches.reservations import build_reservations
 from subak.federation.batches.submitter import build_batch_submitter
 from subak.federation.batches.table import Batches, build_batches
 from subak.federation.batches.worker import Workers
-from subak.federation.messages import ASSIGN, FETCH, HANDLER, NOBODY, SUBMIT, Outbox
+from subak.federation.messages import NOBODY, Outbox
 from subak.federation.sampling.central_scheduler import SENT, Central
-from subak.federation.sampling.eagle import NEVER, Eagle, Sharing, handle_eagle
-from subak.federation.sampling.hawk import Hawk, Thieves, handle_hawk
-from subak.federation.sampling.sparrow import Schedulers, Sparrow, handle_sparrow
+from subak.federation.sampling.eagle import NEVER, Eagle, Sharing, serve_eagle
+from subak.federation.sampling.hawk import Hawk, Thieves, serve_hawk
+from subak.federation.sampling.sparrow import Schedulers, Sparrow, serve_sparrow
+from subak.federation.serving import SharedTables
 from subak.federation.settings import Federation
 from subak.fleet.index import MOST
 from subak.fleet.state import BLOCK, FleetState, padded
 from subak.fleet.table import Fleet
-from subak.kernel import inlined
-from subak.simulator.engine.state import BROKEN, NOW, PAUSED, Simulation
-from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
-from subak.simulator.federated.network import Network
+from subak.simulator.engine.state import Simulation
 from subak.simulator.federated.run import Architecture, Instance
 
 SNAPSHOTS = 4096  # of Eagle's bit-vector that are kept; who knows only older ones knows nothing
 ROOM = 1024  # messages of a handler that no count of tasks bounds
-
-
-def run_sparrow(sim: Simulation, net: Network, roles: Sparrow, due: np.ndarray, out: Outbox, budget: int) -> int:
-    """Run *budget* steps of a Sparrow federation; return why it came back."""
-    for _ in range(budget):
-        why = advance(sim, net, due)
-        if why == NOTHING:
-            continue
-        if why != HANDLE:
-            return why
-        note_assigned(net, roles.batches, due)
-        handle_sparrow(roles, sim.tasks, sim.clock[NOW], due[0], out)
-        if carry_out(sim, net, HANDLER[due[0]["kind"]], out):
-            return BROKEN
-    return PAUSED
-
-
-def run_hawk(sim: Simulation, net: Network, roles: Hawk, due: np.ndarray, out: Outbox, budget: int) -> int:
-    """Run *budget* steps of a Hawk federation; return why it came back."""
-    for _ in range(budget):
-        why = advance(sim, net, due)
-        if why == NOTHING:
-            continue
-        if why != HANDLE:
-            return why
-        note_assigned(net, roles.sparrow.batches, due)
-        handle_hawk(roles, sim.tasks, sim.clock[NOW], due[0], out)
-        if carry_out(sim, net, HANDLER[due[0]["kind"]], out):
-            return BROKEN
-    return PAUSED
-
-
-def run_eagle(sim: Simulation, net: Network, roles: Eagle, due: np.ndarray, out: Outbox, budget: int) -> int:
-    """Run *budget* steps of an Eagle federation; return why it came back."""
-    for _ in range(budget):
-        why = advance(sim, net, due)
-        if why == NOTHING:
-            continue
-        if why != HANDLE:
-            return why
-        note_assigned(net, roles.hawk.sparrow.batches, due)
-        handle_eagle(roles, sim.tasks, sim.clock[NOW], due[0], out)
-        if carry_out(sim, net, HANDLER[due[0]["kind"]], out):
-            return BROKEN
-    return PAUSED
-
-
-@inlined
-def note_assigned(net: Network, batches: Batches, due: np.ndarray) -> None:
-    """Count what came before a task was bound to its reservation: the messages on the way to it, and its wait."""
-    if due[0]["kind"] != ASSIGN:
-        return
-    task, batch = due[0]["task"], due[0]["first"]
-    net.communication[task] += due[0]["travelled"]
-    net.at_worker[task] += due[0]["delay"]
-    size = batches.first[batch + 1] - batches.first[batch]
-    net.processing[task] += net.service[SUBMIT] + net.part[SUBMIT] * size + net.service[FETCH]
 
 
 def build_sparrow(instance: Instance) -> Sparrow:
@@ -194,6 +136,16 @@ def _probes(batches: Batches, settings: Federation) -> int:
     return int(np.maximum(np.maximum(sizes, settings.probes_min), np.ceil(settings.probe_ratio * sizes)).sum())
 
 
+def shared_tables(roles: Any, simulation: Simulation, due: np.ndarray, out: Outbox) -> tuple[SharedTables, ...]:
+    """Return what the function works on that serves every role."""
+    return (SharedTables(roles, simulation.tasks, due, out),) * 4
+
+
+def batch_sizes(batches: Batches) -> np.ndarray:
+    """Return int32[task], how many tasks were submitted with each."""
+    return np.diff(batches.first).astype(np.int32)[batches.of_task]
+
+
 def _given(fleet: Fleet, settings: Federation) -> np.ndarray:
     return np.arange(len(fleet.machines), dtype=np.int32)
 
@@ -213,7 +165,9 @@ SPARROW = Architecture(
     machine_order=_given,
     counts=lambda fleet, settings, machines: (1, settings.global_masters, 1, machines, 1),
     build=build_sparrow,
-    run=run_sparrow,
+    serve=(serve_sparrow,) * 4,
+    tables=shared_tables,
+    batch=lambda roles: batch_sizes(roles.batches),
     outbox=_outbox,
     slots_per_task=_slots_per_task,
 )
@@ -221,7 +175,9 @@ HAWK = Architecture(
     machine_order=_given,
     counts=lambda fleet, settings, machines: (1, settings.global_masters + 1, 1, machines, 1),
     build=build_hawk,
-    run=run_hawk,
+    serve=(serve_hawk,) * 4,
+    tables=shared_tables,
+    batch=lambda roles: batch_sizes(roles.sparrow.batches),
     outbox=_outbox,
     slots_per_task=_slots_per_task,
 )
@@ -229,7 +185,9 @@ EAGLE = Architecture(
     machine_order=_given,
     counts=lambda fleet, settings, machines: (1, settings.global_masters + 1, 1, machines, 1),
     build=build_eagle,
-    run=run_eagle,
+    serve=(serve_eagle,) * 4,
+    tables=shared_tables,
+    batch=lambda roles: batch_sizes(roles.hawk.sparrow.batches),
     outbox=_outbox,
     slots_per_task=_slots_per_task,
 )

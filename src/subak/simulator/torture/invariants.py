@@ -46,6 +46,7 @@ from subak.federation.megha.local_master.state import (
 from subak.federation.megha.local_master.state import HELD as HELD_ROW
 from subak.federation.megha.local_master.state import RUNNING as RUNNING_ROW
 from subak.federation.megha.local_master.state import STARTING as STARTING_ROW
+from subak.federation.megha.roles import Megha
 from subak.federation.megha.submitter import ENDED as SUBMITTED_ENDED
 from subak.federation.megha.worker import RUNNING as RUNS
 from subak.federation.messages import (
@@ -66,7 +67,6 @@ from subak.placement.claims import WAITING as WAITS
 from subak.queues.lanes import ACTIVE as LANES_ACTIVE
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
-from subak.simulator.federated.megha import Megha
 from subak.simulator.federated.network import FREE, LIVELY, PERIODIC, Network
 
 HOLDING = (HELD_ROW, STARTING_ROW, RUNNING_ROW, KILLING)  # rows of a local master that have their amounts

@@ -82,6 +82,7 @@ from subak.fleet.state import BLOCK
 from subak.kernel import cold, inlined
 from subak.workload.tasks import Tasks
 
+FOREVER = float("inf")
 NEVER = -1  # a version that nobody has seen
 ECHO = 1  # `count` of a PULSE that answers one
 UNCONFIRMED = float("-inf")  # PULSE_AT of a new active master: the other one has not confirmed its epoch
@@ -99,6 +100,20 @@ def timer(local: LocalMaster, kind: int, delay: float, out: Outbox) -> None:
     """Arm a timer of this epoch."""
     row = post(out, kind, local.number, local.number, NOBODY, NOBODY)
     row["delay"], row["epoch"] = delay, local.word[EPOCH]
+
+
+@cold
+def begin_timers(local: LocalMaster, layout: Layout, rules: Rules, out: Outbox) -> None:
+    """Arm what a local master owes itself from the start, spread over its period."""
+    clusters = layout.local_masters
+    if local.number >= clusters:
+        if rules.retry < FOREVER:
+            timer(local, WATCH, patience(rules), out)
+        return
+    if rules.heartbeat < FOREVER:
+        timer(local, BEAT, rules.heartbeat * (local.cluster + 1) / clusters, out)
+    if rules.retry < FOREVER:
+        timer(local, CHECK, rules.lease / 12.0 * (local.cluster + 1) / clusters, out)
 
 
 @cold

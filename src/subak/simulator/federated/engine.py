@@ -1,0 +1,103 @@
+"""The engine of every federation: one loop over events, and the roles of the architecture, each compiled apart.
+
+The loop knows roles by four functions that serve them and by the addresses of their tables, so it is compiled once for
+all architectures, and an edit of a handler compiles that role alone.
+"""
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import typeof, types
+
+from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
+from subak.kernel import function_type, kernel_of
+from subak.kernel_state import StateAt, words_of
+from subak.simulator.engine.state import BROKEN, NOW, PAUSED, Simulation
+from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
+from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch
+from subak.simulator.federated.operations import apply_faults, boot_all, change_machine, serve
+
+
+def run_federated(
+    sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox, budget: int
+) -> int:
+    """Run *budget* events; return why it stopped. *services*: four functions; *tables*: int64[4], addresses."""
+    if net.size[DRIVEN] and net.size[BEGUN] == 0:
+        boot_all(sim, net, services, tables, due, out)
+    net.size[BEGUN] = 1
+    for _ in range(budget):
+        if net.faults.on[0]:
+            apply_faults(sim, net, services, tables, due, out)
+        why = advance(sim, net, due)
+        if why == NOTHING:
+            continue
+        if why != HANDLE:
+            return why
+        kind = due[0]["kind"]
+        if kind == CHANGE and net.size[DRIVEN]:
+            change_machine(sim, net, services, tables, due, out)
+        else:
+            note_batch(net, due[0])
+            task = serve(services, tables, HANDLER[kind], sim.clock[NOW])
+            if task != NOBODY:
+                net.processing[task] += net.service[kind]
+        if carry_out(sim, net, HANDLER[kind], out):
+            return BROKEN
+    return PAUSED
+
+
+# -- compiled, or in plain Python --------------------------------------------------------------------------------------
+
+SERVE = types.int64(types.int64, types.float64, types.int64)  # (address of the tables, now, messages) -> task
+
+
+class Service(types.WrapperAddressProtocol):
+    """A compiled function that serves a role, as the loop calls it: it knows nothing of what the tables are."""
+
+    def __init__(self, function: Callable[..., int], tables: Any) -> None:
+        kernel: Any = kernel_of(types.int64(StateAt(typeof(tables)), types.float64, types.int64), function)
+        compiled = next(iter(kernel.overloads.values()))
+        self.address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
+
+    def __wrapper_address__(self) -> int:
+        return self.address
+
+    def signature(self) -> Any:
+        """Return the signature that the loop is compiled for."""
+        return SERVE
+
+
+@dataclass(frozen=True)
+class Services:
+    """The functions that serve each role, the tables that they work on, and their addresses."""
+
+    loop: Callable[..., int]
+    serve: tuple[Any, ...]
+    words: tuple[np.ndarray, ...]  # of each role's tables, which they keep alive together
+    tables: tuple[Any, ...]
+
+    def run(self, sim: Simulation, net: Network, due: np.ndarray, out: Outbox, budget: int) -> int:
+        """Run *budget* events; return why the loop stopped."""
+        addresses = np.array([words.ctypes.data for words in self.words], np.int64)
+        return self.loop(sim, net, self.serve, addresses, due, out, budget)
+
+def build_services(functions: tuple[Callable[..., int], ...], tables: tuple[Any, ...], state: tuple[Any, ...] | None) -> Services:
+    """Return what serves each role by its function and tables; as plain Python without a *state* to compile for.
+
+    *state*: what the loop is called with: simulation, network, due, outbox.
+    """
+    if state is None:
+        plain = tuple(_plain(*each) for each in zip(functions, tables, strict=True))
+        return Services(run_federated, plain, (np.zeros(0, np.int64),) * len(plain), tables)
+    distinct = {id(of): Service(function, of) for function, of in zip(functions, tables, strict=True)}
+    words = {id(of): words_of(of) for of in tables}
+    sim, net, due, out = (typeof(each) for each in state)
+    signature = types.int64(sim, net, types.UniTuple(function_type(SERVE), len(tables)), types.int64[::1], due, out,
+                            types.int64)
+    return Services(kernel_of(signature, run_federated), tuple(distinct[id(of)] for of in tables),
+                    tuple(words[id(of)] for of in tables), tables)
+
+
+def _plain(function: Callable[..., int], tables: Any) -> Callable[..., int]:
+    return lambda _address, now, count: function(tables, now, count)

@@ -1,0 +1,125 @@
+"""What happens to the roles of a federation from outside: they begin, crash and restart, and machines change."""
+from typing import Any
+
+import numpy as np
+
+from subak.federation.messages import (
+    BOOT,
+    CHANGE,
+    GLOBAL_MASTER,
+    LOCAL_MASTER,
+    NOBODY,
+    POWER_OFF,
+    RECONFIGURE,
+    RESTART,
+    SUBMITTER,
+    WORKER,
+    Outbox,
+)
+from subak.kernel import cold, inlined
+from subak.simulator.engine.state import NOW, UNTIL, Simulation
+from subak.simulator.federated.faults import ACTION_CRASH, ACTION_RESTART
+from subak.simulator.federated.loop import carry_out_apart, next_instant, to_role
+from subak.simulator.federated.network import CLUSTERS, Network
+
+
+@inlined
+def serve(services: Any, tables: np.ndarray, role: int, now: float) -> int:
+    """Hand the message that is due to a role; return the task that a global master's turn placed, or NOBODY."""
+    if role == GLOBAL_MASTER:
+        return services[GLOBAL_MASTER](tables[GLOBAL_MASTER], now, 1)
+    if role == LOCAL_MASTER:
+        return services[LOCAL_MASTER](tables[LOCAL_MASTER], now, 1)
+    if role == WORKER:
+        return services[WORKER](tables[WORKER], now, 1)
+    return services[SUBMITTER](tables[SUBMITTER], now, 1)
+
+
+@inlined
+def order(
+    net: Network, services: Any, tables: np.ndarray, due: np.ndarray, now: float, address: int, kind: int
+) -> int:
+    """Tell a role that it begins, or has lost its machine; return its role."""
+    role = role_of(net, address)
+    number = address - net.first[role]
+    to_role(due, kind, number, NOBODY, number if role == WORKER else NOBODY)
+    serve(services, tables, role, now)
+    due[0]["kind"] = NOBODY
+    return role
+
+
+@inlined
+def role_of(net: Network, address: int) -> int:
+    """Return the role at an address."""
+    role = SUBMITTER
+    while net.first[role + 1] <= address:
+        role += 1
+    return role
+
+
+@cold
+def boot_all(
+    sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
+) -> None:
+    """Let every role begin: each local master, its standby behind it, then the workers."""
+    clusters, masters = net.size[CLUSTERS], net.first[WORKER] - net.first[LOCAL_MASTER]
+    for cluster in range(clusters):
+        for number in range(cluster, masters, clusters):
+            order(net, services, tables, due, sim.clock[NOW], net.first[LOCAL_MASTER] + number, BOOT)
+    carry_out_apart(sim, net, LOCAL_MASTER, out)
+    for address in range(net.first[WORKER], net.first[WORKER + 1]):
+        order(net, services, tables, due, sim.clock[NOW], address, BOOT)
+    carry_out_apart(sim, net, WORKER, out)
+
+
+@cold
+def change_machine(
+    sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
+) -> None:
+    """Carry out the operator's change of a machine at its worker; then tell its local master, and the standby."""
+    machine, change, now = due[0]["machine"], due[0]["count"], sim.clock[NOW]
+    address, is_there = net.first[WORKER] + machine, sim.changes.present[change]
+    if not is_there:
+        net.lives[address] = -abs(net.lives[address])
+    elif not net.is_there[machine]:
+        net.lives[address] = abs(net.lives[address]) + 1
+    net.is_there[machine] = is_there
+    due[0]["kind"], due[0]["to"] = RECONFIGURE, machine
+    serve(services, tables, WORKER, now)
+    carry_out_apart(sim, net, WORKER, out)
+    due[0]["kind"] = CHANGE
+    masters = net.first[WORKER] - net.first[LOCAL_MASTER]
+    for number in range(net.cluster[machine], masters, net.size[CLUSTERS]):
+        due[0]["to"] = number
+        serve(services, tables, LOCAL_MASTER, now)
+
+
+@cold
+def apply_faults(
+    sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
+) -> None:
+    """Crash or restart what the plan says is due before the next event."""
+    faults = net.faults
+    while faults.next[0] < faults.time.size and faults.time[faults.next[0]] <= next_instant(sim, net):
+        action = faults.next[0]
+        faults.next[0] += 1
+        if faults.time[action] > sim.clock[UNTIL]:
+            continue
+        sim.clock[NOW] = max(sim.clock[NOW], faults.time[action])
+        address = faults.address[action]
+        if faults.action[action] == ACTION_CRASH and net.lives[address] > 0:
+            net.lives[address] = -net.lives[address]
+            if role_of(net, address) == WORKER:
+                order(net, services, tables, due, sim.clock[NOW], address, POWER_OFF)
+                carry_out_apart(sim, net, WORKER, out)
+        elif faults.action[action] == ACTION_RESTART and net.lives[address] < 0 and can_restart(net, address):
+            net.lives[address] = -net.lives[address] + 1
+            net.busy[address] = sim.clock[NOW]
+            carry_out_apart(sim, net, order(net, services, tables, due, sim.clock[NOW], address, RESTART), out)
+
+
+@inlined
+def can_restart(net: Network, address: int) -> bool:
+    """Whether a role's machine is there."""
+    machine = address - net.first[WORKER]
+    return not 0 <= machine < net.is_there.size or bool(net.is_there[machine])
