@@ -59,7 +59,7 @@ TASK_ROWS = {
     "ready": "seconds: the arrival, or the end of the last stage it waits for",
     "start": "seconds, of the last attempt; null for a task that is not running or finished",
     "finish": "seconds; null for a task that is not finished",
-    "response": "seconds: the first start minus ready", "machine": "id of the last attempt's machine",
+    "wait_time": "seconds: the first start minus ready", "machine": "id of the last attempt's machine",
     "attempts": "how often it was started", "status": "how it stands at the end",
     "reason": "why it is not running or finished",
     "framework_queueing": "seconds of the last start's wait spent in queues of the scheduler, or of masters",

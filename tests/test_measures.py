@@ -48,9 +48,9 @@ def test_when_and_where_each_task_ran(queue):
     assert queue["reason"] == [None, None, None]
 
 
-def test_response_is_the_wait_before_the_first_start(queue):
-    assert queue["response"] == [0, 40, 90]
-    spread = measures.response_spread(queue.tasks)
+def test_wait_time_is_that_before_the_first_start(queue):
+    assert queue["wait_time"] == [0, 40, 90]
+    spread = measures.wait_spread(queue.tasks)
     assert (spread.mean, spread.median, spread.max) == (130 / 3, 40, 90)
 
 
@@ -64,7 +64,7 @@ def test_a_slowdown_is_bounded_by_ten_seconds_and_by_one(queue):
 def test_a_short_task_that_starts_at_once_is_not_sped_up():
     run = Run(plain((0, 2, 1), (0, math.inf, 1)), fleet_of((2,)))
     assert measures.slowdown_spread(run.tasks).mean == 1  # 2 / 10 would be 0.2; an endless task has none
-    assert measures.response_spread(run.tasks).mean == 0
+    assert measures.wait_spread(run.tasks).mean == 0
 
 
 def test_the_makespan_runs_from_the_first_arrival(queue):
@@ -178,7 +178,7 @@ def test_columns_are_empty_for_what_has_not_happened():
     assert run["start"] == [0, 0, None, None, None, None, None]
     assert run["finish"] == [1, None, None, None, None, None, None]
     assert run["machine"] == ["m0", "m1", None, None, None, None, None]
-    assert run["response"] == [0, 0, None, None, None, None, None]
+    assert run["wait_time"] == [0, 0, None, None, None, None, None]
     assert run["attempts"] == [1, 1, 0, 0, 0, 0, 0]
 
 
@@ -273,8 +273,8 @@ def loss():
     return Run(plain((0, 10, 1), (1, 2, 1)), fleet_of((1,), changes=[(5, 0, False, 0), (7, 0, True, 1)]), interval=1.0)
 
 
-def test_response_uses_the_first_start_and_start_the_last(loss):
-    assert loss["response"] == [0, 16]
+def test_wait_time_uses_the_first_start_and_start_the_last(loss):
+    assert loss["wait_time"] == [0, 16]
     assert loss["start"] == [7, 17]
     assert loss["finish"] == [17, 19]
     assert loss["attempts"] == [2, 1]
@@ -288,11 +288,11 @@ def test_a_lost_attempt_is_a_row_of_attempts(loss):
     assert loss.timeline["lost"].to_list() == [0] * 5 + [1] + [0] * 13
 
 
-def test_a_task_that_was_lost_and_waits_kept_its_response():
+def test_a_task_that_was_lost_and_waits_kept_its_wait_time():
     run = Run(plain((0, 10, 1), (3, 1, 1)), fleet_of((1,), (1,), changes=[(4, 1, False, 0), (2, 0, False, 0)]))
     # task 0 starts on m0 at 0, loses it at 2, starts on m1, loses it at 4; task 1 never starts
     assert run["status"] == ["WAITING", "WAITING"]
-    assert run["response"] == [0, None]
+    assert run["wait_time"] == [0, None]
     assert (run["start"], run["finish"], run["machine"]) == ([None, None], [None, None], [None, None])
     assert run["attempts"] == [2, 0]
     assert run.attempts.rows() == [(0, 0, "m0", 0.0, 2.0), (0, 0, "m1", 2.0, 4.0)]
@@ -329,6 +329,6 @@ def test_the_summary_says_what_the_tables_say(tmp_path):
     assert summary.status == {"NOT_ARRIVED": 1, "BLOCKED": 1, "WAITING": 1, "RUNNING": 1, "FINISHED": 1,
                               "UNPLACEABLE": 2}
     assert (summary.workload.tasks, summary.workload.jobs, summary.fleet.machines) == (7, 4, 2)
-    assert (summary.response.max, summary.makespan, summary.attempts_lost) == (0, 1, 0)
+    assert (summary.wait_time.max, summary.makespan, summary.attempts_lost) == (0, 1, 0)
     assert summary.resources == CPU
     assert summary.options["until_s"] == 10.0

@@ -227,7 +227,7 @@ def summarise(
         resources=workload.resources,
         status=measures.status_counts(tasks),
         reasons=measures.reasons(tasks),
-        response=measures.response_spread(tasks),
+        wait_time=measures.wait_spread(tasks),
         slowdown=measures.slowdown_spread(tasks),
         makespan=measures.makespan(tasks),
         utilisation=measures.utilisation(timeline, names),

@@ -44,9 +44,9 @@ MESSAGE_COLUMNS = {"messages": MESSAGES, "refusals": REFUSALS, "repartitions": R
 def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFrame:
     """Return one row a task: where and when it ran, how long it waited and for what, and how it stands at the end.
 
-    `response` is the first start minus `ready` (LoTES section 1); the four parts of the allocation time of the last
-    start are Megha's (section II), and add up to that start minus `ready`. A run that sees everything at once has only
-    queueing, counted where the scheduler lets tasks wait; a federated one has more columns.
+    `wait_time` is the first start minus `ready` (response time in LoTES, section 1); the four parts of the allocation
+    time of the last start are Megha's (section II), and add up to that start minus `ready`. A run that sees everything
+    at once has only queueing, counted where the scheduler lets tasks wait; a federated one has more columns.
     """
     sim = outcome.simulation
     status = sim.starts.status
@@ -64,7 +64,7 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         numbers("ready", np.where(np.isin(status, (NOT_ARRIVED, BLOCKED)), np.nan, sim.progress.ready)),
         numbers("start", np.where(started, sim.progress.start, np.nan)),
         numbers("finish", np.where(status == FINISHED, finish_times(outcome), np.nan)),
-        numbers("response", first_start(outcome) - sim.progress.ready),
+        numbers("wait_time", first_start(outcome) - sim.progress.ready),
         named(fleet.machines["machine"], np.where(started, machine_rows(outcome), -1), "machine"),
         pl.Series("attempts", sim.progress.attempts),
         coded(status, STATUSES, "status"),

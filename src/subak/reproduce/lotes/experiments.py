@@ -78,12 +78,12 @@ def _paper_runs(study: Study) -> dict[str, dict[str, Run]]:
 
 
 def figure_6(study: Study) -> Figure:
-    """Return the mean response of the tasks that start in each day of the month, in each hour of the trace."""
+    """Return the mean wait time of the tasks that start in each day of the month, in each hour of the trace."""
     runs = _paper_runs(study)
-    points = [{"place": place, "scheduler": scheduler, "interval": row, "mean response (s)": float(mean)}
+    points = [{"place": place, "scheduler": scheduler, "interval": row, "mean wait (s)": float(mean)}
               for place, found in runs.items() for scheduler, run in found.items()
               for row, mean in enumerate(run.begun) if not np.isnan(mean)]
-    rows = [{"place": place, "scheduler": scheduler, "mean response (s)": run.mean,
+    rows = [{"place": place, "scheduler": scheduler, "mean wait (s)": run.mean,
              "median (s)": run.quantile["median"], "99 % (s)": run.quantile["p99"],
              "first interval (s)": float(run.begun[0]),
              "never started": run.unstarted, "unplaceable": run.unplaceable, "tasks a second": run.rate}
@@ -95,7 +95,7 @@ def figure_6(study: Study) -> Figure:
         first = {scheduler: float(run.begun[0]) for scheduler, run in found.items()}
         numbers[f"{place} first greedy"] = first["greedy"] / min(first["lotes"], first["tetris"])
         numbers[f"{place} days"] = _days_ahead(found["lotes"].begun, found["tetris"].begun)
-    return Figure("6", "Response time: mean over the tasks that start in a day (month) or an hour (trace)",
+    return Figure("6", "Response time (wait time): mean over the tasks that start in a day (month) or an hour (trace)",
                   pl.DataFrame(rows), numbers, (), pl.DataFrame(points))
 
 
@@ -110,9 +110,9 @@ def _days_ahead(lotes: np.ndarray, tetris: np.ndarray) -> float:
 
 
 def figure_7(study: Study) -> Figure:
-    """Return the distribution of the response times."""
+    """Return the distribution of the wait times."""
     runs = _paper_runs(study)
-    points = [{"place": place, "scheduler": scheduler, "response (s)": float(TAILS[row]),
+    points = [{"place": place, "scheduler": scheduler, "wait (s)": float(TAILS[row]),
                "longer (share)": float(run.tail[row])} for place, found in runs.items()
               for scheduler, run in found.items() for row in range(1, TAILS.size) if run.tail[row] > 0]
     rows = [{"place": place, "scheduler": scheduler, "at once (share)": 1 - float(run.tail[0]),
@@ -121,8 +121,8 @@ def figure_7(study: Study) -> Figure:
             for place, found in runs.items() for scheduler, run in found.items()]
     numbers = {f"{place} {scheduler} over {hours} h": run.longer_than(hours * HOUR_S) for place, found in runs.items()
                for scheduler, run in found.items() for hours in (1, 7, 17)}
-    return Figure("7", "Distribution of response times: the share that is longer", pl.DataFrame(rows), numbers, (),
-                  pl.DataFrame(points))
+    return Figure("7", "Distribution of response times (wait times): the share that is longer", pl.DataFrame(rows),
+                  numbers, (), pl.DataFrame(points))
 
 
 def figure_8(study: Study) -> Figure:
@@ -148,7 +148,7 @@ def _queued(run: Run) -> float:
 
 
 def _row(place: str, name: str, run: Run) -> dict[str, object]:
-    return {"place": place, "scheduler": name, "mean response (s)": run.mean,
+    return {"place": place, "scheduler": name, "mean wait (s)": run.mean,
             "mean, by what tasks ask for (s)": run.weighted, "later intervals (s)": run.later,
             "99 % (s)": run.quantile["p99"], "over 1 h (share)": run.longer_than(HOUR_S),
             "waited (share)": float(run.tail[0]), "never started": run.unstarted, "tasks a second": run.rate}
@@ -170,7 +170,7 @@ def loads(study: Study) -> Figure:
     """Return the paper's schedulers as the load of the month grows."""
     rows = [{"load": load, **_row(f"load {load:g}", name, study.run(study.scale.short._replace(load=load), name))}
             for load in study.scale.loads for name in (*PAPER, "first-fit+backfill")]
-    return Figure("loads", "Mean response as the load grows", pl.DataFrame(rows).drop("place"), {})
+    return Figure("loads", "Mean wait time as the load grows", pl.DataFrame(rows).drop("place"), {})
 
 
 def options(study: Study) -> Figure:
@@ -198,7 +198,7 @@ def errors(study: Study) -> Figure:
     rows = [{"error (share)": error, **_row("", name, run), "attempts lost": run.lost}
             for error in study.scale.errors for name in PAPER
             for run in [study.run(study.scale.short, name, request_error=error)]]
-    return Figure("errors", "Mean response when requests are wrong by up to a share of what is used",
+    return Figure("errors", "Mean wait time when requests are wrong by up to a share of what is used",
                   pl.DataFrame(rows).drop("place"), {})
 
 
@@ -244,6 +244,6 @@ def _notes(study: Study) -> tuple[str, ...]:
         f"spread by half around their means, run times log-normal. Table 2's times would load the machines to a "
         f"hundredth: their mean is what loads the scarcer resource to {month.load:.0%}, with a daily wave of "
         f"{month.amplitude:.0%}; at time 0 tasks arrive that ask for {month.burst:.2f} of the machines",
-        "Greedy, Tetris and LoTES know run times and requests exactly, as in the paper; response is the wait until the "
-        "first start (section 1)",
+        "Greedy, Tetris and LoTES know run times and requests exactly, as in the paper, whose response time is what is "
+        "called wait time here: from ready to the first start (section 1)",
     )

@@ -51,7 +51,7 @@ class Run(NamedTuple):
     later: float  # over the tasks that start after the first interval, nan without any
     tail: np.ndarray  # float64[point], the share that waited longer than each of TAILS
     quantile: dict[str, float]  # seconds
-    begun: np.ndarray  # float64[interval], seconds: mean response of the tasks that first start in it, nan for none
+    begun: np.ndarray  # float64[interval], seconds: mean wait time of the tasks that first start in it, nan for none
     waiting: np.ndarray  # float64[interval], tasks, means of the timeline
     width: float  # seconds of an interval of `waiting`
     unstarted: int  # placeable, yet never started
@@ -139,20 +139,20 @@ class Study:
 
 
 def measured(outcome: Outcome, interval: float) -> Run:
-    """Return what is asked of a finished run; *interval* is that of the mean responses over time, in seconds."""
+    """Return what is asked of a finished run; *interval* is that of the mean wait times over time, in seconds."""
     simulation, driven = outcome.simulation, outcome.driven
     start = first_start(outcome)
     begun = ~np.isnan(start)
-    response = start[begun] - simulation.progress.ready[begun]
+    wait = start[begun] - simulation.progress.ready[begun]
     of_interval = (start[begun] // interval).astype(np.int64)
-    count, total = np.bincount(of_interval), np.bincount(of_interval, weights=response)
+    count, total = np.bincount(of_interval), np.bincount(of_interval, weights=wait)
     time_left = driven.end - np.arange(len(driven.timeline)) * driven.interval
     spans = np.maximum(np.minimum(driven.interval, time_left), 1e-9)
     asked = (simulation.tasks.request * simulation.fleet.scale[:, None]).max(axis=0)[simulation.tasks.shape[begun]]
     unplaceable = int((simulation.starts.status == UNPLACEABLE).sum())
-    ordered = np.sort(response)
+    ordered = np.sort(wait)
     return Run(
-        float(response.mean()), float((response * asked).sum() / asked.sum()),
+        float(wait.mean()), float((wait * asked).sum() / asked.sum()),
         float(total[1:].sum() / count[1:].sum()) if count.size > 1 else float("nan"),
         1.0 - np.searchsorted(ordered, TAILS, side="right") / ordered.size,
         {name: float(np.quantile(ordered, at)) for name, at in (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999))},
