@@ -26,7 +26,7 @@ from subak.resources import Resource
 from subak.simulator.engine.state import DONE
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
 from subak.simulator.federated.megha_setup import MEGHA
-from subak.simulator.federated.run import open_federated
+from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.invariants import Watch
 from subak.simulator.torture.message_words import event_words
 from subak.simulator.torture.torture import next_event

@@ -13,7 +13,7 @@ from subak.federation.settings import Federation
 from subak.fleet.table import uniform_fleet
 from subak.placement.claims import FINISHED
 from subak.placement.schedulers import SCHEDULERS
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.readers.conversion import Options
 from subak.workload.readers.tr import read
 

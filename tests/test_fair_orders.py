@@ -19,7 +19,7 @@ from subak.policy import find_scheduler
 from subak.queues.fair_orders import ENDLESS, FAIR_ORDERS, hand_out, pooled, share_out
 from subak.queues.hierarchy import GATE, KIND, NOBODY, Hierarchy, refresh, refresh_all
 from subak.queues.tree import Queue, QueueTree, TreeFile, tree_of_paths
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from trees import nested, problems, truth
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -277,7 +277,7 @@ def test_a_queue_below_its_guarantee_takes_it_back_and_no_more():
     status = outcome.simulation.starts.status
     assert (status[:4] == RUNNING).sum() == 2
     assert (status[4:] == RUNNING).sum() == 2
-    task, _, start, end = np.hstack(outcome.driven.losses)
+    task, _, start, end = np.hstack(outcome.loop_result.losses)
     assert sorted(task.tolist()) == [2, 3]  # of equals the last
     assert start.tolist() == [0, 0]
     assert end.tolist() == [10, 10]
@@ -304,7 +304,7 @@ def late_comer_to_a_rack(rack, tasks, asked):
     racks = [(0, "rack", "right"), (1, "rack", "left"), (64, "rack", "left"), (65, "rack", "right")]
     fleet = fleet_of(*[(0, 1)] * 64, (2, 1), (2, 1), resources=TWO, attributes=racks)
     outcome = simulate(workload, fleet, find_scheduler("mch"), preemptions=3600.0, until=15.0, check=follow)
-    lost, progress = np.hstack(outcome.driven.losses)[0].tolist(), outcome.simulation.progress
+    lost, progress = np.hstack(outcome.loop_result.losses)[0].tolist(), outcome.simulation.progress
     return lost, int(progress.machine[-1]) if outcome.simulation.starts.status[-1] == RUNNING else None
 
 
@@ -378,7 +378,7 @@ def test_no_place_is_given_only_to_be_taken_back():
     workload = queued(queues, rows, [(1, 0)] * 51)
     outcome = simulate(workload, fleet_of((20, 1), resources=TWO), find_scheduler("hdrf-fast"), preemptions=1e6,
                        check=follow)
-    task, _, start, end = np.hstack(outcome.driven.losses)
+    task, _, start, end = np.hstack(outcome.loop_result.losses)
     assert len(task) == 10  # when a comes, and never again
     assert (end > start).all()
     assert (outcome.simulation.starts.status == FINISHED).all()
@@ -443,7 +443,7 @@ def test_no_place_goes_back_and_forth_without_news(seed):
     outcome = simulate(workload, fleet, find_scheduler("hdrf-fast"), preemptions=1e6, check=follow)
     sim = outcome.simulation
     assert (sim.starts.status == FINISHED).all()
-    task, _, _, end = np.hstack(outcome.driven.losses)
+    task, _, _, end = np.hstack(outcome.loop_result.losses)
     news = np.unique(np.concatenate([sim.tasks.arrival, sim.progress.start + sim.tasks.run_time]))
     for number in np.unique(task):
         times = np.sort(end[task == number])

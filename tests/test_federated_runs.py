@@ -25,7 +25,7 @@ from subak.report.explain import explain
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated_results import PARTS
 from subak.simulator.results import task_table, timeline_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 FEDERATED = [name for name, scheduler in SCHEDULERS.items() if scheduler.architecture]
 SMALL = Federation(global_masters=2, local_masters=2)

@@ -23,7 +23,7 @@ from subak.policy import find_scheduler
 from subak.queues.lanes import NOBODY
 from subak.queues.tournament import NONE
 from subak.simulator.results import machine_rows
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from test_engine_against_twin import engine_rows, lost_attempts, twin_rows
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -119,7 +119,7 @@ def test_rules_hold_after_every_step_whatever_the_options(case, seed, choice, sa
 def test_the_same_seed_gives_the_same_bytes(case, seed, options):
     assume(planned_or_none(case, LotesSettings()) is not None)
     runs = [simulate(*case, find_scheduler("lotes" + options), seed=seed) for _ in range(2)]
-    first, second = ([*run.simulation.progress, run.driven.timeline] for run in runs)
+    first, second = ([*run.simulation.progress, run.loop_result.timeline] for run in runs)
     assert [array.tobytes() for array in first] == [array.tobytes() for array in second]
 
 

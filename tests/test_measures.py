@@ -10,7 +10,7 @@ from subak.experiment.scenario import Scenario
 from subak.measures import of_run as measures
 from subak.policy import find_scheduler
 from subak.simulator.results import attempt_table, task_table, timeline_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 
 class Run:
@@ -72,7 +72,7 @@ def test_the_makespan_runs_from_the_first_arrival(queue):
 
 
 def test_utilisation_is_used_over_present_from_the_beginning_of_time(queue):
-    assert queue.outcome.driven.end == 110
+    assert queue.outcome.loop_result.end == 110
     assert measures.utilisation(queue.timeline, ["cpu"]) == {"cpu": (40 + 2 * 60 + 5) / (2 * 110)}
 
 
@@ -207,13 +207,13 @@ def test_why_a_task_waits_names_what_is_lacking():
 
 def test_a_run_that_is_told_to_stop_accounts_for_the_time_up_to_then():
     run = Run(plain((0, 100, 1)), fleet_of((2,)), until=50.0, interval=20.0)
-    assert run.outcome.driven.end == 50
+    assert run.outcome.loop_result.end == 50
     assert run.timeline["span"].to_list() == [20, 20, 10]
     assert measures.utilisation(run.timeline, ["cpu"]) == {"cpu": 0.5}
 
 
 def test_a_run_told_to_stop_later_than_its_last_event_ends_at_that():
-    assert Run(plain((0, 7, 1)), fleet_of((2,)), until=50.0).outcome.driven.end == 7
+    assert Run(plain((0, 7, 1)), fleet_of((2,)), until=50.0).outcome.loop_result.end == 7
 
 
 def test_what_happens_at_the_last_instant_still_happens():
@@ -230,7 +230,7 @@ def bounded(*_):
 def test_a_long_silence_in_short_intervals(gap):
     bounded.calls = 0
     run = Run(plain((0, 1, 1), (gap, 1, 1)), fleet_of((1,)), interval=1.0, check=bounded)
-    assert run.outcome.driven.end == gap + 1
+    assert run.outcome.loop_result.end == gap + 1
     assert len(run.timeline) == gap + 1
     assert run.timeline["span"].sum() == gap + 1
     assert run.timeline["used_cpu"].to_list() == [1] + [0] * (int(gap) - 1) + [1]
@@ -239,9 +239,9 @@ def test_a_long_silence_in_short_intervals(gap):
 @pytest.mark.parametrize("count", [3, 1_000])
 def test_a_default_interval_that_is_too_fine_is_doubled_and_nothing_is_lost(count):
     run = Run(plain(*[(number % 7, 5_000.0 / count * 3, 1) for number in range(count)]), fleet_of((1,)))
-    assert run.outcome.driven.interval in (4.0, 8.0)
+    assert run.outcome.loop_result.interval in (4.0, 8.0)
     assert len(run.timeline) <= 4096
-    assert run.timeline["span"].sum() == pytest.approx(run.outcome.driven.end)
+    assert run.timeline["span"].sum() == pytest.approx(run.outcome.loop_result.end)
     assert (run.timeline["used_cpu"] * run.timeline["span"]).sum() == pytest.approx(15_000)
     assert run.timeline["ends"].sum() == count
 
@@ -253,13 +253,13 @@ def test_lost_attempts_do_not_coarsen_the_timeline(lost):
     run = Run(plain((0, 8, 1)), fleet_of((1,), changes=changes), check=bounded)
     assert run["attempts"] == [lost + 1]
     assert len(run.attempts) == lost
-    assert run.outcome.driven.interval == 1.0
+    assert run.outcome.loop_result.interval == 1.0
 
 
 def test_the_end_of_a_lost_attempt_does_not_prolong_the_run():
     # the task would have ended at 100, but its machine leaves for good at 1
     run = Run(plain((0, 100, 1)), fleet_of((1,), changes=[(1, 0, False, 0)]))
-    assert run.outcome.driven.end == 1
+    assert run.outcome.loop_result.end == 1
     assert measures.waiting(run.timeline).mean == 0
     assert measures.utilisation(run.timeline, ["cpu"]) == {"cpu": 1.0}
 

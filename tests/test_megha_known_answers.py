@@ -12,7 +12,7 @@ from subak.placement.claims import FINISHED, STATUSES, UNPLACEABLE, WAITING
 from subak.policy import find_scheduler
 from subak.resources import Resource
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=60)
 INSTANT = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=math.inf)
@@ -90,7 +90,7 @@ def test_constraints_that_no_machine_meets_are_reported():
 
 def test_fractions_of_a_second_count():
     outcome = run(plain((0.25, 0.125, 1)), fleet_of((1,)), INSTANT)
-    assert (outcome.simulation.progress.start[0], outcome.driven.end) == (0.25, 0.375)
+    assert (outcome.simulation.progress.start[0], outcome.loop_result.end) == (0.25, 0.375)
 
 
 def test_more_global_masters_than_jobs():
@@ -124,7 +124,7 @@ def test_what_runs_on_a_machine_that_leaves_runs_elsewhere():
     outcome = run(plain((0.0, 10.0, 1)), fleet, Federation(global_masters=1, local_masters=1))
     assert outcome.simulation.starts.status.tolist() == [FINISHED]
     assert outcome.simulation.progress.attempts.tolist() == [2]
-    assert 12.0 < outcome.driven.end < 12.1
+    assert 12.0 < outcome.loop_result.end < 12.1
 
 
 def test_a_queue_below_its_share_preempts_the_one_above():

@@ -13,7 +13,7 @@ from subak.fleet.shapes import find_shapes
 from subak.placement.claims import FINISHED, UNPLACEABLE
 from subak.policy import find_scheduler
 from subak.simulator.engine.overuse import LEVELS, draw_overuse, with_errors
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
 SCHEDULERS = ["first-fit", "best-fit+backfill", "greedy", "tetris", "lotes"]
@@ -57,7 +57,7 @@ def test_a_task_that_lacks_is_ended_once_and_then_asks_for_what_it_uses(schedule
     simulation, attempts = outcome.simulation, outcome.simulation.progress.attempts
     assert (simulation.starts.status == FINISHED).all()
     assert set(attempts.tolist()) == {1, 2}
-    lost = np.hstack(outcome.driven.losses)
+    lost = np.hstack(outcome.loop_result.losses)
     assert sorted(lost[0].astype(int).tolist()) == np.flatnonzero(attempts == 2).tolist()
     lasted = lost[3] - lost[2]
     assert (lasted < 10).all()

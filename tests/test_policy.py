@@ -9,7 +9,7 @@ from naive import twin_of, twin_run
 from small import TWO, cases, fleet_of, plain, staged
 from subak.errors import InputError, PolicyError
 from subak.policy import find_scheduler, hooks
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from test_engine_against_twin import engine_rows, twin_rows
 
 TASKS = [(0, 5, 1, 1), (0, 5, 2, 1), (0, 5, 4, 4), (1, 5, 1, 0)]

@@ -15,7 +15,7 @@ from subak.reproduce.lotes.published import CLAIMS
 from subak.reproduce.lotes.study import TAILS, measured
 from subak.reproduce.lotes.tables import CLASSES, HOURS, MACHINES, SHARES, printed_problem
 from subak.reproduce.lotes.workload import DAY_S, Month, month_of
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.google_like.google import google_machines
 from subak.workload.google_like.parameters import TABLE_2
 

@@ -19,8 +19,8 @@ from subak.federation.messages import FETCH, PROBE, REJECTED, STEAL
 from subak.federation.settings import Federation
 from subak.placement.claims import BLOCKED, FINISHED, RUNNING, UNPLACEABLE, WAITING
 from subak.simulator.federated.pigeon import PIGEON
-from subak.simulator.federated.run import simulate_federated
 from subak.simulator.federated.sampling import EAGLE, HAWK, SPARROW
+from subak.simulator.federated.simulate import simulate_federated
 
 ALL = {"sparrow": SPARROW, "hawk": HAWK, "eagle": EAGLE, "pigeon": PIGEON}
 DELAY = 0.0005
@@ -38,10 +38,10 @@ federations = st.builds(
 
 
 def run(name, workload, fleet, federation=None, seed=1, until=math.inf, check=None):
-    """Simulate, and return the state at the end, the federation, and what driving brought."""
+    """Simulate, and return the state at the end, the federation, and what its loop recorded."""
     brought = simulate_federated(
         workload, fleet, ALL[name], federation or Federation(service_scale=0.0), seed, 1.0, False, until, check=check)
-    return brought["prepared"].simulation, brought["federated"], brought["driven"]
+    return brought["prepared"].simulation, brought["federated"], brought["loop_result"]
 
 
 def waits(simulation):
@@ -396,9 +396,9 @@ def test_what_a_lost_worker_ran_and_kept_waiting_goes_elsewhere(name):
     workload = plain(*[(0, 5, 1)] * 6, *[(1, 200, 1)] * 3)
     fleet = fleet_of((2,), (2,), (2,), changes=[(3, 0, False, 0), (4, 1, True, 1)])
     federation = Federation(service_scale=0.0, cutoff=100, short_share=0.0)
-    simulation, _, driven = run(name, workload, fleet, federation)
+    simulation, _, loop_result = run(name, workload, fleet, federation)
     assert (simulation.starts.status == FINISHED).all()
-    assert sum(losses.shape[1] for losses in driven.losses) > 0
+    assert sum(losses.shape[1] for losses in loop_result.losses) > 0
 
 
 # -- without the compiler ----------------------------------------------------------------------------------------------
@@ -418,9 +418,9 @@ def results():
     workload, fleet = staged(stages, tasks, TWO), fleet_of(*[(2, 2)] * 70, resources=TWO, changes=changes)
     found = {}
     for name in sorted(ALL):
-        simulation, _, driven = run(name, workload, fleet, Federation(cutoff=2.0, short_share=0.1))
+        simulation, _, loop_result = run(name, workload, fleet, Federation(cutoff=2.0, short_share=0.1))
         found[name] = [[float(start).hex() for start in simulation.progress.start],
-                       simulation.progress.machine.tolist(), driven.events]
+                       simulation.progress.machine.tolist(), loop_result.events]
     return found
 
 

@@ -18,7 +18,7 @@ from subak.placement.mapreduce.plan import make_plan
 from subak.placement.mapreduce.search import SearchSettings, draft_of, end_maps, even_out
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=25)
 # Min-Min puts the three short tasks on both machines and the long one behind them: 1 + 10 s instead of 10 s

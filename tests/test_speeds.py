@@ -9,7 +9,7 @@ from subak.errors import InputError
 from subak.fleet.table import make_fleet, read_fleet
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.tables import write_table
 from subak.workload.table import make_workload, read_workload
 

@@ -27,8 +27,8 @@ from subak.simulator.federated import megha
 from subak.simulator.federated import run as federated_run
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan, random_plan, read_fault_plan
 from subak.simulator.federated.megha_setup import MEGHA
-from subak.simulator.federated.run import open_federated
-from subak.simulator.run import simulate
+from subak.simulator.federated.simulate import open_federated
+from subak.simulator.simulate import simulate
 from subak.simulator.torture.coverage import Coverage
 from subak.simulator.torture.invariants import Broken, Watch
 from subak.simulator.torture.torture import Case, Stage, build, next_event, random_case, run_case, shrink

@@ -13,7 +13,7 @@ from subak.placement.claims import FINISHED, RUNNING
 from subak.queues.tree import Queue, TreeFile
 from subak.simulator.engine.state import DONE
 from subak.simulator.federated.megha_setup import MEGHA, find_queues
-from subak.simulator.federated.run import open_federated
+from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.invariants import Watch
 from subak.simulator.torture.torture import next_event
 from test_fair_orders import busy, queued, quick

@@ -13,7 +13,7 @@ from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import LOTES, SCHEDULERS
 from subak.policy import named_scheduler, policy_file
 from subak.queues.fair_orders import FAIR_ORDERS
-from subak.simulator.run import refuse_error, refuse_slow_start, refuse_times
+from subak.simulator.simulate import refuse_error, refuse_slow_start, refuse_times
 from subak.tables import read_toml
 from subak.workload.samples import sample_names
 

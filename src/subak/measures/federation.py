@@ -27,7 +27,7 @@ from subak.measures.runs import FederationFacts, QueueFacts, RoleFacts, Spread
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.megha import Megha
 from subak.simulator.federated.network import DUPLICATED, LOST
-from subak.simulator.federated.run import Federated
+from subak.simulator.federated.simulate import Federated
 from subak.simulator.federated_results import PARTS
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
@@ -49,7 +49,7 @@ def federation_facts(outcome: Outcome, workload: Workload, tasks: pl.DataFrame) 
         messages={kind: count for kind, count in zip(KINDS, network.handled.tolist(), strict=True) if count},
         lost=int(network.size[LOST]), doubled=int(network.size[DUPLICATED]),
         counts=_counts(federated.roles) if isinstance(federated.roles, Megha) else {},
-        roles=_roles(federated, outcome.prepared.machine_order != NO_ROW, outcome.driven.end),
+        roles=_roles(federated, outcome.prepared.machine_order != NO_ROW, outcome.loop_result.end),
         queues=queues[:QUEUES_MAX], queues_left_out=max(len(queues) - QUEUES_MAX, 0),
     )
 
@@ -100,7 +100,7 @@ def _roles(federated: Federated, is_machine: np.ndarray, span: float) -> dict[st
 
 def queue_facts(outcome: Outcome, workload: Workload, tasks: pl.DataFrame) -> tuple[QueueFacts, ...]:
     """Return what each queue held: its largest share over the resources, in the mean and at the end."""
-    sim, end = outcome.simulation, outcome.driven.end
+    sim, end = outcome.simulation, outcome.loop_result.end
     total = np.maximum(sim.fleet.present, 1).astype(np.float64)
     share = (sim.tasks.request / total[:, None])[:, sim.tasks.shape]  # float64[resource, task]
     first = tasks["start"].fill_null(end).to_numpy()

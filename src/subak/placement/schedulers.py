@@ -71,7 +71,7 @@ class Scheduler:
 
     @property
     def engine(self) -> str:
-        """The name of the loop that drives it."""
+        """The name of the loop that it runs in."""
         if self.order in FAIR_ORDERS:
             return "run_fair"
         if self.planned:

@@ -13,7 +13,7 @@ from subak.queues.tree import TreeFile
 from subak.reproduce.claims import Notify
 from subak.reproduce.missed_shares import fairness_error, wasted_share
 from subak.simulator.outcome import Outcome
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.table import Workload
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}  # Fig. 4
@@ -59,7 +59,7 @@ def measure(outcome: Outcome, workload: Workload, settings: Federation) -> Run:
     sim, network = outcome.simulation, outcome.federated.network
     status = sim.starts.status
     started = np.isin(status, (RUNNING, FINISHED))
-    lost_task, _, lost_start, lost_end = np.hstack(outcome.driven.losses)
+    lost_task, _, lost_start, lost_end = np.hstack(outcome.loop_result.losses)
     first = sim.progress.start.copy()
     np.fmin.at(first, lost_task.astype(np.int64), lost_start)
     waited = (sim.progress.start - sim.progress.ready)[started]
@@ -73,7 +73,8 @@ def measure(outcome: Outcome, workload: Workload, settings: Federation) -> Run:
         tally.get("launches", 0) + tally.get("repartitions", 0), tally.get("refusals", 0), tally.get("repartitions", 0),
         tally.get("preemption attempts", 0), tally.get("tasks preempted", 0),
         wasted_share(sim.tasks.run_time[status == FINISHED], lost_end - lost_start),
-        fairness_error(outcome, workload, settings.shares) if settings.shares else float("nan"), outcome.driven.seconds)
+        fairness_error(outcome, workload, settings.shares) if settings.shares else float("nan"),
+        outcome.loop_result.seconds)
 
 
 def _tallies(roles: Any) -> dict[str, int]:

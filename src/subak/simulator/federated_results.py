@@ -288,7 +288,7 @@ def _views_of(
     first = (layout.block[filled] * BLOCK).astype(np.int64)
     allowed, view = allowed_machines(sim, shape), roles.masters.free[master]
     known = roles.masters.cluster[master][cluster]
-    age = np.maximum(max(outcome.driven.end, float(sim.clock[NOW])) - known["seen_at"], 0.0)
+    age = np.maximum(max(outcome.loop_result.end, float(sim.clock[NOW])) - known["seen_at"], 0.0)
     columns = [
         pl.Series("global_master", np.full(filled.size, master, np.int32)),
         pl.Series("shape", np.full(filled.size, shape, np.int32)),

@@ -89,9 +89,9 @@ def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
 
     A federated run has more columns: the messages handled in the interval, and what some of them said.
     """
-    rows = outcome.driven.timeline
-    time = np.arange(len(rows)) * outcome.driven.interval
-    span = np.minimum(outcome.driven.interval, np.maximum(outcome.driven.end - time, 0.0))
+    rows = outcome.loop_result.timeline
+    time = np.arange(len(rows)) * outcome.loop_result.interval
+    span = np.minimum(outcome.loop_result.interval, np.maximum(outcome.loop_result.end - time, 0.0))
     over = 1.0 / np.where(span > 0, span, 1.0)
     columns: dict[str, np.ndarray] = {
         "time": time, "span": span,
@@ -115,7 +115,7 @@ def attempt_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.Data
 
     Its task waited again.
     """
-    task, machine, start, end = np.hstack(outcome.driven.losses)
+    task, machine, start, end = np.hstack(outcome.loop_result.losses)
     rows = task.astype(np.int64)
     job = workload.stages["job"].gather(workload.tasks["stage"].gather(rows))
     return pl.DataFrame([
@@ -133,7 +133,7 @@ def machine_rows(outcome: Outcome) -> np.ndarray:
 
 def first_start(outcome: Outcome) -> np.ndarray:
     """Return float64[task]: the start of the first attempt, lost or not; nan where there was none."""
-    task, _, start, _ = np.hstack(outcome.driven.losses)
+    task, _, start, _ = np.hstack(outcome.loop_result.losses)
     first = outcome.simulation.progress.start.copy()
     waiting = ~np.isin(outcome.simulation.starts.status, (RUNNING, FINISHED))
     first[waiting] = np.nan

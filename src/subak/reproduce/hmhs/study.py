@@ -13,7 +13,7 @@ from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
 from subak.reproduce.claims import Notify
 from subak.simulator.results import finish_times
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.mapreduce import CLUSTERS, WORKLOADS, MapReduce, draw_batch
 from subak.workload.table import Workload, make_workload
 

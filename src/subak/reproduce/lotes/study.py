@@ -17,7 +17,7 @@ from subak.reproduce.lotes.workload import DAY_S, Month, month_of
 from subak.simulator.engine.state import WAITING_MEAN
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import first_start
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.google_like.google import google_machines
 from subak.workload.samples import sample_folder
 from subak.workload.table import Workload, read_workload
@@ -140,14 +140,14 @@ class Study:
 
 def measured(outcome: Outcome, interval: float) -> Run:
     """Return what is asked of a finished run; *interval* is that of the mean wait times over time, in seconds."""
-    simulation, driven = outcome.simulation, outcome.driven
+    simulation, loop = outcome.simulation, outcome.loop_result
     start = first_start(outcome)
     begun = ~np.isnan(start)
     wait = start[begun] - simulation.progress.ready[begun]
     of_interval = (start[begun] // interval).astype(np.int64)
     count, total = np.bincount(of_interval), np.bincount(of_interval, weights=wait)
-    time_left = driven.end - np.arange(len(driven.timeline)) * driven.interval
-    spans = np.maximum(np.minimum(driven.interval, time_left), 1e-9)
+    time_left = loop.end - np.arange(len(loop.timeline)) * loop.interval
+    spans = np.maximum(np.minimum(loop.interval, time_left), 1e-9)
     asked = (simulation.tasks.request * simulation.fleet.scale[:, None]).max(axis=0)[simulation.tasks.shape[begun]]
     unplaceable = int((simulation.starts.status == UNPLACEABLE).sum())
     ordered = np.sort(wait)
@@ -157,6 +157,6 @@ def measured(outcome: Outcome, interval: float) -> Run:
         1.0 - np.searchsorted(ordered, TAILS, side="right") / ordered.size,
         {name: float(np.quantile(ordered, at)) for name, at in (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999))},
         np.divide(total, count, out=np.full(count.size, np.nan), where=count > 0),
-        driven.timeline[:, WAITING_MEAN] / spans, driven.interval, int((~begun).sum()) - unplaceable, unplaceable,
-        sum(lost.shape[1] for lost in driven.losses), len(start) / driven.seconds, outcome.plans,
+        loop.timeline[:, WAITING_MEAN] / spans, loop.interval, int((~begun).sum()) - unplaceable, unplaceable,
+        sum(lost.shape[1] for lost in loop.losses), len(start) / loop.seconds, outcome.plans,
     )

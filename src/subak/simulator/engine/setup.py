@@ -35,7 +35,7 @@ from subak.workload.table import Workload, expected_seconds
 from subak.workload.tasks import Stages, Tasks
 
 NO_ROW = -1  # no machine of the fleet
-ROWS = 4096  # intervals held before the driver takes them over
+ROWS = 4096  # intervals held before the run loop takes them over
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from subak.queues.lanes import Lanes, build_lanes
 from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.megha import GlobalMasters, LocalMasters, Megha, run_megha
-from subak.simulator.federated.run import Architecture, Instance
+from subak.simulator.federated.simulate import Architecture, Instance
 from subak.workload.table import Workload
 
 CLUSTERS = 10  # of a fleet that names only one

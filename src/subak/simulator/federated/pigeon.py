@@ -14,8 +14,8 @@ from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.engine.state import BROKEN, NOW, PAUSED, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
 from subak.simulator.federated.network import Network
-from subak.simulator.federated.run import Architecture, Instance
 from subak.simulator.federated.sampling import ROOM, build_workers, own_amounts, stage_batches
+from subak.simulator.federated.simulate import Architecture, Instance
 
 GROUP_SIZE = 100  # workers of a master, as in the authors' simulator
 

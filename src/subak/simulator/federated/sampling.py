@@ -21,7 +21,7 @@ from subak.kernel import inlined
 from subak.simulator.engine.state import BROKEN, NOW, PAUSED, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
 from subak.simulator.federated.network import Network
-from subak.simulator.federated.run import Architecture, Instance
+from subak.simulator.federated.simulate import Architecture, Instance
 
 SNAPSHOTS = 4096  # of Eagle's bit-vector that are kept; who knows only older ones knows nothing
 ROOM = 1024  # messages of a handler that no count of tasks bounds

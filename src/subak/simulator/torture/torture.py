@@ -24,7 +24,7 @@ from subak.simulator.engine.state import BROKEN, DONE, LOSSES, LOSSES_FULL, NOW,
 from subak.simulator.federated.fault_plan import FaultPlan, random_plan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import PATIENCE
-from subak.simulator.federated.run import Opened, broken_rule, open_federated
+from subak.simulator.federated.simulate import Opened, broken_rule, open_federated
 from subak.simulator.torture.coverage import Coverage
 from subak.simulator.torture.invariants import Broken, Watch
 from subak.simulator.torture.message_words import event_words

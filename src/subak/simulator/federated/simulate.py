@@ -16,7 +16,7 @@ from subak.fleet.table import Fleet
 from subak.kernel import kernel_of
 from subak.placement.claims import MACHINE, RULE, RULES, TASK
 from subak.queues.tree import TreeFile
-from subak.simulator.engine.drive import Progress, drive
+from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, under_faults
@@ -171,19 +171,19 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
 ) -> dict[str, Any]:
-    """Simulate one federation; return `prepared`, `driven` and `federated`. The arguments are those of `simulate`.
+    """Simulate one federation; return `prepared`, `loop_result` and `federated`. The arguments are those of `simulate`.
 
     Raises RunError when a role breaks a rule.
     """
     opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues)
     simulation, roles = opened.simulation, opened.roles
-    driven = drive(
+    loop_result = run_to_end(
         simulation, opened.step, fixed, on_progress,
         None if check is None else lambda: check(simulation, opened.network, roles),
         lambda: broken_rule(simulation),
     )
     federated = Federated(opened.settings, opened.network, roles)
-    return {"prepared": opened.prepared, "driven": driven, "federated": federated}
+    return {"prepared": opened.prepared, "loop_result": loop_result, "federated": federated}
 
 
 def refuse_limits(file: TreeFile) -> None:

@@ -15,14 +15,14 @@ from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.tree import TreeFile
-from subak.simulator.central.engines import Tuning, driver_of
+from subak.simulator.central.engines import Tuning, central_loop
 from subak.simulator.central.integrity import Integrity
-from subak.simulator.engine.drive import Progress, drive
+from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms
 from subak.simulator.engine.state import DONE, Simulation
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.fault_plan import FaultPlan
-from subak.simulator.federated.run import simulate_federated
+from subak.simulator.federated.simulate import simulate_federated
 from subak.simulator.outcome import Outcome
 from subak.tables import first_line
 from subak.workload.table import Workload
@@ -78,17 +78,17 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
             workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults, queues))
     if faults is not None:
         raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
-    driver = driver_of(
+    loop = central_loop(
         workload, fleet, scheduler, Terms(scheduler.order, seed, width, until, request_error, slow_start),
         Tuning(queues, preemptions, lotes, search))
-    simulation, waiting = driver.prepared.simulation, driver.waiting
-    driven = drive(
-        simulation, driver.step if scheduler.built_in else _guarded(driver.step, simulation, scheduler.name),
+    simulation, waiting = loop.prepared.simulation, loop.waiting
+    loop_result = run_to_end(
+        simulation, loop.step if scheduler.built_in else _guarded(loop.step, simulation, scheduler.name),
         interval is not None, on_progress, None if check is None else lambda: check(simulation, waiting),
-        lambda: _broken(driver.prepared, scheduler, workload, fleet),
+        lambda: _broken(loop.prepared, scheduler, workload, fleet),
     )
-    return Outcome(driver.prepared, scheduler, seed, driven, plans=tuple(driver.plans),
-                   search_moves=driver.search_moves)
+    return Outcome(loop.prepared, scheduler, seed, loop_result, plans=tuple(loop.plans),
+                   search_moves=loop.search_moves)
 
 
 def refuse_slow_start(share: float, scheduler: Scheduler) -> None:

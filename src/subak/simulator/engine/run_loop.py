@@ -1,4 +1,4 @@
-"""Driving an engine from Python: budgets of steps, progress, room for the timeline and for lost attempts."""
+"""The run loop: an engine runs to its end in budgets of steps, with progress, and room for timeline and losses."""
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Driven:
-    """What driving an engine to its end brought."""
+class LoopResult:
+    """What an engine recorded on the way to its end, and how long that took."""
 
     timeline: np.ndarray  # float64[row, column], sums over each interval
     interval: float  # seconds
@@ -59,14 +59,14 @@ class Driven:
     seconds: float  # of the loop alone
 
 
-def drive(
+def run_to_end(
     simulation: Simulation,
     step: Callable[[int], int],
     fixed: bool,
     on_progress: Callable[[Progress], None] | None,
     check: Callable[[], None] | None,
     broken: Callable[[], Exception],
-) -> Driven:
+) -> LoopResult:
     """Run an engine to its end.
 
     *step* runs a number of steps and says why it came back; *fixed*: the timeline's interval was given; *check* is
@@ -88,8 +88,8 @@ def drive(
             on_progress(_progress(simulation))
     seconds = time.perf_counter() - began
     losses.append(_drained(simulation))
-    return Driven(timeline.rows(), float(simulation.clock[INTERVAL]), float(simulation.clock[ACCOUNTED]), losses,
-                  int(simulation.counts[EVENTS]), seconds)
+    return LoopResult(timeline.rows(), float(simulation.clock[INTERVAL]), float(simulation.clock[ACCOUNTED]), losses,
+                      int(simulation.counts[EVENTS]), seconds)
 
 
 def _laps(step: Callable[[int], int], singly: bool) -> Iterator[int]:
