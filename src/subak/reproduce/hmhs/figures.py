@@ -41,5 +41,5 @@ def _gaps(table: pl.DataFrame) -> Any:
 
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
     "1": lambda table: _makespans(table, "jobs"), "2": lambda table: _makespans(table, "cluster"),
-    "rivals": _gaps, "yahoo": _gaps,
+    "baselines": _gaps, "yahoo": _gaps,
 }

@@ -27,7 +27,7 @@ from subak.queues.lanes import build_lanes
 from subak.queues.tree import TreeFile
 from subak.simulator.central.fair import build_fair, run_fair
 from subak.simulator.central.loop import run_hooks, run_ordered
-from subak.simulator.central.planned import build_lineup, run_planned
+from subak.simulator.central.planned import build_machine_queues, run_planned
 from subak.simulator.engine.setup import Prepared, Terms, machine_order, prepare
 from subak.workload.table import Workload
 
@@ -61,7 +61,7 @@ def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: 
     prepared = prepare(workload, fleet, machine_order(fleet, scheduler.machines), terms)
     if scheduler.planned:
         plan = make_plan(workload, fleet, scheduler.planned, terms.seed, tuning.search)
-        lanes, lane_of_task = build_lineup(prepared, plan)
+        lanes, lane_of_task = build_machine_queues(prepared, plan)
         return _compiled(prepared, lanes, _planned_engine, lanes, lane_of_task)._replace(search_moves=plan.search_moves)
     if scheduler.order in FAIR_ORDERS:
         return _fair(prepared, workload, scheduler, tuning)

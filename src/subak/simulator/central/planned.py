@@ -2,7 +2,7 @@
 import numpy as np
 
 from subak.placement.claims import KEPT, RULE
-from subak.placement.mapreduce.lineup import planned_instant
+from subak.placement.mapreduce.machine_queues import planned_instant
 from subak.placement.mapreduce.plan import Plan
 from subak.queues.lanes import Lanes, build_lanes
 from subak.simulator.central.loop import advance
@@ -11,8 +11,8 @@ from subak.simulator.engine.setup import Prepared
 from subak.simulator.engine.state import ARRIVED, BROKEN, FREED, PAUSED, STEP, Simulation
 
 
-def build_lineup(prepared: Prepared, plan: Plan) -> tuple[Lanes, np.ndarray]:
-    """Return the lanes of `subak.placement.mapreduce.lineup` and int32[task], each task's; ranks become the plan's."""
+def build_machine_queues(prepared: Prepared, plan: Plan) -> tuple[Lanes, np.ndarray]:
+    """Return the lanes of `planned_instant` and int32[task], each task's; ranks become the plan's."""
     simulation = prepared.simulation
     padded = simulation.fleet.free.shape[1]
     simulation.tasks.rank[:] = plan.rank
