@@ -201,7 +201,7 @@ def test_queues_of_a_workload(run, tree_file, tmp_path):
     code, out, _ = run("queues", tmp_path / "W", "--queues", weights)
     table = rows_of(out.split("What is asked for")[0])
     assert table["a"] == ["3", "50 %", "60 %", "2", "2"]
-    assert table["idle"] == ["1", "–", "20 %", "0", "0"]  # noqa: RUF001  (as in report/words.py)
+    assert table["idle"] == ["1", "–", "20 %", "0", "0"]  # noqa: RUF001  (as in report/number_text.py)
 
 
 def test_only_the_largest_queues_are_listed(run, tmp_path):

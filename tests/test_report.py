@@ -16,9 +16,9 @@ from subak.measures.of_run import bounded_slowdown
 from subak.measures.runs import groups, load_runs
 from subak.report.charts.runs import chart_makers
 from subak.report.comparison import compare, verdict
+from subak.report.number_text import NOTHING, bytes_text, number_text, seconds_text, share_text
 from subak.report.page import write_report
 from subak.report.terminal import comparison_table, run_panel
-from subak.report.words import NOTHING, bytes_text, number_text, seconds_text, share_text
 
 NASTY = '</script><img src=x onerror="alert(1)">&amp;'
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from subak.federation.messages import CROSSES, KINDS
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
-from subak.report.words import bytes_text, count_text, ratio_text, seconds_text, share_text
+from subak.report.number_text import bytes_text, count_text, ratio_text, seconds_text, share_text
 
 SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
 SLOWDOWN_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "largest"}

@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.experiment.run import load_inputs
 from subak.experiment.scenario import read_scenario
 from subak.measures.runs import Run, load_runs
-from subak.report.words import count_text, seconds_text
+from subak.report.number_text import count_text, seconds_text
 from subak.resources import Resource
 from subak.tables import read_table
 from subak.workload.table import Workload

@@ -22,7 +22,7 @@ from subak.report.comparison import Row, compare, verdict
 from subak.report.document import IMAGE_FORMATS, document, figure, filled, heading, picture
 from subak.report.fairness_tables import fairness_table
 from subak.report.federation_tables import federation_tables
-from subak.report.words import NOTHING, bytes_text, count_text, ratio_text, seconds_text
+from subak.report.number_text import NOTHING, bytes_text, count_text, ratio_text, seconds_text
 from subak.resources import describe
 
 FILE_NAME_MAX = 50  # letters of a picture's, which may take four bytes each

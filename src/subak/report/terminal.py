@@ -7,7 +7,7 @@ from subak.measures.runs import PlanFacts, Reason, Run, groups
 from subak.report.comparison import Row, compare
 from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
-from subak.report.words import NOTHING, count_text, number_text, seconds_text
+from subak.report.number_text import NOTHING, count_text, number_text, seconds_text
 
 WIDTH = 80  # characters; schedulers that do not fit side by side go below
 TITLE_WIDTH = 20

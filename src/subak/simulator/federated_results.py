@@ -132,14 +132,14 @@ def cluster_names(outcome: Outcome, fleet: Fleet, count: int) -> list[str]:
 def waiting_reasons(
     outcome: Outcome, waiting: np.ndarray, of_shape: Callable[[int], str]
 ) -> tuple[np.ndarray, list[str]]:
-    """Return int64[waiting task], places in the words that are returned beside it.
+    """Return int64[waiting task], places in the reasons that are returned beside it.
 
     *of_shape* says what every machine lacks for a shape, or that one could take it.
     """
     reasons = _Reasons(outcome, of_shape)
     key = reasons.keys(waiting)
     distinct, place = np.unique(key, axis=1, return_inverse=True)
-    return place.reshape(-1), [reasons.word(*(int(value) for value in column)) for column in distinct.T]
+    return place.reshape(-1), [reasons.text(*(int(value) for value in column)) for column in distinct.T]
 
 
 class _Reasons:
@@ -164,8 +164,8 @@ class _Reasons:
                          queue if self.roles.rules.fairness != OFF else np.zeros_like(queue),
                          table["reason"], gang, lost]).astype(np.int64)
 
-    def word(self, shape: int, *more: int) -> str:
-        """Return the words of a key."""
+    def text(self, shape: int, *more: int) -> str:
+        """Return the reason that a key stands for."""
         if more:
             return self.of_megha(shape, *more)
         if self.roles is None:

@@ -15,7 +15,7 @@ from subak.queues.fair_orders import share_out
 from subak.queues.tree import ROOT, read_tree
 from subak.report import tags
 from subak.report.console import Console, Text, echo, waiting
-from subak.report.words import share_text
+from subak.report.number_text import share_text
 
 TITLE = "Shares of the queues"
 ROOT_NAME = "all"

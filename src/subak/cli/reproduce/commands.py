@@ -12,7 +12,7 @@ from subak.errors import InputError
 from subak.output.writing import new_folder
 from subak.report import tags
 from subak.report.console import Console, Text, bars, echo, waiting
-from subak.report.words import NOTHING
+from subak.report.number_text import NOTHING
 from subak.reproduce.google_like.experiments import (
     TABLE_TITLES,
     Measured,

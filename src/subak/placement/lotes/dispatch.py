@@ -91,16 +91,16 @@ def best_of(
 ) -> int:
     """Return the best machine of the chosen configuration, else the best of all others, ties to the first of them."""
     best, highest = NOWHERE, -1
-    for turn in range(-1, state.machines.size):
-        configuration = chosen if turn < 0 else turn
-        if turn != chosen:
+    for other in range(-1, state.machines.size):
+        configuration = chosen if other < 0 else other
+        if other != chosen:
             if sampled:
                 machine = best_sampled(state, fleet, tasks, shape, kind, configuration)
             else:
                 machine = best_machine(state.scores, fleet, tasks, shape, kind, configuration)
             if machine != NOWHERE and place_of(state.scores, kind, machine) > highest:
                 best, highest = machine, place_of(state.scores, kind, machine)
-        if turn < 0 and best != NOWHERE:
+        if other < 0 and best != NOWHERE:
             return best
     return best
 

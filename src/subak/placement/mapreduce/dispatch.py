@@ -71,7 +71,7 @@ def execution_seconds(problem: Problem, job: int, column: int) -> float:
 
 @inlined
 def admit(problem: Problem, desk: Desk) -> bool:
-    """Admit the jobs whose turn it is; return whether columns had to wait for them, so that `available` changed.
+    """Admit the jobs that are ready; return whether columns had to wait for them, so that `available` changed.
 
     The new ones stand in the queue from what ADMITTED was before.
     """

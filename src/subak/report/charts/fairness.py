@@ -28,7 +28,7 @@ from subak.report.charts.parts import (
     worded,
 )
 from subak.report.charts.theme import SERIES
-from subak.report.words import ratio_text, seconds_text, share_text
+from subak.report.number_text import ratio_text, seconds_text, share_text
 
 LINES_MAX = len(SERIES)  # queues of a chart of shares: as many as there are colours that can be told apart
 RUNS_MAX = 6  # whose shares are drawn, each in a chart of its own

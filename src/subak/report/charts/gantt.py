@@ -11,7 +11,7 @@ from subak.measures.batch import KINDS
 from subak.measures.runs import Run, groups
 from subak.report.charts.parts import Chart, drawn_rows, time_axis, tooltips
 from subak.report.charts.theme import SERIES
-from subak.report.words import seconds_text
+from subak.report.number_text import seconds_text
 
 RUNS_DRAWN = 4  # schedulers, one run of each
 STINTS_DRAWN = 2_400  # of one chart; more would make the page slow, so then fewer machines are shown

@@ -33,7 +33,7 @@ from subak.report.charts.parts import (
     worded,
 )
 from subak.report.comparison import PART_TITLES, SPREAD_TITLES
-from subak.report.words import SECOND_STEPS, seconds_text, share_text
+from subak.report.number_text import SECOND_STEPS, seconds_text, share_text
 
 
 def chart_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:

@@ -28,7 +28,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "lotes": {}, "lotes+deficit": {}, "lotes+sampled": {}, "lotes+replanned": {}, "lotes, pairs all": {"pairs": "all"},
     "lotes, 8 classes": {"classes": 8},
 }
-TURNING: dict[str, dict[str, Any]] = {
+CHANGING: dict[str, dict[str, Any]] = {
     "lotes": {}, "lotes+replanned": {}, "first-fit+backfill": {},
     "lotes+replanned, hourly": {"replan_seconds": 3600.0, "replan_window": 21_600.0},
 }
@@ -176,7 +176,7 @@ def loads(study: Study) -> Figure:
 def options(study: Study) -> Figure:
     """Return what LoTES's options make of the month."""
     short = study.scale.short
-    places = {"short month": (short, OPTIONS), "month whose mix turns": (short._replace(turns=True), TURNING)}
+    places = {"short month": (short, OPTIONS), "month whose mix changes": (short._replace(mix_changes=True), CHANGING)}
     found = {(place, name): study.run(month, name.partition(",")[0], **settings)
              for place, (month, tried) in places.items() for name, settings in tried.items()}
     rows = [_row(place, name, run) | {"plans": len(run.plans),
@@ -184,9 +184,9 @@ def options(study: Study) -> Figure:
             for (place, name), run in found.items()]
     numbers = {name.removeprefix("lotes+"): _ratio(found["short month", name], found["short month", "lotes"])
                for name in OPTIONS}
-    turned = [found["month whose mix turns", name] for name in ("lotes+replanned", "lotes")]
-    return Figure("options", "LoTES's options on the month, and where the mix of classes turns halfway",
-                  pl.DataFrame(rows), numbers | {"replanned, turned": _ratio(*turned)})
+    changed = [found["month whose mix changes", name] for name in ("lotes+replanned", "lotes")]
+    return Figure("options", "LoTES's options on the month, and where the mix of classes changes halfway",
+                  pl.DataFrame(rows), numbers | {"replanned, changed": _ratio(*changed)})
 
 
 def _ratio(run: Run, plain: Run) -> float:

@@ -60,7 +60,7 @@ CLAIMS = (
     Claim("options", "deficit", "not in the paper: mean wait time by deficit, by that with the roulette wheel"),
     Claim("options", "sampled", "not in the paper: the same with 32 machines looked at"),
     Claim("options", "replanned", "not in the paper: the same with a plan every 6 hours"),
-    Claim("options", "replanned, turned", "not in the paper: the same where the mix of classes turns halfway"),
+    Claim("options", "replanned, changed", "not in the paper: the same where the mix of classes changes halfway"),
     Claim("federation", "bins", "not in the paper: mean allocation time of Megha's masters that place by bins, by that "
           "of those that take the first machine"),
     Claim("federation", "aligned-fit", "not in the paper: the same by Tetris's score"),

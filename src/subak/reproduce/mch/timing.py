@@ -151,13 +151,13 @@ def time_full(parent: np.ndarray, jobs: Jobs, order: str, most: int, seconds_max
     They are made in parts, and the fastest is returned.
     """
     pool = make_pool(parent, jobs, order)
-    code = pool.tree.word[ORDER]
+    code = pool.tree.mode[ORDER]
     if code == HDRF:
-        pool.tree.word[ORDER] = HDRF_FAST  # makes the same choices, and filling takes long
+        pool.tree.mode[ORDER] = HDRF_FAST  # makes the same choices, and filling takes long
     refresh_all(pool.tree)
     while pool.marks[OLDEST] == 0 and decide(pool, 1):
         pass
-    pool.tree.word[ORDER] = code
+    pool.tree.mode[ORDER] = code
     refresh_all(pool.tree)
     most = min(most, int(pool.tree.waiting.sum()) - PARTS - 1)
     if code == HDRF:  # a first decision says for how many there is time

@@ -309,7 +309,7 @@ def _turns(instance: Instance, queues: Queues) -> dict[str, Any]:
         "turns": Turns(hierarchy, leaf, of_leaf, np.zeros((len(leaf), resources + 1), np.int64)),
         "turn_link": np.tile(hierarchy.link, (masters, 1, 1)), "turn_value": np.tile(hierarchy.value, (masters, 1, 1)),
         "turn_count": np.zeros((masters, 2, leaves), np.int64), "turn_vector": np.ones((masters, leaves, resources)),
-        "turn_dominant": np.ones((masters, leaves)), "turn_word": np.tile(hierarchy.word, (masters, 1)),
+        "turn_dominant": np.ones((masters, leaves)), "turn_word": np.tile(hierarchy.mode, (masters, 1)),
         "turn_told": np.full((masters, len(leaf), resources + 1), NOBODY, np.int64),
     }
 
