@@ -334,15 +334,15 @@ def files() -> list[str]:
             ("`queues.parquet`", "Where there are several queues: one row a queue of the tree, parents before "
                                  "children: what it held, was guaranteed and went without."),
             ("`shares.parquet`", "Where there are several queues: one row an interval and queue, for the "
-                                 f"{fairness.QUEUES_MAX} that hold most. The intervals are the timeline's, joined in "
-                                 f"equal numbers where there are more than {fairness.INTERVALS_MAX:,}."),
+                                 f"{fairness.SHARE_QUEUES_MAX} that hold most. The intervals are the timeline's, "
+                                 f"joined in equal numbers where there are more than {fairness.SHARE_INTERVALS_MAX:,}."),
             ("`stints.parquet`", "Of MapReduce jobs: which job's tasks a slot ran one right after the other, for "
                                   f"the first {batch.MACHINES_DRAWN} machines that ran maps, and reduces."),
             ("`summary.json`", "The run in a page of numbers: " + ", ".join(f"`{name}`" for name in
                                                                             Summary.__struct_fields__) + "."),
             ("`waiting.parquet`", "Of megha and central: a row for each task that waits at the end."),
             ("`views.parquet`", "Of megha and central: what the global masters of waiting tasks saw of each partition, "
-                                f"for the {federated_results.PAIRS_MAX:,} most frequent of master and shape."),
+                                f"for the {federated_results.VIEWS_MAX:,} most frequent of master and shape."),
             ("`scenario.toml`", "Enough to repeat the run to the byte: `subak simulate --scenario scenario.toml`."),
             ("`policy.py`", "A copy of the user's policy, where there was one."),
             ("`faults.toml`", "A copy of the plan of faults, where there was one."),

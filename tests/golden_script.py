@@ -23,7 +23,7 @@ from subak.federation.settings import Federation
 from subak.fleet.table import make_fleet
 from subak.placement.claims import STATUSES
 from subak.resources import Resource
-from subak.simulator.engine.state import DONE
+from subak.simulator.engine.state import LOOP_DONE
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
@@ -131,7 +131,7 @@ def trace(text):
                             script.until, script.plan(), compiled=False)
     watch = Watch(opened.simulation, opened.network, opened.roles)
     lines, why = [], None
-    while why != DONE:
+    while why != LOOP_DONE:
         why, handled = next_event(opened)
         watch(handled, opened.due[0])
         if handled:

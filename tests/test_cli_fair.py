@@ -94,7 +94,7 @@ def test_limits_and_ends_are_heeded(run, tree_file):
 
 
 def test_many_tasks_are_handed_out_in_bundles(run, tree_file, monkeypatch):
-    monkeypatch.setattr(shares_module, "TASKS_MAX", 30)
+    monkeypatch.setattr(shares_module, "SHARED_TASKS_MAX", 30)
     code, out, _ = run("fair", tree_file())
     assert code == 0
     assert "up to 6 of a queue's were handed out as one" in out
@@ -105,7 +105,7 @@ def test_bundles_keep_the_number_of_tasks_small():
     assert bundles(np.array([1e5, 3e5])).tolist() == [1, 1]
     count = np.array([1e9, 10.0, 2e7])
     assert bundles(count).tolist() == [3000, 1, 60]
-    assert (count / bundles(count)).sum() <= shares_module.TASKS_MAX
+    assert (count / bundles(count)).sum() <= shares_module.SHARED_TASKS_MAX
 
 
 def test_a_collapse_is_made_for_each_resource(tree_file):

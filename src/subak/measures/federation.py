@@ -32,7 +32,7 @@ from subak.simulator.federated_results import PARTS
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
-QUEUES_MAX = 50  # that a summary lists
+SUMMARY_QUEUES_MAX = 50  # that a summary lists
 
 
 def federation_facts(outcome: Outcome, workload: Workload, tasks: pl.DataFrame) -> FederationFacts:
@@ -50,7 +50,7 @@ def federation_facts(outcome: Outcome, workload: Workload, tasks: pl.DataFrame) 
         lost=int(network.size[LOST]), doubled=int(network.size[DUPLICATED]),
         counts=_counts(federated.roles) if isinstance(federated.roles, Megha) else {},
         roles=_roles(federated, outcome.prepared.machine_order != NO_ROW, outcome.loop_result.end),
-        queues=queues[:QUEUES_MAX], queues_left_out=max(len(queues) - QUEUES_MAX, 0),
+        queues=queues[:SUMMARY_QUEUES_MAX], queues_left_out=max(len(queues) - SUMMARY_QUEUES_MAX, 0),
     )
 
 

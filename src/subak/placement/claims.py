@@ -15,7 +15,7 @@ from subak.kernel import inlined
 from subak.workload.tasks import Tasks
 
 STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACEABLE")
-NOT_ARRIVED, BLOCKED, WAITING, RUNNING, FINISHED, UNPLACEABLE = range(6)
+TASK_NOT_ARRIVED, TASK_BLOCKED, TASK_WAITING, TASK_RUNNING, TASK_FINISHED, TASK_UNPLACEABLE = range(6)
 
 SIZE, RULE, TASK, MACHINE = 0, 1, 2, 3
 KEPT, NO_SUCH_TASK, NOT_WAITING, NO_SUCH_MACHINE, DOES_NOT_FIT = range(5)
@@ -47,7 +47,7 @@ def broken_rule(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, mach
     """Return the rule that starting *task* on *machine* would break, KEPT if none."""
     if task < 0 or task >= starts.status.size:
         return NO_SUCH_TASK
-    if starts.status[task] != WAITING:
+    if starts.status[task] != TASK_WAITING:
         return NOT_WAITING
     if machine < 0 or machine >= fleet.machines:
         return NO_SUCH_MACHINE
@@ -67,7 +67,7 @@ def claim(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, machine: i
             starts.note[MACHINE] = machine
         return False
     take(fleet, tasks, task, machine)
-    starts.status[task] = RUNNING
+    starts.status[task] = TASK_RUNNING
     starts.task[starts.note[SIZE]] = task
     starts.machine[starts.note[SIZE]] = machine
     starts.note[SIZE] += 1

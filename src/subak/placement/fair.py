@@ -1,7 +1,7 @@
 """A fair order joined with a placement: the tree of queues says whose task is next, `select_machine` where it goes.
 
 One instant: (1) what ended and what waits is told to the tree; (2) shapes that fit a machine that was freed may be
-served again, and queues that fell below their limits; (3) a machine is looked for for the leaf that is next in the order,
+served again, and queues that fell below their limits; (3) a machine is looked for for the next leaf of the order,
 and its shape is closed when there is none, until nobody is left; (4) a queue below its guarantee may take a place by
 preemption (`take_back`).
 

@@ -13,7 +13,7 @@ from subak.fleet.state import FleetState
 from subak.kernel import inlined
 from subak.placement.claims import Starts, claim
 from subak.queues.lanes import (
-    ACTIVE,
+    ACTIVE_LANES,
     CONTENDERS,
     NOBODY,
     Lanes,
@@ -32,7 +32,7 @@ def ordered_departure(
     select_machine: Callable[..., int], freed: np.ndarray, starts: Starts,
 ) -> None:
     """Serve the lanes whose first task fits one of the *freed* machines (int32[:])."""
-    for place in range(lanes.size[ACTIVE]):
+    for place in range(lanes.size[ACTIVE_LANES]):
         lane = lanes.active[place]
         if shape_fits_any(fleet, tasks, first_shape(lanes, tasks, lane), freed):
             contend(lanes, tasks.rank, lane)

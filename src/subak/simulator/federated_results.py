@@ -26,7 +26,7 @@ from subak.federation.sampling.eagle import Eagle
 from subak.federation.sampling.hawk import Hawk
 from subak.fleet.state import BLOCK
 from subak.fleet.table import Fleet
-from subak.placement.claims import WAITING
+from subak.placement.claims import TASK_WAITING
 from subak.simulator.engine.columns import coded, numbers
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.federated.megha import Megha
@@ -34,7 +34,7 @@ from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
 PARTS = ("framework_queueing", "processing", "worker_queueing", "communication")  # Megha section II
-PAIRS_MAX = 5_000  # of a global master and a shape whose views are written down, those of most tasks first
+VIEWS_MAX = 5_000  # of a global master and a shape whose views are written down, those of most tasks first
 
 OF_PHASE = {  # why a task waits that is not in its global master's queue
     UNKNOWN_TASK: "its global master has not heard of it yet",
@@ -244,7 +244,7 @@ def waiting_tables(outcome: Outcome, workload: Workload, fleet: Fleet) -> dict[s
     if outcome.federated is None or not isinstance(outcome.federated.roles, Megha):
         return {}
     roles = outcome.federated.roles
-    tasks = np.flatnonzero(outcome.simulation.starts.status == WAITING)
+    tasks = np.flatnonzero(outcome.simulation.starts.status == TASK_WAITING)
     return {"waiting": _waiting_table(outcome.simulation, roles, tasks, workload),
             "views": _view_table(outcome, roles, tasks, workload, fleet)}
 
@@ -271,7 +271,7 @@ def _waiting_table(sim: Simulation, roles: Megha, tasks: np.ndarray, workload: W
 def _view_table(outcome: Outcome, roles: Megha, tasks: np.ndarray, workload: Workload, fleet: Fleet) -> pl.DataFrame:
     owner, shape = roles.submitter.owner[tasks], outcome.simulation.tasks.shape[tasks]
     pairs, counts = np.unique(np.stack([owner, shape]), axis=1, return_counts=True)
-    most = np.sort(np.argsort(-counts, kind="stable")[:PAIRS_MAX])
+    most = np.sort(np.argsort(-counts, kind="stable")[:VIEWS_MAX])
     names = cluster_names(outcome, fleet, roles.layout.local_masters)
     parts = [_views_of(outcome, roles, int(pairs[0, pair]), int(pairs[1, pair]), int(counts[pair]), workload, names)
              for pair in most]

@@ -19,7 +19,7 @@ from subak.simulator.central.engines import Tuning, central_loop
 from subak.simulator.central.integrity import Integrity
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms
-from subak.simulator.engine.state import DONE, Simulation
+from subak.simulator.engine.state import LOOP_DONE, Simulation
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated.simulate import simulate_federated
@@ -133,7 +133,7 @@ def _guarded(step: Callable[[int], int], sim: Simulation, name: str) -> Callable
             why = step(budget)
         except (Exception, SystemExit) as error:  # whatever a user's policy may raise is the policy's fault
             raise PolicyError(f"scheduler {name} raised {type(error).__name__}: {first_line(error)}") from None
-        changed = integrity.broken(last=why == DONE)
+        changed = integrity.broken(last=why == LOOP_DONE)
         if changed:
             raise PolicyError(f"scheduler {name} changed {changed}; a policy may only read it, and start tasks with "
                               "claim() (if it does not mean to, --check-policy finds where it leaves its own arrays)")

@@ -14,7 +14,7 @@ from subak.placement.lotes.allocation import Allocation, Problem
 from subak.placement.lotes.bins import all_bins, build_machine, most_valuable_bin
 from subak.placement.lotes.settings import LotesSettings
 
-ROUNDS_MAX = 1000  # of column generation
+GENERATION_ROUNDS_MAX = 1000  # of column generation
 IMPROVEMENT_MIN = 1e-9  # of lambda: nearer to its bound, no bin joins
 PAYS_MIN = 1e-12  # of lambda: a bin that adds less does not pay
 NODES_FEW, NODES_MAX = 5_000, 300_000  # bins looked at in a search for the most valuable one
@@ -138,7 +138,7 @@ def _generate(program: Program, columns: Columns, gain: np.ndarray,
     solution = program.solve()
     bound = 1.0  # that of the allocation LP: lambda is counted in multiples of it
     nodes = NODES_FEW
-    for _ in range(ROUNDS_MAX):
+    for _ in range(GENERATION_ROUNDS_MAX):
         new, worth = _most_valuable(solution, gain, fleet, nodes)
         bound = min(bound, worth)
         if bound <= solution.objective * (1 + IMPROVEMENT_MIN):

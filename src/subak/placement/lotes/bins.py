@@ -10,7 +10,7 @@ import numpy as np
 from subak.kernel import inlined, kernel
 
 TOO_MANY = -1  # instead of a number of bins
-FINE = 1 << 20  # fine units in a unit
+FINE_UNITS = 1 << 20  # fine units in a unit
 LEAF_VISITS = 100  # bins looked at for each that may be listed: most of those looked at are dominated
 
 

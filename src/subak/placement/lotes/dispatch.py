@@ -27,11 +27,11 @@ from subak.kernel import inlined
 from subak.placement.claims import Starts, claim
 from subak.placement.fits.random_fit import random_below, random_float
 from subak.placement.lotes.scores import Scores, best_machine, change_running, place_of
-from subak.queues.lanes import ACTIVE, NOBODY, Lanes, pop, push
+from subak.queues.lanes import ACTIVE_LANES, NOBODY, Lanes, pop, push
 from subak.queues.tournament import Tournament, first_that_fits, note_first
 from subak.workload.tasks import Tasks
 
-NEVER = -LOG - 1  # freed blocks ago
+NEVER_TRIED = -LOG - 1  # freed blocks ago
 ALL = 0  # machines looked at
 
 
@@ -174,7 +174,7 @@ def lotes_instant(
 ) -> None:
     """Serve the freed machines (int32[:]), then dispatch the arrived tasks (int32[:])."""
     for machine in freed:
-        while lanes.size[ACTIVE] > 0:
+        while lanes.size[ACTIVE_LANES] > 0:
             task = next_for(state, fleet, tasks, machine)
             if task == NOBODY:
                 break

@@ -16,9 +16,9 @@ import numpy as np
 
 from subak.kernel import inlined, kernel
 from subak.placement.mapreduce.dispatch import (
-    ADMITTED,
+    JOBS_ADMITTED,
+    JOBS_OPEN,
     NOBODY,
-    OPEN,
     Assignment,
     Desk,
     Problem,
@@ -76,9 +76,9 @@ def dispatch_by_rule(problem: Problem, desk: Desk, choices: Choices, out: Assign
     """Fill *out* from its start to its end."""
     compares = rule in (MAX_MIN, SUFFERAGE)  # jobs by their columns, so all have to know theirs
     for _ in range(out.job.size):
-        first, size = desk.counts[ADMITTED], desk.counts[OPEN]
+        first, size = desk.counts[JOBS_ADMITTED], desk.counts[JOBS_OPEN]
         admit(problem, desk)
-        for place in range(first, desk.counts[ADMITTED]):
+        for place in range(first, desk.counts[JOBS_ADMITTED]):
             choices.open[size] = desk.queue[place]
             size += 1
             if compares:

@@ -14,7 +14,7 @@ import numpy as np
 
 from subak.kernel import inlined, kernel
 from subak.placement.mapreduce.dispatch import (
-    ADMITTED,
+    JOBS_ADMITTED,
     NOBODY,
     Assignment,
     Desk,
@@ -52,9 +52,9 @@ def min_min(problem: Problem) -> Assignment:
 def dispatch_min_min(problem: Problem, desk: Desk, best: Best, out: Assignment) -> None:
     """Fill *out* from its start to its end."""
     for _ in range(out.job.size):
-        first = desk.counts[ADMITTED]
+        first = desk.counts[JOBS_ADMITTED]
         waited = admit(problem, desk)
-        if waited or desk.counts[ADMITTED] > first:
+        if waited or desk.counts[JOBS_ADMITTED] > first:
             take_in(problem, desk, best, first)
         column = best.winner[1]
         while desk.left[best.heap[column, 0]] == 0:
@@ -69,7 +69,7 @@ def dispatch_min_min(problem: Problem, desk: Desk, best: Best, out: Assignment) 
 def take_in(problem: Problem, desk: Desk, best: Best, first: int) -> None:
     """Put the jobs admitted since *first* into the heap of every column that may run them."""
     for column in range(best.size.size):
-        for place in range(first, desk.counts[ADMITTED]):
+        for place in range(first, desk.counts[JOBS_ADMITTED]):
             if execution_seconds(problem, desk.queue[place], column) < np.inf:
                 push(problem, best, column, desk.queue[place])
         renew_completion(problem, desk, best, column)

@@ -13,7 +13,7 @@ import polars as pl
 from subak.federation.megha.global_master.placement import PLACEMENTS
 from subak.placement.lotes.allocation import Allocation, solve_allocation
 from subak.placement.lotes.assignment import solve_assignment
-from subak.placement.lotes.bins import FINE
+from subak.placement.lotes.bins import FINE_UNITS
 from subak.placement.lotes.settings import LotesSettings
 from subak.reproduce.claims import Figure, Reproduction, choose_figures, judge_all
 from subak.reproduce.lotes import tables as printed
@@ -46,7 +46,7 @@ def tables(study: Study) -> Figure:
     allocation = solve_allocation(printed.printed_problem())
     fitting = printed.without_misfits(printed.printed_problem())
     mine = solve_allocation(fitting)
-    fine, capacity = (fitting.request * FINE).astype(np.int64), fitting.capacity * FINE
+    fine, capacity = (fitting.request * FINE_UNITS).astype(np.int64), fitting.capacity * FINE_UNITS
     assigned = solve_assignment(fitting, mine, fine, capacity, LotesSettings(bins="all"))
     seconds = time.perf_counter() - began
     every = solve_assignment(fitting, mine, fine, capacity, LotesSettings(bins="all", pairs="all", bins_max=10_000_000))

@@ -7,7 +7,7 @@ import polars as pl
 
 from subak.report.charts.fit import dressed
 from subak.reproduce.claims import Figure, title_of
-from subak.reproduce.figure_parts import HEIGHT, LOG, WIDTH, base, colour, escaped
+from subak.reproduce.figure_parts import FIGURE_HEIGHT, FIGURE_WIDTH, LOG, base, colour, escaped
 
 LEAST_S, LEAST_TASKS = 1e-3, 0.01  # what is shown at the foot of a logarithmic axis, for all below it
 
@@ -72,7 +72,7 @@ def _grows(name: str) -> Callable[[pl.DataFrame], Any]:
     return lambda table: base(_raised(table, "mean wait (s)", LEAST_S)).mark_line(point=True).encode(
         x=alt.X(f"{escaped(name)}:Q", title=name.removesuffix(" (share)"), axis=alt.Axis(format="%")),
         y=_time("mean wait (s)", "mean wait (s), logarithmic"),
-        color=colour("scheduler", sort=None)).properties(width=WIDTH, height=HEIGHT)
+        color=colour("scheduler", sort=None)).properties(width=FIGURE_WIDTH, height=FIGURE_HEIGHT)
 
 
 def _placements(table: pl.DataFrame) -> Any:

@@ -7,14 +7,14 @@ import polars as pl
 
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, make_fleet, read_fleet
-from subak.placement.claims import UNPLACEABLE
+from subak.placement.claims import TASK_UNPLACEABLE
 from subak.placement.lotes.settings import LotesSettings
 from subak.policy import find_scheduler
 from subak.reproduce.claims import Notify
 from subak.reproduce.federated_runs import Run as FederatedRun
 from subak.reproduce.federated_runs import measure
 from subak.reproduce.lotes.workload import DAY_S, Month, month_of
-from subak.simulator.engine.state import WAITING_MEAN
+from subak.simulator.engine.state import TIMELINE_WAITING_MEAN
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import first_start
 from subak.simulator.simulate import simulate
@@ -149,7 +149,7 @@ def measured(outcome: Outcome, interval: float) -> Run:
     time_left = loop.end - np.arange(len(loop.timeline)) * loop.interval
     spans = np.maximum(np.minimum(loop.interval, time_left), 1e-9)
     asked = (simulation.tasks.request * simulation.fleet.scale[:, None]).max(axis=0)[simulation.tasks.shape[begun]]
-    unplaceable = int((simulation.starts.status == UNPLACEABLE).sum())
+    unplaceable = int((simulation.starts.status == TASK_UNPLACEABLE).sum())
     ordered = np.sort(wait)
     return Run(
         float(wait.mean()), float((wait * asked).sum() / asked.sum()),
@@ -157,6 +157,6 @@ def measured(outcome: Outcome, interval: float) -> Run:
         1.0 - np.searchsorted(ordered, TAILS, side="right") / ordered.size,
         {name: float(np.quantile(ordered, at)) for name, at in (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999))},
         np.divide(total, count, out=np.full(count.size, np.nan), where=count > 0),
-        loop.timeline[:, WAITING_MEAN] / spans, loop.interval, int((~begun).sum()) - unplaceable, unplaceable,
+        loop.timeline[:, TIMELINE_WAITING_MEAN] / spans, loop.interval, int((~begun).sum()) - unplaceable, unplaceable,
         sum(lost.shape[1] for lost in loop.losses), len(start) / loop.seconds, outcome.plans,
     )

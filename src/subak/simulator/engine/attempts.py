@@ -5,22 +5,22 @@ import numpy as np
 from subak.fleet.amounts import give_back
 from subak.fleet.speeds import attempt_seconds, run_seconds
 from subak.kernel import cold, inlined
-from subak.placement.claims import (
-    RUNNING,
-    WAITING,
-)
 from subak.placement.claims import SIZE as CLAIMS
+from subak.placement.claims import (
+    TASK_RUNNING,
+    TASK_WAITING,
+)
 from subak.simulator.engine.heap import SIZE, drop_first, insert, push_event
 from subak.simulator.engine.state import (
-    ARRIVED,
-    ENDED,
-    FREED,
+    ARRIVED_NOW,
+    ENDED_NOW,
+    FREED_NOW,
     LOSSES,
-    LOST,
     LOST_EVENTS,
     NOW,
     RUNNING_NOW,
-    STARTS,
+    TIMELINE_LOST,
+    TIMELINE_STARTS,
     WAITING_NOW,
     Simulation,
 )
@@ -39,7 +39,7 @@ def commit(sim: Simulation) -> None:
         sim.progress.machine[task] = machine
         sim.progress.attempts[task] += 1
         sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
-    sim.record.current[STARTS] += sim.starts.note[CLAIMS]
+    sim.record.current[TIMELINE_STARTS] += sim.starts.note[CLAIMS]
     sim.counts[WAITING_NOW] -= sim.starts.note[CLAIMS]
     sim.counts[RUNNING_NOW] += sim.starts.note[CLAIMS]
     sim.starts.note[CLAIMS] = 0
@@ -61,8 +61,8 @@ def stop(sim: Simulation, task: int, machine: int) -> None:
     """Give back what an attempt holds."""
     give_back(sim.fleet, sim.tasks, task, machine)
     sim.counts[RUNNING_NOW] -= 1
-    sim.step.ended[sim.counts[ENDED]] = task
-    sim.counts[ENDED] += 1
+    sim.step.ended[sim.counts[ENDED_NOW]] = task
+    sim.counts[ENDED_NOW] += 1
     note_freed(sim, machine)
 
 
@@ -71,16 +71,16 @@ def note_freed(sim: Simulation, machine: int) -> None:
     """List a machine, once, among those whose amounts changed for the better or that left."""
     if not sim.step.is_freed[machine]:
         sim.step.is_freed[machine] = True
-        sim.step.freed[sim.counts[FREED]] = machine
-        sim.counts[FREED] += 1
+        sim.step.freed[sim.counts[FREED_NOW]] = machine
+        sim.counts[FREED_NOW] += 1
 
 
 @inlined
 def note_waiting(sim: Simulation, task: int) -> None:
     """Let a task wait from now on."""
-    sim.starts.status[task] = WAITING
-    sim.step.arrived[sim.counts[ARRIVED]] = task
-    sim.counts[ARRIVED] += 1
+    sim.starts.status[task] = TASK_WAITING
+    sim.step.arrived[sim.counts[ARRIVED_NOW]] = task
+    sim.counts[ARRIVED_NOW] += 1
     sim.counts[WAITING_NOW] += 1
     sim.record.waiting_by_shape[sim.tasks.shape[task]] += 1
 
@@ -101,14 +101,14 @@ def note_loss(sim: Simulation, task: int, machine: int) -> None:
     sim.counts[LOSSES] += 1
     sim.losses.task[loss], sim.losses.machine[loss] = task, machine
     sim.losses.start[loss], sim.losses.end[loss] = sim.progress.start[task], sim.clock[NOW]
-    sim.record.current[LOST] += 1
+    sim.record.current[TIMELINE_LOST] += 1
 
 
 @inlined
 def is_alive(sim: Simulation, slot: np.void) -> bool:
     """Whether an event ends the present attempt of its task, not one that was lost."""
     task = slot["item"]
-    return sim.starts.status[task] == RUNNING and sim.progress.event[task] == slot["sequence"]
+    return sim.starts.status[task] == TASK_RUNNING and sim.progress.event[task] == slot["sequence"]
 
 
 @inlined

@@ -9,30 +9,30 @@ from subak.errors import InputError
 from subak.simulator.engine.state import (
     ACCOUNTED,
     BOUNDARY,
-    BROKEN,
-    DONE,
     EVENTS,
     FIRST_RESOURCE,
     INTERVAL,
     INTERVALS,
+    LOOP_BROKEN,
+    LOOP_DONE,
+    LOOP_LOSSES_FULL,
+    LOOP_PAUSED,
+    LOOP_TIMELINE_FULL,
     LOSSES,
-    LOSSES_FULL,
     NEXT_ARRIVAL,
     NOW,
-    PAUSED,
     PER_RESOURCE,
-    ROWS,
+    ROWS_CLOSED,
     RUNNING_NOW,
-    TIMELINE_FULL,
-    WAITING_MAX,
+    TIMELINE_WAITING_MAX,
     WAITING_NOW,
     Simulation,
 )
 
-STEPS_FIRST = 10_000  # of the loop before it first comes back; then as many as take about REPORT_S
-STEPS_MAX = 100_000_000
+BUDGET_FIRST = 10_000  # of the loop before it first comes back; then as many as take about REPORT_S
+BUDGET_MAX = 100_000_000
 REPORT_S = 0.2  # seconds between reports, and until Ctrl-C is heard
-INTERVALS_MAX = 10_000_000  # of a timeline whose interval was given
+TIMELINE_INTERVALS_MAX = 10_000_000  # of a timeline whose interval was given
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ def run_to_end(
     for why in _laps(step, singly=check is not None):
         if check:
             check()
-        if why == BROKEN:
+        if why == LOOP_BROKEN:
             raise broken()
-        if why == TIMELINE_FULL:
+        if why == LOOP_TIMELINE_FULL:
             timeline.make_room()
-        if why == LOSSES_FULL:
+        if why == LOOP_LOSSES_FULL:
             losses.append(_drained(simulation))
         if on_progress:
             on_progress(_progress(simulation))
@@ -94,19 +94,19 @@ def run_to_end(
 
 def _laps(step: Callable[[int], int], singly: bool) -> Iterator[int]:
     """Run to the end, and say each time the loop came back why it did: after every step if *singly*."""
-    budget, why = (1 if singly else STEPS_FIRST), PAUSED
-    while why != DONE:
+    budget, why = (1 if singly else BUDGET_FIRST), LOOP_PAUSED
+    while why != LOOP_DONE:
         before = time.perf_counter()
         with np.errstate(over="ignore"):  # the words of 64 bits wrap, in compiled and in plain Python alike
             why = step(budget)
-        if why == PAUSED and not singly:
+        if why == LOOP_PAUSED and not singly:
             budget = next_budget(budget, time.perf_counter() - before)
         yield why
 
 
 def next_budget(budget: int, seconds: float) -> int:
     """Return how many steps to do next, after *budget* of them took *seconds*: at most double, or a tenth."""
-    return min(max(int(budget * min(max(REPORT_S / max(seconds, 1e-9), 0.1), 2.0)), 1), STEPS_MAX)
+    return min(max(int(budget * min(max(REPORT_S / max(seconds, 1e-9), 0.1), 2.0)), 1), BUDGET_MAX)
 
 
 class _Timeline:
@@ -120,32 +120,32 @@ class _Timeline:
     def make_room(self) -> None:
         """Move the closed intervals out, or merge them in pairs."""
         sim = self.simulation
-        count = int(sim.counts[ROWS])
+        count = int(sim.counts[ROWS_CLOSED])
         if self.fixed:
             self.kept.append(sim.record.rows[:count].copy())
-            sim.counts[ROWS] = 0
-            if sim.counts[INTERVALS] > INTERVALS_MAX:
-                raise InputError(f"interval: {sim.clock[INTERVAL]:g} s makes more than {INTERVALS_MAX:,} intervals, "
-                                 f"the last at {sim.clock[ACCOUNTED]:g} s; choose a longer one")
+            sim.counts[ROWS_CLOSED] = 0
+            if sim.counts[INTERVALS] > TIMELINE_INTERVALS_MAX:
+                raise InputError(f"interval: {sim.clock[INTERVAL]:g} s makes more than {TIMELINE_INTERVALS_MAX:,} "
+                                 f"intervals, the last at {sim.clock[ACCOUNTED]:g} s; choose a longer one")
             return
         if count % 2:  # the last closed interval is the first half of the doubled one that is now open
             sim.record.current[:] = merged_pairs(np.vstack([sim.record.rows[count - 1], sim.record.current]))[0]
         half = count // 2
         sim.record.rows[:half] = merged_pairs(sim.record.rows[: 2 * half])
-        sim.counts[ROWS] = sim.counts[INTERVALS] = half
+        sim.counts[ROWS_CLOSED] = sim.counts[INTERVALS] = half
         sim.clock[INTERVAL] *= 2
         sim.clock[BOUNDARY] = (half + 1) * sim.clock[INTERVAL]
 
     def rows(self) -> np.ndarray:
         """Return float64[row, column], one row an interval."""
-        return np.concatenate([*self.kept, self.simulation.record.rows[: self.simulation.counts[ROWS]]])
+        return np.concatenate([*self.kept, self.simulation.record.rows[: self.simulation.counts[ROWS_CLOSED]]])
 
 
 def merged_pairs(rows: np.ndarray) -> np.ndarray:
     """Return the sums of neighbouring rows: of maxima the larger, of stranded amounts the later."""
     first, second = rows[0::2], rows[1::2]
     merged = first + second
-    merged[:, WAITING_MAX] = np.maximum(first[:, WAITING_MAX], second[:, WAITING_MAX])
+    merged[:, TIMELINE_WAITING_MAX] = np.maximum(first[:, TIMELINE_WAITING_MAX], second[:, TIMELINE_WAITING_MAX])
     merged[:, FIRST_RESOURCE + 2 :: PER_RESOURCE] = second[:, FIRST_RESOURCE + 2 :: PER_RESOURCE]
     return merged
 

@@ -107,7 +107,7 @@ from subak.fleet.state import FleetState
 from subak.kernel import cold, inlined
 from subak.queues.hierarchy import Hierarchy
 from subak.queues.lanes import Lanes
-from subak.simulator.engine.state import BROKEN, NOW, PAUSED, UNTIL, Simulation
+from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, UNTIL, Simulation
 from subak.simulator.federated.faults import CRASH, RESTART
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out, halt, next_instant
 from subak.simulator.federated.network import BEGUN, Network
@@ -369,8 +369,8 @@ def run_megha(sim: Simulation, net: Network, roles: Megha, due: np.ndarray, out:
             if task != NOBODY:
                 net.processing[task] += net.service[PLACE]
         if carry_out(sim, net, HANDLER[message["kind"]], out):
-            return BROKEN
-    return PAUSED
+            return LOOP_BROKEN
+    return LOOP_PAUSED
 
 
 @cold

@@ -11,7 +11,7 @@ from subak.fleet.state import BLOCK
 from subak.fleet.table import Fleet
 from subak.kernel import inlined
 from subak.simulator.engine.setup import NO_ROW
-from subak.simulator.engine.state import BROKEN, NOW, PAUSED, Simulation
+from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
 from subak.simulator.federated.network import Network
 from subak.simulator.federated.sampling import ROOM, build_workers, own_amounts, stage_batches
@@ -31,8 +31,8 @@ def run_pigeon(sim: Simulation, net: Network, roles: Pigeon, due: np.ndarray, ou
         note_dealt(net, roles, due)
         handle_pigeon(roles, sim.tasks, sim.clock[NOW], due[0], out)
         if carry_out(sim, net, HANDLER[due[0]["kind"]], out):
-            return BROKEN
-    return PAUSED
+            return LOOP_BROKEN
+    return LOOP_PAUSED
 
 
 @inlined

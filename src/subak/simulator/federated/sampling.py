@@ -18,7 +18,7 @@ from subak.fleet.index import MOST
 from subak.fleet.state import BLOCK, FleetState, padded
 from subak.fleet.table import Fleet
 from subak.kernel import inlined
-from subak.simulator.engine.state import BROKEN, NOW, PAUSED, Simulation
+from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
 from subak.simulator.federated.network import Network
 from subak.simulator.federated.simulate import Architecture, Instance
@@ -38,8 +38,8 @@ def run_sparrow(sim: Simulation, net: Network, roles: Sparrow, due: np.ndarray, 
         note_assigned(net, roles.batches, due)
         handle_sparrow(roles, sim.tasks, sim.clock[NOW], due[0], out)
         if carry_out(sim, net, HANDLER[due[0]["kind"]], out):
-            return BROKEN
-    return PAUSED
+            return LOOP_BROKEN
+    return LOOP_PAUSED
 
 
 def run_hawk(sim: Simulation, net: Network, roles: Hawk, due: np.ndarray, out: Outbox, budget: int) -> int:
@@ -53,8 +53,8 @@ def run_hawk(sim: Simulation, net: Network, roles: Hawk, due: np.ndarray, out: O
         note_assigned(net, roles.sparrow.batches, due)
         handle_hawk(roles, sim.tasks, sim.clock[NOW], due[0], out)
         if carry_out(sim, net, HANDLER[due[0]["kind"]], out):
-            return BROKEN
-    return PAUSED
+            return LOOP_BROKEN
+    return LOOP_PAUSED
 
 
 def run_eagle(sim: Simulation, net: Network, roles: Eagle, due: np.ndarray, out: Outbox, budget: int) -> int:
@@ -68,8 +68,8 @@ def run_eagle(sim: Simulation, net: Network, roles: Eagle, due: np.ndarray, out:
         note_assigned(net, roles.hawk.sparrow.batches, due)
         handle_eagle(roles, sim.tasks, sim.clock[NOW], due[0], out)
         if carry_out(sim, net, HANDLER[due[0]["kind"]], out):
-            return BROKEN
-    return PAUSED
+            return LOOP_BROKEN
+    return LOOP_PAUSED
 
 
 @inlined

@@ -60,10 +60,10 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.fleet.state import BLOCK
-from subak.placement.claims import BLOCKED, FINISHED, STATUSES, UNPLACEABLE
-from subak.placement.claims import RUNNING as PHYSICALLY
-from subak.placement.claims import WAITING as WAITS
-from subak.queues.lanes import ACTIVE as LANES_ACTIVE
+from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_UNPLACEABLE
+from subak.placement.claims import TASK_RUNNING as PHYSICALLY
+from subak.placement.claims import TASK_WAITING as WAITS
+from subak.queues.lanes import ACTIVE_LANES as LANES_ACTIVE
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
 from subak.simulator.federated.megha import Megha
@@ -508,15 +508,15 @@ class Watch:
             name, phase = STATUSES[status], PHASES[phases[task]]
             if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phases[task] != RUNNING):
                 return f"task {task} is {name}, its global master has it {phase}"
-            if status == FINISHED and phases[task] == WAITING and not self.could_run(task):
+            if status == TASK_FINISHED and phases[task] == WAITING and not self.could_run(task):
                 continue  # the news of its end was lost with its worker, and there is no machine to run it again
-            if status == FINISHED and self.roles.submitter.state[task] != SUBMITTED_ENDED:
+            if status == TASK_FINISHED and self.roles.submitter.state[task] != SUBMITTED_ENDED:
                 return f"task {task} is {name}, its submitter has not heard of it, its global master has it {phase}"
-            if status == FINISHED and phases[task] not in (TASK_ENDED, UNKNOWN_TASK):  # a restarted master never hears
+            if status == TASK_FINISHED and phases[task] not in (TASK_ENDED, UNKNOWN_TASK):  # else it never hears
                 return f"task {task} is {name}, its global master has it {phase}"
             if status == WAITS and (phases[task] != WAITING or self.could_run(task)):
                 return f"task {task} waits, its global master has it {phase}"
-            if status not in (PHYSICALLY, FINISHED, WAITS, BLOCKED, UNPLACEABLE):
+            if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE):
                 return f"task {task} is {name}"
         return self.left_behind(locals_)
 
@@ -551,7 +551,8 @@ class Watch:
             gang, status = self.gang[task], self.sim.starts.status
             places = self.roles.layout.gang_task
             members = [int(one) for one in places[self.roles.layout.gang_first[gang] :
-                                                  self.roles.layout.gang_first[gang + 1]] if status[one] != FINISHED]
+                                                  self.roles.layout.gang_first[gang + 1]]
+                       if status[one] != TASK_FINISHED]
             if any(status[one] != WAITS for one in members):
                 return False  # some have not arrived, or wait for their stage
         free = self.sim.fleet.free.copy()
