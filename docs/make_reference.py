@@ -335,7 +335,8 @@ def files() -> list[str]:
                                  "children: what it held, was guaranteed and went without."),
             ("`shares.parquet`", "Where there are several queues: one row an interval and queue, for the "
                                  f"{fairness.SHARE_QUEUES_MAX} that hold most. The intervals are the timeline's, "
-                                 f"joined in equal numbers where there are more than {fairness.SHARE_INTERVALS_MAX:,}."),
+                                 "joined in equal numbers where there are more than "
+                                 f"{fairness.SHARE_INTERVALS_MAX:,}."),
             ("`stints.parquet`", "Of MapReduce jobs: which job's tasks a slot ran one right after the other, for "
                                   f"the first {batch.MACHINES_DRAWN} machines that ran maps, and reduces."),
             ("`summary.json`", "The run in a page of numbers: " + ", ".join(f"`{name}`" for name in
