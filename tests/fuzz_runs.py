@@ -110,7 +110,7 @@ def task_cases() -> Iterator[Case]:
 
 
 HEAD = "from subak.policy import *\n\n"
-ARRIVAL = "def arrive(fleet, tasks, lanes, memory, arrived, starts):\n    pass\n\n"
+ARRIVAL = "def arrive(fleet, tasks, lanes, memory, arrived, claims):\n    pass\n\n"
 MEMORIES = ("None", "3", "'x'", "()", "((0, 0), (0, 0))", "((0, 0), (0, 0), [], [])", "((0, 0), (0, 0), None)", "((0,), (0, 0), [])",
             "((-1, 0), (0, 0), [])", "((0, 0), (0, -1), [])", "((0.5, 0), (0, 0), [])", "(('a', 0), (0, 0), [])",
             "((0, 0), (0, 0), ['x'])", "((0, 0), (0, 0), 'text')", "((0, 0), (0, 0), [[1]])", "((10**9, 10**9), (0, 0), [])",

@@ -144,7 +144,7 @@ def ending(opened, watch):
     """How everything stands."""
     sim, roles = opened.simulation, opened.roles
     lines = [f"at {sim.clock[0]:g} s:"]
-    for task, status in enumerate(sim.starts.status):
+    for task, status in enumerate(sim.claims.status):
         machine = sim.progress.machine[task]
         where = f" on machine {opened.prepared.machine_order[machine]}" if machine >= 0 else ""
         phase, attempts = roles.masters.task["phase"][task], sim.progress.attempts[task]

@@ -3,7 +3,6 @@ import numpy as np
 
 from subak.fleet.index import first_block
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT
-from subak.placement.claims import SIZE as CLAIMS
 from subak.placement.claims import (
     STATUSES,
     TASK_BLOCKED,
@@ -32,7 +31,7 @@ def check(simulation, lanes):
 def work_conserving(simulation, lanes):
     """Every rule, and nobody waits who fits somewhere."""
     check(simulation, lanes)
-    for task in np.flatnonzero(simulation.starts.status == TASK_WAITING):
+    for task in np.flatnonzero(simulation.claims.status == TASK_WAITING):
         machines = fitting(simulation, task)
         assert machines.size == 0, f"task {task} waits at {now(simulation)} but fits machines {machines.tolist()}"
 
@@ -57,7 +56,7 @@ class Watch:
 
     def __call__(self, simulation, lanes):
         self.rule(simulation, lanes)
-        state = (now(simulation), simulation.starts.status.copy(), simulation.progress.attempts.copy(),
+        state = (now(simulation), simulation.claims.status.copy(), simulation.progress.attempts.copy(),
                  simulation.progress.event.copy())
         if self.before is not None:
             self.compare(self.before, state)
@@ -110,7 +109,7 @@ def held_amounts(simulation):
     """int64[resource, padded machine]: the requests of the running tasks, added up machine by machine."""
     tasks = simulation.tasks
     held = np.zeros(simulation.fleet.free.shape, np.int64)
-    for task in np.flatnonzero(simulation.starts.status == TASK_RUNNING):
+    for task in np.flatnonzero(simulation.claims.status == TASK_RUNNING):
         held[:, simulation.progress.machine[task]] += tasks.request[:, tasks.shape[task]]
     return held
 
@@ -148,7 +147,7 @@ def check_summaries(fleet):
 
 def check_frontiers(simulation):
     """No machine before the block where a search would begin fits the shape."""
-    status, shapes = simulation.starts.status, simulation.tasks.shape
+    status, shapes = simulation.claims.status, simulation.tasks.shape
     for task in {int(shapes[task]): int(task) for task in np.flatnonzero(status == TASK_WAITING)}.values():
         begin = first_block(simulation.fleet, int(shapes[task])) * BLOCK
         machines = fitting(simulation, task)
@@ -157,7 +156,7 @@ def check_frontiers(simulation):
 
 def check_counts(simulation):
     """Arrived = blocked + waiting + running + finished + unplaceable, and the counters equal the statuses."""
-    status, count = simulation.starts.status, simulation.counts
+    status, count = simulation.claims.status, simulation.counts
     arrived = int(count[NEXT_ARRIVAL])
     tally = {name: int((status[:arrived] == code).sum()) for code, name in enumerate(STATUSES)}
     assert tally["NOT_ARRIVED"] == 0, f"{tally['TASK_NOT_ARRIVED']} of the first {arrived} tasks have not arrived"
@@ -167,7 +166,7 @@ def check_counts(simulation):
     later = status[arrived:]
     absent = np.isin(later, (TASK_NOT_ARRIVED, TASK_UNPLACEABLE))
     assert absent.all(), f"a task runs before its arrival: {later.tolist()}"
-    assert simulation.starts.note[CLAIMS] == 0, f"{simulation.starts.note[CLAIMS]} claims were not committed"
+    assert simulation.claims.size[0] == 0, f"{simulation.claims.size[0]} claims were not committed"
     shapes = simulation.record.shape_by_size.size
     by_shape = np.bincount(simulation.tasks.shape[status == TASK_WAITING], minlength=shapes)
     noted = simulation.record.waiting_by_shape
@@ -178,7 +177,7 @@ def check_counts(simulation):
 
 def check_attempts(simulation):
     """A running task has exactly one event in the heap, a task that does not run none; the heap is in order."""
-    progress, status, size = simulation.progress, simulation.starts.status, int(simulation.events.size[SIZE])
+    progress, status, size = simulation.progress, simulation.claims.status, int(simulation.events.size[SIZE])
     slots = [tuple(slot.item()) for slot in simulation.events.slot[:size]]
     for place in range(1, size):
         parent = (place - 1) // 4
@@ -204,7 +203,7 @@ def check_attempts(simulation):
 
 def check_stages(simulation):
     """A stage counts its tasks that are left, and only a stage that waits for others blocks its tasks."""
-    stages, status = simulation.stages, simulation.starts.status
+    stages, status = simulation.stages, simulation.claims.status
     if stages.of_task.size == 0:
         assert not (status == TASK_BLOCKED).any(), "a task is blocked without dependencies"
         return
@@ -226,7 +225,7 @@ def check_lanes(simulation, lanes):
     members = [lane_members(lanes, rank, lane) for lane in range(lanes.root.size)]
     for lane, tasks in enumerate(members):
         assert lanes.length[lane] == len(tasks), f"lane {lane} has length {lanes.length[lane]}, holds {tasks}"
-    waiting = np.flatnonzero(simulation.starts.status == TASK_WAITING).tolist()
+    waiting = np.flatnonzero(simulation.claims.status == TASK_WAITING).tolist()
     inside = sorted(task for tasks in members for task in tasks)
     assert inside == waiting, f"waiting {waiting}, in lanes {inside}"
     active = lanes.active[: lanes.size[ACTIVE_LANES]].tolist()

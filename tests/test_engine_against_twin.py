@@ -25,7 +25,7 @@ quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 def engine_rows(outcome):
     """Per task: status, attempts, and of the last attempt start, expected finish and machine."""
-    progress, status = outcome.simulation.progress, outcome.simulation.starts.status
+    progress, status = outcome.simulation.progress, outcome.simulation.claims.status
     machines = machine_rows(outcome)
     finish = progress.start + outcome.simulation.tasks.run_time
     return [

@@ -34,7 +34,7 @@ def machines(outcome):
 
 
 def statuses(outcome):
-    return [STATUSES[code] for code in outcome.simulation.starts.status]
+    return [STATUSES[code] for code in outcome.simulation.claims.status]
 
 
 # -- orders and placements ---------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def dispatcher_holds(simulation, run):
 def check_scores(simulation, state):
     """Counts are those of what runs; every machine is in the bucket of its score, in one; words and numbers agree."""
     scores, running = state.scores, np.zeros_like(state.scores.running)
-    for task in np.flatnonzero(simulation.starts.status == TASK_RUNNING):
+    for task in np.flatnonzero(simulation.claims.status == TASK_RUNNING):
         assert state.counted[task] == state.class_of_shape[simulation.tasks.shape[task]]
         running[state.counted[task], simulation.progress.machine[task]] += 1
     assert (running == scores.running).all()
@@ -170,7 +170,7 @@ def test_a_task_that_fits_no_devoted_machine_is_served_where_it_fits():
     small = [(0, 1, 1) for _ in range(20)]
     case = plain(*small, (0, 1, 8), (0, 1, 8), (0, 1, 3)), fleet_of((8,), (2,), (2,), (2,))
     outcome = simulate(*case, find_scheduler("lotes"), lotes=LotesSettings(classes=2))
-    assert (outcome.simulation.starts.status != TASK_WAITING).all()
+    assert (outcome.simulation.claims.status != TASK_WAITING).all()
 
 
 def test_deficit_keeps_to_the_parts_more_closely_than_the_wheel():

@@ -55,7 +55,7 @@ def test_levels_are_drawn_evenly_and_the_ends_uniformly():
 def test_a_task_that_lacks_is_ended_once_and_then_asks_for_what_it_uses(scheduler):
     outcome = simulate(ten(), fleet_of((20, 20), resources=TWO), find_scheduler(scheduler), request_error=0.5)
     simulation, attempts = outcome.simulation, outcome.simulation.progress.attempts
-    assert (simulation.starts.status == TASK_FINISHED).all()
+    assert (simulation.claims.status == TASK_FINISHED).all()
     assert set(attempts.tolist()) == {1, 2}
     lost = np.hstack(outcome.loop_result.losses)
     assert sorted(lost[0].astype(int).tolist()) == np.flatnonzero(attempts == 2).tolist()
@@ -80,7 +80,7 @@ def test_no_error_changes_nothing():
 
 def test_a_task_that_no_machine_can_hold_stays_unplaceable_whatever_it_asks():
     outcome = simulate(plain(*[(0, 1, 12)] * 50), fleet_of((10,)), find_scheduler("first-fit"), request_error=0.5)
-    assert (outcome.simulation.starts.status == TASK_UNPLACEABLE).all()
+    assert (outcome.simulation.claims.status == TASK_UNPLACEABLE).all()
 
 
 @settings(quick, max_examples=120)

@@ -106,7 +106,7 @@ def test_only_workers_that_meet_the_constraints_are_probed():
     fleet = fleet_of(*[(2,)] * 200, attributes=[(7, "rack", "a"), (130, "rack", "a")])
     for name in ALL:
         simulation, _, _ = run(name, workload, fleet)
-        assert (simulation.starts.status == TASK_FINISHED).all(), name
+        assert (simulation.claims.status == TASK_FINISHED).all(), name
         assert len(set(simulation.progress.machine.tolist())) <= 2, name
 
 
@@ -291,7 +291,7 @@ def able_now(simulation, task):
 
 def check_ends(simulation, steady):
     """Every task ended, or there is a reason why it did not."""
-    status, run_time, stages = simulation.starts.status, simulation.tasks.run_time, simulation.stages
+    status, run_time, stages = simulation.claims.status, simulation.tasks.run_time, simulation.stages
     for task in range(status.size):
         if status[task] == TASK_FINISHED:
             assert not steady or simulation.progress.attempts[task] == 1
@@ -346,7 +346,7 @@ def test_every_task_ends_or_waits_for_a_reason(case, name, federation, seed):
     simulation, _, _ = run(name, workload, fleet, federation, seed)
     steady = simulation.changes.time.size == 0
     check_ends(simulation, steady)
-    if not (simulation.starts.status == TASK_RUNNING).any():
+    if not (simulation.claims.status == TASK_RUNNING).any():
         assert (simulation.fleet.used == 0).all()
 
 
@@ -357,11 +357,11 @@ def test_on_a_steady_fleet_every_task_runs_exactly_once(case, name, federation):
     if len(fleet.changes):
         return
     simulation, federated, _ = run(name, workload, fleet, federation)
-    placeable = simulation.starts.status != TASK_UNPLACEABLE
+    placeable = simulation.claims.status != TASK_UNPLACEABLE
     hopeless = [task for task in np.flatnonzero(placeable) if not able_now(simulation, task)]
     if not hopeless:
-        assert np.isin(simulation.starts.status[placeable], (TASK_FINISHED, TASK_BLOCKED)).all()
-        assert (simulation.progress.attempts[simulation.starts.status == TASK_FINISHED] == 1).all()
+        assert np.isin(simulation.claims.status[placeable], (TASK_FINISHED, TASK_BLOCKED)).all()
+        assert (simulation.progress.attempts[simulation.claims.status == TASK_FINISHED] == 1).all()
         check_rest(federated.roles)
 
 
@@ -380,7 +380,7 @@ def test_a_burst_of_jobs_at_one_instant(name, federation, jobs, tasks, machines)
     stages = [{"job": job, "request": (1,)} for job in range(jobs)]
     rows = [(row % jobs, 0, (row % 3) / 2) for row in range(jobs * tasks)]
     simulation, _, _ = run(name, staged(stages, rows), fleet_of(*[(2,)] * machines), federation)
-    assert (simulation.starts.status == TASK_FINISHED).all()
+    assert (simulation.claims.status == TASK_FINISHED).all()
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
@@ -388,7 +388,7 @@ def test_tasks_wait_for_a_worker_that_joins_later(name):
     workload = plain((0, 2, 1), (1, 2, 1))
     fleet = fleet_of((1,), present=[False], changes=[(10, 0, True, 1)])
     simulation, _, _ = run(name, workload, fleet)
-    assert (simulation.starts.status == TASK_FINISHED).all()
+    assert (simulation.claims.status == TASK_FINISHED).all()
     assert simulation.progress.start.min() >= 10
 
 
@@ -398,7 +398,7 @@ def test_what_a_lost_worker_ran_and_kept_waiting_goes_elsewhere(name):
     fleet = fleet_of((2,), (2,), (2,), changes=[(3, 0, False, 0), (4, 1, True, 1)])
     federation = Federation(service_scale=0.0, cutoff=100, short_share=0.0)
     simulation, _, loop_result = run(name, workload, fleet, federation)
-    assert (simulation.starts.status == TASK_FINISHED).all()
+    assert (simulation.claims.status == TASK_FINISHED).all()
     assert sum(losses.shape[1] for losses in loop_result.losses) > 0
 
 

@@ -53,7 +53,7 @@ def run(workload, fleet, federation=AT_ONCE, faults=None, until=math.inf, on_eve
 
 
 def statuses(opened):
-    return opened.simulation.starts.status.tolist()
+    return opened.simulation.claims.status.tolist()
 
 
 # -- machines that change, and the cap on preemptions ------------------------------------------------------------------

@@ -41,13 +41,13 @@ def two_queues():
 def test_queues_are_served_by_their_weights(turns):
     tree = TreeFile(queue=[Queue(name="a", weight=2.0)])
     opened = run(*two_queues(), msgspec.structs.replace(ONE_MASTER, turns=turns), tree, until=35.0)
-    running = opened.simulation.starts.status == TASK_RUNNING
+    running = opened.simulation.claims.status == TASK_RUNNING
     assert (running[::2].sum(), running[1::2].sum()) == (6, 3)
 
 
 def test_in_turns_they_are_served_evenly():
     opened = run(*two_queues(), ONE_MASTER, until=35.0)
-    running = opened.simulation.starts.status == TASK_RUNNING
+    running = opened.simulation.claims.status == TASK_RUNNING
     assert abs(int(running[::2].sum()) - int(running[1::2].sum())) <= 1
 
 
@@ -57,7 +57,7 @@ def test_every_task_ends_and_a_master_is_told_the_truth(seed, turns):
     workload, fleet = busy(seed)
     settings_ = Federation(global_masters=2, local_masters=2, heartbeat=1.0, turns=turns, fairness="strict")
     opened = run(workload, fleet, settings_)
-    assert (opened.simulation.starts.status == TASK_FINISHED).all()
+    assert (opened.simulation.claims.status == TASK_FINISHED).all()
     masters = opened.roles.masters
     for number in range(2):
         mine = np.flatnonzero(opened.roles.layout.queue["owner"] == number)

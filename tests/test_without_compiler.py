@@ -44,7 +44,7 @@ def results(folder):
         for seed in (1, 2):
             workload, fleet = case(seed)
             outcome = simulate(workload, fleet, scheduler, seed=seed, interval=1.0)
-            progress, status = outcome.simulation.progress, outcome.simulation.starts.status
+            progress, status = outcome.simulation.progress, outcome.simulation.claims.status
             found[f"{name} on case {seed}"] = [
                 status.tolist(), [float(start).hex() for start in progress.start], progress.machine.tolist(),
                 [float(number).hex() for number in outcome.loop_result.timeline.ravel()],

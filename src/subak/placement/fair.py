@@ -15,7 +15,7 @@ import numpy as np
 from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.state import FleetState
 from subak.kernel import cold, inlined
-from subak.placement.claims import Starts, claim
+from subak.placement.claims import Claims, claim
 from subak.queues.hierarchy import (
     NOBODY,
     Hierarchy,
@@ -59,7 +59,7 @@ class Fair(NamedTuple):
 @inlined
 def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
     fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int],
-    ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray, guarantee: np.ndarray, starts: Starts,
+    ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray, guarantee: np.ndarray, claims: Claims,
 ) -> None:
     """Serve the tree at one instant: *ended* and *arrived* are int32[task], *freed* int32[machine].
 
@@ -77,9 +77,9 @@ def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
         uncap_below_limits(fair, tasks)
     if guarantee.size > 0:
         note_guarantees(fair, guarantee)
-        serve(fleet, tasks, fair, select_machine, guarantee, starts)
+        serve(fleet, tasks, fair, select_machine, guarantee, claims)
         uncap(fair)
-    serve(fleet, tasks, fair, select_machine, guarantee[:0], starts)
+    serve(fleet, tasks, fair, select_machine, guarantee[:0], claims)
 
 
 @inlined
@@ -150,7 +150,7 @@ def open_fitting(fleet: FleetState, tasks: Tasks, fair: Fair, freed: np.ndarray)
 @inlined
 def serve(
     fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], guarantee: np.ndarray,
-    starts: Starts,
+    claims: Claims,
 ) -> None:
     """Serve one leaf after another until every leaf is empty, at a limit, or of a shape that fits nowhere.
 
@@ -166,7 +166,7 @@ def serve(
             cap(fair, leaf)
             continue
         machine = select_machine(fleet, tasks, task)
-        if machine == NOWHERE or not claim(starts, fleet, tasks, task, machine):
+        if machine == NOWHERE or not claim(claims, fleet, tasks, task, machine):
             close_shape(fair.tree, tasks.shape[task])
             continue
         start(fair, tasks, leaf)

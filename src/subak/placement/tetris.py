@@ -11,7 +11,7 @@ from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.claims import Starts, claim
+from subak.placement.claims import Claims, claim
 from subak.placement.interface.hooks import Memory, build_memory
 from subak.placement.interface.instance import Instance
 from subak.queues.lanes import (
@@ -59,7 +59,7 @@ def _memory(instance: Instance, numbers: list[float]) -> Memory:
 
 
 def tetris_arrival(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, arrived: np.ndarray, starts: Starts
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, arrived: np.ndarray, claims: Claims
 ) -> None:
     """Let the arrived tasks wait; the shapes that nobody waited with before compete."""
     first_new = lanes.size[ACTIVE_LANES]
@@ -67,18 +67,18 @@ def tetris_arrival(
         push(lanes, tasks.rank, tasks.shape[task], task)
     for place in range(first_new, lanes.size[ACTIVE_LANES]):
         enter(fleet, tasks, lanes, memory, lanes.active[place])
-    serve(fleet, tasks, lanes, memory, starts)
+    serve(fleet, tasks, lanes, memory, claims)
 
 
 def tetris_departure(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, freed: np.ndarray, starts: Starts
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, freed: np.ndarray, claims: Claims
 ) -> None:
     """Let the shapes that fit a freed machine compete."""
     for place in range(lanes.size[ACTIVE_LANES]):
         lane = lanes.active[place]
         if shape_fits_any(fleet, tasks, lane, freed):
             enter(fleet, tasks, lanes, memory, lane)
-    serve(fleet, tasks, lanes, memory, starts)
+    serve(fleet, tasks, lanes, memory, claims)
 
 
 @inlined
@@ -195,14 +195,14 @@ def enter(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, lane: i
 
 
 @kernel
-def serve(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, starts: Starts) -> None:
+def serve(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, claims: Claims) -> None:
     """Start the task of the highest score, again and again, until nothing that competes fits."""
     while lanes.size[CONTENDERS] > 0:
         lane = lanes.contender[0]
         task = lanes.root[lane]
         machine = lanes.target[lane]
         if lanes.aimed[lane] == fleet.version[machine // BLOCK]:  # the machine is as it was
-            claim(starts, fleet, tasks, task, machine)
+            claim(claims, fleet, tasks, task, machine)
             pop(lanes, tasks.rank, lane)
         if lanes.root[lane] == NOBODY or aim(fleet, tasks, lanes, memory, lane) == NOWHERE:
             drop_top(lanes, tasks.rank)

@@ -57,7 +57,7 @@ def measure(outcome: Outcome, workload: Workload, settings: Federation) -> Run:
     """Return what is asked of a finished federated run; the one place that reads its arrays."""
     assert outcome.federated is not None
     sim, network = outcome.simulation, outcome.federated.network
-    status = sim.starts.status
+    status = sim.claims.status
     started = np.isin(status, (TASK_RUNNING, TASK_FINISHED))
     lost_task, _, lost_start, lost_end = np.hstack(outcome.loop_result.losses)
     first = sim.progress.start.copy()

@@ -56,7 +56,7 @@ def _shares_over_time(outcome: Outcome, workload: Workload, names: list[str]) ->
     queue = np.array([names.index(name) for name in queue_of_stage])[stage]
     share = (sim.tasks.request[:, sim.tasks.shape] / np.maximum(_capacity(outcome), 1)[:, None]).astype(np.float64)
     start, ready = sim.progress.start, sim.tasks.arrival
-    finish = np.where(sim.starts.status == TASK_FINISHED, start + sim.tasks.run_time, np.inf)
+    finish = np.where(sim.claims.status == TASK_FINISHED, start + sim.tasks.run_time, np.inf)
     task, _, lost_start, lost_end = np.hstack(outcome.loop_result.losses)
     lost = task.astype(np.int64)
     ran = np.concatenate([np.flatnonzero(~np.isnan(start)), lost])

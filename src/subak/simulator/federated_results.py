@@ -244,7 +244,7 @@ def waiting_tables(outcome: Outcome, workload: Workload, fleet: Fleet) -> dict[s
     if outcome.federated is None or not isinstance(outcome.federated.roles, Megha):
         return {}
     roles = outcome.federated.roles
-    tasks = np.flatnonzero(outcome.simulation.starts.status == TASK_WAITING)
+    tasks = np.flatnonzero(outcome.simulation.claims.status == TASK_WAITING)
     return {"waiting": _waiting_table(outcome.simulation, roles, tasks, workload),
             "views": _view_table(outcome, roles, tasks, workload, fleet)}
 

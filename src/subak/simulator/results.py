@@ -50,7 +50,7 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
     at once has only queueing, counted where the scheduler lets tasks wait; a federated one has more columns.
     """
     sim = outcome.simulation
-    status = sim.starts.status
+    status = sim.claims.status
     started = np.isin(status, (TASK_RUNNING, TASK_FINISHED))
     table = workload.tasks
     job = workload.stages["job"].gather(table["stage"])
@@ -136,7 +136,7 @@ def first_start(outcome: Outcome) -> np.ndarray:
     """Return float64[task]: the start of the first attempt, lost or not; nan where there was none."""
     task, _, start, _ = np.hstack(outcome.loop_result.losses)
     first = outcome.simulation.progress.start.copy()
-    waiting = ~np.isin(outcome.simulation.starts.status, (TASK_RUNNING, TASK_FINISHED))
+    waiting = ~np.isin(outcome.simulation.claims.status, (TASK_RUNNING, TASK_FINISHED))
     first[waiting] = np.nan
     np.fmin.at(first, task.astype(np.int64), start)
     return first
@@ -145,7 +145,7 @@ def first_start(outcome: Outcome) -> np.ndarray:
 def _reasons(outcome: Outcome, workload: Workload) -> pl.Series:
     """Return why each task is not where it wants to be, null for one that runs or is done."""
     sim = outcome.simulation
-    status, shape = sim.starts.status, sim.tasks.shape
+    status, shape = sim.claims.status, sim.tasks.shape
     words: list[str] = ["its stage waits for others to end", "it arrives after the end of the run"]
     code = np.full(status.size, -1, np.int64)
     code[status == TASK_BLOCKED] = 0

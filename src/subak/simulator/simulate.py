@@ -9,7 +9,15 @@ from subak.errors import InputError, PolicyError
 from subak.federation.settings import Federation
 from subak.fleet.speeds import refuse_speeds
 from subak.fleet.table import Fleet
-from subak.placement.claims import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
+from subak.placement.claims import (
+    DOES_NOT_FIT,
+    KEPT,
+    NO_SUCH_MACHINE,
+    RULES,
+    VIOLATED_RULE,
+    VIOLATING_MACHINE,
+    VIOLATING_TASK,
+)
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
@@ -144,16 +152,16 @@ def _guarded(step: Callable[[int], int], sim: Simulation, name: str) -> Callable
 
 def _broken(prepared: Prepared, scheduler: Scheduler, workload: Workload, fleet: Fleet) -> PolicyError:
     """Word the rule that a policy broke, with the task, the machine and the amounts."""
-    note = prepared.simulation.starts.note
-    if note[RULE] == KEPT:
+    violation = prepared.simulation.claims.violation
+    if violation[VIOLATED_RULE] == KEPT:
         return PolicyError(
             f"scheduler {scheduler.name} pushed to a lane that does not exist, or popped from an empty one"
         )
-    task, machine = int(note[TASK]), int(note[MACHINE])
-    said = f"scheduler {scheduler.name} {RULES[int(note[RULE])]}: machine {machine} for task {task}"
-    if note[RULE] == NO_SUCH_MACHINE:
+    task, machine = int(violation[VIOLATING_TASK]), int(violation[VIOLATING_MACHINE])
+    said = f"scheduler {scheduler.name} {RULES[int(violation[VIOLATED_RULE])]}: machine {machine} for task {task}"
+    if violation[VIOLATED_RULE] == NO_SUCH_MACHINE:
         return PolicyError(f"{said}; machines are 0 to {len(fleet.machines) - 1}, or -1 for none")
-    if note[RULE] == DOES_NOT_FIT:
+    if violation[VIOLATED_RULE] == DOES_NOT_FIT:
         sim = prepared.simulation
         shape = sim.tasks.shape[task]
         amounts = ", ".join(

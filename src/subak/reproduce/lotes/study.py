@@ -149,7 +149,7 @@ def measured(outcome: Outcome, interval: float) -> Run:
     time_left = loop.end - np.arange(len(loop.timeline)) * loop.interval
     spans = np.maximum(np.minimum(loop.interval, time_left), 1e-9)
     asked = (simulation.tasks.request * simulation.fleet.scale[:, None]).max(axis=0)[simulation.tasks.shape[begun]]
-    unplaceable = int((simulation.starts.status == TASK_UNPLACEABLE).sum())
+    unplaceable = int((simulation.claims.status == TASK_UNPLACEABLE).sum())
     ordered = np.sort(wait)
     return Run(
         float(wait.mean()), float((wait * asked).sum() / asked.sum()),

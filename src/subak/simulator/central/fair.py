@@ -5,7 +5,7 @@ import numpy as np
 
 from subak.fleet.shapes import find_shapes
 from subak.kernel import cold
-from subak.placement.claims import KEPT, RULE, claim
+from subak.placement.claims import KEPT, VIOLATED_RULE, claim
 from subak.placement.fair import (
     Fair,
     fair_instant,
@@ -85,12 +85,12 @@ def run_fair(
         fair_instant(
             sim.fleet, sim.tasks, fair, select_machine, sim.step.ended[: sim.counts[ENDED_NOW]],
             sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.step.freed[: sim.counts[FREED_NOW]], back.guarantee,
-            sim.starts,
+            sim.claims,
         )
         commit(sim)
         if back.clock[PER_SECOND] > 0.0 and sim.clock[NOW] >= back.clock[LOOK_AGAIN]:
             take_places_back(sim, fair, back, select_machine)
-        if sim.starts.note[RULE] != KEPT:
+        if sim.claims.violation[VIOLATED_RULE] != KEPT:
             return LOOP_BROKEN
     return LOOP_PAUSED
 
@@ -113,7 +113,7 @@ def take_places_back(sim: Simulation, fair: Fair, back: TakeBack, select_machine
         back.clock[TOKENS] -= 1.0
     if sim.counts[PREEMPTED_EVER] > before:
         open_fitting(sim.fleet, sim.tasks, fair, sim.step.freed[: sim.counts[FREED_NOW]])
-        serve(sim.fleet, sim.tasks, fair, select_machine, back.guarantee[:0], sim.starts)
+        serve(sim.fleet, sim.tasks, fair, select_machine, back.guarantee[:0], sim.claims)
         commit(sim)
         forget_lost_events(sim)
 
@@ -127,7 +127,7 @@ def replace(sim: Simulation, fair: Fair, leaf: int, victim: int) -> None:
     lose(sim, victim, machine)
     note_end(fair, sim.tasks, victim)
     let_wait(fair, sim.tasks, victim)
-    if claim(sim.starts, sim.fleet, sim.tasks, task, machine):
+    if claim(sim.claims, sim.fleet, sim.tasks, task, machine):
         start(fair, sim.tasks, leaf)
         commit(sim)
 

@@ -66,7 +66,7 @@ class Integrity:
     def _held(self) -> np.ndarray:
         """Return int64[resource, machine], what the tasks that run on each machine have asked for."""
         sim = self.simulation
-        running = np.flatnonzero(sim.starts.status == TASK_RUNNING)
+        running = np.flatnonzero(sim.claims.status == TASK_RUNNING)
         machine, shape = sim.progress.machine[running], sim.tasks.shape[running]
         held = np.zeros(self.capacity.shape, np.int64)
         for resource, amounts in enumerate(sim.tasks.request):

@@ -12,11 +12,11 @@ import numpy as np
 from subak.kernel import cold, inlined
 from subak.placement.claims import (
     KEPT,
-    RULE,
     TASK_BLOCKED,
     TASK_FINISHED,
     TASK_RUNNING,
     TASK_UNPLACEABLE,
+    VIOLATED_RULE,
 )
 from subak.placement.interface.hooks import Memory
 from subak.placement.ordered import ordered_arrival, ordered_departure
@@ -70,11 +70,11 @@ def run_ordered(
             return outcome
         freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
         if freed.size > 0:
-            ordered_departure(sim.fleet, sim.tasks, lanes, select_machine, freed, sim.starts)
+            ordered_departure(sim.fleet, sim.tasks, lanes, select_machine, freed, sim.claims)
         if arrived.size > 0:
-            ordered_arrival(sim.fleet, sim.tasks, lanes, lane_of_shape, select_machine, arrived, sim.starts)
+            ordered_arrival(sim.fleet, sim.tasks, lanes, lane_of_shape, select_machine, arrived, sim.claims)
         commit(sim)
-        if sim.starts.note[RULE] != KEPT:
+        if sim.claims.violation[VIOLATED_RULE] != KEPT:
             return LOOP_BROKEN
     return LOOP_PAUSED
 
@@ -90,11 +90,11 @@ def run_hooks(
             return outcome
         freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
         if freed.size > 0:
-            on_departure(sim.fleet, sim.tasks, lanes, memory, freed, sim.starts)
+            on_departure(sim.fleet, sim.tasks, lanes, memory, freed, sim.claims)
         if arrived.size > 0:
-            on_arrival(sim.fleet, sim.tasks, lanes, memory, arrived, sim.starts)
+            on_arrival(sim.fleet, sim.tasks, lanes, memory, arrived, sim.claims)
         commit(sim)
-        if sim.starts.note[RULE] != KEPT or lanes.size[MISUSES] > 0:
+        if sim.claims.violation[VIOLATED_RULE] != KEPT or lanes.size[MISUSES] > 0:
             return LOOP_BROKEN
     return LOOP_PAUSED
 
@@ -149,10 +149,10 @@ def apply_arrivals(sim: Simulation, time: float) -> None:
         sim.counts[NEXT_ARRIVAL] += 1
         sim.counts[EVENTS] += 1
         sim.record.current[TIMELINE_ARRIVALS] += 1
-        if sim.starts.status[task] == TASK_UNPLACEABLE:
+        if sim.claims.status[task] == TASK_UNPLACEABLE:
             continue
         if sim.stages.of_task.size > 0 and sim.stages.waits[sim.stages.of_task[task]] > 0:
-            sim.starts.status[task] = TASK_BLOCKED
+            sim.claims.status[task] = TASK_BLOCKED
         else:
             note_waiting(sim, task)
 
@@ -171,7 +171,7 @@ def apply_ends(sim: Simulation, time: float) -> None:
             else:
                 sim.record.current[TIMELINE_ENDS] += 1
                 stop(sim, task, machine)
-                sim.starts.status[task] = TASK_FINISHED
+                sim.claims.status[task] = TASK_FINISHED
                 if sim.stages.of_task.size > 0:
                     finish_in_stage(sim, task, time)
         else:
@@ -216,7 +216,7 @@ def open_dependents(sim: Simulation, stage: int, time: float) -> None:
         if sim.slow.unfinished[child] == 0:
             sim.slow.opened[child] = time
             for task in stages.task[stages.task_first[child] : stages.task_first[child + 1]]:
-                if sim.starts.status[task] == TASK_RUNNING:
+                if sim.claims.status[task] == TASK_RUNNING:
                     set_end(sim, task)
     forget_lost_events(sim)
 
@@ -235,7 +235,7 @@ def release_stage(sim: Simulation, stage: int, time: float) -> None:
     """Let those tasks of a stage wait that have arrived; the others will when they arrive."""
     for place in range(sim.stages.task_first[stage], sim.stages.task_first[stage + 1]):
         task = sim.stages.task[place]
-        if sim.starts.status[task] == TASK_BLOCKED:
+        if sim.claims.status[task] == TASK_BLOCKED:
             sim.progress.ready[task] = time
             note_waiting(sim, task)
 

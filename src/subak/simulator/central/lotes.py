@@ -13,7 +13,7 @@ from subak.fleet.shapes import Shapes
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT
 from subak.fleet.table import Fleet
 from subak.kernel import kernel_of
-from subak.placement.claims import KEPT, RULE, TASK_RUNNING
+from subak.placement.claims import KEPT, TASK_RUNNING, VIOLATED_RULE
 from subak.placement.interface.compiled import LANES
 from subak.placement.lotes.configurations import NO_CONFIGURATION
 from subak.placement.lotes.dispatch import NEVER_TRIED, Dispatcher, lotes_instant
@@ -88,7 +88,7 @@ def _wheel(routes: np.ndarray) -> np.ndarray:
 
 def take_over(state: Dispatcher, before: Dispatcher, simulation: Simulation, lanes: Lanes) -> None:
     """Let a dispatcher of an idle fleet know what runs and who waits, as far as *before* did."""
-    for task in np.flatnonzero(simulation.starts.status == TASK_RUNNING):
+    for task in np.flatnonzero(simulation.claims.status == TASK_RUNNING):
         kind = state.class_of_shape[simulation.tasks.shape[task]]
         state.counted[task] = kind
         state.scores.running[kind, simulation.progress.machine[task]] += 1
@@ -173,10 +173,10 @@ def run_lotes(sim: Simulation, state: Dispatcher, lanes: Lanes, pause_at: float,
             change_running(state.scores, state.counted[task], sim.progress.machine[task], -1)
         lotes_instant(
             state, sim.fleet, sim.tasks, lanes, sim.step.freed[: sim.counts[FREED_NOW]],
-            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.starts,
+            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.claims,
         )
         commit(sim)
-        if sim.starts.note[RULE] != KEPT:
+        if sim.claims.violation[VIOLATED_RULE] != KEPT:
             return LOOP_BROKEN
         if sim.clock[NOW] >= pause_at:
             return LOOP_PAUSED

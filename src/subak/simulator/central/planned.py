@@ -1,7 +1,7 @@
 """A central run that follows a plan of maps and reduces: its loop, and how its lanes are built."""
 import numpy as np
 
-from subak.placement.claims import KEPT, RULE
+from subak.placement.claims import KEPT, VIOLATED_RULE
 from subak.placement.mapreduce.machine_queues import planned_instant
 from subak.placement.mapreduce.plan import Plan
 from subak.queues.lanes import Lanes, build_lanes
@@ -28,9 +28,9 @@ def run_planned(sim: Simulation, lanes: Lanes, lane_of_task: np.ndarray, budget:
             return outcome
         planned_instant(
             sim.fleet, sim.tasks, lanes, lane_of_task, sim.step.freed[: sim.counts[FREED_NOW]],
-            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.starts,
+            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.claims,
         )
         commit(sim)
-        if sim.starts.note[RULE] != KEPT:
+        if sim.claims.violation[VIOLATED_RULE] != KEPT:
             return LOOP_BROKEN
     return LOOP_PAUSED

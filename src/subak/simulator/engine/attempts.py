@@ -5,7 +5,6 @@ import numpy as np
 from subak.fleet.amounts import give_back
 from subak.fleet.speeds import attempt_seconds, run_seconds
 from subak.kernel import cold, inlined
-from subak.placement.claims import SIZE as CLAIMS
 from subak.placement.claims import (
     TASK_RUNNING,
     TASK_WAITING,
@@ -32,17 +31,17 @@ LOST_EVENTS_KEPT = 1000  # events of lost attempts, or replaced ones, the heap m
 def commit(sim: Simulation) -> None:
     """Turn the scheduler's claims into running attempts."""
     now = sim.clock[NOW]
-    for place in range(sim.starts.note[CLAIMS]):
-        task, machine = sim.starts.task[place], sim.starts.machine[place]
+    for place in range(sim.claims.size[0]):
+        task, machine = sim.claims.task[place], sim.claims.machine[place]
         sim.progress.start[task] = now
         sim.progress.event[task] = push_event(sim.events, end_time(sim, task, machine, now), task, machine)
         sim.progress.machine[task] = machine
         sim.progress.attempts[task] += 1
         sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
-    sim.record.current[TIMELINE_STARTS] += sim.starts.note[CLAIMS]
-    sim.counts[WAITING_NOW] -= sim.starts.note[CLAIMS]
-    sim.counts[RUNNING_NOW] += sim.starts.note[CLAIMS]
-    sim.starts.note[CLAIMS] = 0
+    sim.record.current[TIMELINE_STARTS] += sim.claims.size[0]
+    sim.counts[WAITING_NOW] -= sim.claims.size[0]
+    sim.counts[RUNNING_NOW] += sim.claims.size[0]
+    sim.claims.size[0] = 0
 
 
 @inlined
@@ -78,7 +77,7 @@ def note_freed(sim: Simulation, machine: int) -> None:
 @inlined
 def note_waiting(sim: Simulation, task: int) -> None:
     """Let a task wait from now on."""
-    sim.starts.status[task] = TASK_WAITING
+    sim.claims.status[task] = TASK_WAITING
     sim.step.arrived[sim.counts[ARRIVED_NOW]] = task
     sim.counts[ARRIVED_NOW] += 1
     sim.counts[WAITING_NOW] += 1
@@ -108,7 +107,7 @@ def note_loss(sim: Simulation, task: int, machine: int) -> None:
 def is_alive(sim: Simulation, slot: np.void) -> bool:
     """Whether an event ends the present attempt of its task, not one that was lost."""
     task = slot["item"]
-    return sim.starts.status[task] == TASK_RUNNING and sim.progress.event[task] == slot["sequence"]
+    return sim.claims.status[task] == TASK_RUNNING and sim.progress.event[task] == slot["sequence"]
 
 
 @inlined

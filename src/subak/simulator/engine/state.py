@@ -5,7 +5,7 @@ import numpy as np
 
 from subak.fleet.speeds import Speeds
 from subak.fleet.state import FleetState
-from subak.placement.claims import Starts
+from subak.placement.claims import Claims
 from subak.simulator.engine.heap import Events
 from subak.simulator.engine.overuse import Overuse
 from subak.workload.tasks import Stages, Tasks
@@ -87,7 +87,7 @@ class Simulation(NamedTuple):
     fleet: FleetState
     speeds: Speeds
     overuse: Overuse
-    starts: Starts
+    claims: Claims
     events: Events
     progress: Progress
     stages: Stages

@@ -26,12 +26,12 @@ from subak.federation.messages import (
 from subak.kernel import cold, inlined
 from subak.placement.claims import (
     KEPT,
-    RULE,
     TASK_BLOCKED,
     TASK_FINISHED,
     TASK_RUNNING,
     TASK_UNPLACEABLE,
     TASK_WAITING,
+    VIOLATED_RULE,
     claim,
 )
 from subak.simulator.engine.attempts import commit, drop_dead, lose, note_waiting, stop
@@ -159,9 +159,9 @@ def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) ->
     sim.counts[NEXT_ARRIVAL] += 1
     sim.counts[EVENTS] += 1
     sim.record.current[TIMELINE_ARRIVALS] += 1
-    if sim.starts.status[task] == TASK_UNPLACEABLE:
+    if sim.claims.status[task] == TASK_UNPLACEABLE:
         return NOTHING
-    sim.starts.status[task] = TASK_BLOCKED
+    sim.claims.status[task] = TASK_BLOCKED
     return to_role(due, ARRIVE, 0, task, NOBODY)
 
 
@@ -192,7 +192,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     sim.record.current[TIMELINE_ENDS] += 1
     stop(sim, task, machine)
     sim.step.is_freed[machine] = False
-    sim.starts.status[task] = TASK_FINISHED
+    sim.claims.status[task] = TASK_FINISHED
     to_role(due, EXITED, machine, task, machine)
     due[0]["handle"] = net.handle[task]
     return HANDLE
@@ -243,16 +243,16 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
         else:
             transmit(net, sim.clock[NOW], sender_role, message)
     out.size[0] = 0
-    return int(sim.starts.note[RULE]) != KEPT
+    return int(sim.claims.violation[VIOLATED_RULE]) != KEPT
 
 
 @inlined
 def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
     """Run an attempt, if the machine really has what it asks and the task does not run already."""
     moved(sim, net, sim.clock[NOW])
-    if sim.starts.status[task] == TASK_FINISHED and net.faults.on[0]:
+    if sim.claims.status[task] == TASK_FINISHED and net.faults.on[0]:
         run_again(sim, task)
-    if claim(sim.starts, sim.fleet, sim.tasks, task, machine):
+    if claim(sim.claims, sim.fleet, sim.tasks, task, machine):
         commit(sim)
         net.size[LIVELY] += sim.tasks.run_time[task] < np.inf
 
@@ -272,7 +272,7 @@ def run_again(sim: Simulation, task: int) -> None:
 @cold
 def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) -> None:
     """End an attempt before its time: its task waits again."""
-    if sim.starts.status[task] == TASK_RUNNING and sim.progress.machine[task] == machine:
+    if sim.claims.status[task] == TASK_RUNNING and sim.progress.machine[task] == machine:
         moved(sim, net, sim.clock[NOW])
         lose(sim, task, machine)
         sim.record.current[TIMELINE_PREEMPTIONS] += reason == PREEMPTED

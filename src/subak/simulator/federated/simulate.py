@@ -14,7 +14,7 @@ from subak.federation.messages import MESSAGE, ROLES, Outbox, build_outbox
 from subak.federation.settings import LAWS, Federation
 from subak.fleet.table import Fleet
 from subak.kernel import kernel_of
-from subak.placement.claims import MACHINE, RULE, RULES, TASK
+from subak.placement.claims import RULES, VIOLATED_RULE, VIOLATING_MACHINE, VIOLATING_TASK
 from subak.queues.tree import TreeFile
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms, prepare
@@ -212,6 +212,6 @@ def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federati
 
 def broken_rule(simulation: Simulation) -> RunError:
     """Word the rule that a worker broke."""
-    note = simulation.starts.note
-    return RunError(f"a worker {RULES[int(note[RULE])]}: machine {int(note[MACHINE])}, task {int(note[TASK])}, at "
-                    f"{simulation.clock[0]:g} s; this is a defect of subak, please report it with the scenario")
+    violation = simulation.claims.violation
+    return RunError(f"a worker {RULES[int(violation[VIOLATED_RULE])]}: machine {int(violation[VIOLATING_MACHINE])}, "
+                    f"task {int(violation[VIOLATING_TASK])}, at {simulation.clock[0]:g} s; this is a defect of subak, please report it with the scenario")

@@ -309,7 +309,7 @@ class Watch:
             for row in self.rows(workers.rows.row, workers.rows.first, machine):
                 if row["state"] == RUNS:
                     believed.append((int(row["task"]), machine))
-        running = np.flatnonzero(sim.starts.status == PHYSICALLY).tolist()
+        running = np.flatnonzero(sim.claims.status == PHYSICALLY).tolist()
         real = [(task, int(sim.progress.machine[task])) for task in running]
         must(sorted(believed) == real, "b", f"workers believe to run {sorted(believed)}, there run {real}")
         used = np.zeros_like(sim.fleet.free, np.int64)
@@ -465,7 +465,7 @@ class Watch:
             must(not apart, "e", f"gang {gang} starts in parts: {[PHASES[code] for code in phase]}")
             if waiting == len(members) and (phase == WAITING).any():
                 must(masters.task["queued"][members].any(), "e", f"gang {gang} waits in no lane")
-            for task in members[(self.sim.starts.status[members] == PHYSICALLY)]:
+            for task in members[(self.sim.claims.status[members] == PHYSICALLY)]:
                 must(masters.task["phase"][task] not in (FLYING, HELD), "e",
                      f"task {task} of gang {gang} runs before its gang may go")
 
@@ -488,7 +488,7 @@ class Watch:
         must(len(used) == net.slot.size - net.size[FREE], "h", f"{len(used)} messages are on their way, "
                                                                f"{net.slot.size - net.size[FREE]} slots are taken")
         lively = int((~PERIODIC[net.flight["kind"][used]]).sum())
-        status = sim.starts.status
+        status = sim.claims.status
         lively += int(((status == PHYSICALLY) & (sim.tasks.run_time < np.inf)).sum())
         must(lively == net.size[LIVELY], "h", f"{net.size[LIVELY]} things are noted to go on, there are {lively}")
 
@@ -504,7 +504,7 @@ class Watch:
             kinds = sorted({KINDS[kind] for kind in self.net.flight["kind"][used] if not PERIODIC[kind]})
             return f"messages are on their way: {', '.join(kinds)}"
         phases = masters.task["phase"]
-        for task, status in enumerate(sim.starts.status):
+        for task, status in enumerate(sim.claims.status):
             name, phase = STATUSES[status], PHASES[phases[task]]
             if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phases[task] != RUNNING):
                 return f"task {task} is {name}, its global master has it {phase}"
@@ -533,7 +533,7 @@ class Watch:
                         return f"machine {machine} has not reported to local master {number}"
                     for row in self.rows(locals_.row[side], locals_.row_first[side], machine):
                         if row["state"] != RUNNING_ROW and not (
-                            row["state"] == STARTING_ROW and self.sim.starts.status[row["task"]] == PHYSICALLY
+                            row["state"] == STARTING_ROW and self.sim.claims.status[row["task"]] == PHYSICALLY
                         ):
                             return f"task {row['task']} is left in state {row['state']} on machine {machine}"
         workers = self.roles.workers
@@ -548,7 +548,7 @@ class Watch:
         """Whether machines whose workers live have room for a waiting task, and for what its gang has not ended."""
         members = [task]
         if self.gang[task] != NOBODY:
-            gang, status = self.gang[task], self.sim.starts.status
+            gang, status = self.gang[task], self.sim.claims.status
             places = self.roles.layout.gang_task
             members = [int(one) for one in places[self.roles.layout.gang_first[gang] :
                                                   self.roles.layout.gang_first[gang + 1]]
