@@ -199,7 +199,7 @@ def schedulers() -> list[str]:
             for each in SCHEDULERS.values() if each.architecture]),
         "## Policies of your own\n",
         "A scheduler in a file is named `FILE.py:NAME`, with options behind plus signs if it was made with `@policy`. "
-        "What `subak.policy` says of itself:\n",
+        "The documentation of `subak.policy`:\n",
         policy_text(),
         *table(("from subak.policy", "what it is"), [
             (f"`{name}`", first_sentence(getattr(subak.policy, name))) for name in subak.policy.__all__]),
@@ -226,11 +226,11 @@ def federations() -> list[str]:
         "## Federations\n",
         "Settings go into a TOML file for `--federation`, a key each, or under `[federation]` of a scenario; those "
         "that are varied most are options of `subak simulate` and `subak compare`. A setting that none of the "
-        "schedulers heeds is refused. Every run writes those it heeded into its `summary.json`, with the service "
+        "schedulers supports is refused. Every run writes those it used into its `summary.json`, with the service "
         "times.\n",
         "### Settings\n",
-        *table(("key", "type", "default", "what it is", "heeded by"),
-               [(*row, heeders(name)) for name, row in settings]),
+        *table(("key", "type", "default", "what it is", "supported by"),
+               [(*row, supporters(name)) for name, row in settings]),
         "### Messages\n",
         "A role serves one message at a time; what it answers leaves when the service is over. A message that crosses "
         "the network is under way for the delay. `service` and `part` are tables by kind: "
@@ -252,7 +252,7 @@ def waiting_words() -> list[str]:
     return [f"{text.strip()} ..." if text.endswith(" ") else text for text in words]
 
 
-def heeders(setting: str) -> str:
+def supporters(setting: str) -> str:
     names = [each.name for each in SCHEDULERS.values() if setting in each.settings]
     federated = [each for each in SCHEDULERS.values() if each.architecture]
     return "all" if len(names) == len(federated) else ", ".join(names)
@@ -356,7 +356,7 @@ def files() -> list[str]:
         "`stints.parquet`\n", *row_table(STINT_ROWS),
         "`queues.parquet`\n", *row_table(QUEUE_ROWS),
         "`shares.parquet`\n", *row_table(SHARE_ROWS),
-        "What these words mean:\n",
+        "What these terms mean:\n",
         inspect.cleandoc(fairness.__doc__ or "").split("\n\n", 1)[1].rpartition(" The sums are in")[0] + "\n",
         "`waiting.parquet`\n", *row_table(WAITING_ROWS),
         "`views.parquet`\n", *row_table(VIEW_ROWS),

@@ -80,7 +80,7 @@ def test_a_page_is_written_whole_and_works_offline(run, tree_file, tmp_path):
     assert run("fair", tree_file(), "--out", tmp_path / "page", "--overwrite")[0] == 0
 
 
-def test_limits_and_ends_are_heeded(run, tree_file):
+def test_limits_and_ends_are_kept(run, tree_file):
     text = COLLAPSE.replace('name = "sci"\n', 'name = "sci"\nlimit = 0.25\n').replace(
         'name = "eng/dev"\n', 'name = "eng/dev"\ntasks = 12\n')
     code, out, _ = run("fair", tree_file(text))

@@ -1,4 +1,4 @@
-"""The search that betters HMHS's plan: never worse, repeatable, and its first stage ends where no move helps."""
+"""The search that improves HMHS's plan: never worse, repeatable, and its first stage ends where no move helps."""
 import itertools
 
 import numpy as np

@@ -59,10 +59,10 @@ def allocation_spread(tasks: pl.DataFrame) -> Spread:
     return spread(tasks["start"] - tasks["ready"])
 
 
-def _plain(settings: Any, heeded: tuple[str, ...]) -> dict[str, Any]:
-    """Return the settings that a scheduler heeds, with words where JSON has no number."""
+def _plain(settings: Any, supported: tuple[str, ...]) -> dict[str, Any]:
+    """Return the settings that a scheduler supports, with text where JSON has no number."""
     return {name: "inf" if value == float("inf") else value
-            for name, value in msgspec.structs.asdict(settings).items() if name in heeded and value != {}}
+            for name, value in msgspec.structs.asdict(settings).items() if name in supported and value != {}}
 
 
 def _counts(roles: Megha) -> dict[str, int]:

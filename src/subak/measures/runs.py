@@ -97,7 +97,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
 class FederationFacts(msgspec.Struct, frozen=True):
     """What is only known of a federation."""
 
-    settings: dict[str, Any] = {}  # those that the scheduler heeds
+    settings: dict[str, Any] = {}  # those that the scheduler supports
     service: dict[str, float] = {}  # seconds that each kind of message cost its receiver
     allocation: Spread = Spread()  # seconds from ready to the last start
     parts: dict[str, Spread] = {}  # of it: framework queueing, processing, worker queueing, communication

@@ -97,7 +97,7 @@ def _asked(workload: Workload | None, row: int, values: dict[str, Any]) -> Itera
                                           for each in stage["constraints"])
     if stage.get("gang") and _stage_size(workload, row) > 1:
         yield "Gang", f"one of {count_text(_stage_size(workload, row))} tasks that start together, under a scheduler " \
-                      "that heeds it (megha, central)"
+                      "that supports it (megha, central)"
 
 
 def _stage(workload: Workload, row: int) -> dict[str, Any]:

@@ -68,8 +68,8 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     an hour a queue below its guarantee may cause under them, *lotes* what its plan and dispatcher are set to,
     *request_error* by how much requests are wrong (overuse.py). *slow_start* is the share of a stage's tasks that have
     ended when the tasks that wait for it may start; such an attempt holds its machine, and goes on behind its `shuffle`
-    when all of them have. *search* says how long a scheduler that searches betters its plan. Raises InputError for
-    workloads and fleets that do not match, and for faults and wrong requests that the scheduler has no remedy for,
+    when all of them have. *search* says how long a scheduler that searches improves its plan. Raises InputError for
+    workloads and fleets that do not match, and for faults and wrong requests that the scheduler does not support,
     PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
@@ -85,7 +85,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         return Outcome(scheduler=scheduler, seed=seed, **simulate_federated(
             workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults, queues))
     if faults is not None:
-        raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
+        raise InputError(f"faults: {scheduler.name} is no federation; only megha and central support them")
     loop = central_loop(
         workload, fleet, scheduler, Terms(scheduler.order, seed, width, until, request_error, slow_start),
         Tuning(queues, preemptions, lotes, search))

@@ -160,7 +160,7 @@ def _variance(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, centre: 
 
 
 def choose_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
-    """Return the clusters of the least number that one more hardly betters, by the criterion above."""
+    """Return the clusters of the least number that one more hardly improves, by the criterion above."""
     centre = find_centres(asked, tasks, weight, 1, seed)
     before = _variance(asked, tasks, weight, centre)
     for count in range(2, CLASSES_TRIED_MAX + 1):

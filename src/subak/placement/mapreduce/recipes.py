@@ -20,14 +20,14 @@ class Recipe:
     maps: str = MIN_MIN  # dispatcher
     sequence: str = ASSIGNED  # of the maps of a machine: as they were assigned, or by their job's Pri
     reduces: str = MIN_MIN  # dispatcher
-    searches: bool = False  # whether a search betters it
+    searches: bool = False  # whether a search improves it
 
 
 RECIPES = {
     "hmhs": Recipe("Min-Min for maps, each machine's by Johnson's rule, Dynamic-Min-Min for reduces (HMHS).",
                    sequence=JOHNSON),
     "r-hmhs": Recipe("HMHS with the maps of each machine in the reverse order (R-HMHS).", sequence=REVERSED),
-    "hmhs-search": Recipe("HMHS, bettered by a search: `search_seconds`, or as many moves as `search_moves` says.",
+    "hmhs-search": Recipe("HMHS, improved by a search: `search_seconds`, or as many moves as `search_moves` says.",
                           sequence=JOHNSON, searches=True),
     "min-min": Recipe("Min-Min for maps alone, in its own order; reduces job by job, to machines as they are free.",
                       reduces=JOB_ORDER),

@@ -1,4 +1,4 @@
-"""A search that betters HMHS's answer: maps evened out between machines, then moves that are kept when they help.
+"""A search that improves HMHS's answer: maps evened out between machines, then moves that are kept when they help.
 
 1. Even out: a task, or half of a job's tasks, leaves one of the busiest columns for the column where the sum of the
    eighth powers of the loads falls the most and which is then less busy than the first was, until no such move lowers
@@ -57,7 +57,7 @@ class Found(NamedTuple):
 
 def search(problem: Problem, draft: Draft, reduces: Callable[[np.ndarray], Problem], seed: int,
            settings: SearchSettings, clock: Callable[[], float]) -> Found:
-    """Better *draft*, which is changed; *problem* is the maps', *reduces* makes that of the reduces of job ends.
+    """Improve *draft*, which is changed; *problem* is the maps', *reduces* makes that of the reduces of job ends.
 
     *clock* tells seconds; it is read only where the settings count no moves.
     """

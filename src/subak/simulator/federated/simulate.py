@@ -214,4 +214,5 @@ def broken_rule(simulation: Simulation) -> RunError:
     """Word the rule that a worker broke."""
     violation = simulation.claims.violation
     return RunError(f"a worker {RULES[int(violation[VIOLATED_RULE])]}: machine {int(violation[VIOLATING_MACHINE])}, "
-                    f"task {int(violation[VIOLATING_TASK])}, at {simulation.clock[0]:g} s; this is a defect of subak, please report it with the scenario")
+                    f"task {int(violation[VIOLATING_TASK])}, at {simulation.clock[0]:g} s; this is a defect of subak, "
+                    "please report it with the scenario")

@@ -129,4 +129,4 @@ class Reader(NamedTuple):
     summary: str  # what the format is, for help texts
     files: Callable[[Path], list[Path]]  # the files that a source consists of
     read: Callable[[Path, Options, Advance], Conversion]
-    options: frozenset[str]  # the fields of Options it heeds
+    options: frozenset[str]  # the fields of Options that it supports
