@@ -24,7 +24,7 @@ from subak.placement.claims import TASK_BLOCKED, TASK_FINISHED, TASK_RUNNING, TA
 from subak.policy import find_scheduler
 from subak.simulator.engine.state import LOOP_DONE, NOW, TIMELINE_LOST
 from subak.simulator.federated import megha
-from subak.simulator.federated import run as federated_run
+from subak.simulator.federated import simulate as federated_run
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan, random_plan, read_fault_plan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
