@@ -6,7 +6,7 @@ import statistics
 
 from _workloads import google_fleet, google_tasks
 from subak.policy import find_scheduler
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 TASKS, ROUNDS = 1_000_000, 3
 REQUIRED = {"first-fit": 1_000_000, "greedy": 1_000_000, "tetris": 300_000}
@@ -18,7 +18,7 @@ def main() -> None:
     workload = google_tasks(TASKS, fleet)
     for name in (*REQUIRED, *OTHERS):
         simulate(workload, fleet, find_scheduler(name), until=1.0)  # compile, or load, the engine
-        rates = [TASKS / simulate(workload, fleet, find_scheduler(name)).driven.seconds for _ in range(ROUNDS)]
+        rates = [TASKS / simulate(workload, fleet, find_scheduler(name)).loop_result.seconds for _ in range(ROUNDS)]
         wanted = f"   (required: {REQUIRED[name]:,})" if name in REQUIRED else ""
         print(f"{name:<20} {statistics.median(rates):>12,.0f} tasks/s   {min(rates):,.0f} to {max(rates):,.0f}{wanted}")
 

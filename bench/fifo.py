@@ -10,7 +10,7 @@ import simpy
 
 from _workloads import one_slot_fleet, one_slot_tasks
 from subak.placement.schedulers import SCHEDULERS
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 TASKS, MACHINES, ROUNDS = 200_000, 1_000, 3
 

@@ -1,7 +1,7 @@
 """Cost against the size of the fleet: tasks a second at 80 % load on 1,000 to 50,000 machines."""
 from _workloads import google_fleet, google_tasks
 from subak.policy import find_scheduler
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 TASKS = 500_000
 SIZES = (1_000, 5_000, 12_583, 25_000, 50_000)
@@ -16,7 +16,7 @@ def main() -> None:
         rates = []
         for name in SCHEDULERS:
             simulate(workload, fleet, find_scheduler(name), until=1.0)
-            rates.append(TASKS / simulate(workload, fleet, find_scheduler(name)).driven.seconds)
+            rates.append(TASKS / simulate(workload, fleet, find_scheduler(name)).loop_result.seconds)
         print(f"{size:>10,}" + "".join(f"{rate:>14,.0f}" for rate in rates))
 
 

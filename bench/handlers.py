@@ -14,7 +14,7 @@ from subak.federation.messages import KINDS
 from subak.federation.settings import PART_S, SERVICE_S
 from subak.placement.schedulers import SCHEDULERS
 from subak.simulator.federated import megha
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 TASKS, MACHINES = 2000, 1000
 

@@ -14,7 +14,7 @@ from subak.placement.mapreduce.bound import makespan_bound
 from subak.placement.mapreduce.plan import make_plan
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.mapreduce import WORKLOADS, MapReduce, draw_batch
 from subak.workload.table import Workload
 

@@ -12,7 +12,7 @@ import time
 from subak.placement.lotes.plan import make_plan
 from subak.policy import find_scheduler
 from subak.reproduce.lotes.workload import Month, month_of
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.google_like.google import google_machines
 
 TASKS, LOAD, ROUNDS, REQUIRED = 4_000_000, 0.8, 3, 500_000
@@ -28,7 +28,7 @@ def measure(scheduler: str) -> dict[str, float]:
     make_plan(workload, fleet)
     planned = time.perf_counter() - began
     runs = [simulate(workload, fleet, find_scheduler(scheduler)) for _ in range(ROUNDS)]
-    rates = sorted(TASKS / run.driven.seconds for run in runs)
+    rates = sorted(TASKS / run.loop_result.seconds for run in runs)
     waits = runs[0].simulation.progress.start - runs[0].simulation.progress.ready
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     return {"median": rates[ROUNDS // 2], "least": rates[0], "most": rates[-1], "mean_wait_s": float(waits.mean()),

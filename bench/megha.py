@@ -12,7 +12,7 @@ import sys
 from subak.federation.settings import Federation
 from subak.policy import find_scheduler
 from subak.reproduce.workloads import machines, steady, workload_of
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 TASKS, LOAD, ROUNDS = 1_000_000, 0.8, 3
 CASES = (  # scheduler, machines, local masters, tasks, required tasks a second
@@ -27,7 +27,7 @@ def measure(scheduler: str, size: int, local_masters: int, tasks: int) -> dict[s
     workload, fleet = workload_of(steady(tasks, size, LOAD, seed=1)), machines(size, local_masters)
     settings = Federation(local_masters=local_masters, service_scale=0.0 if scheduler == "sparrow" else 1.0)
     simulate(workload, fleet, find_scheduler(scheduler), until=0.0, federation=settings)  # compile, or load, the engine
-    rates = sorted(tasks / simulate(workload, fleet, find_scheduler(scheduler), federation=settings).driven.seconds
+    rates = sorted(tasks / simulate(workload, fleet, find_scheduler(scheduler), federation=settings).loop_result.seconds
                    for _ in range(ROUNDS))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     return {"median": rates[ROUNDS // 2], "least": rates[0], "most": rates[-1], "peak_gb": peak}

@@ -59,7 +59,7 @@ TASK_ROWS = {
     "ready": "seconds: the arrival, or the end of the last stage it waits for",
     "start": "seconds, of the last attempt; null for a task that is not running or finished",
     "finish": "seconds; null for a task that is not finished",
-    "response": "seconds: the first start minus ready", "machine": "id of the last attempt's machine",
+    "wait_time": "seconds: the first start minus ready", "machine": "id of the last attempt's machine",
     "attempts": "how often it was started", "status": "how it stands at the end",
     "reason": "why it is not running or finished",
     "framework_queueing": "seconds of the last start's wait spent in queues of the scheduler, or of masters",
@@ -199,7 +199,7 @@ def schedulers() -> list[str]:
             for each in SCHEDULERS.values() if each.architecture]),
         "## Policies of your own\n",
         "A scheduler in a file is named `FILE.py:NAME`, with options behind plus signs if it was made with `@policy`. "
-        "What `subak.policy` says of itself:\n",
+        "The documentation of `subak.policy`:\n",
         policy_text(),
         *table(("from subak.policy", "what it is"), [
             (f"`{name}`", first_sentence(getattr(subak.policy, name))) for name in subak.policy.__all__]),
@@ -226,11 +226,11 @@ def federations() -> list[str]:
         "## Federations\n",
         "Settings go into a TOML file for `--federation`, a key each, or under `[federation]` of a scenario; those "
         "that are varied most are options of `subak simulate` and `subak compare`. A setting that none of the "
-        "schedulers heeds is refused. Every run writes those it heeded into its `summary.json`, with the service "
+        "schedulers supports is refused. Every run writes those it used into its `summary.json`, with the service "
         "times.\n",
         "### Settings\n",
-        *table(("key", "type", "default", "what it is", "heeded by"),
-               [(*row, heeders(name)) for name, row in settings]),
+        *table(("key", "type", "default", "what it is", "supported by"),
+               [(*row, supporters(name)) for name, row in settings]),
         "### Messages\n",
         "A role serves one message at a time; what it answers leaves when the service is over. A message that crosses "
         "the network is under way for the delay. `service` and `part` are tables by kind: "
@@ -252,7 +252,7 @@ def waiting_words() -> list[str]:
     return [f"{text.strip()} ..." if text.endswith(" ") else text for text in words]
 
 
-def heeders(setting: str) -> str:
+def supporters(setting: str) -> str:
     names = [each.name for each in SCHEDULERS.values() if setting in each.settings]
     federated = [each for each in SCHEDULERS.values() if each.architecture]
     return "all" if len(names) == len(federated) else ", ".join(names)
@@ -334,15 +334,16 @@ def files() -> list[str]:
             ("`queues.parquet`", "Where there are several queues: one row a queue of the tree, parents before "
                                  "children: what it held, was guaranteed and went without."),
             ("`shares.parquet`", "Where there are several queues: one row an interval and queue, for the "
-                                 f"{fairness.QUEUES_MAX} that hold most. The intervals are the timeline's, joined in "
-                                 f"equal numbers where there are more than {fairness.INTERVALS_MAX:,}."),
+                                 f"{fairness.SHARE_QUEUES_MAX} that hold most. The intervals are the timeline's, "
+                                 "joined in equal numbers where there are more than "
+                                 f"{fairness.SHARE_INTERVALS_MAX:,}."),
             ("`stints.parquet`", "Of MapReduce jobs: which job's tasks a slot ran one right after the other, for "
                                   f"the first {batch.MACHINES_DRAWN} machines that ran maps, and reduces."),
             ("`summary.json`", "The run in a page of numbers: " + ", ".join(f"`{name}`" for name in
                                                                             Summary.__struct_fields__) + "."),
             ("`waiting.parquet`", "Of megha and central: a row for each task that waits at the end."),
             ("`views.parquet`", "Of megha and central: what the global masters of waiting tasks saw of each partition, "
-                                f"for the {federated_results.PAIRS_MAX:,} most frequent of master and shape."),
+                                f"for the {federated_results.VIEWS_MAX:,} most frequent of master and shape."),
             ("`scenario.toml`", "Enough to repeat the run to the byte: `subak simulate --scenario scenario.toml`."),
             ("`policy.py`", "A copy of the user's policy, where there was one."),
             ("`faults.toml`", "A copy of the plan of faults, where there was one."),
@@ -355,7 +356,7 @@ def files() -> list[str]:
         "`stints.parquet`\n", *row_table(STINT_ROWS),
         "`queues.parquet`\n", *row_table(QUEUE_ROWS),
         "`shares.parquet`\n", *row_table(SHARE_ROWS),
-        "What these words mean:\n",
+        "What these terms mean:\n",
         inspect.cleandoc(fairness.__doc__ or "").split("\n\n", 1)[1].rpartition(" The sums are in")[0] + "\n",
         "`waiting.parquet`\n", *row_table(WAITING_ROWS),
         "`views.parquet`\n", *row_table(VIEW_ROWS),

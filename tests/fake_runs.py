@@ -51,13 +51,13 @@ def _tasks(random, count, days, severity):
         "index": pl.Series(np.arange(count) % 10, dtype=pl.UInt32),
         "queue": pl.Series(["org/batch"] * count, dtype=pl.Categorical),
         "arrival": arrival, "run_time": run_time, "ready": arrival,
-        "start": arrival + wait, "response": wait, "finish": arrival + wait + run_time,
+        "start": arrival + wait, "wait_time": wait, "finish": arrival + wait + run_time,
         "machine": "m1", "attempts": pl.Series(started.astype(np.uint16)),
         "status": pl.Series(status.tolist(), dtype=pl.Enum(STATUSES)),
         "reason": [reason.get(value) for value in status],
     }).with_columns(
         pl.when(pl.Series(started)).then(pl.col(name)).alias(name)
-        for name in ("start", "response", "finish", "machine")
+        for name in ("start", "wait_time", "finish", "machine")
     )
 
 
@@ -77,8 +77,8 @@ def _timeline(random, tasks, days, severity):
 
 
 def _summary(tasks, timeline, label, name, seed):
-    started = tasks.drop_nulls("response").with_columns(
-        ((pl.col("response") + pl.col("run_time")) / pl.max_horizontal("run_time", 10.0)).clip(1).alias("slowdown"))
+    started = tasks.drop_nulls("wait_time").with_columns(
+        ((pl.col("wait_time") + pl.col("run_time")) / pl.max_horizontal("run_time", 10.0)).clip(1).alias("slowdown"))
     reasons = tasks.drop_nulls("reason").group_by("status", "reason", maintain_order=True).len("tasks")
     return {
         "scheduler": name, "label": label, "seed": seed, "options": {"window": 5},
@@ -87,7 +87,7 @@ def _summary(tasks, timeline, label, name, seed):
         "fleet": {"name": "four clusters", "machines": 640}, "resources": RESOURCES,
         "status": {status: int((tasks["status"] == status).sum()) for status in STATUSES},
         "reasons": [{**row, "status": str(row["status"])} for row in reasons.to_dicts()],
-        "response": spread(started["response"]), "slowdown": spread(started["slowdown"]),
+        "wait_time": spread(started["wait_time"]), "slowdown": spread(started["slowdown"]),
         "makespan": tasks["finish"].max(),
         "utilisation": {r: timeline[f"used_{r}"].sum() / timeline[f"capacity_{r}"].sum() for r in ("cpu", "memory")},
         "stranded": {r: timeline[f"stranded_{r}"].sum() / timeline[f"capacity_{r}"].sum() for r in ("cpu", "memory")},

@@ -13,7 +13,7 @@ from fuzz_cases import NO_TEXT, Case, drawn, short
 from fuzz_tables import OTHER_TYPES, folders, parquet
 
 COMMANDS = (("report", "R"), ("explain", "R", "0"), ("report", "R", "--images", "P"), ("explain", "R", "0/0"))
-TASK_COLUMNS = ("start", "response", "run_time", "ready", "finish")
+TASK_COLUMNS = ("start", "wait_time", "run_time", "ready", "finish")
 TIMELINE_COLUMNS = ("time", "span", "waiting", "waiting_max", "used_cpu", "capacity_memory")
 NUMBER = ('"x"', "[1]", "{}", "true")
 SUMMARY: dict[str, tuple[str, ...]] = {
@@ -22,7 +22,7 @@ SUMMARY: dict[str, tuple[str, ...]] = {
     "resources": ("1", '["cpu"]', '[{"name": "a b"}]', '[{"name": "cpu", "unit": 0}]', '[{"name": "job"}]', '[{"unit": 1}]',
                   '[{"name": "gpu"}]'),
     "status": ("1", '{"FINISHED": "x"}', "[]"), "reasons": ("1", '["x"]', '[{"status": 1}]'),
-    "response": ("1", '{"mean": "x"}'), "slowdown": ('"x"', '{"max": []}'), "makespan": NUMBER, "makespan_bound": NUMBER,
+    "wait_time": ("1", '{"mean": "x"}'), "slowdown": ('"x"', '{"max": []}'), "makespan": NUMBER, "makespan_bound": NUMBER,
     "gap": NUMBER, "utilisation": ("1", '{"cpu": "x"}'), "waiting": ("1", '{"mean": "x"}'), "stranded": ('{"cpu": []}',),
     "attempts_lost": ('"x"', "1.5"), "run_time_lost": NUMBER[:3], "federation": ("1", '{"settings": 1}', '{"messages": "x"}'),
     "fairness": ("1", '{"levels": 1}', "{}"), "plan": ("1", '{"classes": "x"}'), "speed": ("1", '{"events": "x"}'),
@@ -113,7 +113,7 @@ def task_cases() -> Iterator[Case]:
 
 
 HEAD = "from subak.policy import *\n\n"
-ARRIVAL = "def arrive(fleet, tasks, lanes, memory, arrived, starts):\n    pass\n\n"
+ARRIVAL = "def arrive(fleet, tasks, lanes, memory, arrived, claims):\n    pass\n\n"
 MEMORIES = ("None", "3", "'x'", "()", "((0, 0), (0, 0))", "((0, 0), (0, 0), [], [])", "((0, 0), (0, 0), None)", "((0,), (0, 0), [])",
             "((-1, 0), (0, 0), [])", "((0, 0), (0, -1), [])", "((0.5, 0), (0, 0), [])", "(('a', 0), (0, 0), [])",
             "((0, 0), (0, 0), ['x'])", "((0, 0), (0, 0), 'text')", "((0, 0), (0, 0), [[1]])", "((10**9, 10**9), (0, 0), [])",

@@ -255,9 +255,9 @@ def rule_cases() -> Iterator[Case]:
 RESOURCE_NAMES = ("job", "stage", "queue", "user", "name", "kind", "priority", "constraints", "arrival", "run_time",
                   "estimate", "outcome", "machine", "cluster", "present", "time", "attribute", "value", "gang", "shuffle",
                   "depends_on", "index", "scheduling_class", "speed_group", "c p u", "", "1cpu", "cpu-1", "a.b", "cpu\\n",
-                  "start", "finish", "response", "ready", "attempts", "status", "reason", "span", "waiting", "running",
+                  "start", "finish", "wait_time", "ready", "attempts", "status", "reason", "span", "waiting", "running",
                   "row", "used_cpu", "factors", "number", "count", "tasks", "stage_row", "len")
-COLLIDING = ("start", "finish", "response", "ready", "attempts", "status", "reason", "span", "waiting", "running", "row",
+COLLIDING = ("start", "finish", "wait_time", "ready", "attempts", "status", "reason", "span", "waiting", "running", "row",
              "used_cpu", "factors", "number", "count", "tasks", "stage_row", "len")  # with columns that are computed
 HEADERS = {
     "no-resources": "[provenance]\n", "resources-empty": "resources = []\n[provenance]\n", "resources-number":

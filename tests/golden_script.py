@@ -23,10 +23,10 @@ from subak.federation.settings import Federation
 from subak.fleet.table import make_fleet
 from subak.placement.claims import STATUSES
 from subak.resources import Resource
-from subak.simulator.engine.state import DONE
+from subak.simulator.engine.state import LOOP_DONE
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
 from subak.simulator.federated.megha_setup import MEGHA
-from subak.simulator.federated.run import open_federated
+from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.invariants import Watch
 from subak.simulator.torture.message_words import event_words
 from subak.simulator.torture.torture import next_event
@@ -131,7 +131,7 @@ def trace(text):
                             script.until, script.plan(), compiled=False)
     watch = Watch(opened.simulation, opened.network, opened.roles)
     lines, why = [], None
-    while why != DONE:
+    while why != LOOP_DONE:
         why, handled = next_event(opened)
         watch(handled, opened.due[0])
         if handled:
@@ -144,7 +144,7 @@ def ending(opened, watch):
     """How everything stands."""
     sim, roles = opened.simulation, opened.roles
     lines = [f"at {sim.clock[0]:g} s:"]
-    for task, status in enumerate(sim.starts.status):
+    for task, status in enumerate(sim.claims.status):
         machine = sim.progress.machine[task]
         where = f" on machine {opened.prepared.machine_order[machine]}" if machine >= 0 else ""
         phase, attempts = roles.masters.task["phase"][task], sim.progress.attempts[task]

@@ -83,7 +83,7 @@ def write_hostile_run(folder, label=EVIL):
             "messages": {EVIL: 3}, "counts": {EVIL: 4}, "roles": {EVIL: {"roles": 2}}, "queues": [queue]})
     tasks = pl.read_parquet(folder / "tasks.parquet").with_columns(
         pl.lit(EVIL).alias("machine"), pl.lit(EVIL).alias("queue"), pl.lit(EVIL).alias("reason"),
-        allocation=pl.col("response"))
+        allocation=pl.col("wait_time"))
     tasks.write_parquet(folder / "tasks.parquet")
     stints = {"kind": ["map", "reduce"], "machine": [EVIL, EVIL], "slot": [0, 0], "job": [EVIL, f"2{EVIL}"],
               "begin": [0.0, 9.0], "end": [8.0, 9e4], "tasks": [3, 1]}

@@ -2,12 +2,19 @@
 import numpy as np
 
 from subak.fleet.index import first_block
-from subak.fleet.state import ABSENT, BLOCK
-from subak.placement.claims import BLOCKED, FINISHED, NOT_ARRIVED, RUNNING, STATUSES, UNPLACEABLE, WAITING
-from subak.placement.claims import SIZE as CLAIMS
-from subak.queues.lanes import ACTIVE, NOBODY
+from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT
+from subak.placement.claims import (
+    STATUSES,
+    TASK_BLOCKED,
+    TASK_FINISHED,
+    TASK_NOT_ARRIVED,
+    TASK_RUNNING,
+    TASK_UNPLACEABLE,
+    TASK_WAITING,
+)
+from subak.queues.lanes import ACTIVE_LANES, NOBODY
 from subak.simulator.engine.heap import SIZE
-from subak.simulator.engine.state import FREED, LOST_EVENTS, NEXT_ARRIVAL, NOW, RUNNING_NOW, UNTIL, WAITING_NOW
+from subak.simulator.engine.state import FREED_NOW, LOST_EVENTS, NEXT_ARRIVAL, NOW, RUNNING_NOW, UNTIL, WAITING_NOW
 
 
 def check(simulation, lanes):
@@ -24,7 +31,7 @@ def check(simulation, lanes):
 def work_conserving(simulation, lanes):
     """Every rule, and nobody waits who fits somewhere."""
     check(simulation, lanes)
-    for task in np.flatnonzero(simulation.starts.status == WAITING):
+    for task in np.flatnonzero(simulation.claims.status == TASK_WAITING):
         machines = fitting(simulation, task)
         assert machines.size == 0, f"task {task} waits at {now(simulation)} but fits machines {machines.tolist()}"
 
@@ -49,7 +56,7 @@ class Watch:
 
     def __call__(self, simulation, lanes):
         self.rule(simulation, lanes)
-        state = (now(simulation), simulation.starts.status.copy(), simulation.progress.attempts.copy(),
+        state = (now(simulation), simulation.claims.status.copy(), simulation.progress.attempts.copy(),
                  simulation.progress.event.copy())
         if self.before is not None:
             self.compare(self.before, state)
@@ -61,9 +68,9 @@ class Watch:
         (time, status, attempts, finish), (time_now, status_now, attempts_now, finish_now) = before, after
         assert time_now >= time, f"time went back from {time} to {time_now}"
         assert (attempts_now >= attempts).all(), f"attempts fell at {time_now}"
-        over = np.isin(status, (FINISHED, UNPLACEABLE))
+        over = np.isin(status, (TASK_FINISHED, TASK_UNPLACEABLE))
         assert (status_now[over] == status[over]).all(), f"a task that was over changed at {time_now}"
-        ended = status == FINISHED
+        ended = status == TASK_FINISHED
         assert (finish_now[ended] == finish[ended]).all(), f"a finish in the past changed at {time_now}"
 
 
@@ -102,7 +109,7 @@ def held_amounts(simulation):
     """int64[resource, padded machine]: the requests of the running tasks, added up machine by machine."""
     tasks = simulation.tasks
     held = np.zeros(simulation.fleet.free.shape, np.int64)
-    for task in np.flatnonzero(simulation.starts.status == RUNNING):
+    for task in np.flatnonzero(simulation.claims.status == TASK_RUNNING):
         held[:, simulation.progress.machine[task]] += tasks.request[:, tasks.shape[task]]
     return held
 
@@ -110,7 +117,7 @@ def held_amounts(simulation):
 def check_amounts(simulation):
     """free + used = capacity where a machine is, nothing where it is not, and the totals are the sums."""
     fleet, held = simulation.fleet, held_amounts(simulation)
-    there = fleet.free[0] != ABSENT
+    there = fleet.free[0] != FREE_WHEN_ABSENT
     for resource in range(len(fleet.free)):
         free, capacity = fleet.free[resource].astype(np.int64), fleet.capacity[resource].astype(np.int64)
         bad = there & (free + held[resource] != capacity)
@@ -118,7 +125,7 @@ def check_amounts(simulation):
                                f"{free[bad][0]} + held {held[resource][bad][0]} != capacity {capacity[bad][0]}")
         bad = there & (free < 0)
         assert not bad.any(), f"machine {first(bad)} is oversubscribed: free {free[bad][0]} of resource {resource}"
-        bad = ~there & ((free != ABSENT) | (capacity != 0) | (held[resource] != 0))
+        bad = ~there & ((free != FREE_WHEN_ABSENT) | (capacity != 0) | (held[resource] != 0))
         assert not bad.any(), (f"machine {first(bad)} is absent but has free {free[bad][0]}, capacity "
                                f"{capacity[bad][0]}, held {held[resource][bad][0]} of resource {resource}")
         assert fleet.used[resource] == held[resource].sum(), (
@@ -140,8 +147,8 @@ def check_summaries(fleet):
 
 def check_frontiers(simulation):
     """No machine before the block where a search would begin fits the shape."""
-    status, shapes = simulation.starts.status, simulation.tasks.shape
-    for task in {int(shapes[task]): int(task) for task in np.flatnonzero(status == WAITING)}.values():
+    status, shapes = simulation.claims.status, simulation.tasks.shape
+    for task in {int(shapes[task]): int(task) for task in np.flatnonzero(status == TASK_WAITING)}.values():
         begin = first_block(simulation.fleet, int(shapes[task])) * BLOCK
         machines = fitting(simulation, task)
         assert (machines >= begin).all(), f"a search for task {task} begins at {begin}, it fits {machines.tolist()}"
@@ -149,32 +156,34 @@ def check_frontiers(simulation):
 
 def check_counts(simulation):
     """Arrived = blocked + waiting + running + finished + unplaceable, and the counters equal the statuses."""
-    status, count = simulation.starts.status, simulation.counts
+    status, count = simulation.claims.status, simulation.counts
     arrived = int(count[NEXT_ARRIVAL])
     tally = {name: int((status[:arrived] == code).sum()) for code, name in enumerate(STATUSES)}
-    assert tally["NOT_ARRIVED"] == 0, f"{tally['NOT_ARRIVED']} of the first {arrived} tasks have not arrived"
+    assert tally["NOT_ARRIVED"] == 0, f"{tally['TASK_NOT_ARRIVED']} of the first {arrived} tasks have not arrived"
     assert sum(tally.values()) == arrived, f"{arrived} arrived, but {tally}"
     assert count[WAITING_NOW] == tally["WAITING"], f"{count[WAITING_NOW]} wait, the statuses say {tally}"
     assert count[RUNNING_NOW] == tally["RUNNING"], f"{count[RUNNING_NOW]} run, the statuses say {tally}"
     later = status[arrived:]
-    assert np.isin(later, (NOT_ARRIVED, UNPLACEABLE)).all(), f"a task runs before its arrival: {later.tolist()}"
-    assert simulation.starts.note[CLAIMS] == 0, f"{simulation.starts.note[CLAIMS]} claims were not committed"
-    by_shape = np.bincount(simulation.tasks.shape[status == WAITING], minlength=simulation.record.shape_by_size.size)
+    absent = np.isin(later, (TASK_NOT_ARRIVED, TASK_UNPLACEABLE))
+    assert absent.all(), f"a task runs before its arrival: {later.tolist()}"
+    assert simulation.claims.size[0] == 0, f"{simulation.claims.size[0]} claims were not committed"
+    shapes = simulation.record.shape_by_size.size
+    by_shape = np.bincount(simulation.tasks.shape[status == TASK_WAITING], minlength=shapes)
     noted = simulation.record.waiting_by_shape
     assert (by_shape == noted).all(), f"waiting by shape {noted.tolist()}, the statuses say {by_shape.tolist()}"
-    freed = simulation.step.freed[: count[FREED]].tolist()
+    freed = simulation.step.freed[: count[FREED_NOW]].tolist()
     assert sorted(freed) == np.flatnonzero(simulation.step.is_freed).tolist(), f"freed {freed} differs from its flags"
 
 
 def check_attempts(simulation):
     """A running task has exactly one event in the heap, a task that does not run none; the heap is in order."""
-    progress, status, size = simulation.progress, simulation.starts.status, int(simulation.events.size[SIZE])
+    progress, status, size = simulation.progress, simulation.claims.status, int(simulation.events.size[SIZE])
     slots = [tuple(slot.item()) for slot in simulation.events.slot[:size]]
     for place in range(1, size):
         parent = (place - 1) // 4
         assert slots[parent][:2] < slots[place][:2], f"event {slots[place]} lies below {slots[parent]}"
-    live = [task for _, sequence, task, _ in slots if status[task] == RUNNING and progress.event[task] == sequence]
-    running = np.flatnonzero(status == RUNNING).tolist()
+    live = [task for _, sequence, task, _ in slots if status[task] == TASK_RUNNING and progress.event[task] == sequence]
+    running = np.flatnonzero(status == TASK_RUNNING).tolist()
     assert sorted(live) == running, f"running {running}, live events of {sorted(live)}"
     assert size - len(live) == simulation.counts[LOST_EVENTS], (
         f"{simulation.counts[LOST_EVENTS]} events of lost attempts noted, the heap has {size - len(live)}")
@@ -185,29 +194,29 @@ def check_attempts(simulation):
             f"task {task} arrived {simulation.tasks.arrival[task]}, ready {progress.ready[task]}, "
             f"started {progress.start[task]}, now {time}")
         assert finish[task] == end_of(simulation, task), f"task {task} is to end at {finish[task]}"
-    ended = status == FINISHED
+    ended = status == TASK_FINISHED
     finished = np.array([end_of(simulation, task) for task in np.flatnonzero(ended)])
     assert (finished <= time).all(), f"a task finished after now ({time})"
-    assert (progress.attempts[ended | (status == RUNNING)] >= 1).all(), "a task ran without an attempt"
+    assert (progress.attempts[ended | (status == TASK_RUNNING)] >= 1).all(), "a task ran without an attempt"
     assert time <= simulation.clock[UNTIL], f"now {time} is after the last instant {simulation.clock[UNTIL]}"
 
 
 def check_stages(simulation):
     """A stage counts its tasks that are left, and only a stage that waits for others blocks its tasks."""
-    stages, status = simulation.stages, simulation.starts.status
+    stages, status = simulation.stages, simulation.claims.status
     if stages.of_task.size == 0:
-        assert not (status == BLOCKED).any(), "a task is blocked without dependencies"
+        assert not (status == TASK_BLOCKED).any(), "a task is blocked without dependencies"
         return
-    left = np.bincount(stages.of_task[status != FINISHED], minlength=stages.left.size)
+    left = np.bincount(stages.of_task[status != TASK_FINISHED], minlength=stages.left.size)
     assert (left == stages.left).all(), f"left in stages {stages.left.tolist()}, the statuses say {left.tolist()}"
     waits = stages.waits[stages.of_task]
-    assert (waits[status == BLOCKED] > 0).all(), "a task is blocked though its stage waits for nobody"
-    active = np.isin(status, (WAITING, RUNNING, FINISHED))
+    assert (waits[status == TASK_BLOCKED] > 0).all(), "a task is blocked though its stage waits for nobody"
+    active = np.isin(status, (TASK_WAITING, TASK_RUNNING, TASK_FINISHED))
     assert (waits[active] == 0).all(), "a task goes on before the stages that its stage waits for ended"
     if len(simulation.slow.opened):
         open_ = simulation.slow.unfinished == 0
         assert (np.isfinite(simulation.slow.opened) == open_).all(), "a stage is open before those it waits for ended"
-        assert open_[stages.of_task[status == FINISHED]].all(), "a task finished before its inputs were there"
+        assert open_[stages.of_task[status == TASK_FINISHED]].all(), "a task finished before its inputs were there"
 
 
 def check_lanes(simulation, lanes):
@@ -216,10 +225,10 @@ def check_lanes(simulation, lanes):
     members = [lane_members(lanes, rank, lane) for lane in range(lanes.root.size)]
     for lane, tasks in enumerate(members):
         assert lanes.length[lane] == len(tasks), f"lane {lane} has length {lanes.length[lane]}, holds {tasks}"
-    waiting = np.flatnonzero(simulation.starts.status == WAITING).tolist()
+    waiting = np.flatnonzero(simulation.claims.status == TASK_WAITING).tolist()
     inside = sorted(task for tasks in members for task in tasks)
     assert inside == waiting, f"waiting {waiting}, in lanes {inside}"
-    active = lanes.active[: lanes.size[ACTIVE]].tolist()
+    active = lanes.active[: lanes.size[ACTIVE_LANES]].tolist()
     holding = [lane for lane, tasks in enumerate(members) if tasks]
     assert sorted(active) == holding, f"active lanes {active}, lanes with tasks {holding}"
     assert [int(lanes.position[lane]) for lane in active] == list(range(len(active))), "positions differ from places"

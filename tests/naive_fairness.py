@@ -47,10 +47,10 @@ def plain_fairness(trail, request, tree, capacity, edges, end):  # noqa: C901  (
             for row, value in enumerate((*shares[node], max(shares[node]), guarantee[node], waiting[node])):
                 binned[node][place][row] += value * seconds
         for parent in range(len(tree)):
-            rivals = [node for node in tree.children[parent] if waiting[node] > 0]
-            if len(rivals) > 1:
+            demanding = [node for node in tree.children[parent] if waiting[node] > 0]
+            if len(demanding) > 1:
                 level = int(tree.depth[parent]) + 1
-                ratio = [max(shares[node]) / guarantee[node] for node in rivals]
+                ratio = [max(shares[node]) / guarantee[node] for node in demanding]
                 squares = sum(value * value for value in ratio)
                 jain[level] += (sum(ratio) ** 2 / (len(ratio) * squares) if squares > 0 else 1.0) * seconds
                 jain_time[level] += seconds

@@ -103,7 +103,7 @@ def by_rank(case, rank):
     return with_admission(case, lambda columns: min(columns, key=lambda job: (-rank[job], job)))
 
 
-def in_turn(case):
+def in_job_order(case):
     return with_admission(case, min, blind=True)
 
 

@@ -18,7 +18,7 @@ from subak.report.charts.gantt import gantt
 from subak.report.comparison import compare
 from subak.report.page import write_report
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 JOBS = batch((4, 3, 2, 2), (2, 5, 1, 8), (3, 1, 0, 0))
 FLEET = machines((1, 0), (1, 0), (0, 1), speeds=[[0.5, 1.0, 1.0], [1.0, 0.25, 1.0], [1.0, 1.0, 1.0]])

@@ -30,7 +30,7 @@ from subak.placement.mapreduce.recipes import RECIPES
 from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=60)
 SCHEDULERS = [*RECIPES, "first-fit+backfill", "fifo-pri", "best-fit+backfill+johnson-reversed"]

@@ -51,11 +51,11 @@ WILD = """
 from subak.policy import claim, hooks
 
 
-def arrive(fleet, tasks, lanes, memory, arrived, starts):
+def arrive(fleet, tasks, lanes, memory, arrived, claims):
     memory.whole[arrived[0] + 10**15, 0] = 1
 
 
-def leave(fleet, tasks, lanes, memory, freed, starts):
+def leave(fleet, tasks, lanes, memory, freed, claims):
     return
 
 

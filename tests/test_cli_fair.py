@@ -80,7 +80,7 @@ def test_a_page_is_written_whole_and_works_offline(run, tree_file, tmp_path):
     assert run("fair", tree_file(), "--out", tmp_path / "page", "--overwrite")[0] == 0
 
 
-def test_limits_and_ends_are_heeded(run, tree_file):
+def test_limits_and_ends_are_kept(run, tree_file):
     text = COLLAPSE.replace('name = "sci"\n', 'name = "sci"\nlimit = 0.25\n').replace(
         'name = "eng/dev"\n', 'name = "eng/dev"\ntasks = 12\n')
     code, out, _ = run("fair", tree_file(text))
@@ -94,7 +94,7 @@ def test_limits_and_ends_are_heeded(run, tree_file):
 
 
 def test_many_tasks_are_handed_out_in_bundles(run, tree_file, monkeypatch):
-    monkeypatch.setattr(shares_module, "TASKS_MAX", 30)
+    monkeypatch.setattr(shares_module, "SHARED_TASKS_MAX", 30)
     code, out, _ = run("fair", tree_file())
     assert code == 0
     assert "up to 6 of a queue's were handed out as one" in out
@@ -105,7 +105,7 @@ def test_bundles_keep_the_number_of_tasks_small():
     assert bundles(np.array([1e5, 3e5])).tolist() == [1, 1]
     count = np.array([1e9, 10.0, 2e7])
     assert bundles(count).tolist() == [3000, 1, 60]
-    assert (count / bundles(count)).sum() <= shares_module.TASKS_MAX
+    assert (count / bundles(count)).sum() <= shares_module.SHARED_TASKS_MAX
 
 
 def test_a_collapse_is_made_for_each_resource(tree_file):
@@ -201,7 +201,7 @@ def test_queues_of_a_workload(run, tree_file, tmp_path):
     code, out, _ = run("queues", tmp_path / "W", "--queues", weights)
     table = rows_of(out.split("What is asked for")[0])
     assert table["a"] == ["3", "50 %", "60 %", "2", "2"]
-    assert table["idle"] == ["1", "–", "20 %", "0", "0"]  # noqa: RUF001  (as in report/words.py)
+    assert table["idle"] == ["1", "–", "20 %", "0", "0"]  # noqa: RUF001  (as in report/number_text.py)
 
 
 def test_only_the_largest_queues_are_listed(run, tmp_path):

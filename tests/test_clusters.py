@@ -11,9 +11,9 @@ import pytest
 from published import answers, trace
 from subak.federation.settings import Federation
 from subak.fleet.table import uniform_fleet
-from subak.placement.claims import FINISHED
+from subak.placement.claims import TASK_FINISHED
 from subak.placement.schedulers import SCHEDULERS
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.readers.conversion import Options
 from subak.workload.readers.tr import read
 
@@ -42,7 +42,7 @@ def mean_completion(workload, name, seed=1, **options):
     outcome = simulate(workload, uniform_fleet(WORKERS, {"slot": 1}, workload.resources), SCHEDULERS[name], seed,
                        federation=Federation(service_scale=0.0, **options))
     progress, tasks = outcome.simulation.progress, outcome.simulation.tasks
-    assert (outcome.simulation.starts.status == FINISHED).all()
+    assert (outcome.simulation.claims.status == TASK_FINISHED).all()
     job = workload.stages["job"].to_numpy()[workload.tasks["stage"].to_numpy()]
     finish, arrival = np.full(len(workload.jobs), -np.inf), np.full(len(workload.jobs), np.inf)
     np.maximum.at(finish, job, progress.start + tasks.run_time)

@@ -32,7 +32,7 @@ def summary(label, few, many):
     return Summary(
         scheduler=label, label=label, resources=(Resource("cpu", 1.0, "cores"),),
         status={"FINISHED": many, "RUNNING": few, "WAITING": few, "UNPLACEABLE": few},
-        response=spread(few), slowdown=spread(few), makespan=few, makespan_bound=few, gap=few / 10,
+        wait_time=spread(few), slowdown=spread(few), makespan=few, makespan_bound=few, gap=few / 10,
         utilisation={"cpu": many / 10}, stranded={"cpu": few / 10}, waiting=Waiting(few, 10 * few),
         attempts_lost=few, run_time_lost=few, speed=Speed(few, few, few, few),
         fairness=FairnessFacts(levels=(LevelFacts(1, jain=many / 10),), short=few, shortfall=few,

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import naive_hmhs as naive
+from subak.placement.mapreduce.baselines import by_rank, in_job_order, max_min, sufferage
 from subak.placement.mapreduce.dispatch import Problem
 from subak.placement.mapreduce.min_min import min_min
-from subak.placement.mapreduce.rivals import by_rank, in_turn, max_min, sufferage
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=150)
 
@@ -81,13 +81,13 @@ def test_where_algorithm_1_depends_on_the_numbers_of_jobs_it_is_not_followed():
     assert rows(min_min(problem_of(case))) == [(1, 0, 3.0), (0, 0, 8.0)]
 
 
-@pytest.mark.parametrize("name", ["max_min", "sufferage", "in_turn"])
+@pytest.mark.parametrize("name", ["max_min", "sufferage", "in_job_order"])
 @pytest.mark.parametrize("ties", [True, False])
 @quick
 @given(data=st.data())
-def test_the_rivals_equal_their_twins(name, ties, data):
+def test_the_baselines_equal_their_twins(name, ties, data):
     case = data.draw(cases("drawn", ties, forbidden=True))
-    rule = {"max_min": max_min, "sufferage": sufferage, "in_turn": in_turn}[name]
+    rule = {"max_min": max_min, "sufferage": sufferage, "in_job_order": in_job_order}[name]
     assert rows(rule(problem_of(case))) == getattr(naive, name)(case)
 
 

@@ -143,11 +143,11 @@ ALIKE = ("src/subak/cli/commands", "src/subak/workload/readers")
 
 
 def rooms(page: str) -> dict[str, set[str]]:
-    """Return the files that the map of the house names in each folder; a line further in than eight continues one."""
-    house = page.split("## The house\n")[1].split("```")[1]
+    """Return the files that the map names in each folder; a line further in than eight continues one."""
+    drawn = page.split("## The map\n")[1].split("```")[1]
     path: list[str] = []
     found: dict[str, set[str]] = {}
-    for line in house.splitlines():
+    for line in drawn.splitlines():
         depth = (len(line) - len(line.lstrip())) // 2
         if depth <= 4:
             del path[depth:]
@@ -170,7 +170,7 @@ def test_the_map_has_every_file_in_its_room():
 
 
 def test_the_map_is_read_by_whole_names_and_rooms():
-    page = """## The house
+    page = """## The map
 ```
 src/subak/
   tables.py         what ends in it is another
@@ -180,7 +180,7 @@ src/subak/
     lotes/          inside: plan.py,
                     bins.py
     page.py         outside again
-  cli/              thin faces
+  cli/              the command line
 tests/              naive.py
 ```
 """

@@ -12,7 +12,7 @@ from small import cases
 from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
 from subak.simulator.results import machine_rows, timeline_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 ORDERS = ["", "+shortest-first", "+priority"]
 PLACEMENTS = ["first-fit", "best-fit", "worst-fit", "aligned-fit"]
@@ -25,7 +25,7 @@ quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 def engine_rows(outcome):
     """Per task: status, attempts, and of the last attempt start, expected finish and machine."""
-    progress, status = outcome.simulation.progress, outcome.simulation.starts.status
+    progress, status = outcome.simulation.progress, outcome.simulation.claims.status
     machines = machine_rows(outcome)
     finish = progress.start + outcome.simulation.tasks.run_time
     return [
@@ -41,7 +41,7 @@ def twin_rows(twin):
 
 
 def lost_attempts(outcome):
-    task, machine, start, end = np.hstack(outcome.driven.losses)
+    task, machine, start, end = np.hstack(outcome.loop_result.losses)
     rows = outcome.prepared.machine_order[machine.astype(int)]
     return sorted(zip(task.tolist(), rows.tolist(), start.tolist(), end.tolist(), strict=True))
 
@@ -108,7 +108,7 @@ def test_one_step_at_a_time_is_the_same_run(case, scheduler):
     once = simulate(workload, fleet, find_scheduler(scheduler), interval=1.0)
     stepped = simulate(workload, fleet, find_scheduler(scheduler), interval=1.0, check=lambda *_: None)
     assert engine_rows(once) == engine_rows(stepped)
-    assert once.driven.timeline.tobytes() == stepped.driven.timeline.tobytes()
+    assert once.loop_result.timeline.tobytes() == stepped.loop_result.timeline.tobytes()
 
 
 @settings(quick, max_examples=100)
@@ -116,7 +116,7 @@ def test_one_step_at_a_time_is_the_same_run(case, scheduler):
 def test_the_same_seed_gives_the_same_bytes(case, scheduler, seed):
     workload, fleet = case
     runs = [simulate(workload, fleet, find_scheduler(scheduler), seed=seed) for _ in range(2)]
-    first, second = ([*run.simulation.progress, run.driven.timeline, *run.driven.losses] for run in runs)
+    first, second = ([*run.simulation.progress, run.loop_result.timeline, *run.loop_result.losses] for run in runs)
     assert [array.tobytes() for array in first] == [array.tobytes() for array in second]
 
 

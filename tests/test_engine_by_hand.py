@@ -11,10 +11,10 @@ from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
-from subak.simulator.engine.drive import next_budget
 from subak.simulator.engine.heap import SIZE
+from subak.simulator.engine.run_loop import next_budget
 from subak.simulator.results import machine_rows
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
 
 NEVER = None
@@ -34,7 +34,7 @@ def machines(outcome):
 
 
 def statuses(outcome):
-    return [STATUSES[code] for code in outcome.simulation.starts.status]
+    return [STATUSES[code] for code in outcome.simulation.claims.status]
 
 
 # -- orders and placements ---------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def test_who_waits_goes_before_who_arrives_at_the_instant_something_is_freed():
 
 def test_tasks_without_duration_leave_before_the_next_arrival_of_the_same_instant():
     outcome = run(plain((0, 0, 1), (0, 0, 1), (0, 0, 1)), fleet_of((1,)))
-    assert (starts(outcome), outcome.driven.end) == ([0, 0, 0], 0)
+    assert (starts(outcome), outcome.loop_result.end) == ([0, 0, 0], 0)
 
 
 # -- stages ------------------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def test_the_attempts_that_started_last_are_lost_when_a_machine_shrinks():
     workload = plain((0, 9, 1), (1, 9, 1), (2, 9, 1), (2, 9, 2))
     outcome = run(workload, fleet_of((5,), changes=[(3, 0, True, 2)]), until=4.0)
     assert statuses(outcome) == ["RUNNING", "RUNNING", "WAITING", "WAITING"]
-    assert outcome.driven.losses[-1][0].tolist() == [3, 2]
+    assert outcome.loop_result.losses[-1][0].tolist() == [3, 2]
 
 
 def test_a_machine_that_joins_or_grows_is_used_at_once():
@@ -256,9 +256,9 @@ def test_a_machine_that_never_comes_can_hold_nothing():
 
 def test_a_run_is_accounted_for_up_to_where_it_was_told_to_stop_while_anything_goes_on():
     endless, ending = plain((0, math.inf, 1)), plain((0, 3, 1))
-    assert run(endless, fleet_of((1,)), until=100.0).driven.end == 100
-    assert run(endless, fleet_of((1,))).driven.end == 0
-    assert run(ending, fleet_of((1,)), until=100.0).driven.end == 3
+    assert run(endless, fleet_of((1,)), until=100.0).loop_result.end == 100
+    assert run(endless, fleet_of((1,))).loop_result.end == 0
+    assert run(ending, fleet_of((1,)), until=100.0).loop_result.end == 3
 
 
 def test_the_loop_comes_back_about_five_times_a_second():

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from naive_hdrf import hdrf
 from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
-from subak.fleet.state import ABSENT
+from subak.fleet.state import FREE_WHEN_ABSENT
 from subak.placement import fair
 from subak.placement import preemption as take_back
-from subak.placement.claims import FINISHED, RUNNING
+from subak.placement.claims import TASK_FINISHED, TASK_RUNNING
 from subak.policy import find_scheduler
 from subak.queues.fair_orders import ENDLESS, FAIR_ORDERS, hand_out, pooled, share_out
 from subak.queues.hierarchy import GATE, KIND, NOBODY, Hierarchy, refresh, refresh_all
 from subak.queues.tree import Queue, QueueTree, TreeFile, tree_of_paths
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from trees import nested, problems, truth
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -209,8 +209,8 @@ def busy(seed, jobs=6, tasks=40):
 
 def follow(sim, state):
     """Check after every step that the order knows what waits and what runs."""
-    waiting = np.bincount(state.leaf[sim.starts.status == 2], minlength=state.queue.size)
-    running = np.bincount(state.leaf[sim.starts.status == RUNNING], minlength=state.queue.size)
+    waiting = np.bincount(state.leaf[sim.claims.status == 2], minlength=state.queue.size)
+    running = np.bincount(state.leaf[sim.claims.status == TASK_RUNNING], minlength=state.queue.size)
     assert state.tree.waiting.tolist() == waiting.tolist()
     assert state.tree.running.tolist() == running.tolist()
     assert state.lanes.length.tolist() == waiting.tolist()
@@ -218,7 +218,7 @@ def follow(sim, state):
     assert state.used[0].tolist() == held.sum(axis=0).tolist() == sim.fleet.used.tolist()
     assert state.present.tolist() == sim.fleet.present.tolist()
     assert state.waiting[0] == waiting.sum()
-    assert (sim.fleet.free >= ABSENT).all()
+    assert (sim.fleet.free >= FREE_WHEN_ABSENT).all()
     share = (state.used / np.maximum(state.present, 1)).max(axis=1)
     assert (share <= np.where(np.isfinite(state.limit), state.limit, 2.0) + 1e-9).all()
 
@@ -228,7 +228,7 @@ def follow(sim, state):
 def test_every_order_with_every_placement_serves_everybody(order, placement):
     workload, fleet = busy(3)
     outcome = simulate(workload, fleet, find_scheduler(placement + order), check=follow)
-    assert (outcome.simulation.starts.status == FINISHED).all()
+    assert (outcome.simulation.claims.status == TASK_FINISHED).all()
 
 
 @settings(quick, max_examples=10)
@@ -244,7 +244,7 @@ def test_two_queues_share_a_machine_by_weight():
     workload = queued(["a", "b"], [(0, 0, 10)] * 30 + [(1, 0, 10)] * 30, [(1, 0), (1, 0)])
     tree = TreeFile(queue=[Queue(name="a", weight=2.0)])
     outcome = simulate(workload, fleet_of((9, 9), resources=TWO), find_scheduler("mch"), queues=tree, until=5.0)
-    running = outcome.simulation.starts.status == RUNNING
+    running = outcome.simulation.claims.status == TASK_RUNNING
     assert (running[:30].sum(), running[30:].sum()) == (6, 3)
 
 
@@ -254,12 +254,12 @@ def test_a_limit_is_never_passed_even_when_nobody_else_wants_the_rest():
     for order in ("hdrf-fast", "mch", "drf"):
         outcome = simulate(workload, fleet_of((10, 1), resources=TWO), find_scheduler(order), queues=tree, until=5.0,
                            check=follow)
-        running = outcome.simulation.starts.status == RUNNING
+        running = outcome.simulation.claims.status == TASK_RUNNING
         assert running[:9].sum() <= 3
         assert running[:18].sum() == 5
         assert running[18]
         outcome = simulate(workload, fleet_of((10, 1), resources=TWO), find_scheduler(order), queues=tree)
-        assert (outcome.simulation.starts.status == FINISHED).all()
+        assert (outcome.simulation.claims.status == TASK_FINISHED).all()
 
 
 # -- preemption --------------------------------------------------------------------------------------------------------
@@ -274,14 +274,14 @@ def late_comer(preemptions, until=math.inf):
 
 def test_a_queue_below_its_guarantee_takes_it_back_and_no_more():
     outcome = late_comer(3600.0, until=15.0)
-    status = outcome.simulation.starts.status
-    assert (status[:4] == RUNNING).sum() == 2
-    assert (status[4:] == RUNNING).sum() == 2
-    task, _, start, end = np.hstack(outcome.driven.losses)
+    status = outcome.simulation.claims.status
+    assert (status[:4] == TASK_RUNNING).sum() == 2
+    assert (status[4:] == TASK_RUNNING).sum() == 2
+    task, _, start, end = np.hstack(outcome.loop_result.losses)
     assert sorted(task.tolist()) == [2, 3]  # of equals the last
     assert start.tolist() == [0, 0]
     assert end.tolist() == [10, 10]
-    assert (late_comer(3600.0).simulation.starts.status == FINISHED).all()
+    assert (late_comer(3600.0).simulation.claims.status == TASK_FINISHED).all()
 
 
 def test_without_preemptions_it_waits():
@@ -304,8 +304,8 @@ def late_comer_to_a_rack(rack, tasks, asked):
     racks = [(0, "rack", "right"), (1, "rack", "left"), (64, "rack", "left"), (65, "rack", "right")]
     fleet = fleet_of(*[(0, 1)] * 64, (2, 1), (2, 1), resources=TWO, attributes=racks)
     outcome = simulate(workload, fleet, find_scheduler("mch"), preemptions=3600.0, until=15.0, check=follow)
-    lost, progress = np.hstack(outcome.driven.losses)[0].tolist(), outcome.simulation.progress
-    return lost, int(progress.machine[-1]) if outcome.simulation.starts.status[-1] == RUNNING else None
+    lost, progress = np.hstack(outcome.loop_result.losses)[0].tolist(), outcome.simulation.progress
+    return lost, int(progress.machine[-1]) if outcome.simulation.claims.status[-1] == TASK_RUNNING else None
 
 
 @pytest.mark.parametrize(("rack", "victim", "machine"), [("left", 1, 64), ("right", 3, 65)])
@@ -333,7 +333,7 @@ def state_of(queues, running, waiting, weights=None):
     kept = []
     sim = simulate(workload, fleet_of((count, 99 * count), resources=TWO), find_scheduler("mch"), queues=tree,
                    until=5.0, check=lambda _, state: kept.append(state)).simulation
-    assert (sim.starts.status == RUNNING).tolist() == [row[1] == 0 for row in rows]
+    assert (sim.claims.status == TASK_RUNNING).tolist() == [row[1] == 0 for row in rows]
     guarantee = np.zeros(kept[-1].parent.size)
     fair.note_guarantees(kept[-1], guarantee)
     names = tree_of_paths(queues, tree).names
@@ -378,10 +378,10 @@ def test_no_place_is_given_only_to_be_taken_back():
     workload = queued(queues, rows, [(1, 0)] * 51)
     outcome = simulate(workload, fleet_of((20, 1), resources=TWO), find_scheduler("hdrf-fast"), preemptions=1e6,
                        check=follow)
-    task, _, start, end = np.hstack(outcome.driven.losses)
+    task, _, start, end = np.hstack(outcome.loop_result.losses)
     assert len(task) == 10  # when a comes, and never again
     assert (end > start).all()
-    assert (outcome.simulation.starts.status == FINISHED).all()
+    assert (outcome.simulation.claims.status == TASK_FINISHED).all()
 
 
 @settings(quick, max_examples=10)
@@ -398,10 +398,10 @@ def test_only_who_is_above_gives():
     workload = queued(["A/x", "A/y", "A/z", "B/b", "D/d"], rows, [(1, 0), (9, 0), (9, 0), (1, 0), (1, 0)])
     outcome = simulate(workload, fleet_of((9, 1), resources=TWO), find_scheduler("mch"), preemptions=1e6, until=5.0,
                        check=follow)
-    status = outcome.simulation.starts.status
-    assert (status[:3] == RUNNING).all()
-    assert (status[3:9] == RUNNING).sum() == 5
-    assert status[-1] == RUNNING
+    status = outcome.simulation.claims.status
+    assert (status[:3] == TASK_RUNNING).all()
+    assert (status[3:9] == TASK_RUNNING).sum() == 5
+    assert status[-1] == TASK_RUNNING
 
 
 def test_shares_are_of_what_is_there():
@@ -414,14 +414,14 @@ def test_shares_are_of_what_is_there():
     assert (start == 10.0).sum() == 4
     late = fleet_of((2, 1), (8, 1), resources=TWO, present=[False, False], changes=[(10.0, 1, True, 8, 1)])
     outcome = simulate(workload, late, find_scheduler("mch"), queues=tree, until=20.0, check=follow)
-    assert (outcome.simulation.starts.status == RUNNING).sum() == 4
+    assert (outcome.simulation.claims.status == TASK_RUNNING).sum() == 4
 
 
 def test_a_job_of_several_requests_has_one_share_under_drf():
     workload = staged([{"job": 0, "request": (1, 0)}, {"job": 0, "request": (1, 1)}, {"job": 1, "request": (1, 0)}],
                       [(0, 0, 9)] * 9 + [(1, 0, 9)] * 9 + [(2, 0, 9)] * 9, TWO)
     outcome = simulate(workload, fleet_of((8, 8), resources=TWO), find_scheduler("drf"), until=5.0)
-    running = outcome.simulation.starts.status == RUNNING
+    running = outcome.simulation.claims.status == TASK_RUNNING
     assert (running[:18].sum(), running[18:].sum()) == (4, 4)
 
 
@@ -432,7 +432,7 @@ def test_who_is_refused_does_not_count_as_if_it_rose(order):
     workload = queued(["p", "p", "q"], rows, [(6, 0), (1, 0), (1, 0)])
     outcome = simulate(workload, fleet_of(*[(5, 1)] * 4, (6, 1), resources=TWO, changes=[(1.0, 4, True, 5, 1)]),
                        find_scheduler(order), until=5.0)
-    running = outcome.simulation.starts.status == RUNNING
+    running = outcome.simulation.claims.status == TASK_RUNNING
     assert abs(int(running[2:101].sum()) - int(running[101:].sum())) <= 2
 
 
@@ -442,8 +442,8 @@ def test_no_place_goes_back_and_forth_without_news(seed):
     workload, fleet = busy(seed)
     outcome = simulate(workload, fleet, find_scheduler("hdrf-fast"), preemptions=1e6, check=follow)
     sim = outcome.simulation
-    assert (sim.starts.status == FINISHED).all()
-    task, _, _, end = np.hstack(outcome.driven.losses)
+    assert (sim.claims.status == TASK_FINISHED).all()
+    task, _, _, end = np.hstack(outcome.loop_result.losses)
     news = np.unique(np.concatenate([sim.tasks.arrival, sim.progress.start + sim.tasks.run_time]))
     for number in np.unique(task):
         times = np.sort(end[task == number])

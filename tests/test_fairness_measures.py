@@ -321,18 +321,18 @@ def test_the_shares_of_a_level_add_up_to_the_timeline(tmp_path, scheduler):
 
 def test_the_page_shows_fairness(comparison, tmp_path):
     text = write_report(comparison, tmp_path / "page.html", tmp_path / "pictures", ["svg"]).read_text()
-    for section in ("response-against-shortfall", "response-against-jain", "shortfall", "shares-first-fit",
+    for section in ("wait-against-shortfall", "wait-against-jain", "shortfall", "shares-first-fit",
                     "shares-best-fit+backfill", "fairness"):
         assert f'id="{section}"' in text
     assert "org/two" in text
-    assert (tmp_path / "pictures" / "response-against-shortfall.svg").is_file()
+    assert (tmp_path / "pictures" / "wait-against-shortfall.svg").is_file()
 
 
 def test_the_charts_hold_a_mark_a_run_and_few_points(comparison):
     makers = fairness_chart_makers(load_runs(comparison))
     drawn = {name: make().to_dict() for name, make in makers.items()}
-    against = [row for rows in drawn["response-against-shortfall"]["datasets"].values() for row in rows] \
-        if "datasets" in drawn["response-against-shortfall"] else drawn["response-against-shortfall"]["data"]["values"]
+    against = [row for rows in drawn["wait-against-shortfall"]["datasets"].values() for row in rows] \
+        if "datasets" in drawn["wait-against-shortfall"] else drawn["wait-against-shortfall"]["data"]["values"]
     assert [row["scheduler"] for row in against] == ["best-fit+backfill", "first-fit"]
     assert all(len(chart["data"]["values"]) <= 5_000 for chart in drawn.values() if "values" in chart.get("data", {}))
 

@@ -25,7 +25,7 @@ from subak.report.explain import explain
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated_results import PARTS
 from subak.simulator.results import task_table, timeline_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 FEDERATED = [name for name, scheduler in SCHEDULERS.items() if scheduler.architecture]
 SMALL = Federation(global_masters=2, local_masters=2)
@@ -269,10 +269,10 @@ def test_a_page_without_federations_has_none(tmp_path):
 # -- scenarios ---------------------------------------------------------------------------------------------------------
 
 
-def test_only_settings_that_somebody_heeds_are_taken():
-    with pytest.raises(InputError, match=r"federation\.heartbeat: none of the schedulers sparrow heeds it; megha"):
+def test_only_settings_that_some_scheduler_supports_are_taken():
+    with pytest.raises(InputError, match=r"federation\.heartbeat: none of the schedulers sparrow supports it; megha"):
         Scenario(schedulers=["sparrow"], federation=Federation(heartbeat=5))
-    with pytest.raises(InputError, match="faults: first-fit has no remedy for them"):
+    with pytest.raises(InputError, match="faults: first-fit does not support them"):
         Scenario(schedulers=["megha", "first-fit"], faults="plan.toml")
     both = Scenario(schedulers=["sparrow", "megha"], federation=Federation(heartbeat=5, probe_ratio=3))
     assert changed_settings(settings_of(both, "megha")) == {"heartbeat": 5}
@@ -320,8 +320,8 @@ def test_a_run_repeats_itself_to_the_byte_with_settings_and_faults(command, site
     assert names == ["attempts.parquet", "faults.toml", "scenario.toml", "tasks.parquet", "timeline.parquet",
                      "views.parquet", "waiting.parquet"]
     assert filecmp.cmpfiles(first, second, names, shallow=False) == (names, [], [])
-    heeded = json.loads((first / "summary.json").read_bytes())["federation"]["settings"]
-    assert (heeded["heartbeat"], heeded["preemptions_max"], heeded["service"]) == (3, 1, {"LAUNCH": 0.001})
+    settings = json.loads((first / "summary.json").read_bytes())["federation"]["settings"]
+    assert (settings["heartbeat"], settings["preemptions_max"], settings["service"]) == (3, 1, {"LAUNCH": 0.001})
 
 
 def test_compare_federations_with_another(command, site, tmp_path):
@@ -338,7 +338,7 @@ def test_compare_federations_with_another(command, site, tmp_path):
 
 @pytest.mark.parametrize(("arguments", "said"), [
     (("--heartbeat", 3), "settings of a federation: none of the schedulers first-fit is one; megha, central"),
-    (("--scheduler", "sparrow", "--heartbeat", 3), "federation.heartbeat: none of the schedulers sparrow heeds it"),
+    (("--scheduler", "sparrow", "--heartbeat", 3), "federation.heartbeat: none of the schedulers sparrow supports it"),
     (("--scheduler", "megha", "--share", "q=0.5"), "federation.shares (--share): go with fairness"),
     (("--scheduler", "megha", "--heartbeat", 0), "heartbeat: must be 0.001 or more, not 0"),
     (("--scheduler", "megha", "--updates", "some"), "updates: must be one of changes, full, not 'some'"),
@@ -353,7 +353,7 @@ def test_compare_federations_with_another(command, site, tmp_path):
     (("--scheduler", "megha", "--faults", "role.toml"), "role.toml: role: there is no global master 99; numbers are 0"),
     (("--scheduler", "megha", "--faults", "many.toml"), "many.toml: role: must be submitter, or one of global master"),
     (("--scheduler", "megha", "--faults", "who.toml"), "who.toml: crash.role: the submitter stands for those who"),
-    (("--scheduler", "pigeon", "--faults", "no.toml"), "faults: pigeon has no remedy for them"),
+    (("--scheduler", "pigeon", "--faults", "no.toml"), "faults: pigeon does not support them"),
     (("--scheduler", "megha", "--queues", "limits.toml"), "queues: all has the limit 0.5; a federation heeds the"),
     (("--scheduler", "sparrow", "--queues", "limits.toml"), "queues: all has the limit 0.5; a federation heeds the"),
 ])

@@ -200,9 +200,9 @@ def counts_evenly(tree, held, partial, grows):
     counted = np.zeros(len(tree))
     counted[tree.leaves] = held
     for node in range(len(tree) - 1, -1, -1):
-        rivals = [child for child in tree.children[node] if has_partial[child]]
-        least = min(counted[rivals], default=0.0)
-        if any(has_grown[child] and counted[child] > least * (1 + SAME) for child in rivals):
+        siblings = [child for child in tree.children[node] if has_partial[child]]
+        least = min(counted[siblings], default=0.0)
+        if any(has_grown[child] and counted[child] > least * (1 + SAME) for child in siblings):
             return False
         if tree.children[node]:
             counted[node] = sum(least if has_partial[child] else counted[child] for child in tree.children[node])

@@ -13,7 +13,7 @@ from subak.measures.of_run import makespan
 from subak.policy import find_scheduler
 from subak.queues.johnson import johnson_ranks, places, priorities
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.table import expected_seconds
 
 TRUTH = answers("queueing")["johnson"]  # jobs (map seconds, reduce seconds), order, makespan, fifo_makespan

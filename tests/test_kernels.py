@@ -10,7 +10,7 @@ from naive import SortedLanes, SplitMix64, aligned, fitting_machines
 from subak.fleet.amounts import give_back, remove, resize, shift, take
 from subak.fleet.feasible import NOWHERE, first_fitting, fits, next_fitting, shape_fits_any
 from subak.fleet.index import block_may_fit, count_bits, equal_word, fitting_word, least_in_word, lowest_bit
-from subak.fleet.state import ABSENT, BLOCK, LOG, build_fleet_state
+from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, build_fleet_state
 from subak.placement import tetris
 from subak.placement.fits.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit
 from subak.placement.fits.random_fit import random_below, random_fit
@@ -19,7 +19,7 @@ from subak.placement.interface.instance import Instance
 from subak.placement.tetris import best_aligned, score_on
 from subak.policy import find_scheduler
 from subak.queues.lanes import (
-    ACTIVE,
+    ACTIVE_LANES,
     CONTENDERS,
     NOBODY,
     build_lanes,
@@ -114,7 +114,7 @@ def test_lanes_serve_like_sorted_lists(ranks, moves):
             naive.waiting[lane] = []
         assert [int(root) for root in lanes.root] == [tasks[0] if tasks else NOBODY for tasks in naive.waiting]
         assert lanes.length.tolist() == [len(tasks) for tasks in naive.waiting]
-        assert set(lanes.active[: lanes.size[ACTIVE]].tolist()) == naive.active()
+        assert set(lanes.active[: lanes.size[ACTIVE_LANES]].tolist()) == naive.active()
 
 
 @quick
@@ -219,7 +219,7 @@ def test_first_fitting_sees_a_machine_freed_longer_ago_than_the_log_reaches():
 
 def free_lists(fleet):
     free = fleet.free[:, : fleet.machines].T.tolist()
-    return [None if amounts[0] == ABSENT else amounts for amounts in free]
+    return [None if amounts[0] == FREE_WHEN_ABSENT else amounts for amounts in free]
 
 
 @quick
@@ -251,7 +251,7 @@ def test_the_words_of_a_block_name_the_fitting_machines(case):
 @given(case=occupied(), slots=st.sampled_from([1, 2, 6]))
 def test_best_aligned_is_the_fullest_dot_product_and_remembers_nothing_stale(monkeypatch, case, slots):
     """Also where shapes share the room for what is remembered of them."""
-    monkeypatch.setattr(tetris, "SLOTS", slots)
+    monkeypatch.setattr(tetris, "SHAPES_REMEMBERED", slots)
     fleet, tasks, allowed, seed = case
     random = np.random.default_rng(seed)
     units = [0.5, 2.0, 1.0][: len(fleet.free)]
@@ -275,7 +275,7 @@ def disturb(fleet, tasks, random):
             take(fleet, tasks, task, machine)
             if random.random() < 0.5:
                 give_back(fleet, tasks, task, machine)
-        elif fleet.free[0, machine] == ABSENT or (idle and random.random() < 0.5):
+        elif fleet.free[0, machine] == FREE_WHEN_ABSENT or (idle and random.random() < 0.5):
             amounts = random.integers(0, 6, (len(fleet.free), 1)).astype(np.int32)
             resize(fleet, machine, amounts, 0)
         elif idle:
@@ -304,7 +304,7 @@ def test_a_belief_may_hold_more_than_there_is():
         assert first_fitting(fleet, tasks, 0) == NOWHERE
         shift(fleet, 64, amounts, configuration)
         seen.append((fleet.free[:, 64].tolist(), fleet.capacity[:, 64].tolist(), fleet.present.tolist()))
-        assert fleet.block_free_max[:, 1].tolist() == np.maximum(fleet.free[:, 64], ABSENT).tolist()
+        assert fleet.block_free_max[:, 1].tolist() == np.maximum(fleet.free[:, 64], FREE_WHEN_ABSENT).tolist()
     assert seen == [([-1, 4], [2, 5], [2, 5]), ([-3, -1], [0, 0], [0, 0]), ([6, 4], [9, 5], [9, 5])]
     assert first_fitting(fleet, tasks, 0) == 64
 

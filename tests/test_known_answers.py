@@ -10,7 +10,7 @@ from published import answers
 from small import CPU, TWO, fleet_of, plain
 from subak.fleet.table import uniform_fleet
 from subak.policy import find_scheduler
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
 
 ANSWERS = answers("queueing")

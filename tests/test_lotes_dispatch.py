@@ -14,16 +14,16 @@ from small import CPU, TWO, cases, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.fleet.shapes import find_shapes
 from subak.fleet.state import BLOCK
-from subak.placement.claims import RUNNING, WAITING
+from subak.placement.claims import TASK_RUNNING, TASK_WAITING
 from subak.placement.lotes.configurations import NO_CONFIGURATION
 from subak.placement.lotes.plan import make_plan
 from subak.placement.lotes.scores import SCORE_MIN
 from subak.placement.lotes.settings import LotesSettings
 from subak.policy import find_scheduler
 from subak.queues.lanes import NOBODY
-from subak.queues.tournament import NONE
+from subak.queues.tournament import NOBODY_WAITS
 from subak.simulator.results import machine_rows
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from test_engine_against_twin import engine_rows, lost_attempts, twin_rows
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -64,7 +64,7 @@ def dispatcher_holds(simulation, run):
 def check_scores(simulation, state):
     """Counts are those of what runs; every machine is in the bucket of its score, in one; words and numbers agree."""
     scores, running = state.scores, np.zeros_like(state.scores.running)
-    for task in np.flatnonzero(simulation.starts.status == RUNNING):
+    for task in np.flatnonzero(simulation.claims.status == TASK_RUNNING):
         assert state.counted[task] == state.class_of_shape[simulation.tasks.shape[task]]
         running[state.counted[task], simulation.progress.machine[task]] += 1
     assert (running == scores.running).all()
@@ -96,9 +96,9 @@ def check_tournament(trees, lanes, tasks):
                 below[node].add(int(lane))
                 node //= 2
         for node, waiting in below.items():
-            least = [min((tasks.request[row, lane] for lane in waiting), default=NONE)
+            least = [min((tasks.request[row, lane] for lane in waiting), default=NOBODY_WAITS)
                      for row in range(len(trees.least))]
-            first = min((int(lanes.root[lane]) for lane in waiting), default=NONE)
+            first = min((int(lanes.root[lane]) for lane in waiting), default=NOBODY_WAITS)
             assert trees.first[base + node] == first, f"group {group}, node {node}"
             assert trees.least[:, base + node].tolist() == least, f"group {group}, node {node}"
 
@@ -119,7 +119,7 @@ def test_rules_hold_after_every_step_whatever_the_options(case, seed, choice, sa
 def test_the_same_seed_gives_the_same_bytes(case, seed, options):
     assume(planned_or_none(case, LotesSettings()) is not None)
     runs = [simulate(*case, find_scheduler("lotes" + options), seed=seed) for _ in range(2)]
-    first, second = ([*run.simulation.progress, run.driven.timeline] for run in runs)
+    first, second = ([*run.simulation.progress, run.loop_result.timeline] for run in runs)
     assert [array.tobytes() for array in first] == [array.tobytes() for array in second]
 
 
@@ -170,7 +170,7 @@ def test_a_task_that_fits_no_devoted_machine_is_served_where_it_fits():
     small = [(0, 1, 1) for _ in range(20)]
     case = plain(*small, (0, 1, 8), (0, 1, 8), (0, 1, 3)), fleet_of((8,), (2,), (2,), (2,))
     outcome = simulate(*case, find_scheduler("lotes"), lotes=LotesSettings(classes=2))
-    assert (outcome.simulation.starts.status != WAITING).all()
+    assert (outcome.simulation.claims.status != TASK_WAITING).all()
 
 
 def test_deficit_keeps_to_the_parts_more_closely_than_the_wheel():

@@ -17,7 +17,7 @@ from subak.placement.lotes import allocation as allocation_module
 from subak.placement.lotes import assignment, bins, classes
 from subak.placement.lotes.allocation import Problem, solve_allocation
 from subak.placement.lotes.assignment import round_parts, solve_assignment
-from subak.placement.lotes.bins import FINE, all_bins, build_machine, most_valuable_bin
+from subak.placement.lotes.bins import FINE_UNITS, all_bins, build_machine, most_valuable_bin
 from subak.placement.lotes.classes import choose_centres, distances, find_centres
 from subak.placement.lotes.plan import NO_BIN, make_plan
 from subak.placement.lotes.settings import LotesSettings
@@ -31,8 +31,8 @@ ALL, GENERATED = LotesSettings(bins="all"), LotesSettings(bins="generated")
 
 
 def assigned(problem, allocation, bins="all", most=100_000, pairs="allocation"):
-    fine = np.rint(problem.request * FINE).astype(np.int64)
-    return solve_assignment(problem, allocation, fine, problem.capacity * FINE,
+    fine = np.rint(problem.request * FINE_UNITS).astype(np.int64)
+    return solve_assignment(problem, allocation, fine, problem.capacity * FINE_UNITS,
                             LotesSettings(bins=bins, bins_max=most, pairs=pairs))
 
 
@@ -110,7 +110,7 @@ def test_the_programs_hold_what_they_promise(problem):
 
 
 def test_the_bins_of_the_papers_figure_5():
-    machine = build_machine(np.array([7 * FINE]), np.array([[2, 3]]) * FINE, np.array([0, 1]))
+    machine = build_machine(np.array([7 * FINE_UNITS]), np.array([[2, 3]]) * FINE_UNITS, np.array([0, 1]))
     assert machine.classes.tolist() == [1, 0]  # the larger first
     assert all_bins(machine, 10).tolist() == [[2, 0], [1, 2], [0, 3]]
 
@@ -130,7 +130,7 @@ def machines(draw):
 @settings(deadline=None, max_examples=200)
 def test_bins_are_those_of_brute_force(drawn, at_once):
     capacity, request, _ = drawn
-    machine = build_machine(capacity * FINE, request * FINE, np.arange(request.shape[1]))
+    machine = build_machine(capacity * FINE_UNITS, request * FINE_UNITS, np.arange(request.shape[1]))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(bins, "VISITS_AT_ONCE", at_once)
         found = [tuple(row) for row in all_bins(machine, 10**6).tolist()]
@@ -142,7 +142,7 @@ def test_bins_are_those_of_brute_force(drawn, at_once):
 @settings(deadline=None, max_examples=200)
 def test_the_most_valuable_bin_is_that_of_brute_force(drawn):
     capacity, request, value = drawn
-    found, proved = most_valuable_bin(capacity * FINE, request * FINE, np.arange(value.size), value, 10**6)
+    found, proved = most_valuable_bin(capacity * FINE_UNITS, request * FINE_UNITS, np.arange(value.size), value, 10**6)
     assert proved
     assert tuple(found) in fitting_bins(capacity, request)
     assert found @ value == pytest.approx(max(np.array(jobs) @ value for jobs in fitting_bins(capacity, request)))
@@ -168,7 +168,7 @@ def test_a_search_that_is_cut_short_still_bounds_lambda(monkeypatch):
     cut = assigned(problem, allocation, "generated")
     assert cut.rate <= exact.rate * (1 + 1e-9)
     assert cut.rate_bound == pytest.approx(allocation.rate)
-    machine = np.array([7 * FINE]), np.array([[2, 3]]) * FINE, np.arange(2), np.array([1, 1.4])
+    machine = np.array([7 * FINE_UNITS]), np.array([[2, 3]]) * FINE_UNITS, np.arange(2), np.array([1, 1.4])
     assert not most_valuable_bin(*machine, 1)[1]
     assert most_valuable_bin(*machine, 9)[1]
 
@@ -200,7 +200,8 @@ def test_more_configurations_than_can_be_planned_for_are_refused(monkeypatch):
 
 def test_bins_are_listed_in_calls_between_which_ctrl_c_is_heard():
     """20 classes of some hundred jobs each have more bins than can be looked at."""
-    machine = build_machine(np.array([5_000, 5_000]) * FINE, np.arange(40, 80).reshape(2, 20) * FINE, np.arange(20))
+    request = np.arange(40, 80).reshape(2, 20) * FINE_UNITS
+    machine = build_machine(np.array([5_000, 5_000]) * FINE_UNITS, request, np.arange(20))
     room, progress = np.zeros((bins.VISITS_AT_ONCE >> 4, 20), np.int32), np.array([bins.BEGINS])
     bins.list_bins(machine, room, progress, 1)
     began = time.perf_counter()

@@ -10,7 +10,7 @@ from subak.experiment.scenario import Scenario
 from subak.measures import of_run as measures
 from subak.policy import find_scheduler
 from subak.simulator.results import attempt_table, task_table, timeline_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 
 class Run:
@@ -48,9 +48,9 @@ def test_when_and_where_each_task_ran(queue):
     assert queue["reason"] == [None, None, None]
 
 
-def test_response_is_the_wait_before_the_first_start(queue):
-    assert queue["response"] == [0, 40, 90]
-    spread = measures.response_spread(queue.tasks)
+def test_wait_time_is_that_before_the_first_start(queue):
+    assert queue["wait_time"] == [0, 40, 90]
+    spread = measures.wait_spread(queue.tasks)
     assert (spread.mean, spread.median, spread.max) == (130 / 3, 40, 90)
 
 
@@ -64,7 +64,7 @@ def test_a_slowdown_is_bounded_by_ten_seconds_and_by_one(queue):
 def test_a_short_task_that_starts_at_once_is_not_sped_up():
     run = Run(plain((0, 2, 1), (0, math.inf, 1)), fleet_of((2,)))
     assert measures.slowdown_spread(run.tasks).mean == 1  # 2 / 10 would be 0.2; an endless task has none
-    assert measures.response_spread(run.tasks).mean == 0
+    assert measures.wait_spread(run.tasks).mean == 0
 
 
 def test_the_makespan_runs_from_the_first_arrival(queue):
@@ -72,7 +72,7 @@ def test_the_makespan_runs_from_the_first_arrival(queue):
 
 
 def test_utilisation_is_used_over_present_from_the_beginning_of_time(queue):
-    assert queue.outcome.driven.end == 110
+    assert queue.outcome.loop_result.end == 110
     assert measures.utilisation(queue.timeline, ["cpu"]) == {"cpu": (40 + 2 * 60 + 5) / (2 * 110)}
 
 
@@ -178,7 +178,7 @@ def test_columns_are_empty_for_what_has_not_happened():
     assert run["start"] == [0, 0, None, None, None, None, None]
     assert run["finish"] == [1, None, None, None, None, None, None]
     assert run["machine"] == ["m0", "m1", None, None, None, None, None]
-    assert run["response"] == [0, 0, None, None, None, None, None]
+    assert run["wait_time"] == [0, 0, None, None, None, None, None]
     assert run["attempts"] == [1, 1, 0, 0, 0, 0, 0]
 
 
@@ -207,13 +207,13 @@ def test_why_a_task_waits_names_what_is_lacking():
 
 def test_a_run_that_is_told_to_stop_accounts_for_the_time_up_to_then():
     run = Run(plain((0, 100, 1)), fleet_of((2,)), until=50.0, interval=20.0)
-    assert run.outcome.driven.end == 50
+    assert run.outcome.loop_result.end == 50
     assert run.timeline["span"].to_list() == [20, 20, 10]
     assert measures.utilisation(run.timeline, ["cpu"]) == {"cpu": 0.5}
 
 
 def test_a_run_told_to_stop_later_than_its_last_event_ends_at_that():
-    assert Run(plain((0, 7, 1)), fleet_of((2,)), until=50.0).outcome.driven.end == 7
+    assert Run(plain((0, 7, 1)), fleet_of((2,)), until=50.0).outcome.loop_result.end == 7
 
 
 def test_what_happens_at_the_last_instant_still_happens():
@@ -230,7 +230,7 @@ def bounded(*_):
 def test_a_long_silence_in_short_intervals(gap):
     bounded.calls = 0
     run = Run(plain((0, 1, 1), (gap, 1, 1)), fleet_of((1,)), interval=1.0, check=bounded)
-    assert run.outcome.driven.end == gap + 1
+    assert run.outcome.loop_result.end == gap + 1
     assert len(run.timeline) == gap + 1
     assert run.timeline["span"].sum() == gap + 1
     assert run.timeline["used_cpu"].to_list() == [1] + [0] * (int(gap) - 1) + [1]
@@ -239,9 +239,9 @@ def test_a_long_silence_in_short_intervals(gap):
 @pytest.mark.parametrize("count", [3, 1_000])
 def test_a_default_interval_that_is_too_fine_is_doubled_and_nothing_is_lost(count):
     run = Run(plain(*[(number % 7, 5_000.0 / count * 3, 1) for number in range(count)]), fleet_of((1,)))
-    assert run.outcome.driven.interval in (4.0, 8.0)
+    assert run.outcome.loop_result.interval in (4.0, 8.0)
     assert len(run.timeline) <= 4096
-    assert run.timeline["span"].sum() == pytest.approx(run.outcome.driven.end)
+    assert run.timeline["span"].sum() == pytest.approx(run.outcome.loop_result.end)
     assert (run.timeline["used_cpu"] * run.timeline["span"]).sum() == pytest.approx(15_000)
     assert run.timeline["ends"].sum() == count
 
@@ -253,13 +253,13 @@ def test_lost_attempts_do_not_coarsen_the_timeline(lost):
     run = Run(plain((0, 8, 1)), fleet_of((1,), changes=changes), check=bounded)
     assert run["attempts"] == [lost + 1]
     assert len(run.attempts) == lost
-    assert run.outcome.driven.interval == 1.0
+    assert run.outcome.loop_result.interval == 1.0
 
 
 def test_the_end_of_a_lost_attempt_does_not_prolong_the_run():
     # the task would have ended at 100, but its machine leaves for good at 1
     run = Run(plain((0, 100, 1)), fleet_of((1,), changes=[(1, 0, False, 0)]))
-    assert run.outcome.driven.end == 1
+    assert run.outcome.loop_result.end == 1
     assert measures.waiting(run.timeline).mean == 0
     assert measures.utilisation(run.timeline, ["cpu"]) == {"cpu": 1.0}
 
@@ -273,8 +273,8 @@ def loss():
     return Run(plain((0, 10, 1), (1, 2, 1)), fleet_of((1,), changes=[(5, 0, False, 0), (7, 0, True, 1)]), interval=1.0)
 
 
-def test_response_uses_the_first_start_and_start_the_last(loss):
-    assert loss["response"] == [0, 16]
+def test_wait_time_uses_the_first_start_and_start_the_last(loss):
+    assert loss["wait_time"] == [0, 16]
     assert loss["start"] == [7, 17]
     assert loss["finish"] == [17, 19]
     assert loss["attempts"] == [2, 1]
@@ -288,11 +288,11 @@ def test_a_lost_attempt_is_a_row_of_attempts(loss):
     assert loss.timeline["lost"].to_list() == [0] * 5 + [1] + [0] * 13
 
 
-def test_a_task_that_was_lost_and_waits_kept_its_response():
+def test_a_task_that_was_lost_and_waits_kept_its_wait_time():
     run = Run(plain((0, 10, 1), (3, 1, 1)), fleet_of((1,), (1,), changes=[(4, 1, False, 0), (2, 0, False, 0)]))
     # task 0 starts on m0 at 0, loses it at 2, starts on m1, loses it at 4; task 1 never starts
     assert run["status"] == ["WAITING", "WAITING"]
-    assert run["response"] == [0, None]
+    assert run["wait_time"] == [0, None]
     assert (run["start"], run["finish"], run["machine"]) == ([None, None], [None, None], [None, None])
     assert run["attempts"] == [2, 0]
     assert run.attempts.rows() == [(0, 0, "m0", 0.0, 2.0), (0, 0, "m1", 2.0, 4.0)]
@@ -329,6 +329,6 @@ def test_the_summary_says_what_the_tables_say(tmp_path):
     assert summary.status == {"NOT_ARRIVED": 1, "BLOCKED": 1, "WAITING": 1, "RUNNING": 1, "FINISHED": 1,
                               "UNPLACEABLE": 2}
     assert (summary.workload.tasks, summary.workload.jobs, summary.fleet.machines) == (7, 4, 2)
-    assert (summary.response.max, summary.makespan, summary.attempts_lost) == (0, 1, 0)
+    assert (summary.wait_time.max, summary.makespan, summary.attempts_lost) == (0, 1, 0)
     assert summary.resources == CPU
     assert summary.options["until_s"] == 10.0

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from small import CPU, cases, fleet_of, plain, staged
 from subak.federation.settings import Federation
-from subak.placement.claims import FINISHED, STATUSES, UNPLACEABLE, WAITING
+from subak.placement.claims import STATUSES, TASK_FINISHED, TASK_UNPLACEABLE, TASK_WAITING
 from subak.policy import find_scheduler
 from subak.resources import Resource
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=60)
 INSTANT = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=math.inf)
@@ -28,7 +28,7 @@ def placements(outcome):
     """Where and when each task ran last, by the fleet's rows."""
     progress, order = outcome.simulation.progress, outcome.prepared.machine_order
     machine = np.where(progress.machine >= 0, order[progress.machine], -1)
-    return list(zip(outcome.simulation.starts.status.tolist(), machine.tolist(),
+    return list(zip(outcome.simulation.claims.status.tolist(), machine.tolist(),
                     np.nan_to_num(progress.start, nan=-1.0).tolist(), strict=True))
 
 
@@ -57,7 +57,7 @@ def test_two_stale_claims_on_one_machine_one_is_refused():
     workload = staged([{"job": job, "request": (0.25, 0.75)} for job in range(3)],
                       [(0, 0.0, 100.0), (1, 1.0, 100.0), (2, 1.0, 100.0)], resources)
     outcome = run(workload, fleet_of((1.0, 2.0), resources=resources), TWO_MASTERS, until=50.0)
-    status = outcome.simulation.starts.status.tolist()
+    status = outcome.simulation.claims.status.tolist()
     assert [STATUSES[code] for code in status] == ["RUNNING", "RUNNING", "WAITING"]
     fleet = outcome.simulation.fleet
     assert [fleet.free[0, 0] * 0.25, fleet.free[1, 0] * 0.25] == [0.5, 0.5]
@@ -76,7 +76,7 @@ def test_a_launch_takes_three_messages():
 def test_several_jobs_at_one_instant_all_run_once():
     workload = plain(*[(5.0, 2.0, 1)] * 30)
     outcome = run(workload, fleet_of((4,), (4,), (4,)), Federation(global_masters=3, local_masters=2))
-    assert (outcome.simulation.starts.status == FINISHED).all()
+    assert (outcome.simulation.claims.status == TASK_FINISHED).all()
     assert (outcome.simulation.progress.attempts == 1).all()
 
 
@@ -84,19 +84,19 @@ def test_constraints_that_no_machine_meets_are_reported():
     workload = staged([{"job": 0, "request": (1,), "constraints": [("gpu", "=", "yes")]},
                        {"job": 1, "request": (1,)}], [(0, 0.0, 1.0), (1, 0.0, 1.0)])
     outcome = run(workload, fleet_of((1,), (1,)), Federation(global_masters=2, local_masters=2))
-    assert outcome.simulation.starts.status.tolist() == [UNPLACEABLE, FINISHED]
+    assert outcome.simulation.claims.status.tolist() == [TASK_UNPLACEABLE, TASK_FINISHED]
     assert outcome.prepared.reason_of_shape[outcome.simulation.tasks.shape[0]] == "no machine that meets gpu = yes"
 
 
 def test_fractions_of_a_second_count():
     outcome = run(plain((0.25, 0.125, 1)), fleet_of((1,)), INSTANT)
-    assert (outcome.simulation.progress.start[0], outcome.driven.end) == (0.25, 0.375)
+    assert (outcome.simulation.progress.start[0], outcome.loop_result.end) == (0.25, 0.375)
 
 
 def test_more_global_masters_than_jobs():
     workload = plain((0.0, 1.0, 1), (0.5, 1.0, 2))
     outcome = run(workload, fleet_of((2,), (2,)), Federation(global_masters=7, local_masters=2))
-    assert (outcome.simulation.starts.status == FINISHED).all()
+    assert (outcome.simulation.claims.status == TASK_FINISHED).all()
 
 
 def gang(request, run_times, arrival=0.0):
@@ -109,22 +109,22 @@ def test_a_gang_starts_together():
     masters = Federation(global_masters=1, local_masters=3)
     outcome = run(gang((1,), [5.0, 6.0, 7.0]), fleet_of((1,), (1,), (1,)), masters)
     start = outcome.simulation.progress.start
-    assert (outcome.simulation.starts.status == FINISHED).all()
+    assert (outcome.simulation.claims.status == TASK_FINISHED).all()
     assert start.max() - start.min() < 3 * DELAY
 
 
 def test_a_gang_that_does_not_fit_together_does_not_start():
     outcome = run(gang((1,), [5.0, 6.0, 7.0]), fleet_of((1,), (1,)), Federation(global_masters=1, local_masters=2))
-    assert (outcome.simulation.starts.status == WAITING).all()
+    assert (outcome.simulation.claims.status == TASK_WAITING).all()
     assert (outcome.simulation.progress.attempts == 0).all()
 
 
 def test_what_runs_on_a_machine_that_leaves_runs_elsewhere():
     fleet = fleet_of((1,), (1,), changes=[(2.0, 0, False, 0.0)])
     outcome = run(plain((0.0, 10.0, 1)), fleet, Federation(global_masters=1, local_masters=1))
-    assert outcome.simulation.starts.status.tolist() == [FINISHED]
+    assert outcome.simulation.claims.status.tolist() == [TASK_FINISHED]
     assert outcome.simulation.progress.attempts.tolist() == [2]
-    assert 12.0 < outcome.driven.end < 12.1
+    assert 12.0 < outcome.loop_result.end < 12.1
 
 
 def test_a_queue_below_its_share_preempts_the_one_above():
@@ -136,7 +136,7 @@ def test_a_queue_below_its_share_preempts_the_one_above():
     for fairness, preempted in (("strict", 1), ("off", 0)):
         outcome = run(workload, fleet_of((2,), (2,)), Federation(
             global_masters=2, local_masters=2, fairness=fairness, shares=shares))
-        assert (outcome.simulation.starts.status == FINISHED).all()
+        assert (outcome.simulation.claims.status == TASK_FINISHED).all()
         assert outcome.federated.roles.masters.task["preempted"].sum() == preempted
 
 

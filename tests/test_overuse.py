@@ -10,10 +10,10 @@ from invariants import Watch
 from small import TWO, cases, fleet_of, plain
 from subak.errors import InputError
 from subak.fleet.shapes import find_shapes
-from subak.placement.claims import FINISHED, UNPLACEABLE
+from subak.placement.claims import TASK_FINISHED, TASK_UNPLACEABLE
 from subak.policy import find_scheduler
 from subak.simulator.engine.overuse import LEVELS, draw_overuse, with_errors
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
 SCHEDULERS = ["first-fit", "best-fit+backfill", "greedy", "tetris", "lotes"]
@@ -55,9 +55,9 @@ def test_levels_are_drawn_evenly_and_the_ends_uniformly():
 def test_a_task_that_lacks_is_ended_once_and_then_asks_for_what_it_uses(scheduler):
     outcome = simulate(ten(), fleet_of((20, 20), resources=TWO), find_scheduler(scheduler), request_error=0.5)
     simulation, attempts = outcome.simulation, outcome.simulation.progress.attempts
-    assert (simulation.starts.status == FINISHED).all()
+    assert (simulation.claims.status == TASK_FINISHED).all()
     assert set(attempts.tolist()) == {1, 2}
-    lost = np.hstack(outcome.driven.losses)
+    lost = np.hstack(outcome.loop_result.losses)
     assert sorted(lost[0].astype(int).tolist()) == np.flatnonzero(attempts == 2).tolist()
     lasted = lost[3] - lost[2]
     assert (lasted < 10).all()
@@ -80,7 +80,7 @@ def test_no_error_changes_nothing():
 
 def test_a_task_that_no_machine_can_hold_stays_unplaceable_whatever_it_asks():
     outcome = simulate(plain(*[(0, 1, 12)] * 50), fleet_of((10,)), find_scheduler("first-fit"), request_error=0.5)
-    assert (outcome.simulation.starts.status == UNPLACEABLE).all()
+    assert (outcome.simulation.claims.status == TASK_UNPLACEABLE).all()
 
 
 @settings(quick, max_examples=120)

@@ -195,9 +195,9 @@ def test_text_from_outside_runs_nothing(tmp_path):
 
 
 def test_a_run_in_which_nothing_started_still_draws(tmp_path):
-    folder = write_run(tmp_path / "run", "stuck", tasks=500, response={}, slowdown={})
+    folder = write_run(tmp_path / "run", "stuck", tasks=500, wait_time={}, slowdown={})
     tasks = pl.read_parquet(folder / "tasks.parquet")
-    none = [pl.lit(None, pl.Float64).alias(name) for name in ("start", "response", "finish")]
+    none = [pl.lit(None, pl.Float64).alias(name) for name in ("start", "wait_time", "finish")]
     tasks.with_columns(none).write_parquet(folder / "tasks.parquet")
     document, console = opened(write_report(folder), tmp_path / "profile")
     assert_well(document, console)

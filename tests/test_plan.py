@@ -17,7 +17,7 @@ from subak.placement.mapreduce.plan import make_plan
 from subak.placement.mapreduce.recipes import RECIPES
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.maps_and_reduces import reduce_stages
 from subak.workload.table import make_workload
 

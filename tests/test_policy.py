@@ -11,7 +11,7 @@ from naive import twin_of, twin_run
 from small import TWO, cases, fleet_of, plain, staged
 from subak.errors import InputError, PolicyError
 from subak.policy import find_scheduler, hooks, named_scheduler
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from test_engine_against_twin import engine_rows, twin_rows
 
 TASKS = [(0, 5, 1, 1), (0, 5, 2, 1), (0, 5, 4, 4), (1, 5, 1, 0)]
@@ -125,12 +125,12 @@ def test_a_machine_that_does_not_meet_the_constraints_is_refused(tmp_path):
 HOOKS = """
 from subak.policy import claim, hooks, next_fitting
 
-def on_arrival(fleet, tasks, lanes, memory, arrived, starts):
+def on_arrival(fleet, tasks, lanes, memory, arrived, claims):
     for task in arrived:
-        claim(starts, fleet, tasks, task, 0)
+        claim(claims, fleet, tasks, task, 0)
 
-def on_departure(fleet, tasks, lanes, memory, freed, starts):
-    claim(starts, fleet, tasks, {task}, 0)
+def on_departure(fleet, tasks, lanes, memory, freed, claims):
+    claim(claims, fleet, tasks, {task}, 0)
 
 mine = hooks(on_arrival, on_departure)
 """
@@ -214,15 +214,15 @@ def test_memory_is_zero_at_the_start_and_kept_between_calls(tmp_path):
     file = written(tmp_path, """
 from subak.policy import claim, hooks, push
 
-def on_arrival(fleet, tasks, lanes, memory, arrived, starts):
+def on_arrival(fleet, tasks, lanes, memory, arrived, claims):
     for task in arrived:
         if memory.whole[0, 0] % memory.number[0] == 0:
-            claim(starts, fleet, tasks, task, 0)
+            claim(claims, fleet, tasks, task, 0)
         else:
             push(lanes, tasks.rank, 0, task)
         memory.whole[0, 0] += 1
 
-def on_departure(fleet, tasks, lanes, memory, freed, starts):
+def on_departure(fleet, tasks, lanes, memory, freed, claims):
     pass
 
 mine = hooks(on_arrival, on_departure, memory=((1, 1), (0, 0), [2.0]))
@@ -251,19 +251,19 @@ from subak.policy import claim, hooks, policy
 def mine(fleet, tasks, task):
     {0}
     return 0
-def arrive(fleet, tasks, lanes, memory, arrived, starts):
+def arrive(fleet, tasks, lanes, memory, arrived, claims):
     task = arrived[0]
     {0}
-    claim(starts, fleet, tasks, task, 0)
-def leave(fleet, tasks, lanes, memory, freed, starts):
+    claim(claims, fleet, tasks, task, 0)
+def leave(fleet, tasks, lanes, memory, freed, claims):
     return
 pair = hooks(arrive, leave, memory=((1, 1), (1, 1), []))
 """
 MISUSES = """
 from subak.policy import hooks, pop, push
-def arrive(fleet, tasks, lanes, memory, arrived, starts):
+def arrive(fleet, tasks, lanes, memory, arrived, claims):
     {}
-def leave(fleet, tasks, lanes, memory, freed, starts):
+def leave(fleet, tasks, lanes, memory, freed, claims):
     return
 mine = hooks(arrive, leave)
 """
@@ -358,7 +358,7 @@ def test_a_policy_that_writes_to_what_it_may_only_read_does_not_compile(tmp_path
     assert one_line(error).endswith(f"(line {6 if name == 'mine' else 10})")
 
 
-@pytest.mark.parametrize("change", ["starts.note[1] = 0", "starts.status[task] = 4", "arrived[0] = 1"])
+@pytest.mark.parametrize("change", ["claims.violation[1] = 0", "claims.status[task] = 4", "arrived[0] = 1"])
 def test_hooks_cannot_write_to_what_came_and_what_starts(tmp_path, change):
     with pytest.raises(PolicyError, match="policy arrive writes to what it may only read"):
         find_scheduler(f"{written(tmp_path, TAMPERS.replace('{0}', change, 2).replace(change, 'pass', 1))}:pair")

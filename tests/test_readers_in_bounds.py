@@ -9,7 +9,7 @@ from subak.errors import InputError
 from subak.workload.readers import READERS, rumen_history
 from subak.workload.readers.conversion import Options
 from subak.workload.readers.rumen_history import json_values
-from subak.workload.readers.stream import BLOCK_SIZE, LINE_MAX, blocks, fields, ignore_progress
+from subak.workload.readers.stream import BLOCK_SIZE, LINE_BYTES_MAX, blocks, fields, ignore_progress
 
 JOB = "1 0 3 4 1 -1 -1 1 4 -1 1 3 -1 -1 1 -1 -1 -1"
 
@@ -28,7 +28,7 @@ def read(name, path):
 
 @pytest.mark.parametrize("unit", [b"\0", b"1 "])
 def test_a_line_without_end_is_refused_before_it_is_unpacked(tmp_path, unit):
-    path = packed(tmp_path / "x.gz", (b"1 1 1 1\n", 1), (unit, 4 * LINE_MAX // len(unit)))
+    path = packed(tmp_path / "x.gz", (b"1 1 1 1\n", 1), (unit, 4 * LINE_BYTES_MAX // len(unit)))
     with pytest.raises(InputError, match="line 2: must be at most 32 MiB long"):
         list(blocks(path))
     read_bytes = []
@@ -58,7 +58,7 @@ def test_memory_is_a_few_blocks(tmp_path):
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     error, kilobytes = done.stdout.split()
     assert error == "InputError"
-    assert int(kilobytes) < 8 * LINE_MAX / 1024
+    assert int(kilobytes) < 8 * LINE_BYTES_MAX / 1024
 
 
 # Only a line feed ends a line

@@ -16,9 +16,9 @@ from subak.measures.of_run import bounded_slowdown
 from subak.measures.runs import groups, load_runs
 from subak.report.charts.runs import chart_makers
 from subak.report.comparison import compare, verdict
+from subak.report.number_text import NOTHING, bytes_text, number_text, seconds_text, share_text
 from subak.report.page import write_report
 from subak.report.terminal import comparison_table, run_panel
-from subak.report.words import NOTHING, bytes_text, number_text, seconds_text, share_text
 
 NASTY = '</script><img src=x onerror="alert(1)">&amp;'
 
@@ -87,7 +87,7 @@ def spoil_missing(folder):
 
 @pytest.mark.parametrize(("spoil", "words"), [
     (spoil_nothing_there, "neither a run"), (spoil_summary, "truncated"), (spoil_type, r"\$.seed"),
-    (spoil_parquet, "not a readable Parquet"), (spoil_columns, "columns missing: response, run_time"),
+    (spoil_parquet, "not a readable Parquet"), (spoil_columns, "columns missing: wait_time, run_time"),
     (spoil_missing, "timeline.parquet: no such file"),
 ])
 def test_what_is_not_a_run_is_refused_in_one_line(tmp_path, spoil, words):
@@ -145,11 +145,11 @@ def test_exceedance_keeps_both_ends_with_few_points():
     assert share[0] > 0.99
 
 
-def test_response_by_period_is_the_mean_of_the_tasks_that_start_in_it(tmp_path):
+def test_wait_by_period_is_the_mean_of_the_tasks_that_start_in_it(tmp_path):
     run = load_runs(write_run(tmp_path / "run", tasks=2_000))[0]
-    table = series.response_by_period([run], 86_400.0)
-    tasks = run.tasks().collect().drop_nulls("response")
-    third = tasks.filter(pl.col("start").is_between(2 * 86_400, 3 * 86_400, closed="left"))["response"]
+    table = series.wait_by_period([run], 86_400.0)
+    tasks = run.tasks().collect().drop_nulls("wait_time")
+    third = tasks.filter(pl.col("start").is_between(2 * 86_400, 3 * 86_400, closed="left"))["wait_time"]
     row = table.filter(pl.col("time") == 2.5 * 86_400).row(0, named=True)
     assert (row["mean"], row["tasks"]) == (pytest.approx(third.mean()), len(third))
     assert table["tasks"].sum() == len(tasks)
@@ -178,16 +178,16 @@ def test_slowdown_is_bounded_and_leaves_services_out():
 def test_the_best_of_a_row_is_marked_and_equal_rows_have_none(comparison):
     rows = {(row.measure.family, row.measure.title): row for row in compare(load_runs(comparison))}
     names = list(groups(load_runs(comparison)))
-    assert [names[index] for index in rows["Response time", "mean"].best] == ["lotes"]
+    assert [names[index] for index in rows["Wait time", "mean"].best] == ["lotes"]
     assert [names[index] for index in rows["Utilisation", "cpu"].best] == ["lotes"]
     assert rows["Tasks", "finished"].best == frozenset()
-    tetris = [run.summary.response.mean for run in load_runs(comparison) if run.group == "tetris"]
-    assert rows["Response time", "mean"].values[names.index("tetris")] == pytest.approx(sum(tetris) / 2)
+    tetris = [run.summary.wait_time.mean for run in load_runs(comparison) if run.group == "tetris"]
+    assert rows["Wait time", "mean"].values[names.index("tetris")] == pytest.approx(sum(tetris) / 2)
 
 
 def test_the_verdict_names_the_winners_and_what_the_numbers_leave_out(comparison):
     text = verdict(load_runs(comparison))
-    assert "lotes has the lowest mean response time" in text
+    assert "lotes has the lowest mean wait time" in text
     assert "next is tetris" in text
     assert "leave out up to 24 tasks" in text
 

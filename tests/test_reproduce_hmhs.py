@@ -13,7 +13,7 @@ from subak.reproduce.hmhs.figures import draw
 from subak.reproduce.hmhs.published import CLAIMS
 from subak.reproduce.hmhs.study import BOUND, SCHEDULERS, Bench, Case, Scale, below, interval, summary
 
-SMALL = Scale(seeds=2, jobs=(1, 2), machines=3, cluster_jobs=1, rival_jobs=(2,), rival_seeds=2, search_moves=3)
+SMALL = Scale(seeds=2, jobs=(1, 2), machines=3, cluster_jobs=1, baseline_jobs=(2,), baseline_seeds=2, search_moves=3)
 YAHOO = batch((4, 3, 2, 5), (2, 7, 1, 2), (1, 1, 0, 0, 9), grouped=False)
 
 
@@ -87,9 +87,9 @@ def test_every_figure_is_drawn(found, key):
 def test_figures_are_chosen():
     assert chosen_figures(None, past_the_paper=False, with_jobs=False) == list(DEFAULT)
     assert chosen_figures(None, past_the_paper=False, with_jobs=True) == [*DEFAULT, "yahoo"]
-    assert chosen_figures(None, past_the_paper=True, with_jobs=False) == ["1", "2", "rivals"]
+    assert chosen_figures(None, past_the_paper=True, with_jobs=False) == ["1", "2", "baselines"]
     assert chosen_figures("2,1", past_the_paper=False, with_jobs=False) == ["1", "2"]
-    with pytest.raises(InputError, match="must name figures among 1, 2, rivals, yahoo, not '3'"):
+    with pytest.raises(InputError, match="must name figures among 1, 2, baselines, yahoo, not '3'"):
         chosen_figures("3", past_the_paper=False, with_jobs=False)
     with pytest.raises(InputError, match="needs --jobs FOLDER"):
         reproduce(bench(), ["yahoo"])

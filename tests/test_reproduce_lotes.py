@@ -15,7 +15,7 @@ from subak.reproduce.lotes.published import CLAIMS
 from subak.reproduce.lotes.study import TAILS, measured
 from subak.reproduce.lotes.tables import CLASSES, HOURS, MACHINES, SHARES, printed_problem
 from subak.reproduce.lotes.workload import DAY_S, Month, month_of
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.google_like.google import google_machines
 from subak.workload.google_like.parameters import TABLE_2
 
@@ -49,7 +49,7 @@ def test_a_burst_asks_for_its_share_of_the_machines_at_time_0():
 
 def test_a_month_that_turns_exchanges_two_shares_at_the_same_load():
     fleet = google_machines()
-    workload = month_of(Month(100_000, 2.0, load=0.9, turns=True), fleet, seed=1)
+    workload = month_of(Month(100_000, 2.0, load=0.9, mix_changes=True), fleet, seed=1)
     assert len(workload.tasks) == 100_000
     assert workload.tasks["arrival"].is_sorted()
     units = np.array([[each.unit] for each in workload.resources])

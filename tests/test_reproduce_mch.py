@@ -114,7 +114,7 @@ from subak.reproduce.mch import timing as mch_loop
 from subak.reproduce.mch import study as mch_study
 from subak.reproduce.mch.timing import decide, full_tree, jobs_of, make_pool
 
-mch_loop.ROUNDS_MAX = mch_loop.PARTS = mch.TREE_ROUNDS = 1
+mch_loop.REPETITIONS_MAX = mch_loop.PARTS = mch.TREE_ROUNDS = 1
 mch_study.QUICK = mch_study.Scale(12, 120, (2, 3, 4, 5), (4, 8, 12), 9.0, (2, 3, 4), 40, 30, 20, 8, 80,
                                   (60.0,), (1,), (0.99,))
 kept, reproduce = [], mch.reproduce

@@ -17,10 +17,10 @@ from small import TWO, cases, fleet_of, fleets, plain, staged, workloads
 from subak.errors import InputError
 from subak.federation.messages import FETCH, PROBE, REJECTED, STEAL
 from subak.federation.settings import Federation
-from subak.placement.claims import BLOCKED, FINISHED, RUNNING, UNPLACEABLE, WAITING
+from subak.placement.claims import TASK_BLOCKED, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
 from subak.simulator.federated.pigeon import PIGEON
-from subak.simulator.federated.run import simulate_federated
 from subak.simulator.federated.sampling import EAGLE, HAWK, SPARROW
+from subak.simulator.federated.simulate import simulate_federated
 
 ALL = {"sparrow": SPARROW, "hawk": HAWK, "eagle": EAGLE, "pigeon": PIGEON}
 DELAY = 0.0005
@@ -38,10 +38,10 @@ federations = st.builds(
 
 
 def run(name, workload, fleet, federation=None, seed=1, until=math.inf, check=None):
-    """Simulate, and return the state at the end, the federation, and what driving brought."""
+    """Simulate, and return the state at the end, the federation, and what its loop recorded."""
     brought = simulate_federated(
         workload, fleet, ALL[name], federation or Federation(service_scale=0.0), seed, 1.0, False, until, check=check)
-    return brought["prepared"].simulation, brought["federated"], brought["driven"]
+    return brought["prepared"].simulation, brought["federated"], brought["loop_result"]
 
 
 def waits(simulation):
@@ -106,7 +106,7 @@ def test_only_workers_that_meet_the_constraints_are_probed():
     fleet = fleet_of(*[(2,)] * 200, attributes=[(7, "rack", "a"), (130, "rack", "a")])
     for name in ALL:
         simulation, _, _ = run(name, workload, fleet)
-        assert (simulation.starts.status == FINISHED).all(), name
+        assert (simulation.claims.status == TASK_FINISHED).all(), name
         assert len(set(simulation.progress.machine.tolist())) <= 2, name
 
 
@@ -291,19 +291,20 @@ def able_now(simulation, task):
 
 def check_ends(simulation, steady):
     """Every task ended, or there is a reason why it did not."""
-    status, run_time, stages = simulation.starts.status, simulation.tasks.run_time, simulation.stages
+    status, run_time, stages = simulation.claims.status, simulation.tasks.run_time, simulation.stages
     for task in range(status.size):
-        if status[task] == FINISHED:
+        if status[task] == TASK_FINISHED:
             assert not steady or simulation.progress.attempts[task] == 1
-        elif status[task] == RUNNING:
+        elif status[task] == TASK_RUNNING:
             assert run_time[task] == math.inf
-        elif status[task] == WAITING:
-            assert not able_now(simulation, task) or np.isinf(run_time[status == RUNNING]).any(), f"task {task} waits"
-        elif status[task] == BLOCKED:
+        elif status[task] == TASK_WAITING:
+            endless = np.isinf(run_time[status == TASK_RUNNING]).any()
+            assert endless or not able_now(simulation, task), f"task {task} waits"
+        elif status[task] == TASK_BLOCKED:
             assert stages.of_task.size > 0
-            assert (status != FINISHED).any()
+            assert (status != TASK_FINISHED).any()
         else:
-            assert status[task] == UNPLACEABLE, f"task {task} is {status[task]}"
+            assert status[task] == TASK_UNPLACEABLE, f"task {task} is {status[task]}"
 
 
 def rows_in_use(queues):
@@ -345,7 +346,7 @@ def test_every_task_ends_or_waits_for_a_reason(case, name, federation, seed):
     simulation, _, _ = run(name, workload, fleet, federation, seed)
     steady = simulation.changes.time.size == 0
     check_ends(simulation, steady)
-    if not (simulation.starts.status == RUNNING).any():
+    if not (simulation.claims.status == TASK_RUNNING).any():
         assert (simulation.fleet.used == 0).all()
 
 
@@ -356,11 +357,11 @@ def test_on_a_steady_fleet_every_task_runs_exactly_once(case, name, federation):
     if len(fleet.changes):
         return
     simulation, federated, _ = run(name, workload, fleet, federation)
-    placeable = simulation.starts.status != UNPLACEABLE
+    placeable = simulation.claims.status != TASK_UNPLACEABLE
     hopeless = [task for task in np.flatnonzero(placeable) if not able_now(simulation, task)]
     if not hopeless:
-        assert np.isin(simulation.starts.status[placeable], (FINISHED, BLOCKED)).all()
-        assert (simulation.progress.attempts[simulation.starts.status == FINISHED] == 1).all()
+        assert np.isin(simulation.claims.status[placeable], (TASK_FINISHED, TASK_BLOCKED)).all()
+        assert (simulation.progress.attempts[simulation.claims.status == TASK_FINISHED] == 1).all()
         check_rest(federated.roles)
 
 
@@ -379,7 +380,7 @@ def test_a_burst_of_jobs_at_one_instant(name, federation, jobs, tasks, machines)
     stages = [{"job": job, "request": (1,)} for job in range(jobs)]
     rows = [(row % jobs, 0, (row % 3) / 2) for row in range(jobs * tasks)]
     simulation, _, _ = run(name, staged(stages, rows), fleet_of(*[(2,)] * machines), federation)
-    assert (simulation.starts.status == FINISHED).all()
+    assert (simulation.claims.status == TASK_FINISHED).all()
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
@@ -387,7 +388,7 @@ def test_tasks_wait_for_a_worker_that_joins_later(name):
     workload = plain((0, 2, 1), (1, 2, 1))
     fleet = fleet_of((1,), present=[False], changes=[(10, 0, True, 1)])
     simulation, _, _ = run(name, workload, fleet)
-    assert (simulation.starts.status == FINISHED).all()
+    assert (simulation.claims.status == TASK_FINISHED).all()
     assert simulation.progress.start.min() >= 10
 
 
@@ -396,9 +397,9 @@ def test_what_a_lost_worker_ran_and_kept_waiting_goes_elsewhere(name):
     workload = plain(*[(0, 5, 1)] * 6, *[(1, 200, 1)] * 3)
     fleet = fleet_of((2,), (2,), (2,), changes=[(3, 0, False, 0), (4, 1, True, 1)])
     federation = Federation(service_scale=0.0, cutoff=100, short_share=0.0)
-    simulation, _, driven = run(name, workload, fleet, federation)
-    assert (simulation.starts.status == FINISHED).all()
-    assert sum(losses.shape[1] for losses in driven.losses) > 0
+    simulation, _, loop_result = run(name, workload, fleet, federation)
+    assert (simulation.claims.status == TASK_FINISHED).all()
+    assert sum(losses.shape[1] for losses in loop_result.losses) > 0
 
 
 # -- without the compiler ----------------------------------------------------------------------------------------------
@@ -418,9 +419,9 @@ def results():
     workload, fleet = staged(stages, tasks, TWO), fleet_of(*[(2, 2)] * 70, resources=TWO, changes=changes)
     found = {}
     for name in sorted(ALL):
-        simulation, _, driven = run(name, workload, fleet, Federation(cutoff=2.0, short_share=0.1))
+        simulation, _, loop_result = run(name, workload, fleet, Federation(cutoff=2.0, short_share=0.1))
         found[name] = [[float(start).hex() for start in simulation.progress.start],
-                       simulation.progress.machine.tolist(), driven.events]
+                       simulation.progress.machine.tolist(), loop_result.events]
     return found
 
 

@@ -1,4 +1,4 @@
-"""The search that betters HMHS's plan: never worse, repeatable, and its first stage ends where no move helps."""
+"""The search that improves HMHS's plan: never worse, repeatable, and its first stage ends where no move helps."""
 import itertools
 
 import numpy as np
@@ -18,7 +18,7 @@ from subak.placement.mapreduce.plan import make_plan
 from subak.placement.mapreduce.search import SearchSettings, draft_of, end_maps, even_out
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=25)
 # Min-Min puts the three short tasks on both machines and the long one behind them: 1 + 10 s instead of 10 s

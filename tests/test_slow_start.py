@@ -16,7 +16,7 @@ from subak.measures.batch import bound_seconds
 from subak.measures.of_run import makespan
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.maps_and_reduces import reduce_stages
 from test_engine_against_twin import engine_rows
 
@@ -100,7 +100,7 @@ def test_nearly_all_tasks_are_all_where_stages_are_small(case, name):
     """A share that rounds up to every task of each stage changes nothing."""
     whole, nearly = (simulate(*case, find_scheduler(name), slow_start=share, interval=1.0) for share in (1.0, 0.999))
     assert engine_rows(whole) == engine_rows(nearly)
-    assert np.array_equal(whole.driven.timeline, nearly.driven.timeline)
+    assert np.array_equal(whole.loop_result.timeline, nearly.loop_result.timeline)
 
 
 def test_what_is_no_share_or_no_central_scheduler_is_refused():

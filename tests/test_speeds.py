@@ -9,7 +9,7 @@ from subak.errors import InputError
 from subak.fleet.table import make_fleet, read_fleet
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.tables import write_table
 from subak.workload.table import make_workload, read_workload
 
@@ -47,7 +47,7 @@ def test_each_stage_has_its_group_and_its_shuffle():
 
 
 @pytest.mark.parametrize("scheduler", ["first-fit+backfill", "best-fit", "greedy", "tetris", "lotes", "drf"])
-def test_every_central_scheduler_heeds_them(scheduler):
+def test_every_central_scheduler_supports_them(scheduler):
     workload = with_stage_columns(plain((0, 10, 1), (1, 10, 2)), shuffle=[1.0, 2.0], speed_group=[0, 1])
     fleet = with_speeds(fleet_of((4,)), [[0.5], [0.25]])
     assert finishes(workload, fleet, scheduler) == [6.0, 1.0 + 2.0 + 2.5]
@@ -120,7 +120,7 @@ def test_a_shuffle_takes_a_finite_time(seconds):
         with_stage_columns(plain((0, 1, 1)), shuffle=pl.Series([seconds], dtype=pl.Float64))
 
 
-def test_federations_refuse_what_they_do_not_heed():
+def test_federations_refuse_what_they_do_not_support():
     with pytest.raises(InputError, match=r"speeds: sparrow is a federation.* the fleet has 1 speed groups"):
         finishes(plain((0, 1, 1)), with_speeds(fleet_of((1,)), [[0.5]]), "sparrow")
     with pytest.raises(InputError, match=r"shuffle: sparrow is a federation.* stage 0 has 2 s"):

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from hostile import EVIL, FILE, FORGED, NAME, write_hostile_run, write_policy, write_site, write_tree
-from subak.output.plain import LINE_MAX, plain, shortened
+from subak.output.plain import LINE_CHARACTERS_MAX, plain, shortened
 from subak.report.console import Console, Text, TextColumn, echo
 
 COLUMNS = 200  # of the terminal
@@ -30,7 +30,7 @@ def assert_refused(code, out, error):
     """Exit 2, and one short line on standard error."""
     assert (code, out) == (2, "")
     assert re.fullmatch(r"subak: .+\n", error)
-    assert len(error) <= LINE_MAX + 1
+    assert len(error) <= LINE_CHARACTERS_MAX + 1
     assert_tame(error)
 
 
@@ -187,7 +187,7 @@ def test_a_long_error_keeps_its_beginning_and_its_end(run, tmp_path):
     error = run("queues", tmp_path / "tree.toml")[2]
     assert error.startswith(f"subak: {tmp_path}")
     assert error.endswith("weight must be a number more than 0, not 0\n")
-    assert len(error) == LINE_MAX + 1
+    assert len(error) == LINE_CHARACTERS_MAX + 1
     assert "x…x" in error
     assert shortened("a" * 300) == "a" * 300
     assert shortened("abcdefghij", 7) == "abcd…ij"

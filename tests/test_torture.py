@@ -20,15 +20,15 @@ from subak.federation.megha import worker
 from subak.federation.megha.attempts import Attempts
 from subak.federation.messages import EXECUTOR, EXITED, HANDLER, KINDS, LOCAL_MASTER, MESSAGE, WORKER, build_outbox
 from subak.federation.settings import Federation
-from subak.placement.claims import BLOCKED, FINISHED, RUNNING, UNPLACEABLE, WAITING
+from subak.placement.claims import TASK_BLOCKED, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
 from subak.policy import find_scheduler
-from subak.simulator.engine.state import DONE, LOST, NOW
+from subak.simulator.engine.state import LOOP_DONE, NOW, TIMELINE_LOST
 from subak.simulator.federated import megha
-from subak.simulator.federated import run as federated_run
+from subak.simulator.federated import simulate as federated_run
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan, random_plan, read_fault_plan
 from subak.simulator.federated.megha_setup import MEGHA
-from subak.simulator.federated.run import open_federated
-from subak.simulator.run import simulate
+from subak.simulator.federated.simulate import open_federated
+from subak.simulator.simulate import simulate
 from subak.simulator.torture.coverage import Coverage
 from subak.simulator.torture.invariants import Broken, Watch
 from subak.simulator.torture.torture import Case, Stage, build, next_event, random_case, run_case, shrink
@@ -44,7 +44,7 @@ def run(workload, fleet, federation=AT_ONCE, faults=None, until=math.inf, on_eve
     """Run a federation event by event, with every invariant checked; return it as it ended."""
     opened = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, until, faults, compiled=False)
     watch, why = Watch(opened.simulation, opened.network, opened.roles), None
-    while why != DONE:
+    while why != LOOP_DONE:
         why, handled = next_event(opened)
         watch(handled, opened.due[0])
         if handled:
@@ -53,7 +53,7 @@ def run(workload, fleet, federation=AT_ONCE, faults=None, until=math.inf, on_eve
 
 
 def statuses(opened):
-    return opened.simulation.starts.status.tolist()
+    return opened.simulation.claims.status.tolist()
 
 
 # -- machines that change, and the cap on preemptions ------------------------------------------------------------------
@@ -66,14 +66,14 @@ def test_machines_leave_join_and_shrink():
     for masters in (1, 2):
         federation = Federation(global_masters=masters, local_masters=masters, heartbeat=1.0)
         opened = run(workload, fleet, federation)
-        assert statuses(opened) == [FINISHED] * 8
+        assert statuses(opened) == [TASK_FINISHED] * 8
         assert opened.simulation.progress.attempts.max() > 1
 
 
 def test_what_can_never_start_waits_and_the_run_ends():
     fleet = fleet_of((2,), (1,), changes=[(1.0, 0, False, 0)])
     opened = run(plain((0, 5, 2), (0, 2, 1)), fleet, Federation(global_masters=1, local_masters=1, heartbeat=1.0))
-    assert statuses(opened) == [WAITING, FINISHED]
+    assert statuses(opened) == [TASK_WAITING, TASK_FINISHED]
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
@@ -87,7 +87,7 @@ def test_a_task_is_preempted_at_most_so_often(most):
     opened = run(*build(case), case.settings)
     assert (opened.roles.masters.task["preempted"] <= most).all()
     assert bool(opened.roles.masters.task["preempted"].max()) == bool(most)
-    assert statuses(opened) == [FINISHED] * 7
+    assert statuses(opened) == [TASK_FINISHED] * 7
 
 
 # -- one role by itself ------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_invariants_hold_on_drawn_cases(case, seed, fairness, standby):
     federation = Federation(global_masters=2, local_masters=1, heartbeat=1.0, retry=0.5, lease=4.0, standby=standby,
                             fairness=fairness)
     opened = run(workload, fleet, federation, plan, until=15.0)
-    assert np.isin(statuses(opened), (FINISHED, WAITING, BLOCKED, RUNNING, UNPLACEABLE)).all()
+    assert np.isin(statuses(opened), (TASK_FINISHED, TASK_WAITING, TASK_BLOCKED, TASK_RUNNING, TASK_UNPLACEABLE)).all()
 
 
 def test_a_gang_whose_first_task_has_ended_goes_on_after_its_master_lost_its_memory():
@@ -206,7 +206,7 @@ def test_a_gang_whose_first_task_has_ended_goes_on_after_its_master_lost_its_mem
                             Crash(role="worker 0", at=25.0, restart_after=1.0),
                             Crash(role="worker 1", at=25.0, restart_after=1.0)])
     opened = run(*build(case), case.settings, plan)
-    assert statuses(opened) == [FINISHED] * 2
+    assert statuses(opened) == [TASK_FINISHED] * 2
     assert opened.simulation.progress.attempts.tolist() == [1, 2]
 
 
@@ -216,17 +216,17 @@ def test_a_task_whose_end_nobody_remembers_runs_again_and_the_first_attempt_is_a
     workload, fleet = plain((0, 1, 1)), fleet_of((1,))
     opened = run(workload, fleet, Federation(global_masters=1, local_masters=1, heartbeat=1.0), plan)
     sim = opened.simulation
-    assert statuses(opened) == [FINISHED]
+    assert statuses(opened) == [TASK_FINISHED]
     assert sim.progress.attempts.tolist() == [2]
     assert sim.progress.start[0] > 10.0
-    assert (sim.record.rows[:, LOST].sum() + sim.record.current[LOST]) == 1
+    assert (sim.record.rows[:, TIMELINE_LOST].sum() + sim.record.current[TIMELINE_LOST]) == 1
 
 
 def test_measures_end_with_the_last_thing_that_happened_to_a_task():
     plan = FaultPlan(crash=[Crash(role="global master 0", at=5.0, restart_after=1.0)])
     opened = run(plain((0, 1, 1), (6, 2, 1)), fleet_of((1,)), Federation(global_masters=1, local_masters=1), plan)
     ended = (opened.simulation.progress.start + opened.simulation.tasks.run_time).max()
-    assert statuses(opened) == [FINISHED] * 2
+    assert statuses(opened) == [TASK_FINISHED] * 2
     assert opened.simulation.clock[NOW] == ended
 
 
@@ -239,14 +239,14 @@ def test_there_is_always_room_for_more_messages(monkeypatch):
         monkeypatch.setattr(federated_run, name, 1)
     opened = open_federated(workload, fleet, small, federation, 1, 1e6, math.inf, compiled=False)
     slots = opened.network.slot.size
-    while next_event(opened)[0] != DONE:
+    while next_event(opened)[0] != LOOP_DONE:
         pass
     assert opened.simulation.progress.start.tolist() == before
     assert opened.network.slot.size > slots
     monkeypatch.setattr(federated_run, "SLOTS_MAX", 8)
     opened = open_federated(workload, fleet, small, federation, 1, 1e6, math.inf, compiled=False)
     with pytest.raises(RunError, match="more than 8 messages are on their way at"):
-        while next_event(opened)[0] != DONE:
+        while next_event(opened)[0] != LOOP_DONE:
             pass
 
 

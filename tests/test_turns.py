@@ -9,11 +9,11 @@ from small import TWO, fleet_of
 from subak.errors import InputError
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
-from subak.placement.claims import FINISHED, RUNNING
+from subak.placement.claims import TASK_FINISHED, TASK_RUNNING
 from subak.queues.tree import Queue, TreeFile
-from subak.simulator.engine.state import DONE
+from subak.simulator.engine.state import LOOP_DONE
 from subak.simulator.federated.megha_setup import MEGHA, find_queues
-from subak.simulator.federated.run import open_federated
+from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.invariants import Watch
 from subak.simulator.torture.torture import next_event
 from test_fair_orders import busy, queued, quick
@@ -25,7 +25,7 @@ def run(workload, fleet, federation, queues=None, until=float("inf")):
     """Run a federation as plain Python, every invariant checked after every message."""
     opened = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, until, None, queues, compiled=False)
     watch, why = Watch(opened.simulation, opened.network, opened.roles), None
-    while why != DONE:
+    while why != LOOP_DONE:
         why, handled = next_event(opened)
         watch(handled, opened.due[0])
     return opened
@@ -41,13 +41,13 @@ def two_queues():
 def test_queues_are_served_by_their_weights(turns):
     tree = TreeFile(queue=[Queue(name="a", weight=2.0)])
     opened = run(*two_queues(), msgspec.structs.replace(ONE_MASTER, turns=turns), tree, until=35.0)
-    running = opened.simulation.starts.status == RUNNING
+    running = opened.simulation.claims.status == TASK_RUNNING
     assert (running[::2].sum(), running[1::2].sum()) == (6, 3)
 
 
 def test_in_turns_they_are_served_evenly():
     opened = run(*two_queues(), ONE_MASTER, until=35.0)
-    running = opened.simulation.starts.status == RUNNING
+    running = opened.simulation.claims.status == TASK_RUNNING
     assert abs(int(running[::2].sum()) - int(running[1::2].sum())) <= 1
 
 
@@ -57,7 +57,7 @@ def test_every_task_ends_and_a_master_is_told_the_truth(seed, turns):
     workload, fleet = busy(seed)
     settings_ = Federation(global_masters=2, local_masters=2, heartbeat=1.0, turns=turns, fairness="strict")
     opened = run(workload, fleet, settings_)
-    assert (opened.simulation.starts.status == FINISHED).all()
+    assert (opened.simulation.claims.status == TASK_FINISHED).all()
     masters = opened.roles.masters
     for number in range(2):
         mine = np.flatnonzero(opened.roles.layout.queue["owner"] == number)

@@ -12,7 +12,7 @@ from documented import example_file
 from small import TWO, fleet_of, staged
 from subak.errors import PolicyError
 from subak.policy import find_scheduler
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 
 NAMES = [
     "first-fit", "first-fit+backfill+shortest-first", "best-fit+priority", "worst-fit+backfill", "random-fit",
@@ -44,10 +44,10 @@ def results(folder):
         for seed in (1, 2):
             workload, fleet = case(seed)
             outcome = simulate(workload, fleet, scheduler, seed=seed, interval=1.0)
-            progress, status = outcome.simulation.progress, outcome.simulation.starts.status
+            progress, status = outcome.simulation.progress, outcome.simulation.claims.status
             found[f"{name} on case {seed}"] = [
                 status.tolist(), [float(start).hex() for start in progress.start], progress.machine.tolist(),
-                [float(number).hex() for number in outcome.driven.timeline.ravel()],
+                [float(number).hex() for number in outcome.loop_result.timeline.ravel()],
             ]
     return found
 

@@ -33,7 +33,8 @@ NAMED_TUPLE: Any = types.BaseNamedTuple
 FUNCTION: Any = types.FunctionType
 # Their functions are told by their names, since their versions are in the key.
 LIBRARIES = sys.stdlib_module_names | {"numba", "llvmlite", "numpy"}
-COMPILER = [Path(__file__).with_name(name) for name in ("kernel.py", "kernel_state.py")]  # flags, passes, own types
+# flags, passes, types of our own
+COMPILER = [Path(__file__).with_name(name) for name in ("kernel.py", "kernel_compiler.py", "kernel_state.py")]
 
 
 class UnknownValueError(TypeError):

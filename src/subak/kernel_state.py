@@ -22,13 +22,13 @@ class StateAt(types.Type):
 
     def __init__(self, state: Any) -> None:
         self.state = state
-        super().__init__(name=f"StateAt({state})")
+        super().__init__(f"StateAt({state})")
 
 
 @register_model(StateAt)
 class _StateAtModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, cgutils.intp_t)
+        super().__init__(manager, kind, cgutils.intp_t)  # type: ignore[no-untyped-call]
 
 
 def opened(state: State) -> State:
@@ -41,12 +41,12 @@ def _type_opened(_context: Any) -> Any:
     return lambda state: state.state if isinstance(state, StateAt) else state
 
 
-@lower_builtin(opened, StateAt)
+@lower_builtin(opened, StateAt)  # type: ignore[untyped-decorator]
 def _lower_opened(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return _Reader(context, builder, arguments[0]).read(signature.return_type)
 
 
-@lower_builtin(opened, types.BaseTuple)
+@lower_builtin(opened, types.BaseTuple)  # type: ignore[untyped-decorator]
 def _lower_open_already(_context: Any, _builder: Any, _signature: Any, arguments: Any) -> Any:
     return arguments[0]
 
@@ -69,7 +69,7 @@ class _Reader:
 
     def read(self, kind: Any) -> Any:
         if isinstance(kind, types.BaseTuple):
-            return self.context.make_tuple(self.builder, kind, [self.read(each) for each in kind])
+            return self.context.make_tuple(self.builder, kind, [self.read(each) for each in iter(kind)])  # type: ignore[call-overload]
         if isinstance(kind, types.Array):
             return self.array(kind)
         return self.number(kind)

@@ -27,18 +27,18 @@ theirs to change, all else can only be read:
 
     from subak.policy import claim, hooks, next_fitting, pop, push
 
-    def on_arrival(fleet, tasks, lanes, memory, arrived, starts):
+    def on_arrival(fleet, tasks, lanes, memory, arrived, claims):
         for task in arrived:
             machine = next_fitting(fleet, tasks, task, 0)
-            if machine == -1 or not claim(starts, fleet, tasks, task, machine):
+            if machine == -1 or not claim(claims, fleet, tasks, task, machine):
                 push(lanes, tasks.rank, 0, task)
 
-    def on_departure(fleet, tasks, lanes, memory, freed, starts):
+    def on_departure(fleet, tasks, lanes, memory, freed, claims):
         while lanes.root[0] != -1:
             machine = next_fitting(fleet, tasks, lanes.root[0], 0)
             if machine == -1:
                 return
-            claim(starts, fleet, tasks, pop(lanes, tasks.rank, 0), machine)
+            claim(claims, fleet, tasks, pop(lanes, tasks.rank, 0), machine)
 
     impatient = hooks(on_arrival, on_departure, lanes="one")
 """
@@ -60,7 +60,7 @@ from subak.fleet.feasible import fits, next_fitting
 from subak.fleet.state import FleetState
 from subak.kernel import inlined
 from subak.placement import claims as outbox
-from subak.placement.claims import Starts
+from subak.placement.claims import Claims
 from subak.placement.fits.random_fit import random_below
 from subak.placement.interface.compiled import compiled_hooks, compiled_select_machine
 from subak.placement.interface.hooks import Memory, build_memory, refuse_memory
@@ -80,9 +80,9 @@ NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENER
 
 
 @inlined
-def claim(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
+def claim(claims: Claims, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
     """Start a waiting task on a machine, if every rule is kept; the run stops at the first broken one."""
-    return outbox.claim(writable(starts), writable(fleet), tasks, task, machine)
+    return outbox.claim(writable(claims), writable(fleet), tasks, task, machine)
 
 
 def policy(function: Callable[..., int]) -> Scheduler:
@@ -99,7 +99,7 @@ def hooks(
     order: str = "fifo",
     memory: tuple[tuple[int, int], tuple[int, int], list[float]] = ((0, 0), (0, 0), []),
 ) -> Scheduler:
-    """Make a scheduler of a pair of hooks ``(fleet, tasks, lanes, memory, items, starts)``.
+    """Make a scheduler of a pair of hooks ``(fleet, tasks, lanes, memory, items, claims)``.
 
     *lanes*: where tasks wait, "one" lane, one per "shape" or per "machine" (and one more); *order*: the rank of a task
     within its lane; *memory*: sizes of the int64 and the float64 table, and the parameters. Raises InputError for

@@ -1,1 +1,1 @@
-"""The command line: thin faces over the library."""
+"""The command line: options in, tables out; the library does the work."""

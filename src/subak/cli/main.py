@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 
 # Exit codes; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
-MISTAKE, INTERRUPTED, UNREAD, ENDED = 2, 130, 141, 143
+EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_ENDED = 2, 130, 141, 143
 INTERRUPTION = "interrupted; nothing was written"
 
 
@@ -25,9 +25,10 @@ def main() -> None:
     logging.getLogger("subak").addHandler(NOTICES)
     if heard:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that nothing half-written, and no process, is left
+    # so that nothing half-written, and no process, is left
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
     code = _exit_code()
-    if code == INTERRUPTED:
+    if code == EXIT_INTERRUPTED:
         _say(f"interrupted; {written[-1]} was written" if written else INTERRUPTION)
     sys.exit(code)  # type: ignore[arg-type]
 
@@ -52,9 +53,9 @@ def _exit_code() -> object:
             silence(sys.stdout)
         _fail(f"{error.filename or 'standard output: could not be written'}: {error.strerror or error}")
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
-        return UNREAD if ended.code == 1 else ended.code
+        return EXIT_UNREAD if ended.code == 1 else ended.code
     return None
 
 
@@ -72,12 +73,12 @@ def _end(number: int, _frame: object) -> None:
     """End the process at once: an import that an exception cuts short may say anything."""
     if number == signal.SIGINT:
         os.write(2, f"subak: {INTERRUPTION}\n".encode())
-    os._exit(INTERRUPTED if number == signal.SIGINT else ENDED)
+    os._exit(EXIT_INTERRUPTED if number == signal.SIGINT else EXIT_ENDED)
 
 
 def _fail(text: str) -> None:
     _say(text, style="red")
-    sys.exit(MISTAKE)
+    sys.exit(EXIT_MISTAKE)
 
 
 def _say(text: str, style: str = "") -> None:

@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from subak.errors import InputError
-from subak.experiment.scenario import FOREVER, Scenario, heeded_settings, read_scenario
+from subak.experiment.scenario import FOREVER, Scenario, read_scenario, supported_settings
 from subak.federation.megha.global_master.placement import PLACEMENTS
 from subak.federation.settings import FAIRNESS, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
@@ -100,7 +100,7 @@ SlowStartOption = Annotated[float, typer.Option(
     metavar="SHARE", help="Tasks that wait for a stage may start when this share of its tasks has ended; they hold "
                           "their machine until all have, and copy what is there meanwhile.", rich_help_panel=TIME)]
 SearchSecondsOption = Annotated[float, typer.Option(
-    metavar="SECONDS", help="For hmhs-search: how long to better the plan; the kept scenario holds how many moves "
+    metavar="SECONDS", help="For hmhs-search: how long to improve the plan; the kept scenario holds how many moves "
                             "that were, and so repeats it.",
     rich_help_panel=TIME)]
 SearchMovesOption = Annotated[int | None, typer.Option(
@@ -132,7 +132,7 @@ def scenario_from(
         if capacity and not machines:
             raise InputError("--capacity: goes with --machines N")
         names = default_schedulers if schedulers is None else schedulers
-        if federation is not None and not any(heeded_settings(name) for name in names):
+        if federation is not None and not any(supported_settings(name) for name in names):
             known = ", ".join(each.name for each in SCHEDULERS.values() if each.settings)
             raise InputError(f"settings of a federation: none of the schedulers {', '.join(names)} is one; {known} are")
         return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1],

@@ -9,8 +9,8 @@ from subak.kernel import is_compiled
 from subak.kernel_files import kernel_folder
 from subak.policy import named_scheduler
 from subak.report.console import Console, TextColumn, bars
-from subak.report.words import seconds_text
-from subak.simulator.engine.drive import Progress as RunProgress
+from subak.report.number_text import seconds_text
+from subak.simulator.engine.run_loop import Progress as RunProgress
 
 # Seconds that an engine takes to compile on two cores of 2023, in words.
 COMPILE_TIME = {"run_megha": "about two and a half minutes"}

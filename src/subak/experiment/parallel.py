@@ -16,7 +16,7 @@ from subak.errors import InputError, RunError, SubakError
 from subak.experiment.run import load_inputs, run_label, simulate_in
 from subak.experiment.scenario import Scenario
 from subak.policy import named_scheduler
-from subak.simulator.engine.drive import Progress
+from subak.simulator.engine.run_loop import Progress
 
 POLL_S = 0.2
 LABEL_BYTES = 200  # of the name of a run, which is that of its folder

@@ -30,12 +30,12 @@ from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
-from subak.simulator.engine.drive import Progress
+from subak.simulator.engine.run_loop import Progress
 from subak.simulator.federated.fault_plan import RoleError, read_fault_plan
 from subak.simulator.federated_results import waiting_tables
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import attempt_table, task_table, timeline_table
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.tables import write_table, write_toml
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
@@ -214,31 +214,31 @@ def summarise(
     tasks: pl.DataFrame, timeline: pl.DataFrame, fair: FairnessFacts | None,
 ) -> Summary:
     """Return the run in a page of numbers."""
-    (workload, fleet), driven = inputs, outcome.driven
+    (workload, fleet), loop = inputs, outcome.loop_result
     names = [resource.name for resource in workload.resources]
     source = workload.provenance
     return Summary(
         scheduler=outcome.scheduler.name,
         label=label,
         seed=outcome.seed,
-        options=_options(outcome.scheduler, driven.interval, scenario, outcome.search_moves),
+        options=_options(outcome.scheduler, loop.interval, scenario, outcome.search_moves),
         workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
         resources=workload.resources,
         status=measures.status_counts(tasks),
         reasons=measures.reasons(tasks),
-        response=measures.response_spread(tasks),
+        wait_time=measures.wait_spread(tasks),
         slowdown=measures.slowdown_spread(tasks),
         makespan=measures.makespan(tasks),
         utilisation=measures.utilisation(timeline, names),
         waiting=measures.waiting(timeline),
         stranded=measures.stranded(timeline, names),
-        attempts_lost=sum(lost.shape[1] for lost in driven.losses),
-        run_time_lost=float(sum((end - start).sum() for _, _, start, end in driven.losses)),
+        attempts_lost=sum(lost.shape[1] for lost in loop.losses),
+        run_time_lost=float(sum((end - start).sum() for _, _, start, end in loop.losses)),
         federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks),
         fairness=fair,
         plan=plan_facts(outcome.plans) if outcome.plans else None,
-        speed=Speed(len(tasks) / max(driven.seconds, 1e-9), driven.events, driven.seconds, peak_memory_bytes()),
+        speed=Speed(len(tasks) / max(loop.seconds, 1e-9), loop.events, loop.seconds, peak_memory_bytes()),
         versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
     )

@@ -13,7 +13,7 @@ from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import LOTES, SCHEDULERS
 from subak.policy import named_scheduler, policy_file
 from subak.queues.fair_orders import FAIR_ORDERS
-from subak.simulator.run import refuse_error, refuse_slow_start, refuse_times
+from subak.simulator.simulate import refuse_error, refuse_slow_start, refuse_times
 from subak.tables import read_toml
 from subak.workload.samples import sample_names
 
@@ -67,11 +67,11 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         self._refuse_unbearable()
         self._refuse_search()
         for setting in changed_settings(self.federation):
-            if not any(setting in heeded_settings(name) for name in self.schedulers):
-                heeders = ", ".join(each.name for each in SCHEDULERS.values() if setting in each.settings)
-                raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} heeds it; "
-                                 f"{heeders} would")
-        self._refuse_unheeded()
+            if not any(setting in supported_settings(name) for name in self.schedulers):
+                supporters = ", ".join(each.name for each in SCHEDULERS.values() if setting in each.settings)
+                raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} "
+                                 f"supports it; {supporters} do")
+        self._refuse_unused()
 
     def _refuse_bytes(self) -> None:
         """Refuse names of files that no scenario file can hold, before the run and not when it is written."""
@@ -80,10 +80,10 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 raise InputError(f"scenario: names must be text in UTF-8, not {name!r}")
 
     def _refuse_unbearable(self) -> None:
-        """Refuse what one of the schedulers has no remedy for."""
+        """Refuse what one of the schedulers does not support."""
         for name in self.schedulers:
-            if self.faults and "retry" not in heeded_settings(name):
-                raise InputError(f"faults: {name} has no remedy for them; only megha and central have")
+            if self.faults and "retry" not in supported_settings(name):
+                raise InputError(f"faults: {name} does not support them; only megha and central do")
             if self.slow_start != 1.0:
                 refuse_slow_start(self.slow_start, named_scheduler(name))
             if self.request_error:
@@ -98,8 +98,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise InputError(f"search_seconds, search_moves: none of the schedulers {', '.join(self.schedulers)} "
                              f"searches; {known} would")
 
-    def _refuse_unheeded(self) -> None:
-        """Refuse settings that nobody heeds; but queues' weights are what any run's shares are measured by."""
+    def _refuse_unused(self) -> None:
+        """Refuse settings that no scheduler uses; but queues' weights are what any run's shares are measured by."""
         if self.check_policy and not any(map(policy_file, self.schedulers)):
             raise InputError(f"check_policy: none of the schedulers {', '.join(self.schedulers)} is a policy from a "
                              "file, FILE.py:NAME")
@@ -137,16 +137,16 @@ def changed_settings(settings: Federation | LotesSettings) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(settings).items() if value != usual[name]}
 
 
-def heeded_settings(scheduler: str) -> tuple[str, ...]:
-    """Return the settings of a federation that a scheduler heeds, by its name; none for a policy in a file."""
+def supported_settings(scheduler: str) -> tuple[str, ...]:
+    """Return the settings of a federation that a scheduler supports, by its name; none for a policy in a file."""
     known = SCHEDULERS.get(scheduler.partition("+")[0])
     return known.settings if known else ()
 
 
 def settings_of(scenario: Scenario, scheduler: str) -> Federation:
-    """Return the scenario's settings as far as a scheduler heeds them."""
+    """Return the scenario's settings as far as a scheduler supports them."""
     changed = changed_settings(scenario.federation)
-    return Federation(**{name: value for name, value in changed.items() if name in heeded_settings(scheduler)})
+    return Federation(**{name: value for name, value in changed.items() if name in supported_settings(scheduler)})
 
 
 def read_scenario(path: Path) -> Scenario:

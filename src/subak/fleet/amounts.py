@@ -2,7 +2,7 @@
 import numpy as np
 
 from subak.fleet.index import lower_summary, note_freed_block, raise_summary
-from subak.fleet.state import ABSENT, BLOCK, FleetState
+from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, FleetState
 from subak.kernel import cold, inlined, kernel
 from subak.workload.tasks import Tasks
 
@@ -59,7 +59,7 @@ def remove(fleet: FleetState, machine: int) -> None:
     for resource in range(fleet.free.shape[0]):
         fleet.present[resource] -= fleet.capacity[resource, machine]
         fleet.capacity[resource, machine] = 0
-        fleet.free[resource, machine] = ABSENT
+        fleet.free[resource, machine] = FREE_WHEN_ABSENT
         lower_summary(fleet, resource, machine // BLOCK)
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from subak.fleet.state import ABSENT, BLOCK, LOG, FleetState
+from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, FleetState
 from subak.kernel import inlined, kernel
 from subak.workload.tasks import Tasks
 
 SEEN, FRONTIER = 0, 1  # rows of FleetState.frontier
-LANES = np.uint64(BLOCK)
+LANES_OF_BLOCK = np.uint64(BLOCK)
 MOST = 2**31 - 1
 ONE, NO_BITS, ALL_BITS = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
 PAIRS, QUADS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
@@ -26,9 +26,9 @@ NIBBLES, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 @inlined
 def lower_summary(fleet: FleetState, resource: int, block: int) -> None:
     """Recompute a summary after the machine that may have held the maximum lost some."""
-    first = np.uint64(block) * LANES
-    largest = np.int32(ABSENT)
-    for lane in range(LANES):
+    first = np.uint64(block) * LANES_OF_BLOCK
+    largest = np.int32(FREE_WHEN_ABSENT)
+    for lane in range(LANES_OF_BLOCK):
         largest = max(largest, fleet.free[resource, first + lane])
     fleet.block_free_max[resource, block] = largest
 
@@ -80,9 +80,9 @@ def block_may_fit(fleet: FleetState, tasks: Tasks, shape: int, block: int) -> bo
 @kernel
 def has_at_least(amounts: np.ndarray, resource: int, block: int, amount: int) -> np.uint64:
     """Return the word of the block's machines that have at least *amount* in int32[resource, padded machine]."""
-    first = np.uint64(block) * LANES
+    first = np.uint64(block) * LANES_OF_BLOCK
     word = NO_BITS
-    for lane in range(LANES):
+    for lane in range(LANES_OF_BLOCK):
         word |= np.uint64(amounts[resource, first + lane] >= amount) << lane
     return word
 
@@ -112,9 +112,9 @@ def word_of(fleet: FleetState, amounts: np.ndarray, tasks: Tasks, shape: int, bl
 @kernel
 def least_in_word(numbers: np.ndarray, block: int, word: np.uint64) -> int:
     """Return the least of int32[padded machine] over the machines of a word, the largest int32 if it is empty."""
-    first = np.uint64(block) * LANES
+    first = np.uint64(block) * LANES_OF_BLOCK
     least: Any = np.int32(MOST)
-    for lane in range(LANES):
+    for lane in range(LANES_OF_BLOCK):
         number = numbers[first + lane] if (word >> lane) & ONE != NO_BITS else np.int32(MOST)
         least = min(least, number)
     return least
@@ -123,9 +123,9 @@ def least_in_word(numbers: np.ndarray, block: int, word: np.uint64) -> int:
 @kernel
 def equal_word(numbers: np.ndarray, block: int, number: int) -> np.uint64:
     """Return the word of the block's machines at which int32[padded machine] is *number*."""
-    first = np.uint64(block) * LANES
+    first = np.uint64(block) * LANES_OF_BLOCK
     word = NO_BITS
-    for lane in range(LANES):
+    for lane in range(LANES_OF_BLOCK):
         word |= np.uint64(numbers[first + lane] == number) << lane
     return word
 

@@ -83,7 +83,7 @@ def stage_shuffle(workload: Workload) -> np.ndarray:
 
 
 def refuse_speeds(workload: Workload, fleet: Fleet, scheduler: str) -> None:
-    """Raise InputError when run times depend on machines, or inputs are copied, which a federation does not heed."""
+    """Raise InputError when run times depend on machines, or inputs are copied, which a federation does not support."""
     if len(fleet.speeds):
         raise InputError(f"speeds: {scheduler} is a federation, whose workers are all as fast; the fleet has "
                          f"{len(fleet.speeds)} speed groups")

@@ -1,14 +1,15 @@
 """The fleet during a run: free amounts per machine, exact, with a summary per block for fast search.
 
-Rules: free + used = capacity for every present machine; an absent machine has ABSENT free of everything, so that
-nothing fits there; block_free_max is the true maximum of its block at all times; version changes with every amount.
+Rules: free + used = capacity for every present machine; an absent machine has FREE_WHEN_ABSENT free of everything, so
+that nothing fits there; block_free_max is the true maximum of its block at all times; version changes with every
+amount.
 """
 from typing import NamedTuple
 
 import numpy as np
 
 BLOCK = 64  # machines a block: one word of a constraint set's bit-vector
-ABSENT = -1  # free amount of a machine that is not there
+FREE_WHEN_ABSENT = -1  # free amount of a machine that is not there
 LOG = 64  # freed blocks remembered
 
 
@@ -19,7 +20,7 @@ class FleetState(NamedTuple):
     Rows are padded to whole blocks with absent machines that meet no constraints.
     """
 
-    free: np.ndarray  # int32[resource, padded machine], units; ABSENT where the machine is not there
+    free: np.ndarray  # int32[resource, padded machine], units; FREE_WHEN_ABSENT where the machine is not there
     capacity: np.ndarray  # int32[resource, padded machine], units; 0 where the machine is not there
     block_free_max: np.ndarray  # int32[resource, block], units
     allowed: np.ndarray  # uint64[constraint_set, block], bit m of word b: machine 64 b + m meets the set
@@ -42,7 +43,7 @@ def build_fleet_state(
     """
     machines = capacity.shape[1]
     there = np.where(present, capacity, 0)
-    free = padded(np.where(present, capacity, ABSENT), ABSENT)
+    free = padded(np.where(present, capacity, FREE_WHEN_ABSENT), FREE_WHEN_ABSENT)
     return FleetState(
         free=free,
         capacity=padded(there, 0),

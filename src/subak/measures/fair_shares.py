@@ -10,7 +10,7 @@ from subak.queues.tree import QueueTree, TreeFile, amounts, task_counts, tree_of
 # Returns int64[leaf], the tasks of each, from tree, demand, capacity, order, tasks: `queues.fair_orders.share_out`.
 ShareOut = Callable[[QueueTree, np.ndarray, np.ndarray, str, np.ndarray | None], np.ndarray]
 
-TASKS_MAX = 1_000_000  # that are handed out one at a time
+SHARED_TASKS_MAX = 1_000_000  # that are handed out one at a time
 EXACT = "exact"  # the fluid shares, in which tasks are infinitely small
 ORDERS = {"H-DRF": "hdrf-fast", "MCH": "mch", "MCH exact": "mch-exact"}
 COLLAPSED = {"cpu": "C-CH", "memory": "M-CH"}  # the paper's names; others are called CH and the resource
@@ -52,13 +52,13 @@ def fair_shares(file: TreeFile, share_out: ShareOut) -> FairShares:
 
 
 def bundles(count: np.ndarray) -> np.ndarray:
-    """Return int64[leaf]: how many of a leaf's tasks to hand out as one, so that TASKS_MAX suffice in all.
+    """Return int64[leaf]: how many of a leaf's tasks to hand out as one, so that SHARED_TASKS_MAX suffice in all.
 
     *count* is about how many tasks it will get.
     """
-    if count.sum() <= TASKS_MAX:
+    if count.sum() <= SHARED_TASKS_MAX:
         return np.ones(len(count), np.int64)
-    return np.maximum(np.ceil(count * len(count) / TASKS_MAX), 1).astype(np.int64)
+    return np.maximum(np.ceil(count * len(count) / SHARED_TASKS_MAX), 1).astype(np.int64)
 
 
 def _handed_out(

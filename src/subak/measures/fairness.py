@@ -30,8 +30,8 @@ from subak.measures.runs import FairnessFacts, LevelFacts
 from subak.queues.tree import QueueTree, TreeFile, queue_leaves, tree_of_paths
 from subak.workload.table import Workload
 
-QUEUES_MAX = 30  # that shares.parquet follows one by one
-INTERVALS_MAX = 5_000  # of shares.parquet
+SHARE_QUEUES_MAX = 30  # that shares.parquet follows one by one
+SHARE_INTERVALS_MAX = 5_000  # of shares.parquet
 
 
 class Fairness(NamedTuple):
@@ -125,12 +125,12 @@ def _largest(trail: Trail, request: np.ndarray, tree: QueueTree, capacity: Capac
 def _edges(timeline: pl.DataFrame, end: float) -> np.ndarray:
     """Return the edges of the timeline's intervals, joined in equal numbers where there are many."""
     begins = timeline.filter(pl.col("span") > 0)["time"].to_numpy()
-    return np.append(begins[:: max(-(-begins.size // INTERVALS_MAX), 1)], end)
+    return np.append(begins[:: max(-(-begins.size // SHARE_INTERVALS_MAX), 1)], end)
 
 
 def _bins(tree: QueueTree, size: np.ndarray, edges: np.ndarray) -> Bins:
     """Follow the largest queues one by one, and of each level the others together."""
-    followed = np.sort(np.argsort(-size[1:], kind="stable")[:QUEUES_MAX] + 1)
+    followed = np.sort(np.argsort(-size[1:], kind="stable")[:SHARE_QUEUES_MAX] + 1)
     place = np.full(len(tree), -1)
     place[followed] = np.arange(followed.size)
     return Bins(edges, place, followed.size + np.arange(int(tree.depth.max())))

@@ -14,7 +14,7 @@ from subak.queues.tree import QueueTree
 
 EVENTS_OF_CHUNK = 50_000  # so that a chunk fits in the cache, and its instants in 16 bits, which sort fastest
 SLACK = 1e-9  # a share that misses its guarantee by less does not miss it
-FINE = 2**29  # of a share, at most 1, for exact sums of its square: those of 30 resources stay below 2^63
+FINE_SHARE = 2**29  # of a share, at most 1, for exact sums of its square: those of 30 resources stay below 2^63
 
 
 class Measured(NamedTuple):
@@ -274,7 +274,7 @@ def _jain(chunk: Chunk, rows: Rows, dominant: np.ndarray) -> tuple[float, float]
     least = tree.weight[rows.node].min()
     if near.size == 0:
         return 0.0, 0.0
-    fine = np.rint(dominant[near] * (least / tree.weight[node]) * FINE).astype(np.int64) * waits[near]
+    fine = np.rint(dominant[near] * (least / tree.weight[node]) * FINE_SHARE).astype(np.int64) * waits[near]
     now = np.stack([waits[near].astype(np.int64), fine, fine * fine])
     change = now.copy()
     change[:, 1:] -= np.where(node[1:] == node[:-1], now[:, :-1], 0)

@@ -27,12 +27,12 @@ from subak.measures.of_run import spread
 from subak.measures.runs import FederationFacts, QueueFacts, RoleFacts, Spread
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.network import DUPLICATED, LOST
-from subak.simulator.federated.run import Federated
+from subak.simulator.federated.simulate import Federated
 from subak.simulator.federated_results import PARTS
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
-QUEUES_MAX = 50  # that a summary lists
+SUMMARY_QUEUES_MAX = 50  # that a summary lists
 
 
 def federation_facts(outcome: Outcome, workload: Workload, tasks: pl.DataFrame) -> FederationFacts:
@@ -49,8 +49,8 @@ def federation_facts(outcome: Outcome, workload: Workload, tasks: pl.DataFrame) 
         messages={kind: count for kind, count in zip(KINDS, network.handled.tolist(), strict=True) if count},
         lost=int(network.size[LOST]), doubled=int(network.size[DUPLICATED]),
         counts=_counts(federated.roles) if isinstance(federated.roles, Megha) else {},
-        roles=_roles(federated, outcome.prepared.machine_order != NO_ROW, outcome.driven.end),
-        queues=queues[:QUEUES_MAX], queues_left_out=max(len(queues) - QUEUES_MAX, 0),
+        roles=_roles(federated, outcome.prepared.machine_order != NO_ROW, outcome.loop_result.end),
+        queues=queues[:SUMMARY_QUEUES_MAX], queues_left_out=max(len(queues) - SUMMARY_QUEUES_MAX, 0),
     )
 
 
@@ -59,10 +59,10 @@ def allocation_spread(tasks: pl.DataFrame) -> Spread:
     return spread(tasks["start"] - tasks["ready"])
 
 
-def _plain(settings: Any, heeded: tuple[str, ...]) -> dict[str, Any]:
-    """Return the settings that a scheduler heeds, with words where JSON has no number."""
+def _plain(settings: Any, supported: tuple[str, ...]) -> dict[str, Any]:
+    """Return the settings that a scheduler supports, with text where JSON has no number."""
     return {name: "inf" if value == float("inf") else value
-            for name, value in msgspec.structs.asdict(settings).items() if name in heeded and value != {}}
+            for name, value in msgspec.structs.asdict(settings).items() if name in supported and value != {}}
 
 
 def _counts(roles: Megha) -> dict[str, int]:
@@ -100,7 +100,7 @@ def _roles(federated: Federated, is_machine: np.ndarray, span: float) -> dict[st
 
 def queue_facts(outcome: Outcome, workload: Workload, tasks: pl.DataFrame) -> tuple[QueueFacts, ...]:
     """Return what each queue held: its largest share over the resources, in the mean and at the end."""
-    sim, end = outcome.simulation, outcome.driven.end
+    sim, end = outcome.simulation, outcome.loop_result.end
     total = np.maximum(sim.fleet.present, 1).astype(np.float64)
     share = (sim.tasks.request / total[:, None])[:, sim.tasks.shape]  # float64[resource, task]
     first = tasks["start"].fill_null(end).to_numpy()

@@ -10,9 +10,9 @@ LEVELS = (0.5, 0.9, 0.99, 0.999)
 SLOWDOWN_FLOOR_S = 10.0  # a run time below it counts as this long (Feitelson's bounded slowdown)
 
 
-def response_spread(tasks: pl.DataFrame) -> Spread:
-    """Return the distribution of the response time (first start minus ready) over the tasks that started."""
-    return spread(tasks["response"])
+def wait_spread(tasks: pl.DataFrame) -> Spread:
+    """Return the distribution of the wait time (first start minus ready) over the tasks that started."""
+    return spread(tasks["wait_time"])
 
 
 def slowdown_spread(tasks: pl.DataFrame) -> Spread:

@@ -13,7 +13,7 @@ from subak.resources import Resource
 from subak.tables import first_line, scan_table
 
 # The columns that are read: those of numbers, then others.
-TASK_COLUMNS = ("start", "response", "run_time", "ready", "finish", "arrival", "job", "index", "attempts"), (
+TASK_COLUMNS = ("start", "wait_time", "run_time", "ready", "finish", "arrival", "job", "index", "attempts"), (
     "queue", "machine", "status", "reason")
 TIMELINE_COLUMNS = "time", "span", "waiting", "waiting_max"
 QUEUE_COLUMNS = ("level", "share_mean", "guarantee_mean", "shortfall", "shortfall_mean", "starved_longest",
@@ -97,7 +97,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
 class FederationFacts(msgspec.Struct, frozen=True):
     """What is only known of a federation."""
 
-    settings: dict[str, Any] = {}  # those that the scheduler heeds
+    settings: dict[str, Any] = {}  # those that the scheduler supports
     service: dict[str, float] = {}  # seconds that each kind of message cost its receiver
     allocation: Spread = Spread()  # seconds from ready to the last start
     parts: dict[str, Spread] = {}  # of it: framework queueing, processing, worker queueing, communication
@@ -159,7 +159,7 @@ class Summary(msgspec.Struct, frozen=True):
     resources: tuple[Resource, ...] = ()
     status: dict[str, int] = {}
     reasons: tuple[Reason, ...] = ()
-    response: Spread = Spread()
+    wait_time: Spread = Spread()
     slowdown: Spread = Spread()
     makespan: float | None = None
     makespan_bound: float | None = None  # of MapReduce jobs: no schedule's makespan is less

@@ -44,25 +44,25 @@ def clock(runs: list[Run]) -> tuple[float, float]:
     return origin, max((last for _, last in known), default=1.0) - origin
 
 
-def response_by_period(runs: list[Run], period: float) -> pl.DataFrame:
-    """Return run, scheduler, time (the middle of the period, s), mean response (s) and tasks, by period of start.
+def wait_by_period(runs: list[Run], period: float) -> pl.DataFrame:
+    """Return run, scheduler, time (the middle of the period, s), mean wait (s) and tasks, by period of start.
 
     The last period may be cut short: its time stays within the runs' span.
     """
     origin, span = clock(runs)
     number = ((pl.col("start") - origin) / period).floor()
     return pl.concat(
-        _named(run, run.tasks().filter(pl.col("response").is_not_null(), pl.col("start").is_not_null())
+        _named(run, run.tasks().filter(pl.col("wait_time").is_not_null(), pl.col("start").is_not_null())
                .group_by(pl.min_horizontal((number + 0.5) * period, pl.lit(span)).alias("time"))
-               .agg(pl.col("response").mean().alias("mean"), pl.len().cast(pl.Int64).alias("tasks"))
+               .agg(pl.col("wait_time").mean().alias("mean"), pl.len().cast(pl.Int64).alias("tasks"))
                .sort("time").collect())
         for run in runs
     )
 
 
-def response_distribution(runs: list[Run]) -> pl.DataFrame:
+def wait_distribution(runs: list[Run]) -> pl.DataFrame:
     """Return run, scheduler, value (s) and the share of started tasks that waited longer."""
-    return _distributions(runs, pl.col("response"))
+    return _distributions(runs, pl.col("wait_time"))
 
 
 def slowdown_distribution(runs: list[Run]) -> pl.DataFrame:

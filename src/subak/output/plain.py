@@ -8,7 +8,7 @@ import re
 # C0 and C1 controls, bidirectional marks, separators of lines and paragraphs (one of which Vega cannot quote twice),
 # halves of characters, and what XML does not hold.
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-LINE_MAX = 300  # characters of a line that says what is wrong
+LINE_CHARACTERS_MAX = 300  # characters of a line that says what is wrong
 
 
 def plain(text: str) -> str:
@@ -21,7 +21,7 @@ def is_text(text: str) -> bool:
     return not re.search("[\ud800-\udfff]", text)
 
 
-def shortened(text: str, most: int = LINE_MAX) -> str:
+def shortened(text: str, most: int = LINE_CHARACTERS_MAX) -> str:
     """Return *text* with so much left out of its middle that *most* characters remain."""
     if len(text) <= most:
         return text

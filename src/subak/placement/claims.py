@@ -15,9 +15,9 @@ from subak.kernel import inlined
 from subak.workload.tasks import Tasks
 
 STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACEABLE")
-NOT_ARRIVED, BLOCKED, WAITING, RUNNING, FINISHED, UNPLACEABLE = range(6)
+TASK_NOT_ARRIVED, TASK_BLOCKED, TASK_WAITING, TASK_RUNNING, TASK_FINISHED, TASK_UNPLACEABLE = range(6)
 
-SIZE, RULE, TASK, MACHINE = 0, 1, 2, 3
+VIOLATED_RULE, VIOLATING_TASK, VIOLATING_MACHINE = range(3)  # of `violation`
 KEPT, NO_SUCH_TASK, NOT_WAITING, NO_SUCH_MACHINE, DOES_NOT_FIT = range(5)
 RULES = (
     "",
@@ -28,26 +28,28 @@ RULES = (
 )
 
 
-class Starts(NamedTuple):
+class Claims(NamedTuple):
     """Claims of one decision, in order, and the first rule that a policy broke."""
 
     task: np.ndarray  # int32[claim]
     machine: np.ndarray  # int32[claim]
     status: np.ndarray  # int8[task]
-    note: np.ndarray  # int64[4]: SIZE (claims so far), RULE (first one broken), TASK and MACHINE of it
+    size: np.ndarray  # int64[1]: how many claims there are
+    violation: np.ndarray  # int64[3] of the first: VIOLATED_RULE, VIOLATING_TASK, VIOLATING_MACHINE
 
 
-def build_starts(tasks: int) -> Starts:
+def build_claims(tasks: int) -> Claims:
     """Return an empty outbox; its claims can never be more than the tasks."""
-    return Starts(np.empty(tasks, np.int32), np.empty(tasks, np.int32), np.zeros(tasks, np.int8), np.zeros(4, np.int64))
+    return Claims(np.empty(tasks, np.int32), np.empty(tasks, np.int32), np.zeros(tasks, np.int8),
+                  np.zeros(1, np.int64), np.zeros(3, np.int64))
 
 
 @inlined
-def broken_rule(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> int:
+def broken_rule(claims: Claims, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> int:
     """Return the rule that starting *task* on *machine* would break, KEPT if none."""
-    if task < 0 or task >= starts.status.size:
+    if task < 0 or task >= claims.status.size:
         return NO_SUCH_TASK
-    if starts.status[task] != WAITING:
+    if claims.status[task] != TASK_WAITING:
         return NOT_WAITING
     if machine < 0 or machine >= fleet.machines:
         return NO_SUCH_MACHINE
@@ -57,18 +59,18 @@ def broken_rule(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, mach
 
 
 @inlined
-def claim(starts: Starts, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
+def claim(claims: Claims, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
     """Start a waiting task on a machine, if every rule is kept; the engine stops at the first broken one."""
-    rule = broken_rule(starts, fleet, tasks, task, machine)
+    rule = broken_rule(claims, fleet, tasks, task, machine)
     if rule != KEPT:
-        if starts.note[RULE] == KEPT:
-            starts.note[RULE] = rule
-            starts.note[TASK] = task
-            starts.note[MACHINE] = machine
+        if claims.violation[VIOLATED_RULE] == KEPT:
+            claims.violation[VIOLATED_RULE] = rule
+            claims.violation[VIOLATING_TASK] = task
+            claims.violation[VIOLATING_MACHINE] = machine
         return False
     take(fleet, tasks, task, machine)
-    starts.status[task] = RUNNING
-    starts.task[starts.note[SIZE]] = task
-    starts.machine[starts.note[SIZE]] = machine
-    starts.note[SIZE] += 1
+    claims.status[task] = TASK_RUNNING
+    claims.task[claims.size[0]] = task
+    claims.machine[claims.size[0]] = machine
+    claims.size[0] += 1
     return True

@@ -1,8 +1,8 @@
 """A fair order joined with a placement: the tree of queues says whose task is next, `select_machine` where it goes.
 
 One instant: (1) what ended and what waits is told to the tree; (2) shapes that fit a machine that was freed may be
-served again, and queues that fell below their limits; (3) the leaf whose turn it is is asked for a machine, and its
-shape is closed when there is none, until nobody is left; (4) a queue below its guarantee may take a place by
+served again, and queues that fell below their limits; (3) a machine is looked for for the next leaf of the order,
+and its shape is closed when there is none, until nobody is left; (4) a queue below its guarantee may take a place by
 preemption (`take_back`).
 
 A queue's share is its dominant share of the capacity that is there at the time.
@@ -15,7 +15,7 @@ import numpy as np
 from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.state import FleetState
 from subak.kernel import cold, inlined
-from subak.placement.claims import Starts, claim
+from subak.placement.claims import Claims, claim
 from subak.queues.hierarchy import (
     NOBODY,
     Hierarchy,
@@ -59,7 +59,7 @@ class Fair(NamedTuple):
 @inlined
 def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
     fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int],
-    ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray, guarantee: np.ndarray, starts: Starts,
+    ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray, guarantee: np.ndarray, claims: Claims,
 ) -> None:
     """Serve the tree at one instant: *ended* and *arrived* are int32[task], *freed* int32[machine].
 
@@ -77,9 +77,9 @@ def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
         uncap_below_limits(fair, tasks)
     if guarantee.size > 0:
         note_guarantees(fair, guarantee)
-        serve(fleet, tasks, fair, select_machine, guarantee, starts)
+        serve(fleet, tasks, fair, select_machine, guarantee, claims)
         uncap(fair)
-    serve(fleet, tasks, fair, select_machine, guarantee[:0], starts)
+    serve(fleet, tasks, fair, select_machine, guarantee[:0], claims)
 
 
 @inlined
@@ -150,9 +150,9 @@ def open_fitting(fleet: FleetState, tasks: Tasks, fair: Fair, freed: np.ndarray)
 @inlined
 def serve(
     fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], guarantee: np.ndarray,
-    starts: Starts,
+    claims: Claims,
 ) -> None:
-    """Ask for machines in turn until every leaf is empty, at a limit, or of a shape that fits nowhere.
+    """Serve one leaf after another until every leaf is empty, at a limit, or of a shape that fits nowhere.
 
     With guarantees (float64[node], else empty) only within these.
     """
@@ -166,7 +166,7 @@ def serve(
             cap(fair, leaf)
             continue
         machine = select_machine(fleet, tasks, task)
-        if machine == NOWHERE or not claim(starts, fleet, tasks, task, machine):
+        if machine == NOWHERE or not claim(claims, fleet, tasks, task, machine):
             close_shape(fair.tree, tasks.shape[task])
             continue
         start(fair, tasks, leaf)
@@ -237,7 +237,7 @@ def cap(fair: Fair, leaf: int) -> None:
 
 @cold
 def uncap(fair: Fair) -> None:
-    """Let all leaves that were kept back have a turn again."""
+    """Let all leaves that were kept back be served again."""
     for place in range(fair.size[CAPPED]):
         cap_leaf(fair.tree, fair.capped[place], False)
     fair.size[CAPPED] = 0
@@ -245,7 +245,7 @@ def uncap(fair: Fair) -> None:
 
 @cold
 def uncap_below_limits(fair: Fair, tasks: Tasks) -> None:
-    """Let those leaves have a turn again whose next task no limit forbids any more."""
+    """Let those leaves be served again whose next task no limit forbids any more."""
     kept = 0
     for place in range(fair.size[CAPPED]):
         leaf = fair.capped[place]

@@ -23,7 +23,7 @@ from subak.fleet.index import (
 )
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.claims import Starts, claim
+from subak.placement.claims import Claims, claim
 from subak.placement.fits.random_fit import random_below
 from subak.placement.interface.hooks import Memory
 from subak.queues.lanes import NOBODY, Lanes, detach, next_detached, pop, push
@@ -31,28 +31,28 @@ from subak.workload.tasks import Tasks
 
 
 def greedy_arrival(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, arrived: np.ndarray, starts: Starts
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, arrived: np.ndarray, claims: Claims
 ) -> None:
     """Start each task on the first machine that can, or let it wait at one."""
     for task in arrived:
-        dispatch(fleet, tasks, lanes, task, starts)
+        dispatch(fleet, tasks, lanes, task, claims)
 
 
 def greedy_departure(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, freed: np.ndarray, starts: Starts
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, freed: np.ndarray, claims: Claims
 ) -> None:
     """Serve the queues of the freed machines; one whose machine left or became too small is dispatched anew."""
     for machine in freed:
         while lanes.root[machine] != NOBODY and fits(fleet, tasks, lanes.root[machine], machine):
-            claim(starts, fleet, tasks, pop(lanes, tasks.rank, machine), machine)
+            claim(claims, fleet, tasks, pop(lanes, tasks.rank, machine), machine)
         if lanes.root[machine] != NOBODY and not could_hold(fleet, tasks, tasks.shape[lanes.root[machine]], machine):
-            dispatch_all(fleet, tasks, lanes, machine, starts)
+            dispatch_all(fleet, tasks, lanes, machine, claims)
     if lanes.root[fleet.free.shape[1]] != NOBODY:
-        dispatch_all(fleet, tasks, lanes, fleet.free.shape[1], starts)
+        dispatch_all(fleet, tasks, lanes, fleet.free.shape[1], claims)
 
 
 @kernel
-def dispatch_all(fleet: FleetState, tasks: Tasks, lanes: Lanes, lane: int, starts: Starts) -> None:
+def dispatch_all(fleet: FleetState, tasks: Tasks, lanes: Lanes, lane: int, claims: Claims) -> None:
     """Empty a lane and dispatch its tasks in their order."""
     following = NOBODY
     if lanes.root[lane] != NOBODY:
@@ -60,15 +60,15 @@ def dispatch_all(fleet: FleetState, tasks: Tasks, lanes: Lanes, lane: int, start
     while following != NOBODY:
         task = following
         following = next_detached(lanes, tasks.rank, task)
-        dispatch(fleet, tasks, lanes, task, starts)
+        dispatch(fleet, tasks, lanes, task, claims)
 
 
 @inlined
-def dispatch(fleet: FleetState, tasks: Tasks, lanes: Lanes, task: int, starts: Starts) -> None:
+def dispatch(fleet: FleetState, tasks: Tasks, lanes: Lanes, task: int, claims: Claims) -> None:
     """Start a task on the first machine without a queue that fits, else let it wait at the shortest queue."""
     machine = first_without_queue(fleet, tasks, lanes, tasks.shape[task])
     if machine != NOWHERE:
-        claim(starts, fleet, tasks, task, machine)
+        claim(claims, fleet, tasks, task, machine)
     else:
         push(lanes, tasks.rank, shortest_queue(fleet, tasks, lanes, task), task)
 

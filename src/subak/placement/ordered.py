@@ -11,9 +11,9 @@ import numpy as np
 from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.state import FleetState
 from subak.kernel import inlined
-from subak.placement.claims import Starts, claim
+from subak.placement.claims import Claims, claim
 from subak.queues.lanes import (
-    ACTIVE,
+    ACTIVE_LANES,
     CONTENDERS,
     NOBODY,
     Lanes,
@@ -29,20 +29,20 @@ from subak.workload.tasks import Tasks
 @inlined
 def ordered_departure(
     fleet: FleetState, tasks: Tasks, lanes: Lanes,
-    select_machine: Callable[..., int], freed: np.ndarray, starts: Starts,
+    select_machine: Callable[..., int], freed: np.ndarray, claims: Claims,
 ) -> None:
     """Serve the lanes whose first task fits one of the *freed* machines (int32[:])."""
-    for place in range(lanes.size[ACTIVE]):
+    for place in range(lanes.size[ACTIVE_LANES]):
         lane = lanes.active[place]
         if shape_fits_any(fleet, tasks, first_shape(lanes, tasks, lane), freed):
             contend(lanes, tasks.rank, lane)
-    serve_round(fleet, tasks, lanes, select_machine, freed, starts)
+    serve_round(fleet, tasks, lanes, select_machine, freed, claims)
 
 
 @inlined
 def ordered_arrival(
     fleet: FleetState, tasks: Tasks, lanes: Lanes,
-    lane_of_shape: np.ndarray, select_machine: Callable[..., int], arrived: np.ndarray, starts: Starts,
+    lane_of_shape: np.ndarray, select_machine: Callable[..., int], arrived: np.ndarray, claims: Claims,
 ) -> None:
     """Let the *arrived* tasks (int32[:]) wait, and serve the lanes whose first task is new."""
     for task in arrived:
@@ -51,13 +51,13 @@ def ordered_arrival(
         lane = lane_of_shape[tasks.shape[task]]
         if lanes.root[lane] == task:
             contend(lanes, tasks.rank, lane)
-    serve_round(fleet, tasks, lanes, select_machine, arrived[:0], starts)
+    serve_round(fleet, tasks, lanes, select_machine, arrived[:0], claims)
 
 
 @inlined
 def serve_round(
     fleet: FleetState, tasks: Tasks, lanes: Lanes,
-    select_machine: Callable[..., int], freed: np.ndarray, starts: Starts,
+    select_machine: Callable[..., int], freed: np.ndarray, claims: Claims,
 ) -> None:
     """Ask for machines in order until every contending lane is empty or was refused one.
 
@@ -70,7 +70,7 @@ def serve_round(
             drop_top(lanes, tasks.rank)
             continue
         machine = select_machine(fleet, tasks, task)
-        if machine == NOWHERE or not claim(starts, fleet, tasks, task, machine):
+        if machine == NOWHERE or not claim(claims, fleet, tasks, task, machine):
             drop_top(lanes, tasks.rank)
             continue
         pop(lanes, tasks.rank, lane)

@@ -61,7 +61,7 @@ class Scheduler:
     planned: str = ""  # the plan that it goes by, made before the run: "lotes", or a recipe for maps and reduces
     tuned: frozenset[str] = frozenset()  # those of LOTES_OPTIONS it was given
     architecture: str = ""  # of a federation: which one; it then has neither of the functions
-    settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it heeds
+    settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it supports
 
     def settled(self, settings: LotesSettings) -> LotesSettings:
         """Return LoTES's settings with this scheduler's options, where the settings do not say more already."""
@@ -71,7 +71,7 @@ class Scheduler:
 
     @property
     def engine(self) -> str:
-        """The name of the loop that drives it."""
+        """The name of the loop that it runs in."""
         if self.order in FAIR_ORDERS:
             return "run_fair"
         if self.planned:
@@ -132,7 +132,7 @@ SCHEDULERS = {
             architecture="megha", settings=("global_masters", "local_masters", "masters_of", *_CENTRAL),
         ),
         Scheduler(
-            "central", "Megha with one global and one local master: every decision at one desk.",
+            "central", "Megha with one global and one local master: one master takes every decision.",
             architecture="central", settings=_CENTRAL,
         ),
         Scheduler(

@@ -11,11 +11,11 @@ from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, kernel
-from subak.placement.claims import Starts, claim
+from subak.placement.claims import Claims, claim
 from subak.placement.interface.hooks import Memory, build_memory
 from subak.placement.interface.instance import Instance
 from subak.queues.lanes import (
-    ACTIVE,
+    ACTIVE_LANES,
     CONTENDERS,
     NOBODY,
     Lanes,
@@ -31,7 +31,7 @@ from subak.workload.tasks import Tasks
 ALIGNMENT_WEIGHT, WORK_WEIGHT, FIRST_AMOUNT = 0, 1, 2
 # memory.whole[0, slot]: the shape whose findings a slot holds; then per block the machine and the version it was
 # found at. memory.real[slot, block]: the machine's alignment.
-SLOTS = 4096  # shapes remembered at once
+SHAPES_REMEMBERED = 4096  # shapes remembered at once
 TAGS, FIRST_SLOT = 0, 1
 
 
@@ -52,33 +52,33 @@ def normalised_memory(instance: Instance) -> Memory:
 
 
 def _memory(instance: Instance, numbers: list[float]) -> Memory:
-    slots = min(SLOTS, instance.requests.shape[1])
+    slots = min(SHAPES_REMEMBERED, instance.requests.shape[1])
     memory = build_memory((FIRST_SLOT + 2 * slots, max(instance.blocks, slots)), (slots, instance.blocks), numbers)
     memory.whole[:] = -1
     return memory
 
 
 def tetris_arrival(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, arrived: np.ndarray, starts: Starts
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, arrived: np.ndarray, claims: Claims
 ) -> None:
     """Let the arrived tasks wait; the shapes that nobody waited with before compete."""
-    first_new = lanes.size[ACTIVE]
+    first_new = lanes.size[ACTIVE_LANES]
     for task in arrived:
         push(lanes, tasks.rank, tasks.shape[task], task)
-    for place in range(first_new, lanes.size[ACTIVE]):
+    for place in range(first_new, lanes.size[ACTIVE_LANES]):
         enter(fleet, tasks, lanes, memory, lanes.active[place])
-    serve(fleet, tasks, lanes, memory, starts)
+    serve(fleet, tasks, lanes, memory, claims)
 
 
 def tetris_departure(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, freed: np.ndarray, starts: Starts
+    fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, freed: np.ndarray, claims: Claims
 ) -> None:
     """Let the shapes that fit a freed machine compete."""
-    for place in range(lanes.size[ACTIVE]):
+    for place in range(lanes.size[ACTIVE_LANES]):
         lane = lanes.active[place]
         if shape_fits_any(fleet, tasks, lane, freed):
             enter(fleet, tasks, lanes, memory, lane)
-    serve(fleet, tasks, lanes, memory, starts)
+    serve(fleet, tasks, lanes, memory, claims)
 
 
 @inlined
@@ -195,14 +195,14 @@ def enter(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, lane: i
 
 
 @kernel
-def serve(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, starts: Starts) -> None:
+def serve(fleet: FleetState, tasks: Tasks, lanes: Lanes, memory: Memory, claims: Claims) -> None:
     """Start the task of the highest score, again and again, until nothing that competes fits."""
     while lanes.size[CONTENDERS] > 0:
         lane = lanes.contender[0]
         task = lanes.root[lane]
         machine = lanes.target[lane]
         if lanes.aimed[lane] == fleet.version[machine // BLOCK]:  # the machine is as it was
-            claim(starts, fleet, tasks, task, machine)
+            claim(claims, fleet, tasks, task, machine)
             pop(lanes, tasks.rank, lane)
         if lanes.root[lane] == NOBODY or aim(fleet, tasks, lanes, memory, lane) == NOWHERE:
             drop_top(lanes, tasks.rank)

@@ -1,1 +1,1 @@
-"""Whose turn: where tasks wait and the orders in which they are served."""
+"""Where tasks wait, and the orders in which they are served."""

@@ -77,7 +77,7 @@ def exact_weights(
 ) -> np.ndarray:
     """Return float64[leaf]: weights with which flat weighted DRF ends in the hierarchy's fluid shares.
 
-    They are those shares. Limits of queues are heeded in them, but a flat DRF does not keep limits by itself.
+    They are those shares. Limits of queues are kept in them, but a flat DRF does not keep limits by itself.
     """
     return exact_shares(make_problem(tree, demand, capacity, tasks))
 

@@ -22,7 +22,7 @@ import numpy as np
 from subak.queues.tree import QueueTree
 
 CLOSE = 1e-11  # shares that differ by less than this part of them are equal: far above the rounding of float64
-STEPS_MAX = 1_000_000
+FLUID_EVENTS_MAX = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ def fluid_shares(
     """
     problem = make_problem(tree, demand, capacity, tasks)
     shares = np.zeros(len(tree.leaves))
-    for _ in range(STEPS_MAX):
+    for _ in range(FLUID_EVENTS_MAX):
         values = values_at(problem, shares)
         if values.blocked[0]:
             return shares
         rates = rates_at(problem, values)
         shares = shares + _time_to_event(problem, shares, values, rates) * rates.given[tree.leaves]
-    raise AssertionError(f"no end after {STEPS_MAX} events")
+    raise AssertionError(f"no end after {FLUID_EVENTS_MAX} events")
 
 
 def make_problem(tree: QueueTree, demand: np.ndarray, capacity: np.ndarray, tasks: np.ndarray | None) -> Problem:

@@ -1,4 +1,4 @@
-"""Whose turn it is in a weighted tree: leaves with waiting tasks, and per node the least key among them.
+"""Who is served next in a weighted tree: leaves with waiting tasks, and per node the least key among them.
 
 A leaf holds tasks that are alike (of one shape) and belong to one job; its share is its dominant share. The children of
 a node meet pairwise in joins, so that the next leaf is found, and a change is told to the root, in a logarithm of the
@@ -32,7 +32,7 @@ KIND, OF, LEFT, RIGHT, UP, BEST, BEST_APART = range(7)  # columns of `link`; OF:
 KEY, KEY_APART, FIRST_UNIT = range(3)
 
 DRF, HDRF, HDRF_FAST, MCH, MCH_EXACT, COLLAPSED = range(6)
-ORDER, RESOURCE, SATURATED = range(3)  # of `word`: the order; MCH's or the collapse's resource; a bit per resource
+ORDER, RESOURCE, SATURATED = range(3)  # of `mode`: the order; MCH's or the collapse's resource; a bit per resource
 
 
 class Hierarchy(NamedTuple):
@@ -53,7 +53,7 @@ class Hierarchy(NamedTuple):
     gate: np.ndarray  # int32[place], slots of the gates of a shape
     closed: np.ndarray  # int32[shape], the closed shapes first
     size: np.ndarray  # int64[1]: how many are closed
-    word: np.ndarray  # int64[3]: ORDER, RESOURCE, SATURATED
+    mode: np.ndarray  # int64[3]: ORDER, RESOURCE, SATURATED
 
 
 @inlined
@@ -74,7 +74,7 @@ def refresh(tree: Hierarchy, slot: int) -> None:
 def refresh_leaf(tree: Hierarchy, slot: int) -> None:
     """Refresh a leaf: its share by its weight, its direction, and what it holds."""
     leaf = tree.link[slot, OF]
-    shape, order, value = tree.shape[leaf], tree.word[ORDER], tree.value[slot]
+    shape, order, value = tree.shape[leaf], tree.mode[ORDER], tree.value[slot]
     resources = tree.vector.shape[1]
     wants = tree.waiting[leaf] > 0 and not tree.capped[leaf]
     tree.link[slot, BEST] = leaf
@@ -95,7 +95,7 @@ def refresh_leaf(tree: Hierarchy, slot: int) -> None:
             value[FIRST_UNIT + resource] = tree.weight[slot] * direction if is_active else 0.0
         value[FIRST_UNIT + resources] = tree.weight[slot] if is_active else 0.0
         value[FIRST_UNIT + 2 * resources] = is_active
-        if wants and tree.vector[shape, tree.word[RESOURCE]] == 0.0:
+        if wants and tree.vector[shape, tree.mode[RESOURCE]] == 0.0:
             value[KEY], value[KEY_APART] = NEVER, value[KEY]
         return
     wants = wants and not asks_saturated(tree, shape)
@@ -115,8 +115,8 @@ def leaf_share(tree: Hierarchy, leaf: int) -> float:
     """Return a leaf's dominant share; in a collapse its share of that resource, if it asks for it."""
     shape = tree.shape[leaf]
     share = tree.dominant[shape]
-    if tree.word[ORDER] == COLLAPSED and tree.vector[shape, tree.word[RESOURCE]] > 0.0:
-        share = tree.vector[shape, tree.word[RESOURCE]]
+    if tree.mode[ORDER] == COLLAPSED and tree.vector[shape, tree.mode[RESOURCE]] > 0.0:
+        share = tree.vector[shape, tree.mode[RESOURCE]]
     return float(tree.running[leaf] * share)
 
 
@@ -124,7 +124,7 @@ def leaf_share(tree: Hierarchy, leaf: int) -> float:
 def asks_saturated(tree: Hierarchy, shape: int) -> bool:
     """Whether a shape asks for a saturated resource."""
     for resource in range(tree.vector.shape[1]):
-        if tree.word[SATURATED] >> resource & 1 and tree.vector[shape, resource] > 0.0:
+        if tree.mode[SATURATED] >> resource & 1 and tree.vector[shape, resource] > 0.0:
             return True
     return False
 
@@ -162,7 +162,7 @@ def refresh_gate(tree: Hierarchy, slot: int) -> None:
         return
     tree.value[slot, KEY] = NEVER
     tree.value[slot, KEY_APART] = NEVER
-    if tree.word[ORDER] in (HDRF, HDRF_FAST, MCH_EXACT):
+    if tree.mode[ORDER] in (HDRF, HDRF_FAST, MCH_EXACT):
         for resource in range(resources):
             tree.value[slot, FIRST_UNIT + resource] = 0.0
             moving = tree.value[below, FIRST_UNIT + 2 * resources + resource]
@@ -172,7 +172,7 @@ def refresh_gate(tree: Hierarchy, slot: int) -> None:
 @inlined
 def refresh_node(tree: Hierarchy, slot: int) -> None:
     """Refresh a queue or a job: the least key below through the order's map, and one direction for all of it."""
-    below, order = tree.link[slot, LEFT], tree.word[ORDER]
+    below, order = tree.link[slot, LEFT], tree.mode[ORDER]
     tree.link[slot, BEST], tree.link[slot, BEST_APART] = tree.link[below, BEST], tree.link[below, BEST_APART]
     for column in range(tree.value.shape[1]):
         tree.value[slot, column] = tree.value[below, column]
@@ -241,7 +241,7 @@ def dominant_at(tree: Hierarchy, slot: int, level: float) -> float:
     """Return a node's dominant share over the resources that are not saturated when its children are at a level."""
     resources, top = tree.vector.shape[1], 0.0
     for resource in range(resources):
-        if not tree.word[SATURATED] >> resource & 1:
+        if not tree.mode[SATURATED] >> resource & 1:
             unit, held = tree.value[slot, FIRST_UNIT + resource], tree.value[slot, FIRST_UNIT + resources + resource]
             top = max(top, level * unit + held)
     return top
@@ -252,7 +252,7 @@ def steepest(tree: Hierarchy, slot: int) -> float:
     """Return the largest sum of directions (in DRF of what is held) at a node, of what is not saturated."""
     slope = 0.0
     for resource in range(tree.vector.shape[1]):
-        if not tree.word[SATURATED] >> resource & 1:
+        if not tree.mode[SATURATED] >> resource & 1:
             slope = max(slope, tree.value[slot, FIRST_UNIT + resource])
     return slope
 
@@ -275,7 +275,7 @@ def refresh_all(tree: Hierarchy) -> None:
 @inlined
 def tell(tree: Hierarchy, slot: int) -> None:
     """Tell a change at a slot: to all of the tree as H-DRF is defined, else to those above it."""
-    if tree.word[ORDER] == HDRF:
+    if tree.mode[ORDER] == HDRF:
         refresh_all(tree)
     else:
         climb(tree, slot)
@@ -283,15 +283,15 @@ def tell(tree: Hierarchy, slot: int) -> None:
 
 @cold
 def next_leaf(tree: Hierarchy, saturated: int) -> int:
-    """Return the leaf whose turn it is, NOBODY if none can be served; *saturated* has a bit for each resource."""
-    order, root = tree.word[ORDER], tree.link.shape[0] - 1
+    """Return the leaf that is served next, NOBODY if none can be served; *saturated* has a bit for each resource."""
+    order, root = tree.mode[ORDER], tree.link.shape[0] - 1
     if saturated == (1 << tree.vector.shape[1]) - 1:
         return NOBODY
-    if order in (HDRF, HDRF_FAST, MCH_EXACT) and saturated != tree.word[SATURATED]:
-        tree.word[SATURATED] = saturated
+    if order in (HDRF, HDRF_FAST, MCH_EXACT) and saturated != tree.mode[SATURATED]:
+        tree.mode[SATURATED] = saturated
         refresh_all(tree)
-    if order == MCH and first_to_saturate(tree) != tree.word[RESOURCE]:
-        tree.word[RESOURCE] = first_to_saturate(tree)
+    if order == MCH and first_to_saturate(tree) != tree.mode[RESOURCE]:
+        tree.mode[RESOURCE] = first_to_saturate(tree)
         refresh_all(tree)
     key, apart = tree.value[root, KEY], tree.value[root, KEY_APART]
     best, best_apart = tree.link[root, BEST], tree.link[root, BEST_APART]
@@ -361,11 +361,11 @@ def open_closed(tree: Hierarchy, place: int) -> None:
 
 @cold
 def tell_gates(tree: Hierarchy, shape: int) -> None:
-    """Tell that a shape was opened or closed, where one of its leaves would have a turn."""
+    """Tell that a shape was opened or closed, where one of its leaves would be served next."""
     for place in range(tree.gate_first[shape], tree.gate_first[shape + 1]):
         below = tree.link[tree.gate[place], LEFT]
         if tree.value[below, KEY] < NEVER or tree.value[below, KEY_APART] < NEVER:
-            if tree.word[ORDER] == HDRF:
+            if tree.mode[ORDER] == HDRF:
                 refresh_all(tree)
                 return
             climb(tree, tree.gate[place])

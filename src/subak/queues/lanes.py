@@ -13,7 +13,7 @@ import numpy as np
 from subak.kernel import inlined, kernel
 
 NOBODY = -1  # no task
-NOWHERE = -1  # no place
+NO_PLACE = -1  # no place
 
 
 class Lanes(NamedTuple):
@@ -29,12 +29,12 @@ class Lanes(NamedTuple):
     active: np.ndarray  # int32[lane], the non-empty lanes, in no order
     position: np.ndarray  # int32[lane], place in active
     contender: np.ndarray  # int32[lane], a heap of the lanes served in this round
-    place: np.ndarray  # int32[lane], place in contender, NOWHERE for a lane that is not served in this round
-    size: np.ndarray  # int64[3]: ACTIVE, CONTENDERS, MISUSES (of a lane that is not there, or empty)
+    place: np.ndarray  # int32[lane], place in contender, NO_PLACE for a lane that is not served in this round
+    size: np.ndarray  # int64[3]: ACTIVE_LANES, CONTENDERS, MISUSES (of a lane that is not there, or empty)
     by_shape: bool  # whether lane s holds exactly the tasks of shape s
 
 
-ACTIVE, CONTENDERS, MISUSES = 0, 1, 2
+ACTIVE_LANES, CONTENDERS, MISUSES = 0, 1, 2
 
 
 def build_lanes(lanes: int, tasks: int, by_shape: bool = False) -> Lanes:
@@ -50,7 +50,7 @@ def build_lanes(lanes: int, tasks: int, by_shape: bool = False) -> Lanes:
         active=np.empty(lanes, np.int32),
         position=np.empty(lanes, np.int32),
         contender=np.empty(lanes, np.int32),
-        place=np.full(lanes, NOWHERE, np.int32),
+        place=np.full(lanes, NO_PLACE, np.int32),
         size=np.zeros(3, np.int64),
         by_shape=by_shape,
     )
@@ -111,9 +111,9 @@ def push(lanes: Lanes, rank: np.ndarray, lane: int, task: int) -> None:
     lanes.child[task] = NOBODY
     lanes.sibling[task] = NOBODY
     if lanes.root[lane] == NOBODY:
-        lanes.position[lane] = lanes.size[ACTIVE]
-        lanes.active[lanes.size[ACTIVE]] = lane
-        lanes.size[ACTIVE] += 1
+        lanes.position[lane] = lanes.size[ACTIVE_LANES]
+        lanes.active[lanes.size[ACTIVE_LANES]] = lane
+        lanes.size[ACTIVE_LANES] += 1
     lanes.root[lane] = meld(lanes, rank, lanes.root[lane], task)
     lanes.length[lane] += 1
 
@@ -151,8 +151,8 @@ def next_detached(lanes: Lanes, rank: np.ndarray, task: int) -> int:
 @inlined
 def deactivate(lanes: Lanes, lane: int) -> None:
     """Take a lane that became empty out of the list of active ones."""
-    lanes.size[ACTIVE] -= 1
-    last = lanes.active[lanes.size[ACTIVE]]
+    lanes.size[ACTIVE_LANES] -= 1
+    last = lanes.active[lanes.size[ACTIVE_LANES]]
     lanes.active[lanes.position[lane]] = last
     lanes.position[last] = lanes.position[lane]
 
@@ -195,7 +195,7 @@ def settle_top(lanes: Lanes, rank: np.ndarray) -> None:
 def drop_top(lanes: Lanes, rank: np.ndarray) -> None:
     """Take the first contender out of this round."""
     lanes.size[CONTENDERS] -= 1
-    lanes.place[lanes.contender[0]] = NOWHERE
+    lanes.place[lanes.contender[0]] = NO_PLACE
     if lanes.size[CONTENDERS] > 0:
         lanes.contender[0] = lanes.contender[lanes.size[CONTENDERS]]
         lanes.place[lanes.contender[0]] = 0

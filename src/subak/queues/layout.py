@@ -52,8 +52,8 @@ def build_hierarchy(branches: Branches, vector: np.ndarray, order: int, resource
     link = np.ascontiguousarray(link[:count])
     gates = np.flatnonzero(link[:, KIND] == GATE)
     by_shape = np.argsort(link[gates, OF], kind="stable")
-    word = np.zeros(3, np.int64)
-    word[ORDER], word[RESOURCE] = order, resource
+    mode = np.zeros(3, np.int64)
+    mode[ORDER], mode[RESOURCE] = order, resource
     dominant = vector.max(axis=1)
     tree = Hierarchy(
         link=link, value=np.zeros((count, FIRST_UNIT + 3 * resources)), weight=np.ascontiguousarray(weight[:count]),
@@ -61,7 +61,7 @@ def build_hierarchy(branches: Branches, vector: np.ndarray, order: int, resource
         capped=np.zeros(leaves, bool), vector=np.ascontiguousarray(vector),
         dominant=np.where(dominant > 0.0, dominant, 1.0), is_open=np.ones(shapes, bool),
         gate_first=_firsts(link[gates, OF], shapes), gate=gates[by_shape].astype(np.int32),
-        closed=np.empty(shapes, np.int32), size=np.zeros(1, np.int64), word=word,
+        closed=np.empty(shapes, np.int32), size=np.zeros(1, np.int64), mode=mode,
     )
     refresh_all(tree)
     return tree

@@ -14,14 +14,14 @@ from subak.kernel import inlined
 from subak.queues.lanes import NOBODY, Lanes
 from subak.workload.tasks import Tasks
 
-NONE = 2**31 - 1  # instead of a task, or of an amount, where nobody waits
+NOBODY_WAITS = 2**31 - 1  # instead of a task, or of an amount, where nobody waits
 DEPTH = 128  # of the search: two nodes a level
 
 
 class Tournament(NamedTuple):
     """One tree for each group; the children of node n are 2 n and 2 n + 1, counted from the group's base."""
 
-    first: np.ndarray  # int32[node], the first task that waits below, NONE if nobody does
+    first: np.ndarray  # int32[node], the first task that waits below, NOBODY_WAITS if nobody does
     least: np.ndarray  # int32[resource, node], units, the least asked by those that wait below
     base: np.ndarray  # int32[group]
     leaves: np.ndarray  # int32[group], a power of two: nodes from here on, counted from the base, are lanes
@@ -40,7 +40,8 @@ def build_tournament(group_of_lane: np.ndarray, groups: int, request: np.ndarray
     number = np.empty(order.size, np.int32)  # of a lane among those of its group
     number[order] = np.arange(order.size) - np.concatenate([[0], np.cumsum(members)])[group_of_lane[order]]
     return Tournament(
-        first=np.full(base[-1], NONE, np.int32), least=np.full((len(request), base[-1]), NONE, np.int32),
+        first=np.full(base[-1], NOBODY_WAITS, np.int32),
+        least=np.full((len(request), base[-1]), NOBODY_WAITS, np.int32),
         base=base[:-1], leaves=leaves, base_of_lane=base[group_of_lane],
         leaf=(leaves[group_of_lane] + number).astype(np.int32), stack=np.zeros(DEPTH, np.int32),
     )
@@ -51,9 +52,9 @@ def note_first(trees: Tournament, lanes: Lanes, tasks: Tasks, lane: int) -> None
     """Let the tree of a lane know its first task, after that changed; lane s holds the tasks of shape s."""
     base, node = trees.base_of_lane[lane], trees.leaf[lane]
     waits = lanes.root[lane] != NOBODY
-    trees.first[base + node] = lanes.root[lane] if waits else NONE
+    trees.first[base + node] = lanes.root[lane] if waits else NOBODY_WAITS
     for resource in range(trees.least.shape[0]):
-        trees.least[resource, base + node] = tasks.request[resource, lane] if waits else NONE
+        trees.least[resource, base + node] = tasks.request[resource, lane] if waits else NOBODY_WAITS
     while node > 1:
         node //= 2
         left, right = base + 2 * node, base + 2 * node + 1
@@ -74,7 +75,7 @@ def may_hold(trees: Tournament, fleet: FleetState, node: int, machine: int) -> b
 @inlined
 def first_that_fits(trees: Tournament, fleet: FleetState, tasks: Tasks, group: int, machine: int) -> int:
     """Return the first waiting task of a group that fits a machine now, or NOBODY."""
-    base, leaves, best = trees.base[group], trees.leaves[group], NONE
+    base, leaves, best = trees.base[group], trees.leaves[group], NOBODY_WAITS
     trees.stack[0] = 1
     size = 1
     while size > 0:
@@ -88,4 +89,4 @@ def first_that_fits(trees: Tournament, fleet: FleetState, tasks: Tasks, group: i
                 size += 2
             elif shape_fits(fleet, tasks, tasks.shape[trees.first[base + node]], machine):
                 best = trees.first[base + node]
-    return NOBODY if best == NONE else int(best)
+    return NOBODY if best == NOBODY_WAITS else int(best)

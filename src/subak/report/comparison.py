@@ -6,7 +6,7 @@ from functools import partial
 
 from subak.federation.messages import CROSSES, KINDS
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
-from subak.report.words import bytes_text, count_text, ratio_text, seconds_text, share_text
+from subak.report.number_text import bytes_text, count_text, ratio_text, seconds_text, share_text
 
 SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
 SLOWDOWN_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "largest"}
@@ -63,7 +63,7 @@ def _below_fifo(rows: list[Row], names: list[str]) -> list[Row]:
 def measures(resources: list[str], levels: int = 0) -> list[Measure]:
     """Return the measures of a comparison; utilisation and stranded shares are one a resource, Jain's index a level."""
     return [
-        *(Measure("Response time", title, partial(_spread, "response", name), seconds_text, operator.lt)
+        *(Measure("Wait time", title, partial(_spread, "wait_time", name), seconds_text, operator.lt)
           for name, title in SPREAD_TITLES.items()),
         *(Measure("Allocation time", title, partial(_allocation, name), seconds_text, operator.lt)
           for name, title in SPREAD_TITLES.items()),
@@ -120,20 +120,20 @@ def refused_share(summary: Summary) -> float | None:
 
 
 def not_started(summary: Summary) -> int:
-    """Return how many tasks arrived and never started: no response time counts them."""
+    """Return how many tasks arrived and never started: no wait time counts them."""
     return sum(summary.status.get(status, 0) for status in NOT_STARTED)
 
 
 def verdict(runs: list[Run]) -> str:
-    """Say in plain words which scheduler has the lowest mean and 99th percentile response time, and what to beware."""
+    """Say in plain words which scheduler has the lowest mean and 99th percentile wait time, and what to beware."""
     names = list(groups(runs))
-    rows = {row.measure.title: row for row in compare(runs) if row.measure.family == "Response time"}
+    rows = {row.measure.title: row for row in compare(runs) if row.measure.family == "Wait time"}
     if all(value is None for value in rows["mean"].values):
-        return "No task started, so there is no response time to report."
+        return "No task started, so there is no wait time to report."
     if len(names) == 1:
         return (f"Tasks waited {rows['mean'].texts()[0]} on average before they started; "
                 f"one in a hundred waited longer than {rows['99 %'].texts()[0]}.") + _caution(runs)
-    return " ".join([_winner(names, rows["mean"], "lowest mean response time"),
+    return " ".join([_winner(names, rows["mean"], "lowest mean wait time"),
                      _winner(names, rows["99 %"], "lowest 99th percentile")]) + _caution(runs)
 
 

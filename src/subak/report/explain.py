@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.experiment.run import load_inputs
 from subak.experiment.scenario import read_scenario
 from subak.measures.runs import Run, load_runs
-from subak.report.words import count_text, seconds_text
+from subak.report.number_text import count_text, seconds_text
 from subak.resources import Resource
 from subak.tables import read_table
 from subak.workload.table import Workload
@@ -20,7 +20,7 @@ PARTS = {"framework_queueing": "in queues of masters", "processing": "in service
          "worker_queueing": "at workers", "communication": "on the network"}
 TOO_LITTLE = "too little free"
 TASK = re.compile(r"\d{1,18}(/\d{1,18})?", re.ASCII)
-NAMED_MAX = 6  # clusters or stages named in one line
+LISTED_MAX = 6  # clusters or stages named in one line
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _one_run(folder: Path) -> Run:
     runs = load_runs(folder)
     if len(runs) == 1 and runs[0].folder == folder:
         return runs[0]
-    names = ", ".join(str(run.folder) for run in runs[:NAMED_MAX]) + (" ..." if len(runs) > NAMED_MAX else "")
+    names = ", ".join(str(run.folder) for run in runs[:LISTED_MAX]) + (" ..." if len(runs) > LISTED_MAX else "")
     raise InputError(f"{folder}: holds several runs; name one of them: {names}")
 
 
@@ -97,7 +97,7 @@ def _asked(workload: Workload | None, row: int, values: dict[str, Any]) -> Itera
                                           for each in stage["constraints"])
     if stage.get("gang") and _stage_size(workload, row) > 1:
         yield "Gang", f"one of {count_text(_stage_size(workload, row))} tasks that start together, under a scheduler " \
-                      "that heeds it (megha, central)"
+                      "that supports it (megha, central)"
 
 
 def _stage(workload: Workload, row: int) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _allocation(values: dict[str, Any]) -> Iterator[str]:
 def _blocked(run: Run, row: int, workload: Workload) -> Iterator[str]:
     """Say which stages a task still waits for, and what became of their tasks."""
     table = run.tasks().select(pl.col("status").cast(pl.String)).collect()["status"]
-    for stage in _stage(workload, row)["depends_on"][:NAMED_MAX]:
+    for stage in _stage(workload, row)["depends_on"][:LISTED_MAX]:
         standing = table.filter(workload.tasks["stage"] == stage).value_counts(sort=True)
         counts = ", ".join(f"{count_text(count)} {str(status).lower()}" for status, count in standing.iter_rows())
         yield f"It waits for stage {workload.stages['name'][stage]}: {counts}."
@@ -242,8 +242,8 @@ def _age(rows: list[dict[str, Any]]) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
-    return f"cluster{'s' if len(names) > 1 else ''} {', '.join(names[:NAMED_MAX])}{more}"
+    more = f" and {len(names) - LISTED_MAX} more" if len(names) > LISTED_MAX else ""
+    return f"cluster{'s' if len(names) > 1 else ''} {', '.join(names[:LISTED_MAX])}{more}"
 
 
 def _count(count: int, what: str) -> str:

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from subak.measures.runs import Run
 from subak.report import tags
-from subak.report.words import count_text, ratio_text, seconds_text, share_text
+from subak.report.number_text import count_text, ratio_text, seconds_text, share_text
 
 QUEUES_SHOWN = 12
 TITLES = ("Queue", "Held", "Guaranteed", "Lacked", "Share-s", "Starved")

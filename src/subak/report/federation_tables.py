@@ -5,7 +5,7 @@ from markupsafe import Markup
 
 from subak.measures.runs import FederationFacts, Run
 from subak.report import tags
-from subak.report.words import NOTHING, count_text, ratio_text, seconds_text, share_text
+from subak.report.number_text import NOTHING, count_text, ratio_text, seconds_text, share_text
 
 QUEUES_SHOWN = 12
 

@@ -22,7 +22,7 @@ from subak.report.comparison import Row, compare, verdict
 from subak.report.document import IMAGE_FORMATS, document, figure, filled, heading, picture
 from subak.report.fairness_tables import fairness_table
 from subak.report.federation_tables import federation_tables
-from subak.report.words import NOTHING, bytes_text, count_text, ratio_text, seconds_text
+from subak.report.number_text import NOTHING, bytes_text, count_text, ratio_text, seconds_text
 from subak.resources import describe
 
 FILE_NAME_MAX = 50  # letters of a picture's, which may take four bytes each
@@ -248,13 +248,13 @@ def _section(name: str, title: str, subtitle: str, *content: Markup) -> Markup:
 
 def _short(title: str) -> str:
     """Return a title short enough for the row of links."""
-    return {"Schedulers compared": "Numbers", "In numbers": "Numbers", "Response time per scheduler": "Per scheduler",
-            "Response time over time": "Over time", "Distribution of response time": "Response",
+    return {"Schedulers compared": "Numbers", "In numbers": "Numbers", "Wait time per scheduler": "Per scheduler",
+            "Wait time over time": "Over time", "Distribution of wait time": "Wait time",
             "Distribution of bounded slowdown": "Slowdown", "Queue length": "Queue",
             "Parts of the allocation time": "Allocation", "Distribution of allocation time": "Allocated within",
             "Messages over time": "Messages",
-            "Response time against shortfall": "Against shortfall",
-            "Response time against Jain's index": "Against Jain",
+            "Wait time against shortfall": "Against shortfall",
+            "Wait time against Jain's index": "Against Jain",
             "Shortfall of queues": "Shortfall", "Fairness between queues": "Fairness",
             "Inside the federations": "Federation", "What became of the tasks": "Outcomes",
             "How it was made": "Runs"}.get(title, title)

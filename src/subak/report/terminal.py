@@ -7,13 +7,13 @@ from subak.measures.runs import PlanFacts, Reason, Run, groups
 from subak.report.comparison import Row, compare
 from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
-from subak.report.words import NOTHING, count_text, number_text, seconds_text
+from subak.report.number_text import NOTHING, count_text, number_text, seconds_text
 
-WIDTH = 80  # characters; schedulers that do not fit side by side go below
+TERMINAL_WIDTH = 80  # characters; schedulers that do not fit side by side go below
 TITLE_WIDTH = 20
 NUMBER_WIDTH = 12
 REASONS_MAX = 5
-QUEUES_MAX = 5
+TERMINAL_QUEUES_MAX = 5
 QUEUE_WIDTH = 24  # characters of a queue's name
 
 
@@ -66,14 +66,14 @@ def _queues(run: Run) -> list[Table]:
     for number, title in enumerate(TITLES):
         table.add_column(title, justify="right" if number else "left", header_style="bold", no_wrap=True,
                          max_width=None if number else QUEUE_WIDTH)
-    for row in lacking(run, QUEUES_MAX).iter_rows(named=True):
+    for row in lacking(run, TERMINAL_QUEUES_MAX).iter_rows(named=True):
         table.add_row(*map(Text, queue_cells(row)))
     return [Table.grid(), table] if table.row_count else []
 
 
 def _columns(names: list[str]) -> int:
     """Return how many schedulers fit side by side without breaking a name, if any do."""
-    return max(1, (WIDTH - TITLE_WIDTH) // (2 + max(NUMBER_WIDTH, *map(len, names))))
+    return max(1, (TERMINAL_WIDTH - TITLE_WIDTH) // (2 + max(NUMBER_WIDTH, *map(len, names))))
 
 
 def _block(names: list[str], rows: list[Row], columns: range) -> Table:

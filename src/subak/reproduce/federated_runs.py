@@ -7,18 +7,18 @@ from subak.federation.megha.global_master.state import TALLY
 from subak.federation.megha.local_master.state import LOCAL_TALLY
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
-from subak.placement.claims import FINISHED, RUNNING, UNPLACEABLE
+from subak.placement.claims import TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE
 from subak.policy import find_scheduler
 from subak.queues.tree import TreeFile
 from subak.reproduce.claims import Notify
 from subak.reproduce.missed_shares import fairness_error, wasted_share
 from subak.simulator.outcome import Outcome
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.table import Workload
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}  # Fig. 4
 PARTS = ("framework queueing", "processing", "worker queueing", "communication")  # section III
-PATIENCE = 20  # a run is given up so many times the longest run time after the last arrival
+LONGEST_RUNS_WAITED = 20  # a run is given up so many times the longest run time after the last arrival
 
 
 class Run(NamedTuple):
@@ -48,7 +48,7 @@ def federated_run(  # noqa: PLR0913, PLR0917  (a run has many terms)
     notify(label, 0.0)
     last, longest = float(workload.tasks["arrival"][-1]), float(workload.tasks["run_time"].max())  # type: ignore[arg-type]
     outcome = simulate(
-        workload, fleet, find_scheduler(scheduler), seed, until=last + PATIENCE * longest,
+        workload, fleet, find_scheduler(scheduler), seed, until=last + LONGEST_RUNS_WAITED * longest,
         federation=settings, queues=queues, on_progress=lambda progress: notify(label, progress.tasks_arrived / count))
     return measure(outcome, workload, settings)
 
@@ -57,9 +57,9 @@ def measure(outcome: Outcome, workload: Workload, settings: Federation) -> Run:
     """Return what is asked of a finished federated run; the one place that reads its arrays."""
     assert outcome.federated is not None
     sim, network = outcome.simulation, outcome.federated.network
-    status = sim.starts.status
-    started = np.isin(status, (RUNNING, FINISHED))
-    lost_task, _, lost_start, lost_end = np.hstack(outcome.driven.losses)
+    status = sim.claims.status
+    started = np.isin(status, (TASK_RUNNING, TASK_FINISHED))
+    lost_task, _, lost_start, lost_end = np.hstack(outcome.loop_result.losses)
     first = sim.progress.start.copy()
     np.fmin.at(first, lost_task.astype(np.int64), lost_start)
     waited = (sim.progress.start - sim.progress.ready)[started]
@@ -69,11 +69,12 @@ def measure(outcome: Outcome, workload: Workload, settings: Federation) -> Run:
     tally = _tallies(outcome.federated.roles)
     return Run(
         (first - sim.progress.ready)[started], {"framework queueing": queued, **known}, status.size,
-        int((status == UNPLACEABLE).sum()), int((~started & (status != UNPLACEABLE)).sum()),
+        int((status == TASK_UNPLACEABLE).sum()), int((~started & (status != TASK_UNPLACEABLE)).sum()),
         tally.get("launches", 0) + tally.get("repartitions", 0), tally.get("refusals", 0), tally.get("repartitions", 0),
         tally.get("preemption attempts", 0), tally.get("tasks preempted", 0),
-        wasted_share(sim.tasks.run_time[status == FINISHED], lost_end - lost_start),
-        fairness_error(outcome, workload, settings.shares) if settings.shares else float("nan"), outcome.driven.seconds)
+        wasted_share(sim.tasks.run_time[status == TASK_FINISHED], lost_end - lost_start),
+        fairness_error(outcome, workload, settings.shares) if settings.shares else float("nan"),
+        outcome.loop_result.seconds)
 
 
 def _tallies(roles: Any) -> dict[str, int]:

@@ -6,14 +6,14 @@ import polars as pl
 
 from subak.report.charts.theme import LIGHT
 
-WIDTH, HEIGHT = 520, 260  # pixels of a panel
+FIGURE_WIDTH, FIGURE_HEIGHT = 520, 260  # pixels of a panel
 COLOURS = [LIGHT[f"series-{number}"] for number in range(1, 9)]
 LOG = alt.Scale(type="log")
 
 
 def base(table: pl.DataFrame) -> Any:
     """Return a panel over a table's rows; what is not a number is left out, as JSON has no word for it."""
-    return alt.Chart(alt.InlineData(values=table.fill_nan(None).to_dicts()), width=WIDTH, height=HEIGHT)
+    return alt.Chart(alt.InlineData(values=table.fill_nan(None).to_dicts()), width=FIGURE_WIDTH, height=FIGURE_HEIGHT)
 
 
 def colour(name: str, words: str | None = None, sort: Any = alt.Undefined) -> Any:

@@ -1,7 +1,7 @@
 """How far a run was from its shares, and what preemption cost."""
 import numpy as np
 
-from subak.placement.claims import FINISHED
+from subak.placement.claims import TASK_FINISHED
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
@@ -56,8 +56,8 @@ def _shares_over_time(outcome: Outcome, workload: Workload, names: list[str]) ->
     queue = np.array([names.index(name) for name in queue_of_stage])[stage]
     share = (sim.tasks.request[:, sim.tasks.shape] / np.maximum(_capacity(outcome), 1)[:, None]).astype(np.float64)
     start, ready = sim.progress.start, sim.tasks.arrival
-    finish = np.where(sim.starts.status == FINISHED, start + sim.tasks.run_time, np.inf)
-    task, _, lost_start, lost_end = np.hstack(outcome.driven.losses)
+    finish = np.where(sim.claims.status == TASK_FINISHED, start + sim.tasks.run_time, np.inf)
+    task, _, lost_start, lost_end = np.hstack(outcome.loop_result.losses)
     lost = task.astype(np.int64)
     ran = np.concatenate([np.flatnonzero(~np.isnan(start)), lost])
     began = np.concatenate([start[~np.isnan(start)], lost_start])

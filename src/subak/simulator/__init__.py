@@ -1,1 +1,1 @@
-"""A heap drives the core: events in order of time, effects applied in one place."""
+"""Runs the core on a heap of events: in order of time, with effects applied in one place."""

@@ -12,7 +12,7 @@ from subak.resources import same_resources
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.fault_plan import FaultPlan, faults_of
 from subak.simulator.federated.megha_setup import find_queues
-from subak.simulator.federated.run import refuse_limits
+from subak.simulator.federated.simulate import refuse_limits
 from subak.workload.table import Workload
 
 

@@ -27,14 +27,14 @@ from subak.federation.sampling.eagle import Eagle
 from subak.federation.sampling.hawk import Hawk
 from subak.fleet.state import BLOCK
 from subak.fleet.table import Fleet
-from subak.placement.claims import WAITING
+from subak.placement.claims import TASK_WAITING
 from subak.simulator.engine.columns import coded, numbers
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
 PARTS = ("framework_queueing", "processing", "worker_queueing", "communication")  # Megha section II
-PAIRS_MAX = 5_000  # of a global master and a shape whose views are written down, those of most tasks first
+VIEWS_MAX = 5_000  # of a global master and a shape whose views are written down, those of most tasks first
 
 OF_PHASE = {  # why a task waits that is not in its global master's queue
     UNKNOWN_TASK: "its global master has not heard of it yet",
@@ -132,14 +132,14 @@ def cluster_names(outcome: Outcome, fleet: Fleet, count: int) -> list[str]:
 def waiting_reasons(
     outcome: Outcome, waiting: np.ndarray, of_shape: Callable[[int], str]
 ) -> tuple[np.ndarray, list[str]]:
-    """Return int64[waiting task], places in the words that are returned beside it.
+    """Return int64[waiting task], places in the reasons that are returned beside it.
 
     *of_shape* says what every machine lacks for a shape, or that one could take it.
     """
     reasons = _Reasons(outcome, of_shape)
     key = reasons.keys(waiting)
     distinct, place = np.unique(key, axis=1, return_inverse=True)
-    return place.reshape(-1), [reasons.word(*(int(value) for value in column)) for column in distinct.T]
+    return place.reshape(-1), [reasons.text(*(int(value) for value in column)) for column in distinct.T]
 
 
 class _Reasons:
@@ -164,8 +164,8 @@ class _Reasons:
                          queue if self.roles.rules.fairness != OFF else np.zeros_like(queue),
                          table["reason"], gang, lost]).astype(np.int64)
 
-    def word(self, shape: int, *more: int) -> str:
-        """Return the words of a key."""
+    def text(self, shape: int, *more: int) -> str:
+        """Return the reason that a key stands for."""
         if more:
             return self.of_megha(shape, *more)
         if self.roles is None:
@@ -244,7 +244,7 @@ def waiting_tables(outcome: Outcome, workload: Workload, fleet: Fleet) -> dict[s
     if outcome.federated is None or not isinstance(outcome.federated.roles, Megha):
         return {}
     roles = outcome.federated.roles
-    tasks = np.flatnonzero(outcome.simulation.starts.status == WAITING)
+    tasks = np.flatnonzero(outcome.simulation.claims.status == TASK_WAITING)
     return {"waiting": _waiting_table(outcome.simulation, roles, tasks, workload),
             "views": _view_table(outcome, roles, tasks, workload, fleet)}
 
@@ -271,7 +271,7 @@ def _waiting_table(sim: Simulation, roles: Megha, tasks: np.ndarray, workload: W
 def _view_table(outcome: Outcome, roles: Megha, tasks: np.ndarray, workload: Workload, fleet: Fleet) -> pl.DataFrame:
     owner, shape = roles.submitter.owner[tasks], outcome.simulation.tasks.shape[tasks]
     pairs, counts = np.unique(np.stack([owner, shape]), axis=1, return_counts=True)
-    most = np.sort(np.argsort(-counts, kind="stable")[:PAIRS_MAX])
+    most = np.sort(np.argsort(-counts, kind="stable")[:VIEWS_MAX])
     names = cluster_names(outcome, fleet, roles.layout.local_masters)
     parts = [_views_of(outcome, roles, int(pairs[0, pair]), int(pairs[1, pair]), int(counts[pair]), workload, names)
              for pair in most]
@@ -288,7 +288,7 @@ def _views_of(
     first = (layout.block[filled] * BLOCK).astype(np.int64)
     allowed, view = allowed_machines(sim, shape), roles.masters.free[master]
     known = roles.masters.cluster[master][cluster]
-    age = np.maximum(max(outcome.driven.end, float(sim.clock[NOW])) - known["seen_at"], 0.0)
+    age = np.maximum(max(outcome.loop_result.end, float(sim.clock[NOW])) - known["seen_at"], 0.0)
     columns = [
         pl.Series("global_master", np.full(filled.size, master, np.int32)),
         pl.Series("shape", np.full(filled.size, shape, np.int32)),

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from subak.placement.schedulers import Scheduler
-from subak.simulator.engine.drive import Driven
+from subak.simulator.engine.run_loop import LoopResult
 from subak.simulator.engine.setup import Prepared
 from subak.simulator.engine.state import Simulation
-from subak.simulator.federated.run import Federated
+from subak.simulator.federated.simulate import Federated
 
 if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
     from subak.placement.lotes.plan import Plan
@@ -21,7 +21,7 @@ class Outcome:
     prepared: Prepared
     scheduler: Scheduler
     seed: int
-    driven: Driven
+    loop_result: LoopResult
     federated: Federated | None = None  # of a federation: its settings, network and roles
     plans: tuple[Plan, ...] = ()  # of a scheduler that goes by plans: those it made, in order
     search_moves: int | None = None  # that a search for a better plan tried

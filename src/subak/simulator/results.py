@@ -5,29 +5,29 @@ import polars as pl
 from subak.fleet.speeds import attempt_seconds, run_seconds
 from subak.fleet.table import Fleet
 from subak.placement.claims import (
-    BLOCKED,
-    FINISHED,
-    NOT_ARRIVED,
-    RUNNING,
     STATUSES,
-    UNPLACEABLE,
-    WAITING,
+    TASK_BLOCKED,
+    TASK_FINISHED,
+    TASK_NOT_ARRIVED,
+    TASK_RUNNING,
+    TASK_UNPLACEABLE,
+    TASK_WAITING,
 )
 from subak.simulator.engine.columns import coded, named, numbers, worded
 from subak.simulator.engine.state import (
-    ARRIVALS,
-    ENDS,
     FIRST_RESOURCE,
-    LOST,
-    MESSAGES,
     PER_RESOURCE,
-    PREEMPTIONS,
-    REFUSALS,
-    REPARTITIONS,
-    RUNNING_MEAN,
-    STARTS,
-    WAITING_MAX,
-    WAITING_MEAN,
+    TIMELINE_ARRIVALS,
+    TIMELINE_ENDS,
+    TIMELINE_LOST,
+    TIMELINE_MESSAGES,
+    TIMELINE_PREEMPTIONS,
+    TIMELINE_REFUSALS,
+    TIMELINE_REPARTITIONS,
+    TIMELINE_RUNNING_MEAN,
+    TIMELINE_STARTS,
+    TIMELINE_WAITING_MAX,
+    TIMELINE_WAITING_MEAN,
 )
 from subak.simulator.federated_results import (
     allowed_machines,
@@ -38,19 +38,20 @@ from subak.simulator.federated_results import (
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
-MESSAGE_COLUMNS = {"messages": MESSAGES, "refusals": REFUSALS, "repartitions": REPARTITIONS, "preemptions": PREEMPTIONS}
+MESSAGE_COLUMNS = {"messages": TIMELINE_MESSAGES, "refusals": TIMELINE_REFUSALS, "repartitions": TIMELINE_REPARTITIONS,
+                   "preemptions": TIMELINE_PREEMPTIONS}
 
 
 def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFrame:
     """Return one row a task: where and when it ran, how long it waited and for what, and how it stands at the end.
 
-    `response` is the first start minus `ready` (LoTES section 1); the four parts of the allocation time of the last
-    start are Megha's (section II), and add up to that start minus `ready`. A run that sees everything at once has only
-    queueing, counted where the scheduler lets tasks wait; a federated one has more columns.
+    `wait_time` is the first start minus `ready` (response time in LoTES, section 1); the four parts of the allocation
+    time of the last start are Megha's (section II), and add up to that start minus `ready`. A run that sees everything
+    at once has only queueing, counted where the scheduler lets tasks wait; a federated one has more columns.
     """
     sim = outcome.simulation
-    status = sim.starts.status
-    started = np.isin(status, (RUNNING, FINISHED))
+    status = sim.claims.status
+    started = np.isin(status, (TASK_RUNNING, TASK_FINISHED))
     table = workload.tasks
     job = workload.stages["job"].gather(table["stage"])
     waited = np.where(started, sim.progress.start - sim.progress.ready, np.nan)
@@ -61,10 +62,10 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         named(workload.jobs["queue"], job.to_numpy(), "queue"),
         table["arrival"],
         table["run_time"],
-        numbers("ready", np.where(np.isin(status, (NOT_ARRIVED, BLOCKED)), np.nan, sim.progress.ready)),
+        numbers("ready", np.where(np.isin(status, (TASK_NOT_ARRIVED, TASK_BLOCKED)), np.nan, sim.progress.ready)),
         numbers("start", np.where(started, sim.progress.start, np.nan)),
-        numbers("finish", np.where(status == FINISHED, finish_times(outcome), np.nan)),
-        numbers("response", first_start(outcome) - sim.progress.ready),
+        numbers("finish", np.where(status == TASK_FINISHED, finish_times(outcome), np.nan)),
+        numbers("wait_time", first_start(outcome) - sim.progress.ready),
         named(fleet.machines["machine"], np.where(started, machine_rows(outcome), -1), "machine"),
         pl.Series("attempts", sim.progress.attempts),
         coded(status, STATUSES, "status"),
@@ -89,16 +90,16 @@ def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
 
     A federated run has more columns: the messages handled in the interval, and what some of them said.
     """
-    rows = outcome.driven.timeline
-    time = np.arange(len(rows)) * outcome.driven.interval
-    span = np.minimum(outcome.driven.interval, np.maximum(outcome.driven.end - time, 0.0))
+    rows = outcome.loop_result.timeline
+    time = np.arange(len(rows)) * outcome.loop_result.interval
+    span = np.minimum(outcome.loop_result.interval, np.maximum(outcome.loop_result.end - time, 0.0))
     over = 1.0 / np.where(span > 0, span, 1.0)
     columns: dict[str, np.ndarray] = {
         "time": time, "span": span,
-        "arrivals": rows[:, ARRIVALS].astype(np.int64), "starts": rows[:, STARTS].astype(np.int64),
-        "ends": rows[:, ENDS].astype(np.int64), "lost": rows[:, LOST].astype(np.int64),
-        "waiting": rows[:, WAITING_MEAN] * over, "waiting_max": rows[:, WAITING_MAX].astype(np.int64),
-        "running": rows[:, RUNNING_MEAN] * over,
+        "arrivals": rows[:, TIMELINE_ARRIVALS].astype(np.int64), "starts": rows[:, TIMELINE_STARTS].astype(np.int64),
+        "ends": rows[:, TIMELINE_ENDS].astype(np.int64), "lost": rows[:, TIMELINE_LOST].astype(np.int64),
+        "waiting": rows[:, TIMELINE_WAITING_MEAN] * over, "waiting_max": rows[:, TIMELINE_WAITING_MAX].astype(np.int64),
+        "running": rows[:, TIMELINE_RUNNING_MEAN] * over,
     }
     for number, resource in enumerate(workload.resources):
         first = FIRST_RESOURCE + PER_RESOURCE * number
@@ -115,7 +116,7 @@ def attempt_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.Data
 
     Its task waited again.
     """
-    task, machine, start, end = np.hstack(outcome.driven.losses)
+    task, machine, start, end = np.hstack(outcome.loop_result.losses)
     rows = task.astype(np.int64)
     job = workload.stages["job"].gather(workload.tasks["stage"].gather(rows))
     return pl.DataFrame([
@@ -133,9 +134,9 @@ def machine_rows(outcome: Outcome) -> np.ndarray:
 
 def first_start(outcome: Outcome) -> np.ndarray:
     """Return float64[task]: the start of the first attempt, lost or not; nan where there was none."""
-    task, _, start, _ = np.hstack(outcome.driven.losses)
+    task, _, start, _ = np.hstack(outcome.loop_result.losses)
     first = outcome.simulation.progress.start.copy()
-    waiting = ~np.isin(outcome.simulation.starts.status, (RUNNING, FINISHED))
+    waiting = ~np.isin(outcome.simulation.claims.status, (TASK_RUNNING, TASK_FINISHED))
     first[waiting] = np.nan
     np.fmin.at(first, task.astype(np.int64), start)
     return first
@@ -144,15 +145,15 @@ def first_start(outcome: Outcome) -> np.ndarray:
 def _reasons(outcome: Outcome, workload: Workload) -> pl.Series:
     """Return why each task is not where it wants to be, null for one that runs or is done."""
     sim = outcome.simulation
-    status, shape = sim.starts.status, sim.tasks.shape
+    status, shape = sim.claims.status, sim.tasks.shape
     words: list[str] = ["its stage waits for others to end", "it arrives after the end of the run"]
     code = np.full(status.size, -1, np.int64)
-    code[status == BLOCKED] = 0
-    code[status == NOT_ARRIVED] = 1
-    for number in np.unique(shape[status == UNPLACEABLE]):
-        code[(status == UNPLACEABLE) & (shape == number)] = len(words)
+    code[status == TASK_BLOCKED] = 0
+    code[status == TASK_NOT_ARRIVED] = 1
+    for number in np.unique(shape[status == TASK_UNPLACEABLE]):
+        code[(status == TASK_UNPLACEABLE) & (shape == number)] = len(words)
         words.append(outcome.prepared.reason_of_shape[int(number)])
-    waiting = np.flatnonzero(status == WAITING)
+    waiting = np.flatnonzero(status == TASK_WAITING)
     found, why = waiting_reasons(outcome, waiting, lambda number: waiting_reason(outcome, workload, number))
     code[waiting] = found + len(words)
     return worded(code, [*words, *why], "reason")

@@ -22,7 +22,7 @@ from subak.workload.mapreduce_tables import SLOT, SLOTS, AlikeJobs, alike_stages
 from subak.workload.table import Workload, make_workload
 
 ORIGIN = "drawn as HMHS draws it (Chen, Shen, Chen, Guo), section 4.1"
-MOST_TASKS = 200_000_000
+BATCH_TASKS_MAX = 200_000_000
 MOST_FACTORS = 500_000_000  # of groups x machines: 4 GB
 Interval = tuple[float, float]
 Sharing = Literal["none", "machines", "slots"]
@@ -123,7 +123,7 @@ def draw_batch(parameters: MapReduce, seed: int) -> tuple[Workload, Fleet]:
     kinds = _classes(parameters, seed)
     jobs = _jobs(parameters, seed, kinds)
     tasks = int(jobs.tasks.sum())
-    require(tasks <= MOST_TASKS, f"jobs must have at most {MOST_TASKS:,} tasks together", tasks)
+    require(tasks <= BATCH_TASKS_MAX, f"jobs must have at most {BATCH_TASKS_MAX:,} tasks together", tasks)
     made = Provenance("mapreduce", f"{ORIGIN}, seed {seed}", "Apache-2.0",
                       {"seed": seed, "parameters": msgspec.to_builtins(parameters)})
     resources = SLOT if parameters.sharing == "slots" else SLOTS

@@ -9,13 +9,13 @@ from markupsafe import Markup
 from rich.table import Table
 
 from subak.errors import InputError
-from subak.measures.fair_shares import EXACT, TASKS_MAX, FairShares, fair_shares
+from subak.measures.fair_shares import EXACT, SHARED_TASKS_MAX, FairShares, fair_shares
 from subak.output.writing import new_folder
 from subak.queues.fair_orders import share_out
 from subak.queues.tree import ROOT, read_tree
 from subak.report import tags
 from subak.report.console import Console, Text, echo, waiting
-from subak.report.words import share_text
+from subak.report.number_text import share_text
 
 TITLE = "Shares of the queues"
 ROOT_NAME = "all"
@@ -106,8 +106,8 @@ def remarks(found: FairShares) -> list[str]:
     if np.isfinite(found.tree.limit).any():
         lines.append(f"Limits are kept only in {EXACT!r}; guarantees are cut at them.")
     if (found.bundle > 1).any():
-        lines.append(f"There would be more than {TASKS_MAX:,} tasks: up to {found.bundle.max():,} of a queue's were "
-                     f"handed out as one, except in {EXACT!r}.")
+        lines.append(f"There would be more than {SHARED_TASKS_MAX:,} tasks: up to {found.bundle.max():,} of a queue's "
+                     f"were handed out as one, except in {EXACT!r}.")
     for way in found.ways:
         names = [queue_name(found, int(node)) for node in np.flatnonzero(found.violated[way])]
         if names:

@@ -12,7 +12,7 @@ from subak.errors import InputError
 from subak.output.places import refuse_file
 from subak.output.workplaces import is_folder
 from subak.report.console import Console, Text, echo, waiting
-from subak.report.words import NOTHING
+from subak.report.number_text import NOTHING
 from subak.workload.google_like.estimates import Estimate
 from subak.workload.google_like.fit import SUBSAMPLE_NOTE, Censored, Fit
 from subak.workload.google_like.fit import fit as fit_model

@@ -22,7 +22,7 @@ from subak.workload.table import read_workload
 
 BARS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 60
-ROWS_SHOWN = 12
+INSPECT_ROWS = 12
 LEVEL_NAMES = {0.0: "least", 0.5: "median", 1.0: "most"}
 
 
@@ -117,7 +117,7 @@ def _show_workload(description: WorkloadDescription, console: Console) -> None:
     _show_quantiles(description, console)
     if description.constraints:
         constraints = _table(f"Constraints ({len(description.constraints)} distinct)", "constraint", "tasks")
-        for name, count in list(description.constraints.items())[:ROWS_SHOWN]:
+        for name, count in list(description.constraints.items())[:INSPECT_ROWS]:
             constraints.add_row(Text(name), f"{count:,}")
         console.print(constraints)
 
@@ -136,7 +136,7 @@ def _show_demand(found: Demand, resources: tuple[Resource, ...], console: Consol
     columns = [name for resource in resources for name in _demand_columns(found, resource)]
     table = _table("Requested, if every task started on arrival" + (", and present capacity" if found.capacity else ""),
                    "time (s)", *columns)
-    step = max(1, (len(found.times) - 1) // (ROWS_SHOWN - 1))
+    step = max(1, (len(found.times) - 1) // (INSPECT_ROWS - 1))
     for place in range(0, len(found.times), step):
         cells = [cell for resource in resources for cell in _demand_cells(found, resource.name, place)]
         table.add_row(f"{found.times[place]:,.0f}", *cells)
@@ -215,7 +215,7 @@ def _show_fleet(description: FleetDescription, console: Console) -> None:
 
 def _show_configurations(description: FleetDescription, console: Console) -> None:
     table = _table("Machine configurations", "machines", "share", *(each.name for each in description.resources))
-    for each in description.configurations[:3 * ROWS_SHOWN]:
+    for each in description.configurations[:3 * INSPECT_ROWS]:
         table.add_row(f"{each.machines:,}", f"{each.share:.2%}", *map(_number, each.capacity.values()))
     console.print(table)
 

@@ -14,7 +14,7 @@ from subak.workload.demand import Demand
 from subak.workload.table import Workload
 
 SUFFIXES = (".html", ".svg", ".png")
-WIDTH, HEIGHT = 640, 200
+INSPECT_WIDTH, INSPECT_HEIGHT = 640, 200
 BIN_COUNT = 120
 
 
@@ -45,7 +45,7 @@ def fleet_chart(fleet: Fleet) -> Any:
     rows = [{"configuration": ", ".join(f"{name} {amount:.4g}" for name, amount in each.capacity.items()),
              "machines": each.machines} for each in describe_fleet(fleet).configurations[:40]]
     title = f"Fleet {fleet.provenance.name}"
-    return alt.Chart(alt.InlineData(values=rows), width=WIDTH, title=title).mark_bar().encode(
+    return alt.Chart(alt.InlineData(values=rows), width=INSPECT_WIDTH, title=title).mark_bar().encode(
         x=alt.X("machines:Q", title="machines"),
         y=alt.Y("configuration:N", title=None, sort="-x"),
         tooltip=["configuration:N", "machines:Q"],
@@ -57,7 +57,7 @@ def _demand_panel(alt: Any, demand: Demand, name: str, of: str) -> Any:
     rows = [{"time": time, "amount": amount, "what": what}
             for what, amounts in lines.items() for time, amount in zip(demand.times, amounts, strict=True)]
     title = f"{name}: requested if every task started on arrival"
-    base = alt.Chart(alt.InlineData(values=rows), width=WIDTH, height=HEIGHT, title=title)
+    base = alt.Chart(alt.InlineData(values=rows), width=INSPECT_WIDTH, height=INSPECT_HEIGHT, title=title)
     return base.mark_line(interpolate="step-after").encode(
         x=alt.X("time:Q", title="time (s)"),
         y=alt.Y("amount:Q", title=f"{name} ({of})"),
@@ -70,7 +70,8 @@ def _arrival_panel(alt: Any, workload: Workload) -> Any:
     counts, edges = np.histogram(workload.tasks["arrival"].to_numpy(), bins=BIN_COUNT)
     rows = [{"start": low, "end": high, "tasks": count}
             for count, low, high in zip(counts.tolist(), edges.tolist(), edges[1:].tolist(), strict=False)]
-    return alt.Chart(alt.InlineData(values=rows), width=WIDTH, height=HEIGHT // 2, title="Arrivals").mark_bar().encode(
+    chart = alt.Chart(alt.InlineData(values=rows), width=INSPECT_WIDTH, height=INSPECT_HEIGHT // 2, title="Arrivals")
+    return chart.mark_bar().encode(
         x=alt.X("start:Q", title="time (s)", bin="binned"),
         x2="end:Q",
         y=alt.Y("tasks:Q", title="tasks", scale=alt.Scale(type="symlog")),
@@ -85,7 +86,7 @@ def _run_time_panel(alt: Any, workload: Workload) -> Any:
     rows = [{"run_time": value, "share": level} for value, level in zip(values.tolist(), levels.tolist(), strict=True)
             if value > 0]
     title = "Share of the tasks that run at most so long"
-    base = alt.Chart(alt.InlineData(values=rows), width=WIDTH, height=HEIGHT // 2, title=title)
+    base = alt.Chart(alt.InlineData(values=rows), width=INSPECT_WIDTH, height=INSPECT_HEIGHT // 2, title=title)
     return base.mark_line(interpolate="step-after").encode(
         x=alt.X("run_time:Q", title="run time (s)", scale=alt.Scale(type="log")),
         y=alt.Y("share:Q", title="share of tasks", axis=alt.Axis(format="%")),

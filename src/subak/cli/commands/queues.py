@@ -13,7 +13,7 @@ from subak.measures.queue_facts import QueueFacts, queue_facts
 from subak.output.workplaces import is_folder
 from subak.queues.tree import ROOT, QueueTree, read_tree, tree_of_file, tree_of_paths
 from subak.report.console import Console, Text
-from subak.report.words import NOTHING, count_text, number_text, share_text
+from subak.report.number_text import NOTHING, count_text, number_text, share_text
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
 

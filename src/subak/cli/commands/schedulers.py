@@ -25,8 +25,8 @@ def schedulers() -> None:
     for scheduler in federated:
         federations.add_row(scheduler.name, scheduler.summary, ", ".join(own_settings(scheduler)))
     console.print(federations)
-    console.print(f"All federations also heed {', '.join(NETWORK_SETTINGS)}; settings go into a file for --federation, "
-                  "and docs/reference.md says what each means.")
+    console.print(f"All federations also support {', '.join(NETWORK_SETTINGS)}; settings go into a file for "
+                  "--federation, and docs/reference.md says what each means.")
     console.print("A policy of your own: FILE.py:NAME (see the tutorial and the module subak.policy).")
 
 

@@ -12,7 +12,7 @@ from subak.errors import InputError
 from subak.output.writing import new_folder
 from subak.report import tags
 from subak.report.console import Console, Text, bars, echo, waiting
-from subak.report.words import NOTHING
+from subak.report.number_text import NOTHING
 from subak.reproduce.google_like.experiments import (
     TABLE_TITLES,
     Measured,
@@ -226,7 +226,7 @@ def hmhs(
         metavar="FOLDER", help="A workload of Hadoop's job history, made by `subak convert rumen`: its jobs too.",
         show_default=False)] = None,
     only: Annotated[str | None, typer.Option(
-        metavar="FIGURES", help="Figures to reproduce among 1, 2; past the paper: rivals, yahoo (needs --jobs) "
+        metavar="FIGURES", help="Figures to reproduce among 1, 2; past the paper: baselines, yahoo (needs --jobs) "
                                 "[default: 1, 2; with --out and without --quick all].", show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="Fewer seeds, jobs and machines: seconds in place of minutes.")] = False,

@@ -13,11 +13,11 @@ from rich.table import Table
 from subak.output.writing import new_folder
 from subak.report import tags
 from subak.report.console import Console, Text, bars, echo, waiting
-from subak.report.words import NOTHING, count_text, number_text, ratio_text, seconds_text, share_text
+from subak.report.number_text import NOTHING, count_text, number_text, ratio_text, seconds_text, share_text
 from subak.reproduce.claims import Figure, Reproduction, Row, title_of
 
 ROWS_SHOWN = 60  # longer tables are drawn, not printed
-WORDS = {True: "holds", False: "differs", None: "–"}  # noqa: RUF001  (as in report/words.py)
+WORDS = {True: "holds", False: "differs", None: "–"}  # noqa: RUF001  (as in report/number_text.py)
 Notify = Callable[[str, float], None]  # what is being measured, and which part of it is done
 
 

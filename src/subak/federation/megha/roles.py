@@ -250,7 +250,7 @@ def tables_of(
     )
 
 
-# -- serving: each returns the task that a global master's last turn placed, or tried to, else NOBODY --------------------
+# -- serving: each returns the task that a global master's last turn placed, or tried to, else NOBODY ------------------
 
 
 def serve_submitter(tables: SubmitterTables, now: float, count: int) -> int:
@@ -395,7 +395,7 @@ def to_worker(held: WorkerTables, now: float, message: np.void) -> None:  # noqa
         on_reconfigure(workers, layout, rules, tasks, now, message, held.lost, out)
 
 
-# -- one of several roles ------------------------------------------------------------------------------------------------
+# -- one of several roles ----------------------------------------------------------------------------------------------
 
 
 @inlined
@@ -426,7 +426,7 @@ def turns_of(masters: GlobalMasters, number: int) -> Turns:
         link=m.turn_link[number], value=m.turn_value[number], weight=same.weight, slot=same.slot, shape=same.shape,
         waiting=m.turn_count[number, 0], running=m.turn_count[number, 1], capped=same.capped,
         vector=m.turn_vector[number], dominant=m.turn_dominant[number], is_open=same.is_open,
-        gate_first=same.gate_first, gate=same.gate, closed=same.closed, size=same.size, word=m.turn_word[number],
+        gate_first=same.gate_first, gate=same.gate, closed=same.closed, size=same.size, mode=m.turn_word[number],
     )
     return Turns(tree=tree, leaf=m.turns.leaf, queue=m.turns.queue, told=m.turn_told[number])
 

@@ -344,8 +344,7 @@ def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what 
     workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, lost: np.ndarray,
     out: Outbox,
 ) -> None:
-    """Carry out change `count` of the fleet; a machine that stays but shrinks loses the tasks *lost*[first .. last - 1].
-    """
+    """Carry out change `count` of the fleet; a machine that shrinks loses the tasks first .. last - 1 of *lost*."""
     machine, me = message["machine"], workers.machine[message["machine"]]
     before, after = me["configuration"], layout.changed_to[message["count"]]
     me["configuration"] = after

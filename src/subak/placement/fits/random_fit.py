@@ -9,7 +9,7 @@ from subak.workload.tasks import Tasks
 PROBES = 32  # tries before every fitting machine is counted
 
 # SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): one word of state, so it travels as an array of one number.
-STEP = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN_STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
 S27, S30, S31, S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
@@ -19,7 +19,7 @@ UNIT = 2.0**-53
 @kernel
 def random_float(random: np.ndarray) -> float:
     """Return a number in [0, 1), a multiple of 2^-53; *random* is uint64[1], the state."""
-    random[0] += STEP
+    random[0] += GOLDEN_STEP
     word = random[0]
     word = (word ^ (word >> S30)) * MIX_1
     word = (word ^ (word >> S27)) * MIX_2

@@ -18,7 +18,7 @@ from numba.extending import overload
 from subak.errors import PolicyError
 from subak.fleet.state import build_fleet_state
 from subak.kernel import SETTINGS, kernel_of
-from subak.placement.claims import build_starts
+from subak.placement.claims import build_claims
 from subak.placement.interface.hooks import build_memory
 from subak.placement.interface.read_only import read_only, read_only_type
 from subak.placement.schedulers import Scheduler
@@ -34,11 +34,11 @@ _NONE = np.zeros(1)
 TASKS = typeof(Tasks(_NONE, _NONE, _NONE, _NONE, np.zeros(1, np.int32), _ONE, np.zeros(1, np.int32)))
 LANES = typeof(build_lanes(1, 1))
 MEMORY = typeof(build_memory((1, 1), (1, 1), [0.0]))
-STARTS = typeof(build_starts(1))
+CLAIMS = typeof(build_claims(1))
 
 SELECT_MACHINE = types.int64(FLEET, TASKS, types.int64)
-HOOK = types.void(FLEET, TASKS, LANES, MEMORY, types.int32[::1], STARTS)
-READS_ONLY = (FLEET, TASKS, STARTS, types.int32[::1])  # of what a policy is given; the rest is its own
+HOOK = types.void(FLEET, TASKS, LANES, MEMORY, types.int32[::1], CLAIMS)
+READS_ONLY = (FLEET, TASKS, CLAIMS, types.int32[::1])  # of what a policy is given; the rest is its own
 
 
 def compiled_select_machine(scheduler: Scheduler) -> AnyFunction:
@@ -50,7 +50,7 @@ def compiled_select_machine(scheduler: Scheduler) -> AnyFunction:
 
 
 def compiled_hooks(scheduler: Scheduler) -> list[AnyFunction]:
-    """Compile a scheduler's ``(fleet, tasks, lanes, memory, items, starts)``, on arrival and on departure.
+    """Compile a scheduler's ``(fleet, tasks, lanes, memory, items, claims)``, on arrival and on departure.
 
     Raises PolicyError if one does not compile.
     """
@@ -83,8 +83,8 @@ def _users_hook(function: AnyFunction, checked: bool) -> AnyFunction:
     """Compile a user's function so that it can only read what is not its own; *checked*: with bounds checks."""
     policy = _of_user(HOOK, function, checked)
 
-    def hook(fleet: Any, tasks: Any, lanes: Any, memory: Any, items: Any, starts: Any) -> None:
-        policy(read_only(fleet), read_only(tasks), lanes, memory, read_only(items), read_only(starts))
+    def hook(fleet: Any, tasks: Any, lanes: Any, memory: Any, items: Any, claims: Any) -> None:
+        policy(read_only(fleet), read_only(tasks), lanes, memory, read_only(items), read_only(claims))
 
     return kernel_of(HOOK, hook, cache=False)
 
@@ -109,7 +109,7 @@ def _whole(answer: Any) -> Any:
 
 def _reason(error: Exception, function: AnyFunction) -> str:
     """Say what the compiler says: its own first sentence and the function's line, without banner and long types."""
-    text = re.sub(r"\b(FleetState|Tasks|Lanes|Memory|Starts)\(.*\)", r"\1", str(error))
+    text = re.sub(r"\b(FleetState|Tasks|Lanes|Memory|Claims)\(.*\)", r"\1", str(error))
     text = re.sub(r" for '\$[^']*', defined at [^(\n]*", " ", text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     file = re.escape(Path(function.__code__.co_filename).name)

@@ -1,6 +1,6 @@
 """What a user's policy is given: views of the run's arrays that it may read, and the way back for `claim`.
 
-Fleet, tasks and starts are handed over as read-only arrays, so that a policy which writes to one does not compile.
+Fleet, tasks and claims are handed over as read-only arrays, so that a policy which writes to one does not compile.
 Compiled, a view is the same words under another type and costs nothing; in plain Python it is an array that refuses to
 be written to. The run's random numbers stay writable: to draw one is to change their state.
 """

@@ -14,7 +14,7 @@ from subak.placement.lotes.allocation import Allocation, Problem
 from subak.placement.lotes.bins import all_bins, build_machine, most_valuable_bin
 from subak.placement.lotes.settings import LotesSettings
 
-ROUNDS_MAX = 1000  # of column generation
+GENERATION_ROUNDS_MAX = 1000  # of column generation
 IMPROVEMENT_MIN = 1e-9  # of lambda: nearer to its bound, no bin joins
 PAYS_MIN = 1e-12  # of lambda: a bin that adds less does not pay
 NODES_FEW, NODES_MAX = 5_000, 300_000  # bins looked at in a search for the most valuable one
@@ -137,7 +137,7 @@ def _generate(program: Program, columns: Columns, gain: np.ndarray,
     solution, work = program.solve(), Work(WORK_MAX)
     bound = 1.0  # that of the allocation LP: lambda is counted in multiples of it
     nodes = NODES_FEW
-    for _ in range(ROUNDS_MAX):
+    for _ in range(GENERATION_ROUNDS_MAX):
         if not work.spend(nodes * gain.size):
             break
         new, worth = _most_valuable(solution, gain, fleet, nodes)

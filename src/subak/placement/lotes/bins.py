@@ -11,7 +11,7 @@ from subak.kernel import inlined, kernel
 
 BEGINS, GOES_ON, ENDED = 0, 1, 2  # how far a listing is
 VISITS_AT_ONCE = 1 << 19  # bins looked at in a call of the kernel, between which Ctrl-C is heard
-FINE = 1 << 20  # fine units in a unit
+FINE_UNITS = 1 << 20  # fine units in a unit
 LEAF_VISITS = 100  # bins looked at for each that may be listed: most of those looked at are dominated
 
 

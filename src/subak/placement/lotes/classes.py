@@ -4,13 +4,13 @@
   time of a class is the mean of its tasks'. (In the paper's Table 2 the classes' run times hardly differ.)
 - Each is divided by its standard deviation over the window (scaling "deviation") or by the largest machine's capacity
   ("capacity"). A resource that everyone asks the same of does not count.
-- Lloyd's algorithm begins RESTARTS times (k-means++) on at most THIN_COUNT tasks evenly spaced by rank, in scipy;
+- Lloyd's algorithm begins RESTARTS times (k-means++) on at most TASKS_SEEN_MAX tasks evenly spaced by rank, in scipy;
   each is carried on over all tasks until none changes its class, or, with very many different requests, for a set
   number of steps; the best is taken.
 - With classes = 0 their number is the least from which one more class takes away less than GAIN_MIN of the variance
   that is left, or holds less than SHARE_MIN of the tasks (the paper's reason for 4: more had less than 0.01 %). On the
   shipped slice of Google's trace that is 4, with and without the tasks that stood there when it began; by the paper's
-  reason alone it would be more than COUNT_MAX.
+  reason alone it would be more than CLASSES_TRIED_MAX.
 """
 import warnings
 from typing import NamedTuple
@@ -20,16 +20,16 @@ from scipy.cluster.vq import kmeans2
 
 from subak.errors import InputError
 from subak.fleet.shapes import Shapes
-from subak.placement.lotes.bins import FINE
+from subak.placement.lotes.bins import FINE_UNITS
 from subak.placement.lotes.settings import LotesSettings
 from subak.workload.google_like.fit import leave_standing_out
 from subak.workload.table import Workload
 
-THIN_COUNT = 5_000
+TASKS_SEEN_MAX = 5_000
 RESTARTS = 8
-STEPS_MAX = 1_000
+LLOYD_STEPS_MAX = 1_000
 CELLS_MAX = 100_000_000  # of requests and clusters, that the steps of one beginning look at: about two seconds
-COUNT_MAX = 12  # classes the criterion looks at
+CLASSES_TRIED_MAX = 12  # classes the criterion looks at
 GAIN_MIN = 0.25  # what dividing a flat plane takes away at the fourth class
 SHARE_MIN = 1e-4
 RUN_TIME_MIN = 1e-6  # of the mean run time of all: a class of zero-length runs is planned for as if this long
@@ -124,7 +124,8 @@ def _weights(asked: np.ndarray, tasks: np.ndarray, largest: np.ndarray, scaling:
 
 def find_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Return float64[resource, cluster] of at most *count* clusters of the least variance found."""
-    evenly = (np.arange(min(THIN_COUNT, int(tasks.sum()))) + 0.5) * tasks.sum() / min(THIN_COUNT, int(tasks.sum()))
+    seen = min(TASKS_SEEN_MAX, int(tasks.sum()))
+    evenly = (np.arange(seen) + 0.5) * tasks.sum() / seen
     order = np.lexsort((asked * weight[:, None])[::-1])
     points = asked[:, order[np.searchsorted(np.cumsum(tasks[order]), evenly)]].T * weight  # [task, resource]
     count = min(count, len(np.unique(points, axis=0)))
@@ -146,7 +147,7 @@ def find_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, count
 def _settled(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """Carry Lloyd's steps on over all tasks until none changes its cluster, or for CELLS_MAX."""
     before = None
-    for _ in range(min(STEPS_MAX, max(CELLS_MAX // (asked.shape[1] * centre.shape[1]), 1))):
+    for _ in range(min(LLOYD_STEPS_MAX, max(CELLS_MAX // (asked.shape[1] * centre.shape[1]), 1))):
         cluster = distances(asked, centre, weight).argmin(axis=1)
         if before is not None and (cluster == before).all():
             break
@@ -161,10 +162,10 @@ def _variance(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, centre: 
 
 
 def choose_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
-    """Return the clusters of the least number that one more hardly betters, by the criterion above."""
+    """Return the clusters of the least number that one more hardly improves, by the criterion above."""
     centre = find_centres(asked, tasks, weight, 1, seed)
     before = _variance(asked, tasks, weight, centre)
-    for count in range(2, COUNT_MAX + 1):
+    for count in range(2, CLASSES_TRIED_MAX + 1):
         more = find_centres(asked, tasks, weight, count, seed)
         after = _variance(asked, tasks, weight, more)
         held = np.bincount(distances(asked, more, weight).argmin(axis=1), weights=tasks)
@@ -182,11 +183,11 @@ def _classes(window: Window, request: np.ndarray, seen: np.ndarray, of_shape: tu
     tasks = np.bincount(which, weights=window.tasks[seen], minlength=count)
     mean = np.array([np.bincount(which, weights=row[seen] * window.tasks[seen], minlength=count) / tasks
                      for row in request])
-    fine = np.floor(mean * FINE * (1 + 1e-12) + 1e-6).astype(np.int64)
+    fine = np.floor(mean * FINE_UNITS * (1 + 1e-12) + 1e-6).astype(np.int64)
     fine = np.where((mean > 0) & (fine == 0), 1, fine)
     of_cluster = np.full((space[0].shape[1], int(group.max()) + 1), NO_CLASS, np.int32)
     of_cluster[pairs[0], pairs[1]] = np.arange(count)
-    return Classes(fine / FINE, fine, _run_times(window, seen, which, count), tasks / tasks.sum(),
+    return Classes(fine / FINE_UNITS, fine, _run_times(window, seen, which, count), tasks / tasks.sum(),
                    tasks.astype(np.int64), pairs[1].astype(np.int32), *space, of_cluster)
 
 

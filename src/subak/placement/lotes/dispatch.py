@@ -24,14 +24,14 @@ from subak.fleet.feasible import NOWHERE, shape_fits
 from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.kernel import inlined
-from subak.placement.claims import Starts, claim
+from subak.placement.claims import Claims, claim
 from subak.placement.fits.random_fit import random_below, random_float
 from subak.placement.lotes.scores import Scores, best_machine, change_running, place_of
-from subak.queues.lanes import ACTIVE, NOBODY, Lanes, pop, push
+from subak.queues.lanes import ACTIVE_LANES, NOBODY, Lanes, pop, push
 from subak.queues.tournament import Tournament, first_that_fits, note_first
 from subak.workload.tasks import Tasks
 
-NEVER = -LOG - 1  # freed blocks ago
+NEVER_TRIED = -LOG - 1  # freed blocks ago
 ALL = 0  # machines looked at
 
 
@@ -91,16 +91,16 @@ def best_of(
 ) -> int:
     """Return the best machine of the chosen configuration, else the best of all others, ties to the first of them."""
     best, highest = NOWHERE, -1
-    for turn in range(-1, state.machines.size):
-        configuration = chosen if turn < 0 else turn
-        if turn != chosen:
+    for other in range(-1, state.machines.size):
+        configuration = chosen if other < 0 else other
+        if other != chosen:
             if sampled:
                 machine = best_sampled(state, fleet, tasks, shape, kind, configuration)
             else:
                 machine = best_machine(state.scores, fleet, tasks, shape, kind, configuration)
             if machine != NOWHERE and place_of(state.scores, kind, machine) > highest:
                 best, highest = machine, place_of(state.scores, kind, machine)
-        if turn < 0 and best != NOWHERE:
+        if other < 0 and best != NOWHERE:
             return best
     return best
 
@@ -144,9 +144,9 @@ def place_arrival(state: Dispatcher, fleet: FleetState, tasks: Tasks, task: int)
 
 
 @inlined
-def start(state: Dispatcher, fleet: FleetState, tasks: Tasks, task: int, machine: int, starts: Starts) -> None:
+def start(state: Dispatcher, fleet: FleetState, tasks: Tasks, task: int, machine: int, claims: Claims) -> None:
     """Claim a machine for a task, and count it there."""
-    if claim(starts, fleet, tasks, task, machine):
+    if claim(claims, fleet, tasks, task, machine):
         kind = state.class_of_shape[tasks.shape[task]]
         state.counted[task] = kind
         change_running(state.scores, kind, machine, 1)
@@ -170,18 +170,18 @@ def next_for(state: Dispatcher, fleet: FleetState, tasks: Tasks, machine: int) -
 @inlined
 def lotes_instant(
     state: Dispatcher, fleet: FleetState, tasks: Tasks, lanes: Lanes, freed: np.ndarray, arrived: np.ndarray,
-    starts: Starts,
+    claims: Claims,
 ) -> None:
     """Serve the freed machines (int32[:]), then dispatch the arrived tasks (int32[:])."""
     for machine in freed:
-        while lanes.size[ACTIVE] > 0:
+        while lanes.size[ACTIVE_LANES] > 0:
             task = next_for(state, fleet, tasks, machine)
             if task == NOBODY:
                 break
             lane = tasks.shape[task]
             pop(lanes, tasks.rank, lane)
             note_first(state.waiting, lanes, tasks, lane)
-            start(state, fleet, tasks, task, machine, starts)
+            start(state, fleet, tasks, task, machine, claims)
     for task in arrived:
         machine = place_arrival(state, fleet, tasks, task)
         if machine == NOWHERE:
@@ -189,4 +189,4 @@ def lotes_instant(
             push(lanes, tasks.rank, lane, task)
             note_first(state.waiting, lanes, tasks, lane)
         else:
-            start(state, fleet, tasks, task, machine, starts)
+            start(state, fleet, tasks, task, machine, claims)

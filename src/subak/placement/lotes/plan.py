@@ -10,7 +10,7 @@ from subak.fleet.shapes import Shapes, find_shapes
 from subak.fleet.table import Fleet
 from subak.placement.lotes.allocation import Allocation, Problem, solve_allocation
 from subak.placement.lotes.assignment import Assignment, solve_assignment
-from subak.placement.lotes.bins import FINE
+from subak.placement.lotes.bins import FINE_UNITS
 from subak.placement.lotes.classes import Classes, Window, find_classes, find_window
 from subak.placement.lotes.configurations import Configurations, find_configurations, with_machines
 from subak.placement.lotes.settings import LotesSettings
@@ -104,7 +104,7 @@ def make_plan(workload: Workload, fleet: Fleet, settings: LotesSettings | None =
                       rate[:, served], configurations.capacity, configurations.machines)
     allocation = solve_allocation(problem)
     times.append(clock())
-    assignment = solve_assignment(problem, allocation, classes.fine[:, served], configurations.capacity * FINE,
+    assignment = solve_assignment(problem, allocation, classes.fine[:, served], configurations.capacity * FINE_UNITS,
                                   settings)
     times.append(clock())
     _note_assignment(assignment, served, configurations, settings, notes)
@@ -137,7 +137,7 @@ def _placeable(window: Window, shapes: Shapes, group: np.ndarray, configurations
 
 def _rates(classes: Classes, configurations: Configurations) -> np.ndarray:
     """Return mu_jk: as fast everywhere (section 5), 0 where constraints forbid it or the mean request does not fit."""
-    fits = (classes.fine[:, None, :] <= configurations.capacity[:, :, None] * FINE).all(axis=0)
+    fits = (classes.fine[:, None, :] <= configurations.capacity[:, :, None] * FINE_UNITS).all(axis=0)
     allowed = configurations.meets[:, classes.group]
     there = configurations.machines[:, None] > 0
     return np.where(fits & allowed & there, 1.0 / classes.run_time, 0.0)

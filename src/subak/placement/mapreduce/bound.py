@@ -31,7 +31,7 @@ from subak.placement.mapreduce.prices import Found, Side, find_prices
 from subak.workload.table import Workload
 
 LEVELS = (0.5, 0.8, 0.95)  # quantiles of heads and tails that are levels, beside 0
-PAIRS_MAX = 20_000_000  # of distinct jobs and kinds of machines, for memory: 160 MB
+JOBS_BY_MACHINES_MAX = 20_000_000  # of distinct jobs and kinds of machines, for memory: 160 MB
 SAFETY = 1e-9  # of the bound, for the rounding of its sums
 
 
@@ -84,7 +84,7 @@ def find_shapes(half: Half, run_time: np.ndarray) -> Shapes:
     """Return what tells the jobs and the machines of a half apart.
 
     A slot takes work * factor + shuffle for all of a job's tasks: group and shuffle / work make the job's shape. Raises
-    InputError when there are more than PAIRS_MAX of shapes and kinds.
+    InputError when there are more than JOBS_BY_MACHINES_MAX of shapes and kinds.
     """
     kind, of_machine = _distinct(half.factor)
     column, of_group = _distinct(half.factor[kind].T)
@@ -92,9 +92,9 @@ def find_shapes(half: Half, run_time: np.ndarray) -> Shapes:
     ratio = np.divide(shuffle, work, out=np.zeros(work.size), where=work > 0)
     told_apart = np.stack([of_group[half.group], ratio, work > 0])
     (group, ratio, works), of_job = np.unique(told_apart, axis=1, return_inverse=True)
-    if group.size * kind.size > PAIRS_MAX:
+    if group.size * kind.size > JOBS_BY_MACHINES_MAX:
         raise InputError(f"bound: {group.size:,} jobs on {kind.size:,} machines that all differ are too many: at most "
-                         f"{PAIRS_MAX:,} pairs")
+                         f"{JOBS_BY_MACHINES_MAX:,} pairs")
     factor = half.factor[np.ix_(kind, column[group.astype(np.int64)])].T
     seconds = np.where(works[:, None] > 0, factor + ratio[:, None], np.where(np.isfinite(factor), 1.0, np.inf))
     slots = np.bincount(of_machine, weights=half.slots, minlength=kind.size).astype(np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 from subak.kernel import inlined
 
 NOBODY = -1  # no job, no column
-ADMITTED, OPEN, ASSIGNED = range(3)  # of `counts`
+JOBS_ADMITTED, JOBS_OPEN, TASKS_ASSIGNED = range(3)  # of `counts`
 
 
 class Problem(NamedTuple):
@@ -41,10 +41,10 @@ class Desk(NamedTuple):
     """The state that every dispatcher keeps."""
 
     left: np.ndarray  # int64[job], tasks not dispatched
-    queue: np.ndarray  # int32[job], jobs with tasks by (ready, number); the first ADMITTED of them are admitted
+    queue: np.ndarray  # int32[job], jobs with tasks by (ready, number); the first JOBS_ADMITTED of them are admitted
     available: np.ndarray  # float64[column], seconds: Ava_j
     first_free: np.ndarray  # int32[2 * leaf], a tournament of columns by `available`
-    counts: np.ndarray  # int64[3]: ADMITTED jobs, OPEN ones (admitted, tasks left), ASSIGNED tasks
+    counts: np.ndarray  # int64[3]: JOBS_ADMITTED, JOBS_OPEN (admitted, tasks left), TASKS_ASSIGNED
 
 
 def build_desk(problem: Problem) -> Desk:
@@ -71,22 +71,24 @@ def execution_seconds(problem: Problem, job: int, column: int) -> float:
 
 @inlined
 def admit(problem: Problem, desk: Desk) -> bool:
-    """Admit the jobs whose turn it is; return whether columns had to wait for them, so that `available` changed.
+    """Admit the jobs that are ready; return whether columns had to wait for them, so that `available` changed.
 
-    The new ones stand in the queue from what ADMITTED was before.
+    The new ones stand in the queue from what JOBS_ADMITTED was before.
     """
     waited = False
-    if desk.counts[OPEN] == 0:
-        soonest = problem.ready[desk.queue[desk.counts[ADMITTED]]]
+    if desk.counts[JOBS_OPEN] == 0:
+        soonest = problem.ready[desk.queue[desk.counts[JOBS_ADMITTED]]]
         waited = desk.available[desk.first_free[1]] < soonest
         if waited:
             for column in range(desk.available.size):
                 desk.available[column] = max(desk.available[column], soonest)
             play_all(desk.first_free, desk.available)
     free = desk.available[desk.first_free[1]]
-    while desk.counts[ADMITTED] < desk.queue.size and problem.ready[desk.queue[desk.counts[ADMITTED]]] <= free:
-        desk.counts[ADMITTED] += 1
-        desk.counts[OPEN] += 1
+    admitted = desk.counts[JOBS_ADMITTED]
+    while admitted < desk.queue.size and problem.ready[desk.queue[admitted]] <= free:
+        admitted += 1
+        desk.counts[JOBS_OPEN] += 1
+    desk.counts[JOBS_ADMITTED] = admitted
     return waited
 
 
@@ -95,12 +97,12 @@ def assign(problem: Problem, desk: Desk, out: Assignment, job: int, column: int)
     """Dispatch a task of *job* to *column*."""
     desk.available[column] += execution_seconds(problem, job, column)
     play(desk.first_free, desk.available, column)
-    place = desk.counts[ASSIGNED]
+    place = desk.counts[TASKS_ASSIGNED]
     out.job[place], out.column[place], out.finish[place] = job, column, desk.available[column]
-    desk.counts[ASSIGNED] += 1
+    desk.counts[TASKS_ASSIGNED] += 1
     desk.left[job] -= 1
     if desk.left[job] == 0:
-        desk.counts[OPEN] -= 1
+        desk.counts[JOBS_OPEN] -= 1
 
 
 # A tournament: node n plays nodes 2n and 2n + 1, so node 1 is the least of all, and a change plays log n matches.

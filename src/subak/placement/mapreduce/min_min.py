@@ -14,7 +14,7 @@ import numpy as np
 
 from subak.kernel import inlined, kernel
 from subak.placement.mapreduce.dispatch import (
-    ADMITTED,
+    JOBS_ADMITTED,
     NOBODY,
     Assignment,
     Desk,
@@ -52,9 +52,9 @@ def min_min(problem: Problem) -> Assignment:
 def dispatch_min_min(problem: Problem, desk: Desk, best: Best, out: Assignment) -> None:
     """Fill *out* from its start to its end."""
     for _ in range(out.job.size):
-        first = desk.counts[ADMITTED]
+        first = desk.counts[JOBS_ADMITTED]
         waited = admit(problem, desk)
-        if waited or desk.counts[ADMITTED] > first:
+        if waited or desk.counts[JOBS_ADMITTED] > first:
             take_in(problem, desk, best, first)
         column = best.winner[1]
         while desk.left[best.heap[column, 0]] == 0:
@@ -69,17 +69,17 @@ def dispatch_min_min(problem: Problem, desk: Desk, best: Best, out: Assignment) 
 def take_in(problem: Problem, desk: Desk, best: Best, first: int) -> None:
     """Put the jobs admitted since *first* into the heap of every column that may run them."""
     for column in range(best.size.size):
-        for place in range(first, desk.counts[ADMITTED]):
+        for place in range(first, desk.counts[JOBS_ADMITTED]):
             if execution_seconds(problem, desk.queue[place], column) < np.inf:
                 push(problem, best, column, desk.queue[place])
-        note(problem, desk, best, column)
+        renew_completion(problem, desk, best, column)
     for node in range(best.winner.size // 2 - 1, 0, -1):
         best.winner[node] = better(best, best.winner[2 * node], best.winner[2 * node + 1])
 
 
 @inlined
-def note(problem: Problem, desk: Desk, best: Best, column: int) -> None:
-    """Note what the job on top of a column's heap would take, and when it would be complete."""
+def renew_completion(problem: Problem, desk: Desk, best: Best, column: int) -> None:
+    """Work out what the job on top of a column's heap would take, and when it would be complete."""
     best.execution[column] = np.inf
     if best.size[column] > 0:
         best.execution[column] = execution_seconds(problem, best.heap[column, 0], column)
@@ -88,8 +88,8 @@ def note(problem: Problem, desk: Desk, best: Best, column: int) -> None:
 
 @inlined
 def refresh(problem: Problem, desk: Desk, best: Best, column: int) -> None:
-    """Note it, and play the column's matches again."""
-    note(problem, desk, best, column)
+    """Do so, and play the column's matches again."""
+    renew_completion(problem, desk, best, column)
     node = (best.winner.size // 2 + column) // 2
     while node > 0:
         best.winner[node] = better(best, best.winner[2 * node], best.winner[2 * node + 1])

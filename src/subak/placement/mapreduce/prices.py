@@ -30,9 +30,9 @@ from subak.placement.linear_program import Program, Work
 JOBS_FEW = 400  # more are first priced by a sample
 SAMPLED = 4  # one in so many
 MACHINES_A_ROUND = 8  # for each job, the cheapest ones that are not in the program yet ..
-SPREAD = 5  # .. but so many times as many as the job alone could keep busy, where that is more
+MACHINES_A_JOB = 5  # .. but so many times as many as the job alone could keep busy, where that is more
 PIECES = 4  # of all that a machine does, in a greedy plan
-ROUNDS = 30
+PRICE_ROUNDS = 30
 CLOSE, CLOSE_OF_SAMPLE = 1e-7, 1e-4  # of the bound: what another round could gain, below which there is none
 CELLS_AT_ONCE = 1 << 20  # of jobs by machines
 JITTER = 1e-4  # of a cost: of machines that cost as much, different jobs take different ones
@@ -151,7 +151,7 @@ def _generate(search: Search, plan: Plan, work: Work) -> None:
     pieces = np.unique(np.stack([plan.job, plan.machine]), axis=1)
     columns.add(*pieces)
     columns.add(*columns.paying(search.prices, everyone=True)[1:])
-    for _ in range(ROUNDS):
+    for _ in range(PRICE_ROUNDS):
         if search.settled or not work.spend(side.seconds.size / CELLS_A_WORK):
             break
         solution = columns.program.solve(int(work.left // columns.size))
@@ -193,7 +193,7 @@ class _Columns:
                                np.concatenate([np.ones(jobs), -height]), primal=True)
         rows = np.arange(jobs, jobs + height.size)
         self.program.add_sparse(-np.ones(1), np.zeros(1), rows, -np.ones(rows.size))  # the column of C
-        doublings = np.log2(np.maximum(SPREAD / MACHINES_A_ROUND * side.seconds.min(axis=1), 1.0))
+        doublings = np.log2(np.maximum(MACHINES_A_JOB / MACHINES_A_ROUND * side.seconds.min(axis=1), 1.0))
         self.most = MACHINES_A_ROUND << np.minimum(np.ceil(doublings), 30).astype(np.int64)  # int64[job], a round
 
     def add(self, job: np.ndarray, machine: np.ndarray) -> None:

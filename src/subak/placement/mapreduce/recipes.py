@@ -3,12 +3,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from subak.placement.mapreduce.baselines import by_rank, in_job_order, max_min, sufferage
 from subak.placement.mapreduce.batch import Batch
 from subak.placement.mapreduce.dispatch import Assignment, Problem
 from subak.placement.mapreduce.min_min import min_min
-from subak.placement.mapreduce.rivals import by_rank, in_turn, max_min, sufferage
 
-MIN_MIN, MAX_MIN, SUFFERAGE, RANK, TURN = "min-min", "max-min", "sufferage", "rank", "turn"
+MIN_MIN, MAX_MIN, SUFFERAGE, RANK, JOB_ORDER = "min-min", "max-min", "sufferage", "rank", "job-order"
 ASSIGNED, JOHNSON, REVERSED = "assigned", "johnson", "johnson-reversed"
 
 
@@ -20,19 +20,19 @@ class Recipe:
     maps: str = MIN_MIN  # dispatcher
     sequence: str = ASSIGNED  # of the maps of a machine: as they were assigned, or by their job's Pri
     reduces: str = MIN_MIN  # dispatcher
-    searches: bool = False  # whether a search betters it
+    searches: bool = False  # whether a search improves it
 
 
 RECIPES = {
     "hmhs": Recipe("Min-Min for maps, each machine's by Johnson's rule, Dynamic-Min-Min for reduces (HMHS).",
                    sequence=JOHNSON),
     "r-hmhs": Recipe("HMHS with the maps of each machine in the reverse order (R-HMHS).", sequence=REVERSED),
-    "hmhs-search": Recipe("HMHS, bettered by a search: `search_seconds`, or as many moves as `search_moves` says.",
+    "hmhs-search": Recipe("HMHS, improved by a search: `search_seconds`, or as many moves as `search_moves` says.",
                           sequence=JOHNSON, searches=True),
     "min-min": Recipe("Min-Min for maps alone, in its own order; reduces job by job, to machines as they are free.",
-                      reduces=TURN),
+                      reduces=JOB_ORDER),
     "dynamic-min-min": Recipe("Dynamic-Min-Min for reduces alone; maps job by job, to machines as they are free.",
-                              maps=TURN),
+                              maps=JOB_ORDER),
     "max-min": Recipe("The job whose best completion is the latest goes next, maps and reduces (Max-Min).",
                       MAX_MIN, ASSIGNED, MAX_MIN),
     "sufferage": Recipe("The job that would suffer most without its best machine goes next (Sufferage).",
@@ -46,7 +46,7 @@ def dispatch(rule: str, problem: Problem, upward: np.ndarray) -> Assignment:
     """Dispatch every task by the rule of that name; *upward* is float64[job], the upward rank."""
     if rule == RANK:
         return by_rank(problem, upward)
-    return {MIN_MIN: min_min, MAX_MIN: max_min, SUFFERAGE: sufferage, TURN: in_turn}[rule](problem)
+    return {MIN_MIN: min_min, MAX_MIN: max_min, SUFFERAGE: sufferage, JOB_ORDER: in_job_order}[rule](problem)
 
 
 def upward_ranks(batch: Batch) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""A search that betters HMHS's answer: maps evened out between machines, then moves that are kept when they help.
+"""A search that improves HMHS's answer: maps evened out between machines, then moves that are kept when they help.
 
 1. Even out: a task, or half of a job's tasks, leaves one of the busiest columns for the column where the sum of the
    eighth powers of the loads falls the most and which is then less busy than the first was, until no such move lowers
@@ -23,8 +23,8 @@ from subak.placement.mapreduce.min_min import min_min
 POWER = 8  # of loads
 EVEN_MOVES = 20  # of the first stage, for each job and column, at most
 EVEN_WORK = 5e9  # of the first stage, in looks at a job or a column: some seconds
-NOWHERE = -1
-SECONDS_MAX, MOVES_MAX = 86_400, 1_000_000_000
+NO_COLUMN = -1
+SEARCH_SECONDS_MAX, SEARCH_MOVES_MAX = 86_400, 1_000_000_000
 
 
 class SearchSettings(msgspec.Struct, frozen=True):
@@ -34,10 +34,10 @@ class SearchSettings(msgspec.Struct, frozen=True):
     moves: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seconds <= SECONDS_MAX:
-            raise InputError(f"search_seconds: must be from 0 to {SECONDS_MAX:,}, not {self.seconds:g}")
-        if self.moves is not None and not 0 <= self.moves <= MOVES_MAX:
-            raise InputError(f"search_moves: must be from 0 to {MOVES_MAX:,}, not {self.moves:,}")
+        if not 0 <= self.seconds <= SEARCH_SECONDS_MAX:
+            raise InputError(f"search_seconds: must be from 0 to {SEARCH_SECONDS_MAX:,}, not {self.seconds:g}")
+        if self.moves is not None and not 0 <= self.moves <= SEARCH_MOVES_MAX:
+            raise InputError(f"search_moves: must be from 0 to {SEARCH_MOVES_MAX:,}, not {self.moves:,}")
 
 
 class Draft(NamedTuple):
@@ -57,7 +57,7 @@ class Found(NamedTuple):
 
 def search(problem: Problem, draft: Draft, reduces: Callable[[np.ndarray], Problem], seed: int,
            settings: SearchSettings, clock: Callable[[], float]) -> Found:
-    """Better *draft*, which is changed; *problem* is the maps', *reduces* makes that of the reduces of job ends.
+    """Improve *draft*, which is changed; *problem* is the maps', *reduces* makes that of the reduces of job ends.
 
     *clock* tells seconds; it is read only where the settings count no moves.
     """
@@ -125,7 +125,7 @@ def _relocate(problem: Problem, draft: Draft, random: np.random.Generator) -> Ca
     job = int(random.choice(there))
     count = int(random.integers(1, draft.tasks[column, job] + 1))
     target = least_busy(problem, draft, job, column)
-    if target == NOWHERE:
+    if target == NO_COLUMN:
         return lambda: None
     move(problem, draft, job, column, target, count)
     return lambda: move(problem, draft, job, target, column, count)
@@ -152,8 +152,8 @@ def weigh(problem: Problem, draft: Draft) -> None:
 
 @kernel
 def least_busy(problem: Problem, draft: Draft, job: int, source: int) -> int:
-    """Return the column but *source* where one task more of the job would be done first, or NOWHERE."""
-    best, soonest = NOWHERE, np.inf
+    """Return the column but *source* where one task more of the job would be done first, or NO_COLUMN."""
+    best, soonest = NO_COLUMN, np.inf
     for column in range(draft.load.size):
         end = draft.load[column] + execution_seconds(problem, job, column)
         if column != source and end < soonest:
@@ -182,7 +182,7 @@ def even_out(problem: Problem, draft: Draft, moves_max: int) -> None:
     """Move tasks while the sum of the powers of the loads falls, at most *moves_max* times."""
     column = busiest(draft)
     for _ in range(moves_max):
-        if column == NOWHERE:
+        if column == NO_COLUMN:
             return
         column = busiest(draft) if best_move(problem, draft, column) else next_busiest(draft, column)
 
@@ -199,12 +199,12 @@ def busiest(draft: Draft) -> int:
 
 @inlined
 def next_busiest(draft: Draft, before: int) -> int:
-    """Return the column that comes after *before* by load and number, or NOWHERE."""
-    best = NOWHERE
+    """Return the column that comes after *before* by load and number, or NO_COLUMN."""
+    best = NO_COLUMN
     for column in range(draft.load.size):
         load, limit = draft.load[column], draft.load[before]
         after = load < limit or (load == limit and column > before)
-        if after and (best == NOWHERE or load > draft.load[best]):
+        if after and (best == NO_COLUMN or load > draft.load[best]):
             best = column
     return best
 
@@ -215,7 +215,7 @@ def best_move(problem: Problem, draft: Draft, source: int) -> bool:
     top = draft.load[source]
     if top <= 0.0:
         return False
-    best_gain, best_job, best_target, best_count = 1e-12, NOWHERE, NOWHERE, 0
+    best_gain, best_job, best_target, best_count = 1e-12, NO_COLUMN, NO_COLUMN, 0
     for job in range(draft.order.size):
         half = (draft.tasks[source, job] + 1) // 2
         for count in (half, 1):
@@ -228,7 +228,7 @@ def best_move(problem: Problem, draft: Draft, source: int) -> bool:
                     gain = 1.0 + power(draft.load[target] / top) - left - power(more)
                     if gain > best_gain:
                         best_gain, best_job, best_target, best_count = gain, job, target, count
-    if best_job == NOWHERE:
+    if best_job == NO_COLUMN:
         return False
     move(problem, draft, best_job, source, best_target, best_count)
     return True

@@ -11,7 +11,7 @@ from subak.kernel import inlined, kernel
 from subak.placement.mapreduce.dispatch import Problem, execution_seconds
 
 
-class Lineup(NamedTuple):
+class Sequences(NamedTuple):
     """Tasks by machine, in the order in which they become ready, those that do together by rank and then by number."""
 
     job: np.ndarray  # int32[place]
@@ -39,43 +39,43 @@ def sequence(problem: Problem, job: np.ndarray, machine: np.ndarray, rank: np.nd
     ready = problem.ready[job]
     together = bool((ready == ready[:1]).all())
     task = np.lexsort((rank, machine) if together else (rank, ready, machine))
-    lineup = Lineup(
+    sequences = Sequences(
         job[task].astype(np.int32), rank[task],
         np.searchsorted(machine[task], np.arange(machines + 1)), np.searchsorted(problem.machine,
                                                                                  np.arange(machines + 1)),
         np.empty(job.size, np.int32),
     )
     ends = Ends(np.zeros(job.size), np.zeros(problem.tasks.size), problem.available.copy())
-    run_lineup(problem, lineup, ends)
+    run_machines(problem, sequences, ends)
     return ends, task
 
 
 @kernel
-def run_lineup(problem: Problem, lineup: Lineup, ends: Ends) -> None:
+def run_machines(problem: Problem, sequences: Sequences, ends: Ends) -> None:
     """Let every machine run its tasks."""
-    for machine in range(lineup.first.size - 1):
-        waiting = lineup.waiting[lineup.first[machine] : lineup.first[machine + 1]]
-        following, end, size, now = lineup.first[machine], lineup.first[machine + 1], 0, 0.0
+    for machine in range(sequences.first.size - 1):
+        waiting = sequences.waiting[sequences.first[machine] : sequences.first[machine + 1]]
+        following, end, size, now = sequences.first[machine], sequences.first[machine + 1], 0, 0.0
         for _ in range(end - following):
-            column = first_free(ends, lineup.column[machine], lineup.column[machine + 1])
+            column = first_free(ends, sequences.column[machine], sequences.column[machine + 1])
             now = max(now, ends.column[column])
-            while following < end and problem.ready[lineup.job[following]] < now:
-                size = push(lineup, waiting, size, following)
+            while following < end and problem.ready[sequences.job[following]] < now:
+                size = push(sequences, waiting, size, following)
                 following += 1
             if size == 0:
-                now = max(now, problem.ready[lineup.job[following]])
-                while following < end and problem.ready[lineup.job[following]] == now:
-                    size = push(lineup, waiting, size, following)
+                now = max(now, problem.ready[sequences.job[following]])
+                while following < end and problem.ready[sequences.job[following]] == now:
+                    size = push(sequences, waiting, size, following)
                     following += 1
             place = waiting[0]
-            size = drop_top(lineup, waiting, size)
-            end_task(problem, lineup, ends, place, column, now)
+            size = drop_top(sequences, waiting, size)
+            end_task(problem, sequences, ends, place, column, now)
 
 
 @inlined
-def end_task(problem: Problem, lineup: Lineup, ends: Ends, place: int, column: int, now: float) -> None:
+def end_task(problem: Problem, sequences: Sequences, ends: Ends, place: int, column: int, now: float) -> None:
     """Note when a task ends that starts *now*."""
-    job = lineup.job[place]
+    job = sequences.job[place]
     ends.column[column] = now + execution_seconds(problem, job, column)
     ends.task[place] = ends.column[column]
     ends.job[job] = max(ends.job[job], ends.task[place])
@@ -92,18 +92,18 @@ def first_free(ends: Ends, first: int, end: int) -> int:
 
 
 @inlined
-def goes_first(lineup: Lineup, place: int, other: int) -> bool:
+def goes_first(sequences: Sequences, place: int, other: int) -> bool:
     """Whether the task in one place is taken before that in another."""
-    if lineup.rank[place] != lineup.rank[other]:
-        return lineup.rank[place] < lineup.rank[other]
+    if sequences.rank[place] != sequences.rank[other]:
+        return sequences.rank[place] < sequences.rank[other]
     return place < other
 
 
 @inlined
-def push(lineup: Lineup, waiting: np.ndarray, size: int, place: int) -> int:
+def push(sequences: Sequences, waiting: np.ndarray, size: int, place: int) -> int:
     """Let a task wait; return how many do."""
     hole = size
-    while hole > 0 and goes_first(lineup, place, waiting[(hole - 1) // 2]):
+    while hole > 0 and goes_first(sequences, place, waiting[(hole - 1) // 2]):
         waiting[hole] = waiting[(hole - 1) // 2]
         hole = (hole - 1) // 2
     waiting[hole] = place
@@ -111,15 +111,15 @@ def push(lineup: Lineup, waiting: np.ndarray, size: int, place: int) -> int:
 
 
 @inlined
-def drop_top(lineup: Lineup, waiting: np.ndarray, size: int) -> int:
+def drop_top(sequences: Sequences, waiting: np.ndarray, size: int) -> int:
     """Take the task out that goes first; return how many still wait."""
     size -= 1
     last, place = waiting[size], 0
     while 2 * place + 1 < size:
         child = 2 * place + 1
-        if child + 1 < size and goes_first(lineup, waiting[child + 1], waiting[child]):
+        if child + 1 < size and goes_first(sequences, waiting[child + 1], waiting[child]):
             child += 1
-        if not goes_first(lineup, waiting[child], last):
+        if not goes_first(sequences, waiting[child], last):
             break
         waiting[place] = waiting[child]
         place = child

@@ -8,7 +8,7 @@ from subak.measures.fair_shares import EXACT, FairShares
 from subak.report.charts.fit import dressed
 from subak.report.charts.theme import LIGHT, SHAPES
 
-WIDTH, ROW_HEIGHT = 560, 60  # pixels
+SHARES_WIDTH, SHARES_ROW_HEIGHT = 560, 60  # pixels
 COLOURS = [LIGHT[f"series-{number}"] for number in range(1, 9)]
 SHARE = alt.Axis(format="~%")
 
@@ -19,9 +19,9 @@ def share_chart(found: FairShares, nodes: np.ndarray, title: str) -> Any:
              "guarantee": float(found.guarantee[node]), "below": "yes" if found.violated[way][node] else "no"}
             for node in nodes for way in found.ways]
     names = [found.tree.names[node] for node in nodes]
-    base = alt.Chart(alt.InlineData(values=rows), width=WIDTH, height=ROW_HEIGHT * max(1, len(names)))
+    base = alt.Chart(alt.InlineData(values=rows), width=SHARES_WIDTH, height=SHARES_ROW_HEIGHT * max(1, len(names)))
     y = alt.Y("queue:N", title=None, sort=names, axis=alt.Axis(grid=True, tickBand="extent", ticks=False))
-    ticks = base.mark_tick(thickness=2, size=ROW_HEIGHT - 6, color=LIGHT["quiet"]).encode(
+    ticks = base.mark_tick(thickness=2, size=SHARES_ROW_HEIGHT - 6, color=LIGHT["quiet"]).encode(
         y=y, x=alt.X("guarantee:Q", title="dominant share; ticks are guarantees", axis=SHARE))
     marks = base.mark_point(filled=True, size=80).encode(
         y=y, yOffset=alt.YOffset("way:N", sort=found.ways, scale=alt.Scale(paddingOuter=0.2)),
@@ -38,7 +38,8 @@ def error_chart(found: FairShares) -> Any:
     rows = [{"queue": found.tree.names[leaf], "way": way, "off": float(off[way][leaf])}
             for leaf in leaves for way in off]
     names = [found.tree.names[leaf] for leaf in leaves]
-    chart = alt.Chart(alt.InlineData(values=rows), width=WIDTH, height=ROW_HEIGHT * max(1, len(names))).mark_bar()
+    height = SHARES_ROW_HEIGHT * max(1, len(names))
+    chart = alt.Chart(alt.InlineData(values=rows), width=SHARES_WIDTH, height=height).mark_bar()
     return dressed(chart.encode(
         y=alt.Y("queue:N", title=None, sort=names), yOffset=alt.YOffset("way:N", sort=found.ways),
         x=alt.X("off:Q", title="dominant share, less the exact one", axis=SHARE),

@@ -1,4 +1,4 @@
-"""Charts of fairness: shares of queues over time, who went without, and response time against fairness."""
+"""Charts of fairness: shares of queues over time, who went without, and wait time against fairness."""
 from collections.abc import Callable
 from functools import partial
 
@@ -28,12 +28,12 @@ from subak.report.charts.parts import (
     worded,
 )
 from subak.report.charts.theme import SERIES
-from subak.report.words import ratio_text, seconds_text, share_text
+from subak.report.number_text import ratio_text, seconds_text, share_text
 
 LINES_MAX = len(SERIES)  # queues of a chart of shares: as many as there are colours that can be told apart
 RUNS_MAX = 6  # whose shares are drawn, each in a chart of its own
 BARS_MAX = 10  # queues of the chart of shortfalls
-AGAINST = ("shortfall", "jain")  # what response time is drawn against
+AGAINST = ("shortfall", "jain")  # what wait time is drawn against
 LABEL_WIDTH = 180  # pixels of a queue's name
 
 
@@ -44,7 +44,7 @@ def fairness_chart_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
         return {}
     first = [group[0] for group in groups(fair).values()][:RUNS_MAX]
     shares = {f"shares-{run.label}": partial(queue_shares, run) for run in first}
-    against = {f"response-against-{what}": partial(response_against, fair, what) for what in AGAINST}
+    against = {f"wait-against-{what}": partial(wait_against, fair, what) for what in AGAINST}
     return {**(against if len(groups(fair)) > 1 else {}), "shortfall": partial(queue_shortfall, fair), **shares}
 
 
@@ -94,10 +94,10 @@ def queue_shortfall(runs: list[Run]) -> Chart:
                     encodings=["x"])
 
 
-def response_against(runs: list[Run], what: str) -> Chart:
-    """Draw the mean response time of each run against how fair it was to its queues."""
-    rows = [{"run": run.label, "scheduler": run.group, "seconds": run.summary.response.mean,
-             "response time": seconds_text(run.summary.response.mean), **_fairness(run.summary.fairness)}
+def wait_against(runs: list[Run], what: str) -> Chart:
+    """Draw the mean wait time of each run against how fair it was to its queues."""
+    rows = [{"run": run.label, "scheduler": run.group, "seconds": run.summary.wait_time.mean,
+             "wait time": seconds_text(run.summary.wait_time.mean), **_fairness(run.summary.fairness)}
             for run in runs]
     table = pl.DataFrame(rows, schema_overrides={"seconds": pl.Float64, "shortfall": pl.Float64, "jain": pl.Float64})
     table = table.drop_nulls(["seconds", what])
@@ -109,11 +109,11 @@ def response_against(runs: list[Run], what: str) -> Chart:
         filled=True, size=110).encode(
         x=alt.X(f"{what}:Q", title=title, scale=alt.Scale(zero=what == "shortfall", padding=12),
                 axis=alt.Axis(format="~%" if what == "shortfall" else "~f", tickCount=6)),
-        y=alt.Y("seconds_drawn:Q", title="mean response time", scale=second_scale(floor, top),
+        y=alt.Y("seconds_drawn:Q", title="mean wait time", scale=second_scale(floor, top),
                 axis=second_axis(floor, top, any_below(table["seconds"], floor))),
         color=colour(runs), shape=shape(runs), opacity=faded(),
-        tooltip=[*tooltips("run", "response time", "lacked in the mean"), alt.Tooltip("index:N", title="Jain's index")])
-    return finished(chart, runs, f"Response time against {spelled}", _against_text(what))
+        tooltip=[*tooltips("run", "wait time", "lacked in the mean"), alt.Tooltip("index:N", title="Jain's index")])
+    return finished(chart, runs, f"Wait time against {spelled}", _against_text(what))
 
 
 def first_level(facts: FairnessFacts | None) -> int:

@@ -9,7 +9,7 @@ from subak.report.charts.parts import SECOND_LABEL
 from subak.report.charts.theme import LIGHT, chart_config
 from subak.workload.google_like.goodness import CURVE_LEVELS, Comparison
 
-WIDTH, HEIGHT = 340, 230  # pixels of a panel
+PANEL_WIDTH, PANEL_HEIGHT = 340, 230  # pixels of a panel
 POINT_COUNT = 160  # of a model's line
 DATA = "data"
 LABEL = f"datum.value < 1e-3 ? format(datum.value * 1e6, '~g') + ' µs' : ({SECOND_LABEL})"
@@ -84,7 +84,7 @@ def _lines(rows: list[dict[str, Any]], comparison: Comparison, only: Sequence[st
     shown = [name for name in LINES if name == DATA or name in only]
     colours = [LIGHT["ink"] if name == DATA else LIGHT[f"series-{LINES.index(name)}"] for name in shown]
     written = "datum.law === 'written to the file'"
-    return alt.Chart(alt.InlineData(values=rows), width=WIDTH, height=HEIGHT).mark_line(clip=True).encode(
+    return alt.Chart(alt.InlineData(values=rows), width=PANEL_WIDTH, height=PANEL_HEIGHT).mark_line(clip=True).encode(
         x=alt.X("seconds:Q", title="seconds, logarithmic", scale=alt.Scale(type="log", domain=[low, high], nice=False),
                 axis=alt.Axis(values=_steps(low, high), labelExpr=LABEL, labelOverlap=True)),
         color=alt.Color("law:N", scale=alt.Scale(domain=shown, range=colours), legend=alt.Legend(columns=4)),

@@ -11,11 +11,11 @@ from subak.measures.batch import KINDS
 from subak.measures.runs import Run, groups
 from subak.report.charts.parts import Chart, drawn_rows, time_axis, tooltips
 from subak.report.charts.theme import SERIES
-from subak.report.words import seconds_text
+from subak.report.number_text import seconds_text
 
 RUNS_DRAWN = 4  # schedulers, one run of each
 STINTS_DRAWN = 2_400  # of one chart; more would make the page slow, so then fewer machines are shown
-ROW_HEIGHT = 9  # pixels
+SLOT_HEIGHT = 9  # pixels
 
 
 def gantt_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
@@ -46,7 +46,7 @@ def gantt(run: Run) -> Chart:
                                f"{len(SERIES)} jobs")
     chart = alt.LayerChart(layer=panels)
     slots = rows.select(pl.struct("kind", "row").n_unique()).item()
-    return chart.properties(title=title, width="container", height=max(120, ROW_HEIGHT * slots),
+    return chart.properties(title=title, width="container", height=max(120, SLOT_HEIGHT * slots),
                             description=f"Gantt chart of {run.label}: {shown}")
 
 

@@ -33,15 +33,15 @@ from subak.report.charts.parts import (
     worded,
 )
 from subak.report.comparison import PART_TITLES, SPREAD_TITLES
-from subak.report.words import SECOND_STEPS, seconds_text, share_text
+from subak.report.number_text import SECOND_STEPS, seconds_text, share_text
 
 
 def chart_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
     """Return every chart of a report by its name, still to be drawn; utilisation is one chart a resource."""
     named: dict[str, Callable[[list[Run]], Chart]] = {
-        "comparison": response_comparison,
-        "response-over-time": response_over_time,
-        "response-distribution": response_distribution,
+        "comparison": wait_comparison,
+        "wait-over-time": wait_over_time,
+        "wait-distribution": wait_distribution,
         "slowdown-distribution": slowdown_distribution,
         "queue-length": queue_length,
         **{f"utilisation-{name}": partial(utilisation, resource=name) for name in resource_names(runs)},
@@ -53,58 +53,58 @@ def chart_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
     return {name: partial(make, runs) for name, make in named.items()}
 
 
-def response_comparison(runs: list[Run]) -> Chart:
-    """Draw mean and percentiles of the response time, a mark a scheduler, a small dot a seed."""
-    rows = [_point(run, title, getattr(run.summary.response, name))
+def wait_comparison(runs: list[Run]) -> Chart:
+    """Draw mean and percentiles of the wait time, a mark a scheduler, a small dot a seed."""
+    rows = [_point(run, title, getattr(run.summary.wait_time, name))
             for run in runs for name, title in SPREAD_TITLES.items()]
     known = [row for row in rows if row["seconds"] is not None]
     floor, top = second_range([row["seconds"] for row in known])
-    x = alt.X("seconds_drawn:Q", title="response time", scale=second_scale(floor / 1.3, top * 1.3),
+    x = alt.X("seconds_drawn:Q", title="wait time", scale=second_scale(floor / 1.3, top * 1.3),
               axis=second_axis(floor, top, any(row["seconds"] < floor for row in known)))
     base = alt.Chart(alt.InlineData(values=at_least(known, "seconds", floor))).encode(
         y=alt.Y("measure:N", title=None, sort=list(SPREAD_TITLES.values()),
                 axis=alt.Axis(grid=True, tickBand="extent", ticks=False)),
         yOffset=alt.YOffset("scheduler:N", sort=list(groups(runs)), scale=alt.Scale(paddingOuter=0.35)),
-        color=colour(runs), opacity=faded(), tooltip=tooltips("measure", "scheduler", "seed", "response time"))
+        color=colour(runs), opacity=faded(), tooltip=tooltips("measure", "scheduler", "seed", "wait time"))
     several = len(runs) > len(groups(runs))
     marks = base.mark_point(filled=True, size=110, clip=True).encode(x=x, shape=shape(runs))
     seeds = base.mark_point(filled=True, size=24, clip=True).encode(x=x)
     chart = alt.LayerChart(layer=[_means(marks), seeds] if several else [marks],
                            height=max(220, 6 * (16 * len(groups(runs)) + 12)))
-    return finished(chart, runs, "Response time per scheduler",
+    return finished(chart, runs, "Wait time per scheduler",
                    "Mean and percentiles over the tasks that started"
                    + ("; large marks are means over seeds, dots are seeds" if several else ""), encodings=["x"])
 
 
-def response_over_time(runs: list[Run]) -> Chart:
-    """Draw the mean response time of the tasks that start in each period (LoTES, Fig. 6), a line a run."""
+def wait_over_time(runs: list[Run]) -> Chart:
+    """Draw the mean wait time of the tasks that start in each period (LoTES, Fig. 6), a line a run."""
     _, span = series.clock(runs)
     period = series.period_of(span)
-    table = series.response_by_period(runs, period)
+    table = series.wait_by_period(runs, period)
     floor, top = second_range(table["mean"].to_list())
-    rows = at_least(drawn_rows(worded(timed(table, span), "mean", "mean response", seconds_text)), "mean", floor)
+    rows = at_least(drawn_rows(worded(timed(table, span), "mean", "mean wait", seconds_text)), "mean", floor)
     chart = alt.Chart(alt.InlineData(values=rows)).mark_line(point=True, clip=True).encode(
         **by_scheduler(runs), x=time_axis(span), opacity=faded(),
-        y=alt.Y("mean_drawn:Q", title="mean response time", scale=second_scale(floor, top),
+        y=alt.Y("mean_drawn:Q", title="mean wait time", scale=second_scale(floor, top),
                 axis=second_axis(floor, top, any_below(table["mean"], floor))),
-        tooltip=[*tooltips("run"), time_tooltip(span), *tooltips("mean response"),
+        tooltip=[*tooltips("run"), time_tooltip(span), *tooltips("mean wait"),
                  alt.Tooltip("tasks:Q", format=",.0f")])
-    return finished(chart, runs, "Response time over time",
+    return finished(chart, runs, "Wait time over time",
                    f"Mean over the tasks that start in each {_period_text(period)}")
 
 
-def response_distribution(runs: list[Run]) -> Chart:
+def wait_distribution(runs: list[Run]) -> Chart:
     """Draw the share of started tasks that waited longer than x, both axes logarithmic."""
-    table = series.response_distribution(runs)
+    table = series.wait_distribution(runs)
     floor, top = second_range(table["value"].to_list())
     drawn = worded(table.filter(pl.col("share") > 0), "value", "waited longer than", seconds_text)
     chart = lines(at_least(drawn_rows(drawn), "value", floor), interpolate="step-after").encode(
         **by_scheduler(runs),
-        x=alt.X("value_drawn:Q", title="response time", scale=second_scale(floor, top),
+        x=alt.X("value_drawn:Q", title="wait time", scale=second_scale(floor, top),
                 axis=second_axis(floor, top, any_below(table["value"], floor))),
         y=share_axis(table, "share of tasks waiting longer"),
         tooltip=[*tooltips("run", "waited longer than"), share_tooltip()])
-    return finished(chart, runs, "Distribution of response time", f"Did not wait at all: {_at_once(runs, table)}")
+    return finished(chart, runs, "Distribution of wait time", f"Did not wait at all: {_at_once(runs, table)}")
 
 
 def slowdown_distribution(runs: list[Run]) -> Chart:
@@ -226,7 +226,7 @@ def _means(marks: alt.Chart) -> alt.Chart:
 
 def _point(run: Run, title: str, seconds: float | None) -> dict[str, Any]:
     return {"run": run.label, "scheduler": run.group, "seed": run.summary.seed, "measure": title,
-            "seconds": seconds, "response time": seconds_text(seconds)}
+            "seconds": seconds, "wait time": seconds_text(seconds)}
 
 
 def _period_text(period: float) -> str:

@@ -17,13 +17,21 @@ from subak.workload.google_like.draw import draw
 from subak.workload.google_like.fit import leave_standing_out
 from subak.workload.google_like.goodness import Comparison, compare
 from subak.workload.google_like.parameters import Parameters
-from subak.workload.readers import google2011
-from subak.workload.readers.attempts import EVICT, FAIL, FINISH, KILL, LOST, SCHEDULE, SUBMIT
+from subak.workload.readers import google2011, google2011_machines
+from subak.workload.readers.attempts import (
+    EVENT_EVICT,
+    EVENT_FAIL,
+    EVENT_FINISH,
+    EVENT_KILL,
+    EVENT_LOST,
+    EVENT_SCHEDULE,
+    EVENT_SUBMIT,
+)
 from subak.workload.readers.stream import Advance, blocks, csv_rows, parts
 from subak.workload.table import Workload
 
 ENDINGS = ("FINISH", "KILL")
-END_NAMES = {FINISH: "FINISH", KILL: "KILL", FAIL: "FAIL", EVICT: "other", LOST: "other"}
+END_NAMES = {EVENT_FINISH: "FINISH", EVENT_KILL: "KILL", EVENT_FAIL: "FAIL", EVENT_EVICT: "other", EVENT_LOST: "other"}
 TABLE_TITLES = {
     "I": "Number of events per task", "II": "Endings of tasks with three events", "III": "Scheduling classes",
     "IV": "Priorities", "V": "Priority groups", "VI": "Makespans of finished tasks (s)",
@@ -41,7 +49,7 @@ class Measured(NamedTuple):
     attempts: dict[str, np.ndarray]  # seconds that each attempt of any task ran, by ending; empty without events
     events: dict[int, int] | None  # tasks by number of events, 9 for more; None without events
     gaps: np.ndarray  # seconds between arrivals (of distinct tasks), after the trace's beginning
-    submits: np.ndarray | None  # seconds between SUBMIT events, resubmissions too; None without events
+    submits: np.ndarray | None  # seconds between EVENT_SUBMIT events, resubmissions too; None without events
     window: float | None  # seconds that were seen; makespans are shorter
 
 
@@ -61,7 +69,7 @@ class Reproduction(NamedTuple):
 
     source: str
     rows: tuple[Row, ...]
-    comparisons: dict[str, Comparison]  # gaps, FINISH, KILL
+    comparisons: dict[str, Comparison]  # gaps, EVENT_FINISH, EVENT_KILL
     groups: pl.DataFrame  # Fig. 3: source, ended, group, mean, count
     notes: tuple[str, ...]
 
@@ -73,13 +81,13 @@ def measure_trace(folder: Path, advance: Advance) -> Measured:
     names = ("time", "job", "index", "event", "class", "priority")
     tables = [csv_rows(block, google2011.TASK_EVENT_COLUMNS).select(names)
               for path in paths for block in blocks(path, advance)]
-    events = pl.concat(tables).filter(pl.col("time") < google2011.AFTER).sort("time", maintain_order=True)
+    events = pl.concat(tables).filter(pl.col("time") < google2011_machines.AFTER).sort("time", maintain_order=True)
     if events.is_empty():
         raise InputError(f"{folder}: has no events within the trace's window")
     by_task = _by_task(events)
     counts = by_task.with_columns(pl.col("events").clip(upper_bound=9)).group_by("events").len().sort("events").rows()
     first = by_task.filter(pl.col("submit") > 0)["submit"].sort().to_numpy()
-    submits = events.filter((pl.col("event") == SUBMIT) & (pl.col("time") > 0))["time"].sort().to_numpy()
+    submits = events.filter((pl.col("event") == EVENT_SUBMIT) & (pl.col("time") > 0))["time"].sort().to_numpy()
     window = float(events["time"].max()) / google2011.SECOND  # type: ignore[arg-type]
     source = f"{len(paths)} parts of the genuine trace ({folder})"
     return Measured(source, _three_events(by_task), _attempts(events), dict(counts),
@@ -92,8 +100,8 @@ def _by_task(events: pl.DataFrame) -> pl.DataFrame:
     ends = event.is_in(list(END_NAMES))
     return events.group_by("job", "index").agg(
         pl.len().alias("events"),
-        time.filter(event == SUBMIT).min().alias("submit"),
-        time.filter(event == SCHEDULE).min().alias("schedule"),
+        time.filter(event == EVENT_SUBMIT).min().alias("submit"),
+        time.filter(event == EVENT_SCHEDULE).min().alias("schedule"),
         time.filter(ends).max().alias("end"),
         event.filter(ends).last().alias("end_event"),
         pl.col("priority").last(), pl.col("class").last(),
@@ -112,11 +120,12 @@ def _three_events(by_task: pl.DataFrame) -> pl.DataFrame:
 def _attempts(events: pl.DataFrame) -> dict[str, np.ndarray]:
     """Return how long each attempt ran that finished or was killed, seconds above 0: from a SCHEDULE to its end."""
     ends = pl.col("event").is_in(list(END_NAMES))
-    turns = events.filter(ends | (pl.col("event") == SCHEDULE)).sort("job", "index", "time", maintain_order=True)
+    turns = events.filter(ends | (pl.col("event") == EVENT_SCHEDULE)).sort("job", "index", "time", maintain_order=True)
     before = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("job", "index"))
     ran = turns.with_columns(ran=(pl.col("time") - pl.col("time").shift(1)) / google2011.SECOND).filter(
-        before & ends & (pl.col("event").shift(1) == SCHEDULE)).filter(pl.col("ran") > 0)
-    return {"FINISH": ran.filter(event=FINISH)["ran"].to_numpy(), "KILL": ran.filter(event=KILL)["ran"].to_numpy()}
+        before & ends & (pl.col("event").shift(1) == EVENT_SCHEDULE)).filter(pl.col("ran") > 0)
+    return {"FINISH": ran.filter(event=EVENT_FINISH)["ran"].to_numpy(),
+            "KILL": ran.filter(event=EVENT_KILL)["ran"].to_numpy()}
 
 
 def measure_workload(workload: Workload) -> Measured:

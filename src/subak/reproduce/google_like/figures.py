@@ -3,12 +3,11 @@ from typing import Any
 
 import altair as alt
 
-from subak.report.charts.fit import distribution_panel, dressed, tail_panel
+from subak.report.charts.fit import PANEL_HEIGHT, PANEL_WIDTH, distribution_panel, dressed, tail_panel
 from subak.report.charts.theme import LIGHT
 from subak.reproduce.google_like.experiments import PAPER_LAW, Reproduction
 from subak.reproduce.google_like.published import GROUPS
 
-WIDTH, HEIGHT = 340, 230  # pixels of a panel
 MAKESPAN_LINES = ("data", "log-normal", "Pareto from the least", PAPER_LAW)
 GAP_LINES = ("data", "Pareto from 0", PAPER_LAW)
 TITLES = {
@@ -35,7 +34,7 @@ def figures(found: Reproduction) -> dict[str, Any]:
 def _group_means(found: Reproduction) -> Any:
     """Draw a mark a group, ending and source on a logarithmic axis."""
     rows = found.groups.to_dicts()
-    return alt.Chart(alt.InlineData(values=rows), width=2 * WIDTH, height=HEIGHT).mark_point(
+    return alt.Chart(alt.InlineData(values=rows), width=2 * PANEL_WIDTH, height=PANEL_HEIGHT).mark_point(
         filled=True, size=130).encode(
         x=alt.X("mean:Q", title="mean makespan (s), logarithmic",
                 scale=alt.Scale(type="log", domain=[100, 1_000_000]),

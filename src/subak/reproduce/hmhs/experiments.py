@@ -13,7 +13,7 @@ import polars as pl
 from subak.errors import InputError
 from subak.reproduce.claims import Figure, Reproduction, choose_figures, judge_all
 from subak.reproduce.hmhs.published import CLAIMS
-from subak.reproduce.hmhs.study import BOUND, RIVALS, SCHEDULERS, Bench, Case, Scale, interval, summary
+from subak.reproduce.hmhs.study import ALL_SCHEDULERS, BOUND, SCHEDULERS, Bench, Case, Scale, interval, summary
 from subak.workload.mapreduce import CLUSTERS, WORKLOADS
 
 
@@ -48,16 +48,16 @@ def figure_2(bench: Bench) -> Figure:
                   _worded(table.drop("jobs")), numbers, (), table)
 
 
-def rivals(bench: Bench) -> Figure:
+def baselines(bench: Bench) -> Figure:
     """Return every scheduler's makespan above the bound, and below FIFO's."""
     rows = []
-    cases = [Case(workload, jobs) for workload in WORKLOADS for jobs in bench.scale.rival_jobs]
+    cases = [Case(workload, jobs) for workload in WORKLOADS for jobs in bench.scale.baseline_jobs]
     for number, case in enumerate(cases):
-        bench.notify(f"Rivals: {case.jobs} {case.workload} jobs", number / len(cases))
-        times = bench.measure(RIVALS, bench.scale.rival_seeds, partial(bench.draw, case))
-        rows += _rival_rows(times, {"workload": case.workload, "jobs": case.jobs})
+        bench.notify(f"Baselines: {case.jobs} {case.workload} jobs", number / len(cases))
+        times = bench.measure(ALL_SCHEDULERS, bench.scale.baseline_seeds, partial(bench.draw, case))
+        rows += _baseline_rows(times, {"workload": case.workload, "jobs": case.jobs})
     points = pl.DataFrame(rows)
-    return Figure("rivals", "Every scheduler against the bound that none can beat", _worded(points), {}, (), points)
+    return Figure("baselines", "Every scheduler against the bound that none can beat", _worded(points), {}, (), points)
 
 
 def yahoo(bench: Bench) -> Figure:
@@ -65,16 +65,16 @@ def yahoo(bench: Bench) -> Figure:
     if bench.yahoo is None:
         raise InputError("--only yahoo: needs --jobs FOLDER, a workload of Hadoop's job history (subak convert rumen)")
     bench.notify("Jobs of a trace", 0.0)
-    times = bench.measure(RIVALS, bench.scale.seeds, bench.draw_yahoo)
+    times = bench.measure(ALL_SCHEDULERS, bench.scale.seeds, bench.draw_yahoo)
     row = summary({name: times[name] for name in (*SCHEDULERS, BOUND)})
     numbers = {name.removesuffix(" (share)"): row[name] for name in row if name.startswith(("below", "above"))}
     jobs, tasks = len(bench.yahoo.jobs), len(bench.yahoo.tasks)
-    points = pl.DataFrame(_rival_rows(times, {}))
+    points = pl.DataFrame(_baseline_rows(times, {}))
     return Figure("yahoo", f"{jobs} jobs of a trace, {tasks:,} tasks, on machines drawn as for Fig. 1",
                   _worded(points), numbers, (), points)
 
 
-def _rival_rows(times: dict[str, np.ndarray], facts: dict[str, Any]) -> list[dict[str, Any]]:
+def _baseline_rows(times: dict[str, np.ndarray], facts: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for name in (each for each in times if each != BOUND):
         above, above_half = interval(times[name] / times[BOUND] - 1.0)
@@ -115,7 +115,7 @@ def _extremes(table: pl.DataFrame) -> dict[str, float]:
     return numbers
 
 
-FIGURES: dict[str, Callable[[Bench], Figure]] = {"1": figure_1, "2": figure_2, "rivals": rivals, "yahoo": yahoo}
+FIGURES: dict[str, Callable[[Bench], Figure]] = {"1": figure_1, "2": figure_2, "baselines": baselines, "yahoo": yahoo}
 DEFAULT = ("1", "2")
 
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from subak.report.charts.fit import dressed
 from subak.reproduce.claims import Figure, title_of
-from subak.reproduce.figure_parts import HEIGHT, WIDTH, base, colour
+from subak.reproduce.figure_parts import FIGURE_HEIGHT, FIGURE_WIDTH, base, colour
 from subak.reproduce.hmhs.study import BOUND, SCHEDULERS
 
 
@@ -25,8 +25,8 @@ def _makespans(table: pl.DataFrame, by: str) -> Any:
     return base(long).mark_line(point=True).encode(
         x=alt.X(f"{by}:Q", title=by, axis=alt.Axis(tickMinStep=1)), y=alt.Y("makespan:Q", title="makespan (s)"),
         color=colour("scheduler", sort=None),
-    ).properties(width=WIDTH // 2, height=HEIGHT).facet(alt.Facet("workload:N", title=None), columns=2).resolve_scale(
-        y="independent")
+    ).properties(width=FIGURE_WIDTH // 2, height=FIGURE_HEIGHT).facet(
+        alt.Facet("workload:N", title=None), columns=2).resolve_scale(y="independent")
 
 
 def _gaps(table: pl.DataFrame) -> Any:
@@ -41,5 +41,5 @@ def _gaps(table: pl.DataFrame) -> Any:
 
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
     "1": lambda table: _makespans(table, "jobs"), "2": lambda table: _makespans(table, "cluster"),
-    "rivals": _gaps, "yahoo": _gaps,
+    "baselines": _gaps, "yahoo": _gaps,
 }

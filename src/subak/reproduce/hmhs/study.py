@@ -13,14 +13,14 @@ from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
 from subak.reproduce.claims import Notify
 from subak.simulator.results import finish_times
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.mapreduce import CLUSTERS, WORKLOADS, MapReduce, draw_batch
 from subak.workload.table import Workload, make_workload
 
 BOUND = "bound"
 SCHEDULERS = {"fifo": "first-fit+backfill", "fifo-pri": "fifo-pri", "r-hmhs": "r-hmhs", "hmhs": "hmhs"}
-RIVALS = {**SCHEDULERS, "min-min": "min-min", "dynamic-min-min": "dynamic-min-min", "max-min": "max-min",
-          "sufferage": "sufferage", "heft": "heft", "hmhs-search": "hmhs-search"}
+ALL_SCHEDULERS = {**SCHEDULERS, "min-min": "min-min", "dynamic-min-min": "dynamic-min-min", "max-min": "max-min",
+                  "sufferage": "sufferage", "heft": "heft", "hmhs-search": "hmhs-search"}
 CONFIDENCE = 0.95
 
 
@@ -31,12 +31,12 @@ class Scale(NamedTuple):
     jobs: tuple[int, ...] = (50, 100, 150, 200, 250, 300, 350, 400, 450, 500)  # Fig. 1
     machines: int = 100  # of maps, and as many of reduces
     cluster_jobs: int = 100  # Fig. 2
-    rival_jobs: tuple[int, ...] = (100, 300)  # past the paper
-    rival_seeds: int = 10
+    baseline_jobs: tuple[int, ...] = (100, 300)  # past the paper
+    baseline_seeds: int = 10
     search_moves: int = 500
 
 
-QUICK = Scale(seeds=5, jobs=(50, 150, 300), machines=40, cluster_jobs=40, rival_jobs=(40,), rival_seeds=2,
+QUICK = Scale(seeds=5, jobs=(50, 150, 300), machines=40, cluster_jobs=40, baseline_jobs=(40,), baseline_seeds=2,
               search_moves=100)
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from subak.federation.megha.global_master.placement import PLACEMENTS
 from subak.placement.lotes.allocation import Allocation, solve_allocation
 from subak.placement.lotes.assignment import solve_assignment
-from subak.placement.lotes.bins import FINE
+from subak.placement.lotes.bins import FINE_UNITS
 from subak.placement.lotes.settings import LotesSettings
 from subak.reproduce.claims import Figure, Reproduction, choose_figures, judge_all
 from subak.reproduce.lotes import tables as printed
@@ -28,7 +28,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "lotes": {}, "lotes+deficit": {}, "lotes+sampled": {}, "lotes+replanned": {}, "lotes, pairs all": {"pairs": "all"},
     "lotes, 8 classes": {"classes": 8},
 }
-TURNING: dict[str, dict[str, Any]] = {
+CHANGING: dict[str, dict[str, Any]] = {
     "lotes": {}, "lotes+replanned": {}, "first-fit+backfill": {},
     "lotes+replanned, hourly": {"replan_seconds": 3600.0, "replan_window": 21_600.0},
 }
@@ -46,7 +46,7 @@ def tables(study: Study) -> Figure:
     allocation = solve_allocation(printed.printed_problem())
     fitting = printed.without_misfits(printed.printed_problem())
     mine = solve_allocation(fitting)
-    fine, capacity = (fitting.request * FINE).astype(np.int64), fitting.capacity * FINE
+    fine, capacity = (fitting.request * FINE_UNITS).astype(np.int64), fitting.capacity * FINE_UNITS
     assigned = solve_assignment(fitting, mine, fine, capacity, LotesSettings(bins="all"))
     seconds = time.perf_counter() - began
     every = solve_assignment(fitting, mine, fine, capacity, LotesSettings(bins="all", pairs="all", bins_max=10_000_000))
@@ -78,12 +78,12 @@ def _paper_runs(study: Study) -> dict[str, dict[str, Run]]:
 
 
 def figure_6(study: Study) -> Figure:
-    """Return the mean response of the tasks that start in each day of the month, in each hour of the trace."""
+    """Return the mean wait time of the tasks that start in each day of the month, in each hour of the trace."""
     runs = _paper_runs(study)
-    points = [{"place": place, "scheduler": scheduler, "interval": row, "mean response (s)": float(mean)}
+    points = [{"place": place, "scheduler": scheduler, "interval": row, "mean wait (s)": float(mean)}
               for place, found in runs.items() for scheduler, run in found.items()
               for row, mean in enumerate(run.begun) if not np.isnan(mean)]
-    rows = [{"place": place, "scheduler": scheduler, "mean response (s)": run.mean,
+    rows = [{"place": place, "scheduler": scheduler, "mean wait (s)": run.mean,
              "median (s)": run.quantile["median"], "99 % (s)": run.quantile["p99"],
              "first interval (s)": float(run.begun[0]),
              "never started": run.unstarted, "unplaceable": run.unplaceable, "tasks a second": run.rate}
@@ -95,7 +95,7 @@ def figure_6(study: Study) -> Figure:
         first = {scheduler: float(run.begun[0]) for scheduler, run in found.items()}
         numbers[f"{place} first greedy"] = first["greedy"] / min(first["lotes"], first["tetris"])
         numbers[f"{place} days"] = _days_ahead(found["lotes"].begun, found["tetris"].begun)
-    return Figure("6", "Response time: mean over the tasks that start in a day (month) or an hour (trace)",
+    return Figure("6", "Response time (wait time): mean over the tasks that start in a day (month) or an hour (trace)",
                   pl.DataFrame(rows), numbers, (), pl.DataFrame(points))
 
 
@@ -110,9 +110,9 @@ def _days_ahead(lotes: np.ndarray, tetris: np.ndarray) -> float:
 
 
 def figure_7(study: Study) -> Figure:
-    """Return the distribution of the response times."""
+    """Return the distribution of the wait times."""
     runs = _paper_runs(study)
-    points = [{"place": place, "scheduler": scheduler, "response (s)": float(TAILS[row]),
+    points = [{"place": place, "scheduler": scheduler, "wait (s)": float(TAILS[row]),
                "longer (share)": float(run.tail[row])} for place, found in runs.items()
               for scheduler, run in found.items() for row in range(1, TAILS.size) if run.tail[row] > 0]
     rows = [{"place": place, "scheduler": scheduler, "at once (share)": 1 - float(run.tail[0]),
@@ -121,8 +121,8 @@ def figure_7(study: Study) -> Figure:
             for place, found in runs.items() for scheduler, run in found.items()]
     numbers = {f"{place} {scheduler} over {hours} h": run.longer_than(hours * HOUR_S) for place, found in runs.items()
                for scheduler, run in found.items() for hours in (1, 7, 17)}
-    return Figure("7", "Distribution of response times: the share that is longer", pl.DataFrame(rows), numbers, (),
-                  pl.DataFrame(points))
+    return Figure("7", "Distribution of response times (wait times): the share that is longer", pl.DataFrame(rows),
+                  numbers, (), pl.DataFrame(points))
 
 
 def figure_8(study: Study) -> Figure:
@@ -148,7 +148,7 @@ def _queued(run: Run) -> float:
 
 
 def _row(place: str, name: str, run: Run) -> dict[str, object]:
-    return {"place": place, "scheduler": name, "mean response (s)": run.mean,
+    return {"place": place, "scheduler": name, "mean wait (s)": run.mean,
             "mean, by what tasks ask for (s)": run.weighted, "later intervals (s)": run.later,
             "99 % (s)": run.quantile["p99"], "over 1 h (share)": run.longer_than(HOUR_S),
             "waited (share)": float(run.tail[0]), "never started": run.unstarted, "tasks a second": run.rate}
@@ -170,13 +170,13 @@ def loads(study: Study) -> Figure:
     """Return the paper's schedulers as the load of the month grows."""
     rows = [{"load": load, **_row(f"load {load:g}", name, study.run(study.scale.short._replace(load=load), name))}
             for load in study.scale.loads for name in (*PAPER, "first-fit+backfill")]
-    return Figure("loads", "Mean response as the load grows", pl.DataFrame(rows).drop("place"), {})
+    return Figure("loads", "Mean wait time as the load grows", pl.DataFrame(rows).drop("place"), {})
 
 
 def options(study: Study) -> Figure:
     """Return what LoTES's options make of the month."""
     short = study.scale.short
-    places = {"short month": (short, OPTIONS), "month whose mix turns": (short._replace(turns=True), TURNING)}
+    places = {"short month": (short, OPTIONS), "month whose mix changes": (short._replace(mix_changes=True), CHANGING)}
     found = {(place, name): study.run(month, name.partition(",")[0], **settings)
              for place, (month, tried) in places.items() for name, settings in tried.items()}
     rows = [_row(place, name, run) | {"plans": len(run.plans),
@@ -184,9 +184,9 @@ def options(study: Study) -> Figure:
             for (place, name), run in found.items()]
     numbers = {name.removeprefix("lotes+"): _ratio(found["short month", name], found["short month", "lotes"])
                for name in OPTIONS}
-    turned = [found["month whose mix turns", name] for name in ("lotes+replanned", "lotes")]
-    return Figure("options", "LoTES's options on the month, and where the mix of classes turns halfway",
-                  pl.DataFrame(rows), numbers | {"replanned, turned": _ratio(*turned)})
+    changed = [found["month whose mix changes", name] for name in ("lotes+replanned", "lotes")]
+    return Figure("options", "LoTES's options on the month, and where the mix of classes changes halfway",
+                  pl.DataFrame(rows), numbers | {"replanned, changed": _ratio(*changed)})
 
 
 def _ratio(run: Run, plain: Run) -> float:
@@ -198,7 +198,7 @@ def errors(study: Study) -> Figure:
     rows = [{"error (share)": error, **_row("", name, run), "attempts lost": run.lost}
             for error in study.scale.errors for name in PAPER
             for run in [study.run(study.scale.short, name, request_error=error)]]
-    return Figure("errors", "Mean response when requests are wrong by up to a share of what is used",
+    return Figure("errors", "Mean wait time when requests are wrong by up to a share of what is used",
                   pl.DataFrame(rows).drop("place"), {})
 
 
@@ -244,6 +244,6 @@ def _notes(study: Study) -> tuple[str, ...]:
         f"spread by half around their means, run times log-normal. Table 2's times would load the machines to a "
         f"hundredth: their mean is what loads the scarcer resource to {month.load:.0%}, with a daily wave of "
         f"{month.amplitude:.0%}; at time 0 tasks arrive that ask for {month.burst:.2f} of the machines",
-        "Greedy, Tetris and LoTES know run times and requests exactly, as in the paper; response is the wait until the "
-        "first start (section 1)",
+        "Greedy, Tetris and LoTES know run times and requests exactly, as in the paper, whose response time is what is "
+        "called wait time here: from ready to the first start (section 1)",
     )

@@ -7,7 +7,7 @@ import polars as pl
 
 from subak.report.charts.fit import dressed
 from subak.reproduce.claims import Figure, title_of
-from subak.reproduce.figure_parts import HEIGHT, LOG, WIDTH, base, colour, escaped
+from subak.reproduce.figure_parts import FIGURE_HEIGHT, FIGURE_WIDTH, LOG, base, colour, escaped
 
 LEAST_S, LEAST_TASKS = 1e-3, 0.01  # what is shown at the foot of a logarithmic axis, for all below it
 
@@ -28,10 +28,10 @@ def _time(name: str, words: str) -> Any:
     return alt.Y(f"{escaped(name)}:Q", title=words, scale=LOG, axis=alt.Axis(format="~g", tickCount=6))
 
 
-def _response(points: pl.DataFrame) -> Any:
-    return _panels(points, lambda part: base(_raised(part, "mean response (s)", LEAST_S)).mark_line(point=True).encode(
+def _waits(points: pl.DataFrame) -> Any:
+    return _panels(points, lambda part: base(_raised(part, "mean wait (s)", LEAST_S)).mark_line(point=True).encode(
         x=alt.X("interval:Q", title="day, or hour of the trace"),
-        y=_time("mean response (s)", "mean response (s), logarithmic"), color=colour("scheduler", sort=None)))
+        y=_time("mean wait (s)", "mean wait (s), logarithmic"), color=colour("scheduler", sort=None)))
 
 
 def _raised(table: pl.DataFrame, name: str, least: float) -> pl.DataFrame:
@@ -40,7 +40,7 @@ def _raised(table: pl.DataFrame, name: str, least: float) -> pl.DataFrame:
 
 def _distribution(points: pl.DataFrame) -> Any:
     return _panels(points, lambda part: base(part).mark_line().encode(
-        x=alt.X(f"{escaped('response (s)')}:Q", title="response (s), logarithmic", scale=LOG,
+        x=alt.X(f"{escaped('wait (s)')}:Q", title="wait (s), logarithmic", scale=LOG,
                 axis=alt.Axis(format="~g", tickCount=8)),
         y=_time("longer (share)", "share that is longer, logarithmic"), color=colour("scheduler", sort=None)))
 
@@ -61,18 +61,18 @@ def _bins(table: pl.DataFrame) -> Any:
 def _bars(table: pl.DataFrame) -> Any:
     places = table["place"].unique(maintain_order=True) if "place" in table.columns else [None]
     parts = [table if place is None else table.filter(pl.col("place") == place) for place in places]
-    return alt.vconcat(*(base(_raised(part, "mean response (s)", LEAST_S)).mark_point(filled=True, size=90).encode(
-        x=alt.X(f"{escaped('mean response (s)')}:Q", title="mean response (s), logarithmic", scale=LOG,
+    return alt.vconcat(*(base(_raised(part, "mean wait (s)", LEAST_S)).mark_point(filled=True, size=90).encode(
+        x=alt.X(f"{escaped('mean wait (s)')}:Q", title="mean wait (s), logarithmic", scale=LOG,
                 axis=alt.Axis(format="~g", tickCount=6)),
         y=alt.Y("scheduler:N", sort=None, title=None)).properties(title="" if place is None else f"the {place}")
         for place, part in zip(places, parts, strict=True)))
 
 
 def _grows(name: str) -> Callable[[pl.DataFrame], Any]:
-    return lambda table: base(_raised(table, "mean response (s)", LEAST_S)).mark_line(point=True).encode(
+    return lambda table: base(_raised(table, "mean wait (s)", LEAST_S)).mark_line(point=True).encode(
         x=alt.X(f"{escaped(name)}:Q", title=name.removesuffix(" (share)"), axis=alt.Axis(format="%")),
-        y=_time("mean response (s)", "mean response (s), logarithmic"),
-        color=colour("scheduler", sort=None)).properties(width=WIDTH, height=HEIGHT)
+        y=_time("mean wait (s)", "mean wait (s), logarithmic"),
+        color=colour("scheduler", sort=None)).properties(width=FIGURE_WIDTH, height=FIGURE_HEIGHT)
 
 
 def _placements(table: pl.DataFrame) -> Any:
@@ -82,6 +82,6 @@ def _placements(table: pl.DataFrame) -> Any:
 
 
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "tables": _bins, "6": _response, "7": _distribution, "8": _queue, "why": _bars, "loads": _grows("load"),
+    "tables": _bins, "6": _waits, "7": _distribution, "8": _queue, "why": _bars, "loads": _grows("load"),
     "options": _bars, "errors": _grows("error (share)"), "federation": _placements,
 }

@@ -1,6 +1,7 @@
 """What the LoTES paper claims (Tran and others), as bounds on numbers that are measured here.
 
-Section 5.4 gives words more than numbers; `note` says which bound was chosen for them.
+Section 5.4 gives words more than numbers; `note` says which bound was chosen for them. Response time is the paper's
+word for what is called wait time elsewhere, from ready to the first start; a "mean response" below is cited.
 """
 from subak.reproduce.claims import Claim
 
@@ -56,10 +57,10 @@ CLAIMS = (
     Claim("why", "packing", "LoTES is ahead of Tetris by packing for what is to come (Tetris's mean by that of its "
           "packing alone, shortest first left out; the month)", unit="times"),
     Claim("why", "shortest", "not in the paper: the same on the trace"),
-    Claim("options", "deficit", "not in the paper: mean response by deficit, by that with the roulette wheel"),
+    Claim("options", "deficit", "not in the paper: mean wait time by deficit, by that with the roulette wheel"),
     Claim("options", "sampled", "not in the paper: the same with 32 machines looked at"),
     Claim("options", "replanned", "not in the paper: the same with a plan every 6 hours"),
-    Claim("options", "replanned, turned", "not in the paper: the same where the mix of classes turns halfway"),
+    Claim("options", "replanned, changed", "not in the paper: the same where the mix of classes changes halfway"),
     Claim("federation", "bins", "not in the paper: mean allocation time of Megha's masters that place by bins, by that "
           "of those that take the first machine"),
     Claim("federation", "aligned-fit", "not in the paper: the same by Tetris's score"),

@@ -7,17 +7,17 @@ import polars as pl
 
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, make_fleet, read_fleet
-from subak.placement.claims import UNPLACEABLE
+from subak.placement.claims import TASK_UNPLACEABLE
 from subak.placement.lotes.settings import LotesSettings
 from subak.policy import find_scheduler
 from subak.reproduce.claims import Notify
 from subak.reproduce.federated_runs import Run as FederatedRun
 from subak.reproduce.federated_runs import measure
 from subak.reproduce.lotes.workload import DAY_S, Month, month_of
-from subak.simulator.engine.state import WAITING_MEAN
+from subak.simulator.engine.state import TIMELINE_WAITING_MEAN
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import first_start
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.workload.google_like.google import google_machines
 from subak.workload.samples import sample_folder
 from subak.workload.table import Workload, read_workload
@@ -51,7 +51,7 @@ class Run(NamedTuple):
     later: float  # over the tasks that start after the first interval, nan without any
     tail: np.ndarray  # float64[point], the share that waited longer than each of TAILS
     quantile: dict[str, float]  # seconds
-    begun: np.ndarray  # float64[interval], seconds: mean response of the tasks that first start in it, nan for none
+    begun: np.ndarray  # float64[interval], seconds: mean wait time of the tasks that first start in it, nan for none
     waiting: np.ndarray  # float64[interval], tasks, means of the timeline
     width: float  # seconds of an interval of `waiting`
     unstarted: int  # placeable, yet never started
@@ -139,24 +139,24 @@ class Study:
 
 
 def measured(outcome: Outcome, interval: float) -> Run:
-    """Return what is asked of a finished run; *interval* is that of the mean responses over time, in seconds."""
-    simulation, driven = outcome.simulation, outcome.driven
+    """Return what is asked of a finished run; *interval* is that of the mean wait times over time, in seconds."""
+    simulation, loop = outcome.simulation, outcome.loop_result
     start = first_start(outcome)
     begun = ~np.isnan(start)
-    response = start[begun] - simulation.progress.ready[begun]
+    wait = start[begun] - simulation.progress.ready[begun]
     of_interval = (start[begun] // interval).astype(np.int64)
-    count, total = np.bincount(of_interval), np.bincount(of_interval, weights=response)
-    time_left = driven.end - np.arange(len(driven.timeline)) * driven.interval
-    spans = np.maximum(np.minimum(driven.interval, time_left), 1e-9)
+    count, total = np.bincount(of_interval), np.bincount(of_interval, weights=wait)
+    time_left = loop.end - np.arange(len(loop.timeline)) * loop.interval
+    spans = np.maximum(np.minimum(loop.interval, time_left), 1e-9)
     asked = (simulation.tasks.request * simulation.fleet.scale[:, None]).max(axis=0)[simulation.tasks.shape[begun]]
-    unplaceable = int((simulation.starts.status == UNPLACEABLE).sum())
-    ordered = np.sort(response)
+    unplaceable = int((simulation.claims.status == TASK_UNPLACEABLE).sum())
+    ordered = np.sort(wait)
     return Run(
-        float(response.mean()), float((response * asked).sum() / asked.sum()),
+        float(wait.mean()), float((wait * asked).sum() / asked.sum()),
         float(total[1:].sum() / count[1:].sum()) if count.size > 1 else float("nan"),
         1.0 - np.searchsorted(ordered, TAILS, side="right") / ordered.size,
         {name: float(np.quantile(ordered, at)) for name, at in (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999))},
         np.divide(total, count, out=np.full(count.size, np.nan), where=count > 0),
-        driven.timeline[:, WAITING_MEAN] / spans, driven.interval, int((~begun).sum()) - unplaceable, unplaceable,
-        sum(lost.shape[1] for lost in driven.losses), len(start) / driven.seconds, outcome.plans,
+        loop.timeline[:, TIMELINE_WAITING_MEAN] / spans, loop.interval, int((~begun).sum()) - unplaceable, unplaceable,
+        sum(lost.shape[1] for lost in loop.losses), len(start) / loop.seconds, outcome.plans,
     )

@@ -33,13 +33,13 @@ class Month(NamedTuple):
     load: float = 0.8  # of the scarcer resource, in the mean
     amplitude: float = 0.0  # of a daily wave of the arrivals
     burst: float = 0.0  # asked for at time 0, by the capacity of the resource that is asked for most
-    turns: bool = False  # whether the second and third class exchange their shares in the second half
+    mix_changes: bool = False  # whether the second and third class exchange their shares in the second half
 
 
 def month_of(month: Month, fleet: Fleet, seed: int) -> Workload:
     """Return the tasks of a month for *fleet*."""
-    if month.turns:
-        halves = [month._replace(tasks=month.tasks // 2, days=month.days / 2, turns=False, burst=burst)
+    if month.mix_changes:
+        halves = [month._replace(tasks=month.tasks // 2, days=month.days / 2, mix_changes=False, burst=burst)
                   for burst in (month.burst, 0.0)]
         first = month_of(halves[0], fleet, seed)
         return _then(first, _generated(parameters_of(halves[1], fleet, TURNED), halves[1].tasks, seed + 1))

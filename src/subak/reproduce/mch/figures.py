@@ -7,7 +7,7 @@ import polars as pl
 
 from subak.report.charts.fit import dressed
 from subak.reproduce.claims import Figure, title_of
-from subak.reproduce.figure_parts import COLOURS, HEIGHT, LOG, WIDTH, base, colour, escaped
+from subak.reproduce.figure_parts import COLOURS, FIGURE_HEIGHT, FIGURE_WIDTH, LOG, base, colour, escaped
 
 
 def draw(figure: Figure) -> Any:
@@ -25,14 +25,15 @@ def _shares(points: pl.DataFrame) -> Any:
     return base(points).mark_line(interpolate="step-after", strokeWidth=1.5).encode(
         x=alt.X("time (s):Q", title="time (s)"), y=alt.Y("share:Q", title="dominant share", axis=alt.Axis(format="~%")),
         color=colour("job"),
-    ).properties(width=WIDTH // 2, height=HEIGHT // 2).facet(alt.Facet("order:N", title=None, sort=orders), columns=2)
+    ).properties(width=FIGURE_WIDTH // 2, height=FIGURE_HEIGHT // 2).facet(
+        alt.Facet("order:N", title=None, sort=orders), columns=2)
 
 
 def _times(points: pl.DataFrame) -> Any:
     return base(points).mark_line(point=True).encode(
         x=alt.X("jobs:Q", title="jobs, logarithmic", scale=LOG, axis=alt.Axis(format="~s", tickCount=5)),
         y=_logarithmic("time (s)", "total time (s), logarithmic"), color=colour("order", sort=None),
-    ).properties(width=WIDTH // 2, height=HEIGHT // 2).facet(
+    ).properties(width=FIGURE_WIDTH // 2, height=FIGURE_HEIGHT // 2).facet(
         alt.Facet("levels:N", title="levels"), columns=2)
 
 
@@ -65,7 +66,8 @@ def _federation(table: pl.DataFrame) -> Any:
         x=alt.X("value:N", sort=None, title=varied, axis=alt.Axis(labelAngle=0)),
         y=alt.Y(f"{escaped('unfairness (share)')}:Q", title="unfairness", axis=alt.Axis(format="~%")),
         color=colour("turns", sort=None), strokeDash=alt.StrokeDash("fairness:N", title="fairness"),
-    ).properties(width=WIDTH // 3, height=HEIGHT // 2) for varied in table["varied"].unique(maintain_order=True)]
+    ).properties(width=FIGURE_WIDTH // 3, height=FIGURE_HEIGHT // 2)
+        for varied in table["varied"].unique(maintain_order=True)]
     return alt.hconcat(*panels)
 
 

@@ -15,7 +15,7 @@ from subak.policy import find_scheduler
 from subak.queues.fluid import fluid_shares
 from subak.queues.tree import Queue, TreeFile, tree_of_file
 from subak.resources import Resource
-from subak.simulator.run import simulate
+from subak.simulator.simulate import simulate
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.table import Workload, make_workload

@@ -27,8 +27,8 @@ from subak.workload.table import Workload
 
 POOLED = 0.1  # of what all tasks ask for: so much the machine holds, so that it is full nearly all the time
 NOTHING_SATURATED = 0
-OLDEST, LATEST, ALIVE, ALIVE_SUM = range(4)  # of `marks`
-ROUNDS_MAX, SHORT_S = 30, 0.3  # a shorter measurement is repeated, and the best is taken
+MARK_OLDEST, MARK_LATEST, MARK_ALIVE, MARK_ALIVE_SUM = range(4)  # of `marks`
+REPETITIONS_MAX, SHORT_S = 30, 0.3  # a shorter measurement is repeated, and the best is taken
 PARTS = 5  # of a measurement on a full machine; the best is taken
 
 
@@ -55,7 +55,7 @@ class Pool(NamedTuple):
     request: np.ndarray  # int64[shape, resource]
     free: np.ndarray  # int64[resource]
     started: np.ndarray  # int32[task], the leaves in order of the starts
-    marks: np.ndarray  # int64[4]: OLDEST ... ALIVE_SUM
+    marks: np.ndarray  # int64[4]: MARK_OLDEST ... MARK_ALIVE_SUM
 
 
 @kernel
@@ -69,18 +69,18 @@ def decide(pool: Pool, most: int) -> int:
         shape = tree.shape[leaf]
         for resource in range(free.size):
             while free[resource] < request[shape, resource]:
-                ended = started[marks[OLDEST]]
-                marks[OLDEST] += 1
+                ended = started[marks[MARK_OLDEST]]
+                marks[MARK_OLDEST] += 1
                 for each in range(free.size):
                     free[each] += request[tree.shape[ended], each]
                 end_task(tree, ended)
-                marks[ALIVE] -= tree.waiting[ended] + tree.running[ended] == 0
+                marks[MARK_ALIVE] -= tree.waiting[ended] + tree.running[ended] == 0
         for resource in range(free.size):
             free[resource] -= request[shape, resource]
         begin_task(tree, leaf)
-        started[marks[LATEST]] = leaf
-        marks[LATEST] += 1
-        marks[ALIVE_SUM] += marks[ALIVE]
+        started[marks[MARK_LATEST]] = leaf
+        marks[MARK_LATEST] += 1
+        marks[MARK_ALIVE_SUM] += marks[MARK_ALIVE]
     return most
 
 
@@ -125,14 +125,14 @@ def make_pool(parent: np.ndarray, jobs: Jobs, order: str) -> Pool:
     tree = build_hierarchy(branches, jobs.request / capacity, fair.code, int(fair.collapsed == "memory"))
     tree.waiting[:] = tasks
     marks = np.zeros(4, np.int64)
-    marks[ALIVE] = len(tasks)
+    marks[MARK_ALIVE] = len(tasks)
     return Pool(tree, np.ascontiguousarray(jobs.request), capacity, np.empty(int(tasks.sum()), np.int32), marks)
 
 
 def time_all(parent: np.ndarray, jobs: Jobs, order: str) -> Bout:
     """Measure the scheduling of all tasks; the tree is flattened once, laying it out is not measured."""
     best, spent = Bout(0, np.inf, 0.0), 0.0
-    for _ in range(ROUNDS_MAX):
+    for _ in range(REPETITIONS_MAX):
         pool = make_pool(parent, jobs, order)
         begun = time.perf_counter()
         refresh_all(pool.tree)
@@ -151,13 +151,13 @@ def time_full(parent: np.ndarray, jobs: Jobs, order: str, most: int, seconds_max
     They are made in parts, and the fastest is returned.
     """
     pool = make_pool(parent, jobs, order)
-    code = pool.tree.word[ORDER]
+    code = pool.tree.mode[ORDER]
     if code == HDRF:
-        pool.tree.word[ORDER] = HDRF_FAST  # makes the same choices, and filling takes long
+        pool.tree.mode[ORDER] = HDRF_FAST  # makes the same choices, and filling takes long
     refresh_all(pool.tree)
-    while pool.marks[OLDEST] == 0 and decide(pool, 1):
+    while pool.marks[MARK_OLDEST] == 0 and decide(pool, 1):
         pass
-    pool.tree.word[ORDER] = code
+    pool.tree.mode[ORDER] = code
     refresh_all(pool.tree)
     most = min(most, int(pool.tree.waiting.sum()) - PARTS - 1)
     if code == HDRF:  # a first decision says for how many there is time
@@ -168,8 +168,8 @@ def time_full(parent: np.ndarray, jobs: Jobs, order: str, most: int, seconds_max
 
 def _bout(pool: Pool, most: int) -> Bout:
     """Make *most* decisions, or as many as there are."""
-    pool.marks[ALIVE_SUM] = 0
+    pool.marks[MARK_ALIVE_SUM] = 0
     begun = time.perf_counter()
     made = decide(pool, most)
     seconds = time.perf_counter() - begun
-    return Bout(made, seconds, float(pool.marks[ALIVE_SUM]) / max(made, 1) / len(pool.tree.running))
+    return Bout(made, seconds, float(pool.marks[MARK_ALIVE_SUM]) / max(made, 1) / len(pool.tree.running))

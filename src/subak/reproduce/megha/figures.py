@@ -7,7 +7,7 @@ import polars as pl
 
 from subak.report.charts.fit import dressed
 from subak.reproduce.claims import Figure, title_of
-from subak.reproduce.figure_parts import COLOURS, HEIGHT, LOG, WIDTH, base, colour, escaped
+from subak.reproduce.figure_parts import COLOURS, FIGURE_HEIGHT, FIGURE_WIDTH, LOG, base, colour, escaped
 
 QUANTILE_NAMES = ("median (s)", "mean (s)", "p90 (s)", "p99 (s)", "p99.9 (s)", "p99.99 (s)", "max (s)")
 LEAST_S = 1e-6  # what a logarithmic axis shows for 0
@@ -91,7 +91,7 @@ def _counts(table: pl.DataFrame) -> Any:
         y=alt.Y("count:Q", title="count, logarithmic", scale=alt.Scale(type="symlog", domainMin=0),
                 axis=alt.Axis(format=",", values=[0, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000])),
         color=colour("workers", "workers"),
-    ).properties(width=WIDTH // 2, height=HEIGHT // 2).facet(
+    ).properties(width=FIGURE_WIDTH // 2, height=FIGURE_HEIGHT // 2).facet(
         column=alt.Column("rule:N", title=None), row=alt.Row("demand:N", title=None, sort=None))
 
 
@@ -102,8 +102,8 @@ def _sweep(table: pl.DataFrame) -> Any:
             ("p99 (s)", "99th percentile (s)"), ("inconsistent (share)", "refused of the requests"),
             ("run time lost (share)", "run time lost"), ("unfairness (share)", "unfairness"))):
         axis = alt.Axis(format=",") if name.endswith("(s)") else alt.Axis(format="~%")
-        panels.append(alt.Chart(alt.InlineData(values=table.select(key, name).to_dicts()), width=WIDTH // 2 - 30,
-                                height=HEIGHT // 2).mark_line(point=True, color=COLOURS[number]).encode(
+        panels.append(alt.Chart(alt.InlineData(values=table.select(key, name).to_dicts()), width=FIGURE_WIDTH // 2 - 30,
+                                height=FIGURE_HEIGHT // 2).mark_line(point=True, color=COLOURS[number]).encode(
             x=alt.X(f"{escaped(key)}:N", sort=None, title=key, axis=alt.Axis(labelAngle=0)),
             y=alt.Y(f"{escaped(name)}:Q", title=words, axis=axis)))
     return alt.vconcat(alt.hconcat(*panels[:2]), alt.hconcat(*panels[2:]))

@@ -1,1 +1,1 @@
-"""Schedulers that see everything at once, driven by the engine."""
+"""The loops of schedulers that see everything at once."""

@@ -1,4 +1,4 @@
-"""What drives a central run: the loop of each kind of scheduler, compiled, beside the state that it reads."""
+"""The loop of each kind of central scheduler, compiled, beside the state that it reads."""
 from __future__ import annotations
 
 import functools
@@ -27,7 +27,7 @@ from subak.queues.lanes import build_lanes
 from subak.queues.tree import TreeFile
 from subak.simulator.central.fair import build_fair, run_fair
 from subak.simulator.central.loop import run_hooks, run_ordered
-from subak.simulator.central.planned import build_lineup, run_planned
+from subak.simulator.central.planned import build_machine_queues, run_planned
 from subak.simulator.engine.setup import Prepared, Terms, machine_order, prepare
 from subak.workload.table import Workload
 
@@ -44,8 +44,8 @@ class Tuning(NamedTuple):
     search: SearchSettings | None = None  # schedulers that search for a better plan
 
 
-class Driver(NamedTuple):
-    """A run ready to be driven."""
+class CentralLoop(NamedTuple):
+    """A run ready to begin: its loop, and what that reads."""
 
     prepared: Prepared
     waiting: Any  # what tests look at beside the state: lanes, a fair order, a planned run
@@ -54,25 +54,25 @@ class Driver(NamedTuple):
     search_moves: int | None = None  # that a search for a better plan tried
 
 
-def driver_of(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms, tuning: Tuning) -> Driver:
-    """Return what drives a run of a central scheduler. Raises InputError where a plan cannot be made."""
+def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms, tuning: Tuning) -> CentralLoop:
+    """Return the loop of a central scheduler, ready to run. Raises InputError where a plan cannot be made."""
     if scheduler.planned == LOTES:
         return _lotes(workload, fleet, scheduler.settled(tuning.lotes or LotesSettings()), terms)
     prepared = prepare(workload, fleet, machine_order(fleet, scheduler.machines), terms)
     if scheduler.planned:
         plan = make_plan(workload, fleet, scheduler.planned, terms.seed, tuning.search)
-        lanes, lane_of_task = build_lineup(prepared, plan)
-        return _driver(prepared, lanes, _planned_engine, lanes, lane_of_task)._replace(search_moves=plan.search_moves)
+        lanes, lane_of_task = build_machine_queues(prepared, plan)
+        return _compiled(prepared, lanes, _planned_engine, lanes, lane_of_task)._replace(search_moves=plan.search_moves)
     if scheduler.order in FAIR_ORDERS:
         return _fair(prepared, workload, scheduler, tuning)
     return _hooks(prepared, scheduler) if scheduler.select_machine is None else _ordered(prepared, scheduler)
 
 
-def _driver(prepared: Prepared, waiting: Any, engine: Callable[..., Callable[..., int]], *states: Any) -> Driver:
-    """Return what drives a loop over the simulation and further *states*, by which it is compiled."""
+def _compiled(prepared: Prepared, waiting: Any, engine: Callable[..., Callable[..., int]], *states: Any) -> CentralLoop:
+    """Return a loop over the simulation and further *states*, compiled for their types."""
     simulation = prepared.simulation
     run = engine(typeof(simulation), *(typeof(state) for state in states if isinstance(state, tuple)))
-    return Driver(prepared, waiting, lambda budget: run(simulation, *states, budget))
+    return CentralLoop(prepared, waiting, lambda budget: run(simulation, *states, budget))
 
 
 def _lanes(prepared: Prepared, scheduler: Scheduler) -> Any:
@@ -82,29 +82,29 @@ def _lanes(prepared: Prepared, scheduler: Scheduler) -> Any:
     return build_lanes(lanes, simulation.tasks.arrival.size, scheduler.lanes == "shape")
 
 
-def _ordered(prepared: Prepared, scheduler: Scheduler) -> Driver:
+def _ordered(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
     lanes, shapes = _lanes(prepared, scheduler), prepared.simulation.tasks.constraint_set.size
     select = compiled_select_machine(scheduler)
     lane_of_shape = np.arange(shapes, dtype=np.int32) if scheduler.lanes == "shape" else np.zeros(shapes, np.int32)
-    return _driver(prepared, lanes, _ordered_engine, lanes, lane_of_shape, select)
+    return _compiled(prepared, lanes, _ordered_engine, lanes, lane_of_shape, select)
 
 
-def _hooks(prepared: Prepared, scheduler: Scheduler) -> Driver:
+def _hooks(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
     lanes = _lanes(prepared, scheduler)
     memory = scheduler.memory(prepared.instance)
-    return _driver(prepared, lanes, _hooks_engine, lanes, memory, *compiled_hooks(scheduler))
+    return _compiled(prepared, lanes, _hooks_engine, lanes, memory, *compiled_hooks(scheduler))
 
 
-def _fair(prepared: Prepared, workload: Workload, scheduler: Scheduler, tuning: Tuning) -> Driver:
+def _fair(prepared: Prepared, workload: Workload, scheduler: Scheduler, tuning: Tuning) -> CentralLoop:
     fair, back = build_fair(prepared, workload, scheduler.order, tuning.queues, tuning.preemptions)
-    return _driver(prepared, fair, _fair_engine, fair, back, compiled_select_machine(scheduler))
+    return _compiled(prepared, fair, _fair_engine, fair, back, compiled_select_machine(scheduler))
 
 
-def _lotes(workload: Workload, fleet: Fleet, settings: LotesSettings, terms: Terms) -> Driver:
+def _lotes(workload: Workload, fleet: Fleet, settings: LotesSettings, terms: Terms) -> CentralLoop:
     from subak.simulator.central.lotes import build_planned_run  # noqa: PLC0415  (see above)
 
     run = build_planned_run((workload, fleet), settings, terms)
-    return Driver(run.prepared, run, run.step, run.plans)
+    return CentralLoop(run.prepared, run, run.step, run.plans)
 
 
 @functools.cache

@@ -5,7 +5,7 @@ import numpy as np
 
 from subak.fleet.shapes import find_shapes
 from subak.kernel import cold
-from subak.placement.claims import KEPT, RULE, claim
+from subak.placement.claims import KEPT, VIOLATED_RULE, claim
 from subak.placement.fair import (
     Fair,
     fair_instant,
@@ -36,7 +36,17 @@ from subak.simulator.central.loop import advance
 from subak.simulator.engine.attempts import commit, forget_lost_events, is_alive, lose
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.setup import Prepared
-from subak.simulator.engine.state import ARRIVED, BROKEN, ENDED, FREED, NOW, PAUSED, PREEMPTED, STEP, Simulation
+from subak.simulator.engine.state import (
+    ARRIVED_NOW,
+    ENDED_NOW,
+    FREED_NOW,
+    LOOP_BROKEN,
+    LOOP_PAUSED,
+    LOOP_STEP,
+    NOW,
+    PREEMPTED_EVER,
+    Simulation,
+)
 from subak.workload.table import Workload
 
 
@@ -70,24 +80,25 @@ def run_fair(
     """Run *budget* steps of a fair order joined with a placement; return why it stopped."""
     for _ in range(budget):
         outcome = advance(sim)
-        if outcome != STEP:
+        if outcome != LOOP_STEP:
             return outcome
         fair_instant(
-            sim.fleet, sim.tasks, fair, select_machine, sim.step.ended[: sim.counts[ENDED]],
-            sim.step.arrived[: sim.counts[ARRIVED]], sim.step.freed[: sim.counts[FREED]], back.guarantee, sim.starts,
+            sim.fleet, sim.tasks, fair, select_machine, sim.step.ended[: sim.counts[ENDED_NOW]],
+            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.step.freed[: sim.counts[FREED_NOW]], back.guarantee,
+            sim.claims,
         )
         commit(sim)
         if back.clock[PER_SECOND] > 0.0 and sim.clock[NOW] >= back.clock[LOOK_AGAIN]:
             take_places_back(sim, fair, back, select_machine)
-        if sim.starts.note[RULE] != KEPT:
-            return BROKEN
-    return PAUSED
+        if sim.claims.violation[VIOLATED_RULE] != KEPT:
+            return LOOP_BROKEN
+    return LOOP_PAUSED
 
 
 @cold
 def take_places_back(sim: Simulation, fair: Fair, back: TakeBack, select_machine: Callable[..., int]) -> None:
     """Preempt for queues below their guarantees as long as the cap and the rules allow it."""
-    now, before = sim.clock[NOW], sim.counts[PREEMPTED]
+    now, before = sim.clock[NOW], sim.counts[PREEMPTED_EVER]
     look_anew(fair, back, now)
     while back.clock[TOKENS] >= 1.0:
         leaf = neediest_leaf(fair, sim.tasks, back.guarantee, back.tried)
@@ -100,9 +111,9 @@ def take_places_back(sim: Simulation, fair: Fair, back: TakeBack, select_machine
             continue
         replace(sim, fair, leaf, victim)
         back.clock[TOKENS] -= 1.0
-    if sim.counts[PREEMPTED] > before:
-        open_fitting(sim.fleet, sim.tasks, fair, sim.step.freed[: sim.counts[FREED]])
-        serve(sim.fleet, sim.tasks, fair, select_machine, back.guarantee[:0], sim.starts)
+    if sim.counts[PREEMPTED_EVER] > before:
+        open_fitting(sim.fleet, sim.tasks, fair, sim.step.freed[: sim.counts[FREED_NOW]])
+        serve(sim.fleet, sim.tasks, fair, select_machine, back.guarantee[:0], sim.claims)
         commit(sim)
         forget_lost_events(sim)
 
@@ -111,12 +122,12 @@ def take_places_back(sim: Simulation, fair: Fair, back: TakeBack, select_machine
 def replace(sim: Simulation, fair: Fair, leaf: int, victim: int) -> None:
     """End the victim's attempt, and start the first task of a leaf in its place."""
     task, machine = fair.lanes.root[leaf], sim.progress.machine[victim]
-    sim.counts[ARRIVED], sim.counts[ENDED] = 0, 0  # they have been seen
-    sim.counts[PREEMPTED] += 1
+    sim.counts[ARRIVED_NOW], sim.counts[ENDED_NOW] = 0, 0  # they have been seen
+    sim.counts[PREEMPTED_EVER] += 1
     lose(sim, victim, machine)
     note_end(fair, sim.tasks, victim)
     let_wait(fair, sim.tasks, victim)
-    if claim(sim.starts, sim.fleet, sim.tasks, task, machine):
+    if claim(sim.claims, sim.fleet, sim.tasks, task, machine):
         start(fair, sim.tasks, leaf)
         commit(sim)
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from subak.fleet.state import ABSENT
-from subak.placement.claims import RUNNING
+from subak.fleet.state import FREE_WHEN_ABSENT
+from subak.placement.claims import TASK_RUNNING
 from subak.simulator.engine.state import NEXT_CHANGE, Simulation
 
 SHARE_MAX = 0.05  # of a run's time that is spent looking
@@ -54,7 +54,7 @@ class Integrity:
         self._follow_changes(int(sim.counts[NEXT_CHANGE]))
         if not np.array_equal(self.capacity, sim.fleet.capacity):
             yield "fleet.capacity"
-        there = sim.fleet.free != ABSENT
+        there = sim.fleet.free != FREE_WHEN_ABSENT
         if not np.array_equal(np.where(there, sim.fleet.capacity - sim.fleet.free, 0), self._held()):
             yield "fleet.free"
 
@@ -66,7 +66,7 @@ class Integrity:
     def _held(self) -> np.ndarray:
         """Return int64[resource, machine], what the tasks that run on each machine have asked for."""
         sim = self.simulation
-        running = np.flatnonzero(sim.starts.status == RUNNING)
+        running = np.flatnonzero(sim.claims.status == TASK_RUNNING)
         machine, shape = sim.progress.machine[running], sim.tasks.shape[running]
         held = np.zeros(self.capacity.shape, np.int64)
         for resource, amounts in enumerate(sim.tasks.request):

@@ -11,12 +11,12 @@ import numpy as np
 
 from subak.kernel import cold, inlined
 from subak.placement.claims import (
-    BLOCKED,
-    FINISHED,
     KEPT,
-    RULE,
-    RUNNING,
-    UNPLACEABLE,
+    TASK_BLOCKED,
+    TASK_FINISHED,
+    TASK_RUNNING,
+    TASK_UNPLACEABLE,
+    VIOLATED_RULE,
 )
 from subak.placement.interface.hooks import Memory
 from subak.placement.ordered import ordered_arrival, ordered_departure
@@ -37,23 +37,23 @@ from subak.simulator.engine.heap import SIZE, drop_first, push_event
 from subak.simulator.engine.recorder import finish, pass_time
 from subak.simulator.engine.sorting import sort
 from subak.simulator.engine.state import (
-    ARRIVALS,
-    ARRIVED,
-    BROKEN,
-    ENDED,
-    ENDS,
+    ARRIVED_NOW,
+    ENDED_NOW,
     EVENTS,
-    FREED,
+    FREED_NOW,
+    LOOP_BROKEN,
+    LOOP_LOSSES_FULL,
+    LOOP_PAUSED,
+    LOOP_STEP,
+    LOOP_TIMELINE_FULL,
     LOSSES,
-    LOSSES_FULL,
     LOST_EVENTS,
     NEXT_ARRIVAL,
     NEXT_CHANGE,
     NOW,
-    PAUSED,
     RUNNING_NOW,
-    STEP,
-    TIMELINE_FULL,
+    TIMELINE_ARRIVALS,
+    TIMELINE_ENDS,
     UNTIL,
     WAITING_NOW,
     Simulation,
@@ -66,17 +66,17 @@ def run_ordered(
     """Run *budget* steps of an order joined with a placement; return why it stopped."""
     for _ in range(budget):
         outcome = advance(sim)
-        if outcome != STEP:
+        if outcome != LOOP_STEP:
             return outcome
-        freed, arrived = sim.step.freed[: sim.counts[FREED]], sim.step.arrived[: sim.counts[ARRIVED]]
+        freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
         if freed.size > 0:
-            ordered_departure(sim.fleet, sim.tasks, lanes, select_machine, freed, sim.starts)
+            ordered_departure(sim.fleet, sim.tasks, lanes, select_machine, freed, sim.claims)
         if arrived.size > 0:
-            ordered_arrival(sim.fleet, sim.tasks, lanes, lane_of_shape, select_machine, arrived, sim.starts)
+            ordered_arrival(sim.fleet, sim.tasks, lanes, lane_of_shape, select_machine, arrived, sim.claims)
         commit(sim)
-        if sim.starts.note[RULE] != KEPT:
-            return BROKEN
-    return PAUSED
+        if sim.claims.violation[VIOLATED_RULE] != KEPT:
+            return LOOP_BROKEN
+    return LOOP_PAUSED
 
 
 def run_hooks(
@@ -86,17 +86,17 @@ def run_hooks(
     """Run *budget* steps of a policy that chooses task and machine together; return why it stopped."""
     for _ in range(budget):
         outcome = advance(sim)
-        if outcome != STEP:
+        if outcome != LOOP_STEP:
             return outcome
-        freed, arrived = sim.step.freed[: sim.counts[FREED]], sim.step.arrived[: sim.counts[ARRIVED]]
+        freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
         if freed.size > 0:
-            on_departure(sim.fleet, sim.tasks, lanes, memory, freed, sim.starts)
+            on_departure(sim.fleet, sim.tasks, lanes, memory, freed, sim.claims)
         if arrived.size > 0:
-            on_arrival(sim.fleet, sim.tasks, lanes, memory, arrived, sim.starts)
+            on_arrival(sim.fleet, sim.tasks, lanes, memory, arrived, sim.claims)
         commit(sim)
-        if sim.starts.note[RULE] != KEPT or lanes.size[MISUSES] > 0:
-            return BROKEN
-    return PAUSED
+        if sim.claims.violation[VIOLATED_RULE] != KEPT or lanes.size[MISUSES] > 0:
+            return LOOP_BROKEN
+    return LOOP_PAUSED
 
 
 @inlined
@@ -121,22 +121,22 @@ def advance(sim: Simulation) -> int:
     if time == np.inf or time > sim.clock[UNTIL]:
         return finish(sim, time)
     if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
-        return LOSSES_FULL
+        return LOOP_LOSSES_FULL
     if not pass_time(sim, time):
-        return TIMELINE_FULL
+        return LOOP_TIMELINE_FULL
     sim.clock[NOW] = time
-    for machine in sim.step.freed[: sim.counts[FREED]]:
+    for machine in sim.step.freed[: sim.counts[FREED_NOW]]:
         sim.step.is_freed[machine] = False
-    sim.counts[FREED] = 0
-    sim.counts[ARRIVED] = 0
-    sim.counts[ENDED] = 0
+    sim.counts[FREED_NOW] = 0
+    sim.counts[ARRIVED_NOW] = 0
+    sim.counts[ENDED_NOW] = 0
     apply_changes(sim, time)
     apply_ends(sim, time)
-    if sim.counts[FREED] == 0:
+    if sim.counts[FREED_NOW] == 0:
         apply_arrivals(sim, time)
-    elif sim.counts[ARRIVED] > 1:
-        sort(sim.step.arrived[: sim.counts[ARRIVED]])  # tasks of one instant go by their numbers
-    return STEP
+    elif sim.counts[ARRIVED_NOW] > 1:
+        sort(sim.step.arrived[: sim.counts[ARRIVED_NOW]])  # tasks of one instant go by their numbers
+    return LOOP_STEP
 
 
 @inlined
@@ -148,11 +148,11 @@ def apply_arrivals(sim: Simulation, time: float) -> None:
             return
         sim.counts[NEXT_ARRIVAL] += 1
         sim.counts[EVENTS] += 1
-        sim.record.current[ARRIVALS] += 1
-        if sim.starts.status[task] == UNPLACEABLE:
+        sim.record.current[TIMELINE_ARRIVALS] += 1
+        if sim.claims.status[task] == TASK_UNPLACEABLE:
             continue
         if sim.stages.of_task.size > 0 and sim.stages.waits[sim.stages.of_task[task]] > 0:
-            sim.starts.status[task] = BLOCKED
+            sim.claims.status[task] = TASK_BLOCKED
         else:
             note_waiting(sim, task)
 
@@ -169,9 +169,9 @@ def apply_ends(sim: Simulation, time: float) -> None:
             if uses_too_much(sim, task):
                 end_for_overuse(sim, task, machine)
             else:
-                sim.record.current[ENDS] += 1
+                sim.record.current[TIMELINE_ENDS] += 1
                 stop(sim, task, machine)
-                sim.starts.status[task] = FINISHED
+                sim.claims.status[task] = TASK_FINISHED
                 if sim.stages.of_task.size > 0:
                     finish_in_stage(sim, task, time)
         else:
@@ -216,7 +216,7 @@ def open_dependents(sim: Simulation, stage: int, time: float) -> None:
         if sim.slow.unfinished[child] == 0:
             sim.slow.opened[child] = time
             for task in stages.task[stages.task_first[child] : stages.task_first[child + 1]]:
-                if sim.starts.status[task] == RUNNING:
+                if sim.claims.status[task] == TASK_RUNNING:
                     set_end(sim, task)
     forget_lost_events(sim)
 
@@ -235,7 +235,7 @@ def release_stage(sim: Simulation, stage: int, time: float) -> None:
     """Let those tasks of a stage wait that have arrived; the others will when they arrive."""
     for place in range(sim.stages.task_first[stage], sim.stages.task_first[stage + 1]):
         task = sim.stages.task[place]
-        if sim.starts.status[task] == BLOCKED:
+        if sim.claims.status[task] == TASK_BLOCKED:
             sim.progress.ready[task] = time
             note_waiting(sim, task)
 

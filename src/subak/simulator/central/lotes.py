@@ -10,13 +10,13 @@ from numba import typeof, types
 
 from subak.errors import InputError
 from subak.fleet.shapes import Shapes
-from subak.fleet.state import ABSENT, BLOCK
+from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT
 from subak.fleet.table import Fleet
 from subak.kernel import kernel_of
-from subak.placement.claims import KEPT, RULE, RUNNING
+from subak.placement.claims import KEPT, TASK_RUNNING, VIOLATED_RULE
 from subak.placement.interface.compiled import LANES
 from subak.placement.lotes.configurations import NO_CONFIGURATION
-from subak.placement.lotes.dispatch import NEVER, Dispatcher, lotes_instant
+from subak.placement.lotes.dispatch import NEVER_TRIED, Dispatcher, lotes_instant
 from subak.placement.lotes.plan import Plan, make_plan
 from subak.placement.lotes.scores import build_scores, change_running, fill_buckets
 from subak.placement.lotes.settings import LotesSettings
@@ -26,7 +26,16 @@ from subak.simulator.central.loop import advance
 from subak.simulator.engine.attempts import commit
 from subak.simulator.engine.bins import classes_with_homes, target_bins
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
-from subak.simulator.engine.state import ARRIVED, BROKEN, ENDED, FREED, NOW, PAUSED, STEP, Simulation
+from subak.simulator.engine.state import (
+    ARRIVED_NOW,
+    ENDED_NOW,
+    FREED_NOW,
+    LOOP_BROKEN,
+    LOOP_PAUSED,
+    LOOP_STEP,
+    NOW,
+    Simulation,
+)
 from subak.workload.table import Workload
 
 
@@ -67,7 +76,7 @@ def build_dispatcher(simulation: Simulation, places: Places, plan: Plan, shapes:
         waiting=build_tournament(of_shape, classes + 1, tasks.request, largest),
         class_of_shape=of_shape, counted=np.zeros(tasks.arrival.size, np.int8),
         share=routes, wheel=_wheel(routes), is_devoted=is_devoted, machines=places.machines,
-        failed=np.full(of_shape.size, NEVER), by_deficit=settings.choice == "deficit", sampled=settings.sampled,
+        failed=np.full(of_shape.size, NEVER_TRIED), by_deficit=settings.choice == "deficit", sampled=settings.sampled,
     )
 
 
@@ -79,7 +88,7 @@ def _wheel(routes: np.ndarray) -> np.ndarray:
 
 def take_over(state: Dispatcher, before: Dispatcher, simulation: Simulation, lanes: Lanes) -> None:
     """Let a dispatcher of an idle fleet know what runs and who waits, as far as *before* did."""
-    for task in np.flatnonzero(simulation.starts.status == RUNNING):
+    for task in np.flatnonzero(simulation.claims.status == TASK_RUNNING):
         kind = state.class_of_shape[simulation.tasks.shape[task]]
         state.counted[task] = kind
         state.scores.running[kind, simulation.progress.machine[task]] += 1
@@ -150,7 +159,7 @@ class PlannedRun:
         """Return bool[machine]: which rows of the fleet are there now."""
         there = np.zeros(len(self.inputs[1].machines), bool)
         known = self.places.row != NO_ROW
-        there[self.places.row[known]] = self.simulation.fleet.free[0, : known.size][known] != ABSENT
+        there[self.places.row[known]] = self.simulation.fleet.free[0, : known.size][known] != FREE_WHEN_ABSENT
         return there
 
 
@@ -158,20 +167,20 @@ def run_lotes(sim: Simulation, state: Dispatcher, lanes: Lanes, pause_at: float,
     """Run *budget* steps, or until the first instant at or after *pause_at*; return why it stopped."""
     for _ in range(budget):
         outcome = advance(sim)
-        if outcome != STEP:
+        if outcome != LOOP_STEP:
             return outcome
-        for task in sim.step.ended[: sim.counts[ENDED]]:
+        for task in sim.step.ended[: sim.counts[ENDED_NOW]]:
             change_running(state.scores, state.counted[task], sim.progress.machine[task], -1)
         lotes_instant(
-            state, sim.fleet, sim.tasks, lanes, sim.step.freed[: sim.counts[FREED]],
-            sim.step.arrived[: sim.counts[ARRIVED]], sim.starts,
+            state, sim.fleet, sim.tasks, lanes, sim.step.freed[: sim.counts[FREED_NOW]],
+            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.claims,
         )
         commit(sim)
-        if sim.starts.note[RULE] != KEPT:
-            return BROKEN
+        if sim.claims.violation[VIOLATED_RULE] != KEPT:
+            return LOOP_BROKEN
         if sim.clock[NOW] >= pause_at:
-            return PAUSED
-    return PAUSED
+            return LOOP_PAUSED
+    return LOOP_PAUSED
 
 
 def build_planned_run(inputs: tuple[Workload, Fleet], settings: LotesSettings,

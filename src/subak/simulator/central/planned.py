@@ -1,18 +1,18 @@
 """A central run that follows a plan of maps and reduces: its loop, and how its lanes are built."""
 import numpy as np
 
-from subak.placement.claims import KEPT, RULE
-from subak.placement.mapreduce.lineup import planned_instant
+from subak.placement.claims import KEPT, VIOLATED_RULE
+from subak.placement.mapreduce.machine_queues import planned_instant
 from subak.placement.mapreduce.plan import Plan
 from subak.queues.lanes import Lanes, build_lanes
 from subak.simulator.central.loop import advance
 from subak.simulator.engine.attempts import commit
 from subak.simulator.engine.setup import Prepared
-from subak.simulator.engine.state import ARRIVED, BROKEN, FREED, PAUSED, STEP, Simulation
+from subak.simulator.engine.state import ARRIVED_NOW, FREED_NOW, LOOP_BROKEN, LOOP_PAUSED, LOOP_STEP, Simulation
 
 
-def build_lineup(prepared: Prepared, plan: Plan) -> tuple[Lanes, np.ndarray]:
-    """Return the lanes of `subak.placement.mapreduce.lineup` and int32[task], each task's; ranks become the plan's."""
+def build_machine_queues(prepared: Prepared, plan: Plan) -> tuple[Lanes, np.ndarray]:
+    """Return the lanes of `planned_instant` and int32[task], each task's; ranks become the plan's."""
     simulation = prepared.simulation
     padded = simulation.fleet.free.shape[1]
     simulation.tasks.rank[:] = plan.rank
@@ -24,13 +24,13 @@ def run_planned(sim: Simulation, lanes: Lanes, lane_of_task: np.ndarray, budget:
     """Run *budget* steps; return why it stopped."""
     for _ in range(budget):
         outcome = advance(sim)
-        if outcome != STEP:
+        if outcome != LOOP_STEP:
             return outcome
         planned_instant(
-            sim.fleet, sim.tasks, lanes, lane_of_task, sim.step.freed[: sim.counts[FREED]],
-            sim.step.arrived[: sim.counts[ARRIVED]], sim.starts,
+            sim.fleet, sim.tasks, lanes, lane_of_task, sim.step.freed[: sim.counts[FREED_NOW]],
+            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.claims,
         )
         commit(sim)
-        if sim.starts.note[RULE] != KEPT:
-            return BROKEN
-    return PAUSED
+        if sim.claims.violation[VIOLATED_RULE] != KEPT:
+            return LOOP_BROKEN
+    return LOOP_PAUSED

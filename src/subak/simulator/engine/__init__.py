@@ -1,1 +1,1 @@
-"""What drives any scheduler: events, state, the timeline, attempts."""
+"""What the loops of all schedulers share: events, state, the timeline, attempts."""

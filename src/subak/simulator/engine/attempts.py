@@ -6,21 +6,20 @@ from subak.fleet.amounts import give_back
 from subak.fleet.speeds import attempt_seconds, run_seconds
 from subak.kernel import cold, inlined
 from subak.placement.claims import (
-    RUNNING,
-    WAITING,
+    TASK_RUNNING,
+    TASK_WAITING,
 )
-from subak.placement.claims import SIZE as CLAIMS
 from subak.simulator.engine.heap import SIZE, drop_first, insert, push_event
 from subak.simulator.engine.state import (
-    ARRIVED,
-    ENDED,
-    FREED,
+    ARRIVED_NOW,
+    ENDED_NOW,
+    FREED_NOW,
     LOSSES,
-    LOST,
     LOST_EVENTS,
     NOW,
     RUNNING_NOW,
-    STARTS,
+    TIMELINE_LOST,
+    TIMELINE_STARTS,
     WAITING_NOW,
     Simulation,
 )
@@ -32,17 +31,17 @@ LOST_EVENTS_KEPT = 1000  # events of lost attempts, or replaced ones, the heap m
 def commit(sim: Simulation) -> None:
     """Turn the scheduler's claims into running attempts."""
     now = sim.clock[NOW]
-    for place in range(sim.starts.note[CLAIMS]):
-        task, machine = sim.starts.task[place], sim.starts.machine[place]
+    for place in range(sim.claims.size[0]):
+        task, machine = sim.claims.task[place], sim.claims.machine[place]
         sim.progress.start[task] = now
         sim.progress.event[task] = push_event(sim.events, end_time(sim, task, machine, now), task, machine)
         sim.progress.machine[task] = machine
         sim.progress.attempts[task] += 1
         sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
-    sim.record.current[STARTS] += sim.starts.note[CLAIMS]
-    sim.counts[WAITING_NOW] -= sim.starts.note[CLAIMS]
-    sim.counts[RUNNING_NOW] += sim.starts.note[CLAIMS]
-    sim.starts.note[CLAIMS] = 0
+    sim.record.current[TIMELINE_STARTS] += sim.claims.size[0]
+    sim.counts[WAITING_NOW] -= sim.claims.size[0]
+    sim.counts[RUNNING_NOW] += sim.claims.size[0]
+    sim.claims.size[0] = 0
 
 
 @inlined
@@ -61,8 +60,8 @@ def stop(sim: Simulation, task: int, machine: int) -> None:
     """Give back what an attempt holds."""
     give_back(sim.fleet, sim.tasks, task, machine)
     sim.counts[RUNNING_NOW] -= 1
-    sim.step.ended[sim.counts[ENDED]] = task
-    sim.counts[ENDED] += 1
+    sim.step.ended[sim.counts[ENDED_NOW]] = task
+    sim.counts[ENDED_NOW] += 1
     note_freed(sim, machine)
 
 
@@ -71,16 +70,16 @@ def note_freed(sim: Simulation, machine: int) -> None:
     """List a machine, once, among those whose amounts changed for the better or that left."""
     if not sim.step.is_freed[machine]:
         sim.step.is_freed[machine] = True
-        sim.step.freed[sim.counts[FREED]] = machine
-        sim.counts[FREED] += 1
+        sim.step.freed[sim.counts[FREED_NOW]] = machine
+        sim.counts[FREED_NOW] += 1
 
 
 @inlined
 def note_waiting(sim: Simulation, task: int) -> None:
     """Let a task wait from now on."""
-    sim.starts.status[task] = WAITING
-    sim.step.arrived[sim.counts[ARRIVED]] = task
-    sim.counts[ARRIVED] += 1
+    sim.claims.status[task] = TASK_WAITING
+    sim.step.arrived[sim.counts[ARRIVED_NOW]] = task
+    sim.counts[ARRIVED_NOW] += 1
     sim.counts[WAITING_NOW] += 1
     sim.record.waiting_by_shape[sim.tasks.shape[task]] += 1
 
@@ -101,14 +100,14 @@ def note_loss(sim: Simulation, task: int, machine: int) -> None:
     sim.counts[LOSSES] += 1
     sim.losses.task[loss], sim.losses.machine[loss] = task, machine
     sim.losses.start[loss], sim.losses.end[loss] = sim.progress.start[task], sim.clock[NOW]
-    sim.record.current[LOST] += 1
+    sim.record.current[TIMELINE_LOST] += 1
 
 
 @inlined
 def is_alive(sim: Simulation, slot: np.void) -> bool:
     """Whether an event ends the present attempt of its task, not one that was lost."""
     task = slot["item"]
-    return sim.starts.status[task] == RUNNING and sim.progress.event[task] == slot["sequence"]
+    return sim.claims.status[task] == TASK_RUNNING and sim.progress.event[task] == slot["sequence"]
 
 
 @inlined

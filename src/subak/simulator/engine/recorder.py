@@ -6,19 +6,19 @@ from subak.kernel import cold, inlined
 from subak.simulator.engine.state import (
     ACCOUNTED,
     BOUNDARY,
-    DONE,
     FIRST_RESOURCE,
     INTERVAL,
     INTERVALS,
+    LOOP_DONE,
+    LOOP_TIMELINE_FULL,
     NOW,
     PER_RESOURCE,
-    ROWS,
-    RUNNING_MEAN,
+    ROWS_CLOSED,
     RUNNING_NOW,
-    TIMELINE_FULL,
+    TIMELINE_RUNNING_MEAN,
+    TIMELINE_WAITING_MAX,
+    TIMELINE_WAITING_MEAN,
     UNTIL,
-    WAITING_MAX,
-    WAITING_MEAN,
     WAITING_NOW,
     Simulation,
 )
@@ -32,7 +32,7 @@ def pass_time(sim: Simulation, time: float) -> bool:
     if time < sim.clock[BOUNDARY]:
         integrate(sim, time)
         return True
-    room = sim.record.rows.shape[0] - sim.counts[ROWS] - 1
+    room = sim.record.rows.shape[0] - sim.counts[ROWS_CLOSED] - 1
     if (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] < room:
         account(sim, time)
         return True
@@ -51,7 +51,7 @@ def account(sim: Simulation, time: float) -> None:
 @cold
 def close_until(sim: Simulation, time: float) -> None:
     """Close every interval that ends up to *time*, as far as the timeline has room."""
-    while sim.clock[BOUNDARY] <= time and sim.counts[ROWS] < sim.record.rows.shape[0]:
+    while sim.clock[BOUNDARY] <= time and sim.counts[ROWS_CLOSED] < sim.record.rows.shape[0]:
         integrate(sim, sim.clock[BOUNDARY])
         close_interval(sim)
 
@@ -64,9 +64,9 @@ def integrate(sim: Simulation, time: float) -> None:
         return
     sim.clock[ACCOUNTED] = time
     current = sim.record.current
-    current[WAITING_MEAN] += span * sim.counts[WAITING_NOW]
-    current[WAITING_MAX] = max(current[WAITING_MAX], sim.counts[WAITING_NOW])
-    current[RUNNING_MEAN] += span * sim.counts[RUNNING_NOW]
+    current[TIMELINE_WAITING_MEAN] += span * sim.counts[WAITING_NOW]
+    current[TIMELINE_WAITING_MAX] = max(current[TIMELINE_WAITING_MAX], sim.counts[WAITING_NOW])
+    current[TIMELINE_RUNNING_MEAN] += span * sim.counts[RUNNING_NOW]
     for resource in range(sim.fleet.used.size):
         column = FIRST_RESOURCE + PER_RESOURCE * resource
         current[column] += span * sim.fleet.used[resource]
@@ -77,11 +77,11 @@ def integrate(sim: Simulation, time: float) -> None:
 def close_interval(sim: Simulation) -> None:
     """Write the open interval down as one row of sums, and open the next."""
     strand(sim)
-    row = sim.counts[ROWS]
+    row = sim.counts[ROWS_CLOSED]
     for column in range(sim.record.current.size):
         sim.record.rows[row, column] = sim.record.current[column]
         sim.record.current[column] = 0.0
-    sim.counts[ROWS] += 1
+    sim.counts[ROWS_CLOSED] += 1
     sim.counts[INTERVALS] += 1
     sim.clock[BOUNDARY] = (sim.counts[INTERVALS] + 1) * sim.clock[INTERVAL]
 
@@ -117,10 +117,10 @@ def finish(sim: Simulation, time: float) -> int:
     goes_on = time < np.inf or sim.counts[RUNNING_NOW] > 0 or sim.counts[WAITING_NOW] > 0
     end = sim.clock[UNTIL] if goes_on and sim.clock[UNTIL] < np.inf else sim.clock[NOW]
     if not pass_time(sim, end):
-        return TIMELINE_FULL
-    if end > sim.counts[INTERVALS] * sim.clock[INTERVAL] or sim.counts[ROWS] == 0:
+        return LOOP_TIMELINE_FULL
+    if end > sim.counts[INTERVALS] * sim.clock[INTERVAL] or sim.counts[ROWS_CLOSED] == 0:
         close_interval(sim)
-        return DONE
+        return LOOP_DONE
     for column in range(sim.record.current.size):  # what happened at the very end belongs to the last interval
-        sim.record.rows[sim.counts[ROWS] - 1, column] += sim.record.current[column]
-    return DONE
+        sim.record.rows[sim.counts[ROWS_CLOSED] - 1, column] += sim.record.current[column]
+    return LOOP_DONE

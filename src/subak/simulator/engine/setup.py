@@ -10,7 +10,7 @@ from subak.fleet.shapes import Shapes, find_shapes, truth_of_sets
 from subak.fleet.speeds import build_speeds
 from subak.fleet.state import build_fleet_state
 from subak.fleet.table import Fleet
-from subak.placement.claims import NOT_ARRIVED, UNPLACEABLE, build_starts
+from subak.placement.claims import TASK_NOT_ARRIVED, TASK_UNPLACEABLE, build_claims
 from subak.placement.interface.instance import Instance
 from subak.queues.johnson import johnson_ranks
 from subak.resources import same_resources
@@ -35,7 +35,7 @@ from subak.workload.table import Workload, expected_seconds
 from subak.workload.tasks import Stages, Tasks
 
 NO_ROW = -1  # no machine of the fleet
-ROWS = 4096  # intervals held before the driver takes them over
+ROWS_HELD = 4096  # intervals held before the run loop takes them over
 
 
 @dataclass(frozen=True)
@@ -84,16 +84,16 @@ def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -
     present = fleet.machines["present"].to_numpy()[order] & there
     reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
     stages = _stages(workload, stage)
-    starts = build_starts(tasks.arrival.size)
+    claims = build_claims(tasks.arrival.size)
     if any(reasons):
         hopeless = np.array([bool(reason) for reason in reasons])
-        starts.status[:] = np.where(hopeless[tasks.shape] | hopeless[used], UNPLACEABLE, NOT_ARRIVED)
+        claims.status[:] = np.where(hopeless[tasks.shape] | hopeless[used], TASK_UNPLACEABLE, TASK_NOT_ARRIVED)
     simulation = Simulation(
         tasks=tasks,
         fleet=build_fleet_state(capacity, present, truth, len(reasons), terms.seed),
         speeds=build_speeds(workload, fleet, order),
         overuse=overuse,
-        starts=starts,
+        claims=claims,
         events=build_events((2 if terms.slow_start == 1.0 else 3) * tasks.arrival.size + 2048),
         progress=_progress(tasks),
         stages=stages,
@@ -199,7 +199,7 @@ def _record(shapes: Shapes, resources: int, capacity: np.ndarray) -> Record:
     columns = FIRST_RESOURCE + PER_RESOURCE * resources
     share = (shapes.request / np.maximum(capacity.max(axis=1), 1)[:, None]).max(axis=0)
     by_size = np.argsort(share, kind="stable").astype(np.int32)
-    return Record(np.zeros((ROWS, columns)), np.zeros(columns), np.zeros(by_size.size, np.int32), by_size)
+    return Record(np.zeros((ROWS_HELD, columns)), np.zeros(columns), np.zeros(by_size.size, np.int32), by_size)
 
 
 def _stages(workload: Workload, stage: np.ndarray) -> Stages:

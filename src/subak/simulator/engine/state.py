@@ -5,22 +5,23 @@ import numpy as np
 
 from subak.fleet.speeds import Speeds
 from subak.fleet.state import FleetState
-from subak.placement.claims import Starts
+from subak.placement.claims import Claims
 from subak.simulator.engine.heap import Events
 from subak.simulator.engine.overuse import Overuse
 from subak.workload.tasks import Stages, Tasks
 
 # why a loop came back; a federated one has three more reasons
-DONE, STEP, PAUSED, TIMELINE_FULL, LOSSES_FULL, BROKEN = range(6)
+LOOP_DONE, LOOP_STEP, LOOP_PAUSED, LOOP_TIMELINE_FULL, LOOP_LOSSES_FULL, LOOP_BROKEN = range(6)
 
 # clock
 NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL = range(5)
 # count
 NEXT_ARRIVAL, NEXT_CHANGE, EVENTS, WAITING_NOW, RUNNING_NOW = range(5)
-FREED, ARRIVED, ROWS, INTERVALS, LOSSES, LOST_EVENTS, ENDED, PREEMPTED = range(5, 13)
+FREED_NOW, ARRIVED_NOW, ROWS_CLOSED, INTERVALS, LOSSES, LOST_EVENTS, ENDED_NOW, PREEMPTED_EVER = range(5, 13)
 
 # timeline columns; the four of messages are a federation's; behind all, per resource: used, capacity, stranded
-(ARRIVALS, STARTS, ENDS, LOST, WAITING_MEAN, WAITING_MAX, RUNNING_MEAN, MESSAGES, REFUSALS, REPARTITIONS, PREEMPTIONS,
+(TIMELINE_ARRIVALS, TIMELINE_STARTS, TIMELINE_ENDS, TIMELINE_LOST, TIMELINE_WAITING_MEAN, TIMELINE_WAITING_MAX,
+ TIMELINE_RUNNING_MEAN, TIMELINE_MESSAGES, TIMELINE_REFUSALS, TIMELINE_REPARTITIONS, TIMELINE_PREEMPTIONS,
  FIRST_RESOURCE) = range(12)
 PER_RESOURCE = 3
 
@@ -86,7 +87,7 @@ class Simulation(NamedTuple):
     fleet: FleetState
     speeds: Speeds
     overuse: Overuse
-    starts: Starts
+    claims: Claims
     events: Events
     progress: Progress
     stages: Stages
@@ -96,4 +97,4 @@ class Simulation(NamedTuple):
     step: Step
     record: Record
     clock: np.ndarray  # float64[5]: NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL
-    counts: np.ndarray  # int64[13]: NEXT_ARRIVAL ... PREEMPTED
+    counts: np.ndarray  # int64[13]: NEXT_ARRIVAL ... PREEMPTED_EVER

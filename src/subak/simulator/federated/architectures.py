@@ -1,8 +1,8 @@
 """The federations that can be simulated, by name."""
 from subak.simulator.federated.megha_setup import CENTRAL, MEGHA
 from subak.simulator.federated.pigeon import PIGEON
-from subak.simulator.federated.run import Architecture
 from subak.simulator.federated.sampling import EAGLE, HAWK, SPARROW
+from subak.simulator.federated.simulate import Architecture
 
 ARCHITECTURES: dict[str, Architecture] = {
     "megha": MEGHA,

@@ -13,7 +13,7 @@ from numba import typeof, types
 from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
 from subak.kernel import function_type, kernel_of
 from subak.kernel_state import StateAt, words_of
-from subak.simulator.engine.state import BROKEN, NOW, PAUSED, Simulation
+from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
 from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch
 from subak.simulator.federated.operations import apply_faults, boot_all, change_machine, serve
@@ -43,8 +43,8 @@ def run_federated(
             if task != NOBODY:
                 net.processing[task] += net.service[kind]
         if carry_out(sim, net, HANDLER[kind], out):
-            return BROKEN
-    return PAUSED
+            return LOOP_BROKEN
+    return LOOP_PAUSED
 
 
 # -- compiled, or in plain Python --------------------------------------------------------------------------------------
@@ -82,7 +82,9 @@ class Services:
         addresses = np.array([words.ctypes.data for words in self.words], np.int64)
         return self.loop(sim, net, self.serve, addresses, due, out, budget)
 
-def build_services(functions: tuple[Callable[..., int], ...], tables: tuple[Any, ...], state: tuple[Any, ...] | None) -> Services:
+def build_services(
+    functions: tuple[Callable[..., int], ...], tables: tuple[Any, ...], state: tuple[Any, ...] | None
+) -> Services:
     """Return what serves each role by its function and tables; as plain Python without a *state* to compile for.
 
     *state*: what the loop is called with: simulation, network, due, outbox.

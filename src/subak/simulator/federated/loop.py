@@ -24,32 +24,41 @@ from subak.federation.messages import (
     Outbox,
 )
 from subak.kernel import cold, inlined
-from subak.placement.claims import BLOCKED, FINISHED, KEPT, RULE, RUNNING, UNPLACEABLE, WAITING, claim
+from subak.placement.claims import (
+    KEPT,
+    TASK_BLOCKED,
+    TASK_FINISHED,
+    TASK_RUNNING,
+    TASK_UNPLACEABLE,
+    TASK_WAITING,
+    VIOLATED_RULE,
+    claim,
+)
 from subak.simulator.engine.attempts import commit, drop_dead, lose, note_waiting, stop
 from subak.simulator.engine.changes import apply_change
 from subak.simulator.engine.heap import drop_first, first_time
 from subak.simulator.engine.recorder import finish, pass_time
 from subak.simulator.engine.state import (
     ACCOUNTED,
-    ARRIVALS,
-    ARRIVED,
+    ARRIVED_NOW,
     BOUNDARY,
-    ENDED,
-    ENDS,
+    ENDED_NOW,
     EVENTS,
-    FREED,
+    FREED_NOW,
     INTERVAL,
+    LOOP_LOSSES_FULL,
+    LOOP_PAUSED,
+    LOOP_TIMELINE_FULL,
     LOSSES,
-    LOSSES_FULL,
-    LOST,
     NEXT_ARRIVAL,
     NEXT_CHANGE,
     NOW,
-    PAUSED,
-    PREEMPTIONS,
-    ROWS,
+    ROWS_CLOSED,
     RUNNING_NOW,
-    TIMELINE_FULL,
+    TIMELINE_ARRIVALS,
+    TIMELINE_ENDS,
+    TIMELINE_LOST,
+    TIMELINE_PREEMPTIONS,
     UNTIL,
     WAITING_NOW,
     Simulation,
@@ -84,17 +93,17 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
         record_messages(sim, net)
         return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else min(exit_, message)))
     if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
-        return LOSSES_FULL
+        return LOOP_LOSSES_FULL
     if net.size[FREE] < net.size[MARGIN]:
         return MESSAGES_FULL
-    room = sim.record.rows.shape[0] - sim.counts[ROWS] - 2
+    room = sim.record.rows.shape[0] - sim.counts[ROWS_CLOSED] - 2
     if (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] >= room:
         record_messages(sim, net)
         pass_time(sim, time)
-        return TIMELINE_FULL
-    sim.counts[FREED] = 0
-    sim.counts[ARRIVED] = 0
-    sim.counts[ENDED] = 0
+        return LOOP_TIMELINE_FULL
+    sim.counts[FREED_NOW] = 0
+    sim.counts[ARRIVED_NOW] = 0
+    sim.counts[ENDED_NOW] = 0
     if change == time:
         return take_change(sim, net, time, due)
     if exit_ == time:
@@ -149,10 +158,10 @@ def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) ->
     sim.clock[NOW] = time
     sim.counts[NEXT_ARRIVAL] += 1
     sim.counts[EVENTS] += 1
-    sim.record.current[ARRIVALS] += 1
-    if sim.starts.status[task] == UNPLACEABLE:
+    sim.record.current[TIMELINE_ARRIVALS] += 1
+    if sim.claims.status[task] == TASK_UNPLACEABLE:
         return NOTHING
-    sim.starts.status[task] = BLOCKED
+    sim.claims.status[task] = TASK_BLOCKED
     return to_role(due, ARRIVE, 0, task, NOBODY)
 
 
@@ -180,10 +189,10 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     sim.clock[NOW] = time
     sim.counts[EVENTS] += 1
     net.size[LIVELY] -= 1
-    sim.record.current[ENDS] += 1
+    sim.record.current[TIMELINE_ENDS] += 1
     stop(sim, task, machine)
     sim.step.is_freed[machine] = False
-    sim.starts.status[task] = FINISHED
+    sim.claims.status[task] = TASK_FINISHED
     to_role(due, EXITED, machine, task, machine)
     due[0]["handle"] = net.handle[task]
     return HANDLE
@@ -221,7 +230,7 @@ def next_instant(sim: Simulation, net: Network) -> float:
 
 @inlined
 def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> int:
-    """Carry a handler's effects out, and send its messages; return PAUSED, or BROKEN at the first broken rule."""
+    """Carry a handler's effects out, send its messages; return LOOP_PAUSED, or LOOP_BROKEN at the first broken rule."""
     for place in range(out.size[0]):
         message = out.row[place]
         if message["kind"] == READY:
@@ -234,7 +243,7 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
         else:
             transmit(net, sim.clock[NOW], sender_role, message)
     out.size[0] = 0
-    return int(sim.starts.note[RULE]) != KEPT
+    return int(sim.claims.violation[VIOLATED_RULE]) != KEPT
 
 
 @cold
@@ -247,9 +256,9 @@ def carry_out_apart(sim: Simulation, net: Network, sender_role: int, out: Outbox
 def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
     """Run an attempt, if the machine really has what it asks and the task does not run already."""
     moved(sim, net, sim.clock[NOW])
-    if sim.starts.status[task] == FINISHED and net.faults.on[0]:
+    if sim.claims.status[task] == TASK_FINISHED and net.faults.on[0]:
         run_again(sim, task)
-    if claim(sim.starts, sim.fleet, sim.tasks, task, machine):
+    if claim(sim.claims, sim.fleet, sim.tasks, task, machine):
         commit(sim)
         net.size[LIVELY] += sim.tasks.run_time[task] < np.inf
 
@@ -262,17 +271,17 @@ def run_again(sim: Simulation, task: int) -> None:
     sim.losses.task[loss], sim.losses.machine[loss] = task, sim.progress.machine[task]
     sim.losses.start[loss] = sim.progress.start[task]
     sim.losses.end[loss] = sim.progress.start[task] + sim.tasks.run_time[task]
-    sim.record.current[LOST] += 1
+    sim.record.current[TIMELINE_LOST] += 1
     note_waiting(sim, task)
 
 
 @cold
 def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) -> None:
     """End an attempt before its time: its task waits again."""
-    if sim.starts.status[task] == RUNNING and sim.progress.machine[task] == machine:
+    if sim.claims.status[task] == TASK_RUNNING and sim.progress.machine[task] == machine:
         moved(sim, net, sim.clock[NOW])
         lose(sim, task, machine)
-        sim.record.current[PREEMPTIONS] += reason == PREEMPTED
+        sim.record.current[TIMELINE_PREEMPTIONS] += reason == PREEMPTED
         sim.step.is_freed[machine] = False
         forget_exit(sim, net, task)
 
@@ -291,4 +300,4 @@ def let_wait(sim: Simulation, net: Network, task: int) -> None:
     note_waiting(sim, task)
 
 
-__all__ = ["HANDLE", "HANDLER", "NOTHING", "PAUSED", "WAITING", "advance", "carry_out", "let_wait"]
+__all__ = ["HANDLE", "HANDLER", "LOOP_PAUSED", "NOTHING", "TASK_WAITING", "advance", "carry_out", "let_wait"]

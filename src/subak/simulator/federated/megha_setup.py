@@ -26,7 +26,7 @@ from subak.queues.fair_orders import branches_of, hierarchy_of
 from subak.queues.lanes import Lanes, build_lanes
 from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths
 from subak.simulator.engine.setup import NO_ROW
-from subak.simulator.federated.run import Architecture, Instance
+from subak.simulator.federated.simulate import Architecture, Instance
 from subak.workload.table import Workload
 
 CLUSTERS = 10  # of a fleet that names only one
@@ -310,7 +310,7 @@ def _turns(instance: Instance, queues: Queues) -> dict[str, Any]:
         "turns": Turns(hierarchy, leaf, of_leaf, np.zeros((len(leaf), resources + 1), np.int64)),
         "turn_link": np.tile(hierarchy.link, (masters, 1, 1)), "turn_value": np.tile(hierarchy.value, (masters, 1, 1)),
         "turn_count": np.zeros((masters, 2, leaves), np.int64), "turn_vector": np.ones((masters, leaves, resources)),
-        "turn_dominant": np.ones((masters, leaves)), "turn_word": np.tile(hierarchy.word, (masters, 1)),
+        "turn_dominant": np.ones((masters, leaves)), "turn_word": np.tile(hierarchy.mode, (masters, 1)),
         "turn_told": np.full((masters, len(leaf), resources + 1), NOBODY, np.int64),
     }
 

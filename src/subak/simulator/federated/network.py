@@ -53,8 +53,8 @@ class Network(NamedTuple):
     sent: np.ndarray  # float64[slot], seconds
     life: np.ndarray  # int32[slot], the receiver's life in which it arrived, or that armed the timer
     slot: np.ndarray  # int32[slot], the free ones first
-    size: np.ndarray  # int64[8]: FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN (slots that must be free before a message
-    # is handled), DRIVEN (whether roles are told that they begin, or their machine changes), CLUSTERS
+    size: np.ndarray  # int64[8]: FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN (slots that must be free before a
+    # message is handled), DRIVEN (whether roles are told that they begin, or their machine changes), CLUSTERS
     first: np.ndarray  # int64[role + 1], where the addresses of a role begin
     busy: np.ndarray  # float64[address], until when it serves
     worked: np.ndarray  # float64[address], seconds of service so far

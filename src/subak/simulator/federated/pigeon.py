@@ -10,7 +10,6 @@ from subak.federation.settings import Federation
 from subak.fleet.state import BLOCK
 from subak.fleet.table import Fleet
 from subak.simulator.engine.setup import NO_ROW
-from subak.simulator.federated.run import Architecture, Instance
 from subak.simulator.federated.sampling import (
     ROOM,
     batch_sizes,
@@ -19,6 +18,7 @@ from subak.simulator.federated.sampling import (
     shared_tables,
     stage_batches,
 )
+from subak.simulator.federated.simulate import Architecture, Instance
 
 GROUP_SIZE = 100  # workers of a master, as in the authors' simulator
 

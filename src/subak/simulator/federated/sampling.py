@@ -20,7 +20,7 @@ from subak.fleet.index import MOST
 from subak.fleet.state import BLOCK, FleetState, padded
 from subak.fleet.table import Fleet
 from subak.simulator.engine.state import Simulation
-from subak.simulator.federated.run import Architecture, Instance
+from subak.simulator.federated.simulate import Architecture, Instance
 
 SNAPSHOTS = 4096  # of Eagle's bit-vector that are kept; who knows only older ones knows nothing
 ROOM = 1024  # messages of a handler that no count of tasks bounds

@@ -3,12 +3,12 @@ from subak.federation.messages import REFUSED, REPARTITION
 from subak.kernel import cold
 from subak.simulator.engine.recorder import close_until
 from subak.simulator.engine.state import (
-    MESSAGES,
     NEXT_ARRIVAL,
     NOW,
-    REFUSALS,
-    REPARTITIONS,
     RUNNING_NOW,
+    TIMELINE_MESSAGES,
+    TIMELINE_REFUSALS,
+    TIMELINE_REPARTITIONS,
     WAITING_NOW,
     Simulation,
 )
@@ -30,8 +30,8 @@ def record_messages(sim: Simulation, net: Network) -> None:
     for kind in range(net.handled.size):
         count = net.handled[kind] - net.recorded[kind]
         net.recorded[kind] = net.handled[kind]
-        current[MESSAGES] += count
+        current[TIMELINE_MESSAGES] += count
         if kind == REFUSED:
-            current[REFUSALS] += count
+            current[TIMELINE_REFUSALS] += count
         elif kind == REPARTITION:
-            current[REPARTITIONS] += count
+            current[TIMELINE_REPARTITIONS] += count

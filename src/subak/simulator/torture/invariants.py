@@ -61,10 +61,10 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.fleet.state import BLOCK
-from subak.placement.claims import BLOCKED, FINISHED, STATUSES, UNPLACEABLE
-from subak.placement.claims import RUNNING as PHYSICALLY
-from subak.placement.claims import WAITING as WAITS
-from subak.queues.lanes import ACTIVE as LANES_ACTIVE
+from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_UNPLACEABLE
+from subak.placement.claims import TASK_RUNNING as PHYSICALLY
+from subak.placement.claims import TASK_WAITING as WAITS
+from subak.queues.lanes import ACTIVE_LANES as LANES_ACTIVE
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
 from subak.simulator.federated.network import FREE, LIVELY, PERIODIC, Network
@@ -309,7 +309,7 @@ class Watch:
             for row in self.rows(workers.rows.row, workers.rows.first, machine):
                 if row["state"] == RUNS:
                     believed.append((int(row["task"]), machine))
-        running = np.flatnonzero(sim.starts.status == PHYSICALLY).tolist()
+        running = np.flatnonzero(sim.claims.status == PHYSICALLY).tolist()
         real = [(task, int(sim.progress.machine[task])) for task in running]
         must(sorted(believed) == real, "b", f"workers believe to run {sorted(believed)}, there run {real}")
         used = np.zeros_like(sim.fleet.free, np.int64)
@@ -465,7 +465,7 @@ class Watch:
             must(not apart, "e", f"gang {gang} starts in parts: {[PHASES[code] for code in phase]}")
             if waiting == len(members) and (phase == WAITING).any():
                 must(masters.task["queued"][members].any(), "e", f"gang {gang} waits in no lane")
-            for task in members[(self.sim.starts.status[members] == PHYSICALLY)]:
+            for task in members[(self.sim.claims.status[members] == PHYSICALLY)]:
                 must(masters.task["phase"][task] not in (FLYING, HELD), "e",
                      f"task {task} of gang {gang} runs before its gang may go")
 
@@ -488,7 +488,7 @@ class Watch:
         must(len(used) == net.slot.size - net.size[FREE], "h", f"{len(used)} messages are on their way, "
                                                                f"{net.slot.size - net.size[FREE]} slots are taken")
         lively = int((~PERIODIC[net.flight["kind"][used]]).sum())
-        status = sim.starts.status
+        status = sim.claims.status
         lively += int(((status == PHYSICALLY) & (sim.tasks.run_time < np.inf)).sum())
         must(lively == net.size[LIVELY], "h", f"{net.size[LIVELY]} things are noted to go on, there are {lively}")
 
@@ -504,19 +504,19 @@ class Watch:
             kinds = sorted({KINDS[kind] for kind in self.net.flight["kind"][used] if not PERIODIC[kind]})
             return f"messages are on their way: {', '.join(kinds)}"
         phases = masters.task["phase"]
-        for task, status in enumerate(sim.starts.status):
+        for task, status in enumerate(sim.claims.status):
             name, phase = STATUSES[status], PHASES[phases[task]]
             if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phases[task] != RUNNING):
                 return f"task {task} is {name}, its global master has it {phase}"
-            if status == FINISHED and phases[task] == WAITING and not self.could_run(task):
+            if status == TASK_FINISHED and phases[task] == WAITING and not self.could_run(task):
                 continue  # the news of its end was lost with its worker, and there is no machine to run it again
-            if status == FINISHED and self.roles.submitter.state[task] != SUBMITTED_ENDED:
+            if status == TASK_FINISHED and self.roles.submitter.state[task] != SUBMITTED_ENDED:
                 return f"task {task} is {name}, its submitter has not heard of it, its global master has it {phase}"
-            if status == FINISHED and phases[task] not in (TASK_ENDED, UNKNOWN_TASK):  # a restarted master never hears
+            if status == TASK_FINISHED and phases[task] not in (TASK_ENDED, UNKNOWN_TASK):  # else it never hears
                 return f"task {task} is {name}, its global master has it {phase}"
             if status == WAITS and (phases[task] != WAITING or self.could_run(task)):
                 return f"task {task} waits, its global master has it {phase}"
-            if status not in (PHYSICALLY, FINISHED, WAITS, BLOCKED, UNPLACEABLE):
+            if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE):
                 return f"task {task} is {name}"
         return self.left_behind(locals_)
 
@@ -533,7 +533,7 @@ class Watch:
                         return f"machine {machine} has not reported to local master {number}"
                     for row in self.rows(locals_.row[side], locals_.row_first[side], machine):
                         if row["state"] != RUNNING_ROW and not (
-                            row["state"] == STARTING_ROW and self.sim.starts.status[row["task"]] == PHYSICALLY
+                            row["state"] == STARTING_ROW and self.sim.claims.status[row["task"]] == PHYSICALLY
                         ):
                             return f"task {row['task']} is left in state {row['state']} on machine {machine}"
         workers = self.roles.workers
@@ -548,10 +548,11 @@ class Watch:
         """Whether machines whose workers live have room for a waiting task, and for what its gang has not ended."""
         members = [task]
         if self.gang[task] != NOBODY:
-            gang, status = self.gang[task], self.sim.starts.status
+            gang, status = self.gang[task], self.sim.claims.status
             places = self.roles.layout.gang_task
             members = [int(one) for one in places[self.roles.layout.gang_first[gang] :
-                                                  self.roles.layout.gang_first[gang + 1]] if status[one] != FINISHED]
+                                                  self.roles.layout.gang_first[gang + 1]]
+                       if status[one] != TASK_FINISHED]
             if any(status[one] != WAITS for one in members):
                 return False  # some have not arrived, or wait for their stage
         free = self.sim.fleet.free.copy()

@@ -22,7 +22,7 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.simulator.engine.state import NOW
-from subak.simulator.federated.run import Opened
+from subak.simulator.federated.simulate import Opened
 
 MASK = (1 << LIFE_BITS) - 1
 CARRIES_UPDATE = ("LAUNCHED", "REFUSED", "ENDED", "UPDATE")

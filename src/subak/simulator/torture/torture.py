@@ -20,11 +20,19 @@ from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, make_fleet
 from subak.placement.lotes.plan import make_plan
 from subak.resources import Resource
-from subak.simulator.engine.state import BROKEN, DONE, LOSSES, LOSSES_FULL, NOW, ROWS, TIMELINE_FULL
+from subak.simulator.engine.state import (
+    LOOP_BROKEN,
+    LOOP_DONE,
+    LOOP_LOSSES_FULL,
+    LOOP_TIMELINE_FULL,
+    LOSSES,
+    NOW,
+    ROWS_CLOSED,
+)
 from subak.simulator.federated.fault_plan import FaultPlan, random_plan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import PATIENCE
-from subak.simulator.federated.run import Opened, broken_rule, open_federated
+from subak.simulator.federated.simulate import Opened, broken_rule, open_federated
 from subak.simulator.torture.coverage import Coverage
 from subak.simulator.torture.invariants import Broken, Watch
 from subak.simulator.torture.message_words import event_words
@@ -248,7 +256,7 @@ def _events(opened: Opened, case: Case, ending: Ending, coverage: Coverage, in_w
         watch(handled, opened.due[0])
         coverage.count(seen, opened, watch)
         over = case.plan is None or ending.seconds > case.plan.over_at
-        if why == DONE or (over and ending.events % 16 == 0 and not watch.unrest()):
+        if why == LOOP_DONE or (over and ending.events % 16 == 0 and not watch.unrest()):
             break
         if ending.seconds > 2.0 * opened.network.calm[PATIENCE] + LONGEST or ending.events > EVENTS_MAX:
             raise Broken(f"(i) no rest after {ending.events} events: {watch.unrest()}")
@@ -267,11 +275,11 @@ def next_event(opened: Opened) -> tuple[int, bool]:
     opened.out.row["kind"] = NOBODY
     with np.errstate(over="ignore"):
         why = opened.step(1)
-    if why == BROKEN:
+    if why == LOOP_BROKEN:
         raise Broken(f"(b) {broken_rule(sim)}")
-    if why == TIMELINE_FULL:
-        sim.counts[ROWS] = 0
-    if why == LOSSES_FULL:
+    if why == LOOP_TIMELINE_FULL:
+        sim.counts[ROWS_CLOSED] = 0
+    if why == LOOP_LOSSES_FULL:
         sim.counts[LOSSES] = 0
     return why, bool(opened.due[0]["kind"] >= 0)
 

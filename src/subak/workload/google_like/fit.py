@@ -34,7 +34,7 @@ from subak.workload.google_like.estimates import (
     ratio_of,
     share_of,
 )
-from subak.workload.google_like.goodness import THIN_COUNT, Comparison, Numbers, compare
+from subak.workload.google_like.goodness import VALUES_SEEN_MAX, Comparison, Numbers, compare
 from subak.workload.google_like.parameters import Makespans, Parameters
 from subak.workload.table import Workload
 
@@ -342,5 +342,5 @@ def _gap_law(parameters: Parameters, mean: float) -> Any:
     return stats.lomax(c=parameters.gap_shape, loc=0.0, scale=(parameters.gap_shape - 1) * mean)
 
 
-SUBSAMPLE_NOTE = (f"Weibull, gamma and Pareto from 0 are fitted to {THIN_COUNT:,} values evenly spaced by rank where "
-                  "there are more; every distance is over all values")
+SUBSAMPLE_NOTE = (f"Weibull, gamma and Pareto from 0 are fitted to {VALUES_SEEN_MAX:,} values evenly spaced by rank "
+                  "where there are more; every distance is over all values")

@@ -22,7 +22,7 @@ from subak.tables import Provenance, first_line, scan_table, write_toml
 from subak.workload.google_like.chunks import Carried, Chunk, arrivals, chunk_of
 from subak.workload.google_like.draw import Units, draw_units, job_sizes
 from subak.workload.google_like.load import mean_tasks_per_job
-from subak.workload.google_like.parameters import MOST_TASKS, Parameters, require
+from subak.workload.google_like.parameters import DRAWN_TASKS_MAX, Parameters, require
 from subak.workload.google_like.streams import SEED_END
 
 CHUNK_TASKS = 1 << 19
@@ -44,7 +44,7 @@ class Length:
         if (self.tasks is None) == (self.seconds is None):
             raise InputError("length: give a number of tasks or of seconds, and not both")
         if self.tasks is not None:
-            require(1 <= self.tasks <= MOST_TASKS, f"tasks must be from 1 to {MOST_TASKS}", self.tasks)
+            require(1 <= self.tasks <= DRAWN_TASKS_MAX, f"tasks must be from 1 to {DRAWN_TASKS_MAX}", self.tasks)
         if self.seconds is not None:
             require(math.isfinite(self.seconds) and self.seconds > 0, "seconds must be a positive number", self.seconds)
 
@@ -106,8 +106,9 @@ def generate(
     Neither *threads* nor *chunk_tasks* changes what is generated. Raises InputError for a bad seed.
     """
     require(0 <= seed < SEED_END, f"seed must be from 0 to {SEED_END - 1}", seed)
-    require((length.seconds or 0.0) / parameters.dynamism < MOST_TASKS,
-            f"seconds: must be fewer than {MOST_TASKS} times the dynamism of {parameters.dynamism:g} s", length.seconds)
+    require((length.seconds or 0.0) / parameters.dynamism < DRAWN_TASKS_MAX,
+            f"seconds: must be fewer than {DRAWN_TASKS_MAX} times the dynamism of {parameters.dynamism:g} s",
+            length.seconds)
     carried = Carried()
     for units in _drawn(parameters, seed, length, threads, chunk_tasks):
         arrival = arrivals(parameters, units.gap, carried)
@@ -135,8 +136,8 @@ def _pieces(parameters: Parameters, seed: int, tasks: int | None, chunk_tasks: i
         end = first_task + int(sizes.sum())
         if tasks is not None and end > tasks:
             sizes = _cut(sizes, tasks - first_task)
-        if end > MOST_TASKS and tasks is None:
-            raise InputError(f"seconds: more than {MOST_TASKS} tasks arrive; give fewer seconds")
+        if end > DRAWN_TASKS_MAX and tasks is None:
+            raise InputError(f"seconds: more than {DRAWN_TASKS_MAX} tasks arrive; give fewer seconds")
         yield _Piece(first, sizes, first_task)
         first, first_task = first + count, end
 

@@ -12,7 +12,7 @@ from scipy import optimize, stats
 
 LEVELS = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 CURVE_LEVELS = (*(step / 200 for step in range(200)), 0.998, 0.999, 0.9995, 0.9999, 1.0)
-THIN_COUNT = 20_000  # the slow fits (Weibull, gamma, Pareto II) see this many values, evenly spaced by rank
+VALUES_SEEN_MAX = 20_000  # the slow fits (Weibull, gamma, Pareto II) see this many values, evenly spaced by rank
 
 
 class Numbers(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ def distance(ordered: np.ndarray, law: Any) -> float:
     return float(max(np.abs(share - below).max(), np.abs(share - upto).max()))
 
 
-def thinned(ordered: np.ndarray, count: int = THIN_COUNT) -> np.ndarray:
+def thinned(ordered: np.ndarray, count: int = VALUES_SEEN_MAX) -> np.ndarray:
     """Return at most *count* values, evenly spaced by rank: the same data give the same values."""
     if len(ordered) <= count:
         return ordered

@@ -18,7 +18,7 @@ from subak.resources import Resource, to_units
 from subak.tables import read_toml
 from subak.workload.constraints import OPERATORS, Constraint
 
-MOST_TASKS = 2**31 - 1  # of a workload: task numbers are uint32, and some are left for other readers' markers
+DRAWN_TASKS_MAX = 2**31 - 1  # of a workload: task numbers are uint32, and some are left for other readers' markers
 MOST_CHOICES = 62  # a set of constraints is a bit mask of 64 bits
 MOST_STAGES = 100
 GAP_SHAPE_MAX = 1_000_000  # far above it, rounding errors swallow the gaps
@@ -83,7 +83,7 @@ class Jobs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         require_positive("jobs: mass", self.mass)
         require(math.isfinite(self.disparity) and self.disparity > 1,
                 "jobs: disparity (mean / median) must be greater than 1", self.disparity)
-        require(1 <= self.most <= MOST_TASKS, f"jobs: most must be from 1 to {MOST_TASKS} tasks", self.most)
+        require(1 <= self.most <= DRAWN_TASKS_MAX, f"jobs: most must be from 1 to {DRAWN_TASKS_MAX} tasks", self.most)
 
     @property
     def law(self) -> Makespans:

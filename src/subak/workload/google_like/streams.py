@@ -11,7 +11,7 @@ import numpy as np
 from subak.errors import InputError
 
 SEED_END = 2**64
-LANES = 4  # numbers that one step of Philox's counter gives
+NUMBERS_A_STEP = 4  # numbers that one step of Philox's counter gives
 SMALLEST = 2.0**-54  # stands for a uniform of 0, which the laws cannot take
 
 
@@ -45,7 +45,7 @@ def uniforms(seed: int, purpose: int, first: int, count: int) -> np.ndarray:
     if not 0 <= seed < SEED_END:
         raise InputError(f"seed must be from 0 to {SEED_END - 1}, not {seed!r}")
     bits = np.random.Philox(key=np.array([seed, purpose], dtype=np.uint64))
-    bits.advance(first // LANES)
-    skipped = first % LANES
+    bits.advance(first // NUMBERS_A_STEP)
+    skipped = first % NUMBERS_A_STEP
     drawn = np.random.Generator(bits).random(skipped + count)[skipped:]
     return np.maximum(drawn, SMALLEST, out=drawn)

@@ -12,11 +12,12 @@ The rules, for the events of one task in order of time:
 import numpy as np
 import polars as pl
 
-SUBMIT, SCHEDULE, EVICT, FAIL, FINISH, KILL, LOST, UPDATE_PENDING, UPDATE_RUNNING = range(9)
+(EVENT_SUBMIT, EVENT_SCHEDULE, EVENT_EVICT, EVENT_FAIL, EVENT_FINISH, EVENT_KILL, EVENT_LOST, EVENT_UPDATE_PENDING,
+ EVENT_UPDATE_RUNNING) = range(9)
 EVENT_COUNT = 9
 # Columns of events: job and time int64, index int32, event uint8, priority int16, cpu and memory int32 (-1 = not given)
 EVENT_COLUMNS = ("job", "index", "time", "event", "priority", "cpu", "memory")
-NONE = -1
+NO_EVENT = -1
 RANK = np.array([0, 2, 4, 4, 4, 4, 4, 1, 3], dtype=np.int8)  # order of events at one instant
 
 
@@ -38,18 +39,18 @@ def _ends_first(ranked: pl.DataFrame) -> np.ndarray:
     event = ranked["event"].to_numpy()
     instant = np.cumsum(_changes(ranked, ("job", "index", "time"))) - 1
     ends = _is_end(event)
-    mixed: np.ndarray = _any_in(instant, ends) & _any_in(instant, event == SUBMIT)
+    mixed: np.ndarray = _any_in(instant, ends) & _any_in(instant, event == EVENT_SUBMIT)
     if not mixed.any():
         return mixed
     task_start = _latest(_changes(ranked, ("job", "index")))
-    telling = _latest(~mixed & (event < UPDATE_PENDING))  # a mixed instant leaves the task as it was
+    telling = _latest(~mixed & (event < EVENT_UPDATE_PENDING))  # a mixed instant leaves the task as it was
     live = (telling >= task_start) & ~ends[telling]
     first: np.ndarray = mixed & ends & live
     return first
 
 
 def _is_end(event: np.ndarray) -> np.ndarray:
-    ends: np.ndarray = (event >= EVICT) & (event <= LOST)
+    ends: np.ndarray = (event >= EVENT_EVICT) & (event <= EVENT_LOST)
     return ends
 
 
@@ -70,7 +71,7 @@ def _any_in(group: np.ndarray, flag: np.ndarray) -> np.ndarray:
 
 def _latest(flag: np.ndarray) -> np.ndarray:
     """Return int[row]: the last row up to this one where *flag* holds; -1 before the first."""
-    return np.maximum.accumulate(np.where(flag, np.arange(len(flag)), NONE))
+    return np.maximum.accumulate(np.where(flag, np.arange(len(flag)), NO_EVENT))
 
 
 def find_attempts(events: pl.DataFrame) -> pl.DataFrame:
@@ -86,12 +87,12 @@ def find_attempts(events: pl.DataFrame) -> pl.DataFrame:
     count = int(attempt[-1]) + 1 if len(attempt) else 0
     opening = _first_row(attempt, np.ones(len(event), dtype=bool), count)
     submit, schedule, end = (_first_row(attempt, flag, count)
-                             for flag in (event == SUBMIT, event == SCHEDULE, _is_end(event)))
+                             for flag in (event == EVENT_SUBMIT, event == EVENT_SCHEDULE, _is_end(event)))
     request = _request_row(events, attempt, schedule)
-    describing = np.where(schedule == NONE, opening, schedule)
+    describing = np.where(schedule == NO_EVENT, opening, schedule)
     first = _latest(new_task[opening])
     rows = np.bincount(attempt, minlength=count)
-    repeats = np.maximum(np.bincount(attempt, weights=event == SCHEDULE, minlength=count).astype(np.int64) - 1, 0)
+    repeats = np.maximum(np.bincount(attempt, weights=event == EVENT_SCHEDULE, minlength=count).astype(np.int64) - 1, 0)
     time, cpu, memory = (events[name].to_numpy() for name in ("time", "cpu", "memory"))
     return events.select("job", "index")[opening].with_columns(
         pl.Series("number", np.arange(count) - first + 1, dtype=pl.Int32),
@@ -110,16 +111,16 @@ def find_attempts(events: pl.DataFrame) -> pl.DataFrame:
 
 def _openings(event: np.ndarray, new_task: np.ndarray) -> np.ndarray:
     """Return bool[row]: where an attempt begins."""
-    proper = event < UPDATE_PENDING
-    before = np.append(NONE, _latest(proper)[:-1])[:len(event)]  # the last event before this row that is no update
+    proper = event < EVENT_UPDATE_PENDING
+    before = np.append(NO_EVENT, _latest(proper)[:-1])[:len(event)]  # the last event before this row that is no update
     after_end = (before >= _latest(new_task)) & _is_end(event)[before]
-    openings: np.ndarray = new_task | (event == SUBMIT) | (proper & after_end)
+    openings: np.ndarray = new_task | (event == EVENT_SUBMIT) | (proper & after_end)
     return openings
 
 
 def _first_row(attempt: np.ndarray, flag: np.ndarray, count: int) -> np.ndarray:
     """Return int[attempt]: its first row where *flag* holds, -1 without one."""
-    result = np.full(count, NONE, dtype=np.int64)
+    result = np.full(count, NO_EVENT, dtype=np.int64)
     rows = np.flatnonzero(flag)[::-1]
     result[attempt[rows]] = rows  # of several rows the last one written, the first in order, stays
     return result
@@ -128,13 +129,13 @@ def _first_row(attempt: np.ndarray, flag: np.ndarray, count: int) -> np.ndarray:
 def _request_row(events: pl.DataFrame, attempt: np.ndarray, schedule: np.ndarray) -> np.ndarray:
     """Return int[attempt]: its last row with a request, up to its SCHEDULE if it has one; -1 without one."""
     given = (events["cpu"].to_numpy() >= 0) & (events["memory"].to_numpy() >= 0)
-    limit = np.where(schedule == NONE, len(attempt), schedule)[attempt]
+    limit = np.where(schedule == NO_EVENT, len(attempt), schedule)[attempt]
     rows = np.flatnonzero(given & (np.arange(len(attempt)) <= limit))
-    result = np.full(len(schedule), NONE, dtype=np.int64)
+    result = np.full(len(schedule), NO_EVENT, dtype=np.int64)
     result[attempt[rows]] = rows
     return result
 
 
 def _at(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return values[rows], and -1 where the row is -1."""
-    return np.where(rows == NONE, NONE, values[rows]) if len(values) else rows
+    return np.where(rows == NO_EVENT, NO_EVENT, values[rows]) if len(values) else rows

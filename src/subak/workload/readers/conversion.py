@@ -20,7 +20,7 @@ Shuffle = Literal["ignored", "stage", "task"]
 Unfinished = Literal["keep", "drop"]
 Slots = Literal["common", "separate"]
 KEPT = "kept"
-TASKS_MAX = 200_000_000  # some 8 GB while converting
+CONVERTED_TASKS_MAX = 200_000_000  # some 8 GB while converting
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,10 +87,10 @@ def account_of(table: str, fated: pl.DataFrame) -> Account:
 
 
 def refuse_too_many(tasks: float, where: object, hint: str = "") -> None:
-    """Raise InputError when a conversion would make more tasks than TASKS_MAX; *where* begins the message."""
-    if tasks > TASKS_MAX:
-        raise InputError(f"{where}: makes {tasks:.4g} tasks, at most {TASKS_MAX:,} are possible; --from and --until "
-                         f"cut a slice{hint}")
+    """Raise InputError when a conversion would make more tasks than CONVERTED_TASKS_MAX; *where* begins the message."""
+    if tasks > CONVERTED_TASKS_MAX:
+        raise InputError(f"{where}: makes {tasks:.4g} tasks, at most {CONVERTED_TASKS_MAX:,} are possible; --from and "
+                         f"--until cut a slice{hint}")
 
 
 def _met(counts: Mapping[str, int]) -> dict[str, int]:
@@ -129,4 +129,4 @@ class Reader(NamedTuple):
     summary: str  # what the format is, for help texts
     files: Callable[[Path], list[Path]]  # the files that a source consists of
     read: Callable[[Path, Options, Advance], Conversion]
-    options: frozenset[str]  # the fields of Options it heeds
+    options: frozenset[str]  # the fields of Options that it supports

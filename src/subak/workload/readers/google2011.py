@@ -20,29 +20,28 @@ from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.attempts import (
     EVENT_COLUMNS,
     EVENT_COUNT,
-    KILL,
-    NONE,
-    SUBMIT,
-    UPDATE_PENDING,
+    EVENT_KILL,
+    EVENT_SUBMIT,
+    EVENT_UPDATE_PENDING,
+    NO_EVENT,
     find_attempts,
     sort_events,
 )
 from subak.workload.readers.conversion import KEPT, Account, Conversion, Options, Reader, account, fate, notes
 from subak.workload.readers.google2011_constraints import read_constraints
-from subak.workload.readers.google2011_machines import read_machines
+from subak.workload.readers.google2011_machines import AFTER, read_machines
 from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines
 from subak.workload.table import OUTCOMES, Workload, make_workload
 
 UNIT = 1e-8  # the trace's amounts have 4 significant digits and at most 8 decimals: they convert exactly
 RESOURCES = (Resource("cpu", UNIT, "of the largest machine"), Resource("memory", UNIT, "of the largest machine"))
 SECOND = 1e6  # the trace counts microseconds
-AFTER = 2**63 - 1  # "after the trace ended"
 PORTION_ROWS = 1 << 23  # events of whole jobs that are sorted at a time
 ORIGIN = ("Google cluster-usage traces v2 (clusterdata-2011-2), by Google; "
           "Reiss, Wilkes, Hellerstein: Google cluster-usage traces: format + schema")
 LICENCE = "CC-BY 4.0"
 TABLES = ("task_events", "machine_events", "task_constraints", "machine_attributes")
-OUTCOME_NAMES = {2: "EVICT", 3: "FAIL", 4: "FINISH", 5: "KILL", 6: "LOST", NONE: "CENSORED"}
+OUTCOME_NAMES = {2: "EVICT", 3: "FAIL", 4: "FINISH", 5: "KILL", 6: "LOST", NO_EVENT: "CENSORED"}
 
 TASK_EVENT_COLUMNS: dict[str, ColumnType] = {
     "time": pl.Int64, "missing": pl.String, "job": pl.Int64, "index": pl.Int64, "machine": pl.Int64,
@@ -124,7 +123,7 @@ def read_events(paths: list[Path], advance: Advance) -> Events:
         rows += len(table)
         counts += np.bincount(table["event"].to_numpy(), minlength=EVENT_COUNT)
         without_request += table.select((pl.col("cpu").is_null() | pl.col("memory").is_null()).sum()).item()
-        apart += table.filter(event=SUBMIT, different_machine=1).height
+        apart += table.filter(event=EVENT_SUBMIT, different_machine=1).height
         real = table.filter(pl.col("time") < AFTER)
         after += len(table) - len(real)
         users.append(real.select("job", "user").unique())
@@ -158,7 +157,7 @@ def _check_events(table: pl.DataFrame, block: Block) -> None:
 
 
 def _narrow(table: pl.DataFrame) -> pl.DataFrame:
-    amounts = [(pl.col(name) / UNIT).round().fill_null(NONE).cast(pl.Int32) for name in ("cpu", "memory")]
+    amounts = [(pl.col(name) / UNIT).round().fill_null(NO_EVENT).cast(pl.Int32) for name in ("cpu", "memory")]
     return table.select(
         "job", pl.col("index").cast(pl.Int32), "time", pl.col("event").cast(pl.UInt8),
         pl.col("priority").cast(pl.Int16), *amounts,
@@ -181,24 +180,24 @@ def _attempts(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 def _with_fates(attempts: pl.DataFrame, window_end: int, options: Options) -> pl.DataFrame:
     """Add `arrival` (microseconds) and `fate`, why an attempt is kept or dropped; the first rule that holds counts."""
-    scheduled, ended, last = pl.col("schedule") != NONE, pl.col("end") != NONE, pl.col("last")
+    scheduled, ended, last = pl.col("schedule") != NO_EVENT, pl.col("end") != NO_EVENT, pl.col("last")
     runs = scheduled & (ended | last)
-    own_arrival = pl.when(pl.col("submit") == NONE).then("schedule").otherwise("submit")
+    own_arrival = pl.when(pl.col("submit") == NO_EVENT).then("schedule").otherwise("submit")
     if options.resubmissions == "attempt":
-        known = pl.when(own_arrival != NONE).then(own_arrival)
+        known = pl.when(own_arrival != NO_EVENT).then(own_arrival)
         arrival = known.min().over("job", "index")
         earlier = runs & (pl.col("number") < pl.when(runs).then("number").max().over("job", "index"))
     else:
         arrival, earlier = own_arrival, pl.lit(False)
     seconds = pl.col("arrival") / SECOND
     rules = [
-        (~scheduled & (pl.col("submit") == NONE), LONG_AGO),
+        (~scheduled & (pl.col("submit") == NO_EVENT), LONG_AGO),
         (~scheduled & ended, ENDED_PENDING),
         (~scheduled & last, NEVER_SCHEDULED),
         (~scheduled, RESUBMITTED_PENDING),
         (~runs, RESUBMITTED_RUNNING),
         (earlier, EARLIER),
-        ((pl.col("cpu") == NONE) | (pl.col("memory") == NONE), NO_REQUEST),
+        ((pl.col("cpu") == NO_EVENT) | (pl.col("memory") == NO_EVENT), NO_REQUEST),
         ((pl.col("cpu") == 0) & (pl.col("memory") == 0), ZERO_REQUEST),
         (~ended if options.censored == "drop" else pl.lit(False), CENSORED),
         ((seconds < options.arrival_min) | (seconds >= options.arrival_end), OUTSIDE),
@@ -227,11 +226,11 @@ def _remarks(
         **{f"attempts dropped: {words}": count for words, count in dropped.rows()},
         "tasks kept": len(kept),
         "tasks already running at time 0": kept.filter(schedule=0).height,
-        "tasks still running at the window's end": kept.filter(end=NONE).height,
-        "tasks whose SUBMIT is not in the parts (they arrive at their SCHEDULE)": kept.filter(submit=NONE).height,
+        "tasks still running at the window's end": kept.filter(end=NO_EVENT).height,
+        "tasks whose SUBMIT is not in the parts (they arrive at their SCHEDULE)": kept.filter(submit=NO_EVENT).height,
         "tasks with run time 0": kept.filter(run_time=0.0).height,
         "rows without a request (the attempt's other rows may have one)": events.without_request,
-        "update rows": int(events.counts[UPDATE_PENDING:].sum()),
+        "update rows": int(events.counts[EVENT_UPDATE_PENDING:].sum()),
         "SUBMIT rows that ask for different machines (not modelled)": events.apart,
     }
     gaps = _gaps(paths)
@@ -260,7 +259,7 @@ def _chosen(options: Options) -> dict[str, str | float]:
 
 def _kept_tasks(attempts: pl.DataFrame, window_end: int, options: Options) -> pl.DataFrame:
     """Return the kept attempts in order of arrival, with kind, outcome and run_time (seconds)."""
-    censored = pl.col("end") == NONE
+    censored = pl.col("end") == NO_EVENT
     seen = (pl.when(censored).then(window_end).otherwise("end") - pl.col("schedule")) / SECOND
     endless = censored & (options.censored == "forever")
     number = pl.lit(1, pl.Int32) if options.resubmissions == "attempt" else pl.col("number")
@@ -269,7 +268,8 @@ def _kept_tasks(attempts: pl.DataFrame, window_end: int, options: Options) -> pl
         .with_columns(
             number=number,
             run_time=pl.when(endless).then(float("inf")).otherwise(seen),
-            kind=pl.when(censored | (pl.col("end_event") == KILL)).then(pl.lit("SERVICE")).otherwise(pl.lit("TASK")),
+            kind=pl.when(censored | (pl.col("end_event") == EVENT_KILL)).then(pl.lit("SERVICE"))
+            .otherwise(pl.lit("TASK")),
             outcome=pl.col("end_event").replace_strict(OUTCOME_NAMES, return_dtype=OUTCOMES),
         )
         .sort("arrival", "job", "number", "index")

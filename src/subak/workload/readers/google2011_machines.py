@@ -14,8 +14,8 @@ from subak.tables import ColumnType, Provenance
 from subak.workload.readers.conversion import Account, FleetChoice, account, notes
 from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, refuse_lines
 
-ADD, REMOVE, UPDATE = range(3)
-AFTER = 2**63 - 1
+MACHINE_ADD, MACHINE_REMOVE, MACHINE_UPDATE = range(3)
+AFTER = 2**63 - 1  # "after the trace ended"
 SECOND = 1e6
 MACHINE_EVENT_COLUMNS: dict[str, ColumnType] = {
     "time": pl.Int64, "machine": pl.Int64, "event": pl.Int64, "platform": pl.String,
@@ -66,7 +66,8 @@ def _checked(table: pl.DataFrame, block: Block) -> pl.DataFrame:
     for name in ("time", "machine", "event"):
         refuse_lines(table, pl.col(name).is_null(), block, f"{name} must be given", name)
         refuse_lines(table, pl.col(name) < 0, block, f"{name} must not be negative", name)
-    refuse_lines(table, pl.col("event") > UPDATE, block, "event must be 0 (ADD), 1 (REMOVE) or 2 (UPDATE)", "event")
+    refuse_lines(table, pl.col("event") > MACHINE_UPDATE, block, "event must be 0 (ADD), 1 (REMOVE) or 2 (UPDATE)",
+                 "event")
     for name in AMOUNTS:
         amount = pl.col(name)
         refuse_lines(table, amount.is_nan() | (amount < 0), block, f"{name} must be a number, 0 or more", name)
@@ -76,7 +77,7 @@ def _checked(table: pl.DataFrame, block: Block) -> pl.DataFrame:
 
 def _filled(rows: pl.DataFrame) -> pl.DataFrame:
     """Sort by machine and time (REMOVE, ADD, UPDATE at one instant) and fill in the capacities left out."""
-    rank = pl.col("event").replace_strict({REMOVE: 0, ADD: 1, UPDATE: 2}, return_dtype=pl.Int8)
+    rank = pl.col("event").replace_strict({MACHINE_REMOVE: 0, MACHINE_ADD: 1, MACHINE_UPDATE: 2}, return_dtype=pl.Int8)
     ordered = rows.filter(pl.col("time") < AFTER).sort("machine", "time", rank, *AMOUNTS, "platform")
     whole = pl.all_horizontal(pl.col(name).is_not_null() for name in AMOUNTS)
     known = ordered.with_columns(pl.when(whole).then(pl.col(name)).alias(name) for name in (*AMOUNTS, "platform"))
@@ -96,22 +97,24 @@ def _chosen(
     counted = account("machine_events", row_count, {f"rows of the fleet as chosen ({choice})": len(used)}, dropped)
     at_start = start.group_by("machine", maintain_order=True).last()
     if choice == "at-start":
-        return at_start.filter(pl.col("event") != REMOVE), used, counted
+        return at_start.filter(pl.col("event") != MACHINE_REMOVE), used, counted
     if choice == "last":
         return certain.group_by("machine", maintain_order=True).last(), used, counted
     later = certain.join(at_start, on="machine", how="anti").group_by("machine", maintain_order=True).first()
-    return pl.concat([at_start, later.with_columns(event=pl.lit(REMOVE, pl.Int64))]).sort("machine"), used, counted
+    later = later.with_columns(event=pl.lit(MACHINE_REMOVE, pl.Int64))
+    return pl.concat([at_start, later]).sort("machine"), used, counted
 
 
 def _machine_table(known: pl.DataFrame, choice: FleetChoice) -> pl.DataFrame:
-    present = pl.col("event") != REMOVE if choice == "changing" else pl.lit(True)
+    present = pl.col("event") != MACHINE_REMOVE if choice == "changing" else pl.lit(True)
     return known.select(id="machine", machine=pl.col("machine").cast(pl.String), cluster=pl.lit("0"),
                         present=present, cpu="cpu", memory="memory")
 
 
 def _change_table(used: pl.DataFrame, machines: pl.DataFrame) -> pl.DataFrame:
     """Every event after time 0; an UPDATE leaves a machine there, or away, as it was."""
-    there = pl.when(pl.col("event") != UPDATE).then(pl.col("event") == ADD).forward_fill().over("machine")
+    is_there = pl.col("event") == MACHINE_ADD
+    there = pl.when(pl.col("event") != MACHINE_UPDATE).then(is_there).forward_fill().over("machine")
     rows = machines.select("id").with_row_index("row")
     return (
         used.with_columns(present=there.fill_null(False))

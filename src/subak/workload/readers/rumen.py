@@ -45,7 +45,7 @@ ORIGIN = "Hadoop's job history as Rumen's JSON"
 LICENCE = "not stated in the file; the samples that Hadoop ships are Apache-2.0"
 PRIORITIES = {"VERY_LOW": 0, "LOW": 1, "NORMAL": 2, "HIGH": 3, "VERY_HIGH": 4}
 OUTCOME_NAMES = {"SUCCESS": "FINISH", "FAILED": "FAIL", "KILLED": "KILL"}
-HEEDED = frozenset({"arrival_min", "arrival_end", "batch", "shuffle", "unfinished", "topology", "map_slots",
+SUPPORTED = frozenset({"arrival_min", "arrival_end", "batch", "shuffle", "unfinished", "topology", "map_slots",
                     "reduce_slots"})
 
 
@@ -76,7 +76,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
 
 
 READER = Reader("a file of Rumen, Hadoop's job history as JSON; its racks and nodes, if known, from the file that "
-                "--topology names", single_file, read, HEEDED)
+                "--topology names", single_file, read, SUPPORTED)
 
 
 def _provenance(source: Path, accounts: tuple[Account, ...], remarks: dict[str, int | float | str],

@@ -13,7 +13,7 @@ from subak.tables import ColumnType, first_line
 from subak.workload.readers.stream import Advance, content
 from subak.workload.table import TIME_MAX_S
 
-UNKNOWN = -1  # Rumen's word for a number that the job's log does not give
+NOT_GIVEN = -1  # Rumen's word for a number that the job's log does not give
 MILLISECONDS_MAX = int(TIME_MAX_S) * 1000
 SPACE = re.compile(r"\s*")
 NAME_MAX = 60  # characters of a name that a message shows
@@ -46,9 +46,9 @@ class Attempt(msgspec.Struct, frozen=True, rename="camel"):
     attempt_id: str | None = msgspec.field(default=None, name="attemptID")
     result: Result | None = None
     host_name: str | None = None
-    start_time: Milliseconds = UNKNOWN
-    finish_time: Milliseconds = UNKNOWN
-    shuffle_finished: Milliseconds = UNKNOWN
+    start_time: Milliseconds = NOT_GIVEN
+    finish_time: Milliseconds = NOT_GIVEN
+    shuffle_finished: Milliseconds = NOT_GIVEN
 
 
 class Task(msgspec.Struct, frozen=True, rename="camel"):
@@ -69,7 +69,7 @@ class Job(msgspec.Struct, frozen=True, rename="camel"):
     queue: str | None = None
     priority: Priority | None = None
     outcome: str | None = None
-    submit_time: Milliseconds = UNKNOWN
+    submit_time: Milliseconds = NOT_GIVEN
     directly_awaited: tuple[str | dict[str, Any], ...] | None = msgspec.field(default=None, name="directDependantJobs")
 
 
@@ -113,14 +113,14 @@ def _job_row(job: Job) -> tuple[Any, ...]:
 
 def _attempt_row(task: int, attempt: Attempt, submit: int) -> tuple[Any, ...]:
     result = "SUCCESS" if attempt.result == "SUCCEEDED" else attempt.result
-    start = UNKNOWN if attempt.start_time == 0 < submit else attempt.start_time  # Yahoo's jobs have six such
+    start = NOT_GIVEN if attempt.start_time == 0 < submit else attempt.start_time  # Yahoo's jobs have six such
     return (task, attempt.attempt_id, result, attempt.host_name, start, attempt.finish_time, attempt.shuffle_finished)
 
 
 def _refuse_times(table: pl.DataFrame, key: str, path: Path, *names: str) -> None:
     said = {"submit": "submitTime", "start": "startTime", "finish": "finishTime", "copied": "shuffleFinished"}
     for name in names:
-        bad = table.filter((pl.col(name) < UNKNOWN) | (pl.col(name) > MILLISECONDS_MAX))
+        bad = table.filter((pl.col(name) < NOT_GIVEN) | (pl.col(name) > MILLISECONDS_MAX))
         if len(bad):
             raise InputError(f"{path}: {said[name]} must be milliseconds, 0 to {MILLISECONDS_MAX:g}, or -1 for "
                              f"unknown, not {bad[name][0]} of {key} {str(bad[key][0])[:NAME_MAX]}")

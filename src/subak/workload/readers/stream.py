@@ -17,7 +17,7 @@ Advance = Callable[[int], None]  # told how many more bytes of the files on disk
 BLOCK_SIZE = 1 << 24  # bytes of text; 16 MiB keeps a part's memory small and polars busy
 # Bytes of a line, four million durations of a .tr; a small compressed file may hold a line of any length, and what is
 # made of it takes ten times as much memory.
-LINE_MAX = 1 << 25
+LINE_BYTES_MAX = 1 << 25
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of UTF-8, which spreadsheets write; it is part of no field
 GZIP_MAGIC, XZ_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
@@ -38,7 +38,7 @@ def blocks(path: Path, advance: Advance = ignore_progress, size: int = BLOCK_SIZ
     """Yield the file's lines in order, in blocks of about *size* bytes; line ends become a single newline.
 
     A mark of UTF-8 at the file's beginning is left out. Raises InputError naming the file when it cannot be read, its
-    compressed form is damaged or cut off, or a line has more than LINE_MAX bytes.
+    compressed form is damaged or cut off, or a line has more than LINE_BYTES_MAX bytes.
     """
     line, rest = 1, b""
     with _opened(path) as (raw, stream):
@@ -49,8 +49,8 @@ def blocks(path: Path, advance: Advance = ignore_progress, size: int = BLOCK_SIZ
             if newline:
                 yield Block(path, line, (head + newline).replace(b"\r\n", b"\n"))
                 line += head.count(b"\n") + 1
-            if len(rest) > LINE_MAX:
-                raise InputError(f"{path}, line {line}: must be at most {LINE_MAX >> 20} MiB long")
+            if len(rest) > LINE_BYTES_MAX:
+                raise InputError(f"{path}, line {line}: must be at most {LINE_BYTES_MAX >> 20} MiB long")
     if rest:
         yield Block(path, line, rest.rstrip(b"\r") + b"\n")
 

@@ -13,9 +13,9 @@ from subak.fleet.index import block_may_fit
 from subak.fleet.state import LOG, FleetState
 from subak.kernel import cold, inlined
 from subak.queues.lanes import (
-    ACTIVE,
+    ACTIVE_LANES,
     CONTENDERS,
-    NOWHERE,
+    NO_PLACE,
     Lanes,
     contend,
     drop_top,
@@ -49,7 +49,7 @@ def enqueue(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> No
     lanes = lanes_of(master, layout, layout.task[task]["queue"])
     was_empty = lanes.root[lane] == NOBODY
     push(lanes, tasks.rank, lane, task)
-    if lanes.place[lane] != NOWHERE:
+    if lanes.place[lane] != NO_PLACE:
         rise(lanes, tasks.rank, lanes.place[lane])
     elif was_empty:
         contend(lanes, tasks.rank, lane)
@@ -120,9 +120,9 @@ def wake_lanes(master: GlobalMaster, layout: Layout, tasks: Tasks) -> None:
     master.word[SCANNED] = count
     for queue in range(master.queue_first[master.number], master.queue_first[master.number + 1]):
         lanes = lanes_of(master, layout, queue)
-        for place in range(lanes.size[ACTIVE]):
+        for place in range(lanes.size[ACTIVE_LANES]):
             lane = lanes.active[place]
-            if lanes.place[lane] == NOWHERE and may_fit_since(
+            if lanes.place[lane] == NO_PLACE and may_fit_since(
                 master.fleet, tasks, layout.shape_of_lane[lane], scanned, count
             ):
                 contend(lanes, tasks.rank, lane)

@@ -28,7 +28,7 @@ from subak.federation.megha.layout import Layout, Rules
 from subak.federation.messages import ASK, NOBODY, REBUILD, UNKNOWN, WAKE, Outbox, post
 from subak.fleet.state import BLOCK
 from subak.kernel import cold, inlined
-from subak.queues.lanes import ACTIVE, CONTENDERS, drop_top, pop
+from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, drop_top, pop
 from subak.workload.tasks import Tasks
 
 
@@ -110,7 +110,7 @@ def forget_everything(master: GlobalMaster, layout: Layout, rules: Rules, tasks:
         lanes = lanes_of(master, layout, queue)
         while lanes.size[CONTENDERS] > 0:
             drop_top(lanes, tasks.rank)
-        while lanes.size[ACTIVE] > 0:
+        while lanes.size[ACTIVE_LANES] > 0:
             pop(lanes, tasks.rank, lanes.active[0])
     for task in range(master.task.size):
         if layout.queue[layout.task[task]["queue"]]["owner"] == master.number:

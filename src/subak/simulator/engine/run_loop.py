@@ -1,4 +1,4 @@
-"""Driving an engine from Python: budgets of steps, progress, room for the timeline and for lost attempts."""
+"""The run loop: an engine runs to its end in budgets of steps, with progress, and room for timeline and losses."""
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,30 +9,30 @@ from subak.errors import InputError
 from subak.simulator.engine.state import (
     ACCOUNTED,
     BOUNDARY,
-    BROKEN,
-    DONE,
     EVENTS,
     FIRST_RESOURCE,
     INTERVAL,
     INTERVALS,
+    LOOP_BROKEN,
+    LOOP_DONE,
+    LOOP_LOSSES_FULL,
+    LOOP_PAUSED,
+    LOOP_TIMELINE_FULL,
     LOSSES,
-    LOSSES_FULL,
     NEXT_ARRIVAL,
     NOW,
-    PAUSED,
     PER_RESOURCE,
-    ROWS,
+    ROWS_CLOSED,
     RUNNING_NOW,
-    TIMELINE_FULL,
-    WAITING_MAX,
+    TIMELINE_WAITING_MAX,
     WAITING_NOW,
     Simulation,
 )
 
-STEPS_FIRST = 10_000  # of the loop before it first comes back; then as many as take about REPORT_S
-STEPS_MAX = 100_000_000
+BUDGET_FIRST = 10_000  # of the loop before it first comes back; then as many as take about REPORT_S
+BUDGET_MAX = 100_000_000
 REPORT_S = 0.2  # seconds between reports, and until Ctrl-C is heard
-INTERVALS_MAX = 10_000_000  # of a timeline whose interval was given
+TIMELINE_INTERVALS_MAX = 10_000_000  # of a timeline whose interval was given
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Driven:
-    """What driving an engine to its end brought."""
+class LoopResult:
+    """What an engine recorded on the way to its end, and how long that took."""
 
     timeline: np.ndarray  # float64[row, column], sums over each interval
     interval: float  # seconds
@@ -59,14 +59,14 @@ class Driven:
     seconds: float  # of the loop alone
 
 
-def drive(
+def run_to_end(
     simulation: Simulation,
     step: Callable[[int], int],
     fixed: bool,
     on_progress: Callable[[Progress], None] | None,
     check: Callable[[], None] | None,
     broken: Callable[[], Exception],
-) -> Driven:
+) -> LoopResult:
     """Run an engine to its end.
 
     *step* runs a number of steps and says why it came back; *fixed*: the timeline's interval was given; *check* is
@@ -78,35 +78,35 @@ def drive(
     for why in _laps(step, singly=check is not None):
         if check:
             check()
-        if why == BROKEN:
+        if why == LOOP_BROKEN:
             raise broken()
-        if why == TIMELINE_FULL:
+        if why == LOOP_TIMELINE_FULL:
             timeline.make_room()
-        if why == LOSSES_FULL:
+        if why == LOOP_LOSSES_FULL:
             losses.append(_drained(simulation))
         if on_progress:
             on_progress(_progress(simulation))
     seconds = time.perf_counter() - began
     losses.append(_drained(simulation))
-    return Driven(timeline.rows(), float(simulation.clock[INTERVAL]), float(simulation.clock[ACCOUNTED]), losses,
-                  int(simulation.counts[EVENTS]), seconds)
+    return LoopResult(timeline.rows(), float(simulation.clock[INTERVAL]), float(simulation.clock[ACCOUNTED]), losses,
+                      int(simulation.counts[EVENTS]), seconds)
 
 
 def _laps(step: Callable[[int], int], singly: bool) -> Iterator[int]:
     """Run to the end, and say each time the loop came back why it did: after every step if *singly*."""
-    budget, why = (1 if singly else STEPS_FIRST), PAUSED
-    while why != DONE:
+    budget, why = (1 if singly else BUDGET_FIRST), LOOP_PAUSED
+    while why != LOOP_DONE:
         before = time.perf_counter()
         with np.errstate(over="ignore"):  # the words of 64 bits wrap, in compiled and in plain Python alike
             why = step(budget)
-        if why == PAUSED and not singly:
+        if why == LOOP_PAUSED and not singly:
             budget = next_budget(budget, time.perf_counter() - before)
         yield why
 
 
 def next_budget(budget: int, seconds: float) -> int:
     """Return how many steps to do next, after *budget* of them took *seconds*: at most double, or a tenth."""
-    return min(max(int(budget * min(max(REPORT_S / max(seconds, 1e-9), 0.1), 2.0)), 1), STEPS_MAX)
+    return min(max(int(budget * min(max(REPORT_S / max(seconds, 1e-9), 0.1), 2.0)), 1), BUDGET_MAX)
 
 
 class _Timeline:
@@ -120,32 +120,32 @@ class _Timeline:
     def make_room(self) -> None:
         """Move the closed intervals out, or merge them in pairs."""
         sim = self.simulation
-        count = int(sim.counts[ROWS])
+        count = int(sim.counts[ROWS_CLOSED])
         if self.fixed:
             self.kept.append(sim.record.rows[:count].copy())
-            sim.counts[ROWS] = 0
-            if sim.counts[INTERVALS] > INTERVALS_MAX:
-                raise InputError(f"interval: {sim.clock[INTERVAL]:g} s makes more than {INTERVALS_MAX:,} intervals, "
-                                 f"the last at {sim.clock[ACCOUNTED]:g} s; choose a longer one")
+            sim.counts[ROWS_CLOSED] = 0
+            if sim.counts[INTERVALS] > TIMELINE_INTERVALS_MAX:
+                raise InputError(f"interval: {sim.clock[INTERVAL]:g} s makes more than {TIMELINE_INTERVALS_MAX:,} "
+                                 f"intervals, the last at {sim.clock[ACCOUNTED]:g} s; choose a longer one")
             return
         if count % 2:  # the last closed interval is the first half of the doubled one that is now open
             sim.record.current[:] = merged_pairs(np.vstack([sim.record.rows[count - 1], sim.record.current]))[0]
         half = count // 2
         sim.record.rows[:half] = merged_pairs(sim.record.rows[: 2 * half])
-        sim.counts[ROWS] = sim.counts[INTERVALS] = half
+        sim.counts[ROWS_CLOSED] = sim.counts[INTERVALS] = half
         sim.clock[INTERVAL] *= 2
         sim.clock[BOUNDARY] = (half + 1) * sim.clock[INTERVAL]
 
     def rows(self) -> np.ndarray:
         """Return float64[row, column], one row an interval."""
-        return np.concatenate([*self.kept, self.simulation.record.rows[: self.simulation.counts[ROWS]]])
+        return np.concatenate([*self.kept, self.simulation.record.rows[: self.simulation.counts[ROWS_CLOSED]]])
 
 
 def merged_pairs(rows: np.ndarray) -> np.ndarray:
     """Return the sums of neighbouring rows: of maxima the larger, of stranded amounts the later."""
     first, second = rows[0::2], rows[1::2]
     merged = first + second
-    merged[:, WAITING_MAX] = np.maximum(first[:, WAITING_MAX], second[:, WAITING_MAX])
+    merged[:, TIMELINE_WAITING_MAX] = np.maximum(first[:, TIMELINE_WAITING_MAX], second[:, TIMELINE_WAITING_MAX])
     merged[:, FIRST_RESOURCE + 2 :: PER_RESOURCE] = second[:, FIRST_RESOURCE + 2 :: PER_RESOURCE]
     return merged
 

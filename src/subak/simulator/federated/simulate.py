@@ -11,9 +11,9 @@ from subak.errors import InputError, RunError
 from subak.federation.messages import MESSAGE, ROLES, Outbox, build_outbox
 from subak.federation.settings import LAWS, Federation
 from subak.fleet.table import Fleet
-from subak.placement.claims import MACHINE, RULE, RULES, TASK
+from subak.placement.claims import RULES, VIOLATED_RULE, VIOLATING_MACHINE, VIOLATING_TASK
 from subak.queues.tree import TreeFile
-from subak.simulator.engine.drive import Progress, drive
+from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.federated.engine import Services, build_services
@@ -174,19 +174,19 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
 ) -> dict[str, Any]:
-    """Simulate one federation; return `prepared`, `driven` and `federated`. The arguments are those of `simulate`.
+    """Simulate one federation; return `prepared`, `loop_result` and `federated`. The arguments are those of `simulate`.
 
     Raises RunError when a role breaks a rule.
     """
     opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues)
     simulation, roles = opened.simulation, opened.roles
-    driven = drive(
+    loop_result = run_to_end(
         simulation, opened.step, fixed, on_progress,
         None if check is None else lambda: check(simulation, opened.network, roles),
         lambda: broken_rule(simulation),
     )
     federated = Federated(opened.settings, opened.network, roles)
-    return {"prepared": opened.prepared, "driven": driven, "federated": federated}
+    return {"prepared": opened.prepared, "loop_result": loop_result, "federated": federated}
 
 
 def refuse_limits(file: TreeFile) -> None:
@@ -221,6 +221,7 @@ def _told_of(network: Network, architecture: Architecture, roles: Any, fleet: Fl
 
 def broken_rule(simulation: Simulation) -> RunError:
     """Word the rule that a worker broke."""
-    note = simulation.starts.note
-    return RunError(f"a worker {RULES[int(note[RULE])]}: machine {int(note[MACHINE])}, task {int(note[TASK])}, at "
-                    f"{simulation.clock[0]:g} s; this is a defect of subak, please report it with the scenario")
+    violation = simulation.claims.violation
+    return RunError(f"a worker {RULES[int(violation[VIOLATED_RULE])]}: machine {int(violation[VIOLATING_MACHINE])}, "
+                    f"task {int(violation[VIOLATING_TASK])}, at {simulation.clock[0]:g} s; this is a defect of subak, "
+                    "please report it with the scenario")

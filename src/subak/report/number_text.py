@@ -1,4 +1,4 @@
-"""Words for numbers: durations, shares, counts and bytes as people say them, the same on pages and in terminals."""
+"""Numbers as text: durations, shares, counts and bytes as people say them, the same on pages and in terminals."""
 NOTHING = "–"  # noqa: RUF001 - what a table shows where a value does not exist
 
 SECOND_STEPS = ((1e-3, 1e-6, "µs"), (1, 1e-3, "ms"), (120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h"))

@@ -1,14 +1,14 @@
-"""Other ways to choose the next job: Max-Min, Sufferage, by rank as in HEFT, in turn; jobs are admitted as for Min-Min.
+"""Published baselines that choose the next job: Max-Min, Sufferage, upward rank, job order; admission as for Min-Min.
 
 - Max-Min (Braun et al., JPDC 61, 2001): the job whose best completion time is the latest.
 - Sufferage (Maheswaran et al., JPDC 59, 1999): the job that loses most if it does not get its best column.
 - By rank (HEFT: Topcuoglu et al., IEEE TPDS 13, 2002): the job of the highest upward rank.
-- In turn: the job of the lowest number (Hadoop's FIFO).
+- In job order: the job of the lowest number (Hadoop's FIFO).
 
 Ties go to the job of the lower number. The task goes to the column where it is complete first, ties to the least
-execution time, then to the lower column; in turn, to the column that is free first, which looks at no speeds. A job's
-best completion is kept and looked for again only when one of the two columns that it rests on was taken, which is right
-because columns only become busier.
+execution time, then to the lower column; in job order, to the column that is free first, which looks at no speeds. A
+job's best completion is kept and looked for again only when one of the two columns that it rests on was taken, which is
+right because columns only become busier.
 """
 from typing import NamedTuple
 
@@ -16,9 +16,9 @@ import numpy as np
 
 from subak.kernel import inlined, kernel
 from subak.placement.mapreduce.dispatch import (
-    ADMITTED,
+    JOBS_ADMITTED,
+    JOBS_OPEN,
     NOBODY,
-    OPEN,
     Assignment,
     Desk,
     Problem,
@@ -29,7 +29,7 @@ from subak.placement.mapreduce.dispatch import (
     execution_seconds,
 )
 
-MAX_MIN, SUFFERAGE, RANK, TURN = range(4)  # rules
+MAX_MIN, SUFFERAGE, RANK, JOB_ORDER = range(4)  # rules
 
 
 class Choices(NamedTuple):
@@ -58,9 +58,9 @@ def by_rank(problem: Problem, rank: np.ndarray) -> Assignment:
     return _dispatch(problem, RANK, rank)
 
 
-def in_turn(problem: Problem) -> Assignment:
+def in_job_order(problem: Problem) -> Assignment:
     """Dispatch every task, lowest job first; every job must have a column that may run it."""
-    return _dispatch(problem, TURN, -np.arange(problem.tasks.size, dtype=np.float64))
+    return _dispatch(problem, JOB_ORDER, -np.arange(problem.tasks.size, dtype=np.float64))
 
 
 def _dispatch(problem: Problem, rule: int, rank: np.ndarray) -> Assignment:
@@ -76,9 +76,9 @@ def dispatch_by_rule(problem: Problem, desk: Desk, choices: Choices, out: Assign
     """Fill *out* from its start to its end."""
     compares = rule in (MAX_MIN, SUFFERAGE)  # jobs by their columns, so all have to know theirs
     for _ in range(out.job.size):
-        first, size = desk.counts[ADMITTED], desk.counts[OPEN]
+        first, size = desk.counts[JOBS_ADMITTED], desk.counts[JOBS_OPEN]
         admit(problem, desk)
-        for place in range(first, desk.counts[ADMITTED]):
+        for place in range(first, desk.counts[JOBS_ADMITTED]):
             choices.open[size] = desk.queue[place]
             size += 1
             if compares:
@@ -123,11 +123,11 @@ def choose_job(choices: Choices, size: int, rule: int) -> int:
 
 @inlined
 def choose_columns(problem: Problem, desk: Desk, choices: Choices, job: int, rule: int) -> None:
-    """Find the two columns where a task of the job would be complete first; in turn, that are free first."""
+    """Find the two columns where a task of the job would be complete first; in job order, that are free first."""
     best, second, soonest, next_soonest, shortest = NOBODY, NOBODY, np.inf, np.inf, np.inf
     for column in range(desk.available.size):
         execution = execution_seconds(problem, job, column)
-        if rule == TURN and execution < np.inf:
+        if rule == JOB_ORDER and execution < np.inf:
             execution = 0.0
         completion = desk.available[column] + execution
         if completion < soonest or (completion == soonest and execution < shortest):

@@ -9,20 +9,28 @@ from subak.errors import InputError, PolicyError
 from subak.federation.settings import Federation
 from subak.fleet.speeds import refuse_speeds
 from subak.fleet.table import Fleet
-from subak.placement.claims import DOES_NOT_FIT, KEPT, MACHINE, NO_SUCH_MACHINE, RULE, RULES, TASK
+from subak.placement.claims import (
+    DOES_NOT_FIT,
+    KEPT,
+    NO_SUCH_MACHINE,
+    RULES,
+    VIOLATED_RULE,
+    VIOLATING_MACHINE,
+    VIOLATING_TASK,
+)
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.tree import TreeFile
-from subak.simulator.central.engines import Tuning, driver_of
+from subak.simulator.central.engines import Tuning, central_loop
 from subak.simulator.central.integrity import Integrity
-from subak.simulator.engine.drive import Progress, drive
+from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms
-from subak.simulator.engine.state import DONE, Simulation
+from subak.simulator.engine.state import LOOP_DONE, Simulation
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.fault_plan import FaultPlan
-from subak.simulator.federated.run import simulate_federated
+from subak.simulator.federated.simulate import simulate_federated
 from subak.simulator.outcome import Outcome
 from subak.tables import first_line
 from subak.workload.table import Workload
@@ -60,8 +68,8 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     an hour a queue below its guarantee may cause under them, *lotes* what its plan and dispatcher are set to,
     *request_error* by how much requests are wrong (overuse.py). *slow_start* is the share of a stage's tasks that have
     ended when the tasks that wait for it may start; such an attempt holds its machine, and goes on behind its `shuffle`
-    when all of them have. *search* says how long a scheduler that searches betters its plan. Raises InputError for
-    workloads and fleets that do not match, and for faults and wrong requests that the scheduler has no remedy for,
+    when all of them have. *search* says how long a scheduler that searches improves its plan. Raises InputError for
+    workloads and fleets that do not match, and for faults and wrong requests that the scheduler does not support,
     PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
@@ -77,18 +85,18 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         return Outcome(scheduler=scheduler, seed=seed, **simulate_federated(
             workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults, queues))
     if faults is not None:
-        raise InputError(f"faults: {scheduler.name} is no federation; faults befall megha and central")
-    driver = driver_of(
+        raise InputError(f"faults: {scheduler.name} is no federation; only megha and central support them")
+    loop = central_loop(
         workload, fleet, scheduler, Terms(scheduler.order, seed, width, until, request_error, slow_start),
         Tuning(queues, preemptions, lotes, search))
-    simulation, waiting = driver.prepared.simulation, driver.waiting
-    driven = drive(
-        simulation, driver.step if scheduler.built_in else _guarded(driver.step, simulation, scheduler.name),
+    simulation, waiting = loop.prepared.simulation, loop.waiting
+    loop_result = run_to_end(
+        simulation, loop.step if scheduler.built_in else _guarded(loop.step, simulation, scheduler.name),
         interval is not None, on_progress, None if check is None else lambda: check(simulation, waiting),
-        lambda: _broken(driver.prepared, scheduler, workload, fleet),
+        lambda: _broken(loop.prepared, scheduler, workload, fleet),
     )
-    return Outcome(driver.prepared, scheduler, seed, driven, plans=tuple(driver.plans),
-                   search_moves=driver.search_moves)
+    return Outcome(loop.prepared, scheduler, seed, loop_result, plans=tuple(loop.plans),
+                   search_moves=loop.search_moves)
 
 
 def refuse_slow_start(share: float, scheduler: Scheduler) -> None:
@@ -133,7 +141,7 @@ def _guarded(step: Callable[[int], int], sim: Simulation, name: str) -> Callable
             why = step(budget)
         except (Exception, SystemExit) as error:  # whatever a user's policy may raise is the policy's fault
             raise PolicyError(f"scheduler {name} raised {type(error).__name__}: {first_line(error)}") from None
-        changed = integrity.broken(last=why == DONE)
+        changed = integrity.broken(last=why == LOOP_DONE)
         if changed:
             raise PolicyError(f"scheduler {name} changed {changed}; a policy may only read it, and start tasks with "
                               "claim() (if it does not mean to, --check-policy finds where it leaves its own arrays)")
@@ -144,16 +152,16 @@ def _guarded(step: Callable[[int], int], sim: Simulation, name: str) -> Callable
 
 def _broken(prepared: Prepared, scheduler: Scheduler, workload: Workload, fleet: Fleet) -> PolicyError:
     """Word the rule that a policy broke, with the task, the machine and the amounts."""
-    note = prepared.simulation.starts.note
-    if note[RULE] == KEPT:
+    violation = prepared.simulation.claims.violation
+    if violation[VIOLATED_RULE] == KEPT:
         return PolicyError(
             f"scheduler {scheduler.name} pushed to a lane that does not exist, or popped from an empty one"
         )
-    task, machine = int(note[TASK]), int(note[MACHINE])
-    said = f"scheduler {scheduler.name} {RULES[int(note[RULE])]}: machine {machine} for task {task}"
-    if note[RULE] == NO_SUCH_MACHINE:
+    task, machine = int(violation[VIOLATING_TASK]), int(violation[VIOLATING_MACHINE])
+    said = f"scheduler {scheduler.name} {RULES[int(violation[VIOLATED_RULE])]}: machine {machine} for task {task}"
+    if violation[VIOLATED_RULE] == NO_SUCH_MACHINE:
         return PolicyError(f"{said}; machines are 0 to {len(fleet.machines) - 1}, or -1 for none")
-    if note[RULE] == DOES_NOT_FIT:
+    if violation[VIOLATED_RULE] == DOES_NOT_FIT:
         sim = prepared.simulation
         shape = sim.tasks.shape[task]
         amounts = ", ".join(
