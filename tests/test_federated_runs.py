@@ -62,10 +62,10 @@ def test_one_job_of_each_engine_goes_first():
 
 
 def test_the_notice_says_how_long_compiling_takes(monkeypatch):
-    monkeypatch.setattr("subak.cli.progress.is_compiled", lambda engine: engine == "run_ordered")
+    monkeypatch.setattr("subak.cli.progress.is_compiled", lambda kernel: kernel == "run_ordered")
     assert compiling_notice(["first-fit"]) == ""
     assert COMPILE_TIME_ELSE in compiling_notice(["first-fit", "sparrow"])
-    assert COMPILE_TIME["run_megha"] in compiling_notice(["sparrow", "central"])
+    assert COMPILE_TIME["serve_global_master"] in compiling_notice(["sparrow", "central"])
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ from numba.core.registry import cpu_target
 from subak import kernel_files, kernel_key
 from subak.experiment import parallel
 from subak.experiment.scenario import Scenario
-from subak.kernel import cold, inlined, is_compiled, kernel, kernel_of
+from subak.federation.messages import GLOBAL_MASTER
+from subak.kernel import inlined, is_compiled, kernel, kernel_of, noinline
 from subak.kernel_files import KEPT_DAYS, kernel_folder, remove_unused
 from subak.kernel_key import reached_from, signature_key, source_key
 from subak.placement.schedulers import SCHEDULERS
@@ -31,6 +32,7 @@ from subak.simulator.central import loop as central
 from subak.simulator.central import lotes as lotes_run
 from subak.simulator.central import planned as planned_run
 from subak.simulator.federated.architectures import ARCHITECTURES
+from subak.simulator.federated.engine import run_federated
 
 NUMBERS = types.int64[::1]
 NUMBER_OF = types.int64(NUMBERS)
@@ -121,7 +123,7 @@ def keys_of(folder, monkeypatch):
     ("deep.py", "LIMIT = 7", "# a comment\n\nLIMIT = 3 + 4", set()),
     ("middle.py", "min(x, LIMIT)", "min(LIMIT, x)", {"through_a_call"}),
     ("middle.py", "least=0", "least=1", {"through_a_call"}),
-    ("middle.py", "import inlined\n\n@inlined", "import cold\n\n@cold", {"through_a_call"}),
+    ("middle.py", "import inlined\n\n@inlined", "import noinline\n\n@noinline", {"through_a_call"}),
     ("__init__.py", "LIMIT as BOUND", "bounded\nBOUND = 9", {"through_a_package"}),
     ("engine.py", "x + 1", "x + 2", {"alone"}),
     ("engine.py", "Say one.", "Say another.", set()),
@@ -156,11 +158,11 @@ def test_keys_are_the_same_in_every_process(tmp_path, monkeypatch):
 
 def engines():
     found = [central.run_ordered, central.run_hooks, fair_run.run_fair, planned_run.run_planned, lotes_run.run_lotes]
-    return [*found, *dict.fromkeys(each.run for each in ARCHITECTURES.values())]
+    return [*found, run_federated, *dict.fromkeys(serve for each in ARCHITECTURES.values() for serve in each.serve)]
 
 
 def test_every_engine_has_a_key_and_reaches_only_what_is_compiled():
-    assert {engine.__name__ for engine in engines()} == {scheduler.engine for scheduler in SCHEDULERS.values()}
+    assert {engine.__name__ for engine in engines()} == {name for each in SCHEDULERS.values() for name in each.kernels}
     for engine in engines():
         plain = {each for each in reached_from(engine) if not hasattr(each, kernel_key.COMPILED_AS)}
         assert plain - {engine} <= {each for each in plain if is_kernel(each)}
@@ -175,7 +177,7 @@ def test_the_largest_key_takes_less_than_50_ms():
     for _ in range(5):
         kernel_key._description.cache_clear()
         before = time.process_time()
-        source_key(ARCHITECTURES["megha"].run)
+        source_key(ARCHITECTURES["megha"].serve[GLOBAL_MASTER])
         seconds.append(time.process_time() - before)
     assert min(seconds) < 0.05
 
@@ -569,7 +571,7 @@ def at(numbers, place):
     return numbers[place]
 
 
-@cold
+@noinline
 def at_once_more(numbers, place):
     return at(numbers, place)
 

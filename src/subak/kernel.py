@@ -2,8 +2,10 @@
 
 Nothing of Numba's is changed for others in the process: kernels have a compiler and a cache (`kernel_cache`) of theirs.
 """
+import contextlib
 import functools
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numba
@@ -29,6 +31,18 @@ SETTINGS: Any = numba_config  # its settings are attributes made at run time
 FLAGS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False, "_nrt": False}
 
 
+@contextlib.contextmanager
+def _without_collection() -> Iterator[None]:
+    """Let no garbage be looked for: it took a tenth of the time to compile, in which little is garbage."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 class _Kernel(CPUDispatcher):
     """Numba's compiled function with a cache of ours; a checked caller calls a checked twin of it."""
 
@@ -39,7 +53,7 @@ class _Kernel(CPUDispatcher):
         self._cache = KernelCache(self.py_func)
 
     def compile(self, signature: Any) -> Any:
-        with global_compiler_lock, self._cache.compiling():
+        with global_compiler_lock, self._cache.compiling(), _without_collection():
             return super().compile(signature)
 
     @functools.cached_property
@@ -84,12 +98,12 @@ def inlined(function: Function) -> Function:
     return _for_kernels(function, forceinline=True)
 
 
-def cold(function: Function) -> Function:
+def noinline(function: Function) -> Function:
     """Compile *function* for its callers only, but once: for what is rarely called, so that its code is not repeated.
 
     A call costs what passing the state costs.
     """
-    setattr(function, COMPILED_AS, "cold")
+    setattr(function, COMPILED_AS, "noinline")
     return _for_kernels(function, forceinline=False)
 
 
@@ -97,7 +111,7 @@ def _for_kernels(function: Function, **options: Any) -> Function:
     """Let kernels call *function*, compiled once for integers of every width: each width was a function of its own."""
     template: Any = make_overload_template(function, lambda *_, **__: function, {**INNER, **options}, False, "never")
     name = f"{template.__name__}_of_wide_integers"
-    widened = infer(type(template)(name, (template,), {"generic": _typed_wide}))
+    widened = infer(type(template)(name, (template,), {"generic": _typed_wide, "_get_impl": _found}))
     infer_global(function, types.Function(widened))
     return function
 
@@ -105,6 +119,13 @@ def _for_kernels(function: Function, **options: Any) -> Function:
 def _typed_wide(template: Any, arguments: Any, named: Any) -> Any:
     return _OVERLOADED.generic(
         template, tuple(_wide(each) for each in arguments), {name: _wide(each) for name, each in named.items()})
+
+
+def _found(template: Any, arguments: Any, named: Any) -> Any:
+    """Return what was compiled for these types: of a caller's flags only the checks are inherited."""
+    key = (template.context, arguments, tuple(named.items()), caller_is_checked())
+    found = template._impl_cache.get(key)
+    return template._build_impl(key, arguments, named) if found is None else found
 
 
 def _wide(kind: Any) -> Any:

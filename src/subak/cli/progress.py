@@ -12,8 +12,8 @@ from subak.report.console import Console, TextColumn, bars
 from subak.report.number_text import seconds_text
 from subak.simulator.engine.run_loop import Progress as RunProgress
 
-# Seconds that an engine takes to compile on two cores of 2023, in words.
-COMPILE_TIME = {"run_megha": "about two and a half minutes"}
+# How long a scheduler's kernels take to compile on two cores of 2023.
+COMPILE_TIME = {"serve_global_master": "about three quarters of a minute"}
 COMPILE_TIME_ELSE = "about half a minute"
 
 
@@ -65,11 +65,12 @@ class RunBars:
 
 def compiling_notice(schedulers: list[str]) -> str:
     """Return a line saying that engines must be compiled first, and how long that takes; empty if none must."""
-    engines = dict.fromkeys(named_scheduler(name).engine for name in schedulers)
-    missing = [engine for engine in engines if not is_compiled(engine)]
+    engines = dict.fromkeys(named_scheduler(name).kernels for name in schedulers)
+    missing = [engine for engine in engines if not all(is_compiled(kernel) for kernel in engine)]
     if not missing:
         return ""
-    longest = next((COMPILE_TIME[engine] for engine in missing if engine in COMPILE_TIME), COMPILE_TIME_ELSE)
+    kernels = {kernel for engine in missing for kernel in engine}
+    longest = next((time for kernel, time in COMPILE_TIME.items() if kernel in kernels), COMPILE_TIME_ELSE)
     what = "the engine" if len(missing) == 1 else f"the engine of each kind ({len(missing)})"
     kept = "; it is kept for later runs" if kernel_folder() else ""
     return (f"Compiling {what} for this machine: once, {longest}"

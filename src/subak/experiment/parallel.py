@@ -64,7 +64,7 @@ def jobs_of(scenario: Scenario) -> list[Job]:
 
 def in_good_order(jobs: list[Job]) -> list[Job]:
     """Put one job of each engine first: where they must be compiled, they are compiled side by side, and once."""
-    engine = {job.scheduler: named_scheduler(job.scheduler).engine for job in jobs}
+    engine = {job.scheduler: named_scheduler(job.scheduler).kernels for job in jobs}
     firsts = [next(job for job in jobs if engine[job.scheduler] == kind) for kind in dict.fromkeys(engine.values())]
     return firsts + [job for job in jobs if job not in firsts]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import cold
+from subak.kernel import inlined
 
 MESSAGE = np.dtype([
     ("kind", np.int16),  # one of KINDS
@@ -133,7 +133,7 @@ def build_outbox(capacity: int) -> Outbox:
     return Outbox(np.zeros(capacity, MESSAGE), np.zeros(1, np.int64))
 
 
-@cold
+@inlined
 def post(out: Outbox, kind: int, sender: int, to: int, task: int, machine: int) -> np.void:
     """Append a message and return its row, for the fields beyond these."""
     row = out.row[out.size[0]]

@@ -3,7 +3,7 @@ import numpy as np
 
 from subak.fleet.index import lower_summary, note_freed_block, raise_summary
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, FleetState
-from subak.kernel import cold, inlined, kernel
+from subak.kernel import inlined, kernel, noinline
 from subak.workload.tasks import Tasks
 
 
@@ -63,7 +63,7 @@ def remove(fleet: FleetState, machine: int) -> None:
         lower_summary(fleet, resource, machine // BLOCK)
 
 
-@cold
+@noinline
 def shift(fleet: FleetState, machine: int, capacity: np.ndarray, configuration: int) -> None:
     """Give a machine the capacity of a column of int32[resource, configuration], -1 for none, whatever it holds.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.state import FleetState
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.placement.claims import Claims, claim
 from subak.queues.hierarchy import (
     NOBODY,
@@ -91,7 +91,7 @@ def is_news(fair: Fair, fleet: FleetState) -> bool:
     return news
 
 
-@cold
+@noinline
 def note_guarantees(fair: Fair, guarantee: np.ndarray) -> None:
     """Work out the guarantee of every queue: over its path, its weight by that of the siblings that wait or run."""
     siblings = fair.siblings
@@ -235,7 +235,7 @@ def cap(fair: Fair, leaf: int) -> None:
     cap_leaf(fair.tree, leaf, True)
 
 
-@cold
+@noinline
 def uncap(fair: Fair) -> None:
     """Let all leaves that were kept back be served again."""
     for place in range(fair.size[CAPPED]):
@@ -243,7 +243,7 @@ def uncap(fair: Fair) -> None:
     fair.size[CAPPED] = 0
 
 
-@cold
+@noinline
 def uncap_below_limits(fair: Fair, tasks: Tasks) -> None:
     """Let those leaves be served again whose next task no limit forbids any more."""
     kept = 0
@@ -257,7 +257,7 @@ def uncap_below_limits(fair: Fair, tasks: Tasks) -> None:
     fair.size[CAPPED] = kept
 
 
-@cold
+@noinline
 def note_capacity(fair: Fair, fleet: FleetState, tasks: Tasks) -> None:
     """Let shares be of the capacity that is there now."""
     for resource in range(fair.present.size):

@@ -14,7 +14,7 @@ import numpy as np
 
 from subak.fleet.feasible import shape_fits_without
 from subak.fleet.state import FleetState
-from subak.kernel import cold
+from subak.kernel import noinline
 from subak.placement.fair import ENOUGH, Fair, may_take, note_guarantees, share_with
 from subak.queues.hierarchy import NOBODY
 from subak.workload.tasks import Tasks
@@ -40,7 +40,7 @@ def build_take_back(nodes: int, shapes: int, preemptions: float) -> TakeBack:
     return TakeBack(np.zeros(nodes if preemptions > 0.0 else 0), np.zeros(shapes, bool), clock)
 
 
-@cold
+@noinline
 def look_anew(fair: Fair, back: TakeBack, now: float) -> None:
     """Fill the bucket for the time that has passed, and begin with what the guarantees are now."""
     clock = back.clock
@@ -50,20 +50,20 @@ def look_anew(fair: Fair, back: TakeBack, now: float) -> None:
     note_guarantees(fair, back.guarantee)
 
 
-@cold
+@noinline
 def note_in_vain(back: TakeBack, shape: int, now: float) -> None:
     """Note that no place was found for a shape: the next search, which looks at everything that runs, waits a while."""
     back.tried[shape] = True
     back.clock[LOOK_AGAIN] = now + min(1.0 / back.clock[PER_SECOND], REST_MAX)
 
 
-@cold
+@noinline
 def makes_room(fleet: FleetState, tasks: Tasks, victim: int, task: int, machine: int) -> bool:
     """Whether a task would fit its victim's machine in its place."""
     return bool(shape_fits_without(fleet, tasks, tasks.shape[task], machine, tasks.shape[victim]))
 
 
-@cold
+@noinline
 def goes_first(start: np.ndarray, task: int, above: float, other: int, most: float) -> bool:
     """Whether a task, *above* its queue's guarantee, is ended rather than another that is *most* above, or NOBODY.
 
@@ -74,7 +74,7 @@ def goes_first(start: np.ndarray, task: int, above: float, other: int, most: flo
     return bool(start[task] > start[other] or (start[task] == start[other] and task > other))
 
 
-@cold
+@noinline
 def neediest_leaf(fair: Fair, tasks: Tasks, guarantee: np.ndarray, tried: np.ndarray) -> int:
     """Return the leaf with a waiting task whose queue lacks the largest part of its guarantee, NOBODY if none may take.
 
@@ -93,7 +93,7 @@ def neediest_leaf(fair: Fair, tasks: Tasks, guarantee: np.ndarray, tried: np.nda
     return int(best)
 
 
-@cold
+@noinline
 def excess(fair: Fair, tasks: Tasks, task: int, leaf: int, guarantee: np.ndarray) -> float:
     """Return by how much of its guarantee the task's queue is above it, 0 if it may not give the task to the leaf.
 
@@ -110,7 +110,7 @@ def excess(fair: Fair, tasks: Tasks, task: int, leaf: int, guarantee: np.ndarray
     return max(share_with(fair, tasks, giver, shape, 0) / guarantee[giver] - 1.0, 0.0)
 
 
-@cold
+@noinline
 def is_above(fair: Fair, node: int, other: int) -> bool:
     """Whether a queue is another, or above it."""
     while other != NOBODY:

@@ -70,15 +70,17 @@ class Scheduler:
         return msgspec.structs.replace(settings, **unsaid)
 
     @property
-    def engine(self) -> str:
-        """The name of the loop that it runs in."""
+    def kernels(self) -> tuple[str, ...]:
+        """The names of what is compiled for a run: its loop, and of a federation what serves the roles."""
         if self.order in FAIR_ORDERS:
-            return "run_fair"
+            return ("run_fair",)
         if self.planned:
-            return "run_lotes" if self.planned == LOTES else "run_planned"
+            return ("run_lotes",) if self.planned == LOTES else ("run_planned",)
+        if self.architecture in ("megha", "central"):
+            return ("run_federated", *(f"serve_{role}" for role in _ROLES))
         if self.architecture:
-            return f"run_{'megha' if self.architecture == 'central' else self.architecture}"
-        return "run_hooks" if self.select_machine is None else "run_ordered"
+            return ("run_federated", f"serve_{self.architecture}")
+        return ("run_hooks",) if self.select_machine is None else ("run_ordered",)
 
 
 LOTES_OPTIONS: dict[str, tuple[str, Any]] = {  # the setting each changes, and its value unless the settings say more
@@ -90,6 +92,7 @@ _CENTRAL = (
     "heartbeat", "updates", "fairness", "shares", "preemptions_max", "placement", "turns", "order", "priority_seconds",
     "retry", "lease", "standby", *NETWORK_SETTINGS,
 )
+_ROLES = ("submitter", "global_master", "local_master", "worker")
 _SAMPLED = ("global_masters", "probe_ratio", "probes_min", "sampling", *NETWORK_SETTINGS)
 _LONG = ("cutoff", "short_share")
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import cold, inlined, kernel
+from subak.kernel import inlined, kernel, noinline
 
 NOBODY = -1
 NEVER = np.inf  # the key of what cannot be served
@@ -257,7 +257,7 @@ def steepest(tree: Hierarchy, slot: int) -> float:
     return slope
 
 
-@cold
+@noinline
 def climb(tree: Hierarchy, slot: int) -> None:
     """Refresh a slot and everything above it."""
     while slot != NOBODY:
@@ -281,7 +281,7 @@ def tell(tree: Hierarchy, slot: int) -> None:
         climb(tree, slot)
 
 
-@cold
+@noinline
 def next_leaf(tree: Hierarchy, saturated: int) -> int:
     """Return the leaf that is served next, NOBODY if none can be served; *saturated* has a bit for each resource."""
     order, root = tree.mode[ORDER], tree.link.shape[0] - 1
@@ -359,7 +359,7 @@ def open_closed(tree: Hierarchy, place: int) -> None:
     tell_gates(tree, shape)
 
 
-@cold
+@noinline
 def tell_gates(tree: Hierarchy, shape: int) -> None:
     """Tell that a shape was opened or closed, where one of its leaves would be served next."""
     for place in range(tree.gate_first[shape], tree.gate_first[shape + 1]):

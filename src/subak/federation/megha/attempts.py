@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.messages import NOBODY
-from subak.kernel import cold, inlined
+from subak.kernel import inlined
 
 ROW = np.dtype([
     ("task", np.int32),
@@ -53,7 +53,7 @@ def has_room(attempts: Attempts) -> bool:
     return bool(attempts.size[FREE_ROW] != NOBODY)
 
 
-@cold
+@inlined
 def add_attempt(attempts: Attempts, machine: int, task: int, attempt: int, state: int) -> int:
     """Note an attempt on a machine, and return its row; there must be room."""
     number = attempts.size[FREE_ROW]
@@ -71,7 +71,7 @@ def add_attempt(attempts: Attempts, machine: int, task: int, attempt: int, state
     return int(number)
 
 
-@cold
+@inlined
 def find_attempt(attempts: Attempts, machine: int, task: int, attempt: int) -> int:
     """Return the row of an attempt on a machine, NOBODY if it is not there; ANY_ATTEMPT finds any of the task."""
     number = attempts.first[machine]
@@ -93,7 +93,7 @@ def find_by_handle(attempts: Attempts, handle: int, machine: int, task: int, att
     return find_attempt(attempts, machine, task, attempt)
 
 
-@cold
+@inlined
 def drop_attempt(attempts: Attempts, number: int) -> None:
     """Forget an attempt."""
     row = attempts.row[number]

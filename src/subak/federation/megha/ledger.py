@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.messages import NO_REASON, NOBODY
-from subak.kernel import cold, inlined
+from subak.kernel import inlined
 
 WHOLE, TOOK, GAVE, GONE, SIZED = range(5)
 ENTRY = np.dtype([
@@ -36,7 +36,7 @@ class Ledger(NamedTuple):
     size: np.ndarray  # int64[2]: VERSION, and WHOLE_AT, the version at which the whole state was last written
 
 
-@cold
+@inlined
 def enter(ledger: Ledger, kind: int, machine: int, task: int, attempt: int, owner: int) -> np.void:
     """Write an entry, and return it for its reason."""
     entry = ledger.entry[ledger.size[VERSION] % ledger.entry.size]

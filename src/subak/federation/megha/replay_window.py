@@ -5,12 +5,12 @@ So a doubled request is recognised, an overtaken one is still taken, and one tha
 import numpy as np
 
 from subak.fleet.index import NO_BITS, ONE
-from subak.kernel import cold
+from subak.kernel import inlined
 
 WINDOW = 64
 
 
-@cold
+@inlined
 def is_new(window: np.void, number: int) -> bool:
     """Note a number in a sender's window, a row with `top` and `bits`; return whether it is seen for the first time."""
     behind = window["top"] - number

@@ -255,33 +255,33 @@ def tables_of(
 
 def serve_submitter(tables: SubmitterTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to the submitter."""
-    held = opened(tables)
+    inbox = opened(tables).inbox
     for place in range(count):
-        to_submitter(held, held.inbox[place])
+        to_submitter(tables, inbox[place])
     return NOBODY
 
 
 def serve_global_master(tables: GlobalMasterTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their global masters."""
-    held, task = opened(tables), NOBODY
+    inbox, task = opened(tables).inbox, NOBODY
     for place in range(count):
-        task = to_global_master(held, now, held.inbox[place])
+        task = to_global_master(tables, now, inbox[place])
     return task
 
 
 def serve_local_master(tables: LocalMasterTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their local masters, or standbys."""
-    held = opened(tables)
+    inbox = opened(tables).inbox
     for place in range(count):
-        to_local_master(held, now, held.inbox[place])
+        to_local_master(tables, now, inbox[place])
     return NOBODY
 
 
 def serve_worker(tables: WorkerTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their workers."""
-    held = opened(tables)
+    inbox = opened(tables).inbox
     for place in range(count):
-        to_worker(held, now, held.inbox[place])
+        to_worker(tables, now, inbox[place])
     return NOBODY
 
 
@@ -289,110 +289,166 @@ SERVE = (serve_submitter, serve_global_master, serve_local_master, serve_worker)
 
 
 @inlined
-def to_submitter(held: SubmitterTables, message: np.void) -> None:
-    """Hand a message to the submitter."""
-    kind, submitter, layout, out = message["kind"], held.submitter, held.layout, held.out
+def to_submitter(tables: SubmitterTables, message: np.void) -> None:
+    """Hand a message to the submitter. Tables are opened where a message is handled, to read no more than it needs."""
+    kind = message["kind"]
     if kind == ARRIVE:
-        on_arrive(submitter, message, out)
+        held = opened(tables)
+        on_arrive(held.submitter, message, held.out)
     elif kind == DONE:
-        on_done(submitter, message, out)
+        held = opened(tables)
+        on_done(held.submitter, message, held.out)
     elif kind == RESUBMIT:
-        on_resubmit(submitter, layout, message, out)
+        held = opened(tables)
+        on_resubmit(held.submitter, held.layout, message, held.out)
     elif kind == REBUILD:
-        on_rebuild(submitter, layout, message, out)
+        held = opened(tables)
+        on_rebuild(held.submitter, held.layout, message, held.out)
 
 
 @inlined
-def to_global_master(held: GlobalMasterTables, now: float, message: np.void) -> int:
+def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:
     """Hand a message to a global master; return the task that it placed, or tried to, in a turn."""
-    layout, rules, tasks, out, kind = held.layout, held.rules, held.tasks, held.out, message["kind"]
-    master = global_master(held.masters, message["to"])
+    kind = message["kind"]
     if kind == SUBMIT:
-        on_submit(master, layout, rules, tasks, message, out)
+        held = opened(tables)
+        master = global_master(held.masters, message["to"])
+        on_submit(master, held.layout, held.rules, held.tasks, message, held.out)
     elif kind == PLACE:
-        return on_place(master, layout, rules, tasks, out)
+        held = opened(tables)
+        master = global_master(held.masters, message["to"])
+        return on_place(master, held.layout, held.rules, held.tasks, held.out)
     elif kind in (LAUNCHED, REFUSED, ENDED, UPDATE):
+        held = opened(tables)
+        master = global_master(held.masters, message["to"])
         sender = message["sender"]
         ledger = Ledger(held.entry[sender], held.entry_size[sender])
         intact = message["epoch"] == held.instance[sender, EPOCH]
-        on_update(master, layout, rules, tasks, now, message, ledger, intact, out)
+        on_update(master, held.layout, held.rules, held.tasks, now, message, ledger, intact, held.out)
         if kind == LAUNCHED and message["start"] == STILL_HELD:
-            on_launched(master, layout, message, out)
+            on_launched(master, held.layout, message, held.out)
     elif kind == RETRY:
-        on_retry(master, layout, rules, message, out)
+        held = opened(tables)
+        master = global_master(held.masters, message["to"])
+        on_retry(master, held.layout, held.rules, message, held.out)
     elif kind == WAKE:
-        on_wake(master, layout, rules, out)
+        held = opened(tables)
+        master = global_master(held.masters, message["to"])
+        on_wake(master, held.layout, held.rules, held.out)
     elif kind == RESTART:
-        restart(master, layout, rules, tasks, out)
+        held = opened(tables)
+        master = global_master(held.masters, message["to"])
+        restart(master, held.layout, held.rules, held.tasks, held.out)
     return NOBODY
 
 
 @inlined
-def to_local_master(held: LocalMasterTables, now: float, message: np.void) -> None:  # noqa: C901, PLR0912
+def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> None:  # noqa: C901, PLR0912, PLR0915
     """Hand a message to a local master."""
-    layout, rules, tasks, out, kind = held.layout, held.rules, held.tasks, held.out, message["kind"]
-    local = local_master(held.locals, layout, message["to"])
+    kind = message["kind"]
     if kind in (LAUNCH, REPARTITION, PREEMPT):
-        on_request(local, layout, rules, tasks, now, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_request(local, held.layout, held.rules, held.tasks, now, message, held.out)
     elif kind == OVER:
-        on_over(local, layout, rules, tasks, now, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_over(local, held.layout, held.rules, held.tasks, now, message, held.out)
     elif kind == BEAT:
-        on_beat(local, layout, rules, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_beat(local, held.layout, held.rules, message, held.out)
     elif kind == NOTED:
-        on_noted(local, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_noted(local, message, held.out)
     elif kind == GO:
-        on_go(local, now, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_go(local, now, message, held.out)
     elif kind == ABANDON:
-        on_abandon(local, layout, rules, tasks, now, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_abandon(local, held.layout, held.rules, held.tasks, now, message, held.out)
     elif kind == STARTED:
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
         on_started(local, message)
     elif kind == CHECK:
-        on_check(local, layout, rules, tasks, now, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_check(local, held.layout, held.rules, held.tasks, now, message, held.out)
     elif kind == ALIVE:
-        on_alive(local, layout, rules, tasks, now, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_alive(local, held.layout, held.rules, held.tasks, now, message, held.out)
     elif kind == HOLDS:
-        on_holds(local, layout, rules, tasks, now, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_holds(local, held.layout, held.rules, held.tasks, now, message, held.out)
     elif kind == PULSE:
-        on_pulse(local, layout, rules, now, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_pulse(local, held.layout, held.rules, now, message, held.out)
     elif kind == WATCH:
-        on_watch(local, layout, rules, tasks, now, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_watch(local, held.layout, held.rules, held.tasks, now, held.out)
     elif kind == ASK:
-        on_ask(local, layout, rules, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_ask(local, held.layout, held.rules, message, held.out)
     elif kind == CHANGE:
-        on_change(local, layout, rules, tasks, now, message, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        on_change(local, held.layout, held.rules, held.tasks, now, message, held.out)
     elif kind == BOOT:
-        begin_timers(local, layout, rules, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        begin_timers(local, held.layout, held.rules, held.out)
     elif kind == RESTART:
-        restart_local(local, layout, rules, now, out)
+        held = opened(tables)
+        local = local_master(held.locals, held.layout, message["to"])
+        restart_local(local, held.layout, held.rules, now, held.out)
 
 
 @inlined
-def to_worker(held: WorkerTables, now: float, message: np.void) -> None:  # noqa: C901
+def to_worker(tables: WorkerTables, now: float, message: np.void) -> None:  # noqa: C901
     """Hand a message to a worker."""
-    workers, layout, rules, tasks, out, kind = (
-        held.workers, held.layout, held.rules, held.tasks, held.out, message["kind"])
+    kind = message["kind"]
     if kind == START:
-        on_start(workers, layout, rules, tasks, message, out)
+        held = opened(tables)
+        on_start(held.workers, held.layout, held.rules, held.tasks, message, held.out)
     elif kind == EXITED:
-        on_exited(workers, layout, rules, tasks, message, out)
+        held = opened(tables)
+        on_exited(held.workers, held.layout, held.rules, held.tasks, message, held.out)
     elif kind == KILL:
-        on_kill(workers, layout, rules, tasks, message, out)
+        held = opened(tables)
+        on_kill(held.workers, held.layout, held.rules, held.tasks, message, held.out)
     elif kind == FORGET:
-        on_forget(workers, message)
+        held = opened(tables)
+        on_forget(held.workers, message)
     elif kind == REPORT:
-        on_report(workers, layout, message, now, out)
+        held = opened(tables)
+        on_report(held.workers, held.layout, message, now, held.out)
     elif kind == LEASE:
-        on_lease(workers, message)
+        held = opened(tables)
+        on_lease(held.workers, message)
     elif kind == TICK:
-        on_tick(workers, layout, rules, tasks, now, message, out)
+        held = opened(tables)
+        on_tick(held.workers, held.layout, held.rules, held.tasks, now, message, held.out)
     elif kind == BOOT:
-        begin_ticks(workers, layout, rules, message["to"], out)
+        held = opened(tables)
+        begin_ticks(held.workers, held.layout, held.rules, message["to"], held.out)
     elif kind == RESTART:
-        restart_worker(workers, layout, rules, message["to"], now, out)
+        held = opened(tables)
+        restart_worker(held.workers, held.layout, held.rules, message["to"], now, held.out)
     elif kind == POWER_OFF:
-        on_power_off(workers, layout, message["to"], out)
+        held = opened(tables)
+        on_power_off(held.workers, held.layout, message["to"], held.out)
     elif kind == RECONFIGURE:
-        on_reconfigure(workers, layout, rules, tasks, now, message, held.lost, out)
+        held = opened(tables)
+        on_reconfigure(held.workers, held.layout, held.rules, held.tasks, now, message, held.lost, held.out)
 
 
 # -- one of several roles ----------------------------------------------------------------------------------------------

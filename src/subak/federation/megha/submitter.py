@@ -17,7 +17,7 @@ import numpy as np
 
 from subak.federation.megha.layout import Layout
 from subak.federation.messages import FINISHED_WELL, NOBODY, READY, RESUBMIT, SUBMIT, Outbox, post
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.workload.tasks import Stages
 
 NEW, BLOCKED, OPEN, ENDED = range(4)
@@ -63,7 +63,7 @@ def send(submitter: Submitter, task: int, out: Outbox) -> None:
         submitter.tries[task] = min(submitter.tries[task] + 1, DOUBLINGS_MAX)
 
 
-@cold
+@inlined
 def on_resubmit(submitter: Submitter, layout: Layout, message: np.void, out: Outbox) -> None:
     """Submit a task again of which nothing was heard."""
     task = message["task"]
@@ -73,7 +73,7 @@ def on_resubmit(submitter: Submitter, layout: Layout, message: np.void, out: Out
             tell_ended(submitter, layout, layout.gang[task], out)
 
 
-@cold
+@noinline
 def tell_ended(submitter: Submitter, layout: Layout, gang: int, out: Outbox) -> None:
     """Say which tasks of a gang have ended."""
     for place in range(layout.gang_first[gang], layout.gang_first[gang + 1]):
@@ -103,7 +103,7 @@ def on_done(submitter: Submitter, message: np.void, out: Outbox) -> None:
             release(submitter, child, out)
 
 
-@cold
+@inlined
 def release(submitter: Submitter, stage: int, out: Outbox) -> None:
     """Submit those tasks of a stage that have arrived; the others will be when they arrive."""
     for place in range(submitter.stages.task_first[stage], submitter.stages.task_first[stage + 1]):
@@ -112,7 +112,7 @@ def release(submitter: Submitter, stage: int, out: Outbox) -> None:
             submit(submitter, task, out)
 
 
-@cold
+@inlined
 def on_rebuild(submitter: Submitter, layout: Layout, message: np.void, out: Outbox) -> None:
     """Hand a restarted global master all of its tasks that have not ended."""
     for gang in range(layout.gang_first.size - 1):

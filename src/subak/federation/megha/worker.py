@@ -57,7 +57,7 @@ from subak.federation.messages import (
     Outbox,
     post,
 )
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.workload.tasks import Tasks
 
 STATES = ("RUNNING", "ENDED")
@@ -180,7 +180,7 @@ def end(
         drop_attempt(workers.rows, number)
 
 
-@cold
+@inlined
 def on_kill(
     workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
 ) -> None:
@@ -214,7 +214,7 @@ def on_exited(
         end(workers, layout, rules, tasks, number, reason, out)
 
 
-@cold
+@inlined
 def on_forget(workers: Workers, message: np.void) -> None:
     """Forget an attempt whose end is noted."""
     number = find_attempt(workers.rows, message["machine"], message["task"], message["attempt"])
@@ -222,7 +222,7 @@ def on_forget(workers: Workers, message: np.void) -> None:
         drop_attempt(workers.rows, number)
 
 
-@cold
+@inlined
 def on_report(workers: Workers, layout: Layout, message: np.void, now: float, out: Outbox) -> None:
     """Obey a later epoch, and say everything that runs or has ended and is not forgotten."""
     machine = message["machine"]
@@ -265,7 +265,7 @@ def sign_of_life(workers: Workers, layout: Layout, machine: int, now: float, out
     row["delay"] = now
 
 
-@cold
+@inlined
 def on_lease(workers: Workers, message: np.void) -> None:
     """Note that a sign of life was heard."""
     machine = message["machine"]
@@ -273,7 +273,7 @@ def on_lease(workers: Workers, message: np.void) -> None:
         workers.machine[machine]["heard"] = max(workers.machine[machine]["heard"], message["delay"])
 
 
-@cold
+@inlined
 def on_tick(
     workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
@@ -304,7 +304,7 @@ def arm(workers: Workers, rules: Rules, machine: int, out: Outbox) -> None:
     row["delay"], row["start"] = rules.lease / TICKS, workers.machine[machine]["life"]
 
 
-@cold
+@inlined
 def begin_ticks(workers: Workers, layout: Layout, rules: Rules, machine: int, out: Outbox) -> None:
     """Arm the first timer, so that those of all machines are spread over their period."""
     if rules.retry < FOREVER and workers.machine[machine]["configuration"] != NOBODY:
@@ -312,7 +312,7 @@ def begin_ticks(workers: Workers, layout: Layout, rules: Rules, machine: int, ou
         out.row[out.size[0] - 1]["delay"] *= (machine + 1.0) / layout.machine.size
 
 
-@cold
+@noinline
 def begin_life(workers: Workers, machine: int, now: float) -> None:
     """Begin a new life, whose starts are numbered anew; nothing runs."""
     workers.machine[machine]["life"] += 1
@@ -320,7 +320,7 @@ def begin_life(workers: Workers, machine: int, now: float) -> None:
     workers.machine[machine]["heard"] = now
 
 
-@cold
+@noinline
 def restart_worker(workers: Workers, layout: Layout, rules: Rules, machine: int, now: float, out: Outbox) -> None:
     """Begin a new life; what ran has been lost with the former one."""
     begin_life(workers, machine, now)
@@ -329,7 +329,7 @@ def restart_worker(workers: Workers, layout: Layout, rules: Rules, machine: int,
         arm(workers, rules, machine, out)
 
 
-@cold
+@inlined
 def on_power_off(workers: Workers, layout: Layout, machine: int, out: Outbox) -> None:
     """Lose everything that runs, and all memory of it."""
     number = workers.rows.first[machine]
@@ -339,7 +339,7 @@ def on_power_off(workers: Workers, layout: Layout, machine: int, out: Outbox) ->
     forget_all(workers, layout, machine)
 
 
-@cold
+@inlined
 def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what it costs)
     workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, lost: np.ndarray,
     out: Outbox,
@@ -361,7 +361,7 @@ def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what 
             on_exited(workers, layout, rules, tasks, message, out)
 
 
-@cold
+@noinline
 def forget_all(workers: Workers, layout: Layout, machine: int) -> None:
     """Have nothing that runs, and the capacity of the machine's configuration."""
     while workers.rows.first[machine] != NOBODY:
@@ -371,7 +371,7 @@ def forget_all(workers: Workers, layout: Layout, machine: int) -> None:
         workers.free[resource, machine] = layout.capacity[resource, configuration] if configuration >= 0 else 0
 
 
-@cold
+@noinline
 def resize_worker(workers: Workers, layout: Layout, machine: int, before: int, after: int) -> None:
     """Let a machine that stays have another capacity."""
     for resource in range(workers.free.shape[0]):

@@ -18,7 +18,7 @@ GENERATION_ROUNDS_MAX = 1000  # of column generation
 IMPROVEMENT_MIN = 1e-9  # of lambda: nearer to its bound, no bin joins
 PAYS_MIN = 1e-12  # of lambda: a bin that adds less does not pay
 NODES_FEW, NODES_MAX = 5_000, 300_000  # bins looked at in a search for the most valuable one
-WORK_MAX = 1_000_000_000  # of generating bins: at most some twenty seconds on a core of 2023
+GENERATION_WORK_MAX = 1_000_000_000  # of generating bins: at most some twenty seconds on a core of 2023
 
 class Columns(NamedTuple):
     """Bins and the configuration each is for."""
@@ -131,10 +131,10 @@ def _generate(program: Program, columns: Columns, gain: np.ndarray,
     """Add the most valuable bins until none improves lambda; return all, the optimum, and a bound on lambda.
 
     The bound holds for any prices: it is the machines' worth at them, and equals lambda at the end. A search and a
-    simplex iteration cost work by what they may look at; when WORK_MAX of it is used up, what was found stands.
+    simplex iteration cost work by what they may look at; when GENERATION_WORK_MAX of it is used up, what was found stands.
     """
     _add(program, columns, gain)
-    solution, work = program.solve(), Work(WORK_MAX)
+    solution, work = program.solve(), Work(GENERATION_WORK_MAX)
     bound = 1.0  # that of the allocation LP: lambda is counted in multiples of it
     nodes = NODES_FEW
     for _ in range(GENERATION_ROUNDS_MAX):

@@ -9,7 +9,7 @@ import numpy as np
 
 from subak.kernel import inlined, kernel
 
-BEGINS, GOES_ON, ENDED = 0, 1, 2  # how far a listing is
+LISTING_BEGINS, LISTING_GOES_ON, ALL_LISTED = 0, 1, 2  # how far a listing is
 VISITS_AT_ONCE = 1 << 19  # bins looked at in a call of the kernel, between which Ctrl-C is heard
 FINE_UNITS = 1 << 20  # fine units in a unit
 LEAF_VISITS = 100  # bins looked at for each that may be listed: most of those looked at are dominated
@@ -38,7 +38,7 @@ def build_machine(capacity: np.ndarray, request: np.ndarray, classes: np.ndarray
 
 def all_bins(machine: Machine, most: int) -> np.ndarray | None:
     """Return int32[bin, class] in the order of ``machine.classes``, or None if there are more than *most*."""
-    bins, progress = np.zeros((VISITS_AT_ONCE >> 4, machine.jobs.size), np.int32), np.array([BEGINS])
+    bins, progress = np.zeros((VISITS_AT_ONCE >> 4, machine.jobs.size), np.int32), np.array([LISTING_BEGINS])
     listed, found = [bins[:0]], 0
     for _ in range(-(-LEAF_VISITS * most // VISITS_AT_ONCE)):
         count = list_bins(machine, bins, progress, VISITS_AT_ONCE)
@@ -46,7 +46,7 @@ def all_bins(machine: Machine, most: int) -> np.ndarray | None:
         found += count
         if found > most:
             return None
-        if progress[0] == ENDED:
+        if progress[0] == ALL_LISTED:
             return np.concatenate(listed)
     return None
 
@@ -103,9 +103,9 @@ def list_bins(machine: Machine, bins: np.ndarray, progress: np.ndarray, visits_m
     bins that are dominated, such as one job of each class in Figure 5; here they are left out.
     """
     found = 0
-    if progress[0] == BEGINS:
+    if progress[0] == LISTING_BEGINS:
         fill(machine, 0)
-        progress[0] = GOES_ON
+        progress[0] = LISTING_GOES_ON
     for _ in range(visits_max):
         if found == bins.shape[0]:
             return found
@@ -117,7 +117,7 @@ def list_bins(machine: Machine, bins: np.ndarray, progress: np.ndarray, visits_m
         while row >= 0 and machine.jobs[row] == 0:
             row -= 1
         if row < 0:
-            progress[0] = ENDED
+            progress[0] = ALL_LISTED
             return found
         take_one_out(machine, row)
         fill(machine, row + 1)

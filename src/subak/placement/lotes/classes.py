@@ -28,7 +28,7 @@ from subak.workload.table import Workload
 TASKS_SEEN_MAX = 5_000
 RESTARTS = 8
 LLOYD_STEPS_MAX = 1_000
-CELLS_MAX = 100_000_000  # of requests and clusters, that the steps of one beginning look at: about two seconds
+CELLS_SEEN_MAX = 100_000_000  # of requests and clusters, that the steps of one beginning look at: about two seconds
 CLASSES_TRIED_MAX = 12  # classes the criterion looks at
 GAIN_MIN = 0.25  # what dividing a flat plane takes away at the fourth class
 SHARE_MIN = 1e-4
@@ -145,9 +145,9 @@ def find_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, count
 
 
 def _settled(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """Carry Lloyd's steps on over all tasks until none changes its cluster, or for CELLS_MAX."""
+    """Carry Lloyd's steps on over all tasks until none changes its cluster, or for CELLS_SEEN_MAX."""
     before = None
-    for _ in range(min(LLOYD_STEPS_MAX, max(CELLS_MAX // (asked.shape[1] * centre.shape[1]), 1))):
+    for _ in range(min(LLOYD_STEPS_MAX, max(CELLS_SEEN_MAX // (asked.shape[1] * centre.shape[1]), 1))):
         cluster = distances(asked, centre, weight).argmin(axis=1)
         if before is not None and (cluster == before).all():
             break

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import numpy as np
 
 from subak.fleet.shapes import find_shapes
-from subak.kernel import cold
+from subak.kernel import noinline
 from subak.placement.claims import KEPT, VIOLATED_RULE, claim
 from subak.placement.fair import (
     Fair,
@@ -95,7 +95,7 @@ def run_fair(
     return LOOP_PAUSED
 
 
-@cold
+@noinline
 def take_places_back(sim: Simulation, fair: Fair, back: TakeBack, select_machine: Callable[..., int]) -> None:
     """Preempt for queues below their guarantees as long as the cap and the rules allow it."""
     now, before = sim.clock[NOW], sim.counts[PREEMPTED_EVER]
@@ -118,7 +118,7 @@ def take_places_back(sim: Simulation, fair: Fair, back: TakeBack, select_machine
         forget_lost_events(sim)
 
 
-@cold
+@noinline
 def replace(sim: Simulation, fair: Fair, leaf: int, victim: int) -> None:
     """End the victim's attempt, and start the first task of a leaf in its place."""
     task, machine = fair.lanes.root[leaf], sim.progress.machine[victim]
@@ -132,7 +132,7 @@ def replace(sim: Simulation, fair: Fair, leaf: int, victim: int) -> None:
         commit(sim)
 
 
-@cold
+@noinline
 def find_victim(sim: Simulation, fair: Fair, guarantee: np.ndarray, task: int, leaf: int) -> int:
     """Return the running task that is to go for *task*, NOBODY if none may."""
     best, most = NOBODY, 0.0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.placement.claims import (
     KEPT,
     TASK_BLOCKED,
@@ -178,7 +178,7 @@ def apply_ends(sim: Simulation, time: float) -> None:
             sim.counts[LOST_EVENTS] -= 1
 
 
-@cold
+@noinline
 def end_for_overuse(sim: Simulation, task: int, machine: int) -> None:
     """End an attempt that uses more than it asked for; the task waits again and asks for what it uses."""
     note_loss(sim, task, machine)
@@ -206,7 +206,7 @@ def finish_in_stage(sim: Simulation, task: int, time: float) -> None:
             release_stage(sim, child, time)
 
 
-@cold
+@noinline
 def open_dependents(sim: Simulation, stage: int, time: float) -> None:
     """Let attempts go on that had only this stage's last tasks to wait for: now it is known when they end."""
     stages = sim.stages

@@ -4,7 +4,7 @@ import numpy as np
 
 from subak.fleet.amounts import give_back
 from subak.fleet.speeds import attempt_seconds, run_seconds
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.placement.claims import (
     TASK_RUNNING,
     TASK_WAITING,
@@ -84,7 +84,7 @@ def note_waiting(sim: Simulation, task: int) -> None:
     sim.record.waiting_by_shape[sim.tasks.shape[task]] += 1
 
 
-@cold
+@noinline
 def lose(sim: Simulation, task: int, machine: int) -> None:
     """End an attempt before its time: the task waits again."""
     sim.counts[LOST_EVENTS] += 1
@@ -93,7 +93,7 @@ def lose(sim: Simulation, task: int, machine: int) -> None:
     note_waiting(sim, task)
 
 
-@cold
+@noinline
 def note_loss(sim: Simulation, task: int, machine: int) -> None:
     """Write down an attempt that ends before its time."""
     loss = sim.counts[LOSSES]
@@ -118,7 +118,7 @@ def drop_dead(sim: Simulation) -> None:
         sim.counts[LOST_EVENTS] -= 1
 
 
-@cold
+@noinline
 def forget_lost_events(sim: Simulation) -> None:
     """Rebuild the heap when most of it ends attempts that were lost, so that it never outgrows twice the running."""
     lost = sim.counts[LOST_EVENTS]

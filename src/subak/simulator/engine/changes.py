@@ -3,7 +3,7 @@
 import numpy as np
 
 from subak.fleet.amounts import remove, resize
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.simulator.engine.attempts import forget_lost_events, is_alive, lose, note_freed
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import (
@@ -11,7 +11,7 @@ from subak.simulator.engine.state import (
 )
 
 
-@cold
+@noinline
 def apply_change(sim: Simulation, change: int) -> None:
     """Let a machine leave, join, or take another capacity; attempts that no longer fit are lost."""
     machine = sim.changes.machine[change]

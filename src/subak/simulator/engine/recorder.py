@@ -2,7 +2,7 @@
 import numpy as np
 
 from subak.fleet.feasible import shape_fits
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.simulator.engine.state import (
     ACCOUNTED,
     BOUNDARY,
@@ -41,14 +41,14 @@ def pass_time(sim: Simulation, time: float) -> bool:
     return False
 
 
-@cold
+@noinline
 def account(sim: Simulation, time: float) -> None:
     """Integrate up to *time*, closing every interval that ends on the way."""
     close_until(sim, time)
     integrate(sim, time)
 
 
-@cold
+@noinline
 def close_until(sim: Simulation, time: float) -> None:
     """Close every interval that ends up to *time*, as far as the timeline has room."""
     while sim.clock[BOUNDARY] <= time and sim.counts[ROWS_CLOSED] < sim.record.rows.shape[0]:
@@ -73,7 +73,7 @@ def integrate(sim: Simulation, time: float) -> None:
         current[column + 1] += span * sim.fleet.present[resource]
 
 
-@cold
+@noinline
 def close_interval(sim: Simulation) -> None:
     """Write the open interval down as one row of sums, and open the next."""
     strand(sim)
@@ -108,7 +108,7 @@ def strand(sim: Simulation) -> None:
                 sim.record.current[column] += max(sim.fleet.free[resource, machine], 0)
 
 
-@cold
+@noinline
 def finish(sim: Simulation, time: float) -> int:
     """Close the last interval: where the run was told to stop if anything goes on until then, else at the last event.
 

@@ -11,8 +11,9 @@ import numpy as np
 from numba import typeof, types
 
 from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
-from subak.kernel import function_type, kernel_of
+from subak.kernel import SETTINGS, function_type
 from subak.kernel_state import StateAt, words_of
+from subak.kernel_together import kernels_of
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
 from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch
@@ -55,8 +56,7 @@ SERVE = types.int64(types.int64, types.float64, types.int64)  # (address of the 
 class Service(types.WrapperAddressProtocol):
     """A compiled function that serves a role, as the loop calls it: it knows nothing of what the tables are."""
 
-    def __init__(self, function: Callable[..., int], tables: Any) -> None:
-        kernel: Any = kernel_of(types.int64(StateAt(typeof(tables)), types.float64, types.int64), function)
+    def __init__(self, kernel: Any) -> None:
         compiled = next(iter(kernel.overloads.values()))
         self.address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
 
@@ -89,16 +89,19 @@ def build_services(
 
     *state*: what the loop is called with: simulation, network, due, outbox.
     """
-    if state is None:
+    if state is None or SETTINGS.DISABLE_JIT:
         plain = tuple(_plain(*each) for each in zip(functions, tables, strict=True))
         return Services(run_federated, plain, (np.zeros(0, np.int64),) * len(plain), tables)
-    distinct = {id(of): Service(function, of) for function, of in zip(functions, tables, strict=True)}
-    words = {id(of): words_of(of) for of in tables}
     sim, net, due, out = (typeof(each) for each in state)
-    signature = types.int64(sim, net, types.UniTuple(function_type(SERVE), len(tables)), types.int64[::1], due, out,
-                            types.int64)
-    return Services(kernel_of(signature, run_federated), tuple(distinct[id(of)] for of in tables),
-                    tuple(words[id(of)] for of in tables), tables)
+    services = types.UniTuple(function_type(SERVE), len(tables))
+    jobs = {run_federated: types.int64(sim, net, services, types.int64[::1], due, out, types.int64)}
+    for function, held in zip(functions, tables, strict=True):
+        jobs[function] = types.int64(StateAt(typeof(held)), types.float64, types.int64)
+    loop, *compiled = kernels_of([(signature, function) for function, signature in jobs.items()])
+    service = dict(zip(list(jobs)[1:], (Service(kernel) for kernel in compiled), strict=True))
+    words = {id(held): words_of(held) for held in tables}
+    return Services(loop, tuple(service[function] for function in functions),
+                    tuple(words[id(held)] for held in tables), tables)
 
 
 def _plain(function: Callable[..., int], tables: Any) -> Callable[..., int]:

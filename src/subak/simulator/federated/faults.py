@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 
 LOSS, HEARTBEAT_LOSS, DUPLICATION, REORDERING, SPIKE, LATE_MAX, SPIKE_MAX, CALM_AT = range(8)  # of `rate`
@@ -41,7 +41,7 @@ def build_faults() -> Faults:
     )
 
 
-@cold
+@noinline
 def is_cut(faults: Faults, now: float, sender: int, receiver: int) -> bool:
     """Whether a message sent now cannot reach its receiver."""
     for cut in range(faults.cut_from.size):
@@ -60,7 +60,7 @@ def is_side(side: int, address: int) -> bool:
     return side in (address, EVERYBODY)
 
 
-@cold
+@noinline
 def surprise(faults: Faults, now: float, is_heartbeat: bool) -> tuple[bool, float, float]:
     """Draw what befalls a message: (whether it is lost, seconds until its double or -1, seconds it is late)."""
     rate, random = faults.rate, faults.random

@@ -23,7 +23,7 @@ from subak.federation.messages import (
     READY,
     Outbox,
 )
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.placement.claims import (
     KEPT,
     TASK_BLOCKED,
@@ -198,7 +198,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     return HANDLE
 
 
-@cold
+@noinline
 def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
     """Let a machine leave, join or take another capacity; the operator tells its local master."""
     change = sim.counts[NEXT_CHANGE]
@@ -246,7 +246,7 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
     return int(sim.claims.violation[VIOLATED_RULE]) != KEPT
 
 
-@cold
+@noinline
 def carry_out_apart(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> None:
     """Carry out what a role answers that was told something from outside; its code stands here once."""
     carry_out(sim, net, sender_role, out)
@@ -263,7 +263,7 @@ def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
         net.size[LIVELY] += sim.tasks.run_time[task] < np.inf
 
 
-@cold
+@noinline
 def run_again(sim: Simulation, task: int) -> None:
     """Let a task wait whose end was forgotten in a failure before its submitter heard of it: the attempt was lost."""
     loss = sim.counts[LOSSES]
@@ -275,7 +275,7 @@ def run_again(sim: Simulation, task: int) -> None:
     note_waiting(sim, task)
 
 
-@cold
+@noinline
 def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) -> None:
     """End an attempt before its time: its task waits again."""
     if sim.claims.status[task] == TASK_RUNNING and sim.progress.machine[task] == machine:

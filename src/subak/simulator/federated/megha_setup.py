@@ -29,7 +29,7 @@ from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.simulate import Architecture, Instance
 from subak.workload.table import Workload
 
-CLUSTERS = 10  # of a fleet that names only one
+CLUSTERS_USUAL = 10  # of a fleet that names only one
 NAMED_MAX = 3  # queues in an error
 ROWS_MORE = 4096  # rows of attempts beyond what can run at once
 LEDGER_MIN = 4096  # entries
@@ -51,7 +51,7 @@ class Queues:
 def cluster_count(fleet: Fleet, settings: Federation) -> int:
     """Return the number of local masters. Raises InputError when there are fewer machines."""
     named = fleet.machines["cluster"].n_unique()
-    count = settings.local_masters or (named if named > 1 else min(CLUSTERS, len(fleet.machines)))
+    count = settings.local_masters or (named if named > 1 else min(CLUSTERS_USUAL, len(fleet.machines)))
     if count > len(fleet.machines):
         raise InputError(f"local_masters: must be at most the number of machines, {len(fleet.machines)}, not {count}")
     return count

@@ -16,7 +16,7 @@ from subak.federation.messages import (
     WORKER,
     Outbox,
 )
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.simulator.engine.state import NOW, UNTIL, Simulation
 from subak.simulator.federated.faults import ACTION_CRASH, ACTION_RESTART
 from subak.simulator.federated.loop import carry_out_apart, next_instant, to_role
@@ -57,7 +57,7 @@ def role_of(net: Network, address: int) -> int:
     return role
 
 
-@cold
+@noinline
 def boot_all(
     sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
 ) -> None:
@@ -72,7 +72,7 @@ def boot_all(
     carry_out_apart(sim, net, WORKER, out)
 
 
-@cold
+@noinline
 def change_machine(
     sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
 ) -> None:
@@ -94,7 +94,7 @@ def change_machine(
         serve(services, tables, LOCAL_MASTER, now)
 
 
-@cold
+@noinline
 def apply_faults(
     sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
 ) -> None:

@@ -1,6 +1,6 @@
 """The messages of an interval, in the timeline of a federated run."""
 from subak.federation.messages import REFUSED, REPARTITION
-from subak.kernel import cold
+from subak.kernel import noinline
 from subak.simulator.engine.recorder import close_until
 from subak.simulator.engine.state import (
     NEXT_ARRIVAL,
@@ -15,7 +15,7 @@ from subak.simulator.engine.state import (
 from subak.simulator.federated.network import Network
 
 
-@cold
+@noinline
 def turn_interval(sim: Simulation, net: Network) -> None:
     """Close the intervals that have ended; what is said when all has ended makes none of its own."""
     if sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] > 0 or sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
@@ -23,7 +23,7 @@ def turn_interval(sim: Simulation, net: Network) -> None:
         close_until(sim, sim.clock[NOW])
 
 
-@cold
+@noinline
 def record_messages(sim: Simulation, net: Network) -> None:
     """Count the messages that were handled since this was last done in the interval that is open."""
     current = sim.record.current

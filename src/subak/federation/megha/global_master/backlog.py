@@ -11,7 +11,7 @@ from subak.federation.megha.layout import Layout
 from subak.federation.messages import NOBODY
 from subak.fleet.index import block_may_fit
 from subak.fleet.state import LOG, FleetState
-from subak.kernel import cold, inlined
+from subak.kernel import inlined
 from subak.queues.lanes import (
     ACTIVE_LANES,
     CONTENDERS,
@@ -71,7 +71,7 @@ def choose(master: GlobalMaster, layout: Layout, tasks: Tasks) -> int:
     return NOBODY
 
 
-@cold
+@inlined
 def choose_fairly(master: GlobalMaster, layout: Layout, tasks: Tasks) -> int:
     """Return the queue that the fair order serves next, or NOBODY."""
     for queue in range(master.turns.leaf.size):
@@ -111,7 +111,7 @@ def set_aside(lanes: Lanes, tasks: Tasks) -> None:
     drop_top(lanes, tasks.rank)
 
 
-@cold
+@inlined
 def wake_lanes(master: GlobalMaster, layout: Layout, tasks: Tasks) -> None:
     """Begin a round with the lanes that may fit where something was freed since the last round began."""
     scanned, count = master.word[SCANNED], master.fleet.freed_blocks[LOG]

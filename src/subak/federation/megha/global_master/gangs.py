@@ -29,7 +29,7 @@ from subak.federation.megha.layout import Layout, Rules
 from subak.federation.messages import ABANDON, GO, NOBODY, PLACE, Outbox, post
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.state import LOG
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.workload.tasks import Tasks
 
 
@@ -51,7 +51,7 @@ def let_wait(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> N
         enqueue_gang(master, layout, tasks, gang)
 
 
-@cold
+@noinline
 def enqueue_gang(master: GlobalMaster, layout: Layout, tasks: Tasks, gang: int) -> None:
     """Put a gang of which all wait, or have ended, in the queue, by its first task that waits."""
     first, end = layout.gang_first[gang], layout.gang_first[gang + 1]
@@ -65,7 +65,7 @@ def enqueue_gang(master: GlobalMaster, layout: Layout, tasks: Tasks, gang: int) 
             return
 
 
-@cold
+@inlined
 def place_gang(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, gang: int, out: Outbox) -> bool:
     """Find a machine for every task of a gang and request them all, or leave the view as it was."""
     first, end = layout.gang_first[gang], layout.gang_first[gang + 1]
@@ -89,7 +89,7 @@ def place_gang(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks,
     return True
 
 
-@cold
+@inlined
 def take_back(master: GlobalMaster, layout: Layout, tasks: Tasks, first: int, end: int) -> None:
     """Give back in the view what was taken for a gang that does not fit."""
     for place in range(first, end):
@@ -99,7 +99,7 @@ def take_back(master: GlobalMaster, layout: Layout, tasks: Tasks, first: int, en
             master.task[task]["phase"] = WAITING
 
 
-@cold
+@inlined
 def member_held(master: GlobalMaster, layout: Layout, rules: Rules, task: int, out: Outbox) -> None:
     """Note that a task of a gang is held; when all are, they go. One that is held too late is given up."""
     gang = gang_of(layout, task)
@@ -119,7 +119,7 @@ def member_held(master: GlobalMaster, layout: Layout, rules: Rules, task: int, o
             send_request(master, layout, rules, member, GO, 0, out)
 
 
-@cold
+@noinline
 def give_gang_up(master: GlobalMaster, layout: Layout, rules: Rules, gang: int, out: Outbox) -> None:
     """Give up every task of a gang that is requested, held or running."""
     master.gang[gang]["failed"] = True
@@ -129,7 +129,7 @@ def give_gang_up(master: GlobalMaster, layout: Layout, rules: Rules, gang: int, 
             leave(master, layout, rules, member, out)
 
 
-@cold
+@noinline
 def give_up_if_in_part(master: GlobalMaster, layout: Layout, rules: Rules, gang: int, out: Outbox) -> None:
     """Give a gang up of which one waits while another is held or runs: that one was lost while nobody looked."""
     waits, goes_on = False, False
@@ -141,7 +141,7 @@ def give_up_if_in_part(master: GlobalMaster, layout: Layout, rules: Rules, gang:
         give_gang_up(master, layout, rules, gang, out)
 
 
-@cold
+@inlined
 def note_ended_member(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> None:
     """Note that a task of a gang ended in the master's former life."""
     master.task[task]["phase"] = TASK_ENDED
@@ -149,14 +149,14 @@ def note_ended_member(master: GlobalMaster, layout: Layout, tasks: Tasks, task: 
     enqueue_gang(master, layout, tasks, gang_of(layout, task))
 
 
-@cold
+@noinline
 def leave(master: GlobalMaster, layout: Layout, rules: Rules, task: int, out: Outbox) -> None:
     """Give a task's attempt up; it is LEAVING until the local master has confirmed it."""
     master.task[task]["phase"] = LEAVING
     send_request(master, layout, rules, task, ABANDON, 0, out)
 
 
-@cold
+@noinline
 def wait_again(
     master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, reason: int, out: Outbox
 ) -> None:

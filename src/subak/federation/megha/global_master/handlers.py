@@ -99,7 +99,7 @@ from subak.federation.messages import (
 )
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.state import LOG
-from subak.kernel import cold, inlined
+from subak.kernel import inlined
 from subak.workload.tasks import Tasks
 
 
@@ -160,7 +160,7 @@ def place(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task
     return False
 
 
-@cold
+@inlined
 def preempt(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, out: Outbox) -> bool:
     """Ask for the amounts of a queue in violation, if the task's queue is entitled to them; return whether."""
     if master.task[task]["tried"] > master.word[BEATS]:
@@ -220,7 +220,7 @@ def take_turn_if_news(master: GlobalMaster, out: Outbox) -> None:
         take_turn(master, out)
 
 
-@cold
+@inlined
 def ask(master: GlobalMaster, layout: Layout, cluster: int, out: Outbox) -> None:
     """Ask whoever speaks for a cluster for its whole state."""
     row = post(out, ASK, master.number, speaker(layout, cluster, master.cluster[cluster]["epoch"]), NOBODY, NOBODY)
@@ -301,7 +301,7 @@ def is_current(master: GlobalMaster, message: np.void) -> bool:
     return bool(task["attempt"] == message["attempt"] and task["machine"] == message["machine"])
 
 
-@cold
+@inlined
 def on_refused(
     master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
 ) -> None:
@@ -317,7 +317,7 @@ def on_refused(
         wait_again(master, layout, rules, tasks, task, message["reason"], out)
 
 
-@cold
+@inlined
 def on_launched(
     master: GlobalMaster, layout: Layout, message: np.void, out: Outbox
 ) -> None:
@@ -330,7 +330,7 @@ def on_launched(
             post_request(master, layout, task, ABANDON, 0, out)
 
 
-@cold
+@inlined
 def on_retry(master: GlobalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> None:
     """Repeat a request that was not answered."""
     task, kind = message["task"], message["reason"]

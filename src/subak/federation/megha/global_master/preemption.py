@@ -17,7 +17,7 @@ from subak.federation.messages import NOBODY
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import NO_BITS, ONE
 from subak.fleet.state import BLOCK
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.workload.tasks import Tasks
 
 SLACK = 1e-9  # of a share, for the rounding of its quotient
@@ -36,7 +36,7 @@ def dominant_share(master: GlobalMaster, tasks: Tasks, queue: int, shape: int) -
     return largest
 
 
-@cold
+@inlined
 def may_preempt(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int) -> bool:
     """Whether the task's queue is entitled to more: Algorithm 2's first comparison."""
     queue = layout.task[task]["queue"]
@@ -44,7 +44,7 @@ def may_preempt(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks
     return dominant_share(master, tasks, queue, shape) <= layout.queue[queue]["share"] + SLACK
 
 
-@cold
+@inlined
 def find_victims(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int) -> tuple[int, int]:
     """Return (machine, queue): preempting tasks of the queue there makes room; (NOWHERE, NOBODY) if nothing does.
 
@@ -66,7 +66,7 @@ def find_victims(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Task
         bound, last = violation, queue
 
 
-@cold
+@inlined
 def machine_with_victims(
     master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, queue: int
 ) -> int:
@@ -84,7 +84,7 @@ def machine_with_victims(
     return NOWHERE
 
 
-@cold
+@noinline
 def makes_room(
     master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, machine: int, queue: int
 ) -> bool:

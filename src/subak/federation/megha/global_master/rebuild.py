@@ -27,12 +27,12 @@ from subak.federation.megha.global_master.view import begin_whole
 from subak.federation.megha.layout import Layout, Rules
 from subak.federation.messages import ASK, NOBODY, REBUILD, UNKNOWN, WAKE, Outbox, post
 from subak.fleet.state import BLOCK
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, drop_top, pop
 from subak.workload.tasks import Tasks
 
 
-@cold
+@inlined
 def settle_doubts(
     master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, out: Outbox
 ) -> None:
@@ -48,7 +48,7 @@ def settle_doubts(
                 master.word[DOUBTS] = 1
 
 
-@cold
+@inlined
 def restart(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, out: Outbox) -> None:
     """Begin a new life with nothing: ask the local masters for their state, and the submitter for its tasks."""
     forget_everything(master, layout, rules, tasks)
@@ -58,7 +58,7 @@ def restart(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, ou
     on_wake(master, layout, rules, out)
 
 
-@cold
+@noinline
 def on_wake(master: GlobalMaster, layout: Layout, rules: Rules, out: Outbox) -> None:
     """Ask every local master that has not answered, and its standby; look again later."""
     if master.word[REBUILDING] == 0:
@@ -73,7 +73,7 @@ def on_wake(master: GlobalMaster, layout: Layout, rules: Rules, out: Outbox) -> 
     row["delay"] = min(rules.retry, rules.lease)
 
 
-@cold
+@noinline
 def is_known(master: GlobalMaster, layout: Layout, cluster: int) -> bool:
     """Whether a cluster has told its whole state, and what runs on each of its machines."""
     if master.cluster[cluster]["seen"] == NEVER_SEEN:
@@ -103,7 +103,7 @@ def finish_rebuild(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Ta
     take_turn(master, out)
 
 
-@cold
+@inlined
 def forget_everything(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks) -> None:
     """Lose what only memory held."""
     for queue in range(master.queue_first[master.number], master.queue_first[master.number + 1]):

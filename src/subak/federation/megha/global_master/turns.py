@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.messages import NOBODY
-from subak.kernel import cold
+from subak.kernel import inlined
 from subak.queues.hierarchy import Hierarchy, next_leaf, tell
 from subak.workload.tasks import Tasks
 
@@ -25,7 +25,7 @@ class Turns(NamedTuple):
     told: np.ndarray  # int64[queue, resource + 1]: units held, and the shape of the first task that waits, or NOBODY
 
 
-@cold
+@inlined
 def tell_queue(
     turns: Turns, tasks: Tasks, queue: int, total: np.ndarray, present: np.ndarray, shape: int
 ) -> None:
@@ -59,7 +59,7 @@ def tell_queue(
     tell(tree, tree.slot[leaf])
 
 
-@cold
+@inlined
 def queue_in_turn(turns: Turns) -> int:
     """Return the queue that the order serves next, NOBODY if none has a task to place."""
     leaf = next_leaf(turns.tree, NOTHING_SATURATED)

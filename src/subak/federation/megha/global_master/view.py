@@ -28,7 +28,7 @@ from subak.federation.messages import NOBODY
 from subak.fleet.amounts import shift
 from subak.fleet.index import lower_summary, note_freed_block
 from subak.fleet.state import BLOCK
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.workload.tasks import Tasks
 
 NOTHING_NEW, MISSING = -1, -2  # what an update brings instead of a version to apply it from
@@ -121,7 +121,7 @@ def size_in_view(master: GlobalMaster, layout: Layout, entry: np.void) -> None:
     master.listed[entry["machine"]] = True
 
 
-@cold
+@noinline
 def begin_whole(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, cluster: int) -> None:
     """Apply WHOLE: empty the view of a cluster, and doubt every own task on it until it is told again."""
     masters = layout.global_masters
@@ -155,7 +155,7 @@ def empty_machine(master: GlobalMaster, rules: Rules, machine: int) -> None:
             drop_attempt(master.held, master.held.first[machine])
 
 
-@cold
+@inlined
 def doubt_all(master: GlobalMaster, layout: Layout, tasks: Tasks, cluster: int) -> None:
     """Doubt own tasks on a cluster; those still in flight to the local master that speaks are taken again."""
     for task in range(master.task.size):

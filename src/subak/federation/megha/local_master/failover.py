@@ -79,7 +79,7 @@ from subak.federation.messages import (
 from subak.fleet.amounts import shift, take
 from subak.fleet.index import lower_summary
 from subak.fleet.state import BLOCK
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.workload.tasks import Tasks
 
 FOREVER = float("inf")
@@ -102,7 +102,7 @@ def timer(local: LocalMaster, kind: int, delay: float, out: Outbox) -> None:
     row["delay"], row["epoch"] = delay, local.word[EPOCH]
 
 
-@cold
+@inlined
 def begin_timers(local: LocalMaster, layout: Layout, rules: Rules, out: Outbox) -> None:
     """Arm what a local master owes itself from the start, spread over its period."""
     clusters = layout.local_masters
@@ -116,7 +116,7 @@ def begin_timers(local: LocalMaster, layout: Layout, rules: Rules, out: Outbox) 
         timer(local, CHECK, rules.lease / 12.0 * (local.cluster + 1) / clusters, out)
 
 
-@cold
+@inlined
 def on_check(
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
@@ -153,7 +153,7 @@ def summon(local: LocalMaster, machine: int, out: Outbox) -> None:
     row["epoch"], row["start"] = local.word[EPOCH], local.machine[machine]["starts"]
 
 
-@cold
+@inlined
 def repeat_orders(
     local: LocalMaster, layout: Layout, rules: Rules, machine: int, now: float, out: Outbox
 ) -> None:
@@ -172,7 +172,7 @@ def repeat_orders(
         number = row["next"]
 
 
-@cold
+@noinline
 def lose_machine(  # noqa: PLR0913, PLR0917  (a machine, and what became of it)
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, machine: int, state: int, now: float, out: Outbox
 ) -> None:
@@ -182,7 +182,7 @@ def lose_machine(  # noqa: PLR0913, PLR0917  (a machine, and what became of it)
     enter(local.ledger, SIZED, machine, NOBODY, 0, NOBODY)
 
 
-@cold
+@noinline
 def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, machine: int, state: int, now: float, out: Outbox
 ) -> None:
@@ -216,7 +216,7 @@ def has_heir(local: LocalMaster, number: int) -> bool:
     return bool(heir != NOBODY and local.rows.row[heir]["state"] == PENDING)
 
 
-@cold
+@noinline
 def forget_heir(local: LocalMaster, machine: int, heir: int) -> None:
     """Let nobody wait for the victims of an attempt that is given up."""
     number = local.rows.first[machine]
@@ -227,7 +227,7 @@ def forget_heir(local: LocalMaster, machine: int, heir: int) -> None:
         number = row["next"]
 
 
-@cold
+@inlined
 def on_alive(
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
@@ -250,7 +250,7 @@ def on_alive(
         list_machine(local, layout, machine)
 
 
-@cold
+@noinline
 def note_worker_life(  # noqa: PLR0913, PLR0917  (a machine, and its worker's life)
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, machine: int, life: int, now: float, out: Outbox
 ) -> None:
@@ -261,7 +261,7 @@ def note_worker_life(  # noqa: PLR0913, PLR0917  (a machine, and its worker's li
         local.machine[machine]["report"], local.machine[machine]["reported"] = 0, 0
 
 
-@cold
+@noinline
 def list_machine(local: LocalMaster, layout: Layout, machine: int) -> None:
     """Let a machine of which everything is known have its capacity again."""
     local.machine[machine]["state"] = LISTED
@@ -269,7 +269,7 @@ def list_machine(local: LocalMaster, layout: Layout, machine: int) -> None:
     enter_size(local, machine)
 
 
-@cold
+@inlined
 def on_holds(
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
@@ -307,7 +307,7 @@ def on_holds(
         list_machine(local, layout, machine)
 
 
-@cold
+@inlined
 def on_pulse(local: LocalMaster, layout: Layout, rules: Rules, now: float, message: np.void, out: Outbox) -> None:
     """Of the active master: confirm it. Of the standby: note when the pulse was sent that it confirms."""
     if message["epoch"] > local.word[EPOCH]:
@@ -326,7 +326,7 @@ def on_pulse(local: LocalMaster, layout: Layout, rules: Rules, now: float, messa
     row["epoch"], row["delay"], row["count"] = local.word[EPOCH], message["delay"], ECHO
 
 
-@cold
+@inlined
 def wait_for_all(local: LocalMaster, layout: Layout, now: float) -> None:
     """Let the lease of every silent worker begin: from now on the other master keeps none alive."""
     for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
@@ -334,7 +334,7 @@ def wait_for_all(local: LocalMaster, layout: Layout, now: float) -> None:
             local.machine[machine]["heard"] = now
 
 
-@cold
+@noinline
 def step_down(local: LocalMaster, epoch: int, rules: Rules, now: float, out: Outbox) -> None:
     """Become the standby of a later epoch."""
     was_active = local.word[ACTIVE]
@@ -344,7 +344,7 @@ def step_down(local: LocalMaster, epoch: int, rules: Rules, now: float, out: Out
         timer(local, WATCH, patience(rules), out)
 
 
-@cold
+@inlined
 def on_watch(
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, out: Outbox
 ) -> None:
@@ -358,7 +358,7 @@ def on_watch(
         timer(local, WATCH, max(patience(rules) - waited, patience(rules) * LOOK_AGAIN), out)
 
 
-@cold
+@noinline
 def take_over(local: LocalMaster, layout: Layout, rules: Rules, now: float, out: Outbox) -> None:
     """Speak for the cluster in a later epoch: know nothing, and ask every worker."""
     parity = local.number // layout.local_masters
@@ -378,7 +378,7 @@ def take_over(local: LocalMaster, layout: Layout, rules: Rules, now: float, out:
     timer(local, CHECK, min(rules.retry, patience(rules) / 4.0), out)
 
 
-@cold
+@inlined
 def forget_cluster(local: LocalMaster, layout: Layout, now: float) -> None:
     """Lose everything but the epoch, and what the operator said."""
     first, end = first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)
@@ -402,7 +402,7 @@ def forget_cluster(local: LocalMaster, layout: Layout, now: float) -> None:
         local.asker[master]["top"], local.asker[master]["bits"] = NEVER, np.uint64(0)
 
 
-@cold
+@inlined
 def on_ask(local: LocalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> None:
     """Tell a global master the whole state; of a new life, nothing asked in the former one is heeded any more."""
     sender = message["sender"]
@@ -415,7 +415,7 @@ def on_ask(local: LocalMaster, layout: Layout, rules: Rules, message: np.void, o
     tell(local, layout, rules, UPDATE, sender, NOBODY, NOBODY, out)
 
 
-@cold
+@inlined
 def forget_pending(local: LocalMaster, layout: Layout, owner: int) -> None:
     """Give up what waits for victims on behalf of a global master's former life: the new one cannot know of it."""
     for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
@@ -429,7 +429,7 @@ def forget_pending(local: LocalMaster, layout: Layout, owner: int) -> None:
             number = after
 
 
-@cold
+@noinline
 def on_change(
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
@@ -452,7 +452,7 @@ def on_change(
         enter_size(local, machine)
 
 
-@cold
+@inlined
 def restart_local(local: LocalMaster, layout: Layout, rules: Rules, now: float, out: Outbox) -> None:
     """Come back with nothing but the epoch: as a standby, or, without another at one's side, as the active one."""
     local.word[ACTIVE] = 0

@@ -78,7 +78,7 @@ from subak.federation.messages import (
 from subak.federation.messages import PREEMPTED as PREEMPTED_REASON
 from subak.fleet.amounts import give_back, take
 from subak.fleet.feasible import fits
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 from subak.workload.tasks import Tasks
 
 NUMBER_MASK = (1 << LIFE_BITS) - 1
@@ -125,7 +125,7 @@ def heeds(local: LocalMaster, message: np.void, out: Outbox) -> bool:
     return True
 
 
-@cold
+@noinline
 def adopt_life(local: LocalMaster, sender: int, life: int) -> None:
     """Heed a later life of a global master, whose requests are numbered anew."""
     local.asker[sender]["life"] = life
@@ -139,7 +139,7 @@ def is_old(local: LocalMaster, message: np.void) -> bool:
     return bool(message["epoch"] != local.word[EPOCH] or number <= local.asker[message["sender"]]["top"])
 
 
-@cold
+@noinline
 def repeat_answer(local: LocalMaster, layout: Layout, rules: Rules, number: int, out: Outbox) -> None:
     """Say again what became of an attempt that is known."""
     row = local.rows.row[number]
@@ -198,7 +198,7 @@ def accept(
     answer["attempt"] = row["attempt"]
 
 
-@cold
+@noinline
 def refuse(
     local: LocalMaster, layout: Layout, rules: Rules, message: np.void, reason: int, out: Outbox
 ) -> None:
@@ -208,7 +208,7 @@ def refuse(
     answer["attempt"], answer["reason"] = message["attempt"], reason
 
 
-@cold
+@inlined
 def begin_preemption(
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
@@ -233,7 +233,7 @@ def begin_preemption(
         number = row["next"]
 
 
-@cold
+@inlined
 def enough(local: LocalMaster, tasks: Tasks, task: int, machine: int, heir: int) -> bool:
     """Whether what is free and not spoken for, and what the attempt's own victims hold, suffices."""
     for resource in range(local.fleet.free.shape[0]):
@@ -255,7 +255,7 @@ def enough(local: LocalMaster, tasks: Tasks, task: int, machine: int, heir: int)
     return True
 
 
-@cold
+@inlined
 def next_victim(local: LocalMaster, layout: Layout, rules: Rules, machine: int, queue: int) -> int:
     """Return the row of the next task of the queue to preempt on a machine, NOBODY if there is none."""
     best = NOBODY
@@ -280,7 +280,7 @@ def goes_first(local: LocalMaster, layout: Layout, number: int, other: int) -> b
     return bool(first["start"] > second["start"])
 
 
-@cold
+@inlined
 def spare_victims(local: LocalMaster, machine: int, heir: int) -> None:
     """Unmark the victims of a preemption that cannot make room."""
     number = local.rows.first[machine]
@@ -299,7 +299,7 @@ def kill(local: LocalMaster, number: int, reason: int, now: float, out: Outbox) 
     order(local, KILL, number, out)
 
 
-@cold
+@inlined
 def on_go(local: LocalMaster, now: float, message: np.void, out: Outbox) -> None:
     """Start an attempt that was held for its gang."""
     if heeds(local, message, out):
@@ -308,7 +308,7 @@ def on_go(local: LocalMaster, now: float, message: np.void, out: Outbox) -> None
             start(local, number, now, LIFE_BITS, out)
 
 
-@cold
+@inlined
 def on_abandon(
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
@@ -334,7 +334,7 @@ def on_abandon(
         repeat_answer(local, layout, rules, number, out)
 
 
-@cold
+@inlined
 def on_started(local: LocalMaster, message: np.void) -> None:
     """Note that an attempt runs."""
     number = find_attempt(local.rows, message["machine"], message["task"], message["attempt"])
@@ -378,7 +378,7 @@ def finish(  # noqa: PLR0913, PLR0917  (an attempt, and why it is over)
             end_preemption(local, layout, rules, tasks, heir, now, out)
 
 
-@cold
+@inlined
 def end_preemption(
     local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, number: int, now: float, out: Outbox
 ) -> None:
@@ -395,14 +395,14 @@ def end_preemption(
     answer["attempt"], answer["reason"] = attempt, NOT_FREE
 
 
-@cold
+@inlined
 def on_noted(local: LocalMaster, message: np.void, out: Outbox) -> None:
     """Note what a global master has seen."""
     if local.word[ACTIVE] and message["attempt"] >= local.asker[message["sender"]]["life"]:
         note_seen(local, message["sender"], message, out)
 
 
-@cold
+@inlined
 def on_beat(local: LocalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> None:
     """Send every global master an update; the next follows a heartbeat later."""
     if local.word[ACTIVE] == 0 or message["epoch"] != local.word[EPOCH]:

@@ -25,7 +25,7 @@ from subak.federation.megha.ledger import (
 )
 from subak.federation.messages import FORGET, NO_REASON, NOBODY, START, Outbox, post
 from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import cold, inlined
+from subak.kernel import inlined, noinline
 
 STATES = ("HELD", "PENDING", "STARTING", "RUNNING", "KILLING", "OVER")
 HELD, PENDING, STARTING, RUNNING, KILLING, OVER_ROW = range(6)
@@ -95,7 +95,7 @@ def tell(  # noqa: PLR0913, PLR0917  (a message has many fields)
     return row
 
 
-@cold
+@noinline
 def write_whole(local: LocalMaster, layout: Layout) -> None:
     """Enter the whole state of the cluster into the ledger."""
     first, end = first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)
@@ -110,7 +110,7 @@ def write_whole(local: LocalMaster, layout: Layout) -> None:
             enter_size(local, machine)
 
 
-@cold
+@noinline
 def enter_row(local: LocalMaster, number: int) -> None:
     """Enter an attempt as it stands."""
     row = local.rows.row[number]

@@ -1,0 +1,82 @@
+"""Kernels that a run needs together are compiled side by side: each in a process, through the cache that they share.
+
+A process is told by a pickle on its standard input where the package is found, which functions it is to compile, and
+for which signatures; it says nothing. What it could not do is compiled where it is needed, and any fault is said there.
+"""
+import contextlib
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+from subak.kernel import SETTINGS, kernel_of
+from subak.kernel_cache import is_kept
+from subak.kernel_files import kernel_folder
+from subak.kernel_key import reached_from
+
+CHILD = """import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from subak.kernel_together import compile_told
+compile_told()
+"""
+Job = tuple[Any, Callable[..., Any]]  # a signature, and the function to compile for it
+
+
+def kernels_of(jobs: list[Job]) -> list[Any]:
+    """Return the compiled function of each job, as `kernel_of` does."""
+    missing = [] if SETTINGS.DISABLE_JIT or kernel_folder() is None else [
+        job for job in jobs if not is_kept(job[1].__name__)]
+    mine, *others = _shared_out(missing, min(len(os.sched_getaffinity(0)), len(missing)))
+    with _compiling(others):
+        for signature, function in mine:
+            kernel_of(signature, function)
+    return [kernel_of(signature, function) for signature, function in jobs]
+
+
+def _shared_out(jobs: list[Job], processes: int) -> list[list[Job]]:
+    """Return the jobs of each process, the longest first, to whoever has least to do."""
+    shares: list[list[Job]] = [[] for _ in range(max(processes, 1))]
+    for job in sorted(jobs, key=_length, reverse=True):
+        min(shares, key=lambda share: sum(_length(each) for each in share)).append(job)
+    return shares
+
+
+def _length(job: Job) -> int:
+    """Return the bytes of bytecode that are compiled into a function: what it takes grows with them."""
+    function: Any = job[1]
+    assert isinstance(function, FunctionType)
+    return sum(len(each.__code__.co_code) for each in reached_from(function))
+
+
+@contextlib.contextmanager
+def _compiling(shares: list[list[Job]]) -> Iterator[None]:
+    """Let a process compile each share meanwhile; wait for all at the end, and end them where something is raised."""
+    children = [_started(share) for share in shares]
+    try:
+        yield
+        for child in children:
+            child.wait()
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
+def _started(share: list[Job]) -> subprocess.Popen[bytes]:
+    child = subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    told = [(function.__module__, function.__name__, signature) for signature, function in share]
+    with contextlib.suppress(BrokenPipeError), child.stdin or contextlib.nullcontext() as pipe:
+        pickle.dump(sys.path, pipe)  # type: ignore[arg-type]
+        pickle.dump(told, pipe)  # type: ignore[arg-type]
+    return child
+
+
+def compile_told() -> None:
+    """Compile what standard input tells, in a process of `kernels_of`."""
+    for module, name, signature in pickle.load(sys.stdin.buffer):
+        kernel_of(signature, getattr(importlib.import_module(module), name))
