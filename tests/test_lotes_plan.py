@@ -178,7 +178,7 @@ def test_bins_are_generated_in_bounded_work(monkeypatch, work_max):
     problem = without_misfits(printed_problem())
     allocation = solve_allocation(problem)
     exact = assigned(problem, allocation)
-    monkeypatch.setattr(assignment, "WORK_MAX", work_max)
+    monkeypatch.setattr(assignment, "GENERATION_WORK_MAX", work_max)
     monkeypatch.setattr(assignment, "NODES_FEW", 20)
     asked = []
     monkeypatch.setattr(assignment, "most_valuable_bin",
@@ -202,12 +202,12 @@ def test_bins_are_listed_in_calls_between_which_ctrl_c_is_heard():
     """20 classes of some hundred jobs each have more bins than can be looked at."""
     request = np.arange(40, 80).reshape(2, 20) * FINE_UNITS
     machine = build_machine(np.array([5_000, 5_000]) * FINE_UNITS, request, np.arange(20))
-    room, progress = np.zeros((bins.VISITS_AT_ONCE >> 4, 20), np.int32), np.array([bins.BEGINS])
+    room, progress = np.zeros((bins.VISITS_AT_ONCE >> 4, 20), np.int32), np.array([bins.LISTING_BEGINS])
     bins.list_bins(machine, room, progress, 1)
     began = time.perf_counter()
     bins.list_bins(machine, room, progress, bins.VISITS_AT_ONCE)
     assert time.perf_counter() - began < 1.0
-    assert progress[0] == bins.GOES_ON
+    assert progress[0] == bins.LISTING_GOES_ON
 
 
 # Machine assignment
@@ -284,7 +284,7 @@ def test_classes_are_settled_in_bounded_steps(monkeypatch):
     looked = []
     monkeypatch.setattr(classes, "distances", lambda *given: looked.append(1) or distances(*given))
     for cells_max, looks in ((0, 1), (900 * 5 * 3, 3)):
-        monkeypatch.setattr(classes, "CELLS_MAX", cells_max)
+        monkeypatch.setattr(classes, "CELLS_SEEN_MAX", cells_max)
         looked.clear()
         assert find_centres(asked, tasks, weight, 5, 1).shape == (2, 5)
         assert len(looked) == classes.RESTARTS * (looks + 1)  # and one for the variance

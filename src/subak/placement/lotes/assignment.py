@@ -131,7 +131,8 @@ def _generate(program: Program, columns: Columns, gain: np.ndarray,
     """Add the most valuable bins until none improves lambda; return all, the optimum, and a bound on lambda.
 
     The bound holds for any prices: it is the machines' worth at them, and equals lambda at the end. A search and a
-    simplex iteration cost work by what they may look at; when GENERATION_WORK_MAX of it is used up, what was found stands.
+    simplex iteration cost work by what they may look at; when GENERATION_WORK_MAX of it is used up, what was found
+    stands.
     """
     _add(program, columns, gain)
     solution, work = program.solve(), Work(GENERATION_WORK_MAX)
