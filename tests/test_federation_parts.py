@@ -16,7 +16,16 @@ from subak.federation.megha.attempts import (
     find_by_handle,
     has_room,
 )
-from subak.federation.megha.ledger import ENTRY, GAVE, TOOK, VERSION, Ledger, enter, reaches_back_to, still_holds
+from subak.federation.megha.ledger import (
+    ENTRY,
+    ENTRY_GAVE,
+    ENTRY_TOOK,
+    VERSION,
+    Ledger,
+    enter,
+    reaches_back_to,
+    still_holds,
+)
 from subak.federation.megha.local_master.state import ASKER
 from subak.federation.megha.replay_window import WINDOW, is_new
 from subak.federation.messages import NO_REASON, NOBODY, ROLES
@@ -65,16 +74,16 @@ def test_a_window_by_hand(new):
 def ledger_of(places, entries):
     ledger = Ledger(np.zeros(places, ENTRY), np.zeros(2, np.int64))
     for number in range(entries):
-        entry = enter(ledger, TOOK, number, 10 * number, 100 * number, 3)
+        entry = enter(ledger, ENTRY_TOOK, number, 10 * number, 100 * number, 3)
         entry["reason"], entry["held"], entry["preempted"] = 7, 1, 2
     return ledger
 
 
 def test_an_entry_is_at_the_place_of_its_version_and_nothing_of_the_last_one_there_is_left():
     ledger = ledger_of(8, 11)
-    entry = enter(ledger, GAVE, 5, 6, 7, 2)
+    entry = enter(ledger, ENTRY_GAVE, 5, 6, 7, 2)
     assert entry == ledger.entry[11 % 8]
-    assert (entry["kind"], entry["machine"], entry["task"], entry["attempt"], entry["owner"]) == (GAVE, 5, 6, 7, 2)
+    assert [entry[name] for name in ("kind", "machine", "task", "attempt", "owner")] == [ENTRY_GAVE, 5, 6, 7, 2]
     assert (entry["reason"], entry["held"], entry["preempted"]) == (NO_REASON, 0, 0)
     assert ledger.size[VERSION] == 12
     assert ledger.entry["machine"][10 % 8] == 10
@@ -87,7 +96,7 @@ def test_half_of_the_ring_is_kept_for_what_is_on_its_way(places, entries):
     told = [version for version in range(-1, entries + 1) if reaches_back_to(ledger, version)]
     assert told == list(range(max(entries - places // 2, 0), entries + 1))
     for _ in range(places // 2):
-        enter(ledger, TOOK, 0, 0, 0, 0)
+        enter(ledger, ENTRY_TOOK, 0, 0, 0, 0)
     assert all(still_holds(ledger, version) for version in told)
 
 

@@ -12,15 +12,6 @@ import numpy as np
 import subak
 
 SOURCE = Path(subak.__file__).parent
-# Names that still have several values, and the modules that they have them in.
-ALLOWED: dict[str, set[str]] = {
-    "ENDED": {"federation.megha.submitter", "federation.megha.worker", "federation.messages"},
-    "GONE": {"federation.batches.worker", "federation.megha.ledger", "federation.pigeon"},
-    "HELD": {"federation.megha.global_master.state", "federation.megha.local_master.state"},
-    "ROUNDS": {"federation.sampling.eagle", "kernel_cache"},
-    "RUNNING": {"federation.megha.global_master.state", "federation.megha.local_master.state",
-                "federation.megha.worker"},
-}
 
 
 def assigned(text):
@@ -54,7 +45,7 @@ def test_no_integer_constant_has_one_name_and_two_values():
             name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
             constants[name] = integers(importlib.import_module(f"subak.{name}"), assigned(path.read_text()))
     assert sum(map(len, constants.values())) > 300, "constants are looked for where there are none"
-    assert homonyms(constants) == ALLOWED
+    assert homonyms(constants) == {}
 
 
 def test_homonyms_are_noticed():

@@ -16,7 +16,7 @@ from numba.core.compiler import CompileResult
 from subak.kernel_files import KERNEL, LOCK, DamagedError, kernel_folder, lock, read, remove_unused, say, unlock, write
 from subak.kernel_key import UnknownValueError, signature_key, source_key
 
-ROUNDS = 100  # of waiting for others, who all may fail
+WAITS_MAX = 100  # of waiting for others, who all may fail
 
 
 class KernelCache:
@@ -50,7 +50,7 @@ class KernelCache:
         path = self._path(signature, target.codegen())
         if path is None:
             return None
-        for _ in range(ROUNDS):
+        for _ in range(WAITS_MAX):
             found = self._load(path, target)
             if found is not None:
                 return found

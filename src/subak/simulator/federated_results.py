@@ -9,16 +9,16 @@ from subak.federation.batches.membership import Membership
 from subak.federation.batches.table import Batches
 from subak.federation.megha.global_master.preemption import SLACK
 from subak.federation.megha.global_master.state import (
-    FLYING,
-    HELD,
-    LEAVING,
     NEVER_SEEN,
+    PHASE_ENDED,
+    PHASE_FLYING,
+    PHASE_HELD,
+    PHASE_LEAVING,
+    PHASE_RUNNING,
+    PHASE_UNKNOWN,
     PHASES,
-    RUNNING,
-    TASK_ENDED,
-    UNKNOWN_TASK,
 )
-from subak.federation.megha.global_master.state import WAITING as IN_QUEUE
+from subak.federation.megha.global_master.state import PHASE_WAITING as IN_QUEUE
 from subak.federation.megha.layout import OFF, PAPER
 from subak.federation.megha.roles import Megha
 from subak.federation.messages import NOBODY, NOT_FREE, REASONS
@@ -37,12 +37,12 @@ PARTS = ("framework_queueing", "processing", "worker_queueing", "communication")
 VIEWS_MAX = 5_000  # of a global master and a shape whose views are written down, those of most tasks first
 
 OF_PHASE = {  # why a task waits that is not in its global master's queue
-    UNKNOWN_TASK: "its global master has not heard of it yet",
-    FLYING: "it is requested, and its local master has not answered yet",
-    HELD: "its gang is incomplete: it holds a machine until all of its gang do",
-    LEAVING: "its gang was given up, which its local master has not confirmed yet",
-    RUNNING: "it is accepted, and its start is on the way to the worker",
-    TASK_ENDED: "its end was lost in a failure: its global master takes it for ended",
+    PHASE_UNKNOWN: "its global master has not heard of it yet",
+    PHASE_FLYING: "it is requested, and its local master has not answered yet",
+    PHASE_HELD: "its gang is incomplete: it holds a machine until all of its gang do",
+    PHASE_LEAVING: "its gang was given up, which its local master has not confirmed yet",
+    PHASE_RUNNING: "it is accepted, and its start is on the way to the worker",
+    PHASE_ENDED: "its end was lost in a failure: its global master takes it for ended",
 }
 ATTEMPT_LOST = "its attempt was lost, which its global master has not heard of yet"
 GANG_INCOMPLETE = "its gang is incomplete: others of it have not arrived, or have not come to rest"
@@ -187,7 +187,7 @@ class _Reasons:
         """Return why a task waits under Megha."""
         assert isinstance(self.roles, Megha)
         if phase != IN_QUEUE:
-            return ATTEMPT_LOST if phase == RUNNING and lost else OF_PHASE[phase]
+            return ATTEMPT_LOST if phase == PHASE_RUNNING and lost else OF_PHASE[phase]
         first = self.roles.layout.gang_first
         if gang != NOBODY and self.roles.masters.gang[gang]["waiting"] < first[gang + 1] - first[gang]:
             return GANG_INCOMPLETE

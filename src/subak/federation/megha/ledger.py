@@ -17,13 +17,13 @@ import numpy as np
 from subak.federation.messages import NO_REASON, NOBODY
 from subak.kernel import inlined
 
-WHOLE, TOOK, GAVE, GONE, SIZED = range(5)
+ENTRY_WHOLE, ENTRY_TOOK, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED = range(5)
 ENTRY = np.dtype([
     ("kind", np.int8), ("reason", np.int8),
     ("held", np.int8),  # whether the attempt waits for its gang
     ("preempted", np.int8),  # how often the task had been preempted
     ("machine", np.int32),
-    ("task", np.int32),  # of SIZED: the configuration, NOBODY when the machine is absent
+    ("task", np.int32),  # of ENTRY_SIZED: the configuration, NOBODY when the machine is absent
     ("owner", np.int32), ("attempt", np.int64),
 ])
 VERSION, WHOLE_AT = range(2)  # of `size`
@@ -59,4 +59,7 @@ def still_holds(ledger: Ledger, version: int) -> bool:
     return bool(version >= 0 and ledger.size[VERSION] - version <= ledger.entry.size)
 
 
-__all__ = ["ENTRY", "GAVE", "GONE", "NOBODY", "SIZED", "TOOK", "VERSION", "WHOLE", "WHOLE_AT", "Ledger", "enter"]
+__all__ = [
+    "ENTRY", "ENTRY_GAVE", "ENTRY_GONE", "ENTRY_SIZED", "ENTRY_TOOK", "ENTRY_WHOLE", "NOBODY", "VERSION", "WHOLE_AT",
+    "Ledger", "enter",
+]

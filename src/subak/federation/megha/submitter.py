@@ -20,7 +20,7 @@ from subak.federation.messages import FINISHED_WELL, NOBODY, READY, RESUBMIT, SU
 from subak.kernel import inlined, noinline
 from subak.workload.tasks import Stages
 
-NEW, BLOCKED, OPEN, ENDED = range(4)
+SUBMISSION_NEW, SUBMISSION_BLOCKED, SUBMISSION_OPEN, SUBMISSION_ENDED = range(4)
 ME = 0  # there is one submitter
 DOUBLINGS_MAX = 6
 
@@ -28,7 +28,7 @@ DOUBLINGS_MAX = 6
 class Submitter(NamedTuple):
     """What those who submit know of their tasks."""
 
-    state: np.ndarray  # int8[task]: NEW, BLOCKED, OPEN, ENDED
+    state: np.ndarray  # int8[task]: SUBMISSION_NEW, SUBMISSION_BLOCKED, SUBMISSION_OPEN, SUBMISSION_ENDED
     owner: np.ndarray  # int32[task], its global master
     tries: np.ndarray  # int8[task], how often it was submitted
     stages: Stages
@@ -40,7 +40,7 @@ def on_arrive(submitter: Submitter, message: np.void, out: Outbox) -> None:
     """Submit a task that arrived, unless its stage waits for others."""
     task, stages = message["task"], submitter.stages
     if stages.of_task.size > 0 and stages.waits[stages.of_task[task]] > 0:
-        submitter.state[task] = BLOCKED
+        submitter.state[task] = SUBMISSION_BLOCKED
     else:
         submit(submitter, task, out)
 
@@ -48,7 +48,7 @@ def on_arrive(submitter: Submitter, message: np.void, out: Outbox) -> None:
 @inlined
 def submit(submitter: Submitter, task: int, out: Outbox) -> None:
     """Submit a task for the first time."""
-    submitter.state[task] = OPEN
+    submitter.state[task] = SUBMISSION_OPEN
     post(out, READY, ME, ME, task, NOBODY)
     send(submitter, task, out)
 
@@ -67,7 +67,7 @@ def send(submitter: Submitter, task: int, out: Outbox) -> None:
 def on_resubmit(submitter: Submitter, layout: Layout, message: np.void, out: Outbox) -> None:
     """Submit a task again of which nothing was heard."""
     task = message["task"]
-    if submitter.state[task] == OPEN:
+    if submitter.state[task] == SUBMISSION_OPEN:
         send(submitter, task, out)
         if layout.gang.size > 0 and layout.gang[task] != NOBODY:
             tell_ended(submitter, layout, layout.gang[task], out)
@@ -78,7 +78,7 @@ def tell_ended(submitter: Submitter, layout: Layout, gang: int, out: Outbox) -> 
     """Say which tasks of a gang have ended."""
     for place in range(layout.gang_first[gang], layout.gang_first[gang + 1]):
         task = layout.gang_task[place]
-        if submitter.state[task] == ENDED:
+        if submitter.state[task] == SUBMISSION_ENDED:
             row = post(out, SUBMIT, ME, submitter.owner[task], task, NOBODY)
             row["reason"] = FINISHED_WELL
 
@@ -87,9 +87,9 @@ def tell_ended(submitter: Submitter, layout: Layout, gang: int, out: Outbox) -> 
 def on_done(submitter: Submitter, message: np.void, out: Outbox) -> None:
     """Count a task that ended off in its stage; the last one releases the stages that wait for it."""
     task, stages = message["task"], submitter.stages
-    if submitter.state[task] != OPEN:
+    if submitter.state[task] != SUBMISSION_OPEN:
         return
-    submitter.state[task] = ENDED
+    submitter.state[task] = SUBMISSION_ENDED
     if stages.of_task.size == 0:
         return
     stage = stages.of_task[task]
@@ -108,7 +108,7 @@ def release(submitter: Submitter, stage: int, out: Outbox) -> None:
     """Submit those tasks of a stage that have arrived; the others will be when they arrive."""
     for place in range(submitter.stages.task_first[stage], submitter.stages.task_first[stage + 1]):
         task = submitter.stages.task[place]
-        if submitter.state[task] == BLOCKED:
+        if submitter.state[task] == SUBMISSION_BLOCKED:
             submit(submitter, task, out)
 
 
@@ -119,5 +119,5 @@ def on_rebuild(submitter: Submitter, layout: Layout, message: np.void, out: Outb
         if submitter.owner[layout.gang_task[layout.gang_first[gang]]] == message["sender"]:
             tell_ended(submitter, layout, gang, out)
     for task in range(submitter.state.size):
-        if submitter.state[task] == OPEN and submitter.owner[task] == message["sender"]:
+        if submitter.state[task] == SUBMISSION_OPEN and submitter.owner[task] == message["sender"]:
             post(out, SUBMIT, ME, message["sender"], task, NOBODY)

@@ -61,7 +61,7 @@ from subak.kernel import inlined, noinline
 from subak.workload.tasks import Tasks
 
 STATES = ("RUNNING", "ENDED")
-RUNNING, ENDED = range(2)
+WORKER_RUNNING, WORKER_ENDED = range(2)
 NUMBER_MASK = (1 << LIFE_BITS) - 1
 FOREVER = float("inf")
 TICKS = 6.0  # signs of life in a lease
@@ -95,13 +95,13 @@ def on_start(
         return
     if not is_new(workers.machine[machine], message["start"] & NUMBER_MASK):
         number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
-        if number != NOBODY and workers.rows.row[number]["state"] == RUNNING:
+        if number != NOBODY and workers.rows.row[number]["state"] == WORKER_RUNNING:
             report(workers, layout, STARTED, machine, message["task"], message["attempt"], NO_REASON, out)
         else:
             reason = workers.rows.row[number]["reason"] if number != NOBODY else UNKNOWN
             report(workers, layout, OVER, machine, message["task"], message["attempt"], reason, out)
     elif has_room(workers.rows) and has_amounts(workers, tasks, message["task"], machine):
-        number = add_attempt(workers.rows, machine, message["task"], message["attempt"], RUNNING)
+        number = add_attempt(workers.rows, machine, message["task"], message["attempt"], WORKER_RUNNING)
         workers.rows.row[number]["start"], workers.rows.row[number]["handle"] = message["start"], message["handle"]
         hold(workers, tasks, message["task"], machine, -1)
         row = post(out, BEGIN, machine, machine, message["task"], machine)
@@ -172,7 +172,7 @@ def end(
     """Report the end of a running attempt, and keep it until it may be forgotten."""
     row = workers.rows.row[number]
     task, machine, attempt = row["task"], row["machine"], row["attempt"]
-    row["state"], row["reason"] = ENDED, reason
+    row["state"], row["reason"] = WORKER_ENDED, reason
     hold(workers, tasks, task, machine, 1)
     over = report(workers, layout, OVER, machine, task, attempt, reason, out)
     over["handle"] = row["handle"]
@@ -190,7 +190,7 @@ def on_kill(
         return
     is_new(workers.machine[machine], message["start"] & NUMBER_MASK)
     number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
-    if number != NOBODY and workers.rows.row[number]["state"] == RUNNING:
+    if number != NOBODY and workers.rows.row[number]["state"] == WORKER_RUNNING:
         post(out, HALT, machine, machine, message["task"], machine)["reason"] = message["reason"]
         end(workers, layout, rules, tasks, number, message["reason"], out)
     else:
@@ -206,7 +206,7 @@ def on_exited(
     machine, task = message["machine"], message["task"]
     number = find_by_handle(workers.rows, message["handle"], machine, task, ANY_ATTEMPT)
     while number != NOBODY and (
-        workers.rows.row[number]["task"] != task or workers.rows.row[number]["state"] != RUNNING
+        workers.rows.row[number]["task"] != task or workers.rows.row[number]["state"] != WORKER_RUNNING
     ):
         number = workers.rows.row[number]["next"]
     if number != NOBODY:
@@ -218,7 +218,7 @@ def on_exited(
 def on_forget(workers: Workers, message: np.void) -> None:
     """Forget an attempt whose end is noted."""
     number = find_attempt(workers.rows, message["machine"], message["task"], message["attempt"])
-    if number != NOBODY and workers.rows.row[number]["state"] == ENDED:
+    if number != NOBODY and workers.rows.row[number]["state"] == WORKER_ENDED:
         drop_attempt(workers.rows, number)
 
 
@@ -285,7 +285,7 @@ def on_tick(
     number = workers.rows.first[machine]
     while number != NOBODY:
         row = workers.rows.row[number]
-        if row["state"] == ENDED:
+        if row["state"] == WORKER_ENDED:
             report(workers, layout, OVER, machine, row["task"], row["attempt"], row["reason"], out)
         elif too_late:
             post(out, HALT, machine, machine, row["task"], machine)["reason"] = LEASE_LOST

@@ -8,7 +8,7 @@ from typing import Any
 from subak.federation.megha import worker
 from subak.federation.megha.attempts import Attempts, find_attempt
 from subak.federation.megha.global_master.state import PHASES
-from subak.federation.megha.ledger import GAVE, GONE, SIZED, TOOK
+from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK
 from subak.federation.megha.local_master import state as local_state
 from subak.federation.megha.local_master.state import ACTIVE, MACHINE_STATES
 from subak.federation.messages import (
@@ -28,7 +28,7 @@ from subak.simulator.engine.state import NEXT_CHANGE
 from subak.simulator.torture.invariants import Watch
 
 SUBMITTED = ("NEW", "BLOCKED", "OPEN", "ENDED")
-ENTRIES = {TOOK: "TOOK", GAVE: "GAVE", GONE: "GONE", SIZED: "SIZED"}
+ENTRIES = {ENTRY_TOOK: "TOOK", ENTRY_GAVE: "GAVE", ENTRY_GONE: "GONE", ENTRY_SIZED: "SIZED"}
 OF_MACHINE = ("ALIVE", "HOLDS", "CHANGE")  # kinds that are about a machine
 OF_MASTER = ("PULSE", "WATCH", "CHECK", "BEAT", "ASK", "NOTED")
 
@@ -120,7 +120,7 @@ class Coverage:
         elif message is not None and self.is_same(message, handled):
             self.seen[kind, state if handled["kind"] != PLACE else "any"] += 1
         for entry, task, _ in watch.entries:
-            told = entry in ENTRIES and entry != SIZED and HANDLER[handled["kind"]] == GLOBAL_MASTER
+            told = entry in ENTRIES and entry != ENTRY_SIZED and HANDLER[handled["kind"]] == GLOBAL_MASTER
             if told and watch.owner[task] == handled["to"]:
                 self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1
 

@@ -20,35 +20,35 @@ from typing import Any
 import numpy as np
 
 from subak.federation.megha.global_master.state import (
-    FLYING,
-    HELD,
-    LEAVING,
     LIFE,
     NEVER_SEEN,
+    PHASE_ENDED,
+    PHASE_FLYING,
+    PHASE_HELD,
+    PHASE_LEAVING,
+    PHASE_RUNNING,
+    PHASE_UNKNOWN,
+    PHASE_WAITING,
     PHASES,
     QUEUED,
-    RUNNING,
-    TASK_ENDED,
-    UNKNOWN_TASK,
-    WAITING,
 )
 from subak.federation.megha.layout import OFF, PAPER
-from subak.federation.megha.ledger import GAVE, SIZED, TOOK, VERSION, WHOLE
+from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE, VERSION
 from subak.federation.megha.local_master.state import (
     ACTIVE,
+    ATTEMPT_KILLING,
+    ATTEMPT_OVER,
+    ATTEMPT_PENDING,
     EPOCH,
-    KILLING,
     LISTED,
-    OVER_ROW,
-    PENDING,
     SILENT,
 )
-from subak.federation.megha.local_master.state import HELD as HELD_ROW
-from subak.federation.megha.local_master.state import RUNNING as RUNNING_ROW
-from subak.federation.megha.local_master.state import STARTING as STARTING_ROW
+from subak.federation.megha.local_master.state import ATTEMPT_HELD as HELD_ROW
+from subak.federation.megha.local_master.state import ATTEMPT_RUNNING as RUNNING_ROW
+from subak.federation.megha.local_master.state import ATTEMPT_STARTING as STARTING_ROW
 from subak.federation.megha.roles import Megha
-from subak.federation.megha.submitter import ENDED as SUBMITTED_ENDED
-from subak.federation.megha.worker import RUNNING as RUNS
+from subak.federation.megha.submitter import SUBMISSION_ENDED as SUBMITTED_ENDED
+from subak.federation.megha.worker import WORKER_RUNNING as RUNS
 from subak.federation.messages import (
     CHANGE,
     EXITED,
@@ -69,7 +69,7 @@ from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
 from subak.simulator.federated.network import FREE, LIVELY, PERIODIC, Network
 
-HOLDING = (HELD_ROW, STARTING_ROW, RUNNING_ROW, KILLING)  # rows of a local master that have their amounts
+HOLDING = (HELD_ROW, STARTING_ROW, RUNNING_ROW, ATTEMPT_KILLING)  # rows of a local master that have their amounts
 
 
 class Broken(AssertionError):  # noqa: N818  (an invariant is broken)
@@ -103,14 +103,14 @@ class Fold:
     def apply(self, entry: Any, watch: "Watch") -> None:
         """Apply one entry."""
         kind, machine, task, attempt = entry[0], entry[4], entry[5], entry[7]
-        if kind == WHOLE:
+        if kind == ENTRY_WHOLE:
             self.forget()
-        elif kind in (TOOK, GAVE):
-            sign = 1 if kind == TOOK else -1
+        elif kind in (ENTRY_TOOK, ENTRY_GAVE):
+            sign = 1 if kind == ENTRY_TOOK else -1
             self.free[:, machine - self.first] -= sign * watch.request[task]
             self.consumed[watch.queue[task]] += sign * watch.request[task]
-            (self.held.add if kind == TOOK else self.held.discard)((machine, task, attempt))
-        elif kind == SIZED:
+            (self.held.add if kind == ENTRY_TOOK else self.held.discard)((machine, task, attempt))
+        elif kind == ENTRY_SIZED:
             capacity = watch.capacity[task] if task != NOBODY else 0
             self.free[:, machine - self.first] += capacity - self.capacity[:, machine - self.first]
             self.capacity[:, machine - self.first] = capacity
@@ -233,7 +233,7 @@ class Watch:
                 for row in self.rows(locals_.row[side], locals_.row_first[side], machine):
                     if row["state"] in HOLDING:
                         held.add((machine, int(row["task"]), int(row["attempt"])))
-                    if row["state"] == PENDING:
+                    if row["state"] == ATTEMPT_PENDING:
                         must(state == LISTED, "a", f"task {row['task']} waits for victims on machine {machine}, which "
                                                    f"is in state {state}")
                     self.note_swap(row, locals_.row[side])
@@ -282,7 +282,7 @@ class Watch:
             for machine in self.machines:
                 if first <= machine < end:
                     for row in self.rows(locals_.row[side], locals_.row_first[side], machine):
-                        if row["state"] != OVER_ROW:
+                        if row["state"] != ATTEMPT_OVER:
                             task = int(row["task"])
                             must(task not in owner, "c", f"task {task} has two attempts: on machine {machine} and on "
                                                          f"{owner.get(task)}")
@@ -290,7 +290,7 @@ class Watch:
 
     def note_swap(self, row: np.void, rows: np.ndarray) -> None:
         """(g) Remember who is preempted for whom."""
-        if row["state"] != KILLING or row["heir"] == NOBODY or self.roles.rules.fairness == PAPER:
+        if row["state"] != ATTEMPT_KILLING or row["heir"] == NOBODY or self.roles.rules.fairness == PAPER:
             return
         victim, heir = int(row["task"]), int(rows[row["heir"]]["task"])
         key = (victim, heir, int(row["attempt"]))
@@ -337,8 +337,8 @@ class Watch:
         reborn = masters.word[number, LIFE] != self.life[number]
         self.life[number] = masters.word[number, LIFE]
         flying = mine[table["flying"][mine]]
-        must(np.isin(table["phase"][flying], (FLYING, LEAVING)).all(), "d", f"tasks {flying.tolist()} fly in phases "
-             f"{[PHASES[phase] for phase in table['phase'][flying]]}")
+        must(np.isin(table["phase"][flying], (PHASE_FLYING, PHASE_LEAVING)).all(), "d",
+             f"tasks {flying.tolist()} fly in phases {[PHASES[phase] for phase in table['phase'][flying]]}")
         for cluster, fold in enumerate(self.view[number]):
             if reborn:
                 fold.forget()
@@ -373,10 +373,10 @@ class Watch:
         must(seen <= len(history), "d", f"global master {number} has seen version {seen} of epoch {epoch} of cluster "
                                         f"{cluster}, which has {len(history)}")
         if fold.seen == NEVER_SEEN or epoch != fold.epoch:
-            begin = max(place for place in range(seen) if history[place][0] == WHOLE)
+            begin = max(place for place in range(seen) if history[place][0] == ENTRY_WHOLE)
         else:
             begin = fold.seen
-        whole = next((place for place in range(seen - 1, begin - 1, -1) if history[place][0] == WHOLE), begin)
+        whole = next((place for place in range(seen - 1, begin - 1, -1) if history[place][0] == ENTRY_WHOLE), begin)
         for place in range(whole, seen):
             fold.apply(history[place], self)
             self.entries.append((history[place][0], history[place][5], history[place][7]))
@@ -433,7 +433,7 @@ class Watch:
         must(sorted(members) == flags, "e", f"in lanes {sorted(members)}, flagged {flags}")
         must(masters.word[number, QUEUED] == len(members), "e", f"{masters.word[number, QUEUED]} noted in lanes, there "
                                                                 f"are {len(members)}")
-        waiting = mine[(masters.task["phase"][mine] == WAITING) & (self.gang[mine] == NOBODY)]
+        waiting = mine[(masters.task["phase"][mine] == PHASE_WAITING) & (self.gang[mine] == NOBODY)]
         lost = sorted(set(waiting.tolist()) - set(members))
         must(not lost, "e", f"tasks {lost} wait in no lane")
 
@@ -458,15 +458,15 @@ class Watch:
             if self.owner[members[0]] != number:
                 continue
             phase = masters.task["phase"][members]
-            waiting = int(np.isin(phase, (WAITING, TASK_ENDED)).sum())
+            waiting = int(np.isin(phase, (PHASE_WAITING, PHASE_ENDED)).sum())
             must(masters.gang["waiting"][gang] == waiting, "e", f"gang {gang} counts {masters.gang['waiting'][gang]} "
                                                                 f"that wait or have ended, there are {waiting}")
-            apart = np.isin(phase, (FLYING, HELD)).any() and (phase == RUNNING).any()
+            apart = np.isin(phase, (PHASE_FLYING, PHASE_HELD)).any() and (phase == PHASE_RUNNING).any()
             must(not apart, "e", f"gang {gang} starts in parts: {[PHASES[code] for code in phase]}")
-            if waiting == len(members) and (phase == WAITING).any():
+            if waiting == len(members) and (phase == PHASE_WAITING).any():
                 must(masters.task["queued"][members].any(), "e", f"gang {gang} waits in no lane")
             for task in members[(self.sim.claims.status[members] == PHYSICALLY)]:
-                must(masters.task["phase"][task] not in (FLYING, HELD), "e",
+                must(masters.task["phase"][task] not in (PHASE_FLYING, PHASE_HELD), "e",
                      f"task {task} of gang {gang} runs before its gang may go")
 
     def check_idle(self, number: int, mine: np.ndarray, kind: int) -> None:
@@ -506,15 +506,15 @@ class Watch:
         phases = masters.task["phase"]
         for task, status in enumerate(sim.claims.status):
             name, phase = STATUSES[status], PHASES[phases[task]]
-            if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phases[task] != RUNNING):
+            if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phases[task] != PHASE_RUNNING):
                 return f"task {task} is {name}, its global master has it {phase}"
-            if status == TASK_FINISHED and phases[task] == WAITING and not self.could_run(task):
+            if status == TASK_FINISHED and phases[task] == PHASE_WAITING and not self.could_run(task):
                 continue  # the news of its end was lost with its worker, and there is no machine to run it again
             if status == TASK_FINISHED and self.roles.submitter.state[task] != SUBMITTED_ENDED:
                 return f"task {task} is {name}, its submitter has not heard of it, its global master has it {phase}"
-            if status == TASK_FINISHED and phases[task] not in (TASK_ENDED, UNKNOWN_TASK):  # else it never hears
+            if status == TASK_FINISHED and phases[task] not in (PHASE_ENDED, PHASE_UNKNOWN):  # else it never hears
                 return f"task {task} is {name}, its global master has it {phase}"
-            if status == WAITS and (phases[task] != WAITING or self.could_run(task)):
+            if status == WAITS and (phases[task] != PHASE_WAITING or self.could_run(task)):
                 return f"task {task} waits, its global master has it {phase}"
             if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE):
                 return f"task {task} is {name}"

@@ -5,7 +5,7 @@ nowhere the others do not either. A round serves the lanes of a queue by their f
 nowhere leaves the round, which is Megha's rescheduling at the end of the queue; the next round begins when something
 was freed in the view.
 """
-from subak.federation.megha.global_master.state import NEXT_QUEUE, QUEUED, SCANNED, WAITING, GlobalMaster
+from subak.federation.megha.global_master.state import NEXT_QUEUE, PHASE_WAITING, QUEUED, SCANNED, GlobalMaster
 from subak.federation.megha.global_master.turns import queue_in_turn, tell_queue
 from subak.federation.megha.layout import Layout
 from subak.federation.messages import NOBODY
@@ -89,7 +89,7 @@ def choose_fairly(master: GlobalMaster, layout: Layout, tasks: Tasks) -> int:
 def forget_stale(master: GlobalMaster, layout: Layout, tasks: Tasks, queue: int) -> None:
     """Take tasks off the top that no longer wait: a restarted master learned that they run."""
     lanes = lanes_of(master, layout, queue)
-    while lanes.size[CONTENDERS] > 0 and master.task[lanes.root[lanes.contender[0]]]["phase"] != WAITING:
+    while lanes.size[CONTENDERS] > 0 and master.task[lanes.root[lanes.contender[0]]]["phase"] != PHASE_WAITING:
         leave_first(master, lanes, tasks)
 
 

@@ -13,15 +13,15 @@ from subak.federation.megha.global_master.search import (
     send_request,
 )
 from subak.federation.megha.global_master.state import (
-    FLYING,
-    HELD,
-    LEAVING,
+    PHASE_ENDED,
+    PHASE_FLYING,
+    PHASE_HELD,
+    PHASE_LEAVING,
+    PHASE_RUNNING,
+    PHASE_WAITING,
     PLACING,
     REBUILDING,
-    RUNNING,
     SCANNED,
-    TASK_ENDED,
-    WAITING,
     GlobalMaster,
 )
 from subak.federation.megha.global_master.view import forget_flight
@@ -42,7 +42,7 @@ def gang_of(layout: Layout, task: int) -> int:
 @inlined
 def let_wait(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> None:
     """Let a task wait for its turn; one of a gang waits until all of the gang do."""
-    master.task[task]["phase"] = WAITING
+    master.task[task]["phase"] = PHASE_WAITING
     gang = gang_of(layout, task)
     if gang == NOBODY:
         enqueue(master, layout, tasks, task)
@@ -60,7 +60,7 @@ def enqueue_gang(master: GlobalMaster, layout: Layout, tasks: Tasks, gang: int) 
     master.gang[gang]["failed"] = False
     master.gang[gang]["held"] = 0
     for place in range(first, end):
-        if master.task[layout.gang_task[place]]["phase"] == WAITING:
+        if master.task[layout.gang_task[place]]["phase"] == PHASE_WAITING:
             enqueue(master, layout, tasks, layout.gang_task[place])
             return
 
@@ -72,7 +72,7 @@ def place_gang(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks,
     freed = master.fleet.freed_blocks[LOG]
     for place in range(first, end):
         task = layout.gang_task[place]
-        if master.task[task]["phase"] == WAITING:
+        if master.task[task]["phase"] == PHASE_WAITING:
             machine = find_machine(master, layout, tasks, task)
             if machine == NOWHERE:
                 take_back(master, layout, tasks, first, place)
@@ -82,7 +82,7 @@ def place_gang(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks,
             note_flight(master, layout, tasks, task, machine)
     for place in range(first, end):
         task = layout.gang_task[place]
-        if master.task[task]["phase"] == FLYING:
+        if master.task[task]["phase"] == PHASE_FLYING:
             master.gang[gang]["waiting"] -= 1
             kind = launch_kind(master, layout, master.task[task]["machine"])
             request_launch(master, layout, rules, task, kind, 1, out)
@@ -94,28 +94,28 @@ def take_back(master: GlobalMaster, layout: Layout, tasks: Tasks, first: int, en
     """Give back in the view what was taken for a gang that does not fit."""
     for place in range(first, end):
         task = layout.gang_task[place]
-        if master.task[task]["phase"] == FLYING:
+        if master.task[task]["phase"] == PHASE_FLYING:
             forget_flight(master, layout, tasks, task)
-            master.task[task]["phase"] = WAITING
+            master.task[task]["phase"] = PHASE_WAITING
 
 
 @inlined
 def member_held(master: GlobalMaster, layout: Layout, rules: Rules, task: int, out: Outbox) -> None:
     """Note that a task of a gang is held; when all are, they go. One that is held too late is given up."""
     gang = gang_of(layout, task)
-    master.task[task]["phase"] = HELD
+    master.task[task]["phase"] = PHASE_HELD
     if master.gang[gang]["failed"]:
         leave(master, layout, rules, task, out)
         return
     master.gang[gang]["held"] += 1
     first, end = layout.gang_first[gang], layout.gang_first[gang + 1]
     for place in range(first, end):
-        if master.task[layout.gang_task[place]]["phase"] not in (HELD, TASK_ENDED):
+        if master.task[layout.gang_task[place]]["phase"] not in (PHASE_HELD, PHASE_ENDED):
             return
     for place in range(first, end):
         member = layout.gang_task[place]
-        if master.task[member]["phase"] == HELD:
-            master.task[member]["phase"] = RUNNING
+        if master.task[member]["phase"] == PHASE_HELD:
+            master.task[member]["phase"] = PHASE_RUNNING
             send_request(master, layout, rules, member, GO, 0, out)
 
 
@@ -125,7 +125,7 @@ def give_gang_up(master: GlobalMaster, layout: Layout, rules: Rules, gang: int, 
     master.gang[gang]["failed"] = True
     for place in range(layout.gang_first[gang], layout.gang_first[gang + 1]):
         member = layout.gang_task[place]
-        if master.task[member]["phase"] in (FLYING, HELD, RUNNING):
+        if master.task[member]["phase"] in (PHASE_FLYING, PHASE_HELD, PHASE_RUNNING):
             leave(master, layout, rules, member, out)
 
 
@@ -135,8 +135,8 @@ def give_up_if_in_part(master: GlobalMaster, layout: Layout, rules: Rules, gang:
     waits, goes_on = False, False
     for place in range(layout.gang_first[gang], layout.gang_first[gang + 1]):
         phase = master.task[layout.gang_task[place]]["phase"]
-        waits |= phase == WAITING
-        goes_on |= phase in (HELD, RUNNING)
+        waits |= phase == PHASE_WAITING
+        goes_on |= phase in (PHASE_HELD, PHASE_RUNNING)
     if waits and goes_on and not master.gang[gang]["failed"]:
         give_gang_up(master, layout, rules, gang, out)
 
@@ -144,7 +144,7 @@ def give_up_if_in_part(master: GlobalMaster, layout: Layout, rules: Rules, gang:
 @inlined
 def note_ended_member(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> None:
     """Note that a task of a gang ended in the master's former life."""
-    master.task[task]["phase"] = TASK_ENDED
+    master.task[task]["phase"] = PHASE_ENDED
     master.gang[gang_of(layout, task)]["waiting"] += 1
     enqueue_gang(master, layout, tasks, gang_of(layout, task))
 
@@ -152,7 +152,7 @@ def note_ended_member(master: GlobalMaster, layout: Layout, tasks: Tasks, task: 
 @noinline
 def leave(master: GlobalMaster, layout: Layout, rules: Rules, task: int, out: Outbox) -> None:
     """Give a task's attempt up; it is LEAVING until the local master has confirmed it."""
-    master.task[task]["phase"] = LEAVING
+    master.task[task]["phase"] = PHASE_LEAVING
     send_request(master, layout, rules, task, ABANDON, 0, out)
 
 
@@ -161,7 +161,8 @@ def wait_again(
     master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, reason: int, out: Outbox
 ) -> None:
     """Let a task wait again whose attempt was refused or lost; its gang is given up."""
-    master.task[task]["reason"], master.task[task]["phase"] = reason, WAITING  # so it is not given up with its gang
+    me = master.task[task]
+    me["reason"], me["phase"] = reason, PHASE_WAITING  # so it is not given up with its gang
     gang = gang_of(layout, task)
     if gang != NOBODY and not master.gang[gang]["failed"]:
         give_gang_up(master, layout, rules, gang, out)

@@ -50,22 +50,22 @@ from subak.federation.megha.global_master.state import (
     BEATS,
     DOUBTS,
     ENTRIES_APPLIED,
-    FLYING,
-    LEAVING,
     LIFE,
     LOST_ATTEMPTS,
     NEVER_SEEN,
+    PHASE_ENDED,
+    PHASE_FLYING,
+    PHASE_LEAVING,
+    PHASE_RUNNING,
+    PHASE_UNKNOWN,
+    PHASE_WAITING,
     PLACING,
     PREEMPTIONS,
     QUEUED,
     REBUILDING,
     REFUSALS,
-    RUNNING,
     SCANNED,
     SHARE_USED_UP,
-    TASK_ENDED,
-    UNKNOWN_TASK,
-    WAITING,
     GlobalMaster,
 )
 from subak.federation.megha.global_master.view import (
@@ -80,7 +80,7 @@ from subak.federation.megha.global_master.view import (
     take_in_view,
 )
 from subak.federation.megha.layout import OFF, Layout, Rules
-from subak.federation.megha.ledger import GAVE, GONE, SIZED, TOOK, Ledger
+from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger
 from subak.federation.messages import (
     ABANDON,
     ASK,
@@ -110,15 +110,15 @@ def on_submit(
     """Let a task wait; one that has ended is said to be done again, any other is known already."""
     task, phase = message["task"], master.task[message["task"]]["phase"]
     if message["reason"] == FINISHED_WELL:
-        if phase == UNKNOWN_TASK:
+        if phase == PHASE_UNKNOWN:
             note_ended_member(master, layout, tasks, task)
             take_turn(master, out)
-    elif phase == UNKNOWN_TASK:
+    elif phase == PHASE_UNKNOWN:
         let_wait(master, layout, tasks, task)
         if gang_of(layout, task) != NOBODY and master.word[REBUILDING] == 0:
             give_up_if_in_part(master, layout, rules, gang_of(layout, task), out)
         take_turn(master, out)
-    elif phase == TASK_ENDED:
+    elif phase == PHASE_ENDED:
         post(out, DONE, master.number, 0, task, NOBODY)
 
 
@@ -233,17 +233,17 @@ def apply_entry(
 ) -> None:
     """Apply one entry of a ledger to the view and to an own task."""
     kind = entry["kind"]
-    if kind == TOOK:
+    if kind == ENTRY_TOOK:
         if take_in_view(master, layout, rules, tasks, entry):
             confirm(master, layout, rules, entry, out)
-    elif kind in (GAVE, GONE):
-        if kind == GAVE:
+    elif kind in (ENTRY_GAVE, ENTRY_GONE):
+        if kind == ENTRY_GAVE:
             give_in_view(master, layout, rules, tasks, entry)
         task = entry["task"]
         owner = layout.queue[layout.task[task]["queue"]]["owner"]
         if owner == master.number and is_mine(master, entry):
             end(master, layout, rules, tasks, task, entry["reason"], out)
-    elif kind == SIZED:
+    elif kind == ENTRY_SIZED:
         size_in_view(master, layout, entry)
     else:
         begin_whole(master, layout, rules, tasks, layout.machine[entry["machine"]]["cluster"])
@@ -255,17 +255,17 @@ def confirm(master: GlobalMaster, layout: Layout, rules: Rules, entry: np.void, 
     task = entry["task"]
     phase = master.task[task]["phase"]
     master.task[task]["doubted"] = False
-    if phase == FLYING:
+    if phase == PHASE_FLYING:
         if entry["held"]:
             member_held(master, layout, rules, task, out)
         else:
-            master.task[task]["phase"] = RUNNING
-    elif phase in (UNKNOWN_TASK, WAITING):
-        if phase == WAITING and gang_of(layout, task) != NOBODY:
+            master.task[task]["phase"] = PHASE_RUNNING
+    elif phase in (PHASE_UNKNOWN, PHASE_WAITING):
+        if phase == PHASE_WAITING and gang_of(layout, task) != NOBODY:
             master.gang[gang_of(layout, task)]["waiting"] -= 1
         master.task[task]["attempt"], master.task[task]["machine"] = entry["attempt"], entry["machine"]
         master.task[task]["sent_epoch"] = master.cluster[layout.machine[entry["machine"]]["cluster"]]["epoch"]
-        master.task[task]["phase"] = RUNNING
+        master.task[task]["phase"] = PHASE_RUNNING
         if entry["held"]:
             leave(master, layout, rules, task, out)
 
@@ -276,19 +276,19 @@ def end(
 ) -> None:
     """Note the end of an own task's attempt: the task has ended, or waits again."""
     phase, gang = master.task[task]["phase"], gang_of(layout, task)
-    if phase == TASK_ENDED:
+    if phase == PHASE_ENDED:
         return
     if master.task[task]["flying"]:
         forget_flight(master, layout, tasks, task)
     master.task[task]["doubted"] = False
     if reason == FINISHED_WELL:
-        if gang != NOBODY and phase != WAITING:
+        if gang != NOBODY and phase != PHASE_WAITING:
             master.gang[gang]["waiting"] += 1
-        master.task[task]["phase"] = TASK_ENDED
+        master.task[task]["phase"] = PHASE_ENDED
         post(out, DONE, master.number, 0, task, NOBODY)
         if gang != NOBODY:
             enqueue_gang(master, layout, tasks, gang)
-    elif phase not in (UNKNOWN_TASK, WAITING):
+    elif phase not in (PHASE_UNKNOWN, PHASE_WAITING):
         master.tally[LOST_ATTEMPTS] += 1
         master.task[task]["preempted"] += reason == PREEMPTED
         wait_again(master, layout, rules, tasks, task, reason, out)
@@ -307,7 +307,7 @@ def on_refused(
 ) -> None:
     """Give the amounts back in the view and let the task wait: the local master has refused, and will not launch it."""
     task = message["task"]
-    if is_current(master, message) and master.task[task]["phase"] in (FLYING, LEAVING):
+    if is_current(master, message) and master.task[task]["phase"] in (PHASE_FLYING, PHASE_LEAVING):
         if master.task[task]["flying"]:
             forget_flight(master, layout, tasks, task)
         master.tally[REFUSALS] += 1
@@ -324,9 +324,9 @@ def on_launched(
     """Repeat what became of a gang to a local master that says it still holds one of its tasks."""
     task = message["task"]
     if is_current(master, message):
-        if master.task[task]["phase"] == RUNNING:
+        if master.task[task]["phase"] == PHASE_RUNNING:
             post_request(master, layout, task, GO, 0, out)
-        elif master.task[task]["phase"] == LEAVING:
+        elif master.task[task]["phase"] == PHASE_LEAVING:
             post_request(master, layout, task, ABANDON, 0, out)
 
 
@@ -336,5 +336,6 @@ def on_retry(master: GlobalMaster, layout: Layout, rules: Rules, message: np.voi
     task, kind = message["task"], message["reason"]
     if not is_current(master, message):
         return
-    if (kind == ABANDON and master.task[task]["phase"] == LEAVING) or (kind != ABANDON and master.task[task]["flying"]):
+    me = master.task[task]
+    if (kind == ABANDON and me["phase"] == PHASE_LEAVING) or (kind != ABANDON and me["flying"]):
         send_request(master, layout, rules, task, kind, message["count"], out)

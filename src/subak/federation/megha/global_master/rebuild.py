@@ -17,10 +17,10 @@ from subak.federation.megha.global_master.state import (
     NEXT_EXTERNAL,
     NEXT_INTERNAL,
     NEXT_QUEUE,
+    PHASE_UNKNOWN,
     PLACING,
     QUEUED,
     REBUILDING,
-    UNKNOWN_TASK,
     GlobalMaster,
 )
 from subak.federation.megha.global_master.view import begin_whole
@@ -130,6 +130,6 @@ def forget_everything(master: GlobalMaster, layout: Layout, rules: Rules, tasks:
 @inlined
 def forget_task(master: GlobalMaster, task: int) -> None:
     """Know nothing of a task."""
-    master.task[task]["phase"] = UNKNOWN_TASK
+    master.task[task]["phase"] = PHASE_UNKNOWN
     master.task[task]["attempt"], master.task[task]["machine"], master.task[task]["sent_epoch"] = 0, NOBODY, 0
     master.task[task]["queued"], master.task[task]["flying"], master.task[task]["doubted"] = False, False, False

@@ -6,12 +6,12 @@ the best of those by another placement (placing.py).
 """
 from subak.federation.megha.global_master.placement import chosen_in, hold
 from subak.federation.megha.global_master.state import (
-    FLYING,
     LAUNCHES,
     LIFE,
     LIFE_BITS,
     NEXT_EXTERNAL,
     NEXT_INTERNAL,
+    PHASE_FLYING,
     REPARTITIONS,
     SEARCHES,
     GlobalMaster,
@@ -86,7 +86,7 @@ def note_flight(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int, m
     """Take a task's amounts in the view, before the local master has agreed."""
     hold(master.fleet, master.bins, tasks, task, machine)
     consume(master, tasks, task, layout.machine[machine]["cluster"], layout.task[task]["queue"], 1)
-    master.task[task]["phase"], master.task[task]["machine"], master.task[task]["flying"] = FLYING, machine, True
+    master.task[task]["phase"], master.task[task]["machine"], master.task[task]["flying"] = PHASE_FLYING, machine, True
 
 
 @inlined

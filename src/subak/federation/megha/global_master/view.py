@@ -10,20 +10,20 @@ from subak.federation.megha.global_master.placement import hold, hold_nothing, l
 from subak.federation.megha.global_master.search import consume
 from subak.federation.megha.global_master.state import (
     DOUBTS,
-    FLYING,
-    LEAVING,
     LIFE,
     LIFE_BITS,
     NEVER_SEEN,
     OVERRUNS,
+    PHASE_FLYING,
+    PHASE_LEAVING,
+    PHASE_UNKNOWN,
+    PHASE_WAITING,
     REBUILDING,
-    UNKNOWN_TASK,
     UPDATES,
-    WAITING,
     GlobalMaster,
 )
 from subak.federation.megha.layout import OFF, Layout, Rules
-from subak.federation.megha.ledger import WHOLE, Ledger, still_holds
+from subak.federation.megha.ledger import ENTRY_WHOLE, Ledger, still_holds
 from subak.federation.messages import NOBODY
 from subak.fleet.amounts import shift
 from subak.fleet.index import lower_summary, note_freed_block
@@ -59,7 +59,7 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
     if not intact or not still_holds(ledger, start):
         master.tally[OVERRUNS] += 1
         return MISSING
-    if first > seen and ledger.entry[first % ledger.entry.size]["kind"] != WHOLE:
+    if first > seen and ledger.entry[first % ledger.entry.size]["kind"] != ENTRY_WHOLE:
         return MISSING
     return int(start)
 
@@ -88,7 +88,7 @@ def is_mine(master: GlobalMaster, entry: np.void) -> bool:
     Attempts are numbered for each cluster, so the machine must be the same too.
     """
     task = master.task[entry["task"]]
-    if task["phase"] in (UNKNOWN_TASK, WAITING):
+    if task["phase"] in (PHASE_UNKNOWN, PHASE_WAITING):
         return bool(entry["attempt"] >> LIFE_BITS < master.word[LIFE])
     return bool(task["attempt"] == entry["attempt"] and task["machine"] == entry["machine"])
 
@@ -160,7 +160,8 @@ def doubt_all(master: GlobalMaster, layout: Layout, tasks: Tasks, cluster: int) 
     """Doubt own tasks on a cluster; those still in flight to the local master that speaks are taken again."""
     for task in range(master.task.size):
         phase = master.task[task]["phase"]
-        if FLYING <= phase <= LEAVING and layout.queue[layout.task[task]["queue"]]["owner"] == master.number:
+        owner = layout.queue[layout.task[task]["queue"]]["owner"]
+        if PHASE_FLYING <= phase <= PHASE_LEAVING and owner == master.number:
             machine = master.task[task]["machine"]
             if layout.machine[machine]["cluster"] == cluster:
                 if master.task[task]["flying"] and master.task[task]["sent_epoch"] == master.cluster[cluster]["epoch"]:

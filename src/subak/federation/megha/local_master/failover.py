@@ -26,25 +26,25 @@ import numpy as np
 
 from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, has_room
 from subak.federation.megha.layout import Layout, Rules
-from subak.federation.megha.ledger import SIZED, VERSION, WHOLE_AT, enter
+from subak.federation.megha.ledger import ENTRY_SIZED, VERSION, WHOLE_AT, enter
 from subak.federation.megha.local_master.handlers import adopt_life, finish
 from subak.federation.megha.local_master.state import (
     ABSENT,
     ACTIVE,
+    ATTEMPT_HELD,
+    ATTEMPT_KILLING,
+    ATTEMPT_OVER,
+    ATTEMPT_PENDING,
+    ATTEMPT_RUNNING,
+    ATTEMPT_STARTING,
     EPOCH,
-    HELD,
-    KILLING,
     LISTED,
     LOST_MACHINE,
     OVER_FIRST,
     OVER_LAST,
-    OVER_ROW,
-    PENDING,
     PULSE_AT,
     REFUSED_OTHER,
-    RUNNING,
     SILENT,
-    STARTING,
     TAKEOVERS,
     WORKERS_LOST,
     LocalMaster,
@@ -162,11 +162,11 @@ def repeat_orders(
     while number != NOBODY:
         row = local.rows.row[number]
         if now - row["since"] >= rules.retry:
-            if row["state"] == STARTING:
+            if row["state"] == ATTEMPT_STARTING:
                 order(local, START, number, out)
-            elif row["state"] == KILLING:
+            elif row["state"] == ATTEMPT_KILLING:
                 order(local, KILL, number, out)
-            elif row["state"] == HELD:
+            elif row["state"] == ATTEMPT_HELD:
                 answer = tell(local, layout, rules, LAUNCHED, row["owner"], row["task"], machine, out)
                 answer["attempt"], answer["start"] = row["attempt"], STILL_HELD
         number = row["next"]
@@ -179,7 +179,7 @@ def lose_machine(  # noqa: PLR0913, PLR0917  (a machine, and what became of it)
     """End every attempt on a machine that is lost or was taken away, and let it have nothing."""
     lose_attempts(local, layout, rules, tasks, machine, state, now, out)
     shift(local.fleet, machine, layout.capacity, NOBODY)
-    enter(local.ledger, SIZED, machine, NOBODY, 0, NOBODY)
+    enter(local.ledger, ENTRY_SIZED, machine, NOBODY, 0, NOBODY)
 
 
 @noinline
@@ -191,14 +191,14 @@ def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
     number = local.rows.first[machine]
     while number != NOBODY:
         row = local.rows.row[number]
-        if row["state"] == PENDING:
+        if row["state"] == ATTEMPT_PENDING:
             local.tally[REFUSED_OTHER] += 1
             answer = tell(local, layout, rules, REFUSED, row["owner"], row["task"], machine, out)
             answer["attempt"], answer["reason"] = row["attempt"], NOT_THERE
             forget_heir(local, machine, number)
             drop_attempt(local.rows, number)
             number = local.rows.first[machine]
-        elif row["state"] != OVER_ROW:
+        elif row["state"] != ATTEMPT_OVER:
             row["heir"] = NOBODY if not has_heir(local, number) else row["heir"]
             if row["heir"] == NOBODY:
                 finish(local, layout, rules, tasks, number, MACHINE_LOST, now, out)
@@ -213,7 +213,7 @@ def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
 def has_heir(local: LocalMaster, number: int) -> bool:
     """Whether an attempt is preempted for one that still waits for it."""
     heir = local.rows.row[number]["heir"]
-    return bool(heir != NOBODY and local.rows.row[heir]["state"] == PENDING)
+    return bool(heir != NOBODY and local.rows.row[heir]["state"] == ATTEMPT_PENDING)
 
 
 @noinline
@@ -222,7 +222,7 @@ def forget_heir(local: LocalMaster, machine: int, heir: int) -> None:
     number = local.rows.first[machine]
     while number != NOBODY:
         row = local.rows.row[number]
-        if row["state"] != OVER_ROW and row["heir"] == heir:
+        if row["state"] != ATTEMPT_OVER and row["heir"] == heir:
             row["heir"] = NOBODY
         number = row["next"]
 
@@ -288,7 +288,7 @@ def on_holds(
         local.machine[machine]["report"], local.machine[machine]["reported"] = message["last"], 0
     number = find_attempt(local.rows, machine, message["task"], message["attempt"])
     if number == NOBODY:
-        number = add_attempt(local.rows, machine, message["task"], message["attempt"], RUNNING)
+        number = add_attempt(local.rows, machine, message["task"], message["attempt"], ATTEMPT_RUNNING)
         row = local.rows.row[number]
         row["owner"], row["since"] = layout.queue[layout.task[message["task"]]["queue"]]["owner"], now
         row["start"] = message["start"]
@@ -296,7 +296,7 @@ def on_holds(
             take(local.fleet, tasks, message["task"], machine)
             enter_row(local, number)
         else:
-            row["state"], row["reason"] = OVER_ROW, message["reason"]
+            row["state"], row["reason"] = ATTEMPT_OVER, message["reason"]
             enter_row(local, number)
             keep_over(local, number, message["reason"])
     if local.rows.row[number]["awaits"] != message["last"]:
@@ -423,7 +423,7 @@ def forget_pending(local: LocalMaster, layout: Layout, owner: int) -> None:
         while number != NOBODY:
             row = local.rows.row[number]
             after = row["next"]
-            if row["state"] == PENDING and row["owner"] == owner:
+            if row["state"] == ATTEMPT_PENDING and row["owner"] == owner:
                 forget_heir(local, machine, number)
                 drop_attempt(local.rows, number)
             number = after

@@ -30,24 +30,24 @@ from subak.federation.megha.attempts import add_attempt, drop_attempt, find_atte
 from subak.federation.megha.global_master.gangs import gang_of
 from subak.federation.megha.global_master.state import LIFE_BITS
 from subak.federation.megha.layout import Layout, Rules
-from subak.federation.megha.ledger import TOOK, enter
+from subak.federation.megha.ledger import ENTRY_TOOK, enter
 from subak.federation.megha.local_master.state import (
     ACCEPTED,
     ACTIVE,
+    ATTEMPT_HELD,
+    ATTEMPT_KILLING,
+    ATTEMPT_OVER,
+    ATTEMPT_PENDING,
+    ATTEMPT_RUNNING,
+    ATTEMPT_STARTING,
     EPOCH,
-    HELD,
-    KILLING,
     LISTED,
     OVER_FIRST,
     OVER_LAST,
-    OVER_ROW,
-    PENDING,
     PREEMPTED_TASKS,
     REFUSED_NOT_FREE,
     REFUSED_OTHER,
-    RUNNING,
     SILENT,
-    STARTING,
     LocalMaster,
     end_row,
     forget_noted,
@@ -143,9 +143,9 @@ def is_old(local: LocalMaster, message: np.void) -> bool:
 def repeat_answer(local: LocalMaster, layout: Layout, rules: Rules, number: int, out: Outbox) -> None:
     """Say again what became of an attempt that is known."""
     row = local.rows.row[number]
-    if row["state"] == PENDING:
+    if row["state"] == ATTEMPT_PENDING:
         return
-    kind = ENDED if row["state"] == OVER_ROW else LAUNCHED
+    kind = ENDED if row["state"] == ATTEMPT_OVER else LAUNCHED
     answer = tell(local, layout, rules, kind, row["owner"], row["task"], row["machine"], out)
     answer["attempt"], answer["reason"] = row["attempt"], row["reason"]
 
@@ -161,7 +161,7 @@ def decide(
     elif not has_room(local.rows):
         refuse(local, layout, rules, message, NOT_FREE, out)
     elif fits(local.fleet, tasks, task, machine):
-        number = note_request(local, message, HELD)
+        number = note_request(local, message, ATTEMPT_HELD)
         accept(local, layout, rules, tasks, number, now, out)
     elif message["kind"] == PREEMPT:
         begin_preemption(local, layout, rules, tasks, now, message, out)
@@ -187,13 +187,13 @@ def accept(
     task, machine = row["task"], row["machine"]
     local.tally[ACCEPTED] += 1
     take(local.fleet, tasks, task, machine)
-    entry = enter(local.ledger, TOOK, machine, task, row["attempt"], row["owner"])
+    entry = enter(local.ledger, ENTRY_TOOK, machine, task, row["attempt"], row["owner"])
     entry["preempted"] = row["preempted"]
     if gang_of(layout, task) == NOBODY:
         start(local, number, now, LIFE_BITS, out)
     else:
         entry["held"] = 1
-        row["state"], row["since"] = HELD, now
+        row["state"], row["since"] = ATTEMPT_HELD, now
     answer = tell(local, layout, rules, LAUNCHED, row["owner"], task, machine, out)
     answer["attempt"] = row["attempt"]
 
@@ -214,7 +214,7 @@ def begin_preemption(
 ) -> None:
     """End as many tasks of the queue as make room: those of the least priority first, of equals the latest started."""
     task, machine, queue = message["task"], message["machine"], message["count"]
-    heir = note_request(local, message, PENDING)
+    heir = note_request(local, message, ATTEMPT_PENDING)
     while not enough(local, tasks, task, machine, heir):
         victim = next_victim(local, layout, rules, machine, queue)
         if victim == NOBODY:
@@ -227,7 +227,7 @@ def begin_preemption(
     number = local.rows.first[machine]
     while number != NOBODY:
         row = local.rows.row[number]
-        if row["heir"] == heir and row["state"] in (STARTING, RUNNING):
+        if row["heir"] == heir and row["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING):
             local.tally[PREEMPTED_TASKS] += 1
             kill(local, number, PREEMPTED_REASON, now, out)
         number = row["next"]
@@ -243,11 +243,11 @@ def enough(local: LocalMaster, tasks: Tasks, task: int, machine: int, heir: int)
         while number != NOBODY:
             row = local.rows.row[number]
             amount = tasks.request[resource, tasks.shape[row["task"]]]
-            if row["state"] == PENDING and number != heir:
+            if row["state"] == ATTEMPT_PENDING and number != heir:
                 spoken_for += amount
-            elif row["state"] in (STARTING, RUNNING, KILLING) and row["heir"] == heir:
+            elif row["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING) and row["heir"] == heir:
                 room += amount
-            elif row["state"] in (STARTING, RUNNING, KILLING) and row["heir"] != NOBODY:
+            elif row["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING) and row["heir"] != NOBODY:
                 spoken_for -= amount
             number = row["next"]
         if room - max(spoken_for, 0) < tasks.request[resource, tasks.shape[task]]:
@@ -262,7 +262,7 @@ def next_victim(local: LocalMaster, layout: Layout, rules: Rules, machine: int, 
     number = local.rows.first[machine]
     while number != NOBODY:
         row = local.rows.row[number]
-        may = row["state"] in (STARTING, RUNNING) and row["heir"] == NOBODY
+        may = row["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING) and row["heir"] == NOBODY
         may = may and layout.task[row["task"]]["queue"] == queue and gang_of(layout, row["task"]) == NOBODY
         may = may and row["preempted"] < rules.preemptions_max
         if may and (best == NOBODY or goes_first(local, layout, number, best)):
@@ -286,7 +286,7 @@ def spare_victims(local: LocalMaster, machine: int, heir: int) -> None:
     number = local.rows.first[machine]
     while number != NOBODY:
         row = local.rows.row[number]
-        if row["heir"] == heir and row["state"] in (STARTING, RUNNING):
+        if row["heir"] == heir and row["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING):
             row["heir"] = NOBODY
         number = row["next"]
 
@@ -295,7 +295,7 @@ def spare_victims(local: LocalMaster, machine: int, heir: int) -> None:
 def kill(local: LocalMaster, number: int, reason: int, now: float, out: Outbox) -> None:
     """Tell the worker to end an attempt."""
     row = local.rows.row[number]
-    row["state"], row["reason"], row["since"] = KILLING, reason, now
+    row["state"], row["reason"], row["since"] = ATTEMPT_KILLING, reason, now
     order(local, KILL, number, out)
 
 
@@ -304,7 +304,7 @@ def on_go(local: LocalMaster, now: float, message: np.void, out: Outbox) -> None
     """Start an attempt that was held for its gang."""
     if heeds(local, message, out):
         number = find_attempt(local.rows, message["machine"], message["task"], message["attempt"])
-        if number != NOBODY and local.rows.row[number]["state"] == HELD:
+        if number != NOBODY and local.rows.row[number]["state"] == ATTEMPT_HELD:
             start(local, number, now, LIFE_BITS, out)
 
 
@@ -326,11 +326,11 @@ def on_abandon(
             refuse(local, layout, rules, message, OLD_EPOCH, out)
         return
     state = local.rows.row[number]["state"]
-    if state == HELD:
+    if state == ATTEMPT_HELD:
         finish(local, layout, rules, tasks, number, GANG_LOST, now, out)
-    elif state in (STARTING, RUNNING):
+    elif state in (ATTEMPT_STARTING, ATTEMPT_RUNNING):
         kill(local, number, GANG_LOST, now, out)
-    elif state == OVER_ROW:
+    elif state == ATTEMPT_OVER:
         repeat_answer(local, layout, rules, number, out)
 
 
@@ -338,8 +338,8 @@ def on_abandon(
 def on_started(local: LocalMaster, message: np.void) -> None:
     """Note that an attempt runs."""
     number = find_attempt(local.rows, message["machine"], message["task"], message["attempt"])
-    if number != NOBODY and local.rows.row[number]["state"] == STARTING:
-        local.rows.row[number]["state"] = RUNNING
+    if number != NOBODY and local.rows.row[number]["state"] == ATTEMPT_STARTING:
+        local.rows.row[number]["state"] = ATTEMPT_RUNNING
 
 
 @inlined
@@ -354,7 +354,7 @@ def on_over(
     if number == NOBODY:
         row = post(out, FORGET, local.number, machine, message["task"], machine)
         row["attempt"], row["epoch"] = message["attempt"], local.word[EPOCH]
-    elif local.rows.row[number]["state"] in (STARTING, RUNNING, KILLING):
+    elif local.rows.row[number]["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING):
         finish(local, layout, rules, tasks, number, message["reason"], now, out)
 
 

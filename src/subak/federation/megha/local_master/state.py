@@ -12,12 +12,12 @@ import numpy as np
 from subak.federation.megha.attempts import Attempts, drop_attempt
 from subak.federation.megha.layout import Layout, Rules
 from subak.federation.megha.ledger import (
-    GAVE,
-    GONE,
-    SIZED,
-    TOOK,
+    ENTRY_GAVE,
+    ENTRY_GONE,
+    ENTRY_SIZED,
+    ENTRY_TOOK,
+    ENTRY_WHOLE,
     VERSION,
-    WHOLE,
     WHOLE_AT,
     Ledger,
     enter,
@@ -28,7 +28,7 @@ from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, noinline
 
 STATES = ("HELD", "PENDING", "STARTING", "RUNNING", "KILLING", "OVER")
-HELD, PENDING, STARTING, RUNNING, KILLING, OVER_ROW = range(6)
+ATTEMPT_HELD, ATTEMPT_PENDING, ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING, ATTEMPT_OVER = range(6)
 MACHINE_STATES = ("LISTED", "SILENT", "LOST", "ABSENT")
 LISTED, SILENT, LOST_MACHINE, ABSENT = range(4)
 EPOCH, ACTIVE, OVER_FIRST, OVER_LAST = range(4)  # of `word`
@@ -100,7 +100,7 @@ def write_whole(local: LocalMaster, layout: Layout) -> None:
     """Enter the whole state of the cluster into the ledger."""
     first, end = first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)
     local.ledger.size[WHOLE_AT] = local.ledger.size[VERSION]
-    enter(local.ledger, WHOLE, first, NOBODY, 0, NOBODY)
+    enter(local.ledger, ENTRY_WHOLE, first, NOBODY, 0, NOBODY)
     for machine in range(first, end):
         number = local.rows.first[machine]
         while number != NOBODY:
@@ -114,18 +114,18 @@ def write_whole(local: LocalMaster, layout: Layout) -> None:
 def enter_row(local: LocalMaster, number: int) -> None:
     """Enter an attempt as it stands."""
     row = local.rows.row[number]
-    if row["state"] != PENDING:
-        kind = GONE if row["state"] == OVER_ROW else TOOK
+    if row["state"] != ATTEMPT_PENDING:
+        kind = ENTRY_GONE if row["state"] == ATTEMPT_OVER else ENTRY_TOOK
         entry = enter(local.ledger, kind, row["machine"], row["task"], row["attempt"], row["owner"])
-        entry["reason"], entry["preempted"] = row["reason"] if kind == GONE else NO_REASON, row["preempted"]
-        entry["held"] = row["state"] == HELD
+        entry["reason"], entry["preempted"] = row["reason"] if kind == ENTRY_GONE else NO_REASON, row["preempted"]
+        entry["held"] = row["state"] == ATTEMPT_HELD
 
 
 @inlined
 def enter_size(local: LocalMaster, machine: int) -> None:
     """Enter the capacity of a machine of which everything is known."""
     configuration = local.machine[machine]["configuration"] if local.machine[machine]["state"] == LISTED else NOBODY
-    enter(local.ledger, SIZED, machine, configuration, 0, NOBODY)
+    enter(local.ledger, ENTRY_SIZED, machine, configuration, 0, NOBODY)
 
 
 @inlined
@@ -135,7 +135,7 @@ def start(local: LocalMaster, number: int, now: float, life_bits: int, out: Outb
     machine = row["machine"]
     local.machine[machine]["starts"] += 1
     row["start"] = (local.machine[machine]["worker_life"] << life_bits) + local.machine[machine]["starts"]
-    row["state"], row["since"] = STARTING, now
+    row["state"], row["since"] = ATTEMPT_STARTING, now
     order(local, START, number, out)
 
 
@@ -152,7 +152,7 @@ def order(local: LocalMaster, kind: int, number: int, out: Outbox) -> None:
 def end_row(local: LocalMaster, number: int, reason: int) -> None:
     """Enter the end of an attempt that held its amounts; it is kept until its global master has noted it."""
     row = local.rows.row[number]
-    entry = enter(local.ledger, GAVE, row["machine"], row["task"], row["attempt"], row["owner"])
+    entry = enter(local.ledger, ENTRY_GAVE, row["machine"], row["task"], row["attempt"], row["owner"])
     entry["reason"] = reason
     keep_over(local, number, reason)
 
@@ -161,7 +161,7 @@ def end_row(local: LocalMaster, number: int, reason: int) -> None:
 def keep_over(local: LocalMaster, number: int, reason: int) -> None:
     """Put an attempt last among those that are over."""
     row = local.rows.row[number]
-    row["state"], row["reason"], row["heir"] = OVER_ROW, reason, NOBODY
+    row["state"], row["reason"], row["heir"] = ATTEMPT_OVER, reason, NOBODY
     row["version"] = local.ledger.size[VERSION]
     if local.word[OVER_FIRST] == NOBODY:
         local.word[OVER_FIRST] = number
