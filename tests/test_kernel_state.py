@@ -29,17 +29,20 @@ class State(NamedTuple):
     flags: np.ndarray  # bool[flag]
     seed: np.ndarray  # uint64[1]
     nothing: np.ndarray  # float64[0, 3]
+    sparse: np.ndarray  # int64[place], every second of a longer array
 
 
 def make(is_open=True):
     return State(np.arange(12, dtype=np.int32).reshape(3, 4), Inner(np.zeros(5, ROW), 2.5), is_open, -7,
-                 np.array([True, False, True]), np.array([2**64 - 1], np.uint64), np.zeros((0, 3)))
+                 np.array([True, False, True]), np.array([2**64 - 1], np.uint64), np.zeros((0, 3)), np.arange(100, 110)[::2])
 
 
 def work(state, now, count):
     """Read every member, and change some."""
     held = opened(state)
     total = held.limit + 1000 * held.is_open + int(held.inner.factor * 2) + held.nothing.shape[0]
+    for place in range(held.sparse.size):
+        total += held.sparse[place]
     for flag in held.flags:
         total += 10 * flag
     for machine in held.amount[1]:  # a slice: strides are read
