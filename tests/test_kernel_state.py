@@ -34,7 +34,8 @@ class State(NamedTuple):
 
 def make(is_open=True):
     return State(np.arange(12, dtype=np.int32).reshape(3, 4), Inner(np.zeros(5, ROW), 2.5), is_open, -7,
-                 np.array([True, False, True]), np.array([2**64 - 1], np.uint64), np.zeros((0, 3)), np.arange(100, 110)[::2])
+                 np.array([True, False, True]), np.array([2**64 - 1], np.uint64), np.zeros((0, 3)),
+                 np.arange(100, 110)[::2])
 
 
 def work(state, now, count):
