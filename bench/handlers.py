@@ -13,7 +13,7 @@ from _workloads import SHARES, google_tasks, uniform_fleet
 from subak.federation.messages import KINDS
 from subak.federation.settings import PART_S, SERVICE_S
 from subak.placement.schedulers import SCHEDULERS
-from subak.simulator.federated import megha
+from subak.simulator.federated import engine
 from subak.simulator.simulate import simulate
 
 TASKS, MACHINES = 2000, 1000
@@ -21,18 +21,21 @@ TASKS, MACHINES = 2000, 1000
 
 def main():
     seconds, entries = {}, []
-    plain = megha.handle
+    plain, note_batch, due = engine.serve, engine.note_batch, []
 
-    def timed(roles, tasks, now, message, out):
-        kind = KINDS[message["kind"]]
-        carried, began = int(message["count"]), time.perf_counter()
-        result = plain(roles, tasks, now, message, out)
+    def noted(network, message):
+        due[:] = [message]
+        note_batch(network, message)
+
+    def timed(services, tables, role, now):
+        kind, carried, began = KINDS[due[0]["kind"]], int(due[0]["count"]), time.perf_counter()
+        result = plain(services, tables, role, now)
         seconds.setdefault(kind, []).append(time.perf_counter() - began)
         if kind in PART_S:
             entries.append((carried, seconds[kind][-1]))
         return result
 
-    megha.handle = timed
+    engine.serve, engine.note_batch = timed, noted
     fleet = uniform_fleet(MACHINES, {"cpu": 0.5, "memory": 0.5}, SHARES)
     simulate(google_tasks(TASKS, fleet), fleet, SCHEDULERS["megha"])
     print(f"{TASKS:,} tasks on {MACHINES:,} machines, 10 global and 10 local masters, plain Python")

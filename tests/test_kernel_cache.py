@@ -19,7 +19,7 @@ from numba import njit, typeof, types
 from numba.core.funcdesc import default_mangler
 from numba.core.registry import cpu_target
 
-from subak import kernel_files, kernel_key
+from subak import kernel_files, kernel_key, kernel_state
 from subak.experiment import parallel
 from subak.experiment.scenario import Scenario
 from subak.federation.messages import GLOBAL_MASTER
@@ -164,7 +164,7 @@ def engines():
 def test_every_engine_has_a_key_and_reaches_only_what_is_compiled():
     assert {engine.__name__ for engine in engines()} == {name for each in SCHEDULERS.values() for name in each.kernels}
     for engine in engines():
-        plain = {each for each in reached_from(engine) if not hasattr(each, kernel_key.COMPILED_AS)}
+        plain = {each for each in reached_from(engine) if not hasattr(each, kernel_state.COMPILED_AS)}
         assert plain - {engine} <= {each for each in plain if is_kernel(each)}
 
 
@@ -404,7 +404,7 @@ from numba import types
 from subak import kernel
 
 here, part = Path(sys.argv[1]), sys.argv[2]
-passes = kernel._OuterCompiler.define_pipelines
+passes = kernel.OuterCompiler.define_pipelines
 
 def define_pipelines(compiler):
     with open(here / "compiled", "a") as file:
@@ -415,7 +415,7 @@ def define_pipelines(compiler):
         time.sleep(0.01)
     return passes(compiler)
 
-kernel._OuterCompiler.define_pipelines = define_pipelines
+kernel.OuterCompiler.define_pipelines = define_pipelines
 if part == "dies writing":
     Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 

@@ -18,12 +18,12 @@ from subak.cli.app import app
 from subak.errors import InputError, RunError
 from subak.federation.megha import worker
 from subak.federation.megha.attempts import Attempts
-from subak.federation.messages import EXECUTOR, EXITED, HANDLER, KINDS, LOCAL_MASTER, MESSAGE, WORKER, build_outbox
+from subak.federation.megha.roles import SERVE
+from subak.federation.messages import EXECUTOR, EXITED, HANDLER, KINDS, LOCAL_MASTER, MESSAGE, WORKER
 from subak.federation.settings import Federation
 from subak.placement.claims import TASK_BLOCKED, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
 from subak.policy import find_scheduler
 from subak.simulator.engine.state import LOOP_DONE, NOW, TIMELINE_LOST
-from subak.simulator.federated import megha
 from subak.simulator.federated import simulate as federated_run
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan, random_plan, read_fault_plan
 from subak.simulator.federated.megha_setup import MEGHA
@@ -110,15 +110,15 @@ def test_a_role_driven_message_by_message_answers_as_in_the_simulator(role):
     workload, fleet = build(msgspec.structs.replace(case, absent=[], changes=[]))
     first = run(workload, fleet, federation, plan, until=12.0, on_event=note)
     other = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, 12.0, plan, compiled=False)
-    out = build_outbox(4096)
-    hand = megha.to_local_master if role == LOCAL_MASTER else megha.to_worker
+    out = other.out
     assert len(heard) > 100
     for now, message, answers in heard:
         out.size[0] = 0
         if message["kind"] == EXITED:
             message["handle"] = worker.find_attempt(other.roles.workers.rows, message["machine"], message["task"], -1)
         with np.errstate(over="ignore"):
-            hand(other.roles, other.simulation.tasks, now, message, out)
+            other.due[0] = message
+            SERVE[role](other.services.tables[role], now, 1)
         assert out.row[: out.size[0]].tolist() == answers.tolist()
     for one, two in zip(state_of(first.roles, role), state_of(other.roles, role), strict=True):
         assert np.array_equal(one, two)

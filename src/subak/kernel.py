@@ -19,7 +19,7 @@ from numba.core.typing.templates import _OverloadFunctionTemplate, infer, infer_
 
 from subak.kernel_cache import KernelCache, is_kept
 from subak.kernel_compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked
-from subak.kernel_key import COMPILED_AS
+from subak.kernel_state import COMPILED_AS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

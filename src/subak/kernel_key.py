@@ -23,9 +23,8 @@ from numba.core import config as numba_config
 from numba.core import sigutils, types
 from numba.core.dispatcher import Dispatcher
 
-from subak.kernel_state import StateAt
+from subak.kernel_state import COMPILED_AS, StateAt
 
-COMPILED_AS = "subak_compiled_as"  # attribute of a function: how its callers compile it
 DIGITS = 16  # of a digest
 SETTINGS: Any = numba_config  # its settings are attributes made at run time
 TUPLE: Any = types.BaseTuple

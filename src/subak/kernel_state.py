@@ -15,6 +15,7 @@ from numba.core.extending import lower_builtin, models, register_model, type_cal
 from numba.np.arrayobj import make_array, populate_array
 
 State = TypeVar("State")
+COMPILED_AS = "subak_compiled_as"  # attribute of a function: how its callers compile it
 
 
 class StateAt(types.Type):
@@ -34,6 +35,9 @@ class _StateAtModel(models.PrimitiveModel):
 def opened(state: State) -> State:
     """Return the state at an address (a kernel's argument of type StateAt); a state itself, in plain Python."""
     return state
+
+
+setattr(opened, COMPILED_AS, "as below")
 
 
 @type_callable(opened)

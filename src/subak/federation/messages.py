@@ -85,11 +85,11 @@ _KINDS = (  # name, who handles it, whether it crosses the network
     ("STEAL", WORKER, True),  # an idle worker asks for reservations
     ("STOLEN", WORKER, True),  # count reservations, a chain that begins at `start`
     ("DEAL", LOCAL_MASTER, True),  # a distributor hands a group a task
-    # what whoever drives the roles tells them; no role sends it. BOOT and RESTART go to roles of any kind
+    # what whoever drives the roles hands to one of them, BOOT and RESTART to one of any kind; no role sends it
     ("BOOT", EXECUTOR, False),  # begin, for the first time
     ("RESTART", EXECUTOR, False),  # begin anew, with nothing but what is on disk
-    ("POWER_OFF", WORKER, False),  # the machine has failed, with everything that ran on it
-    ("RECONFIGURE", WORKER, False),  # the operator: the machine leaves, joins or takes another capacity
+    ("POWER_OFF", EXECUTOR, False),  # to a worker: the machine has failed, with everything that ran on it
+    ("RECONFIGURE", EXECUTOR, False),  # to a worker: the machine leaves, joins or takes another capacity
 )
 KINDS = tuple(name for name, _, _ in _KINDS)
 HANDLER = np.array([role for _, role, _ in _KINDS], np.int8)
