@@ -3,12 +3,15 @@
 The loop knows roles by four functions that serve them and by the addresses of their tables, so it is compiled once for
 all architectures, and an edit of a handler compiles that role alone.
 """
-from collections.abc import Callable
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import typeof, types
+from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
 from subak.kernel import SETTINGS, function_type
@@ -80,7 +83,8 @@ class Services:
     def run(self, sim: Simulation, net: Network, due: np.ndarray, out: Outbox, budget: int) -> int:
         """Run *budget* events; return why the loop stopped."""
         addresses = np.array([words.ctypes.data for words in self.words], np.int64)
-        return self.loop(sim, net, self.serve, addresses, due, out, budget)
+        with _without_warning():
+            return self.loop(sim, net, self.serve, addresses, due, out, budget)
 
 def build_services(
     functions: tuple[Callable[..., int], ...], tables: tuple[Any, ...], state: tuple[Any, ...] | None
@@ -97,11 +101,20 @@ def build_services(
     jobs = {run_federated: types.int64(sim, net, services, types.int64[::1], due, out, types.int64)}
     for function, held in zip(functions, tables, strict=True):
         jobs[function] = types.int64(StateAt(typeof(held)), types.float64, types.int64)
-    loop, *compiled = kernels_of([(signature, function) for function, signature in jobs.items()])
+    with _without_warning():
+        loop, *compiled = kernels_of([(signature, function) for function, signature in jobs.items()])
     service = dict(zip(list(jobs)[1:], (Service(kernel) for kernel in compiled), strict=True))
     words = {id(held): words_of(held) for held in tables}
     return Services(loop, tuple(service[function] for function in functions),
                     tuple(words[id(held)] for held in tables), tables)
+
+
+@contextlib.contextmanager
+def _without_warning() -> Iterator[None]:
+    """Let Numba not tell users that functions in a tuple are new to it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        yield
 
 
 def _plain(function: Callable[..., int], tables: Any) -> Callable[..., int]:
