@@ -70,9 +70,9 @@ def _started(share: list[Job]) -> subprocess.Popen[bytes]:
     child = subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
     told = [(function.__module__, function.__name__, signature) for signature, function in share]
-    with contextlib.suppress(BrokenPipeError), child.stdin or contextlib.nullcontext() as pipe:
-        pickle.dump(sys.path, pipe)  # type: ignore[arg-type]
-        pickle.dump(told, pipe)  # type: ignore[arg-type]
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError), child.stdin:
+        child.stdin.write(pickle.dumps(sys.path) + pickle.dumps(told))
     return child
 
 

@@ -51,7 +51,7 @@ from subak.fleet.amounts import give_back, shift, take
 from subak.fleet.feasible import NOWHERE, fitting_in
 from subak.fleet.index import NO_BITS
 from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import inlined, kernel
+from subak.kernel import inlined
 from subak.kernel_state import opened
 from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
@@ -168,7 +168,7 @@ def strand(distributors: Distributors, task: int) -> None:
     distributors.stranded_count[0] += 1
 
 
-@kernel
+@inlined
 def deal_stranded(roles: Pigeon, out: Outbox) -> None:
     """Deal what was kept, now that another worker is there."""
     count = roles.distributors.stranded_count[0]
@@ -302,7 +302,7 @@ def on_group_change(roles: Pigeon, tasks: Tasks, message: np.void, out: Outbox) 
     return group
 
 
-@kernel
+@inlined
 def handle_pigeon(roles: Pigeon, tasks: Tasks, now: float, message: np.void, out: Outbox) -> None:
     """Handle one message of a Pigeon federation."""
     kind, to, batches, groups = message["kind"], message["to"], roles.batches, roles.groups

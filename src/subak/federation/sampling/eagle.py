@@ -53,7 +53,7 @@ from subak.fleet.amounts import give_back
 from subak.fleet.feasible import shape_fits
 from subak.fleet.index import ONE
 from subak.fleet.state import BLOCK
-from subak.kernel import inlined, kernel
+from subak.kernel import inlined
 from subak.kernel_state import opened
 from subak.workload.tasks import Tasks
 
@@ -232,7 +232,7 @@ def forget_lost(roles: Sparrow, out: Outbox) -> None:
             free_row(roles.queues, roles.workers.sticky[row["task"]])
 
 
-@kernel
+@inlined
 def handle_eagle(roles: Eagle, tasks: Tasks, now: float, message: np.void, out: Outbox) -> None:
     """Handle one message of an Eagle federation."""
     kind, worker, sparrow, sharing = message["kind"], message["to"], roles.hawk.sparrow, roles.sharing

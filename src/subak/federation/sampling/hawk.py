@@ -39,7 +39,7 @@ from subak.federation.sampling.central_scheduler import Central, handle_long, pl
 from subak.federation.sampling.sparrow import Sparrow, handle_sparrow, on_change
 from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
-from subak.kernel import inlined, kernel
+from subak.kernel import inlined
 from subak.kernel_state import opened
 from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
@@ -150,7 +150,7 @@ def end_and_tell(roles: Sparrow, tasks: Tasks, message: np.void, out: Outbox) ->
     return is_long
 
 
-@kernel
+@inlined
 def handle_hawk(roles: Hawk, tasks: Tasks, now: float, message: np.void, out: Outbox) -> None:
     """Handle one message of a Hawk federation."""
     kind, worker, sparrow = message["kind"], message["to"], roles.sparrow

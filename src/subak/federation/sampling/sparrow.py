@@ -51,7 +51,7 @@ from subak.federation.messages import (
 )
 from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
-from subak.kernel import inlined, kernel
+from subak.kernel import inlined
 from subak.kernel_state import opened
 from subak.workload.tasks import Tasks
 
@@ -200,7 +200,7 @@ def handle_scheduling(roles: Sparrow, message: np.void, out: Outbox) -> bool:
     return True
 
 
-@kernel
+@inlined
 def handle_sparrow(roles: Sparrow, tasks: Tasks, now: float, message: np.void, out: Outbox) -> None:
     """Handle one message of a Sparrow federation."""
     kind, to = message["kind"], message["to"]

@@ -86,6 +86,7 @@ class Services:
         with _without_warning():
             return self.loop(sim, net, self.serve, addresses, due, out, budget)
 
+
 def build_services(
     functions: tuple[Callable[..., int], ...], tables: tuple[Any, ...], state: tuple[Any, ...] | None
 ) -> Services:
