@@ -147,16 +147,15 @@ def ending(opened, watch):
     for task, status in enumerate(sim.claims.status):
         machine = sim.progress.machine[task]
         where = f" on machine {opened.prepared.machine_order[machine]}" if machine >= 0 else ""
-        phase, attempts = roles.masters.task["phase"][task], sim.progress.attempts[task]
+        phase, attempts = roles.task["phase"][task], sim.progress.attempts[task]
         lines.append(f"  task {task}: {STATUSES[status]}{where}, attempts {attempts}; to its global master "
                      f"{PHASES[phase]}")
     for machine, place in enumerate(opened.prepared.machine_order):
         if place >= 0:
-            side = watch.speaker(roles.layout.machine["cluster"][machine]) // roles.layout.local_masters
+            local = roles.locals[watch.speaker(roles.layout.machine["cluster"][machine])]
             free = [int(amount) * resource.unit for amount, resource in
                     zip(sim.fleet.free[:, machine], RESOURCES, strict=True)]
-            left = [STATES[row["state"]] for row in
-                    watch.rows(roles.locals.row[side], roles.locals.row_first[side], machine)]
+            left = [STATES[row["state"]] for row in watch.rows(local.rows.row, local.rows.first, machine)]
             attempts = f"; attempts at its local master: {', '.join(left)}" if left else ""
             lines.append(f"  machine {place}: free {free[0]:g} cpu, {free[1]:g} memory{attempts}")
     return lines

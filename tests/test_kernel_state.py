@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numba import typeof, types
+from numba import types
 
-from subak.kernel import SETTINGS, kernel_of
-from subak.kernel_state import StateAt, opened, words_of
+from subak.kernel import SETTINGS, inlined, kernel_of, noinline
+from subak.kernel_state import StateAt, addressed, type_of
 
 ROW = np.dtype([("count", np.int32), ("weight", np.float64)])
 
@@ -30,33 +30,48 @@ class State(NamedTuple):
     seed: np.ndarray  # uint64[1]
     nothing: np.ndarray  # float64[0, 3]
     sparse: np.ndarray  # int64[place], every second of a longer array
+    roles: list[Inner]
+    pair: tuple[int, float]
 
 
 def make(is_open=True):
     return State(np.arange(12, dtype=np.int32).reshape(3, 4), Inner(np.zeros(5, ROW), 2.5), is_open, -7,
                  np.array([True, False, True]), np.array([2**64 - 1], np.uint64), np.zeros((0, 3)),
-                 np.arange(100, 110)[::2])
+                 np.arange(100, 110)[::2], [Inner(np.zeros(size, ROW), size / 2) for size in (3, 1, 2)], (9, 0.25))
 
 
 def work(state, now, count):
     """Read every member, and change some."""
-    held = opened(state)
-    total = held.limit + 1000 * held.is_open + int(held.inner.factor * 2) + held.nothing.shape[0]
-    for place in range(held.sparse.size):
-        total += held.sparse[place]
-    for flag in held.flags:
+    total = state.limit + 1000 * state.is_open + int(state.inner.factor * 2) + state.nothing.shape[0]
+    for place in range(state.sparse.size):
+        total += state.sparse[place]
+    for flag in state.flags:
         total += 10 * flag
-    for machine in held.amount[1]:  # a slice: strides are read
+    for machine in state.amount[1]:  # a slice: strides are read
         total += machine
-    held.inner.row[2]["weight"] = now
+    state.inner.row[2]["weight"] = now
     for row in range(1, 4):
-        held.inner.row[row]["count"] += count
-    held.seed[0] >>= np.uint64(1)
-    return total + held.amount.size
+        add(state.inner.row, row, count)
+    for number in range(3):
+        total += grow(state.roles[number], number) * state.pair[0]
+    state.seed[0] >>= np.uint64(1)
+    return total + state.amount.size
+
+
+@inlined
+def add(rows, row, count):
+    rows[row]["count"] += count
+
+
+@noinline
+def grow(role, number):
+    """Change a state of a list; handed on, it is one number."""
+    role.row[role.row.size - 1]["weight"] += number
+    return role.row.size + int(role.factor * 2)
 
 
 def compiled(state):
-    kernel = kernel_of(types.int64(StateAt(typeof(state)), types.float64, types.int64), work)
+    kernel = kernel_of(types.int64(StateAt(type_of(state)), types.float64, types.int64), work)
     result = next(iter(kernel.overloads.values()))
     address = result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_double, ctypes.c_int64)(address)
@@ -66,20 +81,27 @@ def compiled(state):
 @pytest.mark.parametrize("is_open", [True, False])
 def test_a_compiled_function_reads_and_changes_the_state_at_an_address(is_open):
     plain, there = make(is_open), make(is_open)
-    function, words = compiled(there), words_of(there)
-    assert function(words.ctypes.data, 3.5, 2) == work(plain, 3.5, 2)
-    for one, other in zip((*there.inner[:1], *there[4:], there.amount), (*plain.inner[:1], *plain[4:], plain.amount),
-                          strict=True):
+    function, held = compiled(there), addressed(there)
+    assert function(held.address, 3.5, 2) == work(plain, 3.5, 2)
+    for one, other in zip(arrays(there), arrays(plain), strict=True):
         assert one.tobytes() == other.tobytes()
     assert there.inner.row["weight"].tolist() == [0, 0, 3.5, 0, 0]
+    assert [role.row["weight"].sum() for role in there.roles] == [0, 1, 2]
     assert there.seed[0] == 2**63 - 1
 
 
-def test_in_plain_python_a_state_is_open_already():
-    state = make()
-    assert opened(state) is state
+def arrays(value):
+    if isinstance(value, tuple | list):
+        return [array for each in value for array in arrays(each)]
+    return [np.asarray(value)]
 
 
-def test_a_state_of_anything_else_is_refused():
-    with pytest.raises(TypeError, match="holds arrays, numbers and tuples of them, no str"):
-        words_of((np.zeros(1), ("a",)))
+def test_states_of_a_list_are_of_one_type():
+    other = Inner(np.zeros(1, np.int32), 1.0)
+    with pytest.raises(TypeError, match="states of a list must be of one type, not 2"):
+        type_of([make().inner, other])
+
+
+def test_a_state_holds_nothing_else():
+    with pytest.raises(TypeError, match="a state holds arrays, numbers, tuples and lists of states, no str"):
+        addressed(Inner(np.zeros(1, ROW), "much"))

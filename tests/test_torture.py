@@ -17,7 +17,6 @@ from small import cases, fleet_of, plain
 from subak.cli.app import app
 from subak.errors import InputError, RunError
 from subak.federation.megha import worker
-from subak.federation.megha.attempts import Attempts
 from subak.federation.megha.roles import SERVE
 from subak.federation.messages import EXECUTOR, EXITED, HANDLER, KINDS, LOCAL_MASTER, MESSAGE, WORKER
 from subak.federation.settings import Federation
@@ -85,8 +84,8 @@ def test_a_task_is_preempted_at_most_so_often(most):
         settings=Federation(global_masters=2, local_masters=1, heartbeat=0.5, fairness="strict", preemptions_max=most,
                             shares={"a": 0.1, "b": 0.9}))
     opened = run(*build(case), case.settings)
-    assert (opened.roles.masters.task["preempted"] <= most).all()
-    assert bool(opened.roles.masters.task["preempted"].max()) == bool(most)
+    assert (opened.roles.task["preempted"] <= most).all()
+    assert bool(opened.roles.task["preempted"].max()) == bool(most)
     assert statuses(opened) == [TASK_FINISHED] * 7
 
 
@@ -118,7 +117,7 @@ def test_a_role_driven_message_by_message_answers_as_in_the_simulator(role):
             message["handle"] = worker.find_attempt(other.roles.workers.rows, message["machine"], message["task"], -1)
         with np.errstate(over="ignore"):
             other.due[0] = message
-            SERVE[role](other.services.tables[role], now, 1)
+            SERVE[role](other.services.tables[role].state, now, 1)
         assert out.row[: out.size[0]].tolist() == answers.tolist()
     for one, two in zip(state_of(first.roles, role), state_of(other.roles, role), strict=True):
         assert np.array_equal(one, two)
@@ -127,8 +126,13 @@ def test_a_role_driven_message_by_message_answers_as_in_the_simulator(role):
 def state_of(roles, role):
     """The tables of a role, as arrays that can be compared."""
     state = roles.locals if role == LOCAL_MASTER else roles.workers
-    return [array for field in state for array in (field if isinstance(field, Attempts) else [field])
-            if isinstance(array, np.ndarray) and array.dtype != MESSAGE]
+    return [array for array in arrays(state) if array.dtype != MESSAGE]
+
+
+def arrays(state):
+    if isinstance(state, tuple | list):
+        return [array for each in state for array in arrays(each)]
+    return [state] if isinstance(state, np.ndarray) else []
 
 
 # -- faults ------------------------------------------------------------------------------------------------------------
@@ -298,7 +302,7 @@ def test_a_failure_is_made_as_small_as_it_can_be(monkeypatch):
 def test_a_broken_view_is_noticed():
     opened = open_federated(plain((0, 1, 1)), fleet_of((2,)), MEGHA, AT_ONCE, 1, 1e6, math.inf, compiled=False)
     watch = Watch(opened.simulation, opened.network, opened.roles)
-    opened.roles.masters.free[0, 0, 0] -= 1
+    opened.roles.masters[0].fleet.free[0, 0] -= 1
     with pytest.raises(Broken, match=r"\(d\) global master 0 believes machine 0 has \[1\] free"):
         watch.check_all()
 

@@ -61,7 +61,7 @@ def test_every_task_ends_and_a_master_is_told_the_truth(seed, turns):
     masters = opened.roles.masters
     for number in range(2):
         mine = np.flatnonzero(opened.roles.layout.queue["owner"] == number)
-        assert (masters.turn_told[number, mine, -1] == NOBODY).all()
+        assert (masters[number].turns.told[mine, -1] == NOBODY).all()
 
 
 def test_guarantees_of_a_tree_take_the_place_of_flat_shares():

@@ -23,7 +23,7 @@ from numba.core import config as numba_config
 from numba.core import sigutils, types
 from numba.core.dispatcher import Dispatcher
 
-from subak.kernel_state import COMPILED_AS, StateAt
+from subak.kernel_state import COMPILED_AS, StateAt, StatesAt
 
 DIGITS = 16  # of a digest
 SETTINGS: Any = numba_config  # its settings are attributes made at run time
@@ -66,8 +66,8 @@ def type_text(kind: Any) -> str:
     if isinstance(kind, TUPLE):
         parts = ", ".join(type_text(each) for each in kind)
         return f"{_name(kind.instance_class)}{kind.fields}({parts})" if isinstance(kind, NAMED_TUPLE) else f"({parts})"
-    if isinstance(kind, StateAt):
-        return f"at {type_text(kind.state)}"
+    if isinstance(kind, StateAt | StatesAt):
+        return f"{type(kind).__name__} {type_text(kind.state)}"
     if isinstance(kind, FUNCTION):
         return f"{type_text(types.Tuple(kind.signature.args))} -> {type_text(kind.signature.return_type)}"
     return str(kind)

@@ -1,21 +1,36 @@
 """States by address: how kernels that are compiled apart work on the same tables.
 
-A state is a NamedTuple of arrays, numbers and such tuples. To hand it to a compiled function costs some nanoseconds for
-each of its arrays, and from Python a microsecond; so a kernel that is called for every message is given one number
-instead, the address of the state's words, and opens the state there: what it does not use is never read.
+A state is a NamedTuple of arrays, numbers, such tuples, and lists of states of one type. To hand it to a compiled
+function as it is copies every number of every array, at each call. A kernel that is called for every message is given
+one number instead, the address of the state's words; it passes addresses on, and reads an attribute where it is used.
 
-The words (int64) of an array are its address, its shape and its strides; a number is one word, and a tuple's words are
-those of its members. They are written once, and never change: arrays are changed in place.
+The words (int64) of an array are its address, its shape and its strides; a number is one word, a tuple's words are
+those of its members, and a list is the address of its states' words, one state behind the other. They are written
+once, and never change: arrays are changed in place. In plain Python a state is itself.
 """
-from typing import Any, TypeVar
+import hashlib
+import operator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numba import typeof
 from numba.core import cgutils, types
-from numba.core.extending import lower_builtin, models, register_model, type_callable
+from numba.core.extending import (
+    infer_getattr,
+    lower_builtin,
+    lower_getattr_generic,
+    models,
+    register_model,
+    type_callable,
+)
+from numba.core.typing.templates import AttributeTemplate
 from numba.np.arrayobj import make_array, populate_array
 
-State = TypeVar("State")
 COMPILED_AS = "subak_compiled_as"  # attribute of a function: how its callers compile it
+WORD = 8  # bytes
+TUPLE: Any = types.BaseTuple
+ARRAY: Any = types.Array
 
 
 class StateAt(types.Type):
@@ -23,36 +38,127 @@ class StateAt(types.Type):
 
     def __init__(self, state: Any) -> None:
         self.state = state
-        super().__init__(f"StateAt({state})")
+        super().__init__(f"StateAt({_short(state)})")
 
 
-@register_model(StateAt)
-class _StateAtModel(models.PrimitiveModel):
+class StatesAt(types.Type):
+    """The address of the words of states of type *state*, one behind the other."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        super().__init__(f"StatesAt({_short(state)})")
+
+
+def _short(state: Any) -> str:
+    """Return a name of a state's type: Numba's own are 10,000 letters long."""
+    return f"{state.instance_class.__qualname__} {hashlib.sha256(str(state).encode()).hexdigest()[:16]}"
+
+
+def type_of(state: Any) -> Any:
+    """Return the type of a state, to compile for its address. Raises TypeError where states of a list differ."""
+    if isinstance(state, tuple):
+        kinds = [type_of(each) for each in state]
+        return types.NamedTuple(kinds, type(state)) if hasattr(state, "_fields") else types.Tuple(kinds)
+    if isinstance(state, list):
+        kind, *others = {type_of(each) for each in state}
+        if others:
+            raise TypeError(f"states of a list must be of one type, not {len(others) + 1}")
+        return StatesAt(kind)
+    return typeof(state)
+
+
+# -- the words ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Addressed:
+    """A state and its words, which hold as long as this does."""
+
+    state: Any
+    words: np.ndarray  # int64[word]
+    inner: tuple[np.ndarray, ...]  # int64[state, word] of its lists
+
+    @property
+    def address(self) -> int:
+        """Where the words are."""
+        return self.words.ctypes.data
+
+
+def addressed(state: Any) -> Addressed:
+    """Write the words of a state. Raises TypeError where it holds something else."""
+    inner: list[np.ndarray] = []
+    return Addressed(state, np.array(_words(state, inner), np.int64), tuple(inner))
+
+
+def _words(value: Any, inner: list[np.ndarray]) -> list[int]:
+    if isinstance(value, tuple):
+        return [word for each in value for word in _words(each, inner)]
+    if isinstance(value, list):
+        words = np.array([_words(each, inner) for each in value], np.int64)
+        inner.append(words)
+        return [words.ctypes.data]
+    if isinstance(value, np.ndarray):
+        return [value.ctypes.data, *value.shape, *value.strides]
+    if isinstance(value, float | np.float64):
+        return [int(np.float64(value).view(np.int64))]
+    if isinstance(value, int | np.integer):
+        return [int(value)]
+    raise TypeError(f"a state holds arrays, numbers, tuples and lists of states, no {type(value).__name__}")
+
+
+def _count(kind: Any) -> int:
+    """Return how many words a value of a type has."""
+    if isinstance(kind, TUPLE):
+        return sum(_count(each) for each in kind)
+    return 1 + 2 * int(kind.ndim) if isinstance(kind, ARRAY) else 1
+
+
+# -- how compiled functions read them ----------------------------------------------------------------------------------
+
+
+class _AddressModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, cgutils.intp_t)  # type: ignore[no-untyped-call]
 
 
-def opened(state: State) -> State:
-    """Return the state at an address (a kernel's argument of type StateAt); a state itself, in plain Python."""
-    return state
+register_model(StateAt)(_AddressModel)
+register_model(StatesAt)(_AddressModel)
 
 
-setattr(opened, COMPILED_AS, "as below")
+@infer_getattr
+class _Attributes(AttributeTemplate):
+    key = StateAt
+
+    def generic_resolve(self, at: Any, name: str) -> Any:  # type: ignore[override]
+        """Return the type of an attribute."""
+        if name not in at.state.fields:
+            return None
+        kind = at.state.types[at.state.fields.index(name)]
+        return StateAt(kind) if isinstance(kind, types.BaseNamedTuple) else kind
 
 
-@type_callable(opened)
-def _type_opened(_context: Any) -> Any:
-    return lambda state: state.state if isinstance(state, StateAt) else state
+@lower_getattr_generic(StateAt)  # type: ignore[untyped-decorator]
+def _lower_attribute(context: Any, builder: Any, at: Any, address: Any, name: str) -> Any:
+    place = at.state.fields.index(name)
+    kind, before = at.state.types[place], sum(_count(each) for each in at.state.types[:place])
+    there = builder.add(address, cgutils.intp_t(before * WORD))
+    return there if isinstance(kind, types.BaseNamedTuple) else _Reader(context, builder, there).read(kind)
 
 
-@lower_builtin(opened, StateAt)  # type: ignore[untyped-decorator]
-def _lower_opened(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return _Reader(context, builder, arguments[0]).read(signature.return_type)
+@type_callable(operator.getitem)
+def _type_item(_context: Any) -> Any:
+    def typed(states: Any, number: Any) -> Any:
+        is_one: bool = isinstance(states, StatesAt) and isinstance(number, types.Integer)
+        return StateAt(states.state) if is_one else None
+
+    return typed
 
 
-@lower_builtin(opened, types.BaseTuple)  # type: ignore[untyped-decorator]
-def _lower_open_already(_context: Any, _builder: Any, _signature: Any, arguments: Any) -> Any:
-    return arguments[0]
+@lower_builtin(operator.getitem, StatesAt, types.Integer)  # type: ignore[untyped-decorator]
+def _lower_item(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    states, number = arguments
+    place = context.cast(builder, number, signature.args[1], types.intp)
+    return builder.add(states, builder.mul(place, cgutils.intp_t(_count(signature.args[0].state) * WORD)))
 
 
 class _Reader:
@@ -72,9 +178,9 @@ class _Reader:
         return value
 
     def read(self, kind: Any) -> Any:
-        if isinstance(kind, types.BaseTuple):
-            return self.context.make_tuple(self.builder, kind, [self.read(each) for each in iter(kind)])  # type: ignore[call-overload]
-        if isinstance(kind, types.Array):
+        if isinstance(kind, TUPLE):
+            return self.context.make_tuple(self.builder, kind, [self.read(each) for each in kind])
+        if isinstance(kind, ARRAY):
             return self.array(kind)
         return self.number(kind)
 
@@ -91,20 +197,3 @@ class _Reader:
         if isinstance(kind, types.Float):
             return self.builder.bitcast(word, wanted)
         return self.builder.trunc(word, wanted) if wanted.width < word.type.width else word
-
-
-def words_of(state: Any) -> np.ndarray:
-    """Return int64[word] of a state; it is valid as long as the arrays of the state are kept. Raises TypeError."""
-    return np.array(_words(state), np.int64)
-
-
-def _words(value: Any) -> list[int]:
-    if isinstance(value, tuple):
-        return [word for each in value for word in _words(each)]
-    if isinstance(value, np.ndarray):
-        return [value.ctypes.data, *value.shape, *value.strides]
-    if isinstance(value, float | np.float64):
-        return [int(np.float64(value).view(np.int64))]
-    if isinstance(value, int | np.integer):
-        return [int(value)]
-    raise TypeError(f"a state holds arrays, numbers and tuples of them, no {type(value).__name__}")

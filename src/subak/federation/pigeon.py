@@ -52,7 +52,6 @@ from subak.fleet.feasible import NOWHERE, fitting_in
 from subak.fleet.index import NO_BITS
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined
-from subak.kernel_state import opened
 from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
 
@@ -341,7 +340,6 @@ def on_start(roles: Pigeon, tasks: Tasks, message: np.void, now: float, out: Out
 
 def serve_pigeon(tables: SharedTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their roles; no role has turns."""
-    held = opened(tables)
     for place in range(count):
-        handle_pigeon(held.roles, held.tasks, now, held.inbox[place], held.out)
+        handle_pigeon(tables.roles, tables.tasks, now, tables.inbox[place], tables.out)
     return NOBODY

@@ -67,7 +67,8 @@ def _plain(settings: Any, supported: tuple[str, ...]) -> dict[str, Any]:
 
 def _counts(roles: Megha) -> dict[str, int]:
     """Return what the masters counted, over all of them."""
-    of_global, of_local = roles.masters.tally.sum(axis=0), roles.locals.tally.sum(axis=0)
+    of_global = np.sum([master.tally for master in roles.masters], axis=0)
+    of_local = np.sum([local.tally for local in roles.locals], axis=0)
     named = {
         "searches": of_global[SEARCHES], "searches without a machine": of_global[NO_MACHINE],
         "launches": of_global[LAUNCHES], "repartitions": of_global[REPARTITIONS],

@@ -81,8 +81,8 @@ def _tallies(roles: Any) -> dict[str, int]:
     """Return Megha's counts, summed over the masters; nothing for a federation that has none."""
     if not hasattr(roles, "masters"):
         return {}
-    counts = dict(zip(TALLY, roles.masters.tally.sum(axis=0).tolist(), strict=True))
-    return counts | dict(zip(LOCAL_TALLY, roles.locals.tally.sum(axis=0).tolist(), strict=True))
+    counts = dict(zip(TALLY, np.sum([each.tally for each in roles.masters], axis=0).tolist(), strict=True))
+    return counts | dict(zip(LOCAL_TALLY, np.sum([each.tally for each in roles.locals], axis=0).tolist(), strict=True))
 
 
 def spread(run: Run) -> dict[str, float]:

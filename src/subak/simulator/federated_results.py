@@ -87,7 +87,7 @@ def master_columns(outcome: Outcome, fleet: Fleet) -> list[pl.Series]:
         names = cluster_names(outcome, fleet, int(cluster.max(initial=0)) + 1)
         columns.append(coded(np.where(machine >= 0, cluster[machine], -1), names, "local_master"))
     if isinstance(roles, Megha):
-        table = roles.masters.task
+        table = roles.task
         columns += [pl.Series(name, table[field].astype(np.int32)) for name, field in (
             ("refusals", "refusals"), ("repartitions", "repartitioned"), ("preemptions", "preempted"))]
     return columns
@@ -156,7 +156,7 @@ class _Reasons:
         shape = self.sim.tasks.shape[waiting].astype(np.int64)
         if not isinstance(self.roles, Megha):
             return np.stack([shape])
-        table, layout = self.roles.masters.task[waiting], self.roles.layout
+        table, layout = self.roles.task[waiting], self.roles.layout
         queue = layout.task["queue"][waiting].astype(np.int64)
         gang = layout.gang[waiting] if layout.gang.size else np.full(waiting.size, NOBODY)
         lost = self.sim.progress.attempts[waiting] > 0
@@ -189,7 +189,7 @@ class _Reasons:
         if phase != IN_QUEUE:
             return ATTEMPT_LOST if phase == PHASE_RUNNING and lost else OF_PHASE[phase]
         first = self.roles.layout.gang_first
-        if gang != NOBODY and self.roles.masters.gang[gang]["waiting"] < first[gang + 1] - first[gang]:
+        if gang != NOBODY and self.roles.gang[gang]["waiting"] < first[gang + 1] - first[gang]:
             return GANG_INCOMPLETE
         refused = reason == NOT_FREE
         if not could_take(self.sim.fleet.free, self.sim, shape).any():
@@ -197,7 +197,7 @@ class _Reasons:
             return (SHARE_USED_UP if used_up else REFUSED_BEFORE if refused else "") + self.lacks(shape)
         if gang != NOBODY:
             return GANG_TOO_LARGE
-        if not could_take(self.roles.masters.free[master], self.sim, shape).any():
+        if not could_take(self.roles.masters[master].fleet.free, self.sim, shape).any():
             return VIEW_BEHIND
         return TURN_AGAIN if refused else TURN_TO_COME
 
@@ -228,8 +228,8 @@ def is_entitled(roles: Megha, sim: Simulation, master: int, queue: int, shape: i
 
 
 def _dominant(roles: Megha, master: int, queue: int, more: Any = 0) -> float:
-    present = roles.masters.present[master]
-    held = roles.masters.total[master, queue] + more
+    present = roles.masters[master].fleet.present
+    held = roles.masters[master].total[queue] + more
     return float(np.divide(held, present, out=np.zeros(present.size), where=present > 0).max(initial=0.0))
 
 
@@ -250,7 +250,7 @@ def waiting_tables(outcome: Outcome, workload: Workload, fleet: Fleet) -> dict[s
 
 
 def _waiting_table(sim: Simulation, roles: Megha, tasks: np.ndarray, workload: Workload) -> pl.DataFrame:
-    table, shape = roles.masters.task[tasks], sim.tasks.shape[tasks]
+    table, shape = roles.task[tasks], sim.tasks.shape[tasks]
     queue = roles.layout.task["queue"][tasks]
     owner = roles.layout.queue["owner"][queue]
     fair = roles.rules.fairness != OFF
@@ -286,8 +286,8 @@ def _views_of(
     filled = np.flatnonzero(np.diff(layout.block) > 0)
     cluster, home = filled // layout.global_masters, filled % layout.global_masters
     first = (layout.block[filled] * BLOCK).astype(np.int64)
-    allowed, view = allowed_machines(sim, shape), roles.masters.free[master]
-    known = roles.masters.cluster[master][cluster]
+    allowed, view = allowed_machines(sim, shape), roles.masters[master].fleet.free
+    known = roles.masters[master].cluster[cluster]
     age = np.maximum(max(outcome.loop_result.end, float(sim.clock[NOW])) - known["seen_at"], 0.0)
     columns = [
         pl.Series("global_master", np.full(filled.size, master, np.int32)),

@@ -54,7 +54,6 @@ from subak.fleet.feasible import shape_fits
 from subak.fleet.index import ONE
 from subak.fleet.state import BLOCK
 from subak.kernel import inlined
-from subak.kernel_state import opened
 from subak.workload.tasks import Tasks
 
 ROUNDS = 5  # probes of one that avoid long tasks, before it goes to the workers kept for short jobs
@@ -269,7 +268,6 @@ def handle_eagle(roles: Eagle, tasks: Tasks, now: float, message: np.void, out: 
 
 def serve_eagle(tables: SharedTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their roles; no role has turns."""
-    held = opened(tables)
     for place in range(count):
-        handle_eagle(held.roles, held.tasks, now, held.inbox[place], held.out)
+        handle_eagle(tables.roles, tables.tasks, now, tables.inbox[place], tables.out)
     return NOBODY

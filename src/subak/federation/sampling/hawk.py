@@ -40,7 +40,6 @@ from subak.federation.sampling.sparrow import Sparrow, handle_sparrow, on_change
 from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
 from subak.kernel import inlined
-from subak.kernel_state import opened
 from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
 
@@ -182,7 +181,6 @@ def handle_hawk(roles: Hawk, tasks: Tasks, now: float, message: np.void, out: Ou
 
 def serve_hawk(tables: SharedTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their roles; no role has turns."""
-    held = opened(tables)
     for place in range(count):
-        handle_hawk(held.roles, held.tasks, now, held.inbox[place], held.out)
+        handle_hawk(tables.roles, tables.tasks, now, tables.inbox[place], tables.out)
     return NOBODY

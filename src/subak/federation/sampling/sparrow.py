@@ -52,7 +52,6 @@ from subak.federation.messages import (
 from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
 from subak.kernel import inlined
-from subak.kernel_state import opened
 from subak.workload.tasks import Tasks
 
 
@@ -224,7 +223,6 @@ def handle_sparrow(roles: Sparrow, tasks: Tasks, now: float, message: np.void, o
 
 def serve_sparrow(tables: SharedTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their roles; no role has turns."""
-    held = opened(tables)
     for place in range(count):
-        handle_sparrow(held.roles, held.tasks, now, held.inbox[place], held.out)
+        handle_sparrow(tables.roles, tables.tasks, now, tables.inbox[place], tables.out)
     return NOBODY

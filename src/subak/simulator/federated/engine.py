@@ -15,7 +15,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
 from subak.kernel import SETTINGS, function_type
-from subak.kernel_state import StateAt, words_of
+from subak.kernel_state import Addressed, StateAt, addressed, type_of
 from subak.kernel_together import kernels_of
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
@@ -73,16 +73,15 @@ class Service(types.WrapperAddressProtocol):
 
 @dataclass(frozen=True)
 class Services:
-    """The functions that serve each role, the tables that they work on, and their addresses."""
+    """The functions that serve each role, and the tables that they work on."""
 
     loop: Callable[..., int]
     serve: tuple[Any, ...]
-    words: tuple[np.ndarray, ...]  # of each role's tables, which they keep alive together
-    tables: tuple[Any, ...]
+    tables: tuple[Addressed, ...]
 
     def run(self, sim: Simulation, net: Network, due: np.ndarray, out: Outbox, budget: int) -> int:
         """Run *budget* events; return why the loop stopped."""
-        addresses = np.array([words.ctypes.data for words in self.words], np.int64)
+        addresses = np.array([each.address for each in self.tables], np.int64)
         with _without_warning():
             return self.loop(sim, net, self.serve, addresses, due, out, budget)
 
@@ -96,18 +95,18 @@ def build_services(
     """
     if state is None or SETTINGS.DISABLE_JIT:
         plain = tuple(_plain(*each) for each in zip(functions, tables, strict=True))
-        return Services(run_federated, plain, (np.zeros(0, np.int64),) * len(plain), tables)
+        return Services(run_federated, plain, tuple(Addressed(held, np.zeros(0, np.int64), ()) for held in tables))
     sim, net, due, out = (typeof(each) for each in state)
     services = types.UniTuple(function_type(SERVE), len(tables))
     jobs = {run_federated: types.int64(sim, net, services, types.int64[::1], due, out, types.int64)}
     for function, held in zip(functions, tables, strict=True):
-        jobs[function] = types.int64(StateAt(typeof(held)), types.float64, types.int64)
+        jobs[function] = types.int64(StateAt(type_of(held)), types.float64, types.int64)
     with _without_warning():
         loop, *compiled = kernels_of([(signature, function) for function, signature in jobs.items()])
     service = dict(zip(list(jobs)[1:], (Service(kernel) for kernel in compiled), strict=True))
-    words = {id(held): words_of(held) for held in tables}
+    places = {id(held): addressed(held) for held in tables}
     return Services(loop, tuple(service[function] for function in functions),
-                    tuple(words[id(held)] for held in tables), tables)
+                    tuple(places[id(held)] for held in tables))
 
 
 @contextlib.contextmanager

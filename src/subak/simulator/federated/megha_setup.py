@@ -1,7 +1,6 @@
 """From tables and settings to the roles of Megha: clusters, partitions, queues, lanes, gangs, and empty states."""
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,12 +8,31 @@ import polars as pl
 from subak.errors import InputError
 from subak.federation.megha.attempts import build_attempts
 from subak.federation.megha.global_master.placement import PLACEMENTS, Bins
-from subak.federation.megha.global_master.state import CLUSTER, GANG, LIFE, NEXT_QUEUE, TALLY, TASK, WORDS
+from subak.federation.megha.global_master.state import (
+    CLUSTER,
+    GANG,
+    LIFE,
+    NEXT_QUEUE,
+    TALLY,
+    TASK,
+    WORDS,
+    GlobalMaster,
+)
 from subak.federation.megha.global_master.turns import ROUND_ROBIN, Turns
 from subak.federation.megha.layout import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, TASK_PLACE, Layout, Rules
-from subak.federation.megha.ledger import ENTRY
-from subak.federation.megha.local_master.state import ABSENT, ACTIVE, ASKER, EPOCH, LISTED, LOCAL_TALLY, MACHINE
-from subak.federation.megha.roles import SERVE, GlobalMasters, LocalMasters, Megha, tables_of
+from subak.federation.megha.ledger import ENTRY, Ledger
+from subak.federation.megha.local_master.state import (
+    ABSENT,
+    ACTIVE,
+    ASKER,
+    EPOCH,
+    LISTED,
+    LOCAL_TALLY,
+    LOCAL_WORDS,
+    MACHINE,
+    LocalMaster,
+)
+from subak.federation.megha.roles import SERVE, Megha, tables_of
 from subak.federation.megha.submitter import Submitter
 from subak.federation.megha.worker import WORKER_ROW, Workers
 from subak.federation.messages import NOBODY
@@ -23,7 +41,7 @@ from subak.fleet.shapes import find_shapes
 from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.fleet.table import Fleet
 from subak.queues.fair_orders import branches_of, hierarchy_of
-from subak.queues.lanes import Lanes, build_lanes
+from subak.queues.lanes import build_lanes
 from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.simulate import Architecture, Instance
@@ -110,8 +128,9 @@ def build_megha(instance: Instance) -> Megha:
         records(WORKER_ROW, life=np.ones(machines), top=np.full(machines, NOBODY),
                 configuration=layout.machine["configuration"]),
     )
-    return Megha(layout, rules, submitter, _global_masters(instance, layout, queues, running),
-                 _local_masters(instance, layout, running), workers)
+    masters = _global_masters(instance, layout, queues, running)
+    return Megha(layout, rules, submitter, masters, _local_masters(instance, layout, running), workers,
+                 masters[0].task, masters[0].gang)
 
 
 def find_queues(workload: Workload, settings: Federation, file: TreeFile | None = None) -> Queues:
@@ -247,52 +266,46 @@ def most_running(instance: Instance) -> int:
     return int(min(bound, sim.tasks.arrival.size)) + ROWS_MORE
 
 
-def stacked(state: FleetState, roles: int) -> dict[str, Any]:
-    """Return the tables of an empty fleet, once for each role; a machine that is not there has 0 free (`shift`)."""
-    def copies(array: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(array, (roles, *array.shape)).copy()
-
-    return {
-        "free": copies(np.maximum(state.free, 0)), "capacity": copies(state.capacity),
-        "block_free_max": copies(np.maximum(state.block_free_max, 0)), "allowed": state.allowed,
-        "version": copies(state.version),
-        "freed_blocks": np.zeros((roles, LOG + 1), np.int64), "frontier": copies(np.zeros_like(state.frontier)),
-        "used": copies(state.used), "present": copies(state.present), "scale": state.scale,
-        "random": copies(state.random),
-    }
+def believed(fleet: FleetState) -> FleetState:
+    """Return a role's own picture of an empty fleet; a machine that is not there has 0 free (`shift`)."""
+    return fleet._replace(
+        free=np.maximum(fleet.free, 0), capacity=fleet.capacity.copy(),
+        block_free_max=np.maximum(fleet.block_free_max, 0), version=fleet.version.copy(),
+        freed_blocks=np.zeros(LOG + 1, np.int64), frontier=np.zeros_like(fleet.frontier), used=fleet.used.copy(),
+        present=fleet.present.copy(), random=fleet.random.copy(),
+    )
 
 
-def _global_masters(instance: Instance, layout: Layout, queues: Queues, running: int) -> GlobalMasters:
+def _global_masters(instance: Instance, layout: Layout, queues: Queues, running: int) -> list[GlobalMaster]:
+    """Return the global masters; they share the tables by task, by gang and by lane, each touching its own."""
     sim, masters, clusters = instance.simulation, layout.global_masters, layout.local_masters
     tasks, resources = sim.tasks.arrival.size, sim.fleet.free.shape[0]
     queue_count, gangs = len(queues.owner), len(layout.gang_first) - 1
     held_rows = running if instance.settings.fairness != "off" else 1
-    held = build_attempts(sim.fleet.free.shape[1], held_rows)
     queue_first = np.searchsorted(queues.owner, np.arange(masters + 1)).astype(np.int32)
-    word = np.zeros((masters, WORDS), np.int64)
-    word[:, NEXT_QUEUE] = queue_first[:-1]
-    word[:, LIFE] = 1
-    task = np.zeros(tasks, TASK)
+    task, gang = np.zeros(tasks, TASK), np.zeros(gangs, GANG)
     task["machine"] = NOBODY
-    return GlobalMasters(
-        **stacked(sim.fleet, masters), machines=sim.fleet.machines,
-        held_row=np.broadcast_to(held.row, (masters, len(held.row))).copy(),
-        held_first=np.broadcast_to(held.first, (masters, len(held.first))).copy(),
-        held_size=np.zeros((masters, 2), np.int64),
-        consumed=np.zeros((masters, clusters, queue_count, resources), np.int64),
-        total=np.zeros((masters, queue_count, resources), np.int64),
-        cluster=np.zeros((masters, clusters), CLUSTER),
-        listed=np.tile(layout.machine["configuration"] != NOBODY, (masters, 1)),
-        queue_first=queue_first, lanes=_empty_lanes(layout, tasks),
-        lane_size=np.zeros((queue_count, 3), np.int64), task=task, gang=np.zeros(gangs, GANG),
-        **_turns(instance, queues), **_bins(instance), word=word,
-        tally=np.zeros((masters, len(TALLY)), np.int64),
-    )
+    lanes, lane_size = build_lanes(len(layout.shape_of_lane), tasks), np.zeros((queue_count, 3), np.int64)
+    turns, bins = _turns(instance, queues), _bins(instance)
+    return [GlobalMaster(
+        number=number, fleet=believed(sim.fleet), held=build_attempts(sim.fleet.free.shape[1], held_rows),
+        consumed=np.zeros((clusters, queue_count, resources), np.int64),
+        total=np.zeros((queue_count, resources), np.int64), cluster=np.zeros(clusters, CLUSTER),
+        listed=layout.machine["configuration"] != NOBODY, queue_first=queue_first, lanes=lanes, lane_size=lane_size,
+        task=task, gang=gang, turns=_own_turns(turns), bins=bins._replace(running=np.zeros_like(bins.running)),
+        word=_word(queue_first[number]), tally=np.zeros(len(TALLY), np.int64),
+    ) for number in range(masters)]
 
 
-def _turns(instance: Instance, queues: Queues) -> dict[str, Any]:
-    """Return the trees that the global masters choose their queues by; with round robin there is nothing in them."""
-    masters, resources = instance.settings.global_masters, len(instance.workload.resources)
+def _word(first_queue: int) -> np.ndarray:
+    word = np.zeros(WORDS, np.int64)
+    word[NEXT_QUEUE], word[LIFE] = first_queue, 1
+    return word
+
+
+def _turns(instance: Instance, queues: Queues) -> Turns:
+    """Return the tree that global masters choose their queues by; with round robin there is nothing in it."""
+    resources = len(instance.workload.resources)
     if instance.settings.turns == ROUND_ROBIN:
         tree, leaf = tree_of_paths(["none"]), np.zeros(0, np.int32)
         order, of_leaf = "drf", leaf
@@ -303,60 +316,56 @@ def _turns(instance: Instance, queues: Queues) -> dict[str, Any]:
         leaf = place[queue_leaves(tree, queues.name)]
         of_leaf = np.full(len(tree.leaves), NOBODY, np.int32)
         of_leaf[leaf] = np.arange(len(leaf))
-    leaves = len(tree.leaves)
     names = [resource.name for resource in instance.workload.resources]
-    hierarchy = hierarchy_of(order, branches_of(tree), np.ones((leaves, resources)), names)
-    return {
-        "turns": Turns(hierarchy, leaf, of_leaf, np.zeros((len(leaf), resources + 1), np.int64)),
-        "turn_link": np.tile(hierarchy.link, (masters, 1, 1)), "turn_value": np.tile(hierarchy.value, (masters, 1, 1)),
-        "turn_count": np.zeros((masters, 2, leaves), np.int64), "turn_vector": np.ones((masters, leaves, resources)),
-        "turn_dominant": np.ones((masters, leaves)), "turn_word": np.tile(hierarchy.mode, (masters, 1)),
-        "turn_told": np.full((masters, len(leaf), resources + 1), NOBODY, np.int64),
-    }
+    hierarchy = hierarchy_of(order, branches_of(tree), np.ones((len(tree.leaves), resources)), names)
+    return Turns(hierarchy, leaf, of_leaf, np.zeros((len(leaf), resources + 1), np.int64))
 
 
-def _bins(instance: Instance) -> dict[str, Any]:
+def _own_turns(turns: Turns) -> Turns:
+    """Return a tree of one master's own, that was told nothing; what it is made of is the same for all."""
+    same = turns.tree
+    tree = same._replace(
+        link=same.link.copy(), value=same.value.copy(), waiting=np.zeros_like(same.waiting),
+        running=np.zeros_like(same.running), vector=np.ones_like(same.vector), dominant=np.ones_like(same.dominant),
+        mode=same.mode.copy(),
+    )
+    return turns._replace(tree=tree, told=np.full_like(turns.told, NOBODY))
+
+
+def _bins(instance: Instance) -> Bins:
     """Return what the machines emulate by a plan for this workload and fleet; nothing unless masters place by bins."""
-    masters, sim = instance.settings.global_masters, instance.simulation
     if instance.settings.placement == "bins":
         from subak.simulator.engine.bins import planned_bins  # noqa: PLC0415  (scipy and HiGHS take a while to load)
 
-        bins = planned_bins(instance.workload, instance.fleet, partition_order(instance.fleet, instance.settings))
-    else:
-        nothing = np.zeros((0, sim.fleet.free.shape[1]), np.int16)
-        bins = Bins(nothing, np.zeros(0, np.int32), nothing)
-    return {"bins": bins, "bins_running": np.zeros((masters, *bins.target.shape), np.int16)}
+        return planned_bins(instance.workload, instance.fleet, partition_order(instance.fleet, instance.settings))
+    nothing = np.zeros((0, instance.simulation.fleet.free.shape[1]), np.int16)
+    return Bins(nothing, np.zeros(0, np.int32), nothing)
 
 
-def _empty_lanes(layout: Layout, tasks: int) -> Lanes:
-    return build_lanes(len(layout.shape_of_lane), tasks)
-
-
-def _local_masters(instance: Instance, layout: Layout, running: int) -> LocalMasters:
+def _local_masters(instance: Instance, layout: Layout, running: int) -> list[LocalMaster]:
+    """Return the local masters, and their standbys; all of a side share the tables by machine and by attempt."""
     sim, masters, clusters = instance.simulation, layout.global_masters, layout.local_masters
-    sides = 2 if instance.settings.standby else 1
     machines = sim.fleet.free.shape[1]
-    pool = build_attempts(machines, 2 * running if math.isfinite(instance.settings.retry) else running)
+    rows = 2 * running if math.isfinite(instance.settings.retry) else running
     places = int(np.diff(layout.block[::masters]).max()) * BLOCK
     ledger = 1 << max(LEDGER_MIN, 4 * (2 * places + min(running, 64 * places))).bit_length()
-    word = np.full((sides * clusters, 4), NOBODY)
-    word[:, EPOCH], word[:, ACTIVE] = 0, 0
-    word[:clusters, ACTIVE] = 1
     configuration = layout.machine["configuration"]
-    machine = records(MACHINE, configuration=configuration, state=np.where(configuration != NOBODY, LISTED, ABSENT),
-                   worker_life=np.ones(machines))
-    asker = np.zeros((sides * clusters, masters), ASKER)
-    asker["top"], asker["life"] = NOBODY, 1
-    return LocalMasters(
-        **stacked(sim.fleet, sides), machines=sim.fleet.machines,
-        row=np.broadcast_to(pool.row, (sides, len(pool.row))).copy(),
-        row_first=np.broadcast_to(pool.first, (sides, machines)).copy(), row_size=np.zeros((sides, 2), np.int64),
-        entry=np.zeros((sides * clusters, ledger), ENTRY),
-        entry_size=np.tile(np.array([0, -1]), (sides * clusters, 1)),
-        asker=asker, machine=np.tile(machine, (sides, 1)),
-        word=word, clock=np.zeros((sides * clusters, 1)),
-        tally=np.zeros((sides * clusters, len(LOCAL_TALLY)), np.int64),
-    )
+    result: list[LocalMaster] = []
+    for is_standby in (False, True) if instance.settings.standby else (False,):
+        fleet, pool = believed(sim.fleet), build_attempts(machines, rows)
+        machine = records(MACHINE, configuration=configuration,
+                          state=np.where(configuration != NOBODY, LISTED, ABSENT), worker_life=np.ones(machines))
+        for cluster in range(clusters):
+            word = np.full(LOCAL_WORDS, NOBODY)
+            word[EPOCH], word[ACTIVE] = 0, not is_standby
+            asker = np.zeros(masters, ASKER)
+            asker["top"], asker["life"] = NOBODY, 1
+            result.append(LocalMaster(
+                number=len(result), cluster=cluster, fleet=fleet, rows=pool,
+                ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1])), asker=asker, machine=machine, word=word,
+                clock=np.zeros(1), tally=np.zeros(len(LOCAL_TALLY), np.int64),
+            ))
+    return result
 
 
 def megha_counts(fleet: Fleet, settings: Federation, machines: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from subak.federation.megha import worker
-from subak.federation.megha.attempts import Attempts, find_attempt
+from subak.federation.megha.attempts import find_attempt
 from subak.federation.megha.global_master.state import PHASES
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK
 from subak.federation.megha.local_master import state as local_state
@@ -71,10 +71,10 @@ class Coverage:
     def look(self, opened: Any) -> tuple[Any, str, Any]:
         """Return what the next event is about, before it happens: (message, state, phases of all tasks)."""
         sim, net = opened.simulation, opened.network
-        phases = opened.roles.masters.task["phase"].copy()
+        phases = opened.roles.task["phase"].copy()
         change = sim.counts[NEXT_CHANGE]
         if change < sim.changes.time.size:
-            self.machine_state = MACHINE_STATES[opened.roles.locals.machine["state"][0, sim.changes.machine[change]]]
+            self.machine_state = MACHINE_STATES[opened.roles.locals[0].machine["state"][sim.changes.machine[change]]]
         if net.events.size[SIZE] == 0:
             return None, "", phases
         message = net.flight[net.events.slot[0]["item"]].copy()
@@ -85,15 +85,13 @@ class Coverage:
         kind, task, machine, to = KINDS[message["kind"]], message["task"], message["machine"], int(message["to"])
         role = HANDLER[message["kind"]]
         if role == LOCAL_MASTER:
-            side = to // roles.layout.local_masters
+            local = roles.locals[to]
             if kind in OF_MACHINE:
-                return MACHINE_STATES[roles.locals.machine["state"][side, machine]]
+                return MACHINE_STATES[local.machine["state"][machine]]
             if kind in OF_MASTER:
-                return "active" if roles.locals.word[to, ACTIVE] else "standby"
-            locals_ = roles.locals
-            rows = Attempts(locals_.row[side], locals_.row_first[side], locals_.row_size[side])
-            number = find_attempt(rows, machine, task, message["attempt"])
-            return "new" if number == NOBODY else local_state.STATES[rows.row[number]["state"]]
+                return "active" if local.word[ACTIVE] else "standby"
+            number = find_attempt(local.rows, machine, task, message["attempt"])
+            return "new" if number == NOBODY else local_state.STATES[local.rows.row[number]["state"]]
         if task == NOBODY:
             return "any"
         if role == WORKER:
@@ -101,7 +99,7 @@ class Coverage:
             return "new" if number == NOBODY else worker.STATES[roles.workers.rows.row[number]["state"]]
         if role == SUBMITTER:
             return SUBMITTED[roles.submitter.state[task]]
-        return PHASES[roles.masters.task["phase"][task]]
+        return PHASES[roles.task["phase"][task]]
 
     def count(self, before: tuple[Any, str, Any], opened: Any, watch: Watch) -> None:
         """Count what was handled."""

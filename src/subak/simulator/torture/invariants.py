@@ -123,7 +123,7 @@ class Watch:
         self.sim, self.net, self.roles = sim, net, roles
         layout = roles.layout
         self.masters, self.clusters = layout.global_masters, layout.local_masters
-        self.instances = len(roles.locals.word)
+        self.instances = len(roles.locals)
         self.request = [sim.tasks.request[:, shape].astype(np.int64) for shape in sim.tasks.shape]
         self.queue = layout.task["queue"].tolist()
         self.owner = layout.queue["owner"][layout.task["queue"]]
@@ -148,7 +148,7 @@ class Watch:
         self.book = [fold(number % self.clusters) for number in range(self.instances)]
         self.view = [[fold(cluster) for cluster in range(self.clusters)] for _ in range(self.masters)]
         self.start = [fold(cluster) for cluster in range(self.clusters)]
-        self.life = roles.masters.word[:, LIFE].copy()
+        self.life = [int(master.word[LIFE]) for master in roles.masters]
         self.lives = net.lives.copy()
         self.changed = False  # whether the fleet has ever changed
         self.before: dict[int, Any] = {}  # of each global master, for (f)
@@ -203,15 +203,15 @@ class Watch:
 
     def note_ledger(self, number: int) -> None:
         """Remember what a local master has entered, and fold it."""
-        locals_, book = self.roles.locals, self.book[number]
-        epoch, version = int(locals_.word[number, EPOCH]), int(locals_.entry_size[number, VERSION])
-        if not locals_.word[number, ACTIVE]:
+        local, book = self.roles.locals[number], self.book[number]
+        epoch, version = int(local.word[EPOCH]), int(local.ledger.size[VERSION])
+        if not local.word[ACTIVE]:
             return
         if epoch != book.epoch:
             book.forget()
             book.epoch, book.seen = epoch, 0
         known = self.history.setdefault((number, epoch), [])
-        ring = locals_.entry[number]
+        ring = local.ledger.entry
         must(version - len(known) <= len(ring), "d", f"local master {number} entered {version - len(known)} at once")
         for place in range(len(known), version):
             known.append(ring[place % len(ring)].item())
@@ -220,29 +220,29 @@ class Watch:
 
     def check_local(self, number: int) -> None:
         """Check (a): the books of an active local master are the fold of its ledger, and what its rows hold."""
-        locals_, cluster, side = self.roles.locals, number % self.clusters, number // self.clusters
-        if not locals_.word[number, ACTIVE]:
+        local, cluster = self.roles.locals[number], number % self.clusters
+        if not local.word[ACTIVE]:
             return
         first, end = self.span[cluster]
-        free, book = locals_.free[side, :, first:end], self.book[number]
+        free, book = local.fleet.free[:, first:end], self.book[number]
         must(np.array_equal(free, book.free), "a", f"local master {number} has other amounts free than its ledger says")
         held = set()
         for machine in self.machines:
             if first <= machine < end:
-                state = locals_.machine["state"][side, machine]
-                for row in self.rows(locals_.row[side], locals_.row_first[side], machine):
+                state = local.machine["state"][machine]
+                for row in self.rows(local.rows.row, local.rows.first, machine):
                     if row["state"] in HOLDING:
                         held.add((machine, int(row["task"]), int(row["attempt"])))
                     if row["state"] == ATTEMPT_PENDING:
                         must(state == LISTED, "a", f"task {row['task']} waits for victims on machine {machine}, which "
                                                    f"is in state {state}")
-                    self.note_swap(row, locals_.row[side])
+                    self.note_swap(row, local.rows.row)
                 if state == LISTED and not self.changed:
                     must((free[:, machine - first] >= 0).all(), "a", f"local master {number} oversubscribes machine "
                                                                      f"{machine}: {free[:, machine - first]}")
         must(held == book.held, "a", f"local master {number} holds {sorted(held ^ book.held)} or does not: rows and "
                                      "ledger differ in it")
-        self.check_summary(locals_.free[side], locals_.block_free_max[side], first, end, f"local master {number}")
+        self.check_summary(local.fleet.free, local.fleet.block_free_max, first, end, f"local master {number}")
 
     def rows(self, row: np.ndarray, heads: np.ndarray, machine: int) -> list[Any]:
         """Return the rows of a machine, and check their links."""
@@ -265,23 +265,22 @@ class Watch:
         best = NOBODY
         for number in range(cluster, self.instances, self.clusters):
             alive = self.net.lives[self.net.first[LOCAL_MASTER] + number] > 0
-            if alive and self.roles.locals.word[number, ACTIVE]:  # noqa: SIM102
-                if best == NOBODY or self.roles.locals.word[number, EPOCH] > self.roles.locals.word[best, EPOCH]:
+            if alive and self.roles.locals[number].word[ACTIVE]:  # noqa: SIM102
+                if best == NOBODY or self.roles.locals[number].word[EPOCH] > self.roles.locals[best].word[EPOCH]:
                     best = number
         return best
 
     def check_owners(self) -> None:
         """(c) A task has at most one live attempt."""
-        locals_ = self.roles.locals
         owner: dict[int, int] = {}
         for cluster in range(self.clusters):
             number = self.speaker(cluster)
             if number == NOBODY:
                 continue
-            side, (first, end) = number // self.clusters, self.span[cluster]
+            local, (first, end) = self.roles.locals[number], self.span[cluster]
             for machine in self.machines:
                 if first <= machine < end:
-                    for row in self.rows(locals_.row[side], locals_.row_first[side], machine):
+                    for row in self.rows(local.rows.row, local.rows.first, machine):
                         if row["state"] != ATTEMPT_OVER:
                             task = int(row["task"])
                             must(task not in owner, "c", f"task {task} has two attempts: on machine {machine} and on "
@@ -333,9 +332,9 @@ class Watch:
 
     def check_view(self, number: int, mine: np.ndarray) -> None:
         """(d) Its view is a fold of each local master's ledger, plus its launches in flight."""
-        masters, table = self.roles.masters, self.roles.masters.task
-        reborn = masters.word[number, LIFE] != self.life[number]
-        self.life[number] = masters.word[number, LIFE]
+        master, table = self.roles.masters[number], self.roles.task
+        reborn = master.word[LIFE] != self.life[number]
+        self.life[number] = master.word[LIFE]
         flying = mine[table["flying"][mine]]
         must(np.isin(table["phase"][flying], (PHASE_FLYING, PHASE_LEAVING)).all(), "d",
              f"tasks {flying.tolist()} fly in phases {[PHASES[phase] for phase in table['phase'][flying]]}")
@@ -351,21 +350,21 @@ class Watch:
                 if first <= machine < end:
                     free[:, machine - first] -= self.request[task]
                     consumed[self.queue[task]] += self.request[task]
-            if not np.array_equal(free, masters.free[number, :, first:end]):
+            if not np.array_equal(free, master.fleet.free[:, first:end]):
                 raise Broken(self.differs(number, cluster, free))
-            must(np.array_equal(consumed, masters.consumed[number, cluster]), "d",
+            must(np.array_equal(consumed, master.consumed[cluster]), "d",
                  f"global master {number} counts other amounts for queues in cluster {cluster} than the ledger")
             if self.roles.rules.fairness != OFF:
                 self.check_held(number, cluster, fold)
             self.check_bins(number, cluster, fold, flying)
-        must(np.array_equal(masters.consumed[number].sum(axis=0), masters.total[number]), "d",
+        must(np.array_equal(master.consumed.sum(axis=0), master.total), "d",
              f"global master {number} has totals that are no sums")
-        self.check_summary(masters.free[number], masters.block_free_max[number], 0, masters.free.shape[2],
+        self.check_summary(master.fleet.free, master.fleet.block_free_max, 0, master.fleet.free.shape[1],
                            f"global master {number}")
 
     def bring_up(self, number: int, cluster: int, fold: Fold, mine: np.ndarray) -> None:
         """Fold what the master has seen since."""
-        row = self.roles.masters.cluster[number, cluster]
+        row = self.roles.masters[number].cluster[cluster]
         epoch, seen = int(row["epoch"]), int(row["seen"])
         if seen == NEVER_SEEN or (epoch, seen) == (fold.epoch, fold.seen):
             return
@@ -385,61 +384,61 @@ class Watch:
     def differs(self, number: int, cluster: int, free: np.ndarray) -> str:
         """Say where a view differs."""
         first, end = self.span[cluster]
-        there = self.roles.masters.free[number, :, first:end]
+        there = self.roles.masters[number].fleet.free[:, first:end]
         place = int(np.flatnonzero((free != there).any(axis=0))[0])
         return (f"(d) global master {number} believes machine {first + place} has {there[:, place].tolist()} free; its "
                 f"ledger and the launches in flight leave {free[:, place].tolist()}")
 
     def check_held(self, number: int, cluster: int, fold: Fold) -> None:
         """(d) It knows who holds what."""
-        masters, (first, end) = self.roles.masters, self.span[cluster]
+        master, (first, end) = self.roles.masters[number], self.span[cluster]
         held = set()
         for machine in self.machines:
             if first <= machine < end:
-                for row in self.rows(masters.held_row[number], masters.held_first[number], machine):
+                for row in self.rows(master.held.row, master.held.first, machine):
                     held.add((machine, int(row["task"]), int(row["attempt"])))
         must(held == fold.held, "d", f"global master {number} differs from its ledger in who holds what: "
                                      f"{sorted(held ^ fold.held)}")
 
     def check_bins(self, number: int, cluster: int, fold: Fold, flying: np.ndarray) -> None:
         """(d) It knows how many of each class run where, if machines emulate bins."""
-        masters, (first, end) = self.roles.masters, self.span[cluster]
+        master, (first, end) = self.roles.masters[number], self.span[cluster]
         held = [(machine, task) for machine, task, _ in fold.held]
-        held += [(int(masters.task["machine"][task]), int(task)) for task in flying]
-        counted = np.zeros_like(masters.bins_running[number])
+        held += [(int(master.task["machine"][task]), int(task)) for task in flying]
+        counted = np.zeros_like(master.bins.running)
         for machine, task in held if len(counted) else []:
             if first <= machine < end:
-                counted[masters.bins.class_of_shape[self.sim.tasks.shape[task]], machine] += 1
-        must(np.array_equal(counted[:, first:end], masters.bins_running[number, :, first:end]), "d",
+                counted[master.bins.class_of_shape[self.sim.tasks.shape[task]], machine] += 1
+        must(np.array_equal(counted[:, first:end], master.bins.running[:, first:end]), "d",
              f"global master {number} counts other tasks in the bins of cluster {cluster} than the ledger has")
 
     def check_lanes(self, number: int, mine: np.ndarray) -> None:
         """(e) Every waiting task is in its lane, once; flags and counts agree."""
-        masters, layout = self.roles.masters, self.roles.layout
-        first, end = masters.queue_first[number], masters.queue_first[number + 1]
+        master, layout = self.roles.masters[number], self.roles.layout
+        first, end = master.queue_first[number], master.queue_first[number + 1]
         members: list[int] = []
         for queue in range(first, end):
             low, high = layout.lane_first[queue], layout.lane_first[queue + 1]
-            active = sorted(masters.lanes.active[low : low + masters.lane_size[queue, LANES_ACTIVE]].tolist())
-            full = [lane for lane in range(low, high) if masters.lanes.root[lane] != NOBODY]
+            active = sorted(master.lanes.active[low : low + master.lane_size[queue, LANES_ACTIVE]].tolist())
+            full = [lane for lane in range(low, high) if master.lanes.root[lane] != NOBODY]
             must(active == full, "e", f"queue {queue} lists lanes {active} as active, {full} hold tasks")
             for lane in full:
-                inside = self.lane(int(masters.lanes.root[lane]))
+                inside = self.lane(int(master.lanes.root[lane]))
                 must(all(layout.task["lane"][task] == lane for task in inside), "e", f"lane {lane} holds {inside}")
                 members += inside
         must(len(members) == len(set(members)), "e",
              f"a task is twice in the lanes of global master {number}: {members}")
-        flags = mine[masters.task["queued"][mine]].tolist()
+        flags = mine[master.task["queued"][mine]].tolist()
         must(sorted(members) == flags, "e", f"in lanes {sorted(members)}, flagged {flags}")
-        must(masters.word[number, QUEUED] == len(members), "e", f"{masters.word[number, QUEUED]} noted in lanes, there "
+        must(master.word[QUEUED] == len(members), "e", f"{master.word[QUEUED]} noted in lanes, there "
                                                                 f"are {len(members)}")
-        waiting = mine[(masters.task["phase"][mine] == PHASE_WAITING) & (self.gang[mine] == NOBODY)]
+        waiting = mine[(master.task["phase"][mine] == PHASE_WAITING) & (self.gang[mine] == NOBODY)]
         lost = sorted(set(waiting.tolist()) - set(members))
         must(not lost, "e", f"tasks {lost} wait in no lane")
 
     def lane(self, root: int) -> list[int]:
         """Return the tasks of a lane."""
-        lanes, found, open_tasks = self.roles.masters.lanes, [], [root]
+        lanes, found, open_tasks = self.roles.masters[0].lanes, [], [root]
         while open_tasks:
             task = open_tasks.pop()
             found.append(task)
@@ -452,28 +451,28 @@ class Watch:
 
     def check_gangs(self, number: int) -> None:
         """(e) Gangs count their members rightly, none of a gang runs while another is only held or requested."""
-        layout, masters = self.roles.layout, self.roles.masters
-        for gang in range(len(masters.gang)):
+        layout, master = self.roles.layout, self.roles.masters[number]
+        for gang in range(len(master.gang)):
             members = layout.gang_task[layout.gang_first[gang] : layout.gang_first[gang + 1]]
             if self.owner[members[0]] != number:
                 continue
-            phase = masters.task["phase"][members]
+            phase = master.task["phase"][members]
             waiting = int(np.isin(phase, (PHASE_WAITING, PHASE_ENDED)).sum())
-            must(masters.gang["waiting"][gang] == waiting, "e", f"gang {gang} counts {masters.gang['waiting'][gang]} "
+            must(master.gang["waiting"][gang] == waiting, "e", f"gang {gang} counts {master.gang['waiting'][gang]} "
                                                                 f"that wait or have ended, there are {waiting}")
             apart = np.isin(phase, (PHASE_FLYING, PHASE_HELD)).any() and (phase == PHASE_RUNNING).any()
             must(not apart, "e", f"gang {gang} starts in parts: {[PHASES[code] for code in phase]}")
             if waiting == len(members) and (phase == PHASE_WAITING).any():
-                must(masters.task["queued"][members].any(), "e", f"gang {gang} waits in no lane")
+                must(master.task["queued"][members].any(), "e", f"gang {gang} waits in no lane")
             for task in members[(self.sim.claims.status[members] == PHYSICALLY)]:
-                must(masters.task["phase"][task] not in (PHASE_FLYING, PHASE_HELD), "e",
+                must(master.task["phase"][task] not in (PHASE_FLYING, PHASE_HELD), "e",
                      f"task {task} of gang {gang} runs before its gang may go")
 
     def check_idle(self, number: int, mine: np.ndarray, kind: int) -> None:
         """(f) A turn that requested nothing has left the view and the tasks as they were."""
-        masters = self.roles.masters
-        now = (masters.free[number].copy(), masters.total[number].copy(), masters.task["phase"][mine].copy(),
-               masters.cluster["numbers"][number].sum())
+        master = self.roles.masters[number]
+        now = (master.fleet.free.copy(), master.total.copy(), master.task["phase"][mine].copy(),
+               master.cluster["numbers"].sum())
         if kind == PLACE and number in self.before and now[3] == self.before[number][3]:
             for before, after in zip(self.before[number], now, strict=True):
                 must(np.array_equal(before, after), "f", f"global master {number} changed in a turn without a request")
@@ -496,14 +495,13 @@ class Watch:
 
     def unrest(self) -> str:  # noqa: PLR0911
         """(i) Say what is not yet as it must be in the end, an empty text when everything is."""
-        sim, masters, locals_ = self.sim, self.roles.masters, self.roles.locals
+        sim, phases = self.sim, self.roles.task["phase"]
         used = self.net.events.slot["item"][: self.net.events.size[SIZE]]
         if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
             return "tasks are still to arrive"
         if not PERIODIC[self.net.flight["kind"][used]].all():
             kinds = sorted({KINDS[kind] for kind in self.net.flight["kind"][used] if not PERIODIC[kind]})
             return f"messages are on their way: {', '.join(kinds)}"
-        phases = masters.task["phase"]
         for task, status in enumerate(sim.claims.status):
             name, phase = STATUSES[status], PHASES[phases[task]]
             if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phases[task] != PHASE_RUNNING):
@@ -518,20 +516,20 @@ class Watch:
                 return f"task {task} waits, its global master has it {phase}"
             if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE):
                 return f"task {task} is {name}"
-        return self.left_behind(locals_)
+        return self.left_behind()
 
-    def left_behind(self, locals_: Any) -> str:  # noqa: C901
+    def left_behind(self) -> str:  # noqa: C901
         """Say which attempts are left at local masters or workers that should have been forgotten."""
         for cluster in range(self.clusters):
             number = self.speaker(cluster)
             if number == NOBODY:
                 return f"nobody speaks for cluster {cluster}"
-            side, (first, end) = number // self.clusters, self.span[cluster]
+            local, (first, end) = self.roles.locals[number], self.span[cluster]
             for machine in self.machines:
                 if first <= machine < end:
-                    if locals_.machine["state"][side, machine] == SILENT:
+                    if local.machine["state"][machine] == SILENT:
                         return f"machine {machine} has not reported to local master {number}"
-                    for row in self.rows(locals_.row[side], locals_.row_first[side], machine):
+                    for row in self.rows(local.rows.row, local.rows.first, machine):
                         if row["state"] != RUNNING_ROW and not (
                             row["state"] == STARTING_ROW and self.sim.claims.status[row["task"]] == PHYSICALLY
                         ):

@@ -32,6 +32,7 @@ ATTEMPT_HELD, ATTEMPT_PENDING, ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLIN
 MACHINE_STATES = ("LISTED", "SILENT", "LOST", "ABSENT")
 LISTED, SILENT, LOST_MACHINE, ABSENT = range(4)
 EPOCH, ACTIVE, OVER_FIRST, OVER_LAST = range(4)  # of `word`
+LOCAL_WORDS = 4
 PULSE_AT = 0  # of `clock`
 (ACCEPTED, REFUSED_NOT_FREE, REFUSED_OTHER, PREEMPTED_TASKS, WORKERS_LOST, TAKEOVERS) = range(6)  # of `tally`
 LOCAL_TALLY = ("accepted", "refused: not free", "refused otherwise", "tasks preempted", "workers lost", "takeovers")
