@@ -264,7 +264,7 @@ def service_of(kind: str) -> str:
 
 
 def kind_comment(kind: str) -> str:
-    found = re.search(rf'^    \("{kind}",[^#\n]*(?:# (.*))?$', inspect.getsource(messages), re.MULTILINE)
+    found = re.search(rf'^    \("{kind}",[^#]*?(?:# (.*))?$', inspect.getsource(messages), re.MULTILINE)
     return (found[1] if found else "") or PLAIN_KINDS.get(kind, "")
 
 

@@ -6,7 +6,7 @@
     job queue=a asks=0.25,0.75 arrives=0,0 runs=5,5 gang=yes priority=1
     crash local master 0 at 1 for 2           without `for`: for ever
     cut global master 0, workers from 1 until 2
-    faults duplication=1 late_max=0.01 calm_at=0.5
+    faults duplication=1 late_max=0.01 faults_until=0.5
     hide TICK ALIVE LEASE                     kinds that are not shown
     until 3
 
@@ -152,7 +152,7 @@ def ending(opened, watch):
                      f"{PHASES[phase]}")
     for machine, place in enumerate(opened.prepared.machine_order):
         if place >= 0:
-            local = roles.locals[watch.speaker(roles.layout.machine["cluster"][machine])]
+            local = roles.locals[watch.speaker(roles.topology.machine["cluster"][machine])]
             free = [int(amount) * resource.unit for amount, resource in
                     zip(sim.fleet.free[:, machine], RESOURCES, strict=True)]
             left = [STATES[row["state"]] for row in watch.rows(local.rows.row, local.rows.first, machine)]

@@ -42,7 +42,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.fleet.index": HAND,
     "subak.fleet.feasible": HAND,
     "subak.placement.tetris": HAND,
-    "subak.placement.preemption": PREEMPTION,
+    "subak.placement.reclaim": PREEMPTION,
     "subak.queues.lanes": HAND,
     "subak.queues.hierarchy": (FAIR,),
     "subak.federation.megha.attempts": ("test_federation_parts.py", "test_golden.py"),

@@ -12,8 +12,7 @@ from naive_hdrf import hdrf
 from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.fleet.state import FREE_WHEN_ABSENT
-from subak.placement import fair
-from subak.placement import preemption as take_back
+from subak.placement import fair, reclaim
 from subak.placement.claims import TASK_FINISHED, TASK_RUNNING
 from subak.policy import find_scheduler
 from subak.queues.fair_orders import ENDLESS, FAIR_ORDERS, hand_out, pooled, share_out
@@ -265,10 +264,10 @@ def test_a_limit_is_never_passed_even_when_nobody_else_wants_the_rest():
 # -- preemption --------------------------------------------------------------------------------------------------------
 
 
-def late_comer(preemptions, until=math.inf):
+def late_comer(reclaims, until=math.inf):
     """Queue a holds a machine of four when two tasks of queue b come."""
     workload = queued(["a", "b"], [(0, 0, 100)] * 4 + [(1, 10, 20)] * 3, [(1, 0), (1, 0)])
-    return simulate(workload, fleet_of((4, 1), resources=TWO), find_scheduler("mch"), preemptions=preemptions,
+    return simulate(workload, fleet_of((4, 1), resources=TWO), find_scheduler("mch"), reclaims_per_hour=reclaims,
                     until=until, check=follow)
 
 
@@ -303,7 +302,7 @@ def late_comer_to_a_rack(rack, tasks, asked):
     workload = queued(["a", "b"], [(0, 0, 100)] * tasks + [(1, 10, 20)], [(1, 0), (asked, 0)], ["", rack])
     racks = [(0, "rack", "right"), (1, "rack", "left"), (64, "rack", "left"), (65, "rack", "right")]
     fleet = fleet_of(*[(0, 1)] * 64, (2, 1), (2, 1), resources=TWO, attributes=racks)
-    outcome = simulate(workload, fleet, find_scheduler("mch"), preemptions=3600.0, until=15.0, check=follow)
+    outcome = simulate(workload, fleet, find_scheduler("mch"), reclaims_per_hour=3600.0, until=15.0, check=follow)
     lost, progress = np.hstack(outcome.loop_result.losses)[0].tolist(), outcome.simulation.progress
     return lost, int(progress.machine[-1]) if outcome.simulation.claims.status[-1] == TASK_RUNNING else None
 
@@ -345,7 +344,7 @@ def test_who_lacks_the_largest_part_of_its_guarantee_takes_first():
     tasks, state, guarantee, leaves = state_of(["a", "b", "c"], [7, 3, 2], [1, 1, 1], {"b": 2.0})
     tried = np.zeros(3, bool)
     order = []
-    while (leaf := take_back.neediest_leaf(state, tasks, guarantee, tried)) != NOBODY:
+    while (leaf := reclaim.neediest_leaf(state, tasks, guarantee, tried)) != NOBODY:
         order.append(leaf)
         tried[tasks.shape[state.lanes.root[leaf]]] = True
     assert order == [leaves["b"], leaves["c"]]
@@ -356,7 +355,7 @@ def excess(running, giver, taker):
     names = ["P/x", "P/y", "Q"]
     tasks, state, guarantee, leaves = state_of(names, running, [1, 1, 1])
     first = sum(running[: names.index(giver)])
-    return take_back.excess(state, tasks, first, leaves[taker], guarantee)
+    return reclaim.excess(state, tasks, first, leaves[taker], guarantee)
 
 
 def test_a_queue_gives_what_it_and_those_above_it_have_beyond_their_guarantees():
@@ -376,7 +375,7 @@ def test_no_place_is_given_only_to_be_taken_back():
     """Fifty jobs of one queue, each with a task, against one job with many: whose turn it is, they would win."""
     queues, rows = ["b"] * 50 + ["a"], [(job, 0, 10) for job in range(50)] + [(50, 1, 10)] * 40
     workload = queued(queues, rows, [(1, 0)] * 51)
-    outcome = simulate(workload, fleet_of((20, 1), resources=TWO), find_scheduler("hdrf-fast"), preemptions=1e6,
+    outcome = simulate(workload, fleet_of((20, 1), resources=TWO), find_scheduler("hdrf-fast"), reclaims_per_hour=1e6,
                        check=follow)
     task, _, start, end = np.hstack(outcome.loop_result.losses)
     assert len(task) == 10  # when a comes, and never again
@@ -389,15 +388,15 @@ def test_no_place_is_given_only_to_be_taken_back():
 def test_limits_are_kept_under_preemption_too(seed, limit):
     workload, fleet = busy(seed)
     tree = TreeFile(queue=[Queue(name="a", limit=max(limit, 0.3)), Queue(name="b", weight=3.0)])
-    simulate(workload, fleet, find_scheduler("mch"), queues=tree, preemptions=1e6, check=follow, until=60.0)
+    simulate(workload, fleet, find_scheduler("mch"), queues=tree, reclaims_per_hour=1e6, check=follow, until=60.0)
 
 
 def test_only_who_is_above_gives():
     """A is below its guarantee, though its only running task's own queue is above: so B gives, which is not."""
     rows = [(0, 0, 90)] * 3 + [(3, 0, 90)] * 6 + [(1, 1, 90), (2, 1, 90)] + [(4, 2, 9)]
     workload = queued(["A/x", "A/y", "A/z", "B/b", "D/d"], rows, [(1, 0), (9, 0), (9, 0), (1, 0), (1, 0)])
-    outcome = simulate(workload, fleet_of((9, 1), resources=TWO), find_scheduler("mch"), preemptions=1e6, until=5.0,
-                       check=follow)
+    outcome = simulate(workload, fleet_of((9, 1), resources=TWO), find_scheduler("mch"), reclaims_per_hour=1e6,
+                       until=5.0, check=follow)
     status = outcome.simulation.claims.status
     assert (status[:3] == TASK_RUNNING).all()
     assert (status[3:9] == TASK_RUNNING).sum() == 5
@@ -440,7 +439,7 @@ def test_who_is_refused_does_not_count_as_if_it_rose(order):
 @given(seed=st.integers(0, 10**6))
 def test_no_place_goes_back_and_forth_without_news(seed):
     workload, fleet = busy(seed)
-    outcome = simulate(workload, fleet, find_scheduler("hdrf-fast"), preemptions=1e6, check=follow)
+    outcome = simulate(workload, fleet, find_scheduler("hdrf-fast"), reclaims_per_hour=1e6, check=follow)
     sim = outcome.simulation
     assert (sim.claims.status == TASK_FINISHED).all()
     task, _, _, end = np.hstack(outcome.loop_result.losses)

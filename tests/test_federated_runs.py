@@ -128,7 +128,7 @@ def test_tasks_preempted_are_counted_in_the_timeline():
                       [(0, 0, 50)] * 4 + [(1, 2, 1)] * 2)
     jobs = workload.jobs.with_columns(queue=pl.Series(["a", "b"]))
     workload = replace(workload, jobs=jobs)
-    fair = settings(fairness="strict", local_masters=1, global_masters=1, shares={"a": 0.5, "b": 0.5})
+    fair = settings(preemption="strict", local_masters=1, global_masters=1, shares={"a": 0.5, "b": 0.5})
     outcome, tasks = run("megha", workload, fleet_of(*[(1,)] * 4), fair, interval=1.0)
     timeline = timeline_table(outcome, workload)
     assert timeline["preemptions"].sum() == tasks["preemptions"].sum() > 0
@@ -197,7 +197,7 @@ def test_a_view_that_is_behind_is_a_reason():
 
 def test_a_queue_that_has_used_up_its_share_is_told():
     workload = staged([{"job": row, "request": (1,)} for row in range(4)], [(row, row / 10, 100) for row in range(4)])
-    fair = settings(fairness="strict", shares={"all/of/us": 0.5}, local_masters=1, global_masters=1)
+    fair = settings(preemption="strict", shares={"all/of/us": 0.5}, local_masters=1, global_masters=1)
     _, tasks = run("megha", workload, fleet_of((2,)), fair, until=20.0)
     assert {text.split(",")[0] for text in reasons(tasks)} == {"its queue has used up its share"}
 
@@ -339,11 +339,12 @@ def test_compare_federations_with_another(command, site, tmp_path):
 @pytest.mark.parametrize(("arguments", "said"), [
     (("--heartbeat", 3), "settings of a federation: none of the schedulers first-fit is one; megha, central"),
     (("--scheduler", "sparrow", "--heartbeat", 3), "federation.heartbeat: none of the schedulers sparrow supports it"),
-    (("--scheduler", "megha", "--share", "q=0.5"), "federation.shares (--share): go with fairness"),
+    (("--scheduler", "megha", "--share", "q=0.5"), "federation.shares (--share): go with preemption"),
     (("--scheduler", "megha", "--heartbeat", 0), "heartbeat: must be 0.001 or more, not 0"),
     (("--scheduler", "megha", "--updates", "some"), "updates: must be one of changes, full, not 'some'"),
     (("--scheduler", "megha", "--share", "x"), "--share: must be QUEUE=SHARE"),
-    (("--scheduler", "megha", "--fairness", "strict", "--share", "x=0.5"), "the workload has no queue 'x'; it has all"),
+    (("--scheduler", "megha", "--preemption", "strict", "--share", "x=0.5"),
+     "the workload has no queue 'x'; it has all"),
     (("--scheduler", "megha", "--local-masters", 50), "local_masters: must be at most the number of machines, 6"),
     (("--scheduler", "megha", "--federation", "bad.toml"), "unknown field `bla`"),
     (("--scheduler", "megha", "--federation", "no.toml"), "no.toml: no such file"),

@@ -136,7 +136,7 @@ def test_a_queue_below_its_share_preempts_the_one_above():
     shares = {"greedy": 0.5, "late": 0.5}
     for fairness, preempted in (("strict", 1), ("off", 0)):
         outcome = run(workload, fleet_of((2,), (2,)), Federation(
-            global_masters=2, local_masters=2, fairness=fairness, shares=shares))
+            global_masters=2, local_masters=2, preemption=fairness, shares=shares))
         assert (outcome.simulation.claims.status == TASK_FINISHED).all()
         assert outcome.federated.roles.task["preempted"].sum() == preempted
 
@@ -155,7 +155,7 @@ HALVES = {"early": 0.5, "late": 0.5}
 
 
 def test_the_least_priority_is_preempted_first_and_of_equals_the_latest():
-    federation = Federation(global_masters=2, local_masters=1, fairness="strict", shares=HALVES)
+    federation = Federation(global_masters=2, local_masters=1, preemption="strict", shares=HALVES)
     early = [(0, 0.0, 100.0), (1, 1.0, 100.0), (2, 2.0, 100.0), (0, 3.0, 100.0)]
     stages = [("early", 2), ("early", 0), ("early", 1), ("late", 0)]
     for late, victims in ((1, [0, 1, 0, 0]), (2, [0, 1, 1, 0])):
@@ -167,8 +167,8 @@ def test_the_least_priority_is_preempted_first_and_of_equals_the_latest():
 
 def test_only_under_the_papers_rule_a_queue_rises_above_its_share_and_loses_in_turn():
     """Three machines, of which each queue is due one and a half: with two of them either is above that."""
-    def preempted(fairness):
-        federation = Federation(global_masters=2, local_masters=1, fairness=fairness, shares=HALVES, preemptions_max=1)
+    def preempted(rule):
+        federation = Federation(global_masters=2, local_masters=1, preemption=rule, shares=HALVES, preemptions_max=1)
         found = preempted_tasks(federation, ("early", 0), ("late", 0), machines=[(1,)] * 3,
                                 tasks=[(0, 0.0, 100.0)] * 3 + [(1, 10.0, 100.0)] * 3)
         return sum(found[:3]), sum(found[3:])

@@ -206,7 +206,7 @@ def test_every_order_is_timed_at_every_size(small):
 def test_fair_turns_are_measured_with_every_rule(small):
     rows = small["tables"]["federation"]
     assert len(rows) == 3 * 2 * 3
-    assert {row["turns"] for row in rows} == {"round-robin", "hdrf-fast", "mch"}
+    assert {row["queue_order"] for row in rows} == {"round-robin", "hdrf-fast", "mch"}
     assert all(0 <= row["unfairness (share)"] <= 1 for row in rows)
     assert any(row["unfairness (share)"] > 0 for row in rows)
 

@@ -81,7 +81,7 @@ def test_a_task_is_preempted_at_most_so_often(most):
         seed=1, machines=[(2, 1), (2, 1)], racks=["", ""], absent=[], changes=[],
         queues=["a", *["b"] * 5], stages=[Stage(job, (2, 0)) for job in range(6)],
         tasks=[(0, 0.0, 30.0)] * 2 + [(job, 2.0 * job, 1.0) for job in range(1, 6)], plan=None,
-        settings=Federation(global_masters=2, local_masters=1, heartbeat=0.5, fairness="strict", preemptions_max=most,
+        settings=Federation(global_masters=2, local_masters=1, heartbeat=0.5, preemption="strict", preemptions_max=most,
                             shares={"a": 0.1, "b": 0.9}))
     opened = run(*build(case), case.settings)
     assert (opened.roles.task["preempted"] <= most).all()
@@ -104,7 +104,7 @@ def test_a_role_driven_message_by_message_answers_as_in_the_simulator(role):
             answers = opened.out.row[: int(np.argmax(opened.out.row["kind"] == -1))].copy()
             heard.append((float(opened.simulation.clock[0]), message.copy(), answers))
 
-    plan = FaultPlan(seed=3, loss=0.1, duplication=0.2, reordering=0.2, calm_at=4.0)
+    plan = FaultPlan(seed=3, loss=0.1, duplication=0.2, reordering=0.2, faults_until=4.0)
     federation = msgspec.structs.replace(case.settings, retry=0.5, lease=4.0, standby=False, local_masters=1)
     workload, fleet = build(msgspec.structs.replace(case, absent=[], changes=[]))
     first = run(workload, fleet, federation, plan, until=12.0, on_event=note)
@@ -140,12 +140,12 @@ def arrays(state):
 
 def test_a_plan_is_read_from_toml(tmp_path):
     path = tmp_path / "plan.toml"
-    path.write_text('seed = 7\nloss = 0.1\nlate_max = 2\ncalm_at = 60\n'
+    path.write_text('seed = 7\nloss = 0.1\nlate_max = 2\nfaults_until = 60\n'
                     '[[cut]]\nbetween = ["global master 0", "workers"]\nfrom = 5\nuntil = 12\n'
                     '[[crash]]\nrole = "local master 0"\nat = 20\nrestart_after = 4\n')
     plan = read_fault_plan(path)
     assert plan == FaultPlan(
-        seed=7, loss=0.1, late_max=2.0, calm_at=60.0,
+        seed=7, loss=0.1, late_max=2.0, faults_until=60.0,
         cut=[Cut(between=["global master 0", "workers"], begin=5.0, until=12.0)],
         crash=[Crash(role="local master 0", at=20.0, restart_after=4.0)])
     assert plan.over_at == 60.0
@@ -196,7 +196,7 @@ def test_invariants_hold_on_drawn_cases(case, seed, fairness, standby):
     plan = random_plan(seed, global_masters=2, clusters=1, machines=len(fleet.machines), standby=standby, over_at=3.0)
     plan = msgspec.structs.replace(plan, crash=[crash for crash in plan.crash if math.isfinite(crash.restart_after)])
     federation = Federation(global_masters=2, local_masters=1, heartbeat=1.0, retry=0.5, lease=4.0, standby=standby,
-                            fairness=fairness)
+                            preemption=fairness)
     opened = run(workload, fleet, federation, plan, until=15.0)
     assert np.isin(statuses(opened), (TASK_FINISHED, TASK_WAITING, TASK_BLOCKED, TASK_RUNNING, TASK_UNPLACEABLE)).all()
 

@@ -9,7 +9,7 @@ import typer
 from subak.errors import InputError
 from subak.experiment.scenario import FOREVER, Scenario, read_scenario, supported_settings
 from subak.federation.megha.global_master.placement import PLACEMENTS
-from subak.federation.settings import FAIRNESS, UPDATES, Federation
+from subak.federation.settings import PREEMPTION_RULES, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import SCHEDULERS
@@ -72,11 +72,11 @@ PlacementOption = Annotated[str | None, typer.Option(
                                        "best aligned (Tetris's score), or the one whose bin lacks the task's class "
                                        "most (LoTES) [default: first-fit].",
     show_default=False, rich_help_panel=FEDERATED)]
-FairnessOption = Annotated[str | None, typer.Option(
-    metavar="|".join(FAIRNESS), help="Preemption for queues below their share [default: off].", show_default=False,
-    rich_help_panel=FEDERATED)]
+PreemptionOption = Annotated[str | None, typer.Option(
+    metavar="|".join(PREEMPTION_RULES), help="Preemption for queues below their share [default: off].",
+    show_default=False, rich_help_panel=FEDERATED)]
 ShareOption = Annotated[list[str] | None, typer.Option(
-    metavar="QUEUE=SHARE", help="With fairness: a queue's share of one, such as research=0.25; once for each queue "
+    metavar="QUEUE=SHARE", help="With --preemption: a queue's share of one, such as research=0.25; once for each queue "
                                 "[default: even shares].", show_default=False, rich_help_panel=FEDERATED)]
 FaultsOption = Annotated[Path | None, typer.Option(
     metavar="FILE.toml", help="A plan of what goes wrong, for megha and central: messages lost, doubled or late, roles "
@@ -87,7 +87,7 @@ QueuesOption = Annotated[Path | None, typer.Option(
                               "the shares of any run are measured by [default: weight 1 for each]; it is copied into "
                               "the run folder.",
     show_default=False, rich_help_panel=FAIR)]
-PreemptionsOption = Annotated[float, typer.Option(
+ReclaimsOption = Annotated[float, typer.Option(
     metavar="N", help="Under a fair order: a queue below its guarantee may take places back from the queue furthest "
                       "above its own, N an hour; a minute's worth at once.", rich_help_panel=FAIR)]
 LotesOption = Annotated[Path | None, typer.Option(
@@ -116,7 +116,7 @@ OverwriteOption = Annotated[bool, typer.Option(
 def scenario_from(
     file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
     seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
-    until: float, federation: Federation | None, faults: Path | None, queues: Path | None, preemptions: float,
+    until: float, federation: Federation | None, faults: Path | None, queues: Path | None, reclaims_per_hour: float,
     lotes: Path | None, request_error: float, slow_start: float, search: SearchSettings, check_policy: bool,
 ) -> Scenario:
     """Return the scenario of a file, or of the flags; None means not given.
@@ -137,11 +137,11 @@ def scenario_from(
             raise InputError(f"settings of a federation: none of the schedulers {', '.join(names)} is one; {known} are")
         return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1],
                                        federation=federation or Federation(), faults=plan, queues=tree,
-                                       preemptions=preemptions, request_error=request_error,
+                                       reclaims_per_hour=reclaims_per_hour, request_error=request_error,
                                        check_policy=check_policy,
                                        lotes=read_toml(lotes, LotesSettings) if lotes else LotesSettings(),
                                        search_seconds=search.seconds, search_moves=search.moves)
-    others = (federation, plan, tree, preemptions, lotes, request_error, check_policy,
+    others = (federation, plan, tree, reclaims_per_hour, lotes, request_error, check_policy,
               search != SearchSettings(), flags != Scenario())
     if schedulers is not None or seeds is not None or any(others):
         raise InputError("--scenario: holds everything, so the other options must be left out")

@@ -140,7 +140,7 @@ def _simulated(
     with _named_faults(scenario.faults):
         outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
                            federation=settings_of(scenario, name), faults=faults, queues=queues,
-                           preemptions=scenario.preemptions, lotes=scenario.lotes,
+                           reclaims_per_hour=scenario.reclaims_per_hour, lotes=scenario.lotes,
                            request_error=scenario.request_error, slow_start=scenario.slow_start,
                            search=SearchSettings(scenario.search_seconds, scenario.search_moves))
     written = _write(folder, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
@@ -280,7 +280,7 @@ def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, sea
     """
     one = msgspec.structs.replace(
         scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name),
-        preemptions=scenario.preemptions if is_fair(name) else 0.0,
+        reclaims_per_hour=scenario.reclaims_per_hour if is_fair(name) else 0.0,
         lotes=scenario.lotes if is_planned(name) else LotesSettings(),
         search_seconds=Scenario().search_seconds, search_moves=search_moves)
     file = policy_file(name)

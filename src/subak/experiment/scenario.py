@@ -37,7 +37,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     federation: Federation = msgspec.field(default_factory=Federation)  # settings of schedulers that are federations
     faults: str = ""  # a plan of what goes wrong, for megha and central
     queues: str = ""  # a file with weights and limits of queues, for the fair orders
-    preemptions: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
+    reclaims_per_hour: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
@@ -103,13 +103,13 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.check_policy and not any(map(policy_file, self.schedulers)):
             raise InputError(f"check_policy: none of the schedulers {', '.join(self.schedulers)} is a policy from a "
                              "file, FILE.py:NAME")
-        if self.federation.shares and self.federation.fairness == "off":
-            raise InputError("federation.shares (--share): go with fairness (--fairness) strict or paper, not off")
-        if not 0 <= self.preemptions < FOREVER:
-            raise InputError(f"preemptions: must be 0 or more an hour, not {self.preemptions:g}")
-        if self.preemptions and not any(is_fair(scheduler) for scheduler in self.schedulers):
-            raise InputError(f"preemptions: none of the schedulers {', '.join(self.schedulers)} has a fair order; "
-                             f"these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+        if self.federation.shares and self.federation.preemption == "off":
+            raise InputError("federation.shares (--share): go with preemption (--preemption) strict or paper, not off")
+        if not 0 <= self.reclaims_per_hour < FOREVER:
+            raise InputError(f"reclaims_per_hour: must be 0 or more an hour, not {self.reclaims_per_hour:g}")
+        if self.reclaims_per_hour and not any(is_fair(scheduler) for scheduler in self.schedulers):
+            raise InputError(f"reclaims_per_hour: none of the schedulers {', '.join(self.schedulers)} has a fair "
+                             f"order; these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
         if self.lotes != LotesSettings() and not any(is_planned(scheduler) for scheduler in self.schedulers):
             raise InputError(f"lotes: none of the schedulers {', '.join(self.schedulers)} goes by these settings; "
                              "lotes does")

@@ -13,87 +13,113 @@ from subak.kernel import inlined
 
 MESSAGE = np.dtype([
     ("kind", np.int16),  # one of KINDS
-    ("reason", np.int16),  # why, one of REASONS; 0 where nothing was refused or lost; of RETRY: the kind to repeat
+    ("reason", np.int16),  # why, one of REASONS; 0 where there is nothing to say
     ("to", np.int32),  # number of the receiver within its role
     ("sender", np.int32),  # number of the sender within its role
     ("task", np.int32),  # -1 where it is about no task
     ("machine", np.int32),  # -1 where it is about no machine
     ("epoch", np.int32),  # of the local master that is meant or that speaks
-    ("count", np.int32),  # how many entries, probes or attempts it is about; of PREEMPT: the queue to preempt
-    ("attempt", np.int64),  # number of the attempt, of its global master
+    ("count", np.int32),  # how many entries, tasks, attempts or reservations it is about
+    ("queue", np.int32),  # whose tasks are to be preempted; -1 for nobody's
+    ("batch", np.int32),  # tasks that were submitted together
     ("handle", np.int32),  # a row of the receiver's own, which it gave the sender
-    ("start", np.int64),  # number of the start, of its machine; of a request: how often the task was preempted
-    ("seen", np.int64),  # version of its local master that the sender has seen
+    ("preempted", np.int16),  # how often the task has been
+    ("repeats", np.int16),  # the kind of the message that a timer sends again
+    ("attempt", np.int64),  # number of the attempt, of its global master
+    ("start", np.int64),  # number of the start, of its machine; of STOLEN the first reservation of a chain
+    ("seen", np.int64),  # version of its local master that the sender has seen; of REJECTED what the sender knows
+    ("incarnation", np.int64),  # of the global master, or worker, that speaks or is spoken to
+    ("report", np.int64),  # number of a worker's report
     ("first", np.int64),  # the update it carries: entries first .. last - 1 of the sender's ledger
-    ("last", np.int64),  # of a request: the life of the global master, whose number its attempt may still not have
-    ("delay", np.float64),  # seconds from now, of a timer; that the reservation waited; of PROBE: the batch's work
+    ("last", np.int64),
+    ("delay", np.float64),  # seconds from now, of a timer; else of something that the sender knows, by kind
     ("travelled", np.float64),  # seconds that the messages about no task yet, of which this is the last, were under way
 ])
+ALWAYS = ("kind", "to", "sender")  # fields of every message
 
 SUBMITTER, GLOBAL_MASTER, LOCAL_MASTER, WORKER, EXECUTOR = range(5)
 ROLES = ("submitter", "global master", "local master", "worker", "executor")
 
-_KINDS = (  # name, who handles it, whether it crosses the network
-    ("ARRIVE", SUBMITTER, False),  # a task arrives at its submitter
-    ("RESUBMIT", SUBMITTER, False),  # timer: has the global master heard of the task?
-    ("DONE", SUBMITTER, True),  # the task has ended
-    ("REBUILD", SUBMITTER, True),  # a new global master asks for the tasks that have not ended
-    ("SUBMIT", GLOBAL_MASTER, True),
-    ("PLACE", GLOBAL_MASTER, False),  # a turn: place one task of one queue
-    ("LAUNCHED", GLOBAL_MASTER, True),  # the attempt has its amounts, and starts (a gang's: is held)
-    ("REFUSED", GLOBAL_MASTER, True),  # the attempt has nothing, and never will
-    ("ENDED", GLOBAL_MASTER, True),  # the attempt is over: FINISHED, or lost for a reason
-    ("UPDATE", GLOBAL_MASTER, True),  # the state of a cluster, periodic or asked for
-    ("RETRY", GLOBAL_MASTER, False),  # timer: has the request been answered?
-    ("WAKE", GLOBAL_MASTER, False),  # timer of a new global master: have all local masters answered?
-    ("LAUNCH", LOCAL_MASTER, True),  # on the global master's own partition
-    ("REPARTITION", LOCAL_MASTER, True),  # on another's partition: move the amounts, and launch
-    ("PREEMPT", LOCAL_MASTER, True),  # take the amounts from attempts of a queue (count) on the machine, and launch
-    ("GO", LOCAL_MASTER, True),  # all of a gang are held: start this one
-    ("ABANDON", LOCAL_MASTER, True),  # give up the attempt, held or running
-    ("NOTED", LOCAL_MASTER, True),  # the global master has noted the end of the attempt
-    ("ASK", LOCAL_MASTER, True),  # a global master asks for the whole state
-    ("BEAT", LOCAL_MASTER, False),  # timer: send an update to every global master
-    ("CHECK", LOCAL_MASTER, False),  # timer: which workers are silent, what is unanswered?
-    ("OVER", LOCAL_MASTER, True),  # a worker: the attempt is over, for a reason
-    ("STARTED", LOCAL_MASTER, True),  # a worker answers a repeated start
-    ("ALIVE", LOCAL_MASTER, True),  # a worker lives, and runs count attempts
-    ("HOLDS", LOCAL_MASTER, True),  # a worker runs this attempt, one of count
-    ("PULSE", LOCAL_MASTER, True),  # the active one to the standby: I live
-    ("WATCH", LOCAL_MASTER, False),  # timer of the standby: does the active one live?
-    ("CHANGE", LOCAL_MASTER, False),  # the operator: a machine leaves, joins or takes another capacity
-    ("START", WORKER, True),
-    ("KILL", WORKER, True),
-    ("FORGET", WORKER, True),  # the end of the attempt is noted
-    ("REPORT", WORKER, True),  # a new local master: obey me, and say what you run
-    ("LEASE", WORKER, True),  # the local master has heard the worker's sign of life (sent at `delay`)
-    ("TICK", WORKER, False),  # timer: send a sign of life, or stop what runs when the lease is over
-    ("EXITED", WORKER, False),  # the executor: the attempt's run time is over
-    ("READY", EXECUTOR, False),  # effect: the task waits from now on (its stage need not wait for others)
-    ("BEGIN", EXECUTOR, False),  # effect: run the attempt
-    ("HALT", EXECUTOR, False),  # effect: end the attempt now
-    # Sparrow, Hawk, Eagle, Pigeon; `first` is the batch that is meant, SUBMIT carries count tasks of one
-    ("PROBE", WORKER, True),  # reserve a place in the queue for a task of the batch
-    ("FETCH", GLOBAL_MASTER, True),  # the reservation's turn has come: which task?
-    ("ASSIGN", WORKER, True),  # this task
-    ("NOTHING_LEFT", WORKER, True),  # all tasks of the batch are taken
-    ("BOUNCED", GLOBAL_MASTER, True),  # the worker left or shrank: place the reservation, or the task, elsewhere
-    ("REJECTED", GLOBAL_MASTER, True),  # the worker holds a long task: probe elsewhere
-    ("ENQUEUE", WORKER, True),  # a long task joins the queue
-    ("LONG_BEGUN", GLOBAL_MASTER, True),  # it has begun
-    ("LONG_OVER", GLOBAL_MASTER, True),  # it has ended
-    ("STEAL", WORKER, True),  # an idle worker asks for reservations
-    ("STOLEN", WORKER, True),  # count reservations, a chain that begins at `start`
-    ("DEAL", LOCAL_MASTER, True),  # a distributor hands a group a task
+_OF_ATTEMPT = "task machine attempt"
+_NEWS = "incarnation epoch first last count"  # an update
+_REQUEST, _ORDER = f"{_OF_ATTEMPT} incarnation epoch seen preempted", f"{_OF_ATTEMPT} start epoch handle"
+_KINDS = (  # name, who handles it, whether it crosses the network, its fields beyond ALWAYS
+    ("ARRIVE", SUBMITTER, False, "task"),  # a task arrives at its submitter
+    ("RESUBMIT", SUBMITTER, False, "task delay"),  # timer: has the global master heard of the task?
+    ("DONE", SUBMITTER, True, "task machine"),  # the task has ended
+    ("REBUILD", SUBMITTER, True, ""),  # a new global master asks for the tasks that have not ended
+    ("SUBMIT", GLOBAL_MASTER, True, "task reason batch count"),
+    ("PLACE", GLOBAL_MASTER, False, ""),  # a turn: place one task of one queue
+    ("LAUNCHED", GLOBAL_MASTER, True,  # the attempt has its amounts, and starts (a gang's: is held)
+     f"{_OF_ATTEMPT} reason {_NEWS}"),
+    ("REFUSED", GLOBAL_MASTER, True, f"{_OF_ATTEMPT} reason {_NEWS}"),  # the attempt has nothing, and never will
+    ("ENDED", GLOBAL_MASTER, True,  # the attempt is over: FINISHED, or lost for a reason
+     f"{_OF_ATTEMPT} reason {_NEWS}"),
+    ("UPDATE", GLOBAL_MASTER, True, _NEWS),  # the state of a cluster, periodic or asked for
+    ("RETRY", GLOBAL_MASTER, False,  # timer: has the request been answered?
+     "task machine attempt queue repeats delay"),
+    ("WAKE", GLOBAL_MASTER, False, "delay"),  # timer of a new global master: have all local masters answered?
+    ("LAUNCH", LOCAL_MASTER, True, _REQUEST),  # on the global master's own partition
+    ("REPARTITION", LOCAL_MASTER, True, _REQUEST),  # on another's partition: move the amounts, and launch
+    ("PREEMPT", LOCAL_MASTER, True,  # take the amounts from attempts of a queue on the machine, and launch
+     f"{_REQUEST} queue"),
+    ("GO", LOCAL_MASTER, True, _REQUEST),  # all of a gang are held: start this one
+    ("ABANDON", LOCAL_MASTER, True, _REQUEST),  # give up the attempt, held or running
+    ("NOTED", LOCAL_MASTER, True, "incarnation epoch seen"),  # the global master has noted the end of the attempt
+    ("ASK", LOCAL_MASTER, True, "incarnation seen"),  # a global master asks for the whole state
+    ("BEAT", LOCAL_MASTER, False, "epoch delay"),  # timer: send an update to every global master
+    ("CHECK", LOCAL_MASTER, False, "epoch delay"),  # timer: which workers are silent, what is unanswered?
+    ("OVER", LOCAL_MASTER, True,  # a worker: the attempt is over, for a reason
+     "task machine attempt reason epoch handle"),
+    ("STARTED", LOCAL_MASTER, True, "task machine attempt epoch"),  # a worker answers a repeated start
+    ("ALIVE", LOCAL_MASTER, True,  # a worker lives, and runs count attempts
+     "machine reason epoch incarnation count delay"),
+    ("HOLDS", LOCAL_MASTER, True,  # a worker runs this attempt, one of count
+     "task machine attempt start reason epoch incarnation report count"),
+    ("PULSE", LOCAL_MASTER, True, "epoch count delay"),  # the active one to the standby: I live
+    ("WATCH", LOCAL_MASTER, False, "epoch delay"),  # timer of the standby: does the active one live?
+    ("CHANGE", LOCAL_MASTER, False,  # the operator: a machine leaves, joins or takes another capacity
+     "machine count first last"),
+    ("START", WORKER, True, _ORDER),
+    ("KILL", WORKER, True, f"{_ORDER} reason"),
+    ("FORGET", WORKER, True, f"{_ORDER} reason"),  # the end of the attempt is noted
+    ("REPORT", WORKER, True, "machine epoch report"),  # a new local master: obey me, and say what you run
+    ("LEASE", WORKER, True,  # the local master has heard the worker's sign of life (sent at `delay`)
+     "machine epoch incarnation delay"),
+    ("TICK", WORKER, False,  # timer: send a sign of life, or stop what runs when the lease is over
+     "machine incarnation delay"),
+    ("EXITED", WORKER, False, "task machine attempt handle"),  # the executor: the attempt's run time is over
+    ("READY", EXECUTOR, False, "task"),  # effect: the task waits from now on (its stage need not wait for others)
+    ("BEGIN", EXECUTOR, False, "task machine attempt handle"),  # effect: run the attempt
+    ("HALT", EXECUTOR, False, "task machine reason"),  # effect: end the attempt now
+    # Sparrow, Hawk, Eagle, Pigeon; SUBMIT carries count tasks of a batch
+    ("PROBE", WORKER, True,  # reserve a place in the queue for a task of the batch
+     "machine batch count delay travelled"),
+    ("FETCH", GLOBAL_MASTER, True,  # the reservation's turn has come: which task?
+     "machine batch handle delay travelled"),
+    ("ASSIGN", WORKER, True, "task machine batch handle delay travelled"),  # this task
+    ("NOTHING_LEFT", WORKER, True, "machine batch handle"),  # all tasks of the batch are taken
+    ("BOUNCED", GLOBAL_MASTER, True,  # the worker left or shrank: place the reservation, or the task, elsewhere
+     "task machine batch count reason"),
+    ("REJECTED", GLOBAL_MASTER, True,  # the worker holds a long task: probe elsewhere
+     "machine batch count seen travelled"),
+    ("ENQUEUE", WORKER, True, "task machine batch travelled"),  # a long task joins the queue
+    ("LONG_BEGUN", GLOBAL_MASTER, True, "task machine batch"),  # it has begun
+    ("LONG_OVER", GLOBAL_MASTER, True, "task machine batch"),  # it has ended
+    ("STEAL", WORKER, True, "machine"),  # an idle worker asks for reservations
+    ("STOLEN", WORKER, True, "machine count start"),  # count reservations, a chain that begins at `start`
+    ("DEAL", LOCAL_MASTER, True, "task batch travelled"),  # a distributor hands a group a task
     # what whoever drives the roles hands to one of them, BOOT and RESTART to one of any kind; no role sends it
-    ("BOOT", EXECUTOR, False),  # begin, for the first time
-    ("RESTART", EXECUTOR, False),  # begin anew, with nothing but what is on disk
-    ("POWER_OFF", EXECUTOR, False),  # to a worker: the machine has failed, with everything that ran on it
-    ("RECONFIGURE", EXECUTOR, False),  # to a worker: the machine leaves, joins or takes another capacity
+    ("BOOT", EXECUTOR, False, ""),  # begin, for the first time
+    ("RESTART", EXECUTOR, False, ""),  # begin anew, with nothing but what is on disk
+    ("POWER_OFF", EXECUTOR, False, ""),  # to a worker: the machine has failed, with everything that ran on it
+    ("RECONFIGURE", EXECUTOR, False,  # to a worker: the machine leaves, joins or takes another capacity
+     "machine count first last"),
 )
-KINDS = tuple(name for name, _, _ in _KINDS)
-HANDLER = np.array([role for _, role, _ in _KINDS], np.int8)
-CROSSES = np.array([crosses for _, _, crosses in _KINDS])
+KINDS = tuple(name for name, *_ in _KINDS)
+HANDLER = np.array([role for _, role, *_ in _KINDS], np.int8)
+CROSSES = np.array([crosses for _, _, crosses, _ in _KINDS])
+FIELDS = tuple((*ALWAYS, *fields.split()) for *_, fields in _KINDS)  # of each kind
 (ARRIVE, RESUBMIT, DONE, REBUILD, SUBMIT, PLACE, LAUNCHED, REFUSED, ENDED, UPDATE, RETRY, WAKE,
  LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, NOTED, ASK, BEAT, CHECK, OVER, STARTED, ALIVE, HOLDS, PULSE, WATCH, CHANGE,
  START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, BEGIN, HALT,
@@ -113,12 +139,12 @@ REASONS = (
     "its gang was given up",
     "stopped by its worker, which had lost touch",
     "unknown to the new local master",
+    "held for long: does it go?",
 )
 (NO_REASON, FINISHED_WELL, NOT_FREE, NOT_THERE, OLD_REQUEST, OLD_EPOCH, NO_VICTIMS, PREEMPTED, MACHINE_LOST, GANG_LOST,
- LEASE_LOST, UNKNOWN) = range(len(REASONS))
+ LEASE_LOST, UNKNOWN, STILL_HELD) = range(len(REASONS))
 
 NOBODY = -1  # no task, no machine, no row
-STILL_HELD = 1  # `start` of LAUNCHED: the attempt has been held for long, say again whether it goes
 
 
 class Outbox(NamedTuple):
@@ -140,7 +166,8 @@ def post(out: Outbox, kind: int, sender: int, to: int, task: int, machine: int) 
     out.size[0] += 1
     row["kind"], row["reason"], row["sender"], row["to"] = kind, NO_REASON, sender, to
     row["task"], row["machine"] = task, machine
-    row["epoch"], row["count"], row["handle"] = 0, 0, NOBODY
-    row["attempt"], row["start"], row["seen"], row["first"], row["last"] = 0, 0, 0, 0, 0
+    row["epoch"], row["count"], row["queue"], row["batch"], row["handle"] = 0, 0, NOBODY, 0, NOBODY
+    row["preempted"], row["repeats"], row["attempt"], row["start"], row["seen"] = 0, 0, 0, 0, 0
+    row["incarnation"], row["report"], row["first"], row["last"] = 0, 0, 0, 0
     row["delay"], row["travelled"] = 0.0, 0.0
     return row

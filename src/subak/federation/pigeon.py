@@ -147,7 +147,7 @@ def deal(roles: Pigeon, batch: int, place: int, end: int, travelled: float, out:
 def hand_over(batches: Batches, batch: int, task: int, group: int, travelled: float, out: Outbox) -> None:
     """Send a task to a master."""
     row = post(out, DEAL, batches.scheduler[batch], group, task, NOBODY)
-    row["first"], row["travelled"] = batch, travelled
+    row["batch"], row["travelled"] = batch, travelled
 
 
 @inlined
@@ -225,7 +225,7 @@ def on_deal(roles: Pigeon, tasks: Tasks, message: np.void, out: Outbox) -> None:
 def give_up(batches: Batches, group: int, task: int, out: Outbox) -> None:
     """Send a task back to its distributor."""
     row = post(out, BOUNCED, group, batches.scheduler[batches.of_task[task]], task, NOBODY)
-    row["first"], row["reason"] = batches.of_task[task], NOT_THERE
+    row["batch"], row["reason"] = batches.of_task[task], NOT_THERE
 
 
 @inlined
@@ -310,7 +310,7 @@ def handle_pigeon(roles: Pigeon, tasks: Tasks, now: float, message: np.void, out
     elif kind == DONE:
         on_batch_done(roles.submitter, batches, message, out)
     elif kind == SUBMIT:
-        batch = message["first"]
+        batch = message["batch"]
         deal(roles, batch, batches.first[batch], batches.first[batch + 1], message["travelled"], out)
     elif kind == BOUNCED:
         deal_again(roles, message["task"], out)
@@ -333,7 +333,7 @@ def on_start(roles: Pigeon, tasks: Tasks, message: np.void, now: float, out: Out
     """Begin a task, unless the worker left or shrank since it was sent."""
     workers, worker, task = roles.workers, message["to"], message["task"]
     take(workers.own, tasks, task, worker)
-    message["first"] = roles.batches.of_task[task]
+    message["batch"] = roles.batches.of_task[task]
     if not accept(workers, roles.batches, roles.members, tasks, message, now, out):
         free_room(roles.groups, worker, task, MACHINE_LOST, out)
 

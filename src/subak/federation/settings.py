@@ -1,11 +1,11 @@
-"""What a federation is set to: masters, network, costs, fairness, sampling; the words of options and of TOML."""
+"""What a federation is set to: masters, network, costs, preemption, sampling; the words of options and of TOML."""
 import math
 
 import msgspec
 
 from subak.errors import InputError
 from subak.federation.megha.global_master.placement import PLACEMENTS
-from subak.federation.megha.global_master.turns import ROUND_ROBIN
+from subak.federation.megha.global_master.queue_order import ROUND_ROBIN
 from subak.federation.messages import KINDS
 from subak.queues.fair_orders import FAIR_ORDERS
 
@@ -14,7 +14,7 @@ MASTERS_MAX = 10_000
 PROBES_MAX = 1_000_000
 SECONDS_MIN, SECONDS_MAX = 1e-3, 1_000_000
 UPDATES = ("changes", "full")  # what an update carries, and is charged for
-FAIRNESS = ("off", "strict", "paper")
+PREEMPTION_RULES = ("off", "strict", "paper")
 BOUNDS = {
     "global_masters": (1, MASTERS_MAX), "local_masters": (0, MASTERS_MAX), "preemptions_max": (0, 30_000),
     "probes_min": (1, PROBES_MAX), "probe_ratio": (0, PROBES_MAX), "steal_attempts": (0, PROBES_MAX),
@@ -48,12 +48,12 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     part: dict[str, float] = {}  # seconds by kind of message for each entry it carries, over the defaults
     service_scale: float = 1.0  # all service times times this; 0: masters cost nothing
     updates: str = "changes"  # what updates carry: only what changed, or the whole cluster
-    fairness: str = "off"  # preemption for queues below their share: off, strict, or the paper's Algorithm 2
+    preemption: str = "off"  # preemption for queues below their share: off, strict, or the paper's Algorithm 2
     shares: dict[str, float] = {}  # queue: share of the federation; the others divide the rest evenly
     masters_of: dict[str, int] = {}  # queue: its global master; the others go round
     preemptions_max: int = 3  # how often a task may be preempted
     placement: str = "first-fit"  # megha, central: first-fit (the paper), aligned-fit (Tetris's score), bins (LoTES)
-    turns: str = "round-robin"  # which queue a global master serves next: round-robin, or a fair order such as mch
+    queue_order: str = "round-robin"  # whom a global master serves next: round-robin, or a fair order such as mch
     order: str = "fifo"  # within a queue: fifo, or priority
     priority_seconds: float = 3600.0  # with order priority: how long a task of one priority less must have waited more
     retry: float = math.inf  # seconds until an unanswered request is repeated; inf: the network loses nothing
@@ -74,9 +74,9 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             _between(name, getattr(self, name), least, most)
         if not self.probe_ratio > 0:
             raise InputError(f"probe_ratio: must be more than 0, not {self.probe_ratio:g}")
-        for name, words in (("delay_law", LAWS), ("updates", UPDATES), ("fairness", FAIRNESS),
+        for name, words in (("delay_law", LAWS), ("updates", UPDATES), ("preemption", PREEMPTION_RULES),
                             ("placement", PLACEMENTS), ("order", ("fifo", "priority")),
-                            ("turns", (ROUND_ROBIN, *FAIR_ORDERS)), ("sampling", ("batch", "task"))):
+                            ("queue_order", (ROUND_ROBIN, *FAIR_ORDERS)), ("sampling", ("batch", "task"))):
             if getattr(self, name) not in words:
                 raise InputError(f"{name}: must be one of {', '.join(words)}, not {getattr(self, name)!r}")
         if self.delay_spread > self.delay:

@@ -17,11 +17,11 @@ from subak.federation.megha.global_master.state import (
     SHARE_USED_UP,
     UPDATES,
 )
-from subak.federation.megha.layout import OFF
 from subak.federation.megha.local_master.state import ACCEPTED, PREEMPTED_TASKS, REFUSED_NOT_FREE, REFUSED_OTHER
 from subak.federation.megha.local_master.state import TAKEOVERS as TAKEN_OVER
 from subak.federation.megha.local_master.state import WORKERS_LOST as WORKERS_GONE
 from subak.federation.megha.roles import Megha
+from subak.federation.megha.topology import OFF
 from subak.federation.messages import HANDLER, KINDS, ROLES, WORKER
 from subak.measures.of_run import spread
 from subak.measures.runs import FederationFacts, QueueFacts, RoleFacts, Spread
@@ -123,7 +123,7 @@ def queue_facts(outcome: Outcome, workload: Workload, tasks: pl.DataFrame) -> tu
 def _entitlements(outcome: Outcome, names: list[str]) -> dict[str, float]:
     """Return the share of each queue that it is entitled to, where fairness is asked for."""
     federated = outcome.federated
-    if federated is None or not isinstance(federated.roles, Megha) or federated.roles.rules.fairness == OFF:
+    if federated is None or not isinstance(federated.roles, Megha) or federated.roles.rules.preemption == OFF:
         return {}
     given = federated.settings.shares
     rest = (1.0 - sum(given.values())) / max(len(set(names) - set(given)), 1)

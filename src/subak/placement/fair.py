@@ -3,7 +3,7 @@
 One instant: (1) what ended and what waits is told to the tree; (2) shapes that fit a machine that was freed may be
 served again, and queues that fell below their limits; (3) a machine is looked for for the next leaf of the order,
 and its shape is closed when there is none, until nobody is left; (4) a queue below its guarantee may take a place by
-preemption (`take_back`).
+preemption (`reclaim`).
 
 A queue's share is its dominant share of the capacity that is there at the time.
 """

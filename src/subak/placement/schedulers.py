@@ -89,8 +89,8 @@ LOTES_OPTIONS: dict[str, tuple[str, Any]] = {  # the setting each changes, and i
 PLACEMENT_OPTIONS = frozenset({"backfill", *ORDERS, *FAIR_ORDERS})
 NETWORK_SETTINGS = ("delay", "delay_law", "delay_spread", "service", "part", "service_scale")  # of every federation
 _CENTRAL = (
-    "heartbeat", "updates", "fairness", "shares", "preemptions_max", "placement", "turns", "order", "priority_seconds",
-    "retry", "lease", "standby", *NETWORK_SETTINGS,
+    "heartbeat", "updates", "preemption", "shares", "preemptions_max", "placement", "queue_order", "order",
+    "priority_seconds", "retry", "lease", "standby", *NETWORK_SETTINGS,
 )
 _ROLES = ("submitter", "global_master", "local_master", "worker")
 _SAMPLED = ("global_masters", "probe_ratio", "probes_min", "sampling", *NETWORK_SETTINGS)

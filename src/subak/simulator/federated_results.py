@@ -19,8 +19,8 @@ from subak.federation.megha.global_master.state import (
     PHASES,
 )
 from subak.federation.megha.global_master.state import PHASE_WAITING as IN_QUEUE
-from subak.federation.megha.layout import OFF, PAPER
 from subak.federation.megha.roles import Megha
+from subak.federation.megha.topology import OFF, PAPER
 from subak.federation.messages import NOBODY, NOT_FREE, REASONS
 from subak.federation.pigeon import Pigeon
 from subak.federation.sampling.eagle import Eagle
@@ -115,7 +115,7 @@ def sampling_of(roles: Any) -> Any:
 def clusters(roles: Any) -> np.ndarray | None:
     """Return int32[machine]: the local master, or group, of each; None where there are none."""
     if isinstance(roles, Megha):
-        return np.asarray(roles.layout.machine["cluster"])
+        return np.asarray(roles.topology.machine["cluster"])
     return np.asarray(roles.groups.of_worker) if isinstance(roles, Pigeon) else None
 
 
@@ -156,12 +156,12 @@ class _Reasons:
         shape = self.sim.tasks.shape[waiting].astype(np.int64)
         if not isinstance(self.roles, Megha):
             return np.stack([shape])
-        table, layout = self.roles.task[waiting], self.roles.layout
-        queue = layout.task["queue"][waiting].astype(np.int64)
-        gang = layout.gang[waiting] if layout.gang.size else np.full(waiting.size, NOBODY)
+        table, topology = self.roles.task[waiting], self.roles.topology
+        queue = topology.task["queue"][waiting].astype(np.int64)
+        gang = topology.gang[waiting] if topology.gang.size else np.full(waiting.size, NOBODY)
         lost = self.sim.progress.attempts[waiting] > 0
-        return np.stack([shape, table["phase"], layout.queue["owner"][queue],
-                         queue if self.roles.rules.fairness != OFF else np.zeros_like(queue),
+        return np.stack([shape, table["phase"], topology.queue["owner"][queue],
+                         queue if self.roles.rules.preemption != OFF else np.zeros_like(queue),
                          table["reason"], gang, lost]).astype(np.int64)
 
     def text(self, shape: int, *more: int) -> str:
@@ -188,12 +188,12 @@ class _Reasons:
         assert isinstance(self.roles, Megha)
         if phase != IN_QUEUE:
             return ATTEMPT_LOST if phase == PHASE_RUNNING and lost else OF_PHASE[phase]
-        first = self.roles.layout.gang_first
+        first = self.roles.topology.gang_first
         if gang != NOBODY and self.roles.gang[gang]["waiting"] < first[gang + 1] - first[gang]:
             return GANG_INCOMPLETE
         refused = reason == NOT_FREE
         if not could_take(self.sim.fleet.free, self.sim, shape).any():
-            used_up = self.roles.rules.fairness != OFF and not is_entitled(self.roles, self.sim, master, queue, shape)
+            used_up = self.roles.rules.preemption != OFF and not is_entitled(self.roles, self.sim, master, queue, shape)
             return (SHARE_USED_UP if used_up else REFUSED_BEFORE if refused else "") + self.lacks(shape)
         if gang != NOBODY:
             return GANG_TOO_LARGE
@@ -223,8 +223,8 @@ def allowed_machines(sim: Simulation, shape: int) -> np.ndarray:
 
 def is_entitled(roles: Megha, sim: Simulation, master: int, queue: int, shape: int) -> bool:
     """Whether a global master takes a queue to be below its share, as Algorithm 2 asks before it preempts."""
-    more = 0 if roles.rules.fairness == PAPER else sim.tasks.request[:, shape].astype(np.int64)
-    return bool(_dominant(roles, master, queue, more) <= roles.layout.queue[queue]["share"] + SLACK)
+    more = 0 if roles.rules.preemption == PAPER else sim.tasks.request[:, shape].astype(np.int64)
+    return bool(_dominant(roles, master, queue, more) <= roles.topology.queue[queue]["share"] + SLACK)
 
 
 def _dominant(roles: Megha, master: int, queue: int, more: Any = 0) -> float:
@@ -251,9 +251,9 @@ def waiting_tables(outcome: Outcome, workload: Workload, fleet: Fleet) -> dict[s
 
 def _waiting_table(sim: Simulation, roles: Megha, tasks: np.ndarray, workload: Workload) -> pl.DataFrame:
     table, shape = roles.task[tasks], sim.tasks.shape[tasks]
-    queue = roles.layout.task["queue"][tasks]
-    owner = roles.layout.queue["owner"][queue]
-    fair = roles.rules.fairness != OFF
+    queue = roles.topology.task["queue"][tasks]
+    owner = roles.topology.queue["owner"][queue]
+    fair = roles.rules.preemption != OFF
     nothing = np.full(tasks.size, np.nan)
     used = np.array([_dominant(roles, *pair) for pair in zip(owner, queue, strict=True)]) if fair else nothing
     return pl.DataFrame([
@@ -261,7 +261,7 @@ def _waiting_table(sim: Simulation, roles: Megha, tasks: np.ndarray, workload: W
         pl.Series("global_master", owner), pl.Series("shape", shape),
         coded(table["phase"].astype(np.int64), PHASES, "phase"),
         coded(np.where(table["reason"] > 0, table["reason"], -1), REASONS, "last_refused"),
-        numbers("share", roles.layout.queue["share"][queue] if fair else nothing),
+        numbers("share", roles.topology.queue["share"][queue] if fair else nothing),
         numbers("share_used", used.astype(np.float64)),
         *(pl.Series(f"asked_{resource.name}", sim.tasks.request[row, shape] * resource.unit)
           for row, resource in enumerate(workload.resources)),
@@ -272,7 +272,7 @@ def _view_table(outcome: Outcome, roles: Megha, tasks: np.ndarray, workload: Wor
     owner, shape = roles.submitter.owner[tasks], outcome.simulation.tasks.shape[tasks]
     pairs, counts = np.unique(np.stack([owner, shape]), axis=1, return_counts=True)
     most = np.sort(np.argsort(-counts, kind="stable")[:VIEWS_MAX])
-    names = cluster_names(outcome, fleet, roles.layout.local_masters)
+    names = cluster_names(outcome, fleet, roles.topology.local_masters)
     parts = [_views_of(outcome, roles, int(pairs[0, pair]), int(pairs[1, pair]), int(counts[pair]), workload, names)
              for pair in most]
     return pl.concat(parts) if parts else _views_of(outcome, roles, 0, 0, 0, workload, names).clear()
@@ -282,10 +282,10 @@ def _views_of(
     outcome: Outcome, roles: Megha, master: int, shape: int, tasks: int, workload: Workload, names: list[str]
 ) -> pl.DataFrame:
     """Return what one global master saw, and what there was, of each partition that has machines, for one shape."""
-    sim, layout = outcome.simulation, roles.layout
-    filled = np.flatnonzero(np.diff(layout.block) > 0)
-    cluster, home = filled // layout.global_masters, filled % layout.global_masters
-    first = (layout.block[filled] * BLOCK).astype(np.int64)
+    sim, topology = outcome.simulation, roles.topology
+    filled = np.flatnonzero(np.diff(topology.block) > 0)
+    cluster, home = filled // topology.global_masters, filled % topology.global_masters
+    first = (topology.block[filled] * BLOCK).astype(np.int64)
     allowed, view = allowed_machines(sim, shape), roles.masters[master].fleet.free
     known = roles.masters[master].cluster[cluster]
     age = np.maximum(max(outcome.loop_result.end, float(sim.clock[NOW])) - known["seen_at"], 0.0)

@@ -54,7 +54,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     federation: Federation | None = None,
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
-    preemptions: float = 0.0,
+    reclaims_per_hour: float = 0.0,
     lotes: LotesSettings | None = None,
     request_error: float = 0.0,
     slow_start: float = 1.0,
@@ -64,13 +64,13 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
 
     *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
     simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
-    that is one, *faults* what goes wrong in it, *queues* weights and limits for the fair orders, *preemptions* how many
-    an hour a queue below its guarantee may cause under them, *lotes* what its plan and dispatcher are set to,
-    *request_error* by how much requests are wrong (overuse.py). *slow_start* is the share of a stage's tasks that have
-    ended when the tasks that wait for it may start; such an attempt holds its machine, and goes on behind its `shuffle`
-    when all of them have. *search* says how long a scheduler that searches improves its plan. Raises InputError for
-    workloads and fleets that do not match, and for faults and wrong requests that the scheduler does not support,
-    PolicyError when the policy breaks a rule.
+    that is one, *faults* what goes wrong in it, *queues* weights and limits for the fair orders, *reclaims_per_hour*
+    how often a queue below its guarantee may take a place back under them, *lotes* what its plan and dispatcher are set
+    to, *request_error* by how much requests are wrong (overuse.py). *slow_start* is the share of a stage's tasks
+    that have ended when the tasks that wait for it may start; such an attempt holds its machine, and goes on behind
+    its `shuffle` when all of them have. *search* says how long a scheduler that searches improves its plan. Raises
+    InputError for workloads and fleets that do not match, and for faults and wrong requests that the scheduler does
+    not support, PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
     refuse_times(width, until)
@@ -88,7 +88,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
         raise InputError(f"faults: {scheduler.name} is no federation; only megha and central support them")
     loop = central_loop(
         workload, fleet, scheduler, Terms(scheduler.order, seed, width, until, request_error, slow_start),
-        Tuning(queues, preemptions, lotes, search))
+        Tuning(queues, reclaims_per_hour, lotes, search))
     simulation, waiting = loop.prepared.simulation, loop.waiting
     loop_result = run_to_end(
         simulation, loop.step if scheduler.built_in else _guarded(loop.step, simulation, scheduler.name),

@@ -12,7 +12,6 @@ from subak.cli.options import (
     CapacityOption,
     CheckPolicyOption,
     DelayOption,
-    FairnessOption,
     FaultsOption,
     FederationOption,
     FleetOption,
@@ -24,8 +23,9 @@ from subak.cli.options import (
     MachinesOption,
     OverwriteOption,
     PlacementOption,
-    PreemptionsOption,
+    PreemptionOption,
     QueuesOption,
+    ReclaimsOption,
     RequestErrorOption,
     ScenarioOption,
     SearchMovesOption,
@@ -86,11 +86,11 @@ def compare(
     service_scale: ServiceScaleOption = None,
     updates: UpdatesOption = None,
     placement: PlacementOption = None,
-    fairness: FairnessOption = None,
+    preemption: PreemptionOption = None,
     share: ShareOption = None,
     faults: FaultsOption = None,
     queues: QueuesOption = None,
-    preemptions: PreemptionsOption = 0.0,
+    reclaims_per_hour: ReclaimsOption = 0.0,
     lotes: LotesOption = None,
     request_error: RequestErrorOption = 0.0,
     check_policy: CheckPolicyOption = False,
@@ -115,10 +115,10 @@ def compare(
     """
     settings = federation_from(federation, share, global_masters=global_masters, local_masters=local_masters,
                                heartbeat=heartbeat, delay=delay, service_scale=service_scale, updates=updates,
-                               placement=placement, fairness=fairness)
+                               placement=placement, preemption=preemption)
     given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
                           split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
-                          machines, capacity, interval, until, settings, faults, queues, preemptions, lotes,
+                          machines, capacity, interval, until, settings, faults, queues, reclaims_per_hour, lotes,
                           request_error, slow_start, SearchSettings(search_seconds, search_moves), check_policy)
     inputs = inputs_of(given, scenario, federation, lotes)
     if out is not None:

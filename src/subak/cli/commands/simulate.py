@@ -13,7 +13,6 @@ from subak.cli.options import (
     CapacityOption,
     CheckPolicyOption,
     DelayOption,
-    FairnessOption,
     FaultsOption,
     FederationOption,
     FleetOption,
@@ -25,8 +24,9 @@ from subak.cli.options import (
     MachinesOption,
     OverwriteOption,
     PlacementOption,
-    PreemptionsOption,
+    PreemptionOption,
     QueuesOption,
+    ReclaimsOption,
     RequestErrorOption,
     ScenarioOption,
     SearchMovesOption,
@@ -80,11 +80,11 @@ def simulate(
     service_scale: ServiceScaleOption = None,
     updates: UpdatesOption = None,
     placement: PlacementOption = None,
-    fairness: FairnessOption = None,
+    preemption: PreemptionOption = None,
     share: ShareOption = None,
     faults: FaultsOption = None,
     queues: QueuesOption = None,
-    preemptions: PreemptionsOption = 0.0,
+    reclaims_per_hour: ReclaimsOption = 0.0,
     lotes: LotesOption = None,
     request_error: RequestErrorOption = 0.0,
     check_policy: CheckPolicyOption = False,
@@ -104,10 +104,10 @@ def simulate(
     """
     settings = federation_from(federation, share, global_masters=global_masters, local_masters=local_masters,
                                heartbeat=heartbeat, delay=delay, service_scale=service_scale, updates=updates,
-                               placement=placement, fairness=fairness)
+                               placement=placement, preemption=preemption)
     given = scenario_from(scenario, workload, None if scheduler is None else [scheduler], [DEFAULT_SCHEDULER],
                           None if seed is None else [seed], fleet, machines, capacity, interval, until,
-                          settings, faults, queues, preemptions, lotes, request_error, slow_start,
+                          settings, faults, queues, reclaims_per_hour, lotes, request_error, slow_start,
                           SearchSettings(search_seconds, search_moves), check_policy)
     if len(given.schedulers) > 1 or len(given.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")

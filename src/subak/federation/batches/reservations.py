@@ -109,7 +109,7 @@ def enqueue(queues: Reservations, worker: int, message: np.void, now: float) -> 
     """Let what a message brings wait in a queue; return its row."""
     number = new_row(queues)
     row = queues.row[number]
-    row["batch"], row["task"], row["delayed"] = message["first"], message["task"], 0.0
+    row["batch"], row["task"], row["delayed"] = message["batch"], message["task"], 0.0
     row["since"], row["travelled"], row["work"] = now, message["travelled"], message["delay"]
     append(queues, worker, number)
     return number

@@ -55,7 +55,7 @@ def submit_batch(batches: Batches, batch: int, out: Outbox) -> None:
     for place in range(batches.first[batch], batches.first[batch + 1]):
         post(out, READY, ME, ME, batches.task[place], NOBODY)
     row = post(out, SUBMIT, ME, batches.scheduler[batch], NOBODY, NOBODY)
-    row["first"] = batch
+    row["batch"] = batch
     row["count"] = batches.first[batch + 1] - batches.first[batch]
 
 

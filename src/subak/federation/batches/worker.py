@@ -62,7 +62,7 @@ def queue_up(
     out: Outbox,
 ) -> bool:
     """Queue a reservation or a task, if the worker could hold it; else send it back."""
-    worker, batch = message["to"], message["first"]
+    worker, batch = message["to"], message["batch"]
     if not is_able(members, batches.shape[batch], worker):
         bounce(batches, worker, batch, message["task"], False, out)
         return False
@@ -75,7 +75,7 @@ def queue_up(
 def bounce(batches: Batches, worker: int, batch: int, task: int, has_begun: bool, out: Outbox) -> None:
     """Send a reservation (of no task) or a task back to its scheduler."""
     row = post(out, BOUNCED, worker, batches.scheduler[batch], task, worker)
-    row["first"], row["count"] = batch, has_begun
+    row["batch"], row["count"] = batch, has_begun
     row["reason"] = MACHINE_LOST if has_begun else NOT_THERE
 
 
@@ -106,7 +106,7 @@ def let_go(  # noqa: PLR0913, PLR0917
     take(workers.own, tasks, batches.task[batches.first[batch]], worker)
     if task == NOBODY:
         request = post(out, FETCH, worker, batches.scheduler[batch], NOBODY, worker)
-        request["first"], request["delay"], request["travelled"] = batch, now - row["since"], row["travelled"]
+        request["batch"], request["delay"], request["travelled"] = batch, now - row["since"], row["travelled"]
         request["handle"] = number
     else:
         workers.long_queued[worker] -= 1
@@ -123,7 +123,7 @@ def begin(workers: Workers, batches: Batches, worker: int, task: int, now: float
     if batches.is_long[batch]:
         workers.long_running[worker] += 1
         row = post(out, LONG_BEGUN, worker, batches.scheduler[batch], task, worker)
-        row["first"] = batch
+        row["batch"] = batch
     if workers.begun.size > 0:
         workers.begun[task] = now
         note_running(workers, worker, task)
@@ -147,7 +147,7 @@ def accept(
     workers: Workers, batches: Batches, members: Membership, tasks: Tasks, message: np.void, now: float, out: Outbox
 ) -> bool:
     """Begin the task that a scheduler assigned, unless the worker left or shrank since it asked for it."""
-    worker, task, batch = message["to"], message["task"], message["first"]
+    worker, task, batch = message["to"], message["task"], message["batch"]
     if is_able(members, batches.shape[batch], worker) and not is_overfull(workers.own, worker):
         begin(workers, batches, worker, task, now, out)
         return True

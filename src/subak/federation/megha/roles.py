@@ -19,7 +19,6 @@ from subak.federation.megha.global_master.handlers import (
 )
 from subak.federation.megha.global_master.rebuild import on_wake, restart
 from subak.federation.megha.global_master.state import GlobalMaster
-from subak.federation.megha.layout import Layout, Rules
 from subak.federation.megha.local_master.failover import (
     begin_timers,
     on_alive,
@@ -42,6 +41,7 @@ from subak.federation.megha.local_master.handlers import (
 )
 from subak.federation.megha.local_master.state import EPOCH, LocalMaster
 from subak.federation.megha.submitter import Submitter, on_arrive, on_done, on_rebuild, on_resubmit
+from subak.federation.megha.topology import Rules, Topology
 from subak.federation.megha.worker import (
     Workers,
     begin_ticks,
@@ -107,7 +107,7 @@ from subak.workload.tasks import Tasks
 class Megha(NamedTuple):
     """The roles of a federation, and what all of them know."""
 
-    layout: Layout
+    topology: Topology
     rules: Rules
     submitter: Submitter
     masters: list[GlobalMaster]
@@ -121,7 +121,7 @@ class SubmitterTables(NamedTuple):
     """What `serve_submitter` works on."""
 
     submitter: Submitter
-    layout: Layout
+    topology: Topology
     inbox: np.ndarray  # MESSAGE[place]
     out: Outbox
 
@@ -131,7 +131,7 @@ class GlobalMasterTables(NamedTuple):
 
     masters: list[GlobalMaster]
     locals: list[LocalMaster]  # whose ledgers are read
-    layout: Layout
+    topology: Topology
     rules: Rules
     tasks: Tasks
     inbox: np.ndarray  # MESSAGE[place]
@@ -142,7 +142,7 @@ class LocalMasterTables(NamedTuple):
     """What `serve_local_master` works on."""
 
     locals: list[LocalMaster]
-    layout: Layout
+    topology: Topology
     rules: Rules
     tasks: Tasks
     inbox: np.ndarray  # MESSAGE[place]
@@ -153,7 +153,7 @@ class WorkerTables(NamedTuple):
     """What `serve_worker` works on."""
 
     workers: Workers
-    layout: Layout
+    topology: Topology
     rules: Rules
     tasks: Tasks
     lost: np.ndarray  # int32[place], tasks that the operator's changes of machines cost
@@ -165,12 +165,12 @@ def tables_of(
     roles: Megha, tasks: Tasks, lost: np.ndarray, inbox: np.ndarray, out: Outbox
 ) -> tuple[SubmitterTables, GlobalMasterTables, LocalMasterTables, WorkerTables]:
     """Return what the roles of a federation in one process work on, which share an inbox and an outbox."""
-    layout, rules = roles.layout, roles.rules
+    topology, rules = roles.topology, roles.rules
     return (
-        SubmitterTables(roles.submitter, layout, inbox, out),
-        GlobalMasterTables(roles.masters, roles.locals, layout, rules, tasks, inbox, out),
-        LocalMasterTables(roles.locals, layout, rules, tasks, inbox, out),
-        WorkerTables(roles.workers, layout, rules, tasks, lost, inbox, out),
+        SubmitterTables(roles.submitter, topology, inbox, out),
+        GlobalMasterTables(roles.masters, roles.locals, topology, rules, tasks, inbox, out),
+        LocalMasterTables(roles.locals, topology, rules, tasks, inbox, out),
+        WorkerTables(roles.workers, topology, rules, tasks, lost, inbox, out),
     )
 
 
@@ -216,39 +216,39 @@ SERVE = (serve_submitter, serve_global_master, serve_local_master, serve_worker)
 def to_submitter(tables: SubmitterTables, message: np.void) -> None:
     """Hand a message to the submitter."""
     kind = message["kind"]
-    submitter, layout, out = tables.submitter, tables.layout, tables.out
+    submitter, topology, out = tables.submitter, tables.topology, tables.out
     if kind == ARRIVE:
         on_arrive(submitter, message, out)
     elif kind == DONE:
         on_done(submitter, message, out)
     elif kind == RESUBMIT:
-        on_resubmit(submitter, layout, message, out)
+        on_resubmit(submitter, topology, message, out)
     elif kind == REBUILD:
-        on_rebuild(submitter, layout, message, out)
+        on_rebuild(submitter, topology, message, out)
 
 
 @inlined
 def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:
     """Hand a message to a global master; return the task that it placed, or tried to, in a turn."""
     kind = message["kind"]
-    master, layout, rules = tables.masters[message["to"]], tables.layout, tables.rules
+    master, topology, rules = tables.masters[message["to"]], tables.topology, tables.rules
     tasks, out = tables.tasks, tables.out
     if kind == SUBMIT:
-        on_submit(master, layout, rules, tasks, message, out)
+        on_submit(master, topology, rules, tasks, message, out)
     elif kind == PLACE:
-        return on_place(master, layout, rules, tasks, out)
+        return on_place(master, topology, rules, tasks, out)
     elif kind in (LAUNCHED, REFUSED, ENDED, UPDATE):
         sender = tables.locals[message["sender"]]
-        intact = message["epoch"] == sender.word[EPOCH]
-        on_update(master, layout, rules, tasks, now, message, sender.ledger, intact, out)
-        if kind == LAUNCHED and message["start"] == STILL_HELD:
-            on_launched(master, layout, message, out)
+        intact = message["epoch"] == sender.scalar[EPOCH]
+        on_update(master, topology, rules, tasks, now, message, sender.ledger, intact, out)
+        if kind == LAUNCHED and message["reason"] == STILL_HELD:
+            on_launched(master, topology, message, out)
     elif kind == RETRY:
-        on_retry(master, layout, rules, message, out)
+        on_retry(master, topology, rules, message, out)
     elif kind == WAKE:
-        on_wake(master, layout, rules, out)
+        on_wake(master, topology, rules, out)
     elif kind == RESTART:
-        restart(master, layout, rules, tasks, out)
+        restart(master, topology, rules, tasks, out)
     return NOBODY
 
 
@@ -256,67 +256,67 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
 def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> None:  # noqa: C901, PLR0912
     """Hand a message to a local master."""
     kind = message["kind"]
-    local, layout, rules = tables.locals[message["to"]], tables.layout, tables.rules
+    local, topology, rules = tables.locals[message["to"]], tables.topology, tables.rules
     tasks, out = tables.tasks, tables.out
     if kind in (LAUNCH, REPARTITION, PREEMPT):
-        on_request(local, layout, rules, tasks, now, message, out)
+        on_request(local, topology, rules, tasks, now, message, out)
     elif kind == OVER:
-        on_over(local, layout, rules, tasks, now, message, out)
+        on_over(local, topology, rules, tasks, now, message, out)
     elif kind == BEAT:
-        on_beat(local, layout, rules, message, out)
+        on_beat(local, topology, rules, message, out)
     elif kind == NOTED:
         on_noted(local, message, out)
     elif kind == GO:
         on_go(local, now, message, out)
     elif kind == ABANDON:
-        on_abandon(local, layout, rules, tasks, now, message, out)
+        on_abandon(local, topology, rules, tasks, now, message, out)
     elif kind == STARTED:
         on_started(local, message)
     elif kind == CHECK:
-        on_check(local, layout, rules, tasks, now, message, out)
+        on_check(local, topology, rules, tasks, now, message, out)
     elif kind == ALIVE:
-        on_alive(local, layout, rules, tasks, now, message, out)
+        on_alive(local, topology, rules, tasks, now, message, out)
     elif kind == HOLDS:
-        on_holds(local, layout, rules, tasks, now, message, out)
+        on_holds(local, topology, rules, tasks, now, message, out)
     elif kind == PULSE:
-        on_pulse(local, layout, rules, now, message, out)
+        on_pulse(local, topology, rules, now, message, out)
     elif kind == WATCH:
-        on_watch(local, layout, rules, tasks, now, out)
+        on_watch(local, topology, rules, tasks, now, out)
     elif kind == ASK:
-        on_ask(local, layout, rules, message, out)
+        on_ask(local, topology, rules, message, out)
     elif kind == CHANGE:
-        on_change(local, layout, rules, tasks, now, message, out)
+        on_change(local, topology, rules, tasks, now, message, out)
     elif kind == BOOT:
-        begin_timers(local, layout, rules, out)
+        begin_timers(local, topology, rules, out)
     elif kind == RESTART:
-        restart_local(local, layout, rules, now, out)
+        restart_local(local, topology, rules, now, out)
 
 
 @inlined
 def to_worker(tables: WorkerTables, now: float, message: np.void) -> None:  # noqa: C901
     """Hand a message to a worker."""
     kind = message["kind"]
-    workers, layout, rules = tables.workers, tables.layout, tables.rules
+    workers, topology, rules = tables.workers, tables.topology, tables.rules
     tasks, out = tables.tasks, tables.out
     if kind == START:
-        on_start(workers, layout, rules, tasks, message, out)
+        on_start(workers, topology, rules, tasks, message, out)
     elif kind == EXITED:
-        on_exited(workers, layout, rules, tasks, message, out)
+        on_exited(workers, topology, rules, tasks, message, out)
     elif kind == KILL:
-        on_kill(workers, layout, rules, tasks, message, out)
+        on_kill(workers, topology, rules, tasks, message, out)
     elif kind == FORGET:
         on_forget(workers, message)
     elif kind == REPORT:
-        on_report(workers, layout, message, now, out)
+        on_report(workers, topology, message, now, out)
     elif kind == LEASE:
         on_lease(workers, message)
     elif kind == TICK:
-        on_tick(workers, layout, rules, tasks, now, message, out)
+        on_tick(workers, topology, rules, tasks, now, message, out)
     elif kind == BOOT:
-        begin_ticks(workers, layout, rules, message["to"], out)
+        begin_ticks(workers, topology, rules, message["to"], out)
     elif kind == RESTART:
-        restart_worker(workers, layout, rules, message["to"], now, out)
+        restart_worker(workers, topology, rules, message["to"], now, out)
     elif kind == POWER_OFF:
-        on_power_off(workers, layout, message["to"], out)
+        on_power_off(workers, topology, message["to"], out)
     elif kind == RECONFIGURE:
-        on_reconfigure(workers, layout, rules, tasks, now, message, tables.lost, out)
+        on_reconfigure(workers, topology, rules, tasks, now, message, tables.lost, out)

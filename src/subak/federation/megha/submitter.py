@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.federation.megha.layout import Layout
+from subak.federation.megha.topology import Topology
 from subak.federation.messages import FINISHED_WELL, NOBODY, READY, RESUBMIT, SUBMIT, Outbox, post
 from subak.kernel import inlined, noinline
 from subak.workload.tasks import Stages
@@ -64,20 +64,20 @@ def send(submitter: Submitter, task: int, out: Outbox) -> None:
 
 
 @inlined
-def on_resubmit(submitter: Submitter, layout: Layout, message: np.void, out: Outbox) -> None:
+def on_resubmit(submitter: Submitter, topology: Topology, message: np.void, out: Outbox) -> None:
     """Submit a task again of which nothing was heard."""
     task = message["task"]
     if submitter.state[task] == SUBMISSION_OPEN:
         send(submitter, task, out)
-        if layout.gang.size > 0 and layout.gang[task] != NOBODY:
-            tell_ended(submitter, layout, layout.gang[task], out)
+        if topology.gang.size > 0 and topology.gang[task] != NOBODY:
+            tell_ended(submitter, topology, topology.gang[task], out)
 
 
 @noinline
-def tell_ended(submitter: Submitter, layout: Layout, gang: int, out: Outbox) -> None:
+def tell_ended(submitter: Submitter, topology: Topology, gang: int, out: Outbox) -> None:
     """Say which tasks of a gang have ended."""
-    for place in range(layout.gang_first[gang], layout.gang_first[gang + 1]):
-        task = layout.gang_task[place]
+    for place in range(topology.gang_first[gang], topology.gang_first[gang + 1]):
+        task = topology.gang_task[place]
         if submitter.state[task] == SUBMISSION_ENDED:
             row = post(out, SUBMIT, ME, submitter.owner[task], task, NOBODY)
             row["reason"] = FINISHED_WELL
@@ -113,11 +113,11 @@ def release(submitter: Submitter, stage: int, out: Outbox) -> None:
 
 
 @inlined
-def on_rebuild(submitter: Submitter, layout: Layout, message: np.void, out: Outbox) -> None:
+def on_rebuild(submitter: Submitter, topology: Topology, message: np.void, out: Outbox) -> None:
     """Hand a restarted global master all of its tasks that have not ended."""
-    for gang in range(layout.gang_first.size - 1):
-        if submitter.owner[layout.gang_task[layout.gang_first[gang]]] == message["sender"]:
-            tell_ended(submitter, layout, gang, out)
+    for gang in range(topology.gang_first.size - 1):
+        if submitter.owner[topology.gang_task[topology.gang_first[gang]]] == message["sender"]:
+            tell_ended(submitter, topology, gang, out)
     for task in range(submitter.state.size):
         if submitter.state[task] == SUBMISSION_OPEN and submitter.owner[task] == message["sender"]:
             post(out, SUBMIT, ME, message["sender"], task, NOBODY)

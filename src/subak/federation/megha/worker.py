@@ -1,12 +1,13 @@
 """A worker: runs the attempts that the local master of its cluster tells it to, and reports their ends.
 
 Rules:
-- Orders of an epoch older than the latest it has heard are refused. Epoch and life are on disk: they survive a restart.
-- A start is carried out at most once, and only by the life of the worker it was meant for; never after its kill.
+- Orders of an epoch older than the latest it has heard are refused. Epoch and incarnation are on disk, and survive a
+  restart.
+- A start is carried out at most once, and only by the incarnation of the worker it was meant for; never after its kill.
 - Nothing begins that the machine has no room for.
 - The end of an attempt is reported until the local master has let the worker forget it.
-- A worker that hears nothing from a local master for a lease stops everything it runs, and begins a new life: what it
-  was told to start before, and was declared lost meanwhile, never begins.
+- A worker that hears nothing from a local master for a lease stops everything it runs, and begins a new incarnation:
+  what it was told to start before, and was declared lost meanwhile, never begins.
 
   message | the attempt is | then
   START   | new            | BEGIN, RUNNING; without room: OVER
@@ -17,9 +18,9 @@ Rules:
   EXITED  | RUNNING        | ENDED, OVER
   FORGET  | ENDED          | gone
   REPORT  | (all)          | HOLDS for each, or ALIVE for none
-  TICK    | (all)          | ALIVE, OVER again; after a lease of silence: HALT all, a new life
+  TICK    | (all)          | ALIVE, OVER again; after a lease of silence: HALT all, a new incarnation
 
-Source: Megha section IV-A; epochs, lives and leases make its section IV-D precise.
+Source: Megha section IV-A; epochs, incarnations and leases make its section IV-D precise.
 """
 from typing import NamedTuple
 
@@ -34,10 +35,10 @@ from subak.federation.megha.attempts import (
     find_by_handle,
     has_room,
 )
-from subak.federation.megha.global_master.search import speaker
-from subak.federation.megha.global_master.state import LIFE_BITS
-from subak.federation.megha.layout import Layout, Rules
+from subak.federation.megha.global_master.requests import speaker
+from subak.federation.megha.global_master.state import INCARNATION_BITS
 from subak.federation.megha.replay_window import is_new
+from subak.federation.megha.topology import Rules, Topology
 from subak.federation.messages import (
     ALIVE,
     BEGIN,
@@ -62,14 +63,14 @@ from subak.workload.tasks import Tasks
 
 STATES = ("RUNNING", "ENDED")
 WORKER_RUNNING, WORKER_ENDED = range(2)
-NUMBER_MASK = (1 << LIFE_BITS) - 1
+NUMBER_MASK = (1 << INCARNATION_BITS) - 1
 FOREVER = float("inf")
 TICKS = 6.0  # signs of life in a lease
 
 
 WORKER_ROW = np.dtype([
     ("epoch", np.int32),  # the latest it has heard
-    ("life", np.int64),  # how often it was started
+    ("incarnation", np.int64),  # how often it was started
     ("top", np.int64),  # highest number of a start
     ("bits", np.uint64),  # which of the 64 up to it were seen
     ("heard", np.float64),  # seconds: when the sign of life was sent that was last confirmed
@@ -87,19 +88,19 @@ class Workers(NamedTuple):
 
 @inlined
 def on_start(
-    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
 ) -> None:
-    """Begin an attempt, unless the order is old, doubled or not for this life."""
+    """Begin an attempt, unless the order is old, doubled or not for this incarnation."""
     machine = message["machine"]
-    if not obeys(workers, layout, rules, message, out) or not is_for_this_life(workers, message):
+    if not obeys(workers, topology, rules, message, out) or not is_for_this_life(workers, message):
         return
     if not is_new(workers.machine[machine], message["start"] & NUMBER_MASK):
         number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
         if number != NOBODY and workers.rows.row[number]["state"] == WORKER_RUNNING:
-            report(workers, layout, STARTED, machine, message["task"], message["attempt"], NO_REASON, out)
+            report(workers, topology, STARTED, machine, message["task"], message["attempt"], NO_REASON, out)
         else:
             reason = workers.rows.row[number]["reason"] if number != NOBODY else UNKNOWN
-            report(workers, layout, OVER, machine, message["task"], message["attempt"], reason, out)
+            report(workers, topology, OVER, machine, message["task"], message["attempt"], reason, out)
     elif has_room(workers.rows) and has_amounts(workers, tasks, message["task"], machine):
         number = add_attempt(workers.rows, machine, message["task"], message["attempt"], WORKER_RUNNING)
         workers.rows.row[number]["start"], workers.rows.row[number]["handle"] = message["start"], message["handle"]
@@ -107,11 +108,11 @@ def on_start(
         row = post(out, BEGIN, machine, machine, message["task"], machine)
         row["attempt"], row["handle"] = message["attempt"], number
     else:
-        report(workers, layout, OVER, machine, message["task"], message["attempt"], NOT_FREE, out)
+        report(workers, topology, OVER, machine, message["task"], message["attempt"], NOT_FREE, out)
 
 
 @inlined
-def obeys(workers: Workers, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> bool:
+def obeys(workers: Workers, topology: Topology, rules: Rules, message: np.void, out: Outbox) -> bool:
     """Whether an order is of the latest epoch the worker has heard; a deposed master is told."""
     machine = message["machine"]
     if message["epoch"] > workers.machine[machine]["epoch"]:
@@ -120,15 +121,15 @@ def obeys(workers: Workers, layout: Layout, rules: Rules, message: np.void, out:
         return True
     row = post(out, ALIVE, machine, message["sender"], NOBODY, machine)
     me = workers.machine[machine]
-    row["epoch"], row["reason"], row["start"] = me["epoch"], OLD_EPOCH, me["life"]
+    row["epoch"], row["reason"], row["incarnation"] = me["epoch"], OLD_EPOCH, me["incarnation"]
     row["count"] = 1
     return False
 
 
 @inlined
 def is_for_this_life(workers: Workers, message: np.void) -> bool:
-    """Whether an order is meant for the present life of its worker."""
-    return bool(message["start"] >> LIFE_BITS == workers.machine[message["machine"]]["life"])
+    """Whether an order is meant for the present incarnation of its worker."""
+    return bool(message["start"] >> INCARNATION_BITS == workers.machine[message["machine"]]["incarnation"])
 
 
 @inlined
@@ -156,10 +157,10 @@ def hold(workers: Workers, tasks: Tasks, task: int, machine: int, sign: int) -> 
 
 @inlined
 def report(  # noqa: PLR0913, PLR0917  (a message has many fields)
-    workers: Workers, layout: Layout, kind: int, machine: int, task: int, attempt: int, reason: int, out: Outbox
+    workers: Workers, topology: Topology, kind: int, machine: int, task: int, attempt: int, reason: int, out: Outbox
 ) -> np.void:
     """Tell the local master of the worker's epoch about an attempt."""
-    master = speaker(layout, layout.machine[machine]["cluster"], workers.machine[machine]["epoch"])
+    master = speaker(topology, topology.machine[machine]["cluster"], workers.machine[machine]["epoch"])
     row = post(out, kind, machine, master, task, machine)
     row["attempt"], row["reason"], row["epoch"] = attempt, reason, workers.machine[machine]["epoch"]
     return row
@@ -167,14 +168,14 @@ def report(  # noqa: PLR0913, PLR0917  (a message has many fields)
 
 @inlined
 def end(
-    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, number: int, reason: int, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, number: int, reason: int, out: Outbox
 ) -> None:
     """Report the end of a running attempt, and keep it until it may be forgotten."""
     row = workers.rows.row[number]
     task, machine, attempt = row["task"], row["machine"], row["attempt"]
     row["state"], row["reason"] = WORKER_ENDED, reason
     hold(workers, tasks, task, machine, 1)
-    over = report(workers, layout, OVER, machine, task, attempt, reason, out)
+    over = report(workers, topology, OVER, machine, task, attempt, reason, out)
     over["handle"] = row["handle"]
     if rules.retry == FOREVER:  # nothing is lost on the way, so nothing is kept to be said again
         drop_attempt(workers.rows, number)
@@ -182,25 +183,25 @@ def end(
 
 @inlined
 def on_kill(
-    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
 ) -> None:
     """End an attempt; if it is not there it is over, and never begins."""
     machine = message["machine"]
-    if not obeys(workers, layout, rules, message, out) or not is_for_this_life(workers, message):
+    if not obeys(workers, topology, rules, message, out) or not is_for_this_life(workers, message):
         return
     is_new(workers.machine[machine], message["start"] & NUMBER_MASK)
     number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
     if number != NOBODY and workers.rows.row[number]["state"] == WORKER_RUNNING:
         post(out, HALT, machine, machine, message["task"], machine)["reason"] = message["reason"]
-        end(workers, layout, rules, tasks, number, message["reason"], out)
+        end(workers, topology, rules, tasks, number, message["reason"], out)
     else:
         reason = workers.rows.row[number]["reason"] if number != NOBODY else message["reason"]
-        report(workers, layout, OVER, machine, message["task"], message["attempt"], reason, out)
+        report(workers, topology, OVER, machine, message["task"], message["attempt"], reason, out)
 
 
 @inlined
 def on_exited(
-    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
 ) -> None:
     """Report that an attempt has come to its end, or why the executor lost it."""
     machine, task = message["machine"], message["task"]
@@ -211,7 +212,7 @@ def on_exited(
         number = workers.rows.row[number]["next"]
     if number != NOBODY:
         reason = message["reason"] if message["reason"] != NO_REASON else FINISHED_WELL
-        end(workers, layout, rules, tasks, number, reason, out)
+        end(workers, topology, rules, tasks, number, reason, out)
 
 
 @inlined
@@ -223,7 +224,7 @@ def on_forget(workers: Workers, message: np.void) -> None:
 
 
 @inlined
-def on_report(workers: Workers, layout: Layout, message: np.void, now: float, out: Outbox) -> None:
+def on_report(workers: Workers, topology: Topology, message: np.void, now: float, out: Outbox) -> None:
     """Obey a later epoch, and say everything that runs or has ended and is not forgotten."""
     machine = message["machine"]
     if message["epoch"] < workers.machine[machine]["epoch"]:
@@ -232,15 +233,15 @@ def on_report(workers: Workers, layout: Layout, message: np.void, now: float, ou
         adopt(workers, machine, message["epoch"])
     count = attempts_on(workers, machine)
     if count == 0:
-        sign_of_life(workers, layout, machine, now, out)
+        sign_of_life(workers, topology, machine, now, out)
     number = workers.rows.first[machine]
     while number != NOBODY:
         row = workers.rows.row[number]
         held = post(out, HOLDS, machine, message["sender"], row["task"], machine)
         held["attempt"], held["reason"] = row["attempt"], row["reason"]
         held["epoch"] = workers.machine[machine]["epoch"]
-        held["start"], held["seen"], held["count"] = row["start"], workers.machine[machine]["life"], count
-        held["last"] = message["start"]
+        held["start"], held["incarnation"], held["count"] = row["start"], workers.machine[machine]["incarnation"], count
+        held["report"] = message["report"]
         number = row["next"]
 
 
@@ -256,44 +257,44 @@ def attempts_on(workers: Workers, machine: int) -> int:
 
 
 @inlined
-def sign_of_life(workers: Workers, layout: Layout, machine: int, now: float, out: Outbox) -> None:
+def sign_of_life(workers: Workers, topology: Topology, machine: int, now: float, out: Outbox) -> None:
     """Send a sign of life; `delay` says when it was sent."""
-    master = speaker(layout, layout.machine[machine]["cluster"], workers.machine[machine]["epoch"])
+    master = speaker(topology, topology.machine[machine]["cluster"], workers.machine[machine]["epoch"])
     row = post(out, ALIVE, machine, master, NOBODY, machine)
-    row["epoch"], row["start"], row["count"] = (
-        workers.machine[machine]["epoch"], workers.machine[machine]["life"], attempts_on(workers, machine))
+    row["epoch"], row["incarnation"], row["count"] = (
+        workers.machine[machine]["epoch"], workers.machine[machine]["incarnation"], attempts_on(workers, machine))
     row["delay"] = now
 
 
 @inlined
 def on_lease(workers: Workers, message: np.void) -> None:
     """Note that a sign of life was heard."""
-    machine = message["machine"]
-    if message["epoch"] == workers.machine[machine]["epoch"] and message["start"] == workers.machine[machine]["life"]:
-        workers.machine[machine]["heard"] = max(workers.machine[machine]["heard"], message["delay"])
+    me = workers.machine[message["machine"]]
+    if message["epoch"] == me["epoch"] and message["incarnation"] == me["incarnation"]:
+        me["heard"] = max(me["heard"], message["delay"])
 
 
 @inlined
 def on_tick(
-    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
     """Give a sign of life, say again what was not noted, and stop everything when the lease is over."""
     machine = message["machine"]
-    if message["start"] != workers.machine[machine]["life"]:
+    if message["incarnation"] != workers.machine[machine]["incarnation"]:
         return
     too_late = now + rules.lease / TICKS - workers.machine[machine]["heard"] > rules.lease  # at the next tick
     number = workers.rows.first[machine]
     while number != NOBODY:
         row = workers.rows.row[number]
         if row["state"] == WORKER_ENDED:
-            report(workers, layout, OVER, machine, row["task"], row["attempt"], row["reason"], out)
+            report(workers, topology, OVER, machine, row["task"], row["attempt"], row["reason"], out)
         elif too_late:
             post(out, HALT, machine, machine, row["task"], machine)["reason"] = LEASE_LOST
-            end(workers, layout, rules, tasks, number, LEASE_LOST, out)
+            end(workers, topology, rules, tasks, number, LEASE_LOST, out)
         number = row["next"]
     if too_late:
-        begin_life(workers, machine, now)
-    sign_of_life(workers, layout, machine, now, out)
+        begin_incarnation(workers, machine, now)
+    sign_of_life(workers, topology, machine, now, out)
     arm(workers, rules, machine, out)
 
 
@@ -301,78 +302,78 @@ def on_tick(
 def arm(workers: Workers, rules: Rules, machine: int, out: Outbox) -> None:
     """Arm the timer for the next sign of life."""
     row = post(out, TICK, machine, machine, NOBODY, machine)
-    row["delay"], row["start"] = rules.lease / TICKS, workers.machine[machine]["life"]
+    row["delay"], row["incarnation"] = rules.lease / TICKS, workers.machine[machine]["incarnation"]
 
 
 @inlined
-def begin_ticks(workers: Workers, layout: Layout, rules: Rules, machine: int, out: Outbox) -> None:
+def begin_ticks(workers: Workers, topology: Topology, rules: Rules, machine: int, out: Outbox) -> None:
     """Arm the first timer, so that those of all machines are spread over their period."""
     if rules.retry < FOREVER and workers.machine[machine]["configuration"] != NOBODY:
         arm(workers, rules, machine, out)
-        out.row[out.size[0] - 1]["delay"] *= (machine + 1.0) / layout.machine.size
+        out.row[out.size[0] - 1]["delay"] *= (machine + 1.0) / topology.machine.size
 
 
 @noinline
-def begin_life(workers: Workers, machine: int, now: float) -> None:
-    """Begin a new life, whose starts are numbered anew; nothing runs."""
-    workers.machine[machine]["life"] += 1
+def begin_incarnation(workers: Workers, machine: int, now: float) -> None:
+    """Begin a new incarnation, whose starts are numbered anew; nothing runs."""
+    workers.machine[machine]["incarnation"] += 1
     workers.machine[machine]["top"], workers.machine[machine]["bits"] = -1, np.uint64(0)
     workers.machine[machine]["heard"] = now
 
 
 @noinline
-def restart_worker(workers: Workers, layout: Layout, rules: Rules, machine: int, now: float, out: Outbox) -> None:
-    """Begin a new life; what ran has been lost with the former one."""
-    begin_life(workers, machine, now)
+def restart_worker(workers: Workers, topology: Topology, rules: Rules, machine: int, now: float, out: Outbox) -> None:
+    """Begin a new incarnation; what ran has been lost with the former one."""
+    begin_incarnation(workers, machine, now)
     if rules.retry < FOREVER:
-        sign_of_life(workers, layout, machine, now, out)
+        sign_of_life(workers, topology, machine, now, out)
         arm(workers, rules, machine, out)
 
 
 @inlined
-def on_power_off(workers: Workers, layout: Layout, machine: int, out: Outbox) -> None:
+def on_power_off(workers: Workers, topology: Topology, machine: int, out: Outbox) -> None:
     """Lose everything that runs, and all memory of it."""
     number = workers.rows.first[machine]
     while number != NOBODY:
         post(out, HALT, machine, machine, workers.rows.row[number]["task"], machine)["reason"] = MACHINE_LOST
         number = workers.rows.row[number]["next"]
-    forget_all(workers, layout, machine)
+    forget_all(workers, topology, machine)
 
 
 @inlined
 def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what it costs)
-    workers: Workers, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, lost: np.ndarray,
+    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, lost: np.ndarray,
     out: Outbox,
 ) -> None:
     """Carry out change `count` of the fleet; a machine that shrinks loses the tasks first .. last - 1 of *lost*."""
     machine, me = message["machine"], workers.machine[message["machine"]]
-    before, after = me["configuration"], layout.changed_to[message["count"]]
+    before, after = me["configuration"], topology.changed_to[message["count"]]
     me["configuration"] = after
     if after == NOBODY:
-        forget_all(workers, layout, machine)
+        forget_all(workers, topology, machine)
     elif before == NOBODY:
-        forget_all(workers, layout, machine)
-        restart_worker(workers, layout, rules, machine, now, out)
+        forget_all(workers, topology, machine)
+        restart_worker(workers, topology, rules, machine, now, out)
     else:
-        resize_worker(workers, layout, machine, before, after)
+        resize_worker(workers, topology, machine, before, after)
         message["reason"] = MACHINE_LOST
         for loss in range(message["first"], message["last"]):
             message["task"] = lost[loss]
-            on_exited(workers, layout, rules, tasks, message, out)
+            on_exited(workers, topology, rules, tasks, message, out)
 
 
 @noinline
-def forget_all(workers: Workers, layout: Layout, machine: int) -> None:
+def forget_all(workers: Workers, topology: Topology, machine: int) -> None:
     """Have nothing that runs, and the capacity of the machine's configuration."""
     while workers.rows.first[machine] != NOBODY:
         drop_attempt(workers.rows, workers.rows.first[machine])
     configuration = workers.machine[machine]["configuration"]
     for resource in range(workers.free.shape[0]):
-        workers.free[resource, machine] = layout.capacity[resource, configuration] if configuration >= 0 else 0
+        workers.free[resource, machine] = topology.capacity[resource, configuration] if configuration >= 0 else 0
 
 
 @noinline
-def resize_worker(workers: Workers, layout: Layout, machine: int, before: int, after: int) -> None:
+def resize_worker(workers: Workers, topology: Topology, machine: int, before: int, after: int) -> None:
     """Let a machine that stays have another capacity."""
     for resource in range(workers.free.shape[0]):
-        workers.free[resource, machine] += layout.capacity[resource, after] - layout.capacity[resource, before]
+        workers.free[resource, machine] += topology.capacity[resource, after] - topology.capacity[resource, before]

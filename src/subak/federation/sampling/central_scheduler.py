@@ -127,7 +127,7 @@ def place_long(
         central.waiting[0] += work
         sink(central, 0, size)
         row = post(out, ENQUEUE, central.number, worker, task, worker)
-        row["first"], row["travelled"] = batch, travelled
+        row["batch"], row["travelled"] = batch, travelled
 
 
 @inlined
@@ -138,7 +138,7 @@ def on_long_begun(central: Central, batches: Batches, message: np.void, now: flo
         return
     central.begun[task] = now
     central.running[worker] += central.share[task]
-    central.running_work[worker] += central.share[task] * batches.estimate[message["first"]]
+    central.running_work[worker] += central.share[task] * batches.estimate[message["batch"]]
     central.running_since[worker] += central.share[task] * now
 
 
@@ -162,7 +162,7 @@ def take_off(central: Central, batches: Batches, task: int, batch: int) -> None:
 @inlined
 def on_long_bounced(roles: Sparrow, central: Central, tasks: Tasks, message: np.void, now: float, out: Outbox) -> None:
     """Send a task that came back elsewhere."""
-    batch, task = message["first"], message["task"]
+    batch, task = message["batch"], message["task"]
     take_off(central, roles.batches, task, batch)
     roles.schedulers.handed[batch] -= 1
     roles.schedulers.order[roles.batches.first[batch] + roles.schedulers.handed[batch]] = task
@@ -192,9 +192,9 @@ def handle_long(roles: Sparrow, central: Central, tasks: Tasks, now: float, mess
     if kind == LONG_BEGUN:
         on_long_begun(central, roles.batches, message, now)
     elif kind == LONG_OVER:
-        take_off(central, roles.batches, message["task"], message["first"])
+        take_off(central, roles.batches, message["task"], message["batch"])
     elif kind == SUBMIT and message["to"] == central.number:
-        place_long(roles, central, tasks, message["first"], now, message["travelled"], out)
+        place_long(roles, central, tasks, message["batch"], now, message["travelled"], out)
     elif kind == BOUNCED and message["to"] == central.number:
         on_long_bounced(roles, central, tasks, message, now, out)
     else:

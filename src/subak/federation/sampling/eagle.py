@@ -117,7 +117,7 @@ def share_state(sharing: Sharing, central: Central, out: Outbox, message: np.voi
 def on_rejected(roles: Sparrow, sharing: Sharing, message: np.void, out: Outbox) -> None:
     """Probe another worker instead of one that has a long task."""
     schedulers, batches = roles.schedulers, roles.batches
-    scheduler, batch = message["to"], message["first"]
+    scheduler, batch = message["to"], message["batch"]
     sharing.known[scheduler] = max(sharing.known[scheduler], message["seen"])
     if tasks_left(schedulers, batches, batch) == 0:
         return
@@ -156,8 +156,8 @@ def on_probe(roles: Sparrow, sharing: Sharing, message: np.void, now: float, out
     """Queue a reservation, unless a long task is here."""
     worker, workers = message["to"], roles.workers
     if message["count"] < ROUNDS and workers.long_queued[worker] + workers.long_running[worker] > 0:
-        row = post(out, REJECTED, worker, roles.batches.scheduler[message["first"]], NOBODY, worker)
-        row["first"], row["count"], row["seen"] = message["first"], message["count"], sharing.brought[worker]
+        row = post(out, REJECTED, worker, roles.batches.scheduler[message["batch"]], NOBODY, worker)
+        row["batch"], row["count"], row["seen"] = message["batch"], message["count"], sharing.brought[worker]
         row["travelled"] = message["travelled"]
         return
     queue_up(workers, roles.queues, roles.batches, roles.members, message, now, out)
@@ -200,7 +200,7 @@ def on_assign(roles: Sparrow, tasks: Tasks, message: np.void, now: float, out: O
     """Begin the assigned task; its reservation stays until the task ends, unless the worker could not hold it."""
     if accept(roles.workers, roles.batches, roles.members, tasks, message, now, out):
         roles.workers.sticky[message["task"]] = message["handle"]
-        hold_up(roles.queues, message["to"], message["handle"], roles.batches.estimate[message["first"]])
+        hold_up(roles.queues, message["to"], message["handle"], roles.batches.estimate[message["batch"]])
     else:
         free_row(roles.queues, message["handle"])
 
@@ -218,7 +218,7 @@ def hold_up(queues: Reservations, worker: int, number: int, seconds: float) -> N
 def on_nothing_left(roles: Sparrow, tasks: Tasks, message: np.void) -> None:
     """Give back what was taken for a task, and forget the reservation."""
     batches = roles.batches
-    give_back(roles.workers.own, tasks, batches.task[batches.first[message["first"]]], message["to"])
+    give_back(roles.workers.own, tasks, batches.task[batches.first[message["batch"]]], message["to"])
     free_row(roles.queues, message["handle"])
 
 
@@ -227,7 +227,7 @@ def forget_lost(roles: Sparrow, out: Outbox) -> None:
     """Forget the reservations of attempts that were lost; their schedulers send others in their place."""
     for place in range(out.size[0]):
         row = out.row[place]
-        if row["kind"] == BOUNCED and row["count"] and not roles.batches.is_long[row["first"]]:
+        if row["kind"] == BOUNCED and row["count"] and not roles.batches.is_long[row["batch"]]:
             free_row(roles.queues, roles.workers.sticky[row["task"]])
 
 

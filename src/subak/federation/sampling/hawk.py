@@ -145,7 +145,7 @@ def end_and_tell(roles: Sparrow, tasks: Tasks, message: np.void, out: Outbox) ->
     if is_long:
         batch = roles.batches.of_task[message["task"]]
         row = post(out, LONG_OVER, message["to"], roles.batches.scheduler[batch], message["task"], message["to"])
-        row["first"] = batch
+        row["batch"] = batch
     return is_long
 
 
@@ -162,7 +162,7 @@ def handle_hawk(roles: Hawk, tasks: Tasks, now: float, message: np.void, out: Ou
     if kind == EXITED:
         end_and_tell(sparrow, tasks, message, out)
     elif kind == NOTHING_LEFT:
-        give_back(workers.own, tasks, batches.task[batches.first[message["first"]]], worker)
+        give_back(workers.own, tasks, batches.task[batches.first[message["batch"]]], worker)
     elif kind == ENQUEUE:
         queue_up(workers, queues, batches, sparrow.members, message, now, out)
     elif kind == STOLEN:

@@ -89,7 +89,7 @@ def tasks_left(schedulers: Schedulers, batches: Batches, batch: int) -> int:
 def probe(schedulers: Schedulers, batches: Batches, batch: int, worker: int, travelled: float, out: Outbox) -> np.void:
     """Send a probe."""
     row = post(out, PROBE, batches.scheduler[batch], worker, NOBODY, worker)
-    row["first"], row["travelled"] = batch, travelled
+    row["batch"], row["travelled"] = batch, travelled
     row["delay"] = (batches.first[batch + 1] - batches.first[batch]) * batches.estimate[batch]
     return row
 
@@ -97,7 +97,7 @@ def probe(schedulers: Schedulers, batches: Batches, batch: int, worker: int, tra
 @inlined
 def on_submit(schedulers: Schedulers, batches: Batches, members: Membership, message: np.void, out: Outbox) -> None:
     """Probe for a batch."""
-    batch = message["first"]
+    batch = message["batch"]
     tasks, least = int(message["count"]), min(schedulers.probes_min, int(members.able_count[batches.shape[batch]]))
     wanted = max(tasks, int(np.ceil(schedulers.probe_ratio * tasks)), least)
     while wanted > 0:
@@ -132,22 +132,22 @@ def probe_elsewhere(schedulers: Schedulers, batches: Batches, members: Membershi
 @inlined
 def on_fetch(schedulers: Schedulers, batches: Batches, message: np.void, out: Outbox) -> None:
     """Answer a worker with the next task of the batch."""
-    batch = message["first"]
+    batch = message["batch"]
     if tasks_left(schedulers, batches, batch) == 0:
         row = post(out, NOTHING_LEFT, message["to"], message["sender"], NOBODY, message["sender"])
-        row["first"], row["handle"] = batch, message["handle"]
+        row["batch"], row["handle"] = batch, message["handle"]
         return
     task = schedulers.order[batches.first[batch] + schedulers.handed[batch]]
     schedulers.handed[batch] += 1
     row = post(out, ASSIGN, message["to"], message["sender"], task, message["sender"])
-    row["first"], row["delay"], row["travelled"] = batch, message["delay"], message["travelled"]
+    row["batch"], row["delay"], row["travelled"] = batch, message["delay"], message["travelled"]
     row["handle"] = message["handle"]
 
 
 @inlined
 def on_bounced(schedulers: Schedulers, batches: Batches, members: Membership, message: np.void, out: Outbox) -> None:
     """Take a task back, and replace the reservation."""
-    batch, task = message["first"], message["task"]
+    batch, task = message["batch"], message["task"]
     if task != NOBODY:
         schedulers.handed[batch] -= 1
         schedulers.order[batches.first[batch] + schedulers.handed[batch]] = task
@@ -211,7 +211,7 @@ def handle_sparrow(roles: Sparrow, tasks: Tasks, now: float, message: np.void, o
     elif kind == ASSIGN:
         accept(workers, batches, roles.members, tasks, message, now, out)
     elif kind == NOTHING_LEFT:
-        give_back(workers.own, tasks, batches.task[batches.first[message["first"]]], to)
+        give_back(workers.own, tasks, batches.task[batches.first[message["batch"]]], to)
     elif kind == EXITED:
         end_attempt(workers, batches, tasks, message, out)
     elif kind == CHANGE:

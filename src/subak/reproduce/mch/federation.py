@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from subak.federation.megha.global_master.turns import ROUND_ROBIN
+from subak.federation.megha.global_master.queue_order import ROUND_ROBIN
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
 from subak.queues.tree import Queue, TreeFile
@@ -27,11 +27,11 @@ def federation(bench: Bench) -> Figure:
         sample = made.steady(scale.steady, scale.workers, load, bench.seed)
         workload = made.workload_of(sample, None, made.deal_queues(sample, bench.seed))
         for fairness, turns in product(("off", "strict"), (ROUND_ROBIN, "hdrf-fast", "mch")):
-            chosen = Federation(**settings, shares=shares, fairness=fairness, turns=turns)
+            chosen = Federation(**settings, shares=shares, preemption=fairness, queue_order=turns)
             label = f"{varied} {value}, {turns}, fairness {fairness}"
             fleet = made.machines(scale.workers)
             measured = bench.once(f"{load} {chosen}", partial(_measured, bench, label, workload, fleet, chosen, file))
-            rows.append({"varied": varied, "value": value, "fairness": fairness, "turns": turns, **measured})
+            rows.append({"varied": varied, "value": value, "fairness": fairness, "queue_order": turns, **measured})
     title = (f"In the federation: {scale.steady:,} tasks of four queues on {scale.workers:,} workers; unless varied: "
              "heartbeat 10 s, 3 global masters, load 95 %")
     table = pl.DataFrame(rows)
@@ -67,5 +67,5 @@ def _masters(count: int) -> dict[str, Any]:
 
 def _federation_numbers(table: pl.DataFrame) -> dict[str, float]:
     """Return the mean unfairness of each rule and turns over all cases."""
-    means = table.group_by("fairness", "turns").agg(pl.col("unfairness (share)").mean())
+    means = table.group_by("fairness", "queue_order").agg(pl.col("unfairness (share)").mean())
     return {f"{turns}, {fairness}": float(value) for fairness, turns, value in means.iter_rows()}

@@ -65,7 +65,7 @@ def _federation(table: pl.DataFrame) -> Any:
     panels = [base(table.filter(pl.col("varied") == varied)).mark_line(point=True).encode(
         x=alt.X("value:N", sort=None, title=varied, axis=alt.Axis(labelAngle=0)),
         y=alt.Y(f"{escaped('unfairness (share)')}:Q", title="unfairness", axis=alt.Axis(format="~%")),
-        color=colour("turns", sort=None), strokeDash=alt.StrokeDash("fairness:N", title="fairness"),
+        color=colour("queue_order", sort=None), strokeDash=alt.StrokeDash("fairness:N", title="fairness"),
     ).properties(width=FIGURE_WIDTH // 3, height=FIGURE_HEIGHT // 2)
         for varied in table["varied"].unique(maintain_order=True)]
     return alt.hconcat(*panels)

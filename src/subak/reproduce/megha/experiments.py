@@ -215,7 +215,7 @@ def _fair_runs(study: Study) -> dict[tuple[str, str, int], Run]:
                     runs[demand, rule, workers] = study.run(
                         f"Fig. 10: {demand}, {workers:,} workers, rule {rule}", workload,
                         _constrained_machines(study, workers), "megha",
-                        msgspec.structs.replace(PAPER, **FOUR_QUEUES, fairness=rule))
+                        msgspec.structs.replace(PAPER, **FOUR_QUEUES, preemption=rule))
         return runs
     found: dict[tuple[str, str, int], Run] = study.once("fair", make)
     return found
@@ -258,13 +258,13 @@ def _least_fall(values: list[float]) -> float:
 def heartbeats(study: Study) -> Figure:
     """Return what the heartbeat's period changes (the paper's first item of future work)."""
     return _sweep(study, "heartbeat", f"The heartbeat, {SWEEP_LOAD:.0%} load", [
-        (f"{period:g} s", SWEEP_LOAD, Federation(**FOUR_QUEUES, fairness="strict", heartbeat=period))
+        (f"{period:g} s", SWEEP_LOAD, Federation(**FOUR_QUEUES, preemption="strict", heartbeat=period))
         for period in HEARTBEATS_S])
 
 
 def loads(study: Study) -> Figure:
     """Return what the load changes."""
-    settings = Federation(**FOUR_QUEUES, fairness="strict")
+    settings = Federation(**FOUR_QUEUES, preemption="strict")
     return _sweep(study, "load", "The load", [(f"{load:.0%}", load, settings) for load in LOADS])
 
 

@@ -39,7 +39,7 @@ class Tuning(NamedTuple):
     """What kinds of schedulers are set to."""
 
     queues: TreeFile | None = None  # fair orders: weights and limits
-    preemptions: float = 0.0  # fair orders: how many an hour a queue below its guarantee may cause
+    reclaims_per_hour: float = 0.0  # fair orders: how many an hour a queue below its guarantee may cause
     lotes: LotesSettings | None = None
     search: SearchSettings | None = None  # schedulers that search for a better plan
 
@@ -96,7 +96,7 @@ def _hooks(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
 
 
 def _fair(prepared: Prepared, workload: Workload, scheduler: Scheduler, tuning: Tuning) -> CentralLoop:
-    fair, back = build_fair(prepared, workload, scheduler.order, tuning.queues, tuning.preemptions)
+    fair, back = build_fair(prepared, workload, scheduler.order, tuning.queues, tuning.reclaims_per_hour)
     return _compiled(prepared, fair, _fair_engine, fair, back, compiled_select_machine(scheduler))
 
 

@@ -15,12 +15,12 @@ from subak.placement.fair import (
     serve,
     start,
 )
-from subak.placement.preemption import (
+from subak.placement.reclaim import (
     LOOK_AGAIN,
     PER_SECOND,
     TOKENS,
-    TakeBack,
-    build_take_back,
+    Reclaim,
+    build_reclaim,
     excess,
     goes_first,
     look_anew,
@@ -51,8 +51,8 @@ from subak.workload.table import Workload
 
 
 def build_fair(
-    prepared: Prepared, workload: Workload, order: str, file: TreeFile | None, preemptions: float
-) -> tuple[Fair, TakeBack]:
+    prepared: Prepared, workload: Workload, order: str, file: TreeFile | None, reclaims_per_hour: float
+) -> tuple[Fair, Reclaim]:
     """Return an order's state before the first event; *file* has weights and limits of queues."""
     simulation = prepared.simulation
     tree = tree_of_paths(workload.jobs["queue"].to_list(), file)
@@ -71,11 +71,11 @@ def build_fair(
         capped=np.empty(leaves.queue.size, np.int32), size=np.zeros(1, np.int64),
         has_limits=bool(np.isfinite(tree.limit).any()),
     )
-    return fair, build_take_back(nodes, vector.shape[0], preemptions)
+    return fair, build_reclaim(nodes, vector.shape[0], reclaims_per_hour)
 
 
 def run_fair(
-    sim: Simulation, fair: Fair, back: TakeBack, select_machine: Callable[..., int], budget: int
+    sim: Simulation, fair: Fair, reclaim: Reclaim, select_machine: Callable[..., int], budget: int
 ) -> int:
     """Run *budget* steps of a fair order joined with a placement; return why it stopped."""
     for _ in range(budget):
@@ -84,36 +84,36 @@ def run_fair(
             return outcome
         fair_instant(
             sim.fleet, sim.tasks, fair, select_machine, sim.step.ended[: sim.counts[ENDED_NOW]],
-            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.step.freed[: sim.counts[FREED_NOW]], back.guarantee,
+            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.step.freed[: sim.counts[FREED_NOW]], reclaim.guarantee,
             sim.claims,
         )
         commit(sim)
-        if back.clock[PER_SECOND] > 0.0 and sim.clock[NOW] >= back.clock[LOOK_AGAIN]:
-            take_places_back(sim, fair, back, select_machine)
+        if reclaim.clock[PER_SECOND] > 0.0 and sim.clock[NOW] >= reclaim.clock[LOOK_AGAIN]:
+            reclaim_places(sim, fair, reclaim, select_machine)
         if sim.claims.violation[VIOLATED_RULE] != KEPT:
             return LOOP_BROKEN
     return LOOP_PAUSED
 
 
 @noinline
-def take_places_back(sim: Simulation, fair: Fair, back: TakeBack, select_machine: Callable[..., int]) -> None:
+def reclaim_places(sim: Simulation, fair: Fair, reclaim: Reclaim, select_machine: Callable[..., int]) -> None:
     """Preempt for queues below their guarantees as long as the cap and the rules allow it."""
     now, before = sim.clock[NOW], sim.counts[PREEMPTED_EVER]
-    look_anew(fair, back, now)
-    while back.clock[TOKENS] >= 1.0:
-        leaf = neediest_leaf(fair, sim.tasks, back.guarantee, back.tried)
+    look_anew(fair, reclaim, now)
+    while reclaim.clock[TOKENS] >= 1.0:
+        leaf = neediest_leaf(fair, sim.tasks, reclaim.guarantee, reclaim.tried)
         if leaf == NOBODY:
             break
         task = fair.lanes.root[leaf]
-        victim = find_victim(sim, fair, back.guarantee, task, leaf)
+        victim = find_victim(sim, fair, reclaim.guarantee, task, leaf)
         if victim == NOBODY:
-            note_in_vain(back, sim.tasks.shape[task], now)
+            note_in_vain(reclaim, sim.tasks.shape[task], now)
             continue
         replace(sim, fair, leaf, victim)
-        back.clock[TOKENS] -= 1.0
+        reclaim.clock[TOKENS] -= 1.0
     if sim.counts[PREEMPTED_EVER] > before:
         open_fitting(sim.fleet, sim.tasks, fair, sim.step.freed[: sim.counts[FREED_NOW]])
-        serve(sim.fleet, sim.tasks, fair, select_machine, back.guarantee[:0], sim.claims)
+        serve(sim.fleet, sim.tasks, fair, select_machine, reclaim.guarantee[:0], sim.claims)
         commit(sim)
         forget_lost_events(sim)
 

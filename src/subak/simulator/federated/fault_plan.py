@@ -9,7 +9,7 @@ reordering = 0.1            # or up to late_max seconds late, so that others ove
 spike = 0.01                # or up to spike_max seconds late
 late_max = 0.2
 spike_max = 3.0
-calm_at = 60.0              # from then on nothing befalls messages any more; cuts and crashes have their own times
+faults_until = 60.0         # from then on nothing befalls messages any more; cuts and crashes have their own times
 
 [[cut]]                     # nothing passes between the two
 between = ["global master 0", "workers"]
@@ -39,9 +39,9 @@ from subak.federation.settings import Federation
 from subak.simulator.federated.faults import (
     ACTION_CRASH,
     ACTION_RESTART,
-    CALM_AT,
     DUPLICATION,
     EVERYBODY,
+    FAULTS_UNTIL,
     HEARTBEAT_LOSS,
     LATE_MAX,
     LOSS,
@@ -50,7 +50,7 @@ from subak.simulator.federated.faults import (
     SPIKE_MAX,
     Faults,
 )
-from subak.simulator.federated.network import PATIENCE, Network
+from subak.simulator.federated.network import TIMEOUT, Network
 from subak.tables import read_toml
 
 FOREVER = math.inf
@@ -60,7 +60,7 @@ RETRY_S = 1.0  # seconds until requests are repeated, where faults are planned a
 QUIET_LEASES, QUIET_RETRIES, QUIET_HEARTBEATS, QUIET_DELAYS = 12, 130, 4, 100
 RATES = {"loss": LOSS, "heartbeat_loss": HEARTBEAT_LOSS, "duplication": DUPLICATION, "reordering": REORDERING,
          "spike": SPIKE}
-TIMES = {"late_max": LATE_MAX, "spike_max": SPIKE_MAX, "calm_at": CALM_AT}
+TIMES = {"late_max": LATE_MAX, "spike_max": SPIKE_MAX, "faults_until": FAULTS_UNTIL}
 NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 ONE = ("global master", "local master", "standby", "worker")  # followed by a number
 
@@ -111,7 +111,7 @@ class FaultPlan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     spike: float = 0.0
     late_max: float = 1.0
     spike_max: float = 10.0
-    calm_at: float = FOREVER
+    faults_until: float = FOREVER
     cut: list[Cut] = []
     crash: list[Crash] = []
 
@@ -122,11 +122,11 @@ class FaultPlan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         for name in RATES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name}: must be a probability from 0 to 1, not {getattr(self, name):g}")
-        if self.loss == 1 and self.calm_at == FOREVER:
-            raise InputError("loss: must be less than 1 where it never ends; give calm_at")
+        if self.loss == 1 and self.faults_until == FOREVER:
+            raise InputError("loss: must be less than 1 where it never ends; give faults_until")
         for name in TIMES:
             _not_negative(name, getattr(self, name))
-            if getattr(self, name) > LATEST and not (name == "calm_at" and self.calm_at == FOREVER):
+            if getattr(self, name) > LATEST and not (name == "faults_until" and self.faults_until == FOREVER):
                 raise InputError(f"{name}: must be at most {LATEST:,} seconds, not {getattr(self, name):g}")
 
     @property
@@ -134,7 +134,7 @@ class FaultPlan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """When the last fault is over, in seconds; what happens for ever counts when it begins."""
         ends = [crash.at + (crash.restart_after if crash.restart_after < FOREVER else 0.0) for crash in self.crash]
         ends += [cut.until if cut.until < FOREVER else cut.begin for cut in self.cut]
-        return max([self.calm_at if self.calm_at < FOREVER else 0.0, *ends])
+        return max([self.faults_until if self.faults_until < FOREVER else 0.0, *ends])
 
 
 def read_fault_plan(path: Path) -> FaultPlan:
@@ -154,7 +154,7 @@ def arm_faults(plan: FaultPlan, settings: Federation, net: Network, machine_orde
 
     Raises RoleError for a role that is not there.
     """
-    net.calm[PATIENCE] = plan.over_at + quiet_seconds(settings)
+    net.idle[TIMEOUT] = plan.over_at + quiet_seconds(settings)
     return net._replace(faults=faults_of(plan, settings, net.first, machine_order))
 
 
@@ -265,7 +265,7 @@ def random_plan(
     return FaultPlan(
         seed=int(random.integers(2**31)), loss=rate(0.2), heartbeat_loss=rate(0.8), duplication=rate(0.3),
         reordering=rate(0.4), spike=rate(0.05), late_max=float(round(random.uniform(0.01, 1.0), 3)),
-        spike_max=float(round(random.uniform(0.5, 5.0), 3)), calm_at=over_at, cut=cuts, crash=crashes,
+        spike_max=float(round(random.uniform(0.5, 5.0), 3)), faults_until=over_at, cut=cuts, crash=crashes,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from subak.kernel import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 
-LOSS, HEARTBEAT_LOSS, DUPLICATION, REORDERING, SPIKE, LATE_MAX, SPIKE_MAX, CALM_AT = range(8)  # of `rate`
+LOSS, HEARTBEAT_LOSS, DUPLICATION, REORDERING, SPIKE, LATE_MAX, SPIKE_MAX, FAULTS_UNTIL = range(8)  # of `rate`
 ACTION_CRASH, ACTION_RESTART = range(2)  # what an action does
 NEXT = 0
 EVERYBODY = -1  # an address of a cut
@@ -19,7 +19,7 @@ class Faults(NamedTuple):
     """A plan: rates of what befalls messages, cuts between addresses, and crashes in the order of time."""
 
     on: np.ndarray  # int64[1], 0 where nothing ever fails
-    rate: np.ndarray  # float64[8]: probabilities LOSS .. SPIKE; LATE_MAX, SPIKE_MAX and CALM_AT in seconds
+    rate: np.ndarray  # float64[8]: probabilities LOSS .. SPIKE; LATE_MAX, SPIKE_MAX and FAULTS_UNTIL in seconds
     random: np.ndarray  # uint64[1]
     cut_from: np.ndarray  # float64[cut], seconds
     cut_until: np.ndarray  # float64[cut], seconds
@@ -34,7 +34,7 @@ def build_faults() -> Faults:
     """Return the plan in which nothing fails."""
     none = np.zeros(0)
     rate = np.zeros(8)
-    rate[CALM_AT] = np.inf
+    rate[FAULTS_UNTIL] = np.inf
     return Faults(
         np.zeros(1, np.int64), rate, np.zeros(1, np.uint64), none, none, np.zeros((0, 2), np.int64), none,
         np.zeros(0, np.int8), np.zeros(0, np.int64), np.zeros(1, np.int64),
@@ -61,10 +61,10 @@ def is_side(side: int, address: int) -> bool:
 
 
 @noinline
-def surprise(faults: Faults, now: float, is_heartbeat: bool) -> tuple[bool, float, float]:
+def message_fault(faults: Faults, now: float, is_heartbeat: bool) -> tuple[bool, float, float]:
     """Draw what befalls a message: (whether it is lost, seconds until its double or -1, seconds it is late)."""
     rate, random = faults.rate, faults.random
-    if now >= rate[CALM_AT]:
+    if now >= rate[FAULTS_UNTIL]:
         return False, -1.0, 0.0
     lost = random_float(random) < rate[LOSS]
     lost |= is_heartbeat and random_float(random) < rate[HEARTBEAT_LOSS]

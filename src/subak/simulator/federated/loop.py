@@ -64,11 +64,11 @@ from subak.simulator.engine.state import (
     Simulation,
 )
 from subak.simulator.federated.network import (
-    CHANGED,
     FREE,
+    LAST_PROGRESS,
     LIVELY,
     MARGIN,
-    PATIENCE,
+    TIMEOUT,
     Network,
     next_served,
     release_slot,
@@ -89,7 +89,7 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
     time = min(exit_, message, arrival, change)
     if time > sim.clock[UNTIL] or is_over(sim, net, time, arrival, change):
         if net.faults.on[0] and sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] == 0 and time <= sim.clock[UNTIL]:
-            sim.clock[NOW] = max(net.calm[CHANGED], sim.clock[ACCOUNTED])  # what came after was patience
+            sim.clock[NOW] = max(net.idle[LAST_PROGRESS], sim.clock[ACCOUNTED])  # what came after was patience
         record_messages(sim, net)
         return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else min(exit_, message)))
     if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
@@ -129,16 +129,16 @@ def is_over(sim: Simulation, net: Network, time: float, arrival: float, change: 
     settled = sim.counts[WAITING_NOW] == 0 and sim.counts[RUNNING_NOW] == 0
     if settled and net.faults.on[0] == 0:
         return True
-    return (settled or change == np.inf) and time - net.calm[CHANGED] > net.calm[PATIENCE]
+    return (settled or change == np.inf) and time - net.idle[LAST_PROGRESS] > net.idle[TIMEOUT]
 
 
 @inlined
-def moved(sim: Simulation, net: Network, time: float) -> None:
+def note_progress(sim: Simulation, net: Network, time: float) -> None:
     """Account for the time up to a change of what waits and runs."""
     if time >= sim.clock[BOUNDARY]:
         record_messages(sim, net)
     pass_time(sim, time)
-    net.calm[CHANGED] = time
+    net.idle[LAST_PROGRESS] = time
 
 
 @inlined
@@ -154,7 +154,7 @@ def to_role(due: np.ndarray, kind: int, to: int, task: int, machine: int) -> int
 def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
     """Let a task arrive at its submitter."""
     task = sim.counts[NEXT_ARRIVAL]
-    moved(sim, net, time)
+    note_progress(sim, net, time)
     sim.clock[NOW] = time
     sim.counts[NEXT_ARRIVAL] += 1
     sim.counts[EVENTS] += 1
@@ -185,7 +185,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     """End an attempt whose run time is over, and tell its worker."""
     task, machine = sim.events.slot[0]["item"], sim.events.slot[0]["place"]
     drop_first(sim.events)
-    moved(sim, net, time)
+    note_progress(sim, net, time)
     sim.clock[NOW] = time
     sim.counts[EVENTS] += 1
     net.size[LIVELY] -= 1
@@ -203,7 +203,7 @@ def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> 
     """Let a machine leave, join or take another capacity; the operator tells its local master."""
     change = sim.counts[NEXT_CHANGE]
     machine = sim.changes.machine[change]
-    moved(sim, net, time)
+    note_progress(sim, net, time)
     sim.clock[NOW] = time
     sim.counts[NEXT_CHANGE] += 1
     sim.counts[EVENTS] += 1
@@ -255,7 +255,7 @@ def carry_out_apart(sim: Simulation, net: Network, sender_role: int, out: Outbox
 @inlined
 def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
     """Run an attempt, if the machine really has what it asks and the task does not run already."""
-    moved(sim, net, sim.clock[NOW])
+    note_progress(sim, net, sim.clock[NOW])
     if sim.claims.status[task] == TASK_FINISHED and net.faults.on[0]:
         run_again(sim, task)
     if claim(sim.claims, sim.fleet, sim.tasks, task, machine):
@@ -279,7 +279,7 @@ def run_again(sim: Simulation, task: int) -> None:
 def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) -> None:
     """End an attempt before its time: its task waits again."""
     if sim.claims.status[task] == TASK_RUNNING and sim.progress.machine[task] == machine:
-        moved(sim, net, sim.clock[NOW])
+        note_progress(sim, net, sim.clock[NOW])
         lose(sim, task, machine)
         sim.record.current[TIMELINE_PREEMPTIONS] += reason == PREEMPTED
         sim.step.is_freed[machine] = False
@@ -295,7 +295,7 @@ def forget_exit(sim: Simulation, net: Network, task: int) -> None:
 @inlined
 def let_wait(sim: Simulation, net: Network, task: int) -> None:
     """Count a task among the waiting from now on: it was submitted."""
-    moved(sim, net, sim.clock[NOW])
+    note_progress(sim, net, sim.clock[NOW])
     sim.progress.ready[task] = sim.clock[NOW]
     note_waiting(sim, task)
 

@@ -8,18 +8,17 @@ import polars as pl
 from subak.errors import InputError
 from subak.federation.megha.attempts import build_attempts
 from subak.federation.megha.global_master.placement import PLACEMENTS, Bins
+from subak.federation.megha.global_master.queue_order import ROUND_ROBIN, QueueOrder
 from subak.federation.megha.global_master.state import (
     CLUSTER,
     GANG,
-    LIFE,
+    INCARNATION,
     NEXT_QUEUE,
+    SCALARS,
     TALLY,
     TASK,
-    WORDS,
     GlobalMaster,
 )
-from subak.federation.megha.global_master.turns import ROUND_ROBIN, Turns
-from subak.federation.megha.layout import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, TASK_PLACE, Layout, Rules
 from subak.federation.megha.ledger import ENTRY, Ledger
 from subak.federation.megha.local_master.state import (
     ABSENT,
@@ -27,13 +26,14 @@ from subak.federation.megha.local_master.state import (
     ASKER,
     EPOCH,
     LISTED,
+    LOCAL_SCALARS,
     LOCAL_TALLY,
-    LOCAL_WORDS,
     MACHINE,
     LocalMaster,
 )
 from subak.federation.megha.roles import SERVE, Megha, tables_of
 from subak.federation.megha.submitter import Submitter
+from subak.federation.megha.topology import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, TASK_PLACE, Rules, Topology
 from subak.federation.megha.worker import WORKER_ROW, Workers
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
@@ -112,10 +112,10 @@ def build_megha(instance: Instance) -> Megha:
         priority = workload.stages["priority"].to_numpy()[workload.tasks["stage"].to_numpy()]
         sim.tasks.rank[:] = sim.tasks.arrival - priority * settings.priority_seconds
     queues = find_queues(workload, settings, instance.queues)
-    layout = _layout(instance, queues)
+    topology = _topology(instance, queues)
     rules = Rules(
         settings.heartbeat, settings.retry, settings.lease, settings.updates == "full",
-        {"off": OFF, "strict": STRICT, "paper": PAPER}[settings.fairness], settings.preemptions_max,
+        {"off": OFF, "strict": STRICT, "paper": PAPER}[settings.preemption], settings.preemptions_max,
         settings.standby,
     )
     running = most_running(instance)
@@ -125,11 +125,11 @@ def build_megha(instance: Instance) -> Megha:
     machines = sim.fleet.free.shape[1]
     workers = Workers(
         build_attempts(machines, running), np.maximum(sim.fleet.free, 0),
-        records(WORKER_ROW, life=np.ones(machines), top=np.full(machines, NOBODY),
-                configuration=layout.machine["configuration"]),
+        records(WORKER_ROW, incarnation=np.ones(machines), top=np.full(machines, NOBODY),
+                configuration=topology.machine["configuration"]),
     )
-    masters = _global_masters(instance, layout, queues, running)
-    return Megha(layout, rules, submitter, masters, _local_masters(instance, layout, running), workers,
+    masters = _global_masters(instance, topology, queues, running)
+    return Megha(topology, rules, submitter, masters, _local_masters(instance, topology, running), workers,
                  masters[0].task, masters[0].gang)
 
 
@@ -147,7 +147,7 @@ def find_queues(workload: Workload, settings: Federation, file: TreeFile | None 
         if unknown:
             raise InputError(f"{what}: the workload has no queue {unknown[0]!r}; it has {', '.join(names[:NAMED_MAX])}"
                              f"{' ...' if len(names) > NAMED_MAX else ''}")
-    anywhere = settings.fairness == "off" and settings.turns == ROUND_ROBIN and not settings.masters_of
+    anywhere = settings.preemption == "off" and settings.queue_order == ROUND_ROBIN and not settings.masters_of
     if len(names) < masters and anywhere:
         of_job = of_job * masters + np.arange(len(of_job)) % masters
         names = [name for name in names for _ in range(masters)]
@@ -213,7 +213,7 @@ def _gangs(workload: Workload) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return gang, first.astype(np.int64), tasks.astype(np.int32)
 
 
-def _layout(instance: Instance, queues: Queues) -> Layout:
+def _topology(instance: Instance, queues: Queues) -> Topology:
     workload, fleet, settings = instance.workload, instance.fleet, instance.settings
     order, blocks = _partitions(fleet, settings)
     clusters, masters = cluster_count(fleet, settings), settings.global_masters
@@ -221,7 +221,7 @@ def _layout(instance: Instance, queues: Queues) -> Layout:
     configurations, configuration, changed_to = _configurations(instance, order)
     gang, gang_first, gang_task = _gangs(workload)
     stage = workload.tasks["stage"].to_numpy()
-    return Layout(
+    return Topology(
         masters, clusters, records(MACHINE_PLACE, cluster=partition // masters, home=partition % masters,
                                 configuration=configuration),
         np.bincount((partition // masters)[order != NO_ROW], minlength=clusters).astype(np.int32), blocks,
@@ -276,41 +276,42 @@ def believed(fleet: FleetState) -> FleetState:
     )
 
 
-def _global_masters(instance: Instance, layout: Layout, queues: Queues, running: int) -> list[GlobalMaster]:
+def _global_masters(instance: Instance, topology: Topology, queues: Queues, running: int) -> list[GlobalMaster]:
     """Return the global masters; they share the tables by task, by gang and by lane, each touching its own."""
-    sim, masters, clusters = instance.simulation, layout.global_masters, layout.local_masters
+    sim, masters, clusters = instance.simulation, topology.global_masters, topology.local_masters
     tasks, resources = sim.tasks.arrival.size, sim.fleet.free.shape[0]
-    queue_count, gangs = len(queues.owner), len(layout.gang_first) - 1
-    held_rows = running if instance.settings.fairness != "off" else 1
+    queue_count, gangs = len(queues.owner), len(topology.gang_first) - 1
+    held_rows = running if instance.settings.preemption != "off" else 1
     queue_first = np.searchsorted(queues.owner, np.arange(masters + 1)).astype(np.int32)
     task, gang = np.zeros(tasks, TASK), np.zeros(gangs, GANG)
     task["machine"] = NOBODY
-    lanes, lane_size = build_lanes(len(layout.shape_of_lane), tasks), np.zeros((queue_count, 3), np.int64)
-    turns, bins = _turns(instance, queues), _bins(instance)
+    lanes, lane_size = build_lanes(len(topology.shape_of_lane), tasks), np.zeros((queue_count, 3), np.int64)
+    same, bins = _queue_order(instance, queues), _bins(instance)
     return [GlobalMaster(
         number=number, fleet=believed(sim.fleet), held=build_attempts(sim.fleet.free.shape[1], held_rows),
         consumed=np.zeros((clusters, queue_count, resources), np.int64),
         total=np.zeros((queue_count, resources), np.int64), cluster=np.zeros(clusters, CLUSTER),
-        listed=layout.machine["configuration"] != NOBODY, queue_first=queue_first, lanes=lanes, lane_size=lane_size,
-        task=task, gang=gang, turns=_own_turns(turns), bins=bins._replace(running=np.zeros_like(bins.running)),
-        word=_word(queue_first[number]), tally=np.zeros(len(TALLY), np.int64),
+        listed=topology.machine["configuration"] != NOBODY, queue_first=queue_first, lanes=lanes, lane_size=lane_size,
+        task=task, gang=gang, queue_order=_own_queue_order(same),
+        bins=bins._replace(running=np.zeros_like(bins.running)),
+        scalar=_scalar(queue_first[number]), tally=np.zeros(len(TALLY), np.int64),
     ) for number in range(masters)]
 
 
-def _word(first_queue: int) -> np.ndarray:
-    word = np.zeros(WORDS, np.int64)
-    word[NEXT_QUEUE], word[LIFE] = first_queue, 1
-    return word
+def _scalar(first_queue: int) -> np.ndarray:
+    scalar = np.zeros(SCALARS, np.int64)
+    scalar[NEXT_QUEUE], scalar[INCARNATION] = first_queue, 1
+    return scalar
 
 
-def _turns(instance: Instance, queues: Queues) -> Turns:
+def _queue_order(instance: Instance, queues: Queues) -> QueueOrder:
     """Return the tree that global masters choose their queues by; with round robin there is nothing in it."""
     resources = len(instance.workload.resources)
-    if instance.settings.turns == ROUND_ROBIN:
+    if instance.settings.queue_order == ROUND_ROBIN:
         tree, leaf = tree_of_paths(["none"]), np.zeros(0, np.int32)
         order, of_leaf = "drf", leaf
     else:
-        tree, order = tree_of_paths(queues.name, instance.queues), instance.settings.turns
+        tree, order = tree_of_paths(queues.name, instance.queues), instance.settings.queue_order
         place = np.full(len(tree), NOBODY, np.int32)
         place[tree.leaves] = np.arange(len(tree.leaves))
         leaf = place[queue_leaves(tree, queues.name)]
@@ -318,18 +319,18 @@ def _turns(instance: Instance, queues: Queues) -> Turns:
         of_leaf[leaf] = np.arange(len(leaf))
     names = [resource.name for resource in instance.workload.resources]
     hierarchy = hierarchy_of(order, branches_of(tree), np.ones((len(tree.leaves), resources)), names)
-    return Turns(hierarchy, leaf, of_leaf, np.zeros((len(leaf), resources + 1), np.int64))
+    return QueueOrder(hierarchy, leaf, of_leaf, np.zeros((len(leaf), resources + 1), np.int64))
 
 
-def _own_turns(turns: Turns) -> Turns:
+def _own_queue_order(order: QueueOrder) -> QueueOrder:
     """Return a tree of one master's own, that was told nothing; what it is made of is the same for all."""
-    same = turns.tree
+    same = order.tree
     tree = same._replace(
         link=same.link.copy(), value=same.value.copy(), waiting=np.zeros_like(same.waiting),
         running=np.zeros_like(same.running), vector=np.ones_like(same.vector), dominant=np.ones_like(same.dominant),
         mode=same.mode.copy(),
     )
-    return turns._replace(tree=tree, told=np.full_like(turns.told, NOBODY))
+    return order._replace(tree=tree, told=np.full_like(order.told, NOBODY))
 
 
 def _bins(instance: Instance) -> Bins:
@@ -342,27 +343,27 @@ def _bins(instance: Instance) -> Bins:
     return Bins(nothing, np.zeros(0, np.int32), nothing)
 
 
-def _local_masters(instance: Instance, layout: Layout, running: int) -> list[LocalMaster]:
+def _local_masters(instance: Instance, topology: Topology, running: int) -> list[LocalMaster]:
     """Return the local masters, and their standbys; all of a side share the tables by machine and by attempt."""
-    sim, masters, clusters = instance.simulation, layout.global_masters, layout.local_masters
+    sim, masters, clusters = instance.simulation, topology.global_masters, topology.local_masters
     machines = sim.fleet.free.shape[1]
     rows = 2 * running if math.isfinite(instance.settings.retry) else running
-    places = int(np.diff(layout.block[::masters]).max()) * BLOCK
+    places = int(np.diff(topology.block[::masters]).max()) * BLOCK
     ledger = 1 << max(LEDGER_MIN, 4 * (2 * places + min(running, 64 * places))).bit_length()
-    configuration = layout.machine["configuration"]
+    configuration = topology.machine["configuration"]
     result: list[LocalMaster] = []
     for is_standby in (False, True) if instance.settings.standby else (False,):
         fleet, pool = believed(sim.fleet), build_attempts(machines, rows)
         machine = records(MACHINE, configuration=configuration,
-                          state=np.where(configuration != NOBODY, LISTED, ABSENT), worker_life=np.ones(machines))
+                          state=np.where(configuration != NOBODY, LISTED, ABSENT), worker_incarnation=np.ones(machines))
         for cluster in range(clusters):
-            word = np.full(LOCAL_WORDS, NOBODY)
-            word[EPOCH], word[ACTIVE] = 0, not is_standby
+            scalar = np.full(LOCAL_SCALARS, NOBODY)
+            scalar[EPOCH], scalar[ACTIVE] = 0, not is_standby
             asker = np.zeros(masters, ASKER)
-            asker["top"], asker["life"] = NOBODY, 1
+            asker["top"], asker["incarnation"] = NOBODY, 1
             result.append(LocalMaster(
                 number=len(result), cluster=cluster, fleet=fleet, rows=pool,
-                ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1])), asker=asker, machine=machine, word=word,
+                ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1])), asker=asker, machine=machine, scalar=scalar,
                 clock=np.zeros(1), tally=np.zeros(len(LOCAL_TALLY), np.int64),
             ))
     return result
@@ -394,6 +395,6 @@ MEGHA = Architecture(
     tables=lambda roles, simulation, due, out: tables_of(roles, simulation.tasks, simulation.losses.task, due, out),
     outbox=megha_outbox,
     mends=True,
-    cluster=lambda roles: np.ascontiguousarray(roles.layout.machine["cluster"]),
+    cluster=lambda roles: np.ascontiguousarray(roles.topology.machine["cluster"]),
 )
 CENTRAL = replace(MEGHA, fixed={"global_masters": 1, "local_masters": 1})

@@ -28,7 +28,7 @@ from subak.federation.messages import (
 from subak.kernel import inlined
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import Events, build_events, drop_first, first_time, insert, push_event
-from subak.simulator.federated.faults import Faults, build_faults, is_cut, surprise
+from subak.simulator.federated.faults import Faults, build_faults, is_cut, message_fault
 
 ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
 # size
@@ -39,7 +39,7 @@ LAW, MEAN, SPREAD = range(3)  # of `delay`
 # timers that go on for ever, and what they send when there is no news, so that a run is not kept from ending by them
 PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "RETRY", "RESUBMIT",
                               "UPDATE", "NOTED", "ALIVE", "LEASE", "PULSE") for name in KINDS])
-CHANGED, PATIENCE = range(2)  # of `calm`
+LAST_PROGRESS, TIMEOUT = range(2)  # of `idle`
 # kinds whose travel and service are part of their task's allocation time
 ON_PATH = np.array([name in ("SUBMIT", "LAUNCH", "REPARTITION", "PREEMPT", "REFUSED", "GO", "START",
                              "PROBE", "FETCH", "ASSIGN", "ENQUEUE", "DEAL") for name in KINDS])
@@ -51,7 +51,7 @@ class Network(NamedTuple):
     events: Events
     flight: np.ndarray  # MESSAGE[slot]
     sent: np.ndarray  # float64[slot], seconds
-    life: np.ndarray  # int32[slot], the receiver's life in which it arrived, or that armed the timer
+    armed_in: np.ndarray  # int32[slot], the receiver's incarnation in which it arrived, or that armed the timer
     slot: np.ndarray  # int32[slot], the free ones first
     size: np.ndarray  # int64[8]: FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN (slots that must be free before a
     # message is handled), DRIVEN (whether roles are told that they begin, or their machine changes), CLUSTERS
@@ -59,12 +59,12 @@ class Network(NamedTuple):
     busy: np.ndarray  # float64[address], until when it serves
     worked: np.ndarray  # float64[address], seconds of service so far
     queued: np.ndarray  # float64[address], seconds that messages waited for it so far
-    lives: np.ndarray  # int32[address], how often it was started; negative while it is down
+    incarnation: np.ndarray  # int32[address], how often it was started; negative while it is down
     service: np.ndarray  # float64[kind], seconds
     part: np.ndarray  # float64[kind], seconds for each of the message's `count`
     delay: np.ndarray  # float64[3]: LAW, MEAN and SPREAD in seconds
     random: np.ndarray  # uint64[1]
-    calm: np.ndarray  # float64[2], seconds: CHANGED when a task last began, ended or arrived; PATIENCE after it
+    idle: np.ndarray  # float64[2], seconds: LAST_PROGRESS when a task last began, ended or arrived; TIMEOUT after it
     handled: np.ndarray  # int64[kind], messages
     recorded: np.ndarray  # int64[kind], of them, those that the timeline has
     handle: np.ndarray  # int32[task], the worker's row of the attempt that runs, to be said when it exits
@@ -83,12 +83,12 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
     assert len(roles) == len(ROLES)
     return Network(
         events=build_events(slots),
-        flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), life=np.zeros(slots, np.int32),
+        flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), armed_in=np.zeros(slots, np.int32),
         slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0]),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
         busy=np.zeros(addresses), worked=np.zeros(addresses), queued=np.zeros(addresses),
-        lives=np.ones(addresses, np.int32),
-        service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3), calm=np.array([0.0, np.inf]),
+        incarnation=np.ones(addresses, np.int32),
+        service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3), idle=np.array([0.0, np.inf]),
         random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
         recorded=np.zeros(len(KINDS), np.int64),
         handle=np.full(tasks, NOBODY, np.int32),
@@ -110,7 +110,7 @@ def with_more_room(net: Network) -> Network:
     net.size[FREE] += slots
     return net._replace(
         events=net.events._replace(slot=longer(net.events.slot)), flight=longer(net.flight), sent=longer(net.sent),
-        life=longer(net.life), slot=slot)
+        armed_in=longer(net.armed_in), slot=slot)
 
 
 @inlined
@@ -140,7 +140,8 @@ def enter(net: Network, now: float, time: float, message: np.void) -> None:
 def transmit(net: Network, now: float, sender_role: int, message: np.void) -> None:
     """Send a message on its way: over the network, where faults befall it, or to its own sender."""
     if not CROSSES[message["kind"]]:
-        net.life[net.slot[net.size[FREE] - 1]] = net.lives[net.first[HANDLER[message["kind"]]] + message["to"]]
+        address = net.first[HANDLER[message["kind"]]] + message["to"]
+        net.armed_in[net.slot[net.size[FREE] - 1]] = net.incarnation[address]
         enter(net, now, now + message["delay"], message)
         return
     time = now + drawn_delay(net)
@@ -150,7 +151,7 @@ def transmit(net: Network, now: float, sender_role: int, message: np.void) -> No
         if is_cut(net.faults, now, sender, receiver):
             net.size[LOST] += 1
             return
-        lost, twice, late = surprise(net.faults, now, message["kind"] == UPDATE)
+        lost, twice, late = message_fault(net.faults, now, message["kind"] == UPDATE)
         if lost:
             net.size[LOST] += 1
             return
@@ -200,13 +201,13 @@ def serve(net: Network, time: float, sequence: int, slot: int, horizon: float) -
     """Let a message that arrives at *time* be served: return when it has been, or -1 if that is a later event's news.
 
     Before *horizon* nothing happens but what the network holds.
-    A receiver that is down loses it; timers and turns are lost with the life that they were armed in.
+    A receiver that is down loses it; timers and turns are lost with the incarnation that they were armed in.
     """
     message = net.flight[slot]
     kind = message["kind"]
     role = HANDLER[kind]
     address = net.first[role] + message["to"]
-    if net.lives[address] < 0 or (not CROSSES[kind] and net.life[slot] != net.lives[address]):
+    if net.incarnation[address] < 0 or (not CROSSES[kind] and net.armed_in[slot] != net.incarnation[address]):
         net.size[LOST] += 1
         release_slot(net, slot)
         return -1.0
@@ -222,7 +223,7 @@ def serve(net: Network, time: float, sequence: int, slot: int, horizon: float) -
         message["travelled"] += travelled
     if done == time or done < min(horizon, first_time(net.events)):
         return done
-    net.life[slot] = net.lives[address]
+    net.armed_in[slot] = net.incarnation[address]
     insert(net.events, done, sequence, slot, SERVED)
     return -1.0
 
@@ -231,7 +232,7 @@ def serve(net: Network, time: float, sequence: int, slot: int, horizon: float) -
 def survives(net: Network, slot: int) -> bool:
     """Whether the receiver of a message has not been restarted while it served it."""
     message = net.flight[slot]
-    alive: bool = net.lives[net.first[HANDLER[message["kind"]]] + message["to"]] == net.life[slot]
+    alive: bool = net.incarnation[net.first[HANDLER[message["kind"]]] + message["to"]] == net.armed_in[slot]
     if not alive:
         net.size[LOST] += 1
         release_slot(net, slot)

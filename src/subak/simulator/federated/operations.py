@@ -80,9 +80,9 @@ def change_machine(
     machine, change, now = due[0]["machine"], due[0]["count"], sim.clock[NOW]
     address, is_there = net.first[WORKER] + machine, sim.changes.present[change]
     if not is_there:
-        net.lives[address] = -abs(net.lives[address])
+        net.incarnation[address] = -abs(net.incarnation[address])
     elif not net.is_there[machine]:
-        net.lives[address] = abs(net.lives[address]) + 1
+        net.incarnation[address] = abs(net.incarnation[address]) + 1
     net.is_there[machine] = is_there
     due[0]["kind"], due[0]["to"] = RECONFIGURE, machine
     serve(services, tables, WORKER, now)
@@ -107,13 +107,13 @@ def apply_faults(
             continue
         sim.clock[NOW] = max(sim.clock[NOW], faults.time[action])
         address = faults.address[action]
-        if faults.action[action] == ACTION_CRASH and net.lives[address] > 0:
-            net.lives[address] = -net.lives[address]
+        if faults.action[action] == ACTION_CRASH and net.incarnation[address] > 0:
+            net.incarnation[address] = -net.incarnation[address]
             if role_of(net, address) == WORKER:
                 order(net, services, tables, due, sim.clock[NOW], address, POWER_OFF)
                 carry_out_apart(sim, net, WORKER, out)
-        elif faults.action[action] == ACTION_RESTART and net.lives[address] < 0 and can_restart(net, address):
-            net.lives[address] = -net.lives[address] + 1
+        elif faults.action[action] == ACTION_RESTART and net.incarnation[address] < 0 and can_restart(net, address):
+            net.incarnation[address] = -net.incarnation[address] + 1
             net.busy[address] = sim.clock[NOW]
             carry_out_apart(sim, net, order(net, services, tables, due, sim.clock[NOW], address, RESTART), out)
 

@@ -25,8 +25,8 @@ from subak.simulator.federated.network import (
     LAW,
     MARGIN,
     MEAN,
-    PATIENCE,
     SPREAD,
+    TIMEOUT,
     Network,
     build_network,
     with_more_room,
@@ -150,7 +150,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     slots = max(slots, margin + SLOTS)
     network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
     network.size[MARGIN] = margin
-    network.calm[PATIENCE] = quiet_seconds(settings)
+    network.idle[TIMEOUT] = quiet_seconds(settings)
     if faults is not None:
         network = arm_faults(faults, settings, network, order)
     roles = architecture.build(instance)

@@ -89,7 +89,7 @@ class Coverage:
             if kind in OF_MACHINE:
                 return MACHINE_STATES[local.machine["state"][machine]]
             if kind in OF_MASTER:
-                return "active" if local.word[ACTIVE] else "standby"
+                return "active" if local.scalar[ACTIVE] else "standby"
             number = find_attempt(local.rows, machine, task, message["attempt"])
             return "new" if number == NOBODY else local_state.STATES[local.rows.row[number]["state"]]
         if task == NOBODY:

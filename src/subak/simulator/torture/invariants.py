@@ -11,7 +11,8 @@ its own launches in flight.
 (d) views are folds of ledgers, plus launches in flight
 (e) every task of a global master is in one phase; lanes, counters and gangs agree with the phases
 (f) a turn that requests nothing changes nothing
-(g) no two tasks are preempted for each other without news in between: an arrival, an end, a failure (rule STRICT)
+(g) no two tasks are preempted for each other without news in between: an arrival, an end, a failure, or that the queue
+    that gained launched more where there was room (rule STRICT)
 (h) messages on their way are counted rightly
 (i) at rest nothing is lost and nothing is left behind (`at_rest`)
 """
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from subak.federation.megha.global_master.state import (
-    LIFE,
+    INCARNATION,
     NEVER_SEEN,
     PHASE_ENDED,
     PHASE_FLYING,
@@ -32,7 +33,6 @@ from subak.federation.megha.global_master.state import (
     PHASES,
     QUEUED,
 )
-from subak.federation.megha.layout import OFF, PAPER
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE, VERSION
 from subak.federation.megha.local_master.state import (
     ACTIVE,
@@ -48,6 +48,7 @@ from subak.federation.megha.local_master.state import ATTEMPT_RUNNING as RUNNING
 from subak.federation.megha.local_master.state import ATTEMPT_STARTING as STARTING_ROW
 from subak.federation.megha.roles import Megha
 from subak.federation.megha.submitter import SUBMISSION_ENDED as SUBMITTED_ENDED
+from subak.federation.megha.topology import OFF, PAPER
 from subak.federation.megha.worker import WORKER_RUNNING as RUNS
 from subak.federation.messages import (
     CHANGE,
@@ -121,23 +122,23 @@ class Watch:
 
     def __init__(self, sim: Simulation, net: Network, roles: Megha) -> None:
         self.sim, self.net, self.roles = sim, net, roles
-        layout = roles.layout
-        self.masters, self.clusters = layout.global_masters, layout.local_masters
+        topology = roles.topology
+        self.masters, self.clusters = topology.global_masters, topology.local_masters
         self.instances = len(roles.locals)
         self.request = [sim.tasks.request[:, shape].astype(np.int64) for shape in sim.tasks.shape]
-        self.queue = layout.task["queue"].tolist()
-        self.owner = layout.queue["owner"][layout.task["queue"]]
-        self.capacity = [layout.capacity[:, number].astype(np.int64) for number in range(layout.capacity.shape[1])]
-        self.gang = layout.gang if layout.gang.size else np.full(len(self.queue), NOBODY)
-        bounds = layout.block[:: self.masters] * BLOCK
+        self.queue = topology.task["queue"].tolist()
+        self.owner = topology.queue["owner"][topology.task["queue"]]
+        self.capacity = [topology.capacity[:, number].astype(np.int64) for number in range(topology.capacity.shape[1])]
+        self.gang = topology.gang if topology.gang.size else np.full(len(self.queue), NOBODY)
+        bounds = topology.block[:: self.masters] * BLOCK
         self.span = [(int(bounds[cluster]), int(bounds[cluster + 1])) for cluster in range(self.clusters)]
         self.machines = np.flatnonzero(np.bincount(
-            np.concatenate([np.flatnonzero(layout.machine["configuration"] != NOBODY), sim.changes.machine]),
-            minlength=layout.machine.size)).tolist()
-        start = np.zeros((len(sim.fleet.free), layout.machine.size), np.int64)
-        for machine in np.flatnonzero(layout.machine["configuration"] != NOBODY):
-            start[:, machine] = self.capacity[layout.machine["configuration"][machine]]
-        queues = layout.queue.size
+            np.concatenate([np.flatnonzero(topology.machine["configuration"] != NOBODY), sim.changes.machine]),
+            minlength=topology.machine.size)).tolist()
+        start = np.zeros((len(sim.fleet.free), topology.machine.size), np.int64)
+        for machine in np.flatnonzero(topology.machine["configuration"] != NOBODY):
+            start[:, machine] = self.capacity[topology.machine["configuration"][machine]]
+        queues = topology.queue.size
 
         def fold(cluster: int) -> Fold:
             first, end = self.span[cluster]
@@ -148,12 +149,13 @@ class Watch:
         self.book = [fold(number % self.clusters) for number in range(self.instances)]
         self.view = [[fold(cluster) for cluster in range(self.clusters)] for _ in range(self.masters)]
         self.start = [fold(cluster) for cluster in range(self.clusters)]
-        self.life = [int(master.word[LIFE]) for master in roles.masters]
-        self.lives = net.lives.copy()
+        self.incarnation = [int(master.scalar[INCARNATION]) for master in roles.masters]
+        self.incarnations = net.incarnation.copy()
         self.changed = False  # whether the fleet has ever changed
         self.before: dict[int, Any] = {}  # of each global master, for (f)
         self.swaps: set[tuple[int, int]] = set()  # (for whom, who was preempted) since the last news
         self.killing: set[tuple[int, int, int]] = set()
+        self.heirs: set[int] = set()  # tasks for whom others are being preempted
         self.arrived = 0
         self.entries: list[tuple[int, int, int]] = []  # (kind, task, phase before) that the last message brought
         self.check_all()
@@ -164,10 +166,10 @@ class Watch:
         """Check what the last event may have changed: a message, if one was handled."""
         self.entries.clear()
         kind = int(message["kind"]) if handled else NOBODY
-        if not np.array_equal(self.lives, self.net.lives) or kind == CHANGE:
+        if not np.array_equal(self.incarnations, self.net.incarnation) or kind == CHANGE:
             self.changed |= kind == CHANGE
             self.swaps.clear()
-            self.lives = self.net.lives.copy()
+            self.incarnations = self.net.incarnation.copy()
             self.check_all()
         elif kind >= 0:
             self.check_role(kind, int(message["to"]))
@@ -204,8 +206,8 @@ class Watch:
     def note_ledger(self, number: int) -> None:
         """Remember what a local master has entered, and fold it."""
         local, book = self.roles.locals[number], self.book[number]
-        epoch, version = int(local.word[EPOCH]), int(local.ledger.size[VERSION])
-        if not local.word[ACTIVE]:
+        epoch, version = int(local.scalar[EPOCH]), int(local.ledger.size[VERSION])
+        if not local.scalar[ACTIVE]:
             return
         if epoch != book.epoch:
             book.forget()
@@ -216,12 +218,14 @@ class Watch:
         for place in range(len(known), version):
             known.append(ring[place % len(ring)].item())
             book.apply(known[-1], self)
+            if known[-1][0] == ENTRY_TOOK:
+                self.note_launch(known[-1][5])
         book.seen = version
 
     def check_local(self, number: int) -> None:
         """Check (a): the books of an active local master are the fold of its ledger, and what its rows hold."""
         local, cluster = self.roles.locals[number], number % self.clusters
-        if not local.word[ACTIVE]:
+        if not local.scalar[ACTIVE]:
             return
         first, end = self.span[cluster]
         free, book = local.fleet.free[:, first:end], self.book[number]
@@ -264,9 +268,9 @@ class Watch:
         """Return the local master that speaks for a cluster: of those alive and active the one of the latest epoch."""
         best = NOBODY
         for number in range(cluster, self.instances, self.clusters):
-            alive = self.net.lives[self.net.first[LOCAL_MASTER] + number] > 0
-            if alive and self.roles.locals[number].word[ACTIVE]:  # noqa: SIM102
-                if best == NOBODY or self.roles.locals[number].word[EPOCH] > self.roles.locals[best].word[EPOCH]:
+            alive = self.net.incarnation[self.net.first[LOCAL_MASTER] + number] > 0
+            if alive and self.roles.locals[number].scalar[ACTIVE]:  # noqa: SIM102
+                if best == NOBODY or self.roles.locals[number].scalar[EPOCH] > self.roles.locals[best].scalar[EPOCH]:
                     best = number
         return best
 
@@ -289,14 +293,22 @@ class Watch:
 
     def note_swap(self, row: np.void, rows: np.ndarray) -> None:
         """(g) Remember who is preempted for whom."""
-        if row["state"] != ATTEMPT_KILLING or row["heir"] == NOBODY or self.roles.rules.fairness == PAPER:
+        if row["state"] != ATTEMPT_KILLING or row["heir"] == NOBODY or self.roles.rules.preemption == PAPER:
             return
         victim, heir = int(row["task"]), int(rows[row["heir"]]["task"])
         key = (victim, heir, int(row["attempt"]))
         if key not in self.killing:
             self.killing.add(key)
+            self.heirs.add(heir)
             must((victim, heir) not in self.swaps, "g", f"task {victim} gives way to task {heir}, which gave way to it")
             self.swaps.add((heir, victim))
+
+    def note_launch(self, task: int) -> None:
+        """(g) A queue that takes what is free may come above its share, and then lose what it gained by preemption."""
+        if task in self.heirs:
+            self.heirs.remove(task)
+        else:
+            self.swaps = {(gained, lost) for gained, lost in self.swaps if self.queue[gained] != self.queue[task]}
 
     # -- workers ----------------------------------------------------------------------------------------------------
 
@@ -333,8 +345,8 @@ class Watch:
     def check_view(self, number: int, mine: np.ndarray) -> None:
         """(d) Its view is a fold of each local master's ledger, plus its launches in flight."""
         master, table = self.roles.masters[number], self.roles.task
-        reborn = master.word[LIFE] != self.life[number]
-        self.life[number] = master.word[LIFE]
+        reborn = master.scalar[INCARNATION] != self.incarnation[number]
+        self.incarnation[number] = master.scalar[INCARNATION]
         flying = mine[table["flying"][mine]]
         must(np.isin(table["phase"][flying], (PHASE_FLYING, PHASE_LEAVING)).all(), "d",
              f"tasks {flying.tolist()} fly in phases {[PHASES[phase] for phase in table['phase'][flying]]}")
@@ -354,7 +366,7 @@ class Watch:
                 raise Broken(self.differs(number, cluster, free))
             must(np.array_equal(consumed, master.consumed[cluster]), "d",
                  f"global master {number} counts other amounts for queues in cluster {cluster} than the ledger")
-            if self.roles.rules.fairness != OFF:
+            if self.roles.rules.preemption != OFF:
                 self.check_held(number, cluster, fold)
             self.check_bins(number, cluster, fold, flying)
         must(np.array_equal(master.consumed.sum(axis=0), master.total), "d",
@@ -414,23 +426,23 @@ class Watch:
 
     def check_lanes(self, number: int, mine: np.ndarray) -> None:
         """(e) Every waiting task is in its lane, once; flags and counts agree."""
-        master, layout = self.roles.masters[number], self.roles.layout
+        master, topology = self.roles.masters[number], self.roles.topology
         first, end = master.queue_first[number], master.queue_first[number + 1]
         members: list[int] = []
         for queue in range(first, end):
-            low, high = layout.lane_first[queue], layout.lane_first[queue + 1]
+            low, high = topology.lane_first[queue], topology.lane_first[queue + 1]
             active = sorted(master.lanes.active[low : low + master.lane_size[queue, LANES_ACTIVE]].tolist())
             full = [lane for lane in range(low, high) if master.lanes.root[lane] != NOBODY]
             must(active == full, "e", f"queue {queue} lists lanes {active} as active, {full} hold tasks")
             for lane in full:
                 inside = self.lane(int(master.lanes.root[lane]))
-                must(all(layout.task["lane"][task] == lane for task in inside), "e", f"lane {lane} holds {inside}")
+                must(all(topology.task["lane"][task] == lane for task in inside), "e", f"lane {lane} holds {inside}")
                 members += inside
         must(len(members) == len(set(members)), "e",
              f"a task is twice in the lanes of global master {number}: {members}")
         flags = mine[master.task["queued"][mine]].tolist()
         must(sorted(members) == flags, "e", f"in lanes {sorted(members)}, flagged {flags}")
-        must(master.word[QUEUED] == len(members), "e", f"{master.word[QUEUED]} noted in lanes, there "
+        must(master.scalar[QUEUED] == len(members), "e", f"{master.scalar[QUEUED]} noted in lanes, there "
                                                                 f"are {len(members)}")
         waiting = mine[(master.task["phase"][mine] == PHASE_WAITING) & (self.gang[mine] == NOBODY)]
         lost = sorted(set(waiting.tolist()) - set(members))
@@ -451,9 +463,9 @@ class Watch:
 
     def check_gangs(self, number: int) -> None:
         """(e) Gangs count their members rightly, none of a gang runs while another is only held or requested."""
-        layout, master = self.roles.layout, self.roles.masters[number]
+        topology, master = self.roles.topology, self.roles.masters[number]
         for gang in range(len(master.gang)):
-            members = layout.gang_task[layout.gang_first[gang] : layout.gang_first[gang + 1]]
+            members = topology.gang_task[topology.gang_first[gang] : topology.gang_first[gang + 1]]
             if self.owner[members[0]] != number:
                 continue
             phase = master.task["phase"][members]
@@ -536,7 +548,7 @@ class Watch:
                             return f"task {row['task']} is left in state {row['state']} on machine {machine}"
         workers = self.roles.workers
         for machine in self.machines:
-            down = self.net.lives[self.net.first[WORKER] + machine] < 0
+            down = self.net.incarnation[self.net.first[WORKER] + machine] < 0
             for row in self.rows(workers.rows.row, workers.rows.first, machine):
                 if row["state"] != RUNS and not down:
                     return f"the worker of machine {machine} has not forgotten task {row['task']}"
@@ -547,9 +559,9 @@ class Watch:
         members = [task]
         if self.gang[task] != NOBODY:
             gang, status = self.gang[task], self.sim.claims.status
-            places = self.roles.layout.gang_task
-            members = [int(one) for one in places[self.roles.layout.gang_first[gang] :
-                                                  self.roles.layout.gang_first[gang + 1]]
+            places = self.roles.topology.gang_task
+            members = [int(one) for one in places[self.roles.topology.gang_first[gang] :
+                                                  self.roles.topology.gang_first[gang + 1]]
                        if status[one] != TASK_FINISHED]
             if any(status[one] != WAITS for one in members):
                 return False  # some have not arrived, or wait for their stage
@@ -566,7 +578,7 @@ class Watch:
         words = self.sim.fleet.allowed[self.sim.tasks.constraint_set[self.sim.tasks.shape[task]]]
         for machine in self.machines:
             meets = int(words[machine // BLOCK]) >> (machine % BLOCK) & 1
-            alive = self.net.lives[self.net.first[WORKER] + machine] > 0
+            alive = self.net.incarnation[self.net.first[WORKER] + machine] > 0
             if meets and alive and (free[:, machine] >= self.request[task]).all():
                 return machine
         return NOBODY

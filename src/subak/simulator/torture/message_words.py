@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from subak.federation.megha.global_master.state import LIFE_BITS
+from subak.federation.megha.global_master.state import INCARNATION_BITS
 from subak.federation.messages import (
     ARRIVE,
+    ASK,
     CHANGE,
     EXITED,
     GLOBAL_MASTER,
@@ -14,6 +15,7 @@ from subak.federation.messages import (
     KINDS,
     LOCAL_MASTER,
     NOBODY,
+    NOTED,
     PREEMPT,
     REASONS,
     RETRY,
@@ -24,7 +26,7 @@ from subak.federation.messages import (
 from subak.simulator.engine.state import NOW
 from subak.simulator.federated.simulate import Opened
 
-MASK = (1 << LIFE_BITS) - 1
+MASK = (1 << INCARNATION_BITS) - 1
 CARRIES_UPDATE = ("LAUNCHED", "REFUSED", "ENDED", "UPDATE")
 
 
@@ -45,7 +47,7 @@ def event_words(opened: Opened, hidden: Collection[str] = ()) -> str:
 
 def role_name(opened: Opened, role: int, number: int) -> str:
     """Return the name of a role by its number."""
-    clusters = opened.roles.layout.local_masters
+    clusters = opened.roles.topology.local_masters
     if role == WORKER:
         return f"worker {opened.prepared.machine_order[number]}"
     if role == LOCAL_MASTER and number >= clusters:
@@ -73,11 +75,11 @@ def words(opened: Opened, message: Any) -> str:  # noqa: C901
     if kind in (ARRIVE, EXITED, CHANGE):
         return ", ".join(said)
     if message["attempt"] > MASK:
-        said.append(f"attempt {message['attempt'] >> LIFE_BITS}.{message['attempt'] & MASK}")
-    elif message["attempt"]:
-        said.append(f"life {message['attempt']}")
+        said.append(f"attempt {message['attempt'] >> INCARNATION_BITS}.{message['attempt'] & MASK}")
+    elif kind in (ASK, NOTED):
+        said.append(f"incarnation {message['incarnation']}")
     if kind == RETRY:
-        said.append(f"of {KINDS[message['reason']]}")
+        said.append(f"of {KINDS[message['repeats']]}")
     elif message["reason"]:
         said.append(REASONS[message["reason"]])
     if message["epoch"]:
@@ -85,7 +87,7 @@ def words(opened: Opened, message: Any) -> str:  # noqa: C901
     if name in CARRIES_UPDATE and message["last"] > message["first"]:
         said.append(f"entries {message['first']}-{message['last'] - 1}")
     if kind == PREEMPT:
-        said.append(f"from queue {message['count']}")
+        said.append(f"from queue {message['queue']}")
     if message["delay"] and HANDLER[kind] in (SUBMITTER, GLOBAL_MASTER, LOCAL_MASTER, WORKER) and name in (
         "RETRY", "RESUBMIT", "WAKE", "BEAT", "CHECK", "WATCH", "TICK"
     ):

@@ -31,7 +31,7 @@ from subak.simulator.engine.state import (
 )
 from subak.simulator.federated.fault_plan import FaultPlan, random_plan
 from subak.simulator.federated.megha_setup import MEGHA
-from subak.simulator.federated.network import PATIENCE
+from subak.simulator.federated.network import TIMEOUT
 from subak.simulator.federated.simulate import Opened, broken_rule, open_federated
 from subak.simulator.torture.coverage import Coverage
 from subak.simulator.torture.invariants import Broken, Watch
@@ -104,7 +104,7 @@ def random_case(seed: int) -> Case:
                                 standby)
     turns = np.random.default_rng([seed, 27]).choice(["round-robin", "round-robin", "drf", "hdrf-fast", "mch"])
     placement = np.random.default_rng([seed, 28]).choice(["first-fit", "first-fit", "aligned-fit", "bins"])
-    settings = msgspec.structs.replace(settings, turns=str(turns), placement=str(placement))
+    settings = msgspec.structs.replace(settings, queue_order=str(turns), placement=str(placement))
     plan = random_plan(seed, global_masters=masters, clusters=clusters, machines=len(machines), standby=standby,
                        over_at=over_at) if faulty else None
     absent = [number for number in range(len(machines)) if random.random() < 0.08]
@@ -160,7 +160,7 @@ def _random_settings(
         global_masters=masters, local_masters=clusters, heartbeat=float(pick(0.5, 1.0, 3.0)), delay=delay,
         delay_law=law, delay_spread=delay / 2 if law == "uniform" else 0.0,
         service_scale=float(pick(0.0, 1.0, 10.0)), updates=str(pick("changes", "full")),
-        fairness=str(pick("off", "strict", "strict", "paper")),
+        preemption=str(pick("off", "strict", "strict", "paper")),
         shares={name: share for name in sorted(set(used))}, preemptions_max=int(pick(0, 1, 3)),
         order=str(pick("fifo", "priority")), retry=float(pick(0.3, 0.7, 1.5)) if faulty else math.inf,
         lease=float(pick(4.0, 6.0)), standby=standby if faulty else False,
@@ -258,7 +258,7 @@ def _events(opened: Opened, case: Case, ending: Ending, coverage: Coverage, in_w
         over = case.plan is None or ending.seconds > case.plan.over_at
         if why == LOOP_DONE or (over and ending.events % 16 == 0 and not watch.unrest()):
             break
-        if ending.seconds > 2.0 * opened.network.calm[PATIENCE] + LONGEST or ending.events > EVENTS_MAX:
+        if ending.seconds > 2.0 * opened.network.idle[TIMEOUT] + LONGEST or ending.events > EVENTS_MAX:
             raise Broken(f"(i) no rest after {ending.events} events: {watch.unrest()}")
     unrest = watch.unrest()
     if unrest:
@@ -333,7 +333,7 @@ def _smaller(case: Case) -> Iterator[Case]:  # noqa: C901, PLR0912
     if len(case.machines) - 1 not in used and len(case.machines) > case.settings.local_masters:
         yield msgspec.structs.replace(case, machines=case.machines[:-1], racks=case.racks[:-1],
                                       absent=[row for row in case.absent if row < len(case.machines) - 1])
-    simpler = {"placement": "first-fit", "fairness": "off", "turns": "round-robin", "order": "fifo",
+    simpler = {"placement": "first-fit", "preemption": "off", "queue_order": "round-robin", "order": "fifo",
                "updates": "changes", "service_scale": 0.0, "delay_law": "constant", "global_masters": 1,
                "standby": False, "local_masters": 1}
     for name, value in simpler.items():

@@ -5,9 +5,9 @@ nowhere the others do not either. A round serves the lanes of a queue by their f
 nowhere leaves the round, which is Megha's rescheduling at the end of the queue; the next round begins when something
 was freed in the view.
 """
+from subak.federation.megha.global_master.queue_order import queue_in_turn, tell_queue
 from subak.federation.megha.global_master.state import NEXT_QUEUE, PHASE_WAITING, QUEUED, SCANNED, GlobalMaster
-from subak.federation.megha.global_master.turns import queue_in_turn, tell_queue
-from subak.federation.megha.layout import Layout
+from subak.federation.megha.topology import Topology
 from subak.federation.messages import NOBODY
 from subak.fleet.index import block_may_fit
 from subak.fleet.state import LOG, FleetState
@@ -28,9 +28,9 @@ from subak.workload.tasks import Tasks
 
 
 @inlined
-def lanes_of(master: GlobalMaster, layout: Layout, queue: int) -> Lanes:
+def lanes_of(master: GlobalMaster, topology: Topology, queue: int) -> Lanes:
     """Return the lanes of one queue: the same heaps, with the queue's own list of active lanes and its own round."""
-    first, end, lanes = layout.lane_first[queue], layout.lane_first[queue + 1], master.lanes
+    first, end, lanes = topology.lane_first[queue], topology.lane_first[queue + 1], master.lanes
     return Lanes(
         lanes.root, lanes.length, lanes.child, lanes.sibling, lanes.score, lanes.target, lanes.aimed,
         lanes.active[first:end], lanes.position, lanes.contender[first:end], lanes.place, master.lane_size[queue],
@@ -39,14 +39,14 @@ def lanes_of(master: GlobalMaster, layout: Layout, queue: int) -> Lanes:
 
 
 @inlined
-def enqueue(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> None:
+def enqueue(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) -> None:
     """Let a task wait in its lane; a lane that was empty joins the round."""
     if master.task[task]["queued"]:
         return
     master.task[task]["queued"] = True
-    master.word[QUEUED] += 1
-    lane = layout.task[task]["lane"]
-    lanes = lanes_of(master, layout, layout.task[task]["queue"])
+    master.scalar[QUEUED] += 1
+    lane = topology.task[task]["lane"]
+    lanes = lanes_of(master, topology, topology.task[task]["queue"])
     was_empty = lanes.root[lane] == NOBODY
     push(lanes, tasks.rank, lane, task)
     if lanes.place[lane] != NO_PLACE:
@@ -56,39 +56,39 @@ def enqueue(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> No
 
 
 @inlined
-def choose(master: GlobalMaster, layout: Layout, tasks: Tasks) -> int:
+def choose(master: GlobalMaster, topology: Topology, tasks: Tasks) -> int:
     """Return the queue whose turn it is, of those with a task to place, or NOBODY."""
-    if master.turns.queue.size > 0:
-        return choose_fairly(master, layout, tasks)
+    if master.queue_order.queue.size > 0:
+        return choose_fairly(master, topology, tasks)
     first, end = master.queue_first[master.number], master.queue_first[master.number + 1]
     for step in range(end - first):
-        queue = master.word[NEXT_QUEUE] + step
+        queue = master.scalar[NEXT_QUEUE] + step
         queue = queue if queue < end else queue - (end - first)
-        forget_stale(master, layout, tasks, queue)
+        forget_stale(master, topology, tasks, queue)
         if master.lane_size[queue, CONTENDERS] > 0:
-            master.word[NEXT_QUEUE] = queue + 1 if queue + 1 < end else first
+            master.scalar[NEXT_QUEUE] = queue + 1 if queue + 1 < end else first
             return int(queue)
     return NOBODY
 
 
 @inlined
-def choose_fairly(master: GlobalMaster, layout: Layout, tasks: Tasks) -> int:
+def choose_fairly(master: GlobalMaster, topology: Topology, tasks: Tasks) -> int:
     """Return the queue that the fair order serves next, or NOBODY."""
-    for queue in range(master.turns.leaf.size):
+    for queue in range(master.queue_order.leaf.size):
         shape = NOBODY
-        if layout.queue[queue]["owner"] == master.number:
-            forget_stale(master, layout, tasks, queue)
+        if topology.queue[queue]["owner"] == master.number:
+            forget_stale(master, topology, tasks, queue)
             if master.lane_size[queue, CONTENDERS] > 0:
-                lanes = lanes_of(master, layout, queue)
+                lanes = lanes_of(master, topology, queue)
                 shape = tasks.shape[lanes.root[lanes.contender[0]]]
-        tell_queue(master.turns, tasks, queue, master.total, master.fleet.present, shape)
-    return queue_in_turn(master.turns)
+        tell_queue(master.queue_order, tasks, queue, master.total, master.fleet.present, shape)
+    return queue_in_turn(master.queue_order)
 
 
 @inlined
-def forget_stale(master: GlobalMaster, layout: Layout, tasks: Tasks, queue: int) -> None:
+def forget_stale(master: GlobalMaster, topology: Topology, tasks: Tasks, queue: int) -> None:
     """Take tasks off the top that no longer wait: a restarted master learned that they run."""
-    lanes = lanes_of(master, layout, queue)
+    lanes = lanes_of(master, topology, queue)
     while lanes.size[CONTENDERS] > 0 and master.task[lanes.root[lanes.contender[0]]]["phase"] != PHASE_WAITING:
         leave_first(master, lanes, tasks)
 
@@ -97,7 +97,7 @@ def forget_stale(master: GlobalMaster, layout: Layout, tasks: Tasks, queue: int)
 def leave_first(master: GlobalMaster, lanes: Lanes, tasks: Tasks) -> None:
     """Take the task that is served first out of its lane."""
     lane = lanes.contender[0]
-    master.word[QUEUED] -= 1
+    master.scalar[QUEUED] -= 1
     master.task[pop(lanes, tasks.rank, lane)]["queued"] = False
     if lanes.root[lane] == NOBODY:
         drop_top(lanes, tasks.rank)
@@ -112,18 +112,18 @@ def set_aside(lanes: Lanes, tasks: Tasks) -> None:
 
 
 @inlined
-def wake_lanes(master: GlobalMaster, layout: Layout, tasks: Tasks) -> None:
+def wake_lanes(master: GlobalMaster, topology: Topology, tasks: Tasks) -> None:
     """Begin a round with the lanes that may fit where something was freed since the last round began."""
-    scanned, count = master.word[SCANNED], master.fleet.freed_blocks[LOG]
+    scanned, count = master.scalar[SCANNED], master.fleet.freed_blocks[LOG]
     if scanned == count:
         return
-    master.word[SCANNED] = count
+    master.scalar[SCANNED] = count
     for queue in range(master.queue_first[master.number], master.queue_first[master.number + 1]):
-        lanes = lanes_of(master, layout, queue)
+        lanes = lanes_of(master, topology, queue)
         for place in range(lanes.size[ACTIVE_LANES]):
             lane = lanes.active[place]
             if lanes.place[lane] == NO_PLACE and may_fit_since(
-                master.fleet, tasks, layout.shape_of_lane[lane], scanned, count
+                master.fleet, tasks, topology.shape_of_lane[lane], scanned, count
             ):
                 contend(lanes, tasks.rank, lane)
 

@@ -9,7 +9,7 @@ Rules:
 - A restarted global master places nothing before every local master has told it its whole state.
 
   message              | the task is            | then
-  SUBMIT               | UNKNOWN                | WAITING; ENDED, of a gang's task that ended in a former life
+  SUBMIT               | UNKNOWN                | WAITING; ENDED, of a gang's task that ended in a former incarnation
   PLACE                | WAITING                | FLYING: LAUNCH (own partition), REPARTITION (another's), PREEMPT
   update: TOOK         | FLYING                 | RUNNING, or HELD when it is of a gang; all HELD: GO, RUNNING
   update: TOOK         | UNKNOWN, WAITING       | RUNNING (a restarted master learns it); a held one: ABANDON, LEAVING
@@ -37,8 +37,7 @@ from subak.federation.megha.global_master.gangs import (
 )
 from subak.federation.megha.global_master.preemption import find_victims, may_preempt
 from subak.federation.megha.global_master.rebuild import finish_rebuild, settle_doubts
-from subak.federation.megha.global_master.search import (
-    find_machine,
+from subak.federation.megha.global_master.requests import (
     launch_kind,
     note_flight,
     post_request,
@@ -46,11 +45,12 @@ from subak.federation.megha.global_master.search import (
     send_request,
     speaker,
 )
+from subak.federation.megha.global_master.search import find_machine
 from subak.federation.megha.global_master.state import (
     BEATS,
     DOUBTS,
     ENTRIES_APPLIED,
-    LIFE,
+    INCARNATION,
     LOST_ATTEMPTS,
     NEVER_SEEN,
     PHASE_ENDED,
@@ -79,8 +79,8 @@ from subak.federation.megha.global_master.view import (
     size_in_view,
     take_in_view,
 )
-from subak.federation.megha.layout import OFF, Layout, Rules
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger
+from subak.federation.megha.topology import OFF, Rules, Topology
 from subak.federation.messages import (
     ABANDON,
     ASK,
@@ -105,38 +105,38 @@ from subak.workload.tasks import Tasks
 
 @inlined
 def on_submit(
-    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
 ) -> None:
     """Let a task wait; one that has ended is said to be done again, any other is known already."""
     task, phase = message["task"], master.task[message["task"]]["phase"]
     if message["reason"] == FINISHED_WELL:
         if phase == PHASE_UNKNOWN:
-            note_ended_member(master, layout, tasks, task)
+            note_ended_member(master, topology, tasks, task)
             take_turn(master, out)
     elif phase == PHASE_UNKNOWN:
-        let_wait(master, layout, tasks, task)
-        if gang_of(layout, task) != NOBODY and master.word[REBUILDING] == 0:
-            give_up_if_in_part(master, layout, rules, gang_of(layout, task), out)
+        let_wait(master, topology, tasks, task)
+        if gang_of(topology, task) != NOBODY and master.scalar[REBUILDING] == 0:
+            give_up_if_in_part(master, topology, rules, gang_of(topology, task), out)
         take_turn(master, out)
     elif phase == PHASE_ENDED:
         post(out, DONE, master.number, 0, task, NOBODY)
 
 
 @inlined
-def on_place(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, out: Outbox) -> int:
+def on_place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, out: Outbox) -> int:
     """Place one task of the queue whose turn it is; return it, NOBODY if there is none. Megha Fig. 2, Algorithm 2."""
-    master.word[PLACING] = 0
-    if master.word[REBUILDING]:
+    master.scalar[PLACING] = 0
+    if master.scalar[REBUILDING]:
         return NOBODY
-    queue = choose(master, layout, tasks)
-    if queue == NOBODY and master.word[QUEUED] > 0:
-        wake_lanes(master, layout, tasks)
-        queue = choose(master, layout, tasks)
+    queue = choose(master, topology, tasks)
+    if queue == NOBODY and master.scalar[QUEUED] > 0:
+        wake_lanes(master, topology, tasks)
+        queue = choose(master, topology, tasks)
     if queue == NOBODY:
         return NOBODY
-    lanes = lanes_of(master, layout, queue)
+    lanes = lanes_of(master, topology, queue)
     task = lanes.root[lanes.contender[0]]
-    if place(master, layout, rules, tasks, task, out):
+    if place(master, topology, rules, tasks, task, out):
         leave_first(master, lanes, tasks)
     else:
         set_aside(lanes, tasks)
@@ -145,58 +145,58 @@ def on_place(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, o
 
 
 @inlined
-def place(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, out: Outbox) -> bool:
+def place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, out: Outbox) -> bool:
     """Request a machine for a task (and all of its gang), by preemption where the rules allow it; return whether."""
-    gang = gang_of(layout, task)
+    gang = gang_of(topology, task)
     if gang != NOBODY:
-        return place_gang(master, layout, rules, tasks, gang, out)
-    machine = find_machine(master, layout, tasks, task)
+        return place_gang(master, topology, rules, tasks, gang, out)
+    machine = find_machine(master, topology, tasks, task)
     if machine != NOWHERE:
-        note_flight(master, layout, tasks, task, machine)
-        request_launch(master, layout, rules, task, launch_kind(master, layout, machine), 0, out)
+        note_flight(master, topology, tasks, task, machine)
+        request_launch(master, topology, rules, task, launch_kind(master, topology, machine), NOBODY, out)
         return True
-    if rules.fairness != OFF:
-        return preempt(master, layout, rules, tasks, task, out)
+    if rules.preemption != OFF:
+        return preempt(master, topology, rules, tasks, task, out)
     return False
 
 
 @inlined
-def preempt(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, out: Outbox) -> bool:
+def preempt(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, out: Outbox) -> bool:
     """Ask for the amounts of a queue in violation, if the task's queue is entitled to them; return whether."""
-    if master.task[task]["tried"] > master.word[BEATS]:
+    if master.task[task]["tried"] > master.scalar[BEATS]:
         return False
-    if not may_preempt(master, layout, rules, tasks, task):
+    if not may_preempt(master, topology, rules, tasks, task):
         master.tally[SHARE_USED_UP] += 1
         return False
-    machine, queue = find_victims(master, layout, rules, tasks, task)
+    machine, queue = find_victims(master, topology, rules, tasks, task)
     if machine == NOWHERE:
         return False
     master.tally[PREEMPTIONS] += 1
-    note_flight(master, layout, tasks, task, machine)
-    request_launch(master, layout, rules, task, PREEMPT, queue, out)
+    note_flight(master, topology, tasks, task, machine)
+    request_launch(master, topology, rules, task, PREEMPT, queue, out)
     return True
 
 
 @inlined
 def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and what it carries)
-    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, ledger: Ledger,
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, ledger: Ledger,
     intact: bool, out: Outbox,
 ) -> None:
     """Bring the view up to what the message carries: a periodic update, or an answer with the state piggybacked."""
-    cluster = message["sender"] % layout.local_masters
+    cluster = message["sender"] % topology.local_masters
     start = begin_update(master, cluster, now, message, ledger, intact)
     if start == MISSING:
-        ask(master, layout, cluster, out)
+        ask(master, topology, cluster, out)
     elif start != NOTHING_NEW:
         for version in range(start, message["last"]):
-            apply_entry(master, layout, rules, tasks, ledger.entry[version % ledger.entry.size], out)
+            apply_entry(master, topology, rules, tasks, ledger.entry[version % ledger.entry.size], out)
         master.tally[ENTRIES_APPLIED] += message["last"] - start
         master.cluster[cluster]["seen"] = message["last"]
-        if master.word[DOUBTS]:
-            settle_doubts(master, layout, rules, tasks, out)
-        finish_rebuild(master, layout, rules, tasks, out)
+        if master.scalar[DOUBTS]:
+            settle_doubts(master, topology, rules, tasks, out)
+        finish_rebuild(master, topology, rules, tasks, out)
     if message["kind"] == REFUSED:
-        on_refused(master, layout, rules, tasks, message, out)
+        on_refused(master, topology, rules, tasks, message, out)
     if message["kind"] == UPDATE:
         answer_heartbeat(master, rules, cluster, message, out)
     take_turn_if_news(master, out)
@@ -204,82 +204,86 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
 
 @inlined
 def answer_heartbeat(master: GlobalMaster, rules: Rules, cluster: int, message: np.void, out: Outbox) -> None:
-    """Tell the local master what has been seen, so that its updates stay short; try every lane again for fairness."""
+    """Tell the local master what has been seen, so that its updates stay short.
+
+    Where tasks are preempted, every lane is tried again.
+    """
     if message["epoch"] == master.cluster[cluster]["epoch"]:
         row = post(out, NOTED, master.number, message["sender"], NOBODY, NOBODY)
-        row["seen"], row["epoch"], row["attempt"] = master.cluster[cluster]["seen"], message["epoch"], master.word[LIFE]
-    master.word[BEATS] += 1
-    if rules.fairness != OFF:
-        master.word[SCANNED] = master.fleet.freed_blocks[LOG] - LOG - 1
+        row["seen"], row["epoch"] = master.cluster[cluster]["seen"], message["epoch"]
+        row["incarnation"] = master.scalar[INCARNATION]
+    master.scalar[BEATS] += 1
+    if rules.preemption != OFF:
+        master.scalar[SCANNED] = master.fleet.freed_blocks[LOG] - LOG - 1
 
 
 @inlined
 def take_turn_if_news(master: GlobalMaster, out: Outbox) -> None:
     """Take a turn when something was freed in the view since the last round began."""
-    if master.word[QUEUED] > 0 and master.word[SCANNED] != master.fleet.freed_blocks[LOG]:
+    if master.scalar[QUEUED] > 0 and master.scalar[SCANNED] != master.fleet.freed_blocks[LOG]:
         take_turn(master, out)
 
 
 @inlined
-def ask(master: GlobalMaster, layout: Layout, cluster: int, out: Outbox) -> None:
+def ask(master: GlobalMaster, topology: Topology, cluster: int, out: Outbox) -> None:
     """Ask whoever speaks for a cluster for its whole state."""
-    row = post(out, ASK, master.number, speaker(layout, cluster, master.cluster[cluster]["epoch"]), NOBODY, NOBODY)
-    row["attempt"], row["seen"] = master.word[LIFE], NEVER_SEEN
+    row = post(out, ASK, master.number, speaker(topology, cluster, master.cluster[cluster]["epoch"]), NOBODY, NOBODY)
+    row["incarnation"], row["seen"] = master.scalar[INCARNATION], NEVER_SEEN
 
 
 @inlined
 def apply_entry(
-    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, entry: np.void, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, entry: np.void, out: Outbox
 ) -> None:
     """Apply one entry of a ledger to the view and to an own task."""
     kind = entry["kind"]
     if kind == ENTRY_TOOK:
-        if take_in_view(master, layout, rules, tasks, entry):
-            confirm(master, layout, rules, entry, out)
+        if take_in_view(master, topology, rules, tasks, entry):
+            confirm(master, topology, rules, entry, out)
     elif kind in (ENTRY_GAVE, ENTRY_GONE):
         if kind == ENTRY_GAVE:
-            give_in_view(master, layout, rules, tasks, entry)
+            give_in_view(master, topology, rules, tasks, entry)
         task = entry["task"]
-        owner = layout.queue[layout.task[task]["queue"]]["owner"]
+        owner = topology.queue[topology.task[task]["queue"]]["owner"]
         if owner == master.number and is_mine(master, entry):
-            end(master, layout, rules, tasks, task, entry["reason"], out)
+            end(master, topology, rules, tasks, task, entry["reason"], out)
     elif kind == ENTRY_SIZED:
-        size_in_view(master, layout, entry)
+        size_in_view(master, topology, entry)
     else:
-        begin_whole(master, layout, rules, tasks, layout.machine[entry["machine"]]["cluster"])
+        begin_whole(master, topology, rules, tasks, topology.machine[entry["machine"]]["cluster"])
 
 
 @inlined
-def confirm(master: GlobalMaster, layout: Layout, rules: Rules, entry: np.void, out: Outbox) -> None:
+def confirm(master: GlobalMaster, topology: Topology, rules: Rules, entry: np.void, out: Outbox) -> None:
     """Note that the local master holds an own task's attempt."""
     task = entry["task"]
     phase = master.task[task]["phase"]
     master.task[task]["doubted"] = False
     if phase == PHASE_FLYING:
         if entry["held"]:
-            member_held(master, layout, rules, task, out)
+            member_held(master, topology, rules, task, out)
         else:
             master.task[task]["phase"] = PHASE_RUNNING
     elif phase in (PHASE_UNKNOWN, PHASE_WAITING):
-        if phase == PHASE_WAITING and gang_of(layout, task) != NOBODY:
-            master.gang[gang_of(layout, task)]["waiting"] -= 1
+        if phase == PHASE_WAITING and gang_of(topology, task) != NOBODY:
+            master.gang[gang_of(topology, task)]["waiting"] -= 1
         master.task[task]["attempt"], master.task[task]["machine"] = entry["attempt"], entry["machine"]
-        master.task[task]["sent_epoch"] = master.cluster[layout.machine[entry["machine"]]["cluster"]]["epoch"]
+        master.task[task]["sent_epoch"] = master.cluster[topology.machine[entry["machine"]]["cluster"]]["epoch"]
         master.task[task]["phase"] = PHASE_RUNNING
         if entry["held"]:
-            leave(master, layout, rules, task, out)
+            leave(master, topology, rules, task, out)
 
 
 @inlined
 def end(
-    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, reason: int, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, reason: int, out: Outbox
 ) -> None:
     """Note the end of an own task's attempt: the task has ended, or waits again."""
-    phase, gang = master.task[task]["phase"], gang_of(layout, task)
+    phase, gang = master.task[task]["phase"], gang_of(topology, task)
     if phase == PHASE_ENDED:
         return
     if master.task[task]["flying"]:
-        forget_flight(master, layout, tasks, task)
+        forget_flight(master, topology, tasks, task)
     master.task[task]["doubted"] = False
     if reason == FINISHED_WELL:
         if gang != NOBODY and phase != PHASE_WAITING:
@@ -287,11 +291,11 @@ def end(
         master.task[task]["phase"] = PHASE_ENDED
         post(out, DONE, master.number, 0, task, NOBODY)
         if gang != NOBODY:
-            enqueue_gang(master, layout, tasks, gang)
+            enqueue_gang(master, topology, tasks, gang)
     elif phase not in (PHASE_UNKNOWN, PHASE_WAITING):
         master.tally[LOST_ATTEMPTS] += 1
         master.task[task]["preempted"] += reason == PREEMPTED
-        wait_again(master, layout, rules, tasks, task, reason, out)
+        wait_again(master, topology, rules, tasks, task, reason, out)
 
 
 @inlined
@@ -303,39 +307,39 @@ def is_current(master: GlobalMaster, message: np.void) -> bool:
 
 @inlined
 def on_refused(
-    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
 ) -> None:
     """Give the amounts back in the view and let the task wait: the local master has refused, and will not launch it."""
     task = message["task"]
     if is_current(master, message) and master.task[task]["phase"] in (PHASE_FLYING, PHASE_LEAVING):
         if master.task[task]["flying"]:
-            forget_flight(master, layout, tasks, task)
+            forget_flight(master, topology, tasks, task)
         master.tally[REFUSALS] += 1
         master.task[task]["refusals"] += 1
         if message["reason"] == NO_VICTIMS:
-            master.task[task]["tried"] = master.word[BEATS] + 1
-        wait_again(master, layout, rules, tasks, task, message["reason"], out)
+            master.task[task]["tried"] = master.scalar[BEATS] + 1
+        wait_again(master, topology, rules, tasks, task, message["reason"], out)
 
 
 @inlined
 def on_launched(
-    master: GlobalMaster, layout: Layout, message: np.void, out: Outbox
+    master: GlobalMaster, topology: Topology, message: np.void, out: Outbox
 ) -> None:
     """Repeat what became of a gang to a local master that says it still holds one of its tasks."""
     task = message["task"]
     if is_current(master, message):
         if master.task[task]["phase"] == PHASE_RUNNING:
-            post_request(master, layout, task, GO, 0, out)
+            post_request(master, topology, task, GO, NOBODY, out)
         elif master.task[task]["phase"] == PHASE_LEAVING:
-            post_request(master, layout, task, ABANDON, 0, out)
+            post_request(master, topology, task, ABANDON, NOBODY, out)
 
 
 @inlined
-def on_retry(master: GlobalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> None:
+def on_retry(master: GlobalMaster, topology: Topology, rules: Rules, message: np.void, out: Outbox) -> None:
     """Repeat a request that was not answered."""
-    task, kind = message["task"], message["reason"]
+    task, kind = message["task"], message["repeats"]
     if not is_current(master, message):
         return
     me = master.task[task]
     if (kind == ABANDON and me["phase"] == PHASE_LEAVING) or (kind != ABANDON and me["flying"]):
-        send_request(master, layout, rules, task, kind, message["count"], out)
+        send_request(master, topology, rules, task, kind, message["queue"], out)

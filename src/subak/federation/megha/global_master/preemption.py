@@ -3,8 +3,8 @@
 The share a queue uses is its dominant one: the largest, over the resources, of what its tasks hold of the federation.
 It matters only when a task fits nowhere. In the paper a queue may preempt while its share is not below what it
 consumes; then a preemption can lift it above its share, and the queue that lost preempts it in turn, for ever. With
-the rule STRICT it may only do so if it stays within its share, so a queue that gained is never the next to lose; PAPER
-is there to be compared.
+the rule STRICT it may only do so if it stays within its share, so a queue is never the next to lose what it gained. It
+may lose what it launches beyond that, where victims left more room than it needed; PAPER is there to be compared.
 
 Tasks of gangs are never preempted, nor those that were preempted as often as the rules allow.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from subak.federation.megha.global_master.gangs import gang_of
 from subak.federation.megha.global_master.state import GlobalMaster
-from subak.federation.megha.layout import PAPER, Layout, Rules
+from subak.federation.megha.topology import PAPER, Rules, Topology
 from subak.federation.messages import NOBODY
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import NO_BITS, ONE
@@ -37,15 +37,15 @@ def dominant_share(master: GlobalMaster, tasks: Tasks, queue: int, shape: int) -
 
 
 @inlined
-def may_preempt(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int) -> bool:
+def may_preempt(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int) -> bool:
     """Whether the task's queue is entitled to more: Algorithm 2's first comparison."""
-    queue = layout.task[task]["queue"]
-    shape = NOBODY if rules.fairness == PAPER else tasks.shape[task]
-    return dominant_share(master, tasks, queue, shape) <= layout.queue[queue]["share"] + SLACK
+    queue = topology.task[task]["queue"]
+    shape = NOBODY if rules.preemption == PAPER else tasks.shape[task]
+    return dominant_share(master, tasks, queue, shape) <= topology.queue[queue]["share"] + SLACK
 
 
 @inlined
-def find_victims(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int) -> tuple[int, int]:
+def find_victims(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int) -> tuple[int, int]:
     """Return (machine, queue): preempting tasks of the queue there makes room; (NOWHERE, NOBODY) if nothing does.
 
     Queues are tried in the order of their violation, the largest first, ties by number.
@@ -53,14 +53,14 @@ def find_victims(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Task
     bound, last = float("inf"), NOBODY
     while True:
         queue, violation = NOBODY, SLACK
-        for other in range(layout.queue.size):
-            excess = dominant_share(master, tasks, other, NOBODY) - layout.queue[other]["share"]
+        for other in range(topology.queue.size):
+            excess = dominant_share(master, tasks, other, NOBODY) - topology.queue[other]["share"]
             untried = excess < bound or (excess == bound and other > last)
-            if untried and excess > violation and other != layout.task[task]["queue"]:
+            if untried and excess > violation and other != topology.task[task]["queue"]:
                 queue, violation = other, excess
         if queue == NOBODY:
             return NOWHERE, NOBODY
-        machine = machine_with_victims(master, layout, rules, tasks, task, queue)
+        machine = machine_with_victims(master, topology, rules, tasks, task, queue)
         if machine != NOWHERE:
             return machine, queue
         bound, last = violation, queue
@@ -68,7 +68,7 @@ def find_victims(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Task
 
 @inlined
 def machine_with_victims(
-    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, queue: int
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, queue: int
 ) -> int:
     """Return the first machine on which preempting tasks of a queue makes room for the task, or NOWHERE."""
     allowed = tasks.constraint_set[tasks.shape[task]]
@@ -79,14 +79,14 @@ def machine_with_victims(
         for lane in range(BLOCK):
             machine = block * BLOCK + lane
             has_some = (word >> np.uint64(lane)) & ONE != NO_BITS and master.held.first[machine] != NOBODY
-            if has_some and makes_room(master, layout, rules, tasks, task, machine, queue):
+            if has_some and makes_room(master, topology, rules, tasks, task, machine, queue):
                 return machine
     return NOWHERE
 
 
 @noinline
 def makes_room(
-    master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, task: int, machine: int, queue: int
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, machine: int, queue: int
 ) -> bool:
     """Whether the queue's preemptible tasks on the machine hold enough for the task, with what is free."""
     for resource in range(master.total.shape[1]):
@@ -94,7 +94,7 @@ def makes_room(
         number = master.held.first[machine]
         while number != NOBODY:
             row = master.held.row[number]
-            if is_victim(layout, rules, row["preempted"], row["task"], queue):
+            if is_victim(topology, rules, row["preempted"], row["task"], queue):
                 room += tasks.request[resource, tasks.shape[row["task"]]]
             number = row["next"]
         if room < tasks.request[resource, tasks.shape[task]]:
@@ -103,8 +103,8 @@ def makes_room(
 
 
 @inlined
-def is_victim(layout: Layout, rules: Rules, times: int, task: int, queue: int) -> bool:
+def is_victim(topology: Topology, rules: Rules, times: int, task: int, queue: int) -> bool:
     """Whether a task that was preempted so many times may be preempted in favour of another queue."""
     return bool(
-        layout.task[task]["queue"] == queue and times < rules.preemptions_max and gang_of(layout, task) == NOBODY
+        topology.task[task]["queue"] == queue and times < rules.preemptions_max and gang_of(topology, task) == NOBODY
     )

@@ -9,23 +9,23 @@ import numpy as np
 
 from subak.federation.megha.attempts import Attempts
 from subak.federation.megha.global_master.placement import Bins
-from subak.federation.megha.global_master.turns import Turns
+from subak.federation.megha.global_master.queue_order import QueueOrder
 from subak.fleet.state import FleetState
 from subak.queues.lanes import Lanes
 
 PHASES = ("UNKNOWN", "WAITING", "FLYING", "HELD", "RUNNING", "LEAVING", "ENDED")
 PHASE_UNKNOWN, PHASE_WAITING, PHASE_FLYING, PHASE_HELD, PHASE_RUNNING, PHASE_LEAVING, PHASE_ENDED = range(7)
 
-# word
-NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, REBUILDING, LIFE, SCANNED, DOUBTS, QUEUED, BEATS = range(10)
-WORDS = 10
+# scalar
+NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, REBUILDING, INCARNATION, SCANNED, DOUBTS, QUEUED, BEATS = range(10)
+SCALARS = 10
 # tally
 (SEARCHES, LAUNCHES, REPARTITIONS, PREEMPTIONS, REFUSALS, LOST_ATTEMPTS, UPDATES, ENTRIES_APPLIED, OVERRUNS,
  SHARE_USED_UP, NO_MACHINE) = range(11)
 TALLY = ("searches", "launches", "repartitions", "preemption attempts", "refusals", "attempts lost", "updates",
          "entries applied", "updates overrun", "share used up", "no machine")
 NEVER_SEEN = -1  # version of a cluster whose whole state has not been seen
-LIFE_BITS = 40  # requests of one life of a global master before its numbers would run into the next life's
+INCARNATION_BITS = 40  # of an attempt's number: so many requests has an incarnation before it would run into the next
 
 
 CLUSTER = np.dtype([
@@ -60,7 +60,7 @@ class GlobalMaster(NamedTuple):
 
     number: int
     fleet: FleetState  # its view: what it believes is free
-    held: Attempts  # what it believes runs where; used with fairness only
+    held: Attempts  # what it believes runs where; used with preemption only
     consumed: np.ndarray  # int64[cluster, queue, resource], units, with its own requests in flight
     total: np.ndarray  # int64[queue, resource], units, over all clusters
     cluster: np.ndarray  # CLUSTER[cluster]
@@ -70,7 +70,7 @@ class GlobalMaster(NamedTuple):
     lane_size: np.ndarray  # int64[queue, 3], as Lanes.size, for each queue
     task: np.ndarray  # TASK[task]
     gang: np.ndarray  # GANG[gang]
-    turns: Turns
+    queue_order: QueueOrder
     bins: Bins
-    word: np.ndarray  # int64[10]: NEXT_QUEUE ... QUEUED (tasks in lanes), BEATS (heartbeats heard)
+    scalar: np.ndarray  # int64[10]: NEXT_QUEUE ... QUEUED (tasks in lanes), BEATS (heartbeats heard)
     tally: np.ndarray  # int64[11]: SEARCHES ... NO_MACHINE

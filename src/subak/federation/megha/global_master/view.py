@@ -7,11 +7,11 @@ import numpy as np
 
 from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, has_room
 from subak.federation.megha.global_master.placement import hold, hold_nothing, let_go
-from subak.federation.megha.global_master.search import consume
+from subak.federation.megha.global_master.requests import consume
 from subak.federation.megha.global_master.state import (
     DOUBTS,
-    LIFE,
-    LIFE_BITS,
+    INCARNATION,
+    INCARNATION_BITS,
     NEVER_SEEN,
     OVERRUNS,
     PHASE_FLYING,
@@ -22,8 +22,8 @@ from subak.federation.megha.global_master.state import (
     UPDATES,
     GlobalMaster,
 )
-from subak.federation.megha.layout import OFF, Layout, Rules
 from subak.federation.megha.ledger import ENTRY_WHOLE, Ledger, still_holds
+from subak.federation.megha.topology import OFF, Rules, Topology
 from subak.federation.messages import NOBODY
 from subak.fleet.amounts import shift
 from subak.fleet.index import lower_summary, note_freed_block
@@ -39,13 +39,13 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
     """Return the version to apply an update from, NOTHING_NEW, or MISSING when something before it is.
 
     The first update of a new epoch makes the view of the cluster start anew. A restarted master heeds only what was
-    told to its new life: then nothing that its former life requested is carried out any more. *intact*: the ledger is
-    the one that the message speaks of (in a simulation it is read where it lies, and a local master may have begun
-    another).
+    told to its new incarnation: then nothing that its former one requested is carried out any more. *intact*: the
+    ledger is the one that the message speaks of (in a simulation it is read where it lies, and a local master may have
+    begun another).
     """
     if message["epoch"] < master.cluster[cluster]["epoch"]:
         return NOTHING_NEW
-    if master.word[REBUILDING] and message["seen"] != master.word[LIFE]:
+    if master.scalar[REBUILDING] and message["incarnation"] != master.scalar[INCARNATION]:
         return NOTHING_NEW
     if message["epoch"] > master.cluster[cluster]["epoch"]:
         master.cluster[cluster]["epoch"] = message["epoch"]
@@ -65,17 +65,17 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
 
 
 @inlined
-def take_in_view(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, entry: np.void) -> bool:
+def take_in_view(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, entry: np.void) -> bool:
     """Apply TOOK; return whether it is news of an own task's attempt."""
     task, machine = entry["task"], entry["machine"]
-    cluster = layout.machine[machine]["cluster"]
-    own = layout.queue[layout.task[task]["queue"]]["owner"] == master.number and is_mine(master, entry)
+    cluster = topology.machine[machine]["cluster"]
+    own = topology.queue[topology.task[task]["queue"]]["owner"] == master.number and is_mine(master, entry)
     if own and master.task[task]["flying"]:
         master.task[task]["flying"] = False
     else:
         hold(master.fleet, master.bins, tasks, task, machine)
-        consume(master, tasks, task, cluster, layout.task[task]["queue"], 1)
-    if rules.fairness != OFF and has_room(master.held):
+        consume(master, tasks, task, cluster, topology.task[task]["queue"], 1)
+    if rules.preemption != OFF and has_room(master.held):
         row = add_attempt(master.held, machine, task, entry["attempt"], entry["held"])
         master.held.row[row]["preempted"] = entry["preempted"]
     return bool(own)
@@ -83,49 +83,49 @@ def take_in_view(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Task
 
 @inlined
 def is_mine(master: GlobalMaster, entry: np.void) -> bool:
-    """Whether an entry is about the attempt of an own task that the master stands by, or one of its former life.
+    """Whether an entry is about the attempt of an own task that the master stands by, or one of its former incarnation.
 
     Attempts are numbered for each cluster, so the machine must be the same too.
     """
     task = master.task[entry["task"]]
     if task["phase"] in (PHASE_UNKNOWN, PHASE_WAITING):
-        return bool(entry["attempt"] >> LIFE_BITS < master.word[LIFE])
+        return bool(entry["attempt"] >> INCARNATION_BITS < master.scalar[INCARNATION])
     return bool(task["attempt"] == entry["attempt"] and task["machine"] == entry["machine"])
 
 
 @inlined
-def give_in_view(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, entry: np.void) -> None:
+def give_in_view(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, entry: np.void) -> None:
     """Apply GAVE: the amounts are free again."""
     task, machine = entry["task"], entry["machine"]
     let_go(master.fleet, master.bins, tasks, task, machine)
-    consume(master, tasks, task, layout.machine[machine]["cluster"], layout.task[task]["queue"], -1)
-    if rules.fairness != OFF:
+    consume(master, tasks, task, topology.machine[machine]["cluster"], topology.task[task]["queue"], -1)
+    if rules.preemption != OFF:
         row = find_attempt(master.held, machine, task, entry["attempt"])
         if row != NOBODY:
             drop_attempt(master.held, row)
 
 
 @inlined
-def forget_flight(master: GlobalMaster, layout: Layout, tasks: Tasks, task: int) -> None:
+def forget_flight(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) -> None:
     """Give a launch in flight back in the view: it was refused, or never sent."""
     machine = master.task[task]["machine"]
     let_go(master.fleet, master.bins, tasks, task, machine)
-    consume(master, tasks, task, layout.machine[machine]["cluster"], layout.task[task]["queue"], -1)
+    consume(master, tasks, task, topology.machine[machine]["cluster"], topology.task[task]["queue"], -1)
     master.task[task]["flying"] = False
 
 
 @inlined
-def size_in_view(master: GlobalMaster, layout: Layout, entry: np.void) -> None:
+def size_in_view(master: GlobalMaster, topology: Topology, entry: np.void) -> None:
     """Apply SIZED: the machine has this capacity, and everything on it is known."""
-    shift(master.fleet, entry["machine"], layout.capacity, entry["task"])
+    shift(master.fleet, entry["machine"], topology.capacity, entry["task"])
     master.listed[entry["machine"]] = True
 
 
 @noinline
-def begin_whole(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks, cluster: int) -> None:
+def begin_whole(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, cluster: int) -> None:
     """Apply WHOLE: empty the view of a cluster, and doubt every own task on it until it is told again."""
-    masters = layout.global_masters
-    first, end = layout.block[cluster * masters], layout.block[(cluster + 1) * masters]
+    masters = topology.global_masters
+    first, end = topology.block[cluster * masters], topology.block[(cluster + 1) * masters]
     for machine in range(first * BLOCK, end * BLOCK):
         empty_machine(master, rules, machine)
     for block in range(first, end):
@@ -136,8 +136,8 @@ def begin_whole(master: GlobalMaster, layout: Layout, rules: Rules, tasks: Tasks
         for resource in range(master.total.shape[1]):
             master.total[queue, resource] -= master.consumed[cluster, queue, resource]
             master.consumed[cluster, queue, resource] = 0
-    doubt_all(master, layout, tasks, cluster)
-    master.word[DOUBTS] = 1
+    doubt_all(master, topology, tasks, cluster)
+    master.scalar[DOUBTS] = 1
 
 
 @inlined
@@ -150,23 +150,23 @@ def empty_machine(master: GlobalMaster, rules: Rules, machine: int) -> None:
         view.present[resource] -= view.capacity[resource, machine]
         view.capacity[resource, machine] = 0
         view.free[resource, machine] = 0
-    if rules.fairness != OFF:
+    if rules.preemption != OFF:
         while master.held.first[machine] != NOBODY:
             drop_attempt(master.held, master.held.first[machine])
 
 
 @inlined
-def doubt_all(master: GlobalMaster, layout: Layout, tasks: Tasks, cluster: int) -> None:
+def doubt_all(master: GlobalMaster, topology: Topology, tasks: Tasks, cluster: int) -> None:
     """Doubt own tasks on a cluster; those still in flight to the local master that speaks are taken again."""
     for task in range(master.task.size):
         phase = master.task[task]["phase"]
-        owner = layout.queue[layout.task[task]["queue"]]["owner"]
+        owner = topology.queue[topology.task[task]["queue"]]["owner"]
         if PHASE_FLYING <= phase <= PHASE_LEAVING and owner == master.number:
             machine = master.task[task]["machine"]
-            if layout.machine[machine]["cluster"] == cluster:
+            if topology.machine[machine]["cluster"] == cluster:
                 if master.task[task]["flying"] and master.task[task]["sent_epoch"] == master.cluster[cluster]["epoch"]:
                     hold(master.fleet, master.bins, tasks, task, machine)
-                    consume(master, tasks, task, cluster, layout.task[task]["queue"], 1)
+                    consume(master, tasks, task, cluster, topology.task[task]["queue"], 1)
                 else:
                     master.task[task]["flying"], master.task[task]["doubted"] = False, True
 

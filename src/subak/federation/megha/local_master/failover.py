@@ -13,7 +13,7 @@ Rules:
 
   message | who hears it | then
   CHECK   | active       | lost workers; orders that were not answered again; REPORT to the silent; PULSE
-  ALIVE   | active       | LEASE; of a new life: what ran is lost; of nothing running: LISTED
+  ALIVE   | active       | LEASE; of a new incarnation: what ran is lost; of nothing running: LISTED
   HOLDS   | active       | a SILENT worker's attempt is entered; with the last: LISTED
   PULSE   | standby      | PULSE back
   PULSE   | active       | confirmed; of a later epoch: it steps down
@@ -25,9 +25,8 @@ Sources: Megha section IV-D names active and standby; leases after Gray and Cher
 import numpy as np
 
 from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, has_room
-from subak.federation.megha.layout import Layout, Rules
 from subak.federation.megha.ledger import ENTRY_SIZED, VERSION, WHOLE_AT, enter
-from subak.federation.megha.local_master.handlers import adopt_life, finish
+from subak.federation.megha.local_master.handlers import adopt_incarnation, finish
 from subak.federation.megha.local_master.state import (
     ABSENT,
     ACTIVE,
@@ -56,6 +55,7 @@ from subak.federation.megha.local_master.state import (
     tell,
     write_whole,
 )
+from subak.federation.megha.topology import Rules, Topology
 from subak.federation.messages import (
     BEAT,
     CHECK,
@@ -99,13 +99,13 @@ def patience(rules: Rules) -> float:
 def timer(local: LocalMaster, kind: int, delay: float, out: Outbox) -> None:
     """Arm a timer of this epoch."""
     row = post(out, kind, local.number, local.number, NOBODY, NOBODY)
-    row["delay"], row["epoch"] = delay, local.word[EPOCH]
+    row["delay"], row["epoch"] = delay, local.scalar[EPOCH]
 
 
 @inlined
-def begin_timers(local: LocalMaster, layout: Layout, rules: Rules, out: Outbox) -> None:
+def begin_timers(local: LocalMaster, topology: Topology, rules: Rules, out: Outbox) -> None:
     """Arm what a local master owes itself from the start, spread over its period."""
-    clusters = layout.local_masters
+    clusters = topology.local_masters
     if local.number >= clusters:
         if rules.retry < FOREVER:
             timer(local, WATCH, patience(rules), out)
@@ -118,44 +118,44 @@ def begin_timers(local: LocalMaster, layout: Layout, rules: Rules, out: Outbox) 
 
 @inlined
 def on_check(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
     """Look after workers and unanswered orders; the next look follows."""
-    if local.word[ACTIVE] == 0 or message["epoch"] != local.word[EPOCH]:
+    if local.scalar[ACTIVE] == 0 or message["epoch"] != local.scalar[EPOCH]:
         return
     confirmed = not rules.standby or now - local.clock[PULSE_AT] <= patience(rules)
-    for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
+    for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
         state = local.machine[machine]["state"]
         if state in (LISTED, SILENT) and confirmed and now - local.machine[machine]["heard"] > rules.lease:
             local.tally[WORKERS_LOST] += 1
-            lose_machine(local, layout, rules, tasks, machine, LOST_MACHINE, now, out)
+            lose_machine(local, topology, rules, tasks, machine, LOST_MACHINE, now, out)
         elif state == SILENT:
             summon(local, machine, out)
-        repeat_orders(local, layout, rules, machine, now, out)
-    pulse(local, layout, rules, now, out)
+        repeat_orders(local, topology, rules, machine, now, out)
+    pulse(local, topology, rules, now, out)
     timer(local, CHECK, min(rules.retry, patience(rules) / 4.0), out)
 
 
 @inlined
-def pulse(local: LocalMaster, layout: Layout, rules: Rules, now: float, out: Outbox) -> None:
+def pulse(local: LocalMaster, topology: Topology, rules: Rules, now: float, out: Outbox) -> None:
     """Let the other local master of the cluster know that this one is active."""
     if rules.standby:
-        other = (local.number + layout.local_masters) % (2 * layout.local_masters)
+        other = (local.number + topology.local_masters) % (2 * topology.local_masters)
         row = post(out, PULSE, local.number, other, NOBODY, NOBODY)
-        row["epoch"], row["delay"] = local.word[EPOCH], now
+        row["epoch"], row["delay"] = local.scalar[EPOCH], now
 
 
 @inlined
 def summon(local: LocalMaster, machine: int, out: Outbox) -> None:
-    """Tell a worker to obey this epoch and to report; `start` is the number of the report."""
+    """Tell a worker to obey this epoch and to report."""
     row = post(out, REPORT, local.number, machine, NOBODY, machine)
     local.machine[machine]["starts"] += 1
-    row["epoch"], row["start"] = local.word[EPOCH], local.machine[machine]["starts"]
+    row["epoch"], row["report"] = local.scalar[EPOCH], local.machine[machine]["starts"]
 
 
 @inlined
 def repeat_orders(
-    local: LocalMaster, layout: Layout, rules: Rules, machine: int, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, machine: int, now: float, out: Outbox
 ) -> None:
     """Repeat what was not answered: starts and kills to the worker, a held gang's question to its global master."""
     number = local.rows.first[machine]
@@ -167,24 +167,26 @@ def repeat_orders(
             elif row["state"] == ATTEMPT_KILLING:
                 order(local, KILL, number, out)
             elif row["state"] == ATTEMPT_HELD:
-                answer = tell(local, layout, rules, LAUNCHED, row["owner"], row["task"], machine, out)
-                answer["attempt"], answer["start"] = row["attempt"], STILL_HELD
+                answer = tell(local, topology, rules, LAUNCHED, row["owner"], row["task"], machine, out)
+                answer["attempt"], answer["reason"] = row["attempt"], STILL_HELD
         number = row["next"]
 
 
 @noinline
 def lose_machine(  # noqa: PLR0913, PLR0917  (a machine, and what became of it)
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, machine: int, state: int, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, machine: int, state: int, now: float,
+    out: Outbox
 ) -> None:
     """End every attempt on a machine that is lost or was taken away, and let it have nothing."""
-    lose_attempts(local, layout, rules, tasks, machine, state, now, out)
-    shift(local.fleet, machine, layout.capacity, NOBODY)
+    lose_attempts(local, topology, rules, tasks, machine, state, now, out)
+    shift(local.fleet, machine, topology.capacity, NOBODY)
     enter(local.ledger, ENTRY_SIZED, machine, NOBODY, 0, NOBODY)
 
 
 @noinline
 def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, machine: int, state: int, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, machine: int, state: int, now: float,
+    out: Outbox
 ) -> None:
     """End every attempt on a machine; those that waited for victims there are refused."""
     local.machine[machine]["state"] = state
@@ -193,7 +195,7 @@ def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
         row = local.rows.row[number]
         if row["state"] == ATTEMPT_PENDING:
             local.tally[REFUSED_OTHER] += 1
-            answer = tell(local, layout, rules, REFUSED, row["owner"], row["task"], machine, out)
+            answer = tell(local, topology, rules, REFUSED, row["owner"], row["task"], machine, out)
             answer["attempt"], answer["reason"] = row["attempt"], NOT_THERE
             forget_heir(local, machine, number)
             drop_attempt(local.rows, number)
@@ -201,7 +203,7 @@ def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
         elif row["state"] != ATTEMPT_OVER:
             row["heir"] = NOBODY if not has_heir(local, number) else row["heir"]
             if row["heir"] == NOBODY:
-                finish(local, layout, rules, tasks, number, MACHINE_LOST, now, out)
+                finish(local, topology, rules, tasks, number, MACHINE_LOST, now, out)
                 number = local.rows.first[machine]
             else:
                 number = row["next"]
@@ -229,68 +231,68 @@ def forget_heir(local: LocalMaster, machine: int, heir: int) -> None:
 
 @inlined
 def on_alive(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Note a sign of life; `start` is the worker's life, `count` how many attempts it speaks for, `delay` when."""
+    """Note a sign of life of a worker with `count` attempts, sent at `delay`."""
     machine = message["machine"]
-    if message["epoch"] > local.word[EPOCH]:
+    if message["epoch"] > local.scalar[EPOCH]:
         step_down(local, message["epoch"], rules, now, out)
-    if local.word[ACTIVE] == 0 or local.machine[machine]["state"] == ABSENT:
+    if local.scalar[ACTIVE] == 0 or local.machine[machine]["state"] == ABSENT:
         return
-    if message["epoch"] < local.word[EPOCH]:
+    if message["epoch"] < local.scalar[EPOCH]:
         summon(local, machine, out)
         return
-    if message["start"] < local.machine[machine]["worker_life"]:
+    if message["incarnation"] < local.machine[machine]["worker_incarnation"]:
         return
-    note_worker_life(local, layout, rules, tasks, machine, message["start"], now, out)
+    note_worker_incarnation(local, topology, rules, tasks, machine, message["incarnation"], now, out)
     local.machine[machine]["heard"] = max(local.machine[machine]["heard"], now)
     row = post(out, LEASE, local.number, machine, NOBODY, machine)
-    row["delay"], row["epoch"], row["start"] = message["delay"], local.word[EPOCH], message["start"]
+    row["delay"], row["epoch"], row["incarnation"] = message["delay"], local.scalar[EPOCH], message["incarnation"]
     if message["count"] == 0 and local.machine[machine]["state"] in (SILENT, LOST_MACHINE):
-        list_machine(local, layout, machine)
+        list_machine(local, topology, machine)
 
 
 @noinline
-def note_worker_life(  # noqa: PLR0913, PLR0917  (a machine, and its worker's life)
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, machine: int, life: int, now: float, out: Outbox
+def note_worker_incarnation(  # noqa: PLR0913, PLR0917  (a machine, and its worker's incarnation)
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, machine: int, incarnation: int, now: float,
+    out: Outbox
 ) -> None:
-    """End what ran in a former life of a worker."""
-    if life > local.machine[machine]["worker_life"]:
-        lose_attempts(local, layout, rules, tasks, machine, local.machine[machine]["state"], now, out)
-        local.machine[machine]["worker_life"], local.machine[machine]["starts"] = life, 0
+    """End what ran in a former incarnation of a worker."""
+    if incarnation > local.machine[machine]["worker_incarnation"]:
+        lose_attempts(local, topology, rules, tasks, machine, local.machine[machine]["state"], now, out)
+        local.machine[machine]["worker_incarnation"], local.machine[machine]["starts"] = incarnation, 0
         local.machine[machine]["report"], local.machine[machine]["reported"] = 0, 0
 
 
 @noinline
-def list_machine(local: LocalMaster, layout: Layout, machine: int) -> None:
+def list_machine(local: LocalMaster, topology: Topology, machine: int) -> None:
     """Let a machine of which everything is known have its capacity again."""
     local.machine[machine]["state"] = LISTED
-    shift(local.fleet, machine, layout.capacity, local.machine[machine]["configuration"])
+    shift(local.fleet, machine, topology.capacity, local.machine[machine]["configuration"])
     enter_size(local, machine)
 
 
 @inlined
 def on_holds(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Enter an attempt that a silent worker reports, one of `count`; with the last of them the machine is listed.
-
-    `last` is the number of the report, `seen` the worker's life, `start` that of the attempt's start.
-    """
+    """Enter an attempt that a silent worker reports, one of `count`; with the last of them the machine is listed."""
     machine = message["machine"]
-    silent = local.word[ACTIVE] and message["epoch"] == local.word[EPOCH] and local.machine[machine]["state"] == SILENT
-    if not silent or message["seen"] < local.machine[machine]["worker_life"]:
+    speaks = local.scalar[ACTIVE] and message["epoch"] == local.scalar[EPOCH]
+    if not speaks or local.machine[machine]["state"] != SILENT:
         return
-    note_worker_life(local, layout, rules, tasks, machine, message["seen"], now, out)
-    if message["last"] < local.machine[machine]["report"] or not has_room(local.rows):
+    if message["incarnation"] < local.machine[machine]["worker_incarnation"]:
         return
-    if message["last"] > local.machine[machine]["report"]:
-        local.machine[machine]["report"], local.machine[machine]["reported"] = message["last"], 0
+    note_worker_incarnation(local, topology, rules, tasks, machine, message["incarnation"], now, out)
+    if message["report"] < local.machine[machine]["report"] or not has_room(local.rows):
+        return
+    if message["report"] > local.machine[machine]["report"]:
+        local.machine[machine]["report"], local.machine[machine]["reported"] = message["report"], 0
     number = find_attempt(local.rows, machine, message["task"], message["attempt"])
     if number == NOBODY:
         number = add_attempt(local.rows, machine, message["task"], message["attempt"], ATTEMPT_RUNNING)
         row = local.rows.row[number]
-        row["owner"], row["since"] = layout.queue[layout.task[message["task"]]["queue"]]["owner"], now
+        row["owner"], row["since"] = topology.queue[topology.task[message["task"]]["queue"]]["owner"], now
         row["start"] = message["start"]
         if message["reason"] == NO_REASON:
             take(local.fleet, tasks, message["task"], machine)
@@ -299,37 +301,37 @@ def on_holds(
             row["state"], row["reason"] = ATTEMPT_OVER, message["reason"]
             enter_row(local, number)
             keep_over(local, number, message["reason"])
-    if local.rows.row[number]["awaits"] != message["last"]:
-        local.rows.row[number]["awaits"] = message["last"]
+    if local.rows.row[number]["awaits"] != message["report"]:
+        local.rows.row[number]["awaits"] = message["report"]
         local.machine[machine]["reported"] += 1
     if local.machine[machine]["reported"] == message["count"]:
         local.machine[machine]["heard"] = now
-        list_machine(local, layout, machine)
+        list_machine(local, topology, machine)
 
 
 @inlined
-def on_pulse(local: LocalMaster, layout: Layout, rules: Rules, now: float, message: np.void, out: Outbox) -> None:
+def on_pulse(local: LocalMaster, topology: Topology, rules: Rules, now: float, message: np.void, out: Outbox) -> None:
     """Of the active master: confirm it. Of the standby: note when the pulse was sent that it confirms."""
-    if message["epoch"] > local.word[EPOCH]:
+    if message["epoch"] > local.scalar[EPOCH]:
         step_down(local, message["epoch"], rules, now, out)
-    if message["epoch"] < local.word[EPOCH]:
+    if message["epoch"] < local.scalar[EPOCH]:
         return
-    if bool(local.word[ACTIVE]) != (message["count"] == ECHO):  # else two standbys would answer each other for ever
+    if bool(local.scalar[ACTIVE]) != (message["count"] == ECHO):  # else two standbys would answer each other for ever
         return
-    if local.word[ACTIVE]:
+    if local.scalar[ACTIVE]:
         if local.clock[PULSE_AT] == UNCONFIRMED:
-            wait_for_all(local, layout, now)
+            wait_for_all(local, topology, now)
         local.clock[PULSE_AT] = max(local.clock[PULSE_AT], message["delay"])
         return
     local.clock[PULSE_AT] = now
     row = post(out, PULSE, local.number, message["sender"], NOBODY, NOBODY)
-    row["epoch"], row["delay"], row["count"] = local.word[EPOCH], message["delay"], ECHO
+    row["epoch"], row["delay"], row["count"] = local.scalar[EPOCH], message["delay"], ECHO
 
 
 @inlined
-def wait_for_all(local: LocalMaster, layout: Layout, now: float) -> None:
+def wait_for_all(local: LocalMaster, topology: Topology, now: float) -> None:
     """Let the lease of every silent worker begin: from now on the other master keeps none alive."""
-    for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
+    for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
         if local.machine[machine]["state"] == SILENT:
             local.machine[machine]["heard"] = now
 
@@ -337,8 +339,8 @@ def wait_for_all(local: LocalMaster, layout: Layout, now: float) -> None:
 @noinline
 def step_down(local: LocalMaster, epoch: int, rules: Rules, now: float, out: Outbox) -> None:
     """Become the standby of a later epoch."""
-    was_active = local.word[ACTIVE]
-    local.word[EPOCH], local.word[ACTIVE] = epoch, 0
+    was_active = local.scalar[ACTIVE]
+    local.scalar[EPOCH], local.scalar[ACTIVE] = epoch, 0
     local.clock[PULSE_AT] = now
     if was_active and rules.standby:
         timer(local, WATCH, patience(rules), out)
@@ -346,79 +348,79 @@ def step_down(local: LocalMaster, epoch: int, rules: Rules, now: float, out: Out
 
 @inlined
 def on_watch(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, out: Outbox
 ) -> None:
     """Take over when the active master has not been heard for long; else look again."""
-    if local.word[ACTIVE]:
+    if local.scalar[ACTIVE]:
         return
     waited = now - local.clock[PULSE_AT]
     if waited >= patience(rules) or not rules.standby:
-        take_over(local, layout, rules, now, out)
+        take_over(local, topology, rules, now, out)
     else:
         timer(local, WATCH, max(patience(rules) - waited, patience(rules) * LOOK_AGAIN), out)
 
 
 @noinline
-def take_over(local: LocalMaster, layout: Layout, rules: Rules, now: float, out: Outbox) -> None:
+def take_over(local: LocalMaster, topology: Topology, rules: Rules, now: float, out: Outbox) -> None:
     """Speak for the cluster in a later epoch: know nothing, and ask every worker."""
-    parity = local.number // layout.local_masters
-    later = local.word[EPOCH] + 1
-    local.word[EPOCH] = later if later % 2 == parity else later + 1
-    local.word[ACTIVE] = 1
+    parity = local.number // topology.local_masters
+    later = local.scalar[EPOCH] + 1
+    local.scalar[EPOCH] = later if later % 2 == parity else later + 1
+    local.scalar[ACTIVE] = 1
     local.tally[TAKEOVERS] += 1
     local.clock[PULSE_AT] = UNCONFIRMED
-    forget_cluster(local, layout, now)
-    write_whole(local, layout)
-    for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
+    forget_cluster(local, topology, now)
+    write_whole(local, topology)
+    for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
         if local.machine[machine]["state"] == SILENT:
             summon(local, machine, out)
-    for master in range(layout.global_masters):
-        tell(local, layout, rules, UPDATE, master, NOBODY, NOBODY, out)
+    for master in range(topology.global_masters):
+        tell(local, topology, rules, UPDATE, master, NOBODY, NOBODY, out)
     timer(local, BEAT, rules.heartbeat, out)
     timer(local, CHECK, min(rules.retry, patience(rules) / 4.0), out)
 
 
 @inlined
-def forget_cluster(local: LocalMaster, layout: Layout, now: float) -> None:
+def forget_cluster(local: LocalMaster, topology: Topology, now: float) -> None:
     """Lose everything but the epoch, and what the operator said."""
-    first, end = first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)
+    first, end = first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)
     for machine in range(first, end):
         while local.rows.first[machine] != NOBODY:
             drop_attempt(local.rows, local.rows.first[machine])
         local.machine[machine]["state"] = SILENT if local.machine[machine]["configuration"] != NOBODY else ABSENT
         local.machine[machine]["heard"] = now
         local.machine[machine]["report"], local.machine[machine]["reported"] = 0, 0
-        local.machine[machine]["worker_life"], local.machine[machine]["starts"] = 0, 0
+        local.machine[machine]["worker_incarnation"], local.machine[machine]["starts"] = 0, 0
         for resource in range(local.fleet.free.shape[0]):
             local.fleet.capacity[resource, machine] = 0
             local.fleet.free[resource, machine] = 0
     for block in range(first // BLOCK, end // BLOCK):
         for resource in range(local.fleet.free.shape[0]):
             lower_summary(local.fleet, resource, block)
-    local.word[OVER_FIRST], local.word[OVER_LAST] = NOBODY, NOBODY
+    local.scalar[OVER_FIRST], local.scalar[OVER_LAST] = NOBODY, NOBODY
     local.ledger.size[VERSION], local.ledger.size[WHOLE_AT] = 0, NEVER
-    for master in range(layout.global_masters):
-        local.asker[master]["known"], local.asker[master]["life"] = NEVER, 0
+    for master in range(topology.global_masters):
+        local.asker[master]["known"], local.asker[master]["incarnation"] = NEVER, 0
         local.asker[master]["top"], local.asker[master]["bits"] = NEVER, np.uint64(0)
 
 
 @inlined
-def on_ask(local: LocalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> None:
-    """Tell a global master the whole state; of a new life, nothing asked in the former one is heeded any more."""
+def on_ask(local: LocalMaster, topology: Topology, rules: Rules, message: np.void, out: Outbox) -> None:
+    """Tell a global master the whole state; what a former incarnation of it asked is not heeded any more."""
     sender = message["sender"]
-    if local.word[ACTIVE] == 0 or message["attempt"] < local.asker[sender]["life"]:
+    if local.scalar[ACTIVE] == 0 or message["incarnation"] < local.asker[sender]["incarnation"]:
         return
-    if message["attempt"] > local.asker[sender]["life"]:
-        adopt_life(local, sender, message["attempt"])
-        forget_pending(local, layout, sender)
+    if message["incarnation"] > local.asker[sender]["incarnation"]:
+        adopt_incarnation(local, sender, message["incarnation"])
+        forget_pending(local, topology, sender)
     local.asker[sender]["known"] = NEVER
-    tell(local, layout, rules, UPDATE, sender, NOBODY, NOBODY, out)
+    tell(local, topology, rules, UPDATE, sender, NOBODY, NOBODY, out)
 
 
 @inlined
-def forget_pending(local: LocalMaster, layout: Layout, owner: int) -> None:
-    """Give up what waits for victims on behalf of a global master's former life: the new one cannot know of it."""
-    for machine in range(first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)):
+def forget_pending(local: LocalMaster, topology: Topology, owner: int) -> None:
+    """Give up what waits for victims on behalf of a global master's former incarnation: the new one cannot know."""
+    for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
         number = local.rows.first[machine]
         while number != NOBODY:
             row = local.rows.row[number]
@@ -431,33 +433,33 @@ def forget_pending(local: LocalMaster, layout: Layout, owner: int) -> None:
 
 @noinline
 def on_change(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
     """Note the operator's word on a machine; `count` is the change of the fleet."""
     machine = message["machine"]
-    configuration = layout.changed_to[message["count"]]
+    configuration = topology.changed_to[message["count"]]
     was_absent = local.machine[machine]["configuration"] == NOBODY
     local.machine[machine]["configuration"] = configuration
-    if local.word[ACTIVE] == 0:
+    if local.scalar[ACTIVE] == 0:
         return
     if configuration == NOBODY:
         if not was_absent:
-            lose_machine(local, layout, rules, tasks, machine, ABSENT, now, out)
+            lose_machine(local, topology, rules, tasks, machine, ABSENT, now, out)
     elif was_absent:
-        local.machine[machine]["worker_life"] += 1
+        local.machine[machine]["worker_incarnation"] += 1
         local.machine[machine]["starts"], local.machine[machine]["heard"] = 0, now
-        list_machine(local, layout, machine)
+        list_machine(local, topology, machine)
     elif local.machine[machine]["state"] == LISTED:
-        shift(local.fleet, machine, layout.capacity, configuration)
+        shift(local.fleet, machine, topology.capacity, configuration)
         enter_size(local, machine)
 
 
 @inlined
-def restart_local(local: LocalMaster, layout: Layout, rules: Rules, now: float, out: Outbox) -> None:
+def restart_local(local: LocalMaster, topology: Topology, rules: Rules, now: float, out: Outbox) -> None:
     """Come back with nothing but the epoch: as a standby, or, without another at one's side, as the active one."""
-    local.word[ACTIVE] = 0
+    local.scalar[ACTIVE] = 0
     local.clock[PULSE_AT] = now
     if rules.standby:
         timer(local, WATCH, patience(rules), out)
     else:
-        take_over(local, layout, rules, now, out)
+        take_over(local, topology, rules, now, out)

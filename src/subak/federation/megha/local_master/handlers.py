@@ -28,8 +28,7 @@ import numpy as np
 
 from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, find_by_handle, has_room
 from subak.federation.megha.global_master.gangs import gang_of
-from subak.federation.megha.global_master.state import LIFE_BITS
-from subak.federation.megha.layout import Layout, Rules
+from subak.federation.megha.global_master.state import INCARNATION_BITS
 from subak.federation.megha.ledger import ENTRY_TOOK, enter
 from subak.federation.megha.local_master.state import (
     ACCEPTED,
@@ -56,6 +55,7 @@ from subak.federation.megha.local_master.state import (
     tell,
 )
 from subak.federation.megha.replay_window import is_new
+from subak.federation.megha.topology import Rules, Topology
 from subak.federation.messages import (
     BEAT,
     ENDED,
@@ -81,21 +81,21 @@ from subak.fleet.feasible import fits
 from subak.kernel import inlined, noinline
 from subak.workload.tasks import Tasks
 
-NUMBER_MASK = (1 << LIFE_BITS) - 1
+NUMBER_MASK = (1 << INCARNATION_BITS) - 1
 FOREVER = float("inf")
 
 
 @inlined
 def note_seen(local: LocalMaster, sender: int, message: np.void, out: Outbox) -> None:
     """Note what a global master has seen of this epoch, and forget the ends that were kept for it."""
-    if message["epoch"] == local.word[EPOCH] and message["seen"] > local.asker[sender]["known"]:
+    if message["epoch"] == local.scalar[EPOCH] and message["seen"] > local.asker[sender]["known"]:
         local.asker[sender]["known"] = message["seen"]
         forget_noted(local, out)
 
 
 @inlined
 def on_request(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
     """Carry out LAUNCH, REPARTITION or PREEMPT, or refuse it; either way the answer carries the state."""
     if not heeds(local, message, out):
@@ -103,32 +103,32 @@ def on_request(
     sender, machine = message["sender"], message["machine"]
     known = find_attempt(local.rows, machine, message["task"], message["attempt"]) if is_old(local, message) else NOBODY
     if known != NOBODY:
-        repeat_answer(local, layout, rules, known, out)
-    elif message["epoch"] != local.word[EPOCH]:
+        repeat_answer(local, topology, rules, known, out)
+    elif message["epoch"] != local.scalar[EPOCH]:
         if local.machine[machine]["state"] != SILENT:
-            refuse(local, layout, rules, message, OLD_EPOCH, out)
+            refuse(local, topology, rules, message, OLD_EPOCH, out)
     elif not is_new(local.asker[sender], message["attempt"] & NUMBER_MASK):
-        refuse(local, layout, rules, message, OLD_REQUEST, out)
+        refuse(local, topology, rules, message, OLD_REQUEST, out)
     else:
-        decide(local, layout, rules, tasks, now, message, out)
+        decide(local, topology, rules, tasks, now, message, out)
 
 
 @inlined
 def heeds(local: LocalMaster, message: np.void, out: Outbox) -> bool:
     """Whether the request is for this master to answer: it speaks for the cluster, and the asker still lives."""
-    sender, life = message["sender"], message["last"]
-    if local.word[ACTIVE] == 0 or life < local.asker[sender]["life"]:
+    sender, incarnation = message["sender"], message["incarnation"]
+    if local.scalar[ACTIVE] == 0 or incarnation < local.asker[sender]["incarnation"]:
         return False
-    if life > local.asker[sender]["life"]:
-        adopt_life(local, sender, life)
+    if incarnation > local.asker[sender]["incarnation"]:
+        adopt_incarnation(local, sender, incarnation)
     note_seen(local, sender, message, out)
     return True
 
 
 @noinline
-def adopt_life(local: LocalMaster, sender: int, life: int) -> None:
-    """Heed a later life of a global master, whose requests are numbered anew."""
-    local.asker[sender]["life"] = life
+def adopt_incarnation(local: LocalMaster, sender: int, incarnation: int) -> None:
+    """Heed a later incarnation of a global master, whose requests are numbered anew."""
+    local.asker[sender]["incarnation"] = incarnation
     local.asker[sender]["top"], local.asker[sender]["bits"] = NOBODY, np.uint64(0)
 
 
@@ -136,37 +136,37 @@ def adopt_life(local: LocalMaster, sender: int, life: int) -> None:
 def is_old(local: LocalMaster, message: np.void) -> bool:
     """Whether the attempt may be known already: its number is not above all others, or its epoch is another."""
     number = message["attempt"] & NUMBER_MASK
-    return bool(message["epoch"] != local.word[EPOCH] or number <= local.asker[message["sender"]]["top"])
+    return bool(message["epoch"] != local.scalar[EPOCH] or number <= local.asker[message["sender"]]["top"])
 
 
 @noinline
-def repeat_answer(local: LocalMaster, layout: Layout, rules: Rules, number: int, out: Outbox) -> None:
+def repeat_answer(local: LocalMaster, topology: Topology, rules: Rules, number: int, out: Outbox) -> None:
     """Say again what became of an attempt that is known."""
     row = local.rows.row[number]
     if row["state"] == ATTEMPT_PENDING:
         return
     kind = ENDED if row["state"] == ATTEMPT_OVER else LAUNCHED
-    answer = tell(local, layout, rules, kind, row["owner"], row["task"], row["machine"], out)
+    answer = tell(local, topology, rules, kind, row["owner"], row["task"], row["machine"], out)
     answer["attempt"], answer["reason"] = row["attempt"], row["reason"]
 
 
 @inlined
 def decide(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
     """Accept a new request if the truth allows it."""
     task, machine = message["task"], message["machine"]
     if local.machine[machine]["state"] != LISTED:
-        refuse(local, layout, rules, message, NOT_THERE, out)
+        refuse(local, topology, rules, message, NOT_THERE, out)
     elif not has_room(local.rows):
-        refuse(local, layout, rules, message, NOT_FREE, out)
+        refuse(local, topology, rules, message, NOT_FREE, out)
     elif fits(local.fleet, tasks, task, machine):
         number = note_request(local, message, ATTEMPT_HELD)
-        accept(local, layout, rules, tasks, number, now, out)
+        accept(local, topology, rules, tasks, number, now, out)
     elif message["kind"] == PREEMPT:
-        begin_preemption(local, layout, rules, tasks, now, message, out)
+        begin_preemption(local, topology, rules, tasks, now, message, out)
     else:
-        refuse(local, layout, rules, message, NOT_FREE, out)
+        refuse(local, topology, rules, message, NOT_FREE, out)
 
 
 @inlined
@@ -174,13 +174,13 @@ def note_request(local: LocalMaster, message: np.void, state: int) -> int:
     """Note a requested attempt, and return its row."""
     number = add_attempt(local.rows, message["machine"], message["task"], message["attempt"], state)
     row = local.rows.row[number]
-    row["owner"], row["preempted"] = message["sender"], message["start"]
+    row["owner"], row["preempted"] = message["sender"], message["preempted"]
     return number
 
 
 @inlined
 def accept(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, number: int, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, number: int, now: float, out: Outbox
 ) -> None:
     """Take the amounts of an attempt and start it; one of a gang is held. The global master is told."""
     row = local.rows.row[number]
@@ -189,38 +189,38 @@ def accept(
     take(local.fleet, tasks, task, machine)
     entry = enter(local.ledger, ENTRY_TOOK, machine, task, row["attempt"], row["owner"])
     entry["preempted"] = row["preempted"]
-    if gang_of(layout, task) == NOBODY:
-        start(local, number, now, LIFE_BITS, out)
+    if gang_of(topology, task) == NOBODY:
+        start(local, number, now, INCARNATION_BITS, out)
     else:
         entry["held"] = 1
         row["state"], row["since"] = ATTEMPT_HELD, now
-    answer = tell(local, layout, rules, LAUNCHED, row["owner"], task, machine, out)
+    answer = tell(local, topology, rules, LAUNCHED, row["owner"], task, machine, out)
     answer["attempt"] = row["attempt"]
 
 
 @noinline
 def refuse(
-    local: LocalMaster, layout: Layout, rules: Rules, message: np.void, reason: int, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, message: np.void, reason: int, out: Outbox
 ) -> None:
     """Answer that the attempt has nothing and never will."""
     local.tally[REFUSED_NOT_FREE if reason == NOT_FREE else REFUSED_OTHER] += 1
-    answer = tell(local, layout, rules, REFUSED, message["sender"], message["task"], message["machine"], out)
+    answer = tell(local, topology, rules, REFUSED, message["sender"], message["task"], message["machine"], out)
     answer["attempt"], answer["reason"] = message["attempt"], reason
 
 
 @inlined
 def begin_preemption(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
     """End as many tasks of the queue as make room: those of the least priority first, of equals the latest started."""
-    task, machine, queue = message["task"], message["machine"], message["count"]
+    task, machine, queue = message["task"], message["machine"], message["queue"]
     heir = note_request(local, message, ATTEMPT_PENDING)
     while not enough(local, tasks, task, machine, heir):
-        victim = next_victim(local, layout, rules, machine, queue)
+        victim = next_victim(local, topology, rules, machine, queue)
         if victim == NOBODY:
             spare_victims(local, machine, heir)
             drop_attempt(local.rows, heir)
-            refuse(local, layout, rules, message, NO_VICTIMS, out)
+            refuse(local, topology, rules, message, NO_VICTIMS, out)
             return
         local.rows.row[victim]["heir"] = heir
         local.rows.row[heir]["awaits"] += 1
@@ -256,27 +256,27 @@ def enough(local: LocalMaster, tasks: Tasks, task: int, machine: int, heir: int)
 
 
 @inlined
-def next_victim(local: LocalMaster, layout: Layout, rules: Rules, machine: int, queue: int) -> int:
+def next_victim(local: LocalMaster, topology: Topology, rules: Rules, machine: int, queue: int) -> int:
     """Return the row of the next task of the queue to preempt on a machine, NOBODY if there is none."""
     best = NOBODY
     number = local.rows.first[machine]
     while number != NOBODY:
         row = local.rows.row[number]
         may = row["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING) and row["heir"] == NOBODY
-        may = may and layout.task[row["task"]]["queue"] == queue and gang_of(layout, row["task"]) == NOBODY
+        may = may and topology.task[row["task"]]["queue"] == queue and gang_of(topology, row["task"]) == NOBODY
         may = may and row["preempted"] < rules.preemptions_max
-        if may and (best == NOBODY or goes_first(local, layout, number, best)):
+        if may and (best == NOBODY or goes_first(local, topology, number, best)):
             best = number
         number = row["next"]
     return int(best)
 
 
 @inlined
-def goes_first(local: LocalMaster, layout: Layout, number: int, other: int) -> bool:
+def goes_first(local: LocalMaster, topology: Topology, number: int, other: int) -> bool:
     """Whether one attempt is preempted before another."""
     first, second = local.rows.row[number], local.rows.row[other]
-    if layout.task[first["task"]]["priority"] != layout.task[second["task"]]["priority"]:
-        return bool(layout.task[first["task"]]["priority"] < layout.task[second["task"]]["priority"])
+    if topology.task[first["task"]]["priority"] != topology.task[second["task"]]["priority"]:
+        return bool(topology.task[first["task"]]["priority"] < topology.task[second["task"]]["priority"])
     return bool(first["start"] > second["start"])
 
 
@@ -305,12 +305,12 @@ def on_go(local: LocalMaster, now: float, message: np.void, out: Outbox) -> None
     if heeds(local, message, out):
         number = find_attempt(local.rows, message["machine"], message["task"], message["attempt"])
         if number != NOBODY and local.rows.row[number]["state"] == ATTEMPT_HELD:
-            start(local, number, now, LIFE_BITS, out)
+            start(local, number, now, INCARNATION_BITS, out)
 
 
 @inlined
 def on_abandon(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
     """Give an attempt up, wherever it is; one that was never seen is never carried out."""
     if not heeds(local, message, out):
@@ -318,20 +318,20 @@ def on_abandon(
     machine = message["machine"]
     number = find_attempt(local.rows, machine, message["task"], message["attempt"])
     if number == NOBODY:
-        if message["epoch"] == local.word[EPOCH]:
-            if message["attempt"] >> LIFE_BITS == message["last"]:  # what a former life requested is not heeded anyway
+        if message["epoch"] == local.scalar[EPOCH]:
+            if message["attempt"] >> INCARNATION_BITS == message["incarnation"]:  # a former one's is not heeded anyway
                 is_new(local.asker[message["sender"]], message["attempt"] & NUMBER_MASK)
-            refuse(local, layout, rules, message, GANG_LOST, out)
+            refuse(local, topology, rules, message, GANG_LOST, out)
         elif local.machine[machine]["state"] != SILENT:
-            refuse(local, layout, rules, message, OLD_EPOCH, out)
+            refuse(local, topology, rules, message, OLD_EPOCH, out)
         return
     state = local.rows.row[number]["state"]
     if state == ATTEMPT_HELD:
-        finish(local, layout, rules, tasks, number, GANG_LOST, now, out)
+        finish(local, topology, rules, tasks, number, GANG_LOST, now, out)
     elif state in (ATTEMPT_STARTING, ATTEMPT_RUNNING):
         kill(local, number, GANG_LOST, now, out)
     elif state == ATTEMPT_OVER:
-        repeat_answer(local, layout, rules, number, out)
+        repeat_answer(local, topology, rules, number, out)
 
 
 @inlined
@@ -344,70 +344,72 @@ def on_started(local: LocalMaster, message: np.void) -> None:
 
 @inlined
 def on_over(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
     """Note that a worker is done with an attempt, for whatever reason."""
     machine = message["machine"]
-    if local.word[ACTIVE] == 0 or message["epoch"] != local.word[EPOCH] or local.machine[machine]["state"] == SILENT:
+    speaks = local.scalar[ACTIVE] and message["epoch"] == local.scalar[EPOCH]
+    if not speaks or local.machine[machine]["state"] == SILENT:
         return
     number = find_by_handle(local.rows, message["handle"], machine, message["task"], message["attempt"])
     if number == NOBODY:
         row = post(out, FORGET, local.number, machine, message["task"], machine)
-        row["attempt"], row["epoch"] = message["attempt"], local.word[EPOCH]
+        row["attempt"], row["epoch"] = message["attempt"], local.scalar[EPOCH]
     elif local.rows.row[number]["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING):
-        finish(local, layout, rules, tasks, number, message["reason"], now, out)
+        finish(local, topology, rules, tasks, number, message["reason"], now, out)
 
 
 @inlined
 def finish(  # noqa: PLR0913, PLR0917  (an attempt, and why it is over)
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, number: int, reason: int, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, number: int, reason: int, now: float,
+    out: Outbox
 ) -> None:
     """Give an attempt's amounts back, tell its global master, and go on with what waited for them."""
     row = local.rows.row[number]
     task, machine, owner, attempt, heir = row["task"], row["machine"], row["owner"], row["attempt"], row["heir"]
     give_back(local.fleet, tasks, task, machine)
     end_row(local, number, reason)
-    answer = tell(local, layout, rules, ENDED, owner, task, machine, out)
+    answer = tell(local, topology, rules, ENDED, owner, task, machine, out)
     answer["attempt"], answer["reason"] = attempt, reason
     if rules.retry == FOREVER:  # nothing is lost on the way, so nothing is kept to be said again
-        local.word[OVER_FIRST], local.word[OVER_LAST] = NOBODY, NOBODY
+        local.scalar[OVER_FIRST], local.scalar[OVER_LAST] = NOBODY, NOBODY
         drop_attempt(local.rows, number)
     if heir != NOBODY:
         local.rows.row[heir]["awaits"] -= 1
         if local.rows.row[heir]["awaits"] == 0:
-            end_preemption(local, layout, rules, tasks, heir, now, out)
+            end_preemption(local, topology, rules, tasks, heir, now, out)
 
 
 @inlined
 def end_preemption(
-    local: LocalMaster, layout: Layout, rules: Rules, tasks: Tasks, number: int, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, number: int, now: float, out: Outbox
 ) -> None:
     """Start the attempt for which the last victim has gone, unless others were faster to what is free."""
     row = local.rows.row[number]
     task, machine = row["task"], row["machine"]
     if local.machine[machine]["state"] == LISTED and fits(local.fleet, tasks, task, machine):
-        accept(local, layout, rules, tasks, number, now, out)
+        accept(local, topology, rules, tasks, number, now, out)
         return
     owner, attempt = row["owner"], row["attempt"]
     drop_attempt(local.rows, number)
     local.tally[REFUSED_NOT_FREE] += 1
-    answer = tell(local, layout, rules, REFUSED, owner, task, machine, out)
+    answer = tell(local, topology, rules, REFUSED, owner, task, machine, out)
     answer["attempt"], answer["reason"] = attempt, NOT_FREE
 
 
 @inlined
 def on_noted(local: LocalMaster, message: np.void, out: Outbox) -> None:
     """Note what a global master has seen."""
-    if local.word[ACTIVE] and message["attempt"] >= local.asker[message["sender"]]["life"]:
+    if local.scalar[ACTIVE] and message["incarnation"] >= local.asker[message["sender"]]["incarnation"]:
         note_seen(local, message["sender"], message, out)
 
 
 @inlined
-def on_beat(local: LocalMaster, layout: Layout, rules: Rules, message: np.void, out: Outbox) -> None:
+def on_beat(local: LocalMaster, topology: Topology, rules: Rules, message: np.void, out: Outbox) -> None:
     """Send every global master an update; the next follows a heartbeat later."""
-    if local.word[ACTIVE] == 0 or message["epoch"] != local.word[EPOCH]:
+    if local.scalar[ACTIVE] == 0 or message["epoch"] != local.scalar[EPOCH]:
         return
-    for master in range(layout.global_masters):
-        tell(local, layout, rules, UPDATE, master, NOBODY, NOBODY, out)
+    for master in range(topology.global_masters):
+        tell(local, topology, rules, UPDATE, master, NOBODY, NOBODY, out)
     row = post(out, BEAT, local.number, local.number, NOBODY, NOBODY)
-    row["delay"], row["epoch"] = rules.heartbeat, local.word[EPOCH]
+    row["delay"], row["epoch"] = rules.heartbeat, local.scalar[EPOCH]

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.megha.attempts import Attempts, drop_attempt
-from subak.federation.megha.layout import Layout, Rules
 from subak.federation.megha.ledger import (
     ENTRY_GAVE,
     ENTRY_GONE,
@@ -23,6 +22,7 @@ from subak.federation.megha.ledger import (
     enter,
     reaches_back_to,
 )
+from subak.federation.megha.topology import Rules, Topology
 from subak.federation.messages import FORGET, NO_REASON, NOBODY, START, Outbox, post
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, noinline
@@ -31,8 +31,8 @@ STATES = ("HELD", "PENDING", "STARTING", "RUNNING", "KILLING", "OVER")
 ATTEMPT_HELD, ATTEMPT_PENDING, ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING, ATTEMPT_OVER = range(6)
 MACHINE_STATES = ("LISTED", "SILENT", "LOST", "ABSENT")
 LISTED, SILENT, LOST_MACHINE, ABSENT = range(4)
-EPOCH, ACTIVE, OVER_FIRST, OVER_LAST = range(4)  # of `word`
-LOCAL_WORDS = 4
+EPOCH, ACTIVE, OVER_FIRST, OVER_LAST = range(4)  # of `scalar`
+LOCAL_SCALARS = 4
 PULSE_AT = 0  # of `clock`
 (ACCEPTED, REFUSED_NOT_FREE, REFUSED_OTHER, PREEMPTED_TASKS, WORKERS_LOST, TAKEOVERS) = range(6)  # of `tally`
 LOCAL_TALLY = ("accepted", "refused: not free", "refused otherwise", "tasks preempted", "workers lost", "takeovers")
@@ -42,14 +42,14 @@ ASKER = np.dtype([
     ("known", np.int64),  # version that this global master has seen
     ("top", np.int64),  # highest number of a request
     ("bits", np.uint64),  # which of the 64 up to it were seen
-    ("life", np.int64),
+    ("incarnation", np.int64),
 ])
 MACHINE = np.dtype([
     ("configuration", np.int32),  # NOBODY where the operator took it away
     ("state", np.int8),  # one of MACHINE_STATES
     ("heard", np.float64),  # seconds: when its worker last gave a sign of life
-    ("worker_life", np.int64),
-    ("starts", np.int64),  # told to this life of its worker
+    ("worker_incarnation", np.int64),
+    ("starts", np.int64),  # told to this incarnation of its worker
     ("report", np.int64),  # while it is SILENT: number of the report that is coming in
     ("reported", np.int32),  # attempts of it that came
 ])
@@ -65,41 +65,41 @@ class LocalMaster(NamedTuple):
     ledger: Ledger
     asker: np.ndarray  # ASKER[global_master]
     machine: np.ndarray  # MACHINE[machine]
-    word: np.ndarray  # int64[4]: EPOCH, ACTIVE, OVER_FIRST, OVER_LAST (rows that are over, in order)
+    scalar: np.ndarray  # int64[4]: EPOCH, ACTIVE, OVER_FIRST, OVER_LAST (rows that are over, in order)
     clock: np.ndarray  # float64[1], PULSE_AT in seconds: sent by this master, and answered; of a standby, heard
     tally: np.ndarray  # int64[6]: ACCEPTED ... TAKEOVERS
 
 
 @inlined
-def first_machine(layout: Layout, cluster: int) -> int:
+def first_machine(topology: Topology, cluster: int) -> int:
     """Return the first machine of a cluster; that of the next cluster is behind its last."""
-    return int(layout.block[cluster * layout.global_masters] * BLOCK)
+    return int(topology.block[cluster * topology.global_masters] * BLOCK)
 
 
 @inlined
 def tell(  # noqa: PLR0913, PLR0917  (a message has many fields)
-    local: LocalMaster, layout: Layout, rules: Rules, kind: int, master: int, task: int, machine: int, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, kind: int, master: int, task: int, machine: int, out: Outbox
 ) -> np.void:
     """Post a message to a global master, with everything that has changed since the version it has seen.
 
-    `seen` is the global master's life that is heeded: what was promised to a former one is no answer to a later.
+    `incarnation` is that of the global master that is heeded: what was promised to a former one answers no later one.
     """
     row = post(out, kind, local.number, master, task, machine)
     since = local.asker[master]["known"]
     if not reaches_back_to(local.ledger, since):
         if not reaches_back_to(local.ledger, local.ledger.size[WHOLE_AT]):
-            write_whole(local, layout)
+            write_whole(local, topology)
         since = local.ledger.size[WHOLE_AT]
-    row["first"], row["last"], row["epoch"] = since, local.ledger.size[VERSION], local.word[EPOCH]
-    row["count"] = layout.size[local.cluster] if rules.full_updates else row["last"] - row["first"]
-    row["seen"] = local.asker[master]["life"]
+    row["first"], row["last"], row["epoch"] = since, local.ledger.size[VERSION], local.scalar[EPOCH]
+    row["count"] = topology.size[local.cluster] if rules.full_updates else row["last"] - row["first"]
+    row["incarnation"] = local.asker[master]["incarnation"]
     return row
 
 
 @noinline
-def write_whole(local: LocalMaster, layout: Layout) -> None:
+def write_whole(local: LocalMaster, topology: Topology) -> None:
     """Enter the whole state of the cluster into the ledger."""
-    first, end = first_machine(layout, local.cluster), first_machine(layout, local.cluster + 1)
+    first, end = first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)
     local.ledger.size[WHOLE_AT] = local.ledger.size[VERSION]
     enter(local.ledger, ENTRY_WHOLE, first, NOBODY, 0, NOBODY)
     for machine in range(first, end):
@@ -130,12 +130,12 @@ def enter_size(local: LocalMaster, machine: int) -> None:
 
 
 @inlined
-def start(local: LocalMaster, number: int, now: float, life_bits: int, out: Outbox) -> None:
+def start(local: LocalMaster, number: int, now: float, incarnation_bits: int, out: Outbox) -> None:
     """Tell the worker to start an attempt."""
     row = local.rows.row[number]
     machine = row["machine"]
     local.machine[machine]["starts"] += 1
-    row["start"] = (local.machine[machine]["worker_life"] << life_bits) + local.machine[machine]["starts"]
+    row["start"] = (local.machine[machine]["worker_incarnation"] << incarnation_bits) + local.machine[machine]["starts"]
     row["state"], row["since"] = ATTEMPT_STARTING, now
     order(local, START, number, out)
 
@@ -145,7 +145,7 @@ def order(local: LocalMaster, kind: int, number: int, out: Outbox) -> None:
     """Send a worker an order about an attempt."""
     row = local.rows.row[number]
     message = post(out, kind, local.number, row["machine"], row["task"], row["machine"])
-    message["attempt"], message["start"], message["epoch"] = row["attempt"], row["start"], local.word[EPOCH]
+    message["attempt"], message["start"], message["epoch"] = row["attempt"], row["start"], local.scalar[EPOCH]
     message["reason"], message["handle"] = row["reason"], number
 
 
@@ -164,11 +164,11 @@ def keep_over(local: LocalMaster, number: int, reason: int) -> None:
     row = local.rows.row[number]
     row["state"], row["reason"], row["heir"] = ATTEMPT_OVER, reason, NOBODY
     row["version"] = local.ledger.size[VERSION]
-    if local.word[OVER_FIRST] == NOBODY:
-        local.word[OVER_FIRST] = number
+    if local.scalar[OVER_FIRST] == NOBODY:
+        local.scalar[OVER_FIRST] = number
     else:
-        local.rows.row[local.word[OVER_LAST]]["heir"] = number
-    local.word[OVER_LAST] = number
+        local.rows.row[local.scalar[OVER_LAST]]["heir"] = number
+    local.scalar[OVER_LAST] = number
 
 
 @inlined
@@ -177,11 +177,11 @@ def forget_noted(local: LocalMaster, out: Outbox) -> None:
 
     Nothing of a machine is forgotten while its report comes in.
     """
-    while local.word[OVER_FIRST] != NOBODY:
-        number = local.word[OVER_FIRST]
+    while local.scalar[OVER_FIRST] != NOBODY:
+        number = local.scalar[OVER_FIRST]
         row = local.rows.row[number]
         if local.asker[row["owner"]]["known"] < row["version"] or local.machine[row["machine"]]["state"] == SILENT:
             return
         order(local, FORGET, number, out)
-        local.word[OVER_FIRST] = row["heir"]
+        local.scalar[OVER_FIRST] = row["heir"]
         drop_attempt(local.rows, number)

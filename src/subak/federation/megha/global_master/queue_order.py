@@ -1,4 +1,4 @@
-"""Whose queue is served next by a global master: in turns, or by a fair order over the tree of queues.
+"""Whose queue is served next by a global master: in order, or by a fair order over the tree of queues.
 
 A fair order goes by what all queues hold in the master's view, so it is as stale as the view; only the master's own
 queues have a turn. The tree is told what has changed when a turn is taken.
@@ -16,7 +16,7 @@ ROUND_ROBIN = "round-robin"
 NOTHING_SATURATED = 0
 
 
-class Turns(NamedTuple):
+class QueueOrder(NamedTuple):
     """A tree whose leaves are the queues, each with a shape of its own: what it holds; empty tables for round robin."""
 
     tree: Hierarchy
@@ -27,24 +27,24 @@ class Turns(NamedTuple):
 
 @inlined
 def tell_queue(
-    turns: Turns, tasks: Tasks, queue: int, total: np.ndarray, present: np.ndarray, shape: int
+    order: QueueOrder, tasks: Tasks, queue: int, total: np.ndarray, present: np.ndarray, shape: int
 ) -> None:
     """Tell the tree what a queue holds (*total*, int64[queue, resource]) and asks for next, if that is news.
 
     *present* is int64[resource], units of the federation; *shape* is NOBODY when no task of the queue can have a turn.
     """
     resources = present.size
-    is_news = turns.told[queue, resources] != shape
+    is_news = order.told[queue, resources] != shape
     for resource in range(resources):
-        is_news |= turns.told[queue, resource] != total[queue, resource]
+        is_news |= order.told[queue, resource] != total[queue, resource]
     if not is_news:
         return
-    tree, leaf = turns.tree, turns.leaf[queue]
+    tree, leaf = order.tree, order.leaf[queue]
     holds = False
     for resource in range(resources):
-        turns.told[queue, resource] = total[queue, resource]
+        order.told[queue, resource] = total[queue, resource]
         holds |= total[queue, resource] > 0
-    turns.told[queue, resources] = shape
+    order.told[queue, resources] = shape
     tree.dominant[leaf] = 0.0
     for resource in range(resources):
         amount = total[queue, resource]
@@ -60,7 +60,7 @@ def tell_queue(
 
 
 @inlined
-def queue_in_turn(turns: Turns) -> int:
+def queue_in_turn(order: QueueOrder) -> int:
     """Return the queue that the order serves next, NOBODY if none has a task to place."""
-    leaf = next_leaf(turns.tree, NOTHING_SATURATED)
-    return int(turns.queue[leaf]) if leaf != NOBODY else NOBODY
+    leaf = next_leaf(order.tree, NOTHING_SATURATED)
+    return int(order.queue[leaf]) if leaf != NOBODY else NOBODY

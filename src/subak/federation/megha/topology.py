@@ -23,7 +23,7 @@ QUEUE_PLACE = np.dtype([
 ])
 
 
-class Layout(NamedTuple):
+class Topology(NamedTuple):
     """The federation on paper."""
 
     global_masters: int
@@ -39,7 +39,7 @@ class Layout(NamedTuple):
     gang_first: np.ndarray  # int64[gang + 1], where its tasks begin in gang_task
     gang_task: np.ndarray  # int32[place]
     capacity: np.ndarray  # int32[resource, configuration], units
-    placement: int  # how a machine of a partition is chosen (placing.py)
+    placement: int  # how a machine of a partition is chosen (placement.py)
     changed_to: np.ndarray  # int32[change], the configuration a change of the fleet leads to; NOBODY: it leaves
 
 
@@ -50,7 +50,7 @@ class Rules(NamedTuple):
     retry: float  # inf: the network loses nothing
     lease: float
     full_updates: bool  # updates carry, and cost, the whole cluster
-    fairness: int  # OFF, STRICT, PAPER
+    preemption: int  # OFF, STRICT, PAPER
     preemptions_max: int
     standby: bool
 

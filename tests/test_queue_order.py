@@ -40,7 +40,7 @@ def two_queues():
 @pytest.mark.parametrize("turns", ["drf", "hdrf", "hdrf-fast", "mch", "mch-exact", "c-ch"])
 def test_queues_are_served_by_their_weights(turns):
     tree = TreeFile(queue=[Queue(name="a", weight=2.0)])
-    opened = run(*two_queues(), msgspec.structs.replace(ONE_MASTER, turns=turns), tree, until=35.0)
+    opened = run(*two_queues(), msgspec.structs.replace(ONE_MASTER, queue_order=turns), tree, until=35.0)
     running = opened.simulation.claims.status == TASK_RUNNING
     assert (running[::2].sum(), running[1::2].sum()) == (6, 3)
 
@@ -55,27 +55,27 @@ def test_in_turns_they_are_served_evenly():
 @given(seed=st.integers(0, 10**6), turns=st.sampled_from(["drf", "hdrf-fast", "mch", "mch-exact"]))
 def test_every_task_ends_and_a_master_is_told_the_truth(seed, turns):
     workload, fleet = busy(seed)
-    settings_ = Federation(global_masters=2, local_masters=2, heartbeat=1.0, turns=turns, fairness="strict")
+    settings_ = Federation(global_masters=2, local_masters=2, heartbeat=1.0, queue_order=turns, preemption="strict")
     opened = run(workload, fleet, settings_)
     assert (opened.simulation.claims.status == TASK_FINISHED).all()
     masters = opened.roles.masters
     for number in range(2):
-        mine = np.flatnonzero(opened.roles.layout.queue["owner"] == number)
-        assert (masters[number].turns.told[mine, -1] == NOBODY).all()
+        mine = np.flatnonzero(opened.roles.topology.queue["owner"] == number)
+        assert (masters[number].queue_order.told[mine, -1] == NOBODY).all()
 
 
 def test_guarantees_of_a_tree_take_the_place_of_flat_shares():
     workload, _ = busy(1, jobs=30)
     names = sorted(set(workload.jobs["queue"]))
     tree = TreeFile(queue=[Queue(name="a", weight=3.0)])
-    found = find_queues(workload, Federation(fairness="strict"), tree)
+    found = find_queues(workload, Federation(preemption="strict"), tree)
     share = dict(zip(found.name, found.share, strict=True))
     assert names == ["a/x", "a/y", "b", "c/z/w"]
     assert share == pytest.approx({"a/x": 0.3, "a/y": 0.3, "b": 0.2, "c/z/w": 0.2})
-    given_ = find_queues(workload, Federation(fairness="strict", shares={"b": 0.7}), tree)
+    given_ = find_queues(workload, Federation(preemption="strict", shares={"b": 0.7}), tree)
     assert dict(zip(given_.name, given_.share, strict=True))["b"] == 0.7
 
 
 def test_an_order_that_does_not_exist_is_refused():
-    with pytest.raises(InputError, match="turns: must be one of round-robin, drf, hdrf"):
-        Federation(turns="fair")
+    with pytest.raises(InputError, match="queue_order: must be one of round-robin, drf, hdrf"):
+        Federation(queue_order="fair")

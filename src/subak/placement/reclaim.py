@@ -24,7 +24,7 @@ REST_MAX = 60.0  # seconds after a search in vain, at most
 TOKENS, TOPPED_UP, LOOK_AGAIN, PER_SECOND, TOKENS_MAX = range(5)  # of `clock`
 
 
-class TakeBack(NamedTuple):
+class Reclaim(NamedTuple):
     """How much may be preempted, and scratch."""
 
     guarantee: np.ndarray  # float64[node]; empty where nothing may be preempted
@@ -32,29 +32,29 @@ class TakeBack(NamedTuple):
     clock: np.ndarray  # float64[5]: TOKENS ... TOKENS_MAX
 
 
-def build_take_back(nodes: int, shapes: int, preemptions: float) -> TakeBack:
-    """Return a full bucket for *preemptions* an hour, at most a minute's worth (or one) at once."""
+def build_reclaim(nodes: int, shapes: int, reclaims_per_hour: float) -> Reclaim:
+    """Return a full bucket for *reclaims_per_hour* an hour, at most a minute's worth (or one) at once."""
     clock = np.zeros(5)
-    clock[PER_SECOND] = preemptions / HOUR
-    clock[TOKENS] = clock[TOKENS_MAX] = max(1.0, preemptions / 60.0) if preemptions > 0.0 else 0.0
-    return TakeBack(np.zeros(nodes if preemptions > 0.0 else 0), np.zeros(shapes, bool), clock)
+    clock[PER_SECOND] = reclaims_per_hour / HOUR
+    clock[TOKENS] = clock[TOKENS_MAX] = max(1.0, reclaims_per_hour / 60.0) if reclaims_per_hour > 0.0 else 0.0
+    return Reclaim(np.zeros(nodes if reclaims_per_hour > 0.0 else 0), np.zeros(shapes, bool), clock)
 
 
 @noinline
-def look_anew(fair: Fair, back: TakeBack, now: float) -> None:
+def look_anew(fair: Fair, reclaim: Reclaim, now: float) -> None:
     """Fill the bucket for the time that has passed, and begin with what the guarantees are now."""
-    clock = back.clock
+    clock = reclaim.clock
     clock[TOKENS] = min(clock[TOKENS_MAX], clock[TOKENS] + (now - clock[TOPPED_UP]) * clock[PER_SECOND])
     clock[TOPPED_UP] = now
-    back.tried[:] = False
-    note_guarantees(fair, back.guarantee)
+    reclaim.tried[:] = False
+    note_guarantees(fair, reclaim.guarantee)
 
 
 @noinline
-def note_in_vain(back: TakeBack, shape: int, now: float) -> None:
+def note_in_vain(reclaim: Reclaim, shape: int, now: float) -> None:
     """Note that no place was found for a shape: the next search, which looks at everything that runs, waits a while."""
-    back.tried[shape] = True
-    back.clock[LOOK_AGAIN] = now + min(1.0 / back.clock[PER_SECOND], REST_MAX)
+    reclaim.tried[shape] = True
+    reclaim.clock[LOOK_AGAIN] = now + min(1.0 / reclaim.clock[PER_SECOND], REST_MAX)
 
 
 @noinline

@@ -1,0 +1,89 @@
+"""Requests to local masters: what a global master has taken in its view it asks for, and asks again when unanswered."""
+from subak.federation.megha.global_master.placement import hold
+from subak.federation.megha.global_master.state import (
+    INCARNATION,
+    INCARNATION_BITS,
+    LAUNCHES,
+    PHASE_FLYING,
+    REPARTITIONS,
+    GlobalMaster,
+)
+from subak.federation.megha.topology import Rules, Topology
+from subak.federation.messages import GO, LAUNCH, REPARTITION, RETRY, Outbox, post
+from subak.kernel import inlined
+from subak.workload.tasks import Tasks
+
+FOREVER = float("inf")
+
+
+@inlined
+def note_flight(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int, machine: int) -> None:
+    """Take a task's amounts in the view, before the local master has agreed."""
+    hold(master.fleet, master.bins, tasks, task, machine)
+    consume(master, tasks, task, topology.machine[machine]["cluster"], topology.task[task]["queue"], 1)
+    master.task[task]["phase"], master.task[task]["machine"], master.task[task]["flying"] = PHASE_FLYING, machine, True
+
+
+@inlined
+def consume(master: GlobalMaster, tasks: Tasks, task: int, cluster: int, queue: int, sign: int) -> None:
+    """Count a task's amounts in or out of what its queue uses."""
+    shape = tasks.shape[task]
+    for resource in range(master.total.shape[1]):
+        amount = sign * tasks.request[resource, shape]
+        master.consumed[cluster, queue, resource] += amount
+        master.total[queue, resource] += amount
+
+
+@inlined
+def request_launch(
+    master: GlobalMaster, topology: Topology, rules: Rules, task: int, kind: int, queue: int, out: Outbox
+) -> None:
+    """Ask the local master for the attempt that the view was changed for; *queue* is whom to preempt, or NOBODY."""
+    cluster = topology.machine[master.task[task]["machine"]]["cluster"]
+    master.cluster[cluster]["numbers"] += 1
+    master.task[task]["attempt"] = (master.scalar[INCARNATION] << INCARNATION_BITS) + master.cluster[cluster]["numbers"]
+    master.task[task]["sent_epoch"] = master.cluster[cluster]["epoch"]
+    if topology.machine[master.task[task]["machine"]]["home"] == master.number:
+        master.tally[LAUNCHES] += 1
+    else:
+        master.tally[REPARTITIONS] += 1
+        master.task[task]["repartitioned"] += 1
+    send_request(master, topology, rules, task, kind, queue, out)
+
+
+@inlined
+def send_request(
+    master: GlobalMaster, topology: Topology, rules: Rules, task: int, kind: int, queue: int, out: Outbox
+) -> None:
+    """Send, or send again, the request for a task's attempt, and look after it later."""
+    post_request(master, topology, task, kind, queue, out)
+    if rules.retry < FOREVER and kind != GO:
+        later = post(out, RETRY, master.number, master.number, task, master.task[task]["machine"])
+        later["attempt"], later["delay"], later["queue"] = master.task[task]["attempt"], rules.retry, queue
+        later["repeats"] = kind
+
+
+@inlined
+def post_request(
+    master: GlobalMaster, topology: Topology, task: int, kind: int, queue: int, out: Outbox
+) -> None:
+    """Send the request for a task's attempt."""
+    machine = master.task[task]["machine"]
+    cluster = topology.machine[machine]["cluster"]
+    instance = speaker(topology, cluster, master.cluster[cluster]["epoch"])
+    row = post(out, kind, master.number, instance, task, machine)
+    row["attempt"], row["epoch"] = master.task[task]["attempt"], master.task[task]["sent_epoch"]
+    row["seen"], row["queue"], row["preempted"] = master.cluster[cluster]["seen"], queue, master.task[task]["preempted"]
+    row["incarnation"] = master.scalar[INCARNATION]
+
+
+@inlined
+def launch_kind(master: GlobalMaster, topology: Topology, machine: int) -> int:
+    """Return what a request for a machine is: LAUNCH on an own partition, REPARTITION on another's."""
+    return LAUNCH if topology.machine[machine]["home"] == master.number else REPARTITION
+
+
+@inlined
+def speaker(topology: Topology, cluster: int, epoch: int) -> int:
+    """Return the number of the local master that speaks for a cluster: epochs of a standby are odd."""
+    return int(cluster + topology.local_masters * (epoch % 2))

@@ -1,0 +1,48 @@
+"""Every message says what its kind says, and nothing else: the table of kinds and fields is what the handlers do."""
+import numpy as np
+import pytest
+
+from subak.federation.messages import ALWAYS, FIELDS, KINDS, MESSAGE, NOBODY
+from subak.federation.settings import Federation
+from subak.simulator.engine.state import LOOP_DONE
+from subak.simulator.federated.architectures import ARCHITECTURES
+from subak.simulator.federated.simulate import open_federated
+from subak.simulator.torture.torture import build, next_event, random_case
+
+UNSAID = {"task": NOBODY, "machine": NOBODY, "queue": NOBODY, "handle": NOBODY}  # else 0
+
+
+def test_fields_of_the_table_are_fields_of_messages():
+    assert set().union(*FIELDS) == set(MESSAGE.names)
+    assert all(len(fields) == len(set(fields)) for fields in FIELDS)
+
+
+@pytest.mark.parametrize(("architecture", "seeds"), [
+    ("megha", 10), ("sparrow", 2), ("hawk", 2), ("eagle", 2), ("pigeon", 2)])
+def test_a_message_says_what_its_kind_says(architecture, seeds):
+    said = set().union(*(sent(architecture, seed) for seed in range(seeds)))
+    assert not {(kind, field) for kind, field in said if field not in FIELDS[KINDS.index(kind)]}
+    assert len({kind for kind, _ in said}) > 5
+    if architecture == "megha":
+        kinds = {kind for kind, _ in said} - {"SUBMIT"}  # others say its batch and count
+        named = {(kind, field) for kind in kinds for field in FIELDS[KINDS.index(kind)] if field not in ALWAYS}
+        assert len(named & said) > 0.85 * len(named), "fields that the table names for nothing"
+
+
+def sent(architecture, seed):
+    """Return (kind, field) of what was posted in a run, under Megha with faults."""
+    case = random_case(seed)
+    workload, fleet = build(case)
+    mends = ARCHITECTURES[architecture].mends
+    settings, plan = (case.settings, case.plan) if mends else (Federation(global_masters=2, cutoff=4.0), None)
+    opened = open_federated(workload, fleet, ARCHITECTURES[architecture], settings, seed, 1e6, 60.0, plan,
+                            compiled=False)
+    said = set()
+    for _ in range(3_000):
+        why, _ = next_event(opened)
+        for row in opened.out.row[: int(np.argmax(opened.out.row["kind"] == NOBODY))]:
+            said |= {(KINDS[row["kind"]], name) for name in MESSAGE.names
+                     if name not in ALWAYS and row[name] != UNSAID.get(name, 0)}
+        if why == LOOP_DONE:
+            break
+    return said
