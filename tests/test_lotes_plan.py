@@ -196,6 +196,20 @@ def test_more_configurations_than_can_be_planned_for_are_refused(monkeypatch):
     with pytest.raises(InputError, match="2 configurations of machines for 2 classes are 4 pairs, more than LoTES can "
                                          "plan for, 3"):
         make_plan(workload, fleet, LotesSettings(classes=2))
+    monkeypatch.setattr(allocation_module, "PAIRS_MAX", 4)
+    assert make_plan(workload, fleet, LotesSettings(classes=2)).allocation.rate > 0
+
+
+def alike_pairs(configurations, classes):
+    """One resource of which every class asks for 1 unit on any of machines that have 1, 2, 3 and so on."""
+    return Problem(np.ones((1, classes)), np.full(classes, 1 / classes), np.ones((configurations, classes)),
+                   1 + np.arange(configurations)[None], np.ones(configurations, np.int64))
+
+
+def test_some_thousand_pairs_are_planned_for_and_more_than_twenty_thousand_are_not():
+    assert solve_allocation(alike_pairs(250, 9)).rate == pytest.approx(250 * 251 / 2)
+    with pytest.raises(InputError, match="2,001 configurations of machines for 10 classes are 20,010 pairs"):
+        solve_allocation(alike_pairs(2_001, 10))
 
 
 def test_bins_are_listed_in_calls_between_which_ctrl_c_is_heard():
