@@ -9,16 +9,7 @@ Rules:
 - A worker that hears nothing from a local master for a lease stops everything it runs, and begins a new incarnation:
   what it was told to start before, and was declared lost meanwhile, never begins.
 
-  message | the attempt is | then
-  START   | new            | BEGIN, RUNNING; without room: OVER
-  START   | RUNNING        | STARTED
-  START   | ENDED, gone    | OVER again
-  KILL    | RUNNING        | HALT, ENDED, OVER
-  KILL    | any other      | OVER; it never begins
-  EXITED  | RUNNING        | ENDED, OVER
-  FORGET  | ENDED          | gone
-  REPORT  | (all)          | HOLDS for each, or ALIVE for none
-  TICK    | (all)          | ALIVE, OVER again; after a lease of silence: HALT all, a new incarnation
+What each message does in each state of an attempt: transitions.py.
 
 Source: Megha section IV-A; epochs, incarnations and leases make its section IV-D precise.
 """

@@ -11,14 +11,7 @@ Rules:
 - Reports are numbered: only one that arrives whole counts, since between two of them attempts may have been forgotten.
 - A restarted local master is a standby; without one at its side it takes over at once. Its epoch is on disk.
 
-  message | who hears it | then
-  CHECK   | active       | lost workers; orders that were not answered again; REPORT to the silent; PULSE
-  ALIVE   | active       | LEASE; of a new incarnation: what ran is lost; of nothing running: LISTED
-  HOLDS   | active       | a SILENT worker's attempt is entered; with the last: LISTED
-  PULSE   | standby      | PULSE back
-  PULSE   | active       | confirmed; of a later epoch: it steps down
-  WATCH   | standby      | it takes over when no pulse came
-  CHANGE  | both         | the operator's word: ABSENT, or LISTED with a new capacity
+What each message does in each state of a machine: transitions.py.
 
 Sources: Megha section IV-D names active and standby; leases after Gray and Cheriton, SOSP 1989.
 """

@@ -7,20 +7,7 @@ Rules:
 - The end of an attempt is kept until its global master has noted it.
 - Who hears of a later epoch than its own steps down.
 
-  message      | the attempt is      | then
-  LAUNCH       | new                 | STARTING (of a gang: HELD), LAUNCHED; or REFUSED
-  REPARTITION  | new                 | the same, on another master's partition
-  PREEMPT      | new                 | STARTING if it fits; else PENDING, its victims KILLING; or REFUSED
-  any of these | known               | LAUNCHED (PENDING: nothing); one that is over: ENDED
-  any of these | seen before, or old | REFUSED
-  GO           | HELD                | STARTING
-  ABANDON      | HELD                | OVER, ENDED
-  ABANDON      | STARTING, RUNNING   | KILLING
-  ABANDON      | unknown             | REFUSED, and never carried out
-  STARTED      | STARTING            | RUNNING
-  OVER         | STARTING .. KILLING | OVER, ENDED; the last victim: PENDING becomes STARTING or REFUSED
-  NOTED        | OVER                | forgotten; FORGET to the worker
-  any other    |                     | nothing
+What each message does in each state of an attempt: transitions.py.
 
 Sources: Megha sections IV-A, IV-B.4, IV-B.6 and IV-C; windows and epochs make its section IV-D precise.
 """
