@@ -28,8 +28,6 @@ from subak.federation.megha.local_master.state import (
     ATTEMPT_STARTING,
     EPOCH,
     LISTED,
-    OVER_FIRST,
-    OVER_LAST,
     PREEMPTED_TASKS,
     REFUSED_NOT_FREE,
     REFUSED_OTHER,
@@ -77,7 +75,7 @@ def note_seen(local: LocalMaster, sender: int, message: np.void, out: Outbox) ->
     """Note what a global master has seen of this epoch, and forget the ends that were kept for it."""
     if message["epoch"] == local.scalar[EPOCH] and message["seen"] > local.asker[sender]["known"]:
         local.asker[sender]["known"] = message["seen"]
-        forget_noted(local, out)
+        forget_noted(local, sender, out)
 
 
 @inlined
@@ -359,7 +357,7 @@ def finish(  # noqa: PLR0913, PLR0917  (an attempt, and why it is over)
     answer = tell(local, topology, rules, ENDED, owner, task, machine, out)
     answer["attempt"], answer["reason"] = attempt, reason
     if rules.retry == FOREVER:  # nothing is lost on the way, so nothing is kept to be said again
-        local.scalar[OVER_FIRST], local.scalar[OVER_LAST] = NOBODY, NOBODY
+        local.asker[owner]["over_first"] = NOBODY
         drop_attempt(local.rows, number)
     if heir != NOBODY:
         local.rows.row[heir]["awaits"] -= 1
