@@ -57,7 +57,8 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
      f"{_OF_ATTEMPT} reason {_NEWS}"),
     ("UPDATE", GLOBAL_MASTER, True, _NEWS),  # the state of a cluster, periodic or asked for
     ("RETRY", GLOBAL_MASTER, False,  # timer: has the request been answered?
-     "task machine attempt queue repeats delay"),
+     "task machine attempt queue count repeats delay"),
+    ("REOPEN", GLOBAL_MASTER, False, "machine delay"),  # timer: ask the cluster of a machine again
     ("WAKE", GLOBAL_MASTER, False, "delay"),  # timer of a new global master: have all local masters answered?
     ("LAUNCH", LOCAL_MASTER, True, _REQUEST),  # on the global master's own partition
     ("REPARTITION", LOCAL_MASTER, True, _REQUEST),  # on another's partition: move the amounts, and launch
@@ -120,7 +121,7 @@ KINDS = tuple(name for name, *_ in _KINDS)
 HANDLER = np.array([role for _, role, *_ in _KINDS], np.int8)
 CROSSES = np.array([crosses for _, _, crosses, _ in _KINDS])
 FIELDS = tuple((*ALWAYS, *fields.split()) for *_, fields in _KINDS)  # of each kind
-(ARRIVE, RESUBMIT, DONE, REBUILD, SUBMIT, PLACE, LAUNCHED, REFUSED, ENDED, UPDATE, RETRY, WAKE,
+(ARRIVE, RESUBMIT, DONE, REBUILD, SUBMIT, PLACE, LAUNCHED, REFUSED, ENDED, UPDATE, RETRY, REOPEN, WAKE,
  LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, NOTED, ASK, BEAT, CHECK, OVER, STARTED, ALIVE, HOLDS, PULSE, WATCH, CHANGE,
  START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, BEGIN, HALT,
  PROBE, FETCH, ASSIGN, NOTHING_LEFT, BOUNCED, REJECTED, ENQUEUE, LONG_BEGUN, LONG_OVER, STEAL, STOLEN,
@@ -140,9 +141,11 @@ REASONS = (
     "stopped by its worker, which had lost touch",
     "unknown to the new local master",
     "held for long: does it go?",
+    "its local master had no room to note it",
 )
 (NO_REASON, FINISHED_WELL, NOT_FREE, NOT_THERE, OLD_REQUEST, OLD_EPOCH, NO_VICTIMS, PREEMPTED, MACHINE_LOST, GANG_LOST,
- LEASE_LOST, UNKNOWN, STILL_HELD) = range(len(REASONS))
+ LEASE_LOST, UNKNOWN, STILL_HELD,
+ NO_ROOM) = range(len(REASONS))
 
 NOBODY = -1  # no task, no machine, no row
 

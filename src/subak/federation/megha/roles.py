@@ -13,6 +13,7 @@ import numpy as np
 from subak.federation.megha.global_master.handlers import (
     on_launched,
     on_place,
+    on_reopen,
     on_retry,
     on_submit,
     on_update,
@@ -85,6 +86,7 @@ from subak.federation.messages import (
     REBUILD,
     RECONFIGURE,
     REFUSED,
+    REOPEN,
     REPARTITION,
     REPORT,
     RESTART,
@@ -245,6 +247,8 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
             on_launched(master, topology, message, out)
     elif kind == RETRY:
         on_retry(master, topology, rules, message, out)
+    elif kind == REOPEN:
+        on_reopen(master, topology, message, out)
     elif kind == WAKE:
         on_wake(master, topology, rules, out)
     elif kind == RESTART:
@@ -267,7 +271,7 @@ def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> 
     elif kind == NOTED:
         on_noted(local, message, out)
     elif kind == GO:
-        on_go(local, now, message, out)
+        on_go(local, topology, now, message, out)
     elif kind == ABANDON:
         on_abandon(local, topology, rules, tasks, now, message, out)
     elif kind == STARTED:

@@ -64,9 +64,11 @@ TRANSITIONS: tuple[Transition, ...] = (
         ("LAUNCHED", "FLYING", "", "what it carries is TOOK"),
         ("ENDED", "RUNNING", "", "what it carries is GAVE"),
         ("UPDATE", ANY, "", "NOTED; what it misses is asked for: ASK"),
-        ("RETRY", "FLYING LEAVING", "", "the request again"),
+        ("RETRY", "FLYING", "FLYING LEAVING", "the request again; LEAVING: of a gang, unanswered for a lease: ABANDON"),
+        ("RETRY", "LEAVING", "", "the request again"),
         ("RETRY", "RUNNING", "", "nothing"),
-        ("WAKE", ANY, "", "while it rebuilds: ASK and REBUILD again"),
+        ("REOPEN", ANY, "", "a cluster that had no room is asked again"),
+        ("WAKE", ANY, "", "clusters that have not answered a restarted master: ASK again"),
     ),
     *_of(
         GLOBAL_MASTER,

@@ -9,6 +9,7 @@ reordering = 0.1            # or up to late_max seconds late, so that others ove
 spike = 0.01                # or up to spike_max seconds late
 late_max = 0.2
 spike_max = 3.0
+timer_late = 0.05           # timers of roles go off up to so many seconds late; at most the setting timer_slack
 faults_until = 60.0         # from then on nothing befalls messages any more; cuts and crashes have their own times
 
 [[cut]]                     # nothing passes between the two
@@ -48,6 +49,7 @@ from subak.simulator.federated.faults import (
     REORDERING,
     SPIKE,
     SPIKE_MAX,
+    TIMER_LATE,
     Faults,
 )
 from subak.simulator.federated.network import TIMEOUT, Network
@@ -60,7 +62,7 @@ RETRY_S = 1.0  # seconds until requests are repeated, where faults are planned a
 QUIET_LEASES, QUIET_RETRIES, QUIET_HEARTBEATS, QUIET_DELAYS = 12, 130, 4, 100
 RATES = {"loss": LOSS, "heartbeat_loss": HEARTBEAT_LOSS, "duplication": DUPLICATION, "reordering": REORDERING,
          "spike": SPIKE}
-TIMES = {"late_max": LATE_MAX, "spike_max": SPIKE_MAX, "faults_until": FAULTS_UNTIL}
+TIMES = {"late_max": LATE_MAX, "spike_max": SPIKE_MAX, "faults_until": FAULTS_UNTIL, "timer_late": TIMER_LATE}
 NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 ONE = ("global master", "local master", "standby", "worker")  # followed by a number
 
@@ -112,6 +114,7 @@ class FaultPlan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     late_max: float = 1.0
     spike_max: float = 10.0
     faults_until: float = FOREVER
+    timer_late: float = 0.0
     cut: list[Cut] = []
     crash: list[Crash] = []
 
@@ -147,6 +150,13 @@ def under_faults(settings: Federation) -> Federation:
     if settings.retry < FOREVER:
         return settings
     return msgspec.structs.replace(settings, retry=min(RETRY_S, settings.lease))
+
+
+def refuse_late_timers(plan: FaultPlan, settings: Federation) -> None:
+    """Raise InputError where timers may be later than the roles reckon with."""
+    if plan.timer_late > settings.timer_slack:
+        raise InputError(f"timer_late: must be at most the setting timer_slack, {settings.timer_slack:g} s, "
+                         f"not {plan.timer_late:g}")
 
 
 def arm_faults(plan: FaultPlan, settings: Federation, net: Network, machine_order: np.ndarray) -> Network:
@@ -262,6 +272,9 @@ def random_plan(
         for_ever = role.startswith("worker") and random.random() < 0.3
         crashes.append(Crash(role=role, at=begin, restart_after=FOREVER if for_ever else float(
             round(random.uniform(0, over_at - begin), 3))))
+    never_back = np.random.default_rng([seed, 31])
+    crashes = [msgspec.structs.replace(crash, restart_after=FOREVER)
+               if "master" in crash.role and never_back.random() < 0.2 else crash for crash in crashes]
     return FaultPlan(
         seed=int(random.integers(2**31)), loss=rate(0.2), heartbeat_loss=rate(0.8), duplication=rate(0.3),
         reordering=rate(0.4), spike=rate(0.05), late_max=float(round(random.uniform(0.01, 1.0), 3)),

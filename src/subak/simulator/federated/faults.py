@@ -9,7 +9,8 @@ import numpy as np
 from subak.kernel import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 
-LOSS, HEARTBEAT_LOSS, DUPLICATION, REORDERING, SPIKE, LATE_MAX, SPIKE_MAX, FAULTS_UNTIL = range(8)  # of `rate`
+# of `rate`
+LOSS, HEARTBEAT_LOSS, DUPLICATION, REORDERING, SPIKE, LATE_MAX, SPIKE_MAX, FAULTS_UNTIL, TIMER_LATE = range(9)
 ACTION_CRASH, ACTION_RESTART = range(2)  # what an action does
 NEXT = 0
 EVERYBODY = -1  # an address of a cut
@@ -19,7 +20,7 @@ class Faults(NamedTuple):
     """A plan: rates of what befalls messages, cuts between addresses, and crashes in the order of time."""
 
     on: np.ndarray  # int64[1], 0 where nothing ever fails
-    rate: np.ndarray  # float64[8]: probabilities LOSS .. SPIKE; LATE_MAX, SPIKE_MAX and FAULTS_UNTIL in seconds
+    rate: np.ndarray  # float64[9]: probabilities LOSS .. SPIKE; LATE_MAX .. TIMER_LATE in seconds
     random: np.ndarray  # uint64[1]
     cut_from: np.ndarray  # float64[cut], seconds
     cut_until: np.ndarray  # float64[cut], seconds
@@ -33,7 +34,7 @@ class Faults(NamedTuple):
 def build_faults() -> Faults:
     """Return the plan in which nothing fails."""
     none = np.zeros(0)
-    rate = np.zeros(8)
+    rate = np.zeros(9)
     rate[FAULTS_UNTIL] = np.inf
     return Faults(
         np.zeros(1, np.int64), rate, np.zeros(1, np.uint64), none, none, np.zeros((0, 2), np.int64), none,
@@ -73,3 +74,11 @@ def message_fault(faults: Faults, now: float, is_heartbeat: bool) -> tuple[bool,
     if random_float(random) < rate[SPIKE]:
         late += random_float(random) * rate[SPIKE_MAX]
     return lost, twice, late
+
+
+@inlined
+def timer_delay(faults: Faults, delay: float) -> float:
+    """Return when a timer of *delay* seconds goes off: not before, and at most so much later as the plan says."""
+    if delay > 0.0 and faults.rate[TIMER_LATE] > 0.0:
+        return delay + random_float(faults.random) * faults.rate[TIMER_LATE]
+    return delay

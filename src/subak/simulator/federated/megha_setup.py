@@ -284,13 +284,13 @@ def _global_masters(instance: Instance, topology: Topology, queues: Queues, runn
     held_rows = running if instance.settings.preemption != "off" else 1
     queue_first = np.searchsorted(queues.owner, np.arange(masters + 1)).astype(np.int32)
     task, gang = np.zeros(tasks, TASK), np.zeros(gangs, GANG)
-    task["machine"] = NOBODY
+    task["machine"], task["sent_to"] = NOBODY, NOBODY
     lanes, lane_size = build_lanes(len(topology.shape_of_lane), tasks), np.zeros((queue_count, 3), np.int64)
     same, bins = _queue_order(instance, queues), _bins(instance)
     return [GlobalMaster(
         number=number, fleet=believed(sim.fleet), held=build_attempts(sim.fleet.free.shape[1], held_rows),
         consumed=np.zeros((clusters, queue_count, resources), np.int64),
-        total=np.zeros((queue_count, resources), np.int64), cluster=np.zeros(clusters, CLUSTER),
+        total=np.zeros((queue_count, resources), np.int64), cluster=records(CLUSTER, known=np.ones(clusters)),
         listed=topology.machine["configuration"] != NOBODY, queue_first=queue_first, lanes=lanes, lane_size=lane_size,
         task=task, gang=gang, queue_order=_own_queue_order(same),
         bins=bins._replace(running=np.zeros_like(bins.running)),
@@ -347,7 +347,7 @@ def _local_masters(instance: Instance, topology: Topology, running: int) -> list
     """Return the local masters, and their standbys; all of a side share the tables by machine and by attempt."""
     sim, masters, clusters = instance.simulation, topology.global_masters, topology.local_masters
     machines = sim.fleet.free.shape[1]
-    rows = 2 * running if math.isfinite(instance.settings.retry) else running
+    rows = instance.rows or (2 * running if math.isfinite(instance.settings.retry) else running)
     places = int(np.diff(topology.block[::masters]).max()) * BLOCK
     ledger = 1 << max(LEDGER_MIN, 4 * (2 * places + min(running, 64 * places))).bit_length()
     configuration = topology.machine["configuration"]

@@ -28,7 +28,7 @@ from subak.federation.messages import (
 from subak.kernel import inlined
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import Events, build_events, drop_first, first_time, insert, push_event
-from subak.simulator.federated.faults import Faults, build_faults, is_cut, message_fault
+from subak.simulator.federated.faults import Faults, build_faults, is_cut, message_fault, timer_delay
 
 ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
 # size
@@ -37,7 +37,7 @@ CONSTANT, UNIFORM, EXPONENTIAL = range(3)  # laws of the delay
 LAWS = ("constant", "uniform", "exponential")
 LAW, MEAN, SPREAD = range(3)  # of `delay`
 # timers that go on for ever, and what they send when there is no news, so that a run is not kept from ending by them
-PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "RETRY", "RESUBMIT",
+PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "REOPEN", "RETRY", "RESUBMIT",
                               "UPDATE", "NOTED", "ALIVE", "LEASE", "PULSE") for name in KINDS])
 LAST_PROGRESS, TIMEOUT = range(2)  # of `idle`
 # kinds whose travel and service are part of their task's allocation time
@@ -143,7 +143,7 @@ def transmit(net: Network, now: float, sender_role: int, message: np.void) -> No
     if not CROSSES[message["kind"]]:
         address = net.first[HANDLER[message["kind"]]] + message["to"]
         net.armed_in[net.slot[net.size[FREE] - 1]] = net.incarnation[address]
-        enter(net, now, now + message["delay"], message)
+        enter(net, now, now + timer_delay(net.faults, message["delay"]), message)
         return
     time = now + drawn_delay(net)
     if net.faults.on[0]:

@@ -17,7 +17,7 @@ from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.federated.engine import Services, build_services
-from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, under_faults
+from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, refuse_late_timers, under_faults
 from subak.simulator.federated.loop import MESSAGES_FULL
 from subak.simulator.federated.network import (
     CLUSTERS,
@@ -50,6 +50,7 @@ class Instance:
     prepared: Prepared
     seed: int
     queues: TreeFile | None = None  # weights of queues
+    rows: int | None = None  # of attempts at a local master; None: as many as can run, and ends that are kept
 
     @property
     def simulation(self) -> Simulation:
@@ -128,8 +129,9 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
     compiled: bool = True,
+    rows: int | None = None,
 ) -> Opened:
-    """Return a federation at rest, about to begin. The arguments are those of `simulate`.
+    """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* as of `Instance`.
 
     Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
     """
@@ -139,12 +141,13 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
         if not architecture.mends:
             raise InputError("faults: only megha and central get over them; the other federations repeat nothing")
         settings = under_faults(settings)
+        refuse_late_timers(faults, settings)
     order = architecture.machine_order(fleet, settings)
     prepared = prepare(workload, fleet, order, Terms("fifo", seed, interval, until))
     tasks, machines = len(workload.tasks), len(order)
     slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
     simulation = prepared.simulation
-    instance = Instance(workload, fleet, settings, prepared, seed, queues)
+    instance = Instance(workload, fleet, settings, prepared, seed, queues, rows)
     due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance))
     margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
     slots = max(slots, margin + SLOTS)

@@ -100,7 +100,7 @@ class Coverage:
             self.seen[kind, self.machine_state] += 1
         elif handled["kind"] == PLACE:
             self.seen[kind, ANY] += 1
-        elif message is not None and self.is_same(message, handled):
+        elif message is not None and not watch.restarted and self.is_same(message, handled):
             after = self.state(opened.roles, handled)
             self.take(kind, state, state if handled["task"] in entries else after)
 
@@ -109,7 +109,8 @@ class Coverage:
         told = Counter(task for _, task, _ in watch.entries)
         for entry, task, _ in watch.entries:
             if entry in ENTRIES and entry != ENTRY_SIZED and watch.owner[task] == opened.due[0]["to"]:
-                if told[task] == 1 and not (opened.due[0]["kind"] == REFUSED and opened.due[0]["task"] == task):
+                refused = opened.due[0]["kind"] == REFUSED and opened.due[0]["task"] == task
+                if told[task] == 1 and not refused and not watch.restarted:
                     self.take(ENTRIES[entry], PHASES[phases[task]], PHASES[opened.roles.task["phase"][task]])
                 else:
                     self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1

@@ -15,12 +15,15 @@ its own launches in flight.
     that gained launched more where there was room (rule STRICT)
 (h) messages on their way are counted rightly
 (i) at rest nothing is lost and nothing is left behind (`at_rest`)
+(k) nobody spins: an instant holds a bounded number of messages
 (j) what a message meets becomes what the table of transitions says (coverage.py)
 """
 from typing import Any
 
 import numpy as np
 
+from subak.federation.megha.attempts import has_room
+from subak.federation.megha.global_master.gangs import gang_is_settled, is_settled
 from subak.federation.megha.global_master.state import (
     INCARNATION,
     NEVER_SEEN,
@@ -71,6 +74,7 @@ from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
 from subak.simulator.federated.network import FREE, LIVELY, PERIODIC, Network
 
+INSTANT_MAX = 3_000  # events at one time
 HOLDING = (HELD_ROW, STARTING_ROW, RUNNING_ROW, ATTEMPT_KILLING)  # rows of a local master that have their amounts
 
 
@@ -156,6 +160,8 @@ class Watch:
         self.before: dict[int, Any] = {}  # of each global master, for (f)
         self.swaps: set[tuple[int, int]] = set()  # (for whom, who was preempted) since the last news
         self.killing: set[tuple[int, int, int]] = set()
+        self.restarted = False  # whether somebody crashed or restarted just before the last event
+        self.instant, self.handled = -1.0, 0
         self.heirs: set[int] = set()  # tasks for whom others are being preempted
         self.arrived = 0
         self.entries: list[tuple[int, int, int]] = []  # (kind, task, phase before) that the last message brought
@@ -167,7 +173,10 @@ class Watch:
         """Check what the last event may have changed: a message, if one was handled."""
         self.entries.clear()
         kind = int(message["kind"]) if handled else NOBODY
-        if not np.array_equal(self.incarnations, self.net.incarnation) or kind == CHANGE:
+        self.instant, self.handled = self.now, self.handled + 1 if self.now == self.instant else 1
+        must(self.handled <= INSTANT_MAX, "k", f"{self.handled} events at one instant, the last of them {KINDS[kind]}")
+        self.restarted = not np.array_equal(self.incarnations, self.net.incarnation)
+        if self.restarted or kind == CHANGE:
             self.changed |= kind == CHANGE
             self.swaps.clear()
             self.incarnations = self.net.incarnation.copy()
@@ -446,7 +455,7 @@ class Watch:
         must(master.scalar[QUEUED] == len(members), "e", f"{master.scalar[QUEUED]} noted in lanes, there "
                                                                 f"are {len(members)}")
         waiting = mine[(master.task["phase"][mine] == PHASE_WAITING) & (self.gang[mine] == NOBODY)]
-        lost = sorted(set(waiting.tolist()) - set(members))
+        lost = sorted(task for task in set(waiting.tolist()) - set(members) if is_settled(master, task))
         must(not lost, "e", f"tasks {lost} wait in no lane")
 
     def lane(self, root: int) -> list[int]:
@@ -475,7 +484,8 @@ class Watch:
                                                                 f"that wait or have ended, there are {waiting}")
             apart = np.isin(phase, (PHASE_FLYING, PHASE_HELD)).any() and (phase == PHASE_RUNNING).any()
             must(not apart, "e", f"gang {gang} starts in parts: {[PHASES[code] for code in phase]}")
-            if waiting == len(members) and (phase == PHASE_WAITING).any():
+            settled = gang_is_settled(master, self.roles.topology, gang)
+            if settled and waiting == len(members) and (phase == PHASE_WAITING).any():
                 must(master.task["queued"][members].any(), "e", f"gang {gang} waits in no lane")
             for task in members[(self.sim.claims.status[members] == PHYSICALLY)]:
                 must(master.task["phase"][task] not in (PHASE_FLYING, PHASE_HELD), "e",
@@ -506,52 +516,62 @@ class Watch:
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
-    def unrest(self) -> str:  # noqa: PLR0911
+    def unrest(self) -> str:
         """(i) Say what is not yet as it must be in the end, an empty text when everything is."""
-        sim, phases = self.sim, self.roles.task["phase"]
+        sim = self.sim
         used = self.net.events.slot["item"][: self.net.events.size[SIZE]]
         if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
             return "tasks are still to arrive"
-        if not PERIODIC[self.net.flight["kind"][used]].all():
-            kinds = sorted({KINDS[kind] for kind in self.net.flight["kind"][used] if not PERIODIC[kind]})
+        kinds = sorted({KINDS[kind] for kind in self.net.flight["kind"][used] if not PERIODIC[kind]} - self.in_vain())
+        if kinds:
             return f"messages are on their way: {', '.join(kinds)}"
-        for task, status in enumerate(sim.claims.status):
-            name, phase = STATUSES[status], PHASES[phases[task]]
-            if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phases[task] != PHASE_RUNNING):
-                return f"task {task} is {name}, its global master has it {phase}"
-            if status == TASK_FINISHED and phases[task] == PHASE_WAITING and not self.could_run(task):
-                continue  # the news of its end was lost with its worker, and there is no machine to run it again
-            if status == TASK_FINISHED and self.roles.submitter.state[task] != SUBMITTED_ENDED:
-                return f"task {task} is {name}, its submitter has not heard of it, its global master has it {phase}"
-            if status == TASK_FINISHED and phases[task] not in (PHASE_ENDED, PHASE_UNKNOWN):  # else it never hears
-                return f"task {task} is {name}, its global master has it {phase}"
-            if status == WAITS and (phases[task] != PHASE_WAITING or self.could_run(task)):
-                return f"task {task} waits, its global master has it {phase}"
-            if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE):
-                return f"task {task} is {name}"
-        return self.left_behind()
+        return next(filter(None, map(self.unrest_of, range(sim.claims.status.size))), "") or self.left_behind()
+
+    def unrest_of(self, task: int) -> str:  # noqa: PLR0911
+        """Say how a task is not as it must be in the end."""
+        sim, phase = self.sim, self.roles.task["phase"][task]
+        status = sim.claims.status[task]
+        if self.is_out_of_reach(task):
+            return ""
+        name, called = STATUSES[status], PHASES[phase]
+        if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phase != PHASE_RUNNING):
+            return f"task {task} is {name}, its global master has it {called}"
+        if status == TASK_FINISHED and phase == PHASE_WAITING and not self.could_run(task):
+            return ""  # the news of its end was lost with its worker, and there is no machine to run it again
+        if status == TASK_FINISHED and self.roles.submitter.state[task] != SUBMITTED_ENDED:
+            return f"task {task} is {name}, its submitter has not heard of it, its global master has it {called}"
+        if status == TASK_FINISHED and phase not in (PHASE_ENDED, PHASE_UNKNOWN):  # else it never hears
+            return f"task {task} is {name}, its global master has it {called}"
+        if status == WAITS and (phase != PHASE_WAITING or self.could_run(task)):
+            return f"task {task} waits, its global master has it {called}"
+        if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE):
+            return f"task {task} is {name}"
+        return ""
 
     def left_behind(self) -> str:  # noqa: C901
         """Say which attempts are left at local masters or workers that should have been forgotten."""
         for cluster in range(self.clusters):
+            if self.is_down(cluster):
+                continue
             number = self.speaker(cluster)
             if number == NOBODY:
                 return f"nobody speaks for cluster {cluster}"
             local, (first, end) = self.roles.locals[number], self.span[cluster]
             for machine in self.machines:
                 if first <= machine < end:
-                    if local.machine["state"][machine] == SILENT:
+                    if local.machine["state"][machine] == SILENT and not self.is_undecidable(machine):
                         return f"machine {machine} has not reported to local master {number}"
                     for row in self.rows(local.rows.row, local.rows.first, machine):
-                        if row["state"] != RUNNING_ROW and not (
+                        if row["state"] != RUNNING_ROW and not self.is_dead(row["owner"]) and not (
                             row["state"] == STARTING_ROW and self.sim.claims.status[row["task"]] == PHYSICALLY
                         ):
                             return f"task {row['task']} is left in state {row['state']} on machine {machine}"
         workers = self.roles.workers
         for machine in self.machines:
             down = self.net.incarnation[self.net.first[WORKER] + machine] < 0
+            down |= self.is_down(int(self.roles.topology.machine["cluster"][machine]))
             for row in self.rows(workers.rows.row, workers.rows.first, machine):
-                if row["state"] != RUNS and not down:
+                if row["state"] != RUNS and not down and not self.is_dead(self.owner[row["task"]]):
                     return f"the worker of machine {machine} has not forgotten task {row['task']}"
         return ""
 
@@ -580,9 +600,57 @@ class Watch:
         for machine in self.machines:
             meets = int(words[machine // BLOCK]) >> (machine % BLOCK) & 1
             alive = self.net.incarnation[self.net.first[WORKER] + machine] > 0
+            alive &= self.has_rows(int(self.roles.topology.machine["cluster"][machine]))
             if meets and alive and (free[:, machine] >= self.request[task]).all():
                 return machine
         return NOBODY
+
+    # -- who never comes back ---------------------------------------------------------------------------------------
+
+    def is_dead(self, master: int) -> bool:
+        """Whether a global master is down; in the end that is for ever."""
+        return bool(self.net.incarnation[self.net.first[GLOBAL_MASTER] + master] < 0)
+
+    def is_down(self, cluster: int) -> bool:
+        """Whether nobody can ever speak for a cluster."""
+        first = self.net.first[LOCAL_MASTER]
+        return all(self.net.incarnation[first + number] < 0 for number in range(cluster, self.instances, self.clusters))
+
+    def has_rows(self, cluster: int) -> bool:
+        """Whether somebody speaks for a cluster who can note another attempt."""
+        number = self.speaker(cluster)
+        return number != NOBODY and has_room(self.roles.locals[number].rows)
+
+    def is_out_of_reach(self, task: int) -> bool:
+        """Whether a task's global master is dead, or cannot know what became of its last request, or its gang's."""
+        members = [task] if self.gang[task] == NOBODY else np.flatnonzero(self.gang == self.gang[task])
+        own = int(self.owner[task])
+        return self.is_dead(own) or any(self.is_out_of_sight(own, int(member)) for member in members)
+
+    def is_out_of_sight(self, master: int, task: int) -> bool:
+        """Whether nobody can ever tell a global master what became of a task's last request."""
+        cluster, machine = int(self.roles.task["sent_to"][task]), int(self.roles.task["machine"][task])
+        if cluster == NOBODY:
+            return False
+        known = bool(self.roles.masters[master].cluster["known"][cluster])
+        undecidable = [one for one in self.machines if self.is_undecidable(one)
+                       and self.roles.topology.machine["cluster"][one] == cluster]
+        return self.is_down(cluster) or machine in undecidable or (bool(undecidable) and not known)
+
+    def is_undecidable(self, machine: int) -> bool:
+        """Whether a worker never comes back and may not be declared lost: the other local master cannot confirm it."""
+        first, cluster = self.net.first[LOCAL_MASTER], int(self.roles.topology.machine["cluster"][machine])
+        pair = [self.net.incarnation[first + one] < 0 for one in range(cluster, self.instances, self.clusters)]
+        return bool(self.net.incarnation[self.net.first[WORKER] + machine] < 0 and len(pair) > 1 and any(pair))
+
+    def in_vain(self) -> set[str]:
+        """Return the kinds of messages that go on for ever where somebody is dead."""
+        kinds: set[str] = set()
+        if any(map(self.is_dead, range(self.masters))):
+            kinds |= {"SUBMIT", "RESUBMIT", "REBUILD", "OVER", "FORGET"}
+        if any(map(self.is_down, range(self.clusters))):
+            kinds |= {"RETRY", "WAKE", "ASK", "LAUNCH", "REPARTITION", "PREEMPT", "GO", "ABANDON", "OVER"}
+        return kinds
 
     @property
     def now(self) -> float:

@@ -70,6 +70,7 @@ class Case(msgspec.Struct):
     tasks: list[tuple[int, float, float]]  # stage, arrival, run time
     settings: Federation
     plan: FaultPlan | None
+    rows: int | None = None  # of attempts at a local master
 
 
 @dataclass
@@ -107,6 +108,8 @@ def random_case(seed: int) -> Case:
     settings = msgspec.structs.replace(settings, queue_order=str(turns), placement=str(placement))
     plan = random_plan(seed, global_masters=masters, clusters=clusters, machines=len(machines), standby=standby,
                        over_at=over_at) if faulty else None
+    gangs = [sum(task[0] == number for task in tasks) for number, stage in enumerate(stages) if stage.gang]
+    rows, settings, plan = _tightened(seed, max(gangs, default=0), settings, plan)
     absent = [number for number in range(len(machines)) if random.random() < 0.08]
     changes = []
     if random.random() < 0.4:
@@ -116,7 +119,20 @@ def random_case(seed: int) -> Case:
                             bool(random.random() < 0.6), cpu, memory))
         changes.sort(key=lambda change: change[0])
     return Case(seed, machines, racks, absent, changes, [queues[job % len(queues)] for job in jobs], stages, tasks,
-                settings, plan)
+                settings, plan, rows)
+
+
+def _tightened(
+    seed: int, gang: int, settings: Federation, plan: FaultPlan | None
+) -> tuple[int | None, Federation, FaultPlan | None]:
+    """Let timers be late, and local masters have little room to note attempts, yet enough for the largest gang."""
+    if plan is None:
+        return None, settings, None
+    random = np.random.default_rng([seed, 29])
+    slack = float(random.choice([0.0, 0.1, 0.6]))
+    late = float(round(random.uniform(0, slack), 3))
+    rows = gang + int(random.integers(2, 7)) if random.random() < 0.25 else None
+    return (rows, msgspec.structs.replace(settings, timer_slack=slack), msgspec.structs.replace(plan, timer_late=late))
 
 
 def _random_stages(random: np.random.Generator, queues: int) -> tuple[list[Stage], list[int]]:
@@ -219,7 +235,7 @@ def run_case(case: Case, coverage: Coverage | None = None, on_event: Callable[[s
     if settings.placement == "bins" and not _has_bins(workload, fleet):
         settings = msgspec.structs.replace(settings, placement="first-fit")
     opened = open_federated(workload, fleet, MEGHA, settings, case.seed, INTERVAL, math.inf, case.plan,
-                            compiled=False)
+                            compiled=False, rows=case.rows)
     ending = Ending(case)
     trace: deque[str] = deque(maxlen=TRACE_KEPT)
     try:

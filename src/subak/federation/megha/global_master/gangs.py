@@ -15,7 +15,6 @@ from subak.federation.megha.global_master.state import (
     PHASE_RUNNING,
     PHASE_WAITING,
     PLACING,
-    REBUILDING,
     SCANNED,
     GlobalMaster,
 )
@@ -35,12 +34,29 @@ def gang_of(topology: Topology, task: int) -> int:
 
 
 @inlined
+def is_settled(master: GlobalMaster, task: int) -> bool:
+    """Whether it is known what became of a task's last request: its cluster has told its state to this incarnation."""
+    cluster = master.task[task]["sent_to"]
+    return bool(cluster == NOBODY or master.cluster[cluster]["known"])
+
+
+@noinline
+def gang_is_settled(master: GlobalMaster, topology: Topology, gang: int) -> bool:
+    """Whether it is known what became of the last requests of all tasks of a gang."""
+    for place in range(topology.gang_first[gang], topology.gang_first[gang + 1]):
+        if not is_settled(master, topology.gang_task[place]):
+            return False
+    return True
+
+
+@inlined
 def let_wait(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) -> None:
     """Let a task wait for its turn; one of a gang waits until all of the gang do."""
     master.task[task]["phase"] = PHASE_WAITING
     gang = gang_of(topology, task)
     if gang == NOBODY:
-        enqueue(master, topology, tasks, task)
+        if is_settled(master, task):
+            enqueue(master, topology, tasks, task)
     else:
         master.gang[gang]["waiting"] += 1
         enqueue_gang(master, topology, tasks, gang)
@@ -50,7 +66,7 @@ def let_wait(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) 
 def enqueue_gang(master: GlobalMaster, topology: Topology, tasks: Tasks, gang: int) -> None:
     """Put a gang of which all wait, or have ended, in the queue, by its first task that waits."""
     first, end = topology.gang_first[gang], topology.gang_first[gang + 1]
-    if master.gang[gang]["waiting"] < end - first:
+    if master.gang[gang]["waiting"] < end - first or not gang_is_settled(master, topology, gang):
         return
     master.gang[gang]["failed"] = False
     master.gang[gang]["held"] = 0
@@ -111,7 +127,7 @@ def member_held(master: GlobalMaster, topology: Topology, rules: Rules, task: in
         member = topology.gang_task[place]
         if master.task[member]["phase"] == PHASE_HELD:
             master.task[member]["phase"] = PHASE_RUNNING
-            send_request(master, topology, rules, member, GO, NOBODY, out)
+            send_request(master, topology, rules, member, GO, NOBODY, 0, out)
 
 
 @noinline
@@ -148,7 +164,7 @@ def note_ended_member(master: GlobalMaster, topology: Topology, tasks: Tasks, ta
 def leave(master: GlobalMaster, topology: Topology, rules: Rules, task: int, out: Outbox) -> None:
     """Give a task's attempt up; it is LEAVING until the local master has confirmed it."""
     master.task[task]["phase"] = PHASE_LEAVING
-    send_request(master, topology, rules, task, ABANDON, NOBODY, out)
+    send_request(master, topology, rules, task, ABANDON, NOBODY, 0, out)
 
 
 @noinline
@@ -168,6 +184,6 @@ def wait_again(
 @inlined
 def take_turn(master: GlobalMaster, out: Outbox) -> None:
     """See to it that there is a turn."""
-    if master.scalar[PLACING] == 0 and master.scalar[REBUILDING] == 0:
+    if master.scalar[PLACING] == 0:
         master.scalar[PLACING] = 1
         post(out, PLACE, master.number, master.number, NOBODY, NOBODY)

@@ -17,7 +17,9 @@ import numpy as np
 from subak.federation.megha.global_master.backlog import choose, lanes_of, leave_first, set_aside, wake_lanes
 from subak.federation.megha.global_master.gangs import (
     enqueue_gang,
+    gang_is_settled,
     gang_of,
+    give_gang_up,
     give_up_if_in_part,
     leave,
     let_wait,
@@ -28,7 +30,7 @@ from subak.federation.megha.global_master.gangs import (
     wait_again,
 )
 from subak.federation.megha.global_master.preemption import find_victims, may_preempt
-from subak.federation.megha.global_master.rebuild import finish_rebuild, settle_doubts
+from subak.federation.megha.global_master.rebuild import settle_cluster, settle_doubts
 from subak.federation.megha.global_master.requests import (
     launch_kind,
     note_flight,
@@ -54,7 +56,6 @@ from subak.federation.megha.global_master.state import (
     PLACING,
     PREEMPTIONS,
     QUEUED,
-    REBUILDING,
     REFUSALS,
     SCANNED,
     SHARE_USED_UP,
@@ -79,17 +80,20 @@ from subak.federation.messages import (
     DONE,
     FINISHED_WELL,
     GO,
+    NO_ROOM,
     NO_VICTIMS,
     NOBODY,
     NOTED,
     PREEMPT,
     PREEMPTED,
     REFUSED,
+    REOPEN,
     UPDATE,
     Outbox,
     post,
 )
 from subak.fleet.feasible import NOWHERE
+from subak.fleet.index import note_freed_block
 from subak.fleet.state import LOG
 from subak.kernel import inlined
 from subak.workload.tasks import Tasks
@@ -107,8 +111,9 @@ def on_submit(
             take_turn(master, out)
     elif phase == PHASE_UNKNOWN:
         let_wait(master, topology, tasks, task)
-        if gang_of(topology, task) != NOBODY and master.scalar[REBUILDING] == 0:
-            give_up_if_in_part(master, topology, rules, gang_of(topology, task), out)
+        gang = gang_of(topology, task)
+        if gang != NOBODY and gang_is_settled(master, topology, gang):
+            give_up_if_in_part(master, topology, rules, gang, out)
         take_turn(master, out)
     elif phase == PHASE_ENDED:
         post(out, DONE, master.number, 0, task, NOBODY)
@@ -118,8 +123,6 @@ def on_submit(
 def on_place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, out: Outbox) -> int:
     """Place one task of the queue whose turn it is; return it, NOBODY if there is none. Megha Fig. 2, Algorithm 2."""
     master.scalar[PLACING] = 0
-    if master.scalar[REBUILDING]:
-        return NOBODY
     queue = choose(master, topology, tasks)
     if queue == NOBODY and master.scalar[QUEUED] > 0:
         wake_lanes(master, topology, tasks)
@@ -186,7 +189,7 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
         master.cluster[cluster]["seen"] = message["last"]
         if master.scalar[DOUBTS]:
             settle_doubts(master, topology, rules, tasks, out)
-        finish_rebuild(master, topology, rules, tasks, out)
+        settle_cluster(master, topology, rules, tasks, cluster, out)
     if message["kind"] == REFUSED:
         on_refused(master, topology, rules, tasks, message, out)
     if message["kind"] == UPDATE:
@@ -310,7 +313,28 @@ def on_refused(
         master.task[task]["refusals"] += 1
         if message["reason"] == NO_VICTIMS:
             master.task[task]["tried"] = master.scalar[BEATS] + 1
+        elif message["reason"] == NO_ROOM:
+            close(master, topology, rules, message["machine"], out)
         wait_again(master, topology, rules, tasks, task, message["reason"], out)
+
+
+@inlined
+def close(master: GlobalMaster, topology: Topology, rules: Rules, machine: int, out: Outbox) -> None:
+    """Ask nothing of a machine's cluster for a while: its local master cannot note more attempts."""
+    cluster = topology.machine[machine]["cluster"]
+    if not master.cluster[cluster]["closed"]:
+        master.cluster[cluster]["closed"] = True
+        post(out, REOPEN, master.number, master.number, NOBODY, machine)["delay"] = rules.retry
+
+
+@inlined
+def on_reopen(master: GlobalMaster, topology: Topology, message: np.void, out: Outbox) -> None:
+    """Ask the cluster of a machine again: what was searched in vain meanwhile is searched anew."""
+    cluster, masters = topology.machine[message["machine"]]["cluster"], topology.global_masters
+    master.cluster[cluster]["closed"] = False
+    for block in range(topology.block[cluster * masters], topology.block[(cluster + 1) * masters]):
+        note_freed_block(master.fleet, block)
+    take_turn_if_news(master, out)
 
 
 @inlined
@@ -328,10 +352,12 @@ def on_launched(
 
 @inlined
 def on_retry(master: GlobalMaster, topology: Topology, rules: Rules, message: np.void, out: Outbox) -> None:
-    """Repeat a request that was not answered."""
-    task, kind = message["task"], message["repeats"]
+    """Repeat a request that was not answered; for a lease at most while others of its gang are held for it."""
+    task, kind, gang = message["task"], message["repeats"], gang_of(topology, message["task"])
     if not is_current(master, message):
         return
     me = master.task[task]
-    if (kind == ABANDON and me["phase"] == PHASE_LEAVING) or (kind != ABANDON and me["flying"]):
-        send_request(master, topology, rules, task, kind, message["queue"], out)
+    if kind != ABANDON and me["flying"] and gang != NOBODY and message["count"] * rules.retry >= rules.lease:
+        give_gang_up(master, topology, rules, gang, out)
+    elif (kind == ABANDON and me["phase"] == PHASE_LEAVING) or (kind != ABANDON and me["flying"]):
+        send_request(master, topology, rules, task, kind, message["queue"], message["count"] + 1, out)

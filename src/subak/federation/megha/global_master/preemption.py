@@ -74,7 +74,7 @@ def machine_with_victims(
     allowed = tasks.constraint_set[tasks.shape[task]]
     for block in range(master.fleet.allowed.shape[1]):
         word = master.fleet.allowed[allowed, block]
-        if word == NO_BITS:
+        if word == NO_BITS or master.cluster[topology.machine[block * BLOCK]["cluster"]]["closed"]:
             continue
         for lane in range(BLOCK):
             machine = block * BLOCK + lane

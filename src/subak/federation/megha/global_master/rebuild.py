@@ -1,14 +1,22 @@
-"""How a global master comes back: it keeps nothing but the number of its incarnation, and rebuilds the rest.
+"""How a global master comes back: it keeps its incarnation and where it asked, and rebuilds the rest.
 
 The view comes from the local masters, who tell their whole state to a new incarnation and heed the former one no more;
-tasks that run are learnt from there, those that wait from the submitter. Nothing is placed before all local masters
-have answered, so nothing that runs is placed again. A whole state also settles doubts in between: own tasks that a
-local master does not hold have been lost with it.
+tasks that run are learnt from there, those that wait from the submitter. A task that may run in a cluster which has not
+answered is not placed, and the master keeps on disk which cluster that is; all others are, so a local master that never
+comes back holds up no more than it held. A whole state also settles doubts in between: own tasks that a local master
+does not hold have been lost with it.
 
 Source: Megha section IV-D: global masters are stateless.
 """
-from subak.federation.megha.global_master.backlog import lanes_of
-from subak.federation.megha.global_master.gangs import give_up_if_in_part, take_turn, wait_again
+from subak.federation.megha.global_master.backlog import enqueue, lanes_of
+from subak.federation.megha.global_master.gangs import (
+    enqueue_gang,
+    gang_is_settled,
+    gang_of,
+    give_up_if_in_part,
+    take_turn,
+    wait_again,
+)
 from subak.federation.megha.global_master.state import (
     DOUBTS,
     INCARNATION,
@@ -18,9 +26,9 @@ from subak.federation.megha.global_master.state import (
     NEXT_INTERNAL,
     NEXT_QUEUE,
     PHASE_UNKNOWN,
+    PHASE_WAITING,
     PLACING,
     QUEUED,
-    REBUILDING,
     GlobalMaster,
 )
 from subak.federation.megha.global_master.view import begin_whole
@@ -53,7 +61,6 @@ def restart(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks
     """Begin a new incarnation with nothing: ask the local masters for their state, and the submitter for its tasks."""
     forget_everything(master, topology, rules, tasks)
     master.scalar[INCARNATION] += 1
-    master.scalar[REBUILDING] = 1
     post(out, REBUILD, master.number, 0, NOBODY, NOBODY)
     on_wake(master, topology, rules, out)
 
@@ -61,16 +68,17 @@ def restart(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks
 @noinline
 def on_wake(master: GlobalMaster, topology: Topology, rules: Rules, out: Outbox) -> None:
     """Ask every local master that has not answered, and its standby; look again later."""
-    if master.scalar[REBUILDING] == 0:
-        return
+    unknown = 0
     for cluster in range(topology.local_masters):
-        if not is_known(master, topology, cluster):
+        if not master.cluster[cluster]["known"]:
+            unknown += 1
             for instance in range(2 if rules.standby else 1):
                 number = cluster + topology.local_masters * instance
                 row = post(out, ASK, master.number, number, NOBODY, NOBODY)
                 row["incarnation"], row["seen"] = master.scalar[INCARNATION], NEVER_SEEN
-    row = post(out, WAKE, master.number, master.number, NOBODY, NOBODY)
-    row["delay"] = min(rules.retry, rules.lease)
+    if unknown > 0:
+        row = post(out, WAKE, master.number, master.number, NOBODY, NOBODY)
+        row["delay"] = min(rules.retry, rules.lease)
 
 
 @noinline
@@ -86,21 +94,33 @@ def is_known(master: GlobalMaster, topology: Topology, cluster: int) -> bool:
 
 
 @inlined
-def finish_rebuild(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, out: Outbox) -> None:
-    """Begin to place again once every local master has told its whole state, and every worker has reported to it; gangs
-    that start in part are given up.
+def settle_cluster(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, cluster: int, out: Outbox
+) -> None:
+    """Let what was last requested from a cluster have its turn once it is known what became of it; gangs that start in
+    part are given up.
     """
-    if master.scalar[REBUILDING] == 0:
+    if master.cluster[cluster]["known"] or not is_known(master, topology, cluster):
         return
-    for cluster in range(topology.local_masters):
-        if not is_known(master, topology, cluster):
-            return
-    master.scalar[REBUILDING] = 0
+    master.cluster[cluster]["known"] = True
+    for task in range(master.task.size):
+        me = master.task[task]
+        if me["sent_to"] == cluster and me["phase"] == PHASE_WAITING and is_own(master, topology, task) and (
+            gang_of(topology, task) == NOBODY
+        ):
+            enqueue(master, topology, tasks, task)
     for gang in range(master.gang.size):
-        owner = topology.queue[topology.task[topology.gang_task[topology.gang_first[gang]]]["queue"]]["owner"]
-        if owner == master.number:
+        own = is_own(master, topology, topology.gang_task[topology.gang_first[gang]])
+        if own and gang_is_settled(master, topology, gang):
             give_up_if_in_part(master, topology, rules, gang, out)
+            enqueue_gang(master, topology, tasks, gang)
     take_turn(master, out)
+
+
+@inlined
+def is_own(master: GlobalMaster, topology: Topology, task: int) -> bool:
+    """Whether a task is of a queue of this master's."""
+    return bool(topology.queue[topology.task[task]["queue"]]["owner"] == master.number)
 
 
 @inlined
@@ -113,24 +133,24 @@ def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, ta
         while lanes.size[ACTIVE_LANES] > 0:
             pop(lanes, tasks.rank, lanes.active[0])
     for task in range(master.task.size):
-        if topology.queue[topology.task[task]["queue"]]["owner"] == master.number:
+        if is_own(master, topology, task):
             forget_task(master, task)
     for gang in range(master.gang.size):
-        queue = topology.task[topology.gang_task[topology.gang_first[gang]]]["queue"]
-        if topology.queue[queue]["owner"] == master.number:
+        if is_own(master, topology, topology.gang_task[topology.gang_first[gang]]):
             master.gang[gang]["waiting"], master.gang[gang]["held"], master.gang[gang]["failed"] = 0, 0, False
     for cluster in range(topology.local_masters):
         row = master.cluster[cluster]
         row["seen"], row["epoch"], row["numbers"] = NEVER_SEEN, 0, 0
+        row["known"], row["closed"] = False, False
         begin_whole(master, topology, rules, tasks, cluster)
-    for word in (NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, REBUILDING, DOUBTS, QUEUED):
+    for word in (NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, DOUBTS, QUEUED):
         master.scalar[word] = 0
     master.scalar[NEXT_QUEUE] = master.queue_first[master.number]
 
 
 @inlined
 def forget_task(master: GlobalMaster, task: int) -> None:
-    """Know nothing of a task."""
+    """Know nothing of a task but which cluster was last asked, which is on disk."""
     master.task[task]["phase"] = PHASE_UNKNOWN
     master.task[task]["attempt"], master.task[task]["machine"], master.task[task]["sent_epoch"] = 0, NOBODY, 0
     master.task[task]["queued"], master.task[task]["flying"], master.task[task]["doubted"] = False, False, False

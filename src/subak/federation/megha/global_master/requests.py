@@ -42,25 +42,25 @@ def request_launch(
     cluster = topology.machine[master.task[task]["machine"]]["cluster"]
     master.cluster[cluster]["numbers"] += 1
     master.task[task]["attempt"] = (master.scalar[INCARNATION] << INCARNATION_BITS) + master.cluster[cluster]["numbers"]
-    master.task[task]["sent_epoch"] = master.cluster[cluster]["epoch"]
+    master.task[task]["sent_epoch"], master.task[task]["sent_to"] = master.cluster[cluster]["epoch"], cluster
     if topology.machine[master.task[task]["machine"]]["home"] == master.number:
         master.tally[LAUNCHES] += 1
     else:
         master.tally[REPARTITIONS] += 1
         master.task[task]["repartitioned"] += 1
-    send_request(master, topology, rules, task, kind, queue, out)
+    send_request(master, topology, rules, task, kind, queue, 0, out)
 
 
 @inlined
-def send_request(
-    master: GlobalMaster, topology: Topology, rules: Rules, task: int, kind: int, queue: int, out: Outbox
+def send_request(  # noqa: PLR0913, PLR0917  (a message has many fields)
+    master: GlobalMaster, topology: Topology, rules: Rules, task: int, kind: int, queue: int, repeats: int, out: Outbox
 ) -> None:
-    """Send, or send again, the request for a task's attempt, and look after it later."""
+    """Send, or send for the *repeats*-th time again, the request for a task's attempt, and look after it later."""
     post_request(master, topology, task, kind, queue, out)
     if rules.retry < FOREVER and kind != GO:
         later = post(out, RETRY, master.number, master.number, task, master.task[task]["machine"])
         later["attempt"], later["delay"], later["queue"] = master.task[task]["attempt"], rules.retry, queue
-        later["repeats"] = kind
+        later["repeats"], later["count"] = kind, repeats
 
 
 @inlined

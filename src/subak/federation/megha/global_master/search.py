@@ -43,9 +43,8 @@ def in_own_partitions(master: GlobalMaster, topology: Topology, tasks: Tasks, sh
     clusters = topology.local_masters
     cluster = master.scalar[NEXT_INTERNAL]
     for _ in range(clusters):
-        partition = cluster * topology.global_masters + master.number
+        machine = in_partition(master, topology, tasks, shape, cluster, master.number)
         cluster = cluster + 1 if cluster + 1 < clusters else 0
-        machine = in_partition(master, topology, tasks, shape, partition)
         if machine != NOWHERE:
             master.scalar[NEXT_INTERNAL] = cluster
             return machine
@@ -61,7 +60,7 @@ def in_other_partitions(master: GlobalMaster, topology: Topology, tasks: Tasks, 
         cluster, owner = turn % clusters, turn // clusters
         turn = turn + 1 if turn + 1 < clusters * masters else 0
         if owner != master.number:
-            machine = in_partition(master, topology, tasks, shape, cluster * masters + owner)
+            machine = in_partition(master, topology, tasks, shape, cluster, owner)
             if machine != NOWHERE:
                 master.scalar[NEXT_EXTERNAL] = turn
                 return machine
@@ -69,7 +68,10 @@ def in_other_partitions(master: GlobalMaster, topology: Topology, tasks: Tasks, 
 
 
 @inlined
-def in_partition(master: GlobalMaster, topology: Topology, tasks: Tasks, shape: int, partition: int) -> int:
-    """Return a machine of a partition that fits, or NOWHERE."""
+def in_partition(master: GlobalMaster, topology: Topology, tasks: Tasks, shape: int, cluster: int, owner: int) -> int:
+    """Return a machine of a cluster's partition that fits, or NOWHERE; a closed cluster has none."""
+    if master.cluster[cluster]["closed"]:
+        return NOWHERE
+    partition = cluster * topology.global_masters + owner
     first, end = topology.block[partition], topology.block[partition + 1]
     return chosen_in(master.fleet, master.bins, tasks, shape, topology.placement, first, end)

@@ -17,8 +17,8 @@ PHASES = ("UNKNOWN", "WAITING", "FLYING", "HELD", "RUNNING", "LEAVING", "ENDED")
 PHASE_UNKNOWN, PHASE_WAITING, PHASE_FLYING, PHASE_HELD, PHASE_RUNNING, PHASE_LEAVING, PHASE_ENDED = range(7)
 
 # scalar
-NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, REBUILDING, INCARNATION, SCANNED, DOUBTS, QUEUED, BEATS = range(10)
-SCALARS = 10
+NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, INCARNATION, SCANNED, DOUBTS, QUEUED, BEATS = range(9)
+SCALARS = 9
 # tally
 (SEARCHES, LAUNCHES, REPARTITIONS, PREEMPTIONS, REFUSALS, LOST_ATTEMPTS, UPDATES, ENTRIES_APPLIED, OVERRUNS,
  SHARE_USED_UP, NO_MACHINE) = range(11)
@@ -33,11 +33,14 @@ CLUSTER = np.dtype([
     ("seen_at", np.float64),  # seconds: when the last update came
     ("epoch", np.int32),  # of the local master that speaks for it
     ("numbers", np.int64),  # of the last request
+    ("known", np.bool_),  # whether it has told this incarnation of the master its whole state
+    ("closed", np.bool_),  # whether its local master had no room to note an attempt: asked again after a while
 ])
 TASK = np.dtype([
     ("attempt", np.int64),  # number of the last
     ("machine", np.int32),  # of the last
     ("sent_epoch", np.int32),  # of the local master it was requested from
+    ("sent_to", np.int32),  # cluster it was last requested from, NOBODY for none; on disk
     ("refusals", np.int16),
     ("repartitioned", np.int16),  # launches on other partitions
     ("preempted", np.int16),
@@ -72,5 +75,5 @@ class GlobalMaster(NamedTuple):
     gang: np.ndarray  # GANG[gang]
     queue_order: QueueOrder
     bins: Bins
-    scalar: np.ndarray  # int64[10]: NEXT_QUEUE ... QUEUED (tasks in lanes), BEATS (heartbeats heard)
+    scalar: np.ndarray  # int64[9]: NEXT_QUEUE ... QUEUED (tasks in lanes), BEATS (heartbeats heard)
     tally: np.ndarray  # int64[11]: SEARCHES ... NO_MACHINE

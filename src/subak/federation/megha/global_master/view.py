@@ -18,7 +18,6 @@ from subak.federation.megha.global_master.state import (
     PHASE_LEAVING,
     PHASE_UNKNOWN,
     PHASE_WAITING,
-    REBUILDING,
     UPDATES,
     GlobalMaster,
 )
@@ -45,7 +44,7 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
     """
     if message["epoch"] < master.cluster[cluster]["epoch"]:
         return NOTHING_NEW
-    if master.scalar[REBUILDING] and message["incarnation"] != master.scalar[INCARNATION]:
+    if not master.cluster[cluster]["known"] and message["incarnation"] != master.scalar[INCARNATION]:
         return NOTHING_NEW
     if message["epoch"] > master.cluster[cluster]["epoch"]:
         master.cluster[cluster]["epoch"] = message["epoch"]

@@ -41,6 +41,7 @@ from subak.federation.megha.local_master.state import (
     enter_row,
     enter_size,
     first_machine,
+    forget_heir,
     is_awaited,
     keep_over,
     order,
@@ -172,6 +173,7 @@ def lose_machine(  # noqa: PLR0913, PLR0917  (a machine, and what became of it)
     out: Outbox
 ) -> None:
     """End every attempt on a machine that is lost or was taken away, and let it have nothing."""
+    local.machine[machine]["reborn"] = 0
     lose_attempts(local, topology, rules, tasks, machine, state, now, out)
     shift(local.fleet, machine, topology.capacity, NOBODY)
     enter(local.ledger, ENTRY_SIZED, machine, NOBODY, 0, NOBODY)
@@ -226,17 +228,6 @@ def has_heir(local: LocalMaster, number: int) -> bool:
     """Whether an attempt is preempted for one that still waits for it."""
     heir = local.rows.row[number]["heir"]
     return bool(heir != NOBODY and local.rows.row[heir]["state"] == ATTEMPT_PENDING)
-
-
-@noinline
-def forget_heir(local: LocalMaster, machine: int, heir: int) -> None:
-    """Let nobody wait for the victims of an attempt that is given up."""
-    number = local.rows.first[machine]
-    while number != NOBODY:
-        row = local.rows.row[number]
-        if row["state"] != ATTEMPT_OVER and row["heir"] == heir:
-            row["heir"] = NOBODY
-        number = row["next"]
 
 
 @inlined
@@ -299,11 +290,11 @@ def on_holds(
         return
     if message["incarnation"] < max(local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"]):
         return
-    if message["report"] < local.machine[machine]["report"] or not has_room(local.rows):
+    number = find_attempt(local.rows, machine, message["task"], message["attempt"])
+    if message["report"] < local.machine[machine]["report"] or (number == NOBODY and not has_room(local.rows)):
         return
     if message["report"] > local.machine[machine]["report"]:
         local.machine[machine]["report"], local.machine[machine]["reported"] = message["report"], 0
-    number = find_attempt(local.rows, machine, message["task"], message["attempt"])
     if number == NOBODY:
         number = learn_attempt(local, topology, tasks, now, message)
     elif message["reason"] != NO_REASON and local.rows.row[number]["state"] in ON_A_WORKER:
@@ -439,24 +430,9 @@ def on_ask(local: LocalMaster, topology: Topology, rules: Rules, message: np.voi
     if local.scalar[ACTIVE] == 0 or message["incarnation"] < local.asker[sender]["incarnation"]:
         return
     if message["incarnation"] > local.asker[sender]["incarnation"]:
-        adopt_incarnation(local, sender, message["incarnation"])
-        forget_pending(local, topology, sender)
+        adopt_incarnation(local, topology, sender, message["incarnation"])
     local.asker[sender]["known"] = NEVER
     tell(local, topology, rules, UPDATE, sender, NOBODY, NOBODY, out)
-
-
-@inlined
-def forget_pending(local: LocalMaster, topology: Topology, owner: int) -> None:
-    """Give up what waits for victims on behalf of a global master's former incarnation: the new one cannot know."""
-    for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
-        number = local.rows.first[machine]
-        while number != NOBODY:
-            row = local.rows.row[number]
-            after = row["next"]
-            if row["state"] == ATTEMPT_PENDING and row["owner"] == owner:
-                forget_heir(local, machine, number)
-                drop_attempt(local.rows, number)
-            number = after
 
 
 @noinline

@@ -35,6 +35,7 @@ from subak.federation.megha.local_master.state import (
     LocalMaster,
     end_row,
     forget_noted,
+    forget_pending,
     order,
     start,
     tell,
@@ -48,6 +49,7 @@ from subak.federation.messages import (
     GANG_LOST,
     KILL,
     LAUNCHED,
+    NO_ROOM,
     NO_VICTIMS,
     NOBODY,
     NOT_FREE,
@@ -83,7 +85,7 @@ def on_request(
     local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
     """Carry out LAUNCH, REPARTITION or PREEMPT, or refuse it; either way the answer carries the state."""
-    if not heeds(local, message, out):
+    if not heeds(local, topology, message, out):
         return
     sender, machine = message["sender"], message["machine"]
     known = find_attempt(local.rows, machine, message["task"], message["attempt"]) if is_old(local, message) else NOBODY
@@ -99,22 +101,23 @@ def on_request(
 
 
 @inlined
-def heeds(local: LocalMaster, message: np.void, out: Outbox) -> bool:
+def heeds(local: LocalMaster, topology: Topology, message: np.void, out: Outbox) -> bool:
     """Whether the request is for this master to answer: it speaks for the cluster, and the asker still lives."""
     sender, incarnation = message["sender"], message["incarnation"]
     if local.scalar[ACTIVE] == 0 or incarnation < local.asker[sender]["incarnation"]:
         return False
     if incarnation > local.asker[sender]["incarnation"]:
-        adopt_incarnation(local, sender, incarnation)
+        adopt_incarnation(local, topology, sender, incarnation)
     note_seen(local, sender, message, out)
     return True
 
 
 @noinline
-def adopt_incarnation(local: LocalMaster, sender: int, incarnation: int) -> None:
-    """Heed a later incarnation of a global master, whose requests are numbered anew."""
+def adopt_incarnation(local: LocalMaster, topology: Topology, sender: int, incarnation: int) -> None:
+    """Heed a later incarnation of a global master, whose requests are numbered anew; what pends is given up."""
     local.asker[sender]["incarnation"] = incarnation
     local.asker[sender]["top"], local.asker[sender]["bits"] = NOBODY, np.uint64(0)
+    forget_pending(local, topology, sender)
 
 
 @inlined
@@ -144,7 +147,7 @@ def decide(
     if local.machine[machine]["state"] != LISTED:
         refuse(local, topology, rules, message, NOT_THERE, out)
     elif not has_room(local.rows):
-        refuse(local, topology, rules, message, NOT_FREE, out)
+        refuse(local, topology, rules, message, NO_ROOM, out)
     elif fits(local.fleet, tasks, task, machine):
         number = note_request(local, message, ATTEMPT_HELD)
         accept(local, topology, rules, tasks, number, now, out)
@@ -285,9 +288,9 @@ def kill(local: LocalMaster, number: int, reason: int, now: float, out: Outbox) 
 
 
 @inlined
-def on_go(local: LocalMaster, now: float, message: np.void, out: Outbox) -> None:
+def on_go(local: LocalMaster, topology: Topology, now: float, message: np.void, out: Outbox) -> None:
     """Start an attempt that was held for its gang."""
-    if heeds(local, message, out):
+    if heeds(local, topology, message, out):
         number = find_attempt(local.rows, message["machine"], message["task"], message["attempt"])
         if number != NOBODY and local.rows.row[number]["state"] == ATTEMPT_HELD:
             start(local, number, now, INCARNATION_BITS, out)
@@ -298,7 +301,7 @@ def on_abandon(
     local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
     """Give an attempt up, wherever it is; one that was never seen is never carried out."""
-    if not heeds(local, message, out):
+    if not heeds(local, topology, message, out):
         return
     machine = message["machine"]
     number = find_attempt(local.rows, machine, message["task"], message["attempt"])

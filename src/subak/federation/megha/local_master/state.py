@@ -181,18 +181,50 @@ def forget_noted(local: LocalMaster, owner: int, out: Outbox) -> None:
 
     Nothing of a machine is forgotten while its report comes in.
     """
-    asker = local.asker[owner]
-    while asker["over_first"] != NOBODY:
-        number = asker["over_first"]
-        row = local.rows.row[number]
-        if asker["known"] < row["version"] or is_awaited(local, row["machine"]):
-            return
-        order(local, FORGET, number, out)
-        asker["over_first"] = row["heir"]
-        drop_attempt(local.rows, number)
+    asker, rows = local.asker[owner], local.rows.row
+    before, number = NOBODY, asker["over_first"]
+    while number != NOBODY and rows[number]["version"] <= asker["known"]:
+        after = rows[number]["heir"]
+        if is_awaited(local, rows[number]["machine"]):
+            before = number
+        else:
+            order(local, FORGET, number, out)
+            if before == NOBODY:
+                asker["over_first"] = after
+            else:
+                rows[before]["heir"] = after
+            if after == NOBODY:
+                asker["over_last"] = before
+            drop_attempt(local.rows, number)
+        number = after
 
 
 @inlined
 def is_awaited(local: LocalMaster, machine: int) -> bool:
     """Whether a report of a machine's worker is coming in, or must."""
     return bool(local.machine[machine]["state"] == SILENT or local.machine[machine]["reborn"] > 0)
+
+
+@noinline
+def forget_pending(local: LocalMaster, topology: Topology, owner: int) -> None:
+    """Give up what waits for victims on behalf of a global master's former incarnation: the new one cannot know."""
+    for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
+        number = local.rows.first[machine]
+        while number != NOBODY:
+            row = local.rows.row[number]
+            after = row["next"]
+            if row["state"] == ATTEMPT_PENDING and row["owner"] == owner:
+                forget_heir(local, machine, number)
+                drop_attempt(local.rows, number)
+            number = after
+
+
+@noinline
+def forget_heir(local: LocalMaster, machine: int, heir: int) -> None:
+    """Let nobody wait for the victims of an attempt that is given up."""
+    number = local.rows.first[machine]
+    while number != NOBODY:
+        row = local.rows.row[number]
+        if row["state"] != ATTEMPT_OVER and row["heir"] == heir:
+            row["heir"] = NOBODY
+        number = row["next"]
