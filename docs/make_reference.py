@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
+from protocol import protocol
 
 import subak.policy
 from subak.cli import app as command_line
@@ -236,6 +237,7 @@ def federations() -> list[str]:
         "the network is under way for the delay. `service` and `part` are tables by kind: "
         "`service = {LAUNCH = 0.0001}`.\n",
         *table(("kind", "handled by", "crosses the network", "service, µs", "what it says"), costs),
+        *protocol(),
         "### Reasons\n",
         "Why a request is refused, or an attempt ends:\n",
         *table(("number", "reason"), [(str(number), text) for number, text in enumerate(messages.REASONS) if text]),

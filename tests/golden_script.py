@@ -28,7 +28,7 @@ from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.invariants import Watch
-from subak.simulator.torture.message_words import event_words
+from subak.simulator.torture.message_text import event_words
 from subak.simulator.torture.torture import next_event
 from subak.workload.table import STAGE_COLUMNS, make_workload
 

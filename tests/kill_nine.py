@@ -246,6 +246,7 @@ def lightly() -> None:
     from subak.cli.commands import compare
     from subak.experiment.parallel import jobs_of
     from subak.experiment.run import load_inputs, simulate_into
+    from subak.report import document
 
     def run_all(scenario, folder, processes, on_news=None):
         for job in jobs_of(scenario):
@@ -256,7 +257,7 @@ def lightly() -> None:
     vl_convert.vegalite_to_svg = lambda *_, **__: "<svg></svg>"
     vl_convert.vegalite_to_png = lambda *_, **__: ENDS[".png"]
     vl_convert.vegalite_to_html = lambda *_, **__: "<html></html>"
-    vl_convert.javascript_bundle = lambda *_, **__: ""
+    document._bundle = lambda *_: ""
 
 
 # The kills

@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -11,11 +12,13 @@ import pytest
 
 from fake_runs import write_run
 from small import staged
-from subak.errors import InputError
+from subak.errors import InputError, RunError
 from subak.experiment import parallel
 from subak.output import writing
+from subak.report import document
 from subak.workload.google_like.fit import fit
-from subak.workload.google_like.parameters import read_parameters
+from subak.workload.google_like.generate import Length, write_generated
+from subak.workload.google_like.parameters import Parameters, read_parameters
 
 MACHINES = ("--machines", 2, "--capacity", "cpu=1")
 # The commands that write a folder, and what each computes it with.
@@ -191,6 +194,68 @@ def test_an_interrupt_says_what_was_written(run, here, monkeypatch):
     code, _, said = run("fit", "W", "--out", "F.toml")
     assert (code, said) == (130, "Wrote F.toml\nsubak: interrupted; F.toml was written\n")
     writing.written.clear()
+
+
+INTERRUPTED_IN_A_TEXT = """
+from subak.cli import app, main
+
+def interrupted(**_):
+    exec("raise KeyboardInterrupt")
+
+app.app = interrupted
+main.main()
+"""
+
+
+def test_ctrl_c_in_a_text_that_is_executed_has_the_same_exit_code(tmp_path):
+    """As those by which named tuples and scipy's laws make their functions; Python notes it, and ends by the signal."""
+    (tmp_path / "cut.py").write_text(INTERRUPTED_IN_A_TEXT)
+    done = subprocess.run([sys.executable, "-m", "cut"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "subak: interrupted; nothing was written\n")
+
+
+@pytest.fixture(scope="module")
+def million(tmp_path_factory):
+    """A workload of a million tasks, which a fit works on for some seconds."""
+    home = tmp_path_factory.mktemp("million")
+    write_generated(home, Parameters(), 1, Length(tasks=1_000_000))
+    return home
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.5, 2.5, 3.5])
+def test_a_fit_of_a_million_hears_ctrl_c(million, tmp_path, seconds):
+    """Loading, reading, fitting, drawing: it ends soon, in a line, and what it wrote is whole."""
+    process = subprocess.Popen([sys.executable, "-m", "subak", "fit", million, "--out", "F.toml", "--chart", "F.html"],
+                               cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(seconds)
+    if process.poll() is not None:
+        pytest.skip("this machine is done before")
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert time.monotonic() - began < 2.0
+    written = {path.name for path in tmp_path.iterdir()}
+    assert (process.returncode, out) == (130, ""), err
+    if written:
+        assert written == {"F.toml"}
+        assert read_parameters(tmp_path / "F.toml").type == pytest.approx(0.7, abs=0.01)
+    assert err == ("Wrote F.toml\nsubak: interrupted; F.toml was written\n" if written else
+                   "subak: interrupted; nothing was written\n")
+
+
+def test_ctrl_c_is_heard_while_the_script_of_a_page_is_made():
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        document._bundle("window.vegaEmbed = vegaEmbed;")
+    assert time.monotonic() - began < 1.0
+
+
+def test_a_script_of_a_page_that_cannot_be_made_is_a_line(monkeypatch):
+    assert "vegaEmbed" in document._bundle("window.vegaEmbed = vegaEmbed;")
+    monkeypatch.setattr(document, "VEGA_LITE", "v0.1")
+    with pytest.raises(RunError, match=r"^page: the script that draws charts could not be made: "):
+        document._bundle("window.vegaEmbed = vegaEmbed;")
 
 
 def test_a_page_that_fails_does_not_lose_the_runs(run, here, monkeypatch):

@@ -196,6 +196,20 @@ def test_more_configurations_than_can_be_planned_for_are_refused(monkeypatch):
     with pytest.raises(InputError, match="2 configurations of machines for 2 classes are 4 pairs, more than LoTES can "
                                          "plan for, 3"):
         make_plan(workload, fleet, LotesSettings(classes=2))
+    monkeypatch.setattr(allocation_module, "PAIRS_MAX", 4)
+    assert make_plan(workload, fleet, LotesSettings(classes=2)).allocation.rate > 0
+
+
+def alike_pairs(configurations, classes):
+    """One resource of which every class asks for 1 unit on any of machines that have 1, 2, 3 and so on."""
+    return Problem(np.ones((1, classes)), np.full(classes, 1 / classes), np.ones((configurations, classes)),
+                   1 + np.arange(configurations)[None], np.ones(configurations, np.int64))
+
+
+def test_some_thousand_pairs_are_planned_for_and_more_than_twenty_thousand_are_not():
+    assert solve_allocation(alike_pairs(250, 9)).rate == pytest.approx(250 * 251 / 2)
+    with pytest.raises(InputError, match="2,001 configurations of machines for 10 classes are 20,010 pairs"):
+        solve_allocation(alike_pairs(2_001, 10))
 
 
 def test_bins_are_listed_in_calls_between_which_ctrl_c_is_heard():
@@ -269,12 +283,13 @@ def test_a_task_is_in_the_class_nearest_to_it():
     rng = np.random.default_rng(3)
     asked, tasks = rng.integers(1, 50, (2, 200)).astype(float), rng.integers(1, 9, 200).astype(float)
     weight = np.array([0.2, 0.1])
-    centre = find_centres(asked, tasks, weight, 5, 1)
+    centre, settled = find_centres(asked, tasks, weight, 5, 1)
+    assert settled
     cluster = distances(asked, centre, weight).argmin(axis=1)
     for each in range(centre.shape[1]):
         mine = cluster == each
         assert centre[:, each] == pytest.approx(np.average(asked[:, mine], axis=1, weights=tasks[mine]))
-    assert choose_centres(asked, tasks, weight, 1).shape[1] > 1
+    assert choose_centres(asked, tasks, weight, 1).at.shape[1] > 1
 
 
 def test_classes_are_settled_in_bounded_steps(monkeypatch):
@@ -286,7 +301,9 @@ def test_classes_are_settled_in_bounded_steps(monkeypatch):
     for cells_max, looks in ((0, 1), (900 * 5 * 3, 3)):
         monkeypatch.setattr(classes, "CELLS_SEEN_MAX", cells_max)
         looked.clear()
-        assert find_centres(asked, tasks, weight, 5, 1).shape == (2, 5)
+        centre, settled = find_centres(asked, tasks, weight, 5, 1)
+        assert centre.shape == (2, 5)
+        assert not settled
         assert len(looked) == classes.RESTARTS * (looks + 1)  # and one for the variance
 
 
@@ -472,6 +489,27 @@ def test_explain_lotes_shows_the_plan(run, site):
     assert "lambda*, with all machines of a configuration pooled: 2,880.0 jobs an hour." in out
     assert "With jobs in bins: 2,160.0, 25.000% less." in out
     assert "m0, m1, m2 and 27 more" in out
+
+
+CUT_SHORT = "k-means was cut short, for requests are many and differ: it might have ended with other classes"
+
+
+def test_classes_that_were_cut_short_are_said(run, site, monkeypatch):
+    """By the plan, wherever it is shown; with steps enough nothing is said."""
+    simulated = ("simulate", site[0], "--fleet", site[1], "--scheduler", "lotes", "--out")
+    for command in (("explain", "lotes", *site), (*simulated, site[0].parent / "whole")):
+        code, out, _ = run(*command)
+        assert (code, "k-means" in out) == (0, False)
+    workload, fleet = plain((0, 100, 1), (1, 100, 5)), read_fleet(site[1])
+    assert make_plan(workload, fleet, LotesSettings(classes=2)).notes == ()
+    monkeypatch.setattr(classes, "CELLS_SEEN_MAX", 0)
+    assert make_plan(workload, fleet, LotesSettings(classes=2)).notes == (CUT_SHORT,)
+    assert make_plan(workload, fleet, LotesSettings(classes=0)).notes == (CUT_SHORT,)
+    workload.write(site[0])
+    for command in (("explain", "lotes", *site), (*simulated, site[0].parent / "cut")):
+        code, out, _ = run(*command)
+        assert code == 0
+        assert CUT_SHORT in " ".join(out.replace("│", " ").split())
 
 
 def test_explain_lotes_takes_settings(run, site, tmp_path):

@@ -30,6 +30,7 @@ def main() -> None:
     code = _exit_code()
     if code == EXIT_INTERRUPTED:
         _say(f"interrupted; {written[-1]} was written" if written else INTERRUPTION)
+        exec("")  # makes Python forget that Ctrl-C fell into such a text, as imports run; `-m` would end by the signal
     sys.exit(code)  # type: ignore[arg-type]
 
 

@@ -20,7 +20,7 @@ BOUNDS = {
     "probes_min": (1, PROBES_MAX), "probe_ratio": (0, PROBES_MAX), "steal_attempts": (0, PROBES_MAX),
     "starvation_limit": (0, PROBES_MAX), "fair_weight": (1, PROBES_MAX), "short_share": (0, 1),
     "delay": (0, SECONDS_MAX), "delay_spread": (0, SECONDS_MAX), "service_scale": (0, SECONDS_MAX),
-    "priority_seconds": (0, SECONDS_MAX), "cutoff": (0, math.inf),
+    "priority_seconds": (0, SECONDS_MAX), "timer_slack": (0, SECONDS_MAX), "cutoff": (0, math.inf),
     "heartbeat": (SECONDS_MIN, math.inf), "retry": (SECONDS_MIN, math.inf), "lease": (SECONDS_MIN, math.inf),
 }
 # Seconds of service of each kind of message at its receiver, as the handlers take in plain Python (bench/handlers.py);
@@ -58,6 +58,7 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     priority_seconds: float = 3600.0  # with order priority: how long a task of one priority less must have waited more
     retry: float = math.inf  # seconds until an unanswered request is repeated; inf: the network loses nothing
     lease: float = 30.0  # seconds a silent worker, or master, is taken to live
+    timer_slack: float = 0.1  # seconds by which a timer may be late; a lease ends so much sooner for who holds it
     standby: bool = False  # whether every local master has a standby
     probe_ratio: float = 2.0  # sampled: probes for each task
     probes_min: int = 1  # sampled: probes for a batch at least, as far as there are workers (Eagle's authors: 20)
@@ -79,6 +80,9 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                             ("queue_order", (ROUND_ROBIN, *FAIR_ORDERS)), ("sampling", ("batch", "task"))):
             if getattr(self, name) not in words:
                 raise InputError(f"{name}: must be one of {', '.join(words)}, not {getattr(self, name)!r}")
+        if self.timer_slack > self.lease / 6:
+            raise InputError(f"timer_slack: must be at most a sixth of the lease of {self.lease:g} s, "
+                             f"not {self.timer_slack:g}")
         if self.delay_spread > self.delay:
             raise InputError(f"delay_spread: must be at most the delay of {self.delay:g} s, not {self.delay_spread:g}")
         self._check_tables()

@@ -90,7 +90,7 @@ PLACEMENT_OPTIONS = frozenset({"backfill", *ORDERS, *FAIR_ORDERS})
 NETWORK_SETTINGS = ("delay", "delay_law", "delay_spread", "service", "part", "service_scale")  # of every federation
 _CENTRAL = (
     "heartbeat", "updates", "preemption", "shares", "preemptions_max", "placement", "queue_order", "order",
-    "priority_seconds", "retry", "lease", "standby", *NETWORK_SETTINGS,
+    "priority_seconds", "retry", "lease", "timer_slack", "standby", *NETWORK_SETTINGS,
 )
 _ROLES = ("submitter", "global_master", "local_master", "worker")
 _SAMPLED = ("global_masters", "probe_ratio", "probes_min", "sampling", *NETWORK_SETTINGS)

@@ -5,6 +5,8 @@ page's policy still runs nothing but the scripts whose hashes it names.
 """
 import base64
 import hashlib
+import subprocess
+import sys
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -15,12 +17,15 @@ import vl_convert
 from markupsafe import Markup
 
 import subak
+from subak.errors import RunError
 from subak.output.plain import plain
 from subak.report import tags
 from subak.report.charts.theme import DARK, LIGHT, style_variables
 
 IMAGE_FORMATS = ("svg", "png")
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # the grammar Altair writes, such as v6.1
+BUNDLE = ("import sys, vl_convert; text = vl_convert.javascript_bundle(sys.argv[1], vl_version=sys.argv[2]); "
+          "sys.stdout.buffer.write(text.encode())")
 AROUND = 60  # pixels that axis and legend take; kept free so that nothing jumps while charts are drawn
 # Nothing is loaded, whatever the page says; styles are the page's own and those of its charts.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -94,9 +99,21 @@ def chart_page(spec: dict[str, Any]) -> bytes:
 @cache
 def _library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed, whose expression interpreter spares the page `eval`."""
-    snippet = "window.vegaEmbed = vegaEmbed;"
-    bundle = str(vl_convert.javascript_bundle(snippet, vl_version=VEGA_LITE)).replace("\r", "")
+    bundle = _bundle("window.vegaEmbed = vegaEmbed;").replace("\r", "")
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _bundle(snippet: str) -> str:
+    """Return *snippet* with all that it needs, in one script.
+
+    It is made in a process of its own: it takes two seconds in one call, in which nobody here would hear Ctrl-C.
+    """
+    made = subprocess.run([sys.executable, "-P", "-c", BUNDLE, snippet, VEGA_LITE], stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False)
+    if made.returncode:
+        raise RunError("page: the script that draws charts could not be made: "
+                       f"{made.stderr.decode(errors='replace') or f'exit code {made.returncode}'}")
+    return made.stdout.decode()
 
 
 def _style() -> str:

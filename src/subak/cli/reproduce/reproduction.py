@@ -17,7 +17,7 @@ from subak.report.number_text import NOTHING, count_text, number_text, ratio_tex
 from subak.reproduce.claims import Figure, Reproduction, Row, title_of
 
 ROWS_SHOWN = 60  # longer tables are drawn, not printed
-WORDS = {True: "holds", False: "differs", None: "–"}  # noqa: RUF001  (as in report/number_text.py)
+VERDICTS = {True: "holds", False: "differs", None: "–"}  # noqa: RUF001  (as in report/number_text.py)
 Notify = Callable[[str, float], None]  # what is being measured, and which part of it is done
 
 
@@ -129,7 +129,7 @@ def _cell(name: str, value: object) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    return [row.figure, row.claim, _measured(row), WORDS[row.holds], row.reason]
+    return [row.figure, row.claim, _measured(row), VERDICTS[row.holds], row.reason]
 
 
 def _measured(row: Row) -> str:

@@ -18,7 +18,7 @@ ROW = np.dtype([
     ("heir", np.int32),  # row of the attempt that this one is preempted for; of an ended one, of the next that ended
     ("awaits", np.int32),  # how many are being preempted for this one
     ("owner", np.int32),  # its global master
-    ("preempted", np.int8),  # how often its task had been preempted before
+    ("preempted", np.int16),  # how often its task had been preempted before
     ("state", np.int8),
     ("reason", np.int8),  # why it ended, or is being ended
     ("attempt", np.int64),

@@ -21,7 +21,7 @@ ENTRY_WHOLE, ENTRY_TOOK, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED = range(5)
 ENTRY = np.dtype([
     ("kind", np.int8), ("reason", np.int8),
     ("held", np.int8),  # whether the attempt waits for its gang
-    ("preempted", np.int8),  # how often the task had been preempted
+    ("preempted", np.int16),  # how often the task had been preempted
     ("machine", np.int32),
     ("task", np.int32),  # of ENTRY_SIZED: the configuration, NOBODY when the machine is absent
     ("owner", np.int32), ("attempt", np.int64),

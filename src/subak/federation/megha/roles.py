@@ -299,7 +299,7 @@ def to_worker(tables: WorkerTables, now: float, message: np.void) -> None:  # no
     workers, topology, rules = tables.workers, tables.topology, tables.rules
     tasks, out = tables.tasks, tables.out
     if kind == START:
-        on_start(workers, topology, rules, tasks, message, out)
+        on_start(workers, topology, rules, tasks, now, message, out)
     elif kind == EXITED:
         on_exited(workers, topology, rules, tasks, message, out)
     elif kind == KILL:

@@ -5,11 +5,7 @@ intervals, while nothing is heard of it (the network may lose messages, a global
 that was restarted asks for all of its tasks that have not ended. Of a gang it is told which have ended, because nobody
 else may remember. A second DONE changes nothing.
 
-  message  | the task is    | then
-  ARRIVE   | new            | OPEN, and SUBMIT unless its stage waits
-  DONE     | OPEN           | ENDED; the last of a stage releases the stages that wait for it
-  RESUBMIT | OPEN           | SUBMIT again, and what has ENDED of its gang
-  REBUILD  | (any)          | SUBMIT every OPEN task of that global master, and what has ENDED of their gangs
+What each message does in each state of a task: transitions.py.
 """
 from typing import NamedTuple
 

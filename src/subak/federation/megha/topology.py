@@ -49,6 +49,7 @@ class Rules(NamedTuple):
     heartbeat: float
     retry: float  # inf: the network loses nothing
     lease: float
+    timer_slack: float  # by which timers may be late
     full_updates: bool  # updates carry, and cost, the whole cluster
     preemption: int  # OFF, STRICT, PAPER
     preemptions_max: int

@@ -9,16 +9,7 @@ Rules:
 - A worker that hears nothing from a local master for a lease stops everything it runs, and begins a new incarnation:
   what it was told to start before, and was declared lost meanwhile, never begins.
 
-  message | the attempt is | then
-  START   | new            | BEGIN, RUNNING; without room: OVER
-  START   | RUNNING        | STARTED
-  START   | ENDED, gone    | OVER again
-  KILL    | RUNNING        | HALT, ENDED, OVER
-  KILL    | any other      | OVER; it never begins
-  EXITED  | RUNNING        | ENDED, OVER
-  FORGET  | ENDED          | gone
-  REPORT  | (all)          | HOLDS for each, or ALIVE for none
-  TICK    | (all)          | ALIVE, OVER again; after a lease of silence: HALT all, a new incarnation
+What each message does in each state of an attempt: transitions.py.
 
 Source: Megha section IV-A; epochs, incarnations and leases make its section IV-D precise.
 """
@@ -88,11 +79,13 @@ class Workers(NamedTuple):
 
 @inlined
 def on_start(
-    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Begin an attempt, unless the order is old, doubled or not for this incarnation."""
+    """Begin an attempt, unless the order is old, doubled, not for this incarnation, or comes when the lease is over."""
     machine = message["machine"]
-    if not obeys(workers, topology, rules, message, out) or not is_for_this_life(workers, message):
+    if not obeys(workers, topology, rules, message, out) or not is_for_this_incarnation(workers, message):
+        return
+    if rules.retry < FOREVER and now - workers.machine[machine]["heard"] >= rules.lease:
         return
     if not is_new(workers.machine[machine], message["start"] & NUMBER_MASK):
         number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
@@ -127,7 +120,7 @@ def obeys(workers: Workers, topology: Topology, rules: Rules, message: np.void, 
 
 
 @inlined
-def is_for_this_life(workers: Workers, message: np.void) -> bool:
+def is_for_this_incarnation(workers: Workers, message: np.void) -> bool:
     """Whether an order is meant for the present incarnation of its worker."""
     return bool(message["start"] >> INCARNATION_BITS == workers.machine[message["machine"]]["incarnation"])
 
@@ -187,7 +180,7 @@ def on_kill(
 ) -> None:
     """End an attempt; if it is not there it is over, and never begins."""
     machine = message["machine"]
-    if not obeys(workers, topology, rules, message, out) or not is_for_this_life(workers, message):
+    if not obeys(workers, topology, rules, message, out) or not is_for_this_incarnation(workers, message):
         return
     is_new(workers.machine[machine], message["start"] & NUMBER_MASK)
     number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
@@ -205,7 +198,7 @@ def on_exited(
 ) -> None:
     """Report that an attempt has come to its end, or why the executor lost it."""
     machine, task = message["machine"], message["task"]
-    number = find_by_handle(workers.rows, message["handle"], machine, task, ANY_ATTEMPT)
+    number = find_by_handle(workers.rows, message["handle"], machine, task, message["attempt"])
     while number != NOBODY and (
         workers.rows.row[number]["task"] != task or workers.rows.row[number]["state"] != WORKER_RUNNING
     ):
@@ -282,7 +275,8 @@ def on_tick(
     machine = message["machine"]
     if message["incarnation"] != workers.machine[machine]["incarnation"]:
         return
-    too_late = now + rules.lease / TICKS - workers.machine[machine]["heard"] > rules.lease  # at the next tick
+    next_tick = now + rules.lease / TICKS + rules.timer_slack
+    too_late = next_tick - workers.machine[machine]["heard"] >= rules.lease
     number = workers.rows.first[machine]
     while number != NOBODY:
         row = workers.rows.row[number]
@@ -358,7 +352,7 @@ def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what 
         resize_worker(workers, topology, machine, before, after)
         message["reason"] = MACHINE_LOST
         for loss in range(message["first"], message["last"]):
-            message["task"] = lost[loss]
+            message["task"], message["attempt"] = lost[loss], ANY_ATTEMPT
             on_exited(workers, topology, rules, tasks, message, out)
 
 

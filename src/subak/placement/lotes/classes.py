@@ -6,7 +6,7 @@
   ("capacity"). A resource that everyone asks the same of does not count.
 - Lloyd's algorithm begins RESTARTS times (k-means++) on at most TASKS_SEEN_MAX tasks evenly spaced by rank, in scipy;
   each is carried on over all tasks until none changes its class, or, with very many different requests, for a set
-  number of steps; the best is taken.
+  number of steps, which the plan then says; the best is taken.
 - With classes = 0 their number is the least from which one more class takes away less than GAIN_MIN of the variance
   that is left, or holds less than SHARE_MIN of the tasks (the paper's reason for 4: more had less than 0.01 %). On the
   shipped slice of Google's trace that is 4, with and without the tasks that stood there when it began; by the paper's
@@ -45,6 +45,13 @@ class Window(NamedTuple):
     left_out: int  # tasks that were there when the trace began
 
 
+class Centres(NamedTuple):
+    """Clusters of requests."""
+
+    at: np.ndarray  # float64[resource, cluster], units, means
+    settled: bool  # whether every beginning that was looked at went on until no task changed its cluster
+
+
 class Classes(NamedTuple):
     """The classes, the smallest first, and what is needed to find the nearest."""
 
@@ -57,6 +64,7 @@ class Classes(NamedTuple):
     centre: np.ndarray  # float64[resource, cluster], units
     weight: np.ndarray  # float64[resource], of a unit in a distance
     of_cluster: np.ndarray  # int32[cluster, group], class or NO_CLASS
+    settled: bool  # whether k-means ended by itself
 
     def nearest(self, request: np.ndarray, group: np.ndarray) -> np.ndarray:
         """Return int32[task], the class nearest to *request* (int[resource, task], units) among those of its *group*.
@@ -100,12 +108,12 @@ def find_classes(window: Window, request: np.ndarray, group: np.ndarray, largest
     asked, tasks = request[:, seen].astype(np.float64), window.tasks[seen].astype(np.float64)
     weight = _weights(asked, tasks, largest, settings.scaling)
     if settings.classes:
-        centre = find_centres(asked, tasks, weight, settings.classes, settings.seed)
+        found = find_centres(asked, tasks, weight, settings.classes, settings.seed)
     else:
-        centre = choose_centres(asked, tasks, weight, settings.seed)
-    centre = centre[:, np.argsort((centre / np.maximum(largest, 1)[:, None]).max(axis=0), kind="stable")]
+        found = choose_centres(asked, tasks, weight, settings.seed)
+    centre = found.at[:, np.argsort((found.at / np.maximum(largest, 1)[:, None]).max(axis=0), kind="stable")]
     cluster = distances(asked, centre, weight).argmin(axis=1)
-    return _classes(window, request, seen, (cluster, group), (centre, weight))
+    return _classes(window, request, seen, (cluster, group), (centre, weight), found.settled)
 
 
 def distances(request: np.ndarray, centre: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -122,8 +130,8 @@ def _weights(asked: np.ndarray, tasks: np.ndarray, largest: np.ndarray, scaling:
     return np.divide(1.0, deviation, out=np.zeros(mean.size), where=deviation > 0)
 
 
-def find_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Return float64[resource, cluster] of at most *count* clusters of the least variance found."""
+def find_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, count: int, seed: int) -> Centres:
+    """Return at most *count* clusters of the least variance found."""
     seen = min(TASKS_SEEN_MAX, int(tasks.sum()))
     evenly = (np.arange(seen) + 0.5) * tasks.sum() / seen
     order = np.lexsort((asked * weight[:, None])[::-1])
@@ -131,52 +139,54 @@ def find_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, count
     count = min(count, len(np.unique(points, axis=0)))
     scale = np.where(weight > 0, weight, 1.0)[:, None]
     mean = ((asked * tasks).sum(axis=1) / tasks.sum())[:, None]
-    best, least = mean, np.inf
+    best, least, all_settled = mean, np.inf, True
     random = np.random.default_rng(seed)
     for _ in range(RESTARTS if count > 1 else 0):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a cluster that runs empty is left out below
             found, _ = kmeans2(points, count, minit="++", rng=random)
-        centre = _settled(asked, tasks, weight, np.where(weight[:, None] > 0, found.T / scale, mean))
+        centre, settled = _settle(asked, tasks, weight, np.where(weight[:, None] > 0, found.T / scale, mean))
+        all_settled = all_settled and settled
         variance = _variance(asked, tasks, weight, centre)
         if variance < least * (1 - 1e-9):
             best, least = centre, variance
-    return best
+    return Centres(best, all_settled)
 
 
-def _settled(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, centre: np.ndarray) -> np.ndarray:
+def _settle(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, centre: np.ndarray) -> Centres:
     """Carry Lloyd's steps on over all tasks until none changes its cluster, or for CELLS_SEEN_MAX."""
     before = None
     for _ in range(min(LLOYD_STEPS_MAX, max(CELLS_SEEN_MAX // (asked.shape[1] * centre.shape[1]), 1))):
         cluster = distances(asked, centre, weight).argmin(axis=1)
         if before is not None and (cluster == before).all():
-            break
+            return Centres(centre, settled=True)
         held = np.bincount(cluster, weights=tasks, minlength=centre.shape[1])
         sums = np.array([np.bincount(cluster, weights=tasks * row, minlength=held.size) for row in asked])
         centre, before = sums[:, held > 0] / held[held > 0], (np.cumsum(held > 0) - 1)[cluster]
-    return centre
+    return Centres(centre, settled=False)
 
 
 def _variance(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, centre: np.ndarray) -> float:
     return float((distances(asked, centre, weight).min(axis=1) * tasks).sum())
 
 
-def choose_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
+def choose_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, seed: int) -> Centres:
     """Return the clusters of the least number that one more hardly improves, by the criterion above."""
-    centre = find_centres(asked, tasks, weight, 1, seed)
-    before = _variance(asked, tasks, weight, centre)
+    best, all_settled = find_centres(asked, tasks, weight, 1, seed)
+    before = _variance(asked, tasks, weight, best)
     for count in range(2, CLASSES_TRIED_MAX + 1):
-        more = find_centres(asked, tasks, weight, count, seed)
+        more, settled = find_centres(asked, tasks, weight, count, seed)
+        all_settled = all_settled and settled
         after = _variance(asked, tasks, weight, more)
         held = np.bincount(distances(asked, more, weight).argmin(axis=1), weights=tasks)
         if before - after < GAIN_MIN * before or before <= 0 or held.min() < SHARE_MIN * tasks.sum():
             break
-        centre, before = more, after
-    return centre
+        best, before = more, after
+    return Centres(best, all_settled)
 
 
 def _classes(window: Window, request: np.ndarray, seen: np.ndarray, of_shape: tuple[np.ndarray, np.ndarray],
-             space: tuple[np.ndarray, np.ndarray]) -> Classes:
+             space: tuple[np.ndarray, np.ndarray], settled: bool) -> Classes:
     cluster, group = of_shape  # of those seen, of all
     pairs, which = np.unique(np.vstack([cluster, group[seen]]), axis=1, return_inverse=True)
     which, count = which.reshape(-1), pairs.shape[1]
@@ -188,7 +198,7 @@ def _classes(window: Window, request: np.ndarray, seen: np.ndarray, of_shape: tu
     of_cluster = np.full((space[0].shape[1], int(group.max()) + 1), NO_CLASS, np.int32)
     of_cluster[pairs[0], pairs[1]] = np.arange(count)
     return Classes(fine / FINE_UNITS, fine, _run_times(window, seen, which, count), tasks / tasks.sum(),
-                   tasks.astype(np.int64), pairs[1].astype(np.int32), *space, of_cluster)
+                   tasks.astype(np.int64), pairs[1].astype(np.int32), *space, of_cluster, settled)
 
 
 def _run_times(window: Window, seen: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:

@@ -97,6 +97,8 @@ def make_plan(workload: Workload, fleet: Fleet, settings: LotesSettings | None =
     group = configurations.group_of_set[shapes.constraint_set]
     window = _placeable(window, shapes, group, configurations, notes)
     classes = find_classes(window, shapes.request, group, configurations.capacity.max(axis=1), settings)
+    if not classes.settled:
+        notes.append("k-means was cut short, for requests are many and differ: it might have ended with other classes")
     times.append(clock())
     rate = _rates(classes, configurations)
     served = _served(rate, classes, notes)

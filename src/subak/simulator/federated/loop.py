@@ -194,7 +194,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     sim.step.is_freed[machine] = False
     sim.claims.status[task] = TASK_FINISHED
     to_role(due, EXITED, machine, task, machine)
-    due[0]["handle"] = net.handle[task]
+    due[0]["handle"], due[0]["attempt"] = net.handle[task], net.attempt[task]
     return HANDLE
 
 
@@ -236,7 +236,7 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
         if message["kind"] == READY:
             let_wait(sim, net, message["task"])
         elif message["kind"] == BEGIN:
-            net.handle[message["task"]] = message["handle"]
+            net.handle[message["task"]], net.attempt[message["task"]] = message["handle"], message["attempt"]
             begin(sim, net, message["task"], message["machine"])
         elif message["kind"] == HALT:
             halt(sim, net, message["task"], message["machine"], message["reason"])

@@ -114,7 +114,7 @@ def build_megha(instance: Instance) -> Megha:
     queues = find_queues(workload, settings, instance.queues)
     topology = _topology(instance, queues)
     rules = Rules(
-        settings.heartbeat, settings.retry, settings.lease, settings.updates == "full",
+        settings.heartbeat, settings.retry, settings.lease, settings.timer_slack, settings.updates == "full",
         {"off": OFF, "strict": STRICT, "paper": PAPER}[settings.preemption], settings.preemptions_max,
         settings.standby,
     )
@@ -360,7 +360,7 @@ def _local_masters(instance: Instance, topology: Topology, running: int) -> list
             scalar = np.full(LOCAL_SCALARS, NOBODY)
             scalar[EPOCH], scalar[ACTIVE] = 0, not is_standby
             asker = np.zeros(masters, ASKER)
-            asker["top"], asker["incarnation"] = NOBODY, 1
+            asker["top"], asker["incarnation"], asker["over_first"] = NOBODY, 1, NOBODY
             result.append(LocalMaster(
                 number=len(result), cluster=cluster, fleet=fleet, rows=pool,
                 ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1])), asker=asker, machine=machine, scalar=scalar,

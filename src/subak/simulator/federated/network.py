@@ -67,6 +67,7 @@ class Network(NamedTuple):
     idle: np.ndarray  # float64[2], seconds: LAST_PROGRESS when a task last began, ended or arrived; TIMEOUT after it
     handled: np.ndarray  # int64[kind], messages
     recorded: np.ndarray  # int64[kind], of them, those that the timeline has
+    attempt: np.ndarray  # int64[task], number of the attempt that runs, likewise
     handle: np.ndarray  # int32[task], the worker's row of the attempt that runs, to be said when it exits
     processing: np.ndarray  # float64[task], seconds of its allocation time in service at masters
     at_worker: np.ndarray  # float64[task], seconds waiting for and in service at workers
@@ -91,7 +92,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3), idle=np.array([0.0, np.inf]),
         random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
         recorded=np.zeros(len(KINDS), np.int64),
-        handle=np.full(tasks, NOBODY, np.int32),
+        attempt=np.zeros(tasks, np.int64), handle=np.full(tasks, NOBODY, np.int32),
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
         batch=np.ones(tasks, np.int32), cluster=np.zeros(0, np.int32), is_there=np.zeros(0, np.bool_),
         faults=build_faults(),

@@ -1,6 +1,6 @@
 """What torture has covered: which kinds of message met a task, or an attempt, in which state at their receiver.
 
-The rows are those of the transition tables at the heads of the roles' files.
+The rows are those of federation/megha/transitions.py, and nothing may become what is not in its row.
 """
 from collections import Counter
 from typing import Any
@@ -11,53 +11,37 @@ from subak.federation.megha.global_master.state import PHASES
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK
 from subak.federation.megha.local_master import state as local_state
 from subak.federation.megha.local_master.state import ACTIVE, MACHINE_STATES
+from subak.federation.megha.transitions import ANY, TRANSITIONS
 from subak.federation.messages import (
     CHANGE,
-    EXITED,
     GLOBAL_MASTER,
     HANDLER,
     KINDS,
     LOCAL_MASTER,
     NOBODY,
     PLACE,
+    REFUSED,
     SUBMITTER,
     WORKER,
 )
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_CHANGE
-from subak.simulator.torture.invariants import Watch
+from subak.simulator.torture.invariants import Watch, must
 
 SUBMITTED = ("NEW", "BLOCKED", "OPEN", "ENDED")
 ENTRIES = {ENTRY_TOOK: "TOOK", ENTRY_GAVE: "GAVE", ENTRY_GONE: "GONE", ENTRY_SIZED: "SIZED"}
 OF_MACHINE = ("ALIVE", "HOLDS", "CHANGE")  # kinds that are about a machine
+BRINGS_NEWS = ("LAUNCHED", "REFUSED", "ENDED", "TOOK", "GAVE", "GONE")  # of others too
+FIRST = {"EXITED": "RUNNING", "ARRIVE": "NEW"}  # kinds that are not seen coming
 OF_MASTER = ("PULSE", "WATCH", "CHECK", "BEAT", "ASK", "NOTED")
 
-# Every row of the tables: a kind of message, and what it meets.
-REQUESTS = ("LAUNCH", "REPARTITION", "PREEMPT")
-REQUIRED: tuple[tuple[str, str], ...] = (
-    ("ARRIVE", "NEW"), ("DONE", "OPEN"), ("DONE", "ENDED"), ("RESUBMIT", "OPEN"), ("RESUBMIT", "ENDED"),
-    ("REBUILD", "any"),
-    ("SUBMIT", "UNKNOWN"), ("SUBMIT", "WAITING"), ("SUBMIT", "RUNNING"), ("SUBMIT", "ENDED"), ("PLACE", "any"),
-    ("TOOK", "FLYING"), ("TOOK", "UNKNOWN"), ("TOOK", "WAITING"), ("TOOK", "LEAVING"),
-    ("REFUSED", "FLYING"), ("REFUSED", "LEAVING"), ("REFUSED", "WAITING"),
-    ("GAVE", "RUNNING"), ("GAVE", "HELD"), ("GAVE", "LEAVING"), ("GAVE", "FLYING"), ("GONE", "RUNNING"),
-    ("LAUNCHED", "RUNNING"), ("LAUNCHED", "FLYING"), ("LAUNCHED", "LEAVING"),
-    ("ENDED", "RUNNING"), ("UPDATE", "any"), ("RETRY", "FLYING"), ("RETRY", "LEAVING"), ("RETRY", "RUNNING"),
-    ("WAKE", "any"),
-    *((kind, state) for kind in REQUESTS for state in ("new",)),
-    ("LAUNCH", "STARTING"), ("LAUNCH", "OVER"), ("LAUNCH", "HELD"), ("PREEMPT", "PENDING"),
-    ("GO", "HELD"), ("GO", "STARTING"), ("GO", "new"),
-    ("ABANDON", "HELD"), ("ABANDON", "STARTING"), ("ABANDON", "KILLING"), ("ABANDON", "OVER"), ("ABANDON", "new"),
-    ("STARTED", "STARTING"), ("STARTED", "RUNNING"),
-    ("OVER", "STARTING"), ("OVER", "RUNNING"), ("OVER", "KILLING"), ("OVER", "OVER"), ("OVER", "new"),
-    ("NOTED", "active"), ("ASK", "active"), ("BEAT", "active"), ("CHECK", "active"), ("PULSE", "active"),
-    ("PULSE", "standby"), ("WATCH", "standby"), ("CHECK", "standby"),
-    ("ALIVE", "LISTED"), ("ALIVE", "SILENT"), ("ALIVE", "LOST"), ("ALIVE", "ABSENT"), ("HOLDS", "SILENT"),
-    ("HOLDS", "LISTED"), ("CHANGE", "LISTED"), ("CHANGE", "ABSENT"), ("CHANGE", "LOST"), ("CHANGE", "SILENT"),
-    ("START", "new"), ("START", "RUNNING"), ("START", "ENDED"), ("KILL", "RUNNING"), ("KILL", "ENDED"), ("KILL", "new"),
-    ("EXITED", "RUNNING"), ("FORGET", "ENDED"), ("FORGET", "new"), ("REPORT", "any"), ("LEASE", "any"),
-    ("TICK", "any"),
-)
+# Every row of the tables: a kind of message, and what it meets; and what that may become.
+ALLOWED: dict[tuple[str, str], tuple[str, ...]] = {
+    (row.message, row.state): row.becomes for row in TRANSITIONS if not row.aside
+}
+ASIDE = {state: tuple(each for row in TRANSITIONS for each in row.becomes  # what befalls a task by news of others
+                      if row.aside and (row.role, row.state) == (GLOBAL_MASTER, state)) for state in PHASES}
+REQUIRED: tuple[tuple[str, str], ...] = tuple(ALLOWED)
 
 
 class Coverage:
@@ -93,7 +77,7 @@ class Coverage:
             number = find_attempt(local.rows, machine, task, message["attempt"])
             return "new" if number == NOBODY else local_state.STATES[local.rows.row[number]["state"]]
         if task == NOBODY:
-            return "any"
+            return ANY
         if role == WORKER:
             number = find_attempt(roles.workers.rows, machine, task, message["attempt"])
             return "new" if number == NOBODY else worker.STATES[roles.workers.rows.row[number]["state"]]
@@ -102,25 +86,40 @@ class Coverage:
         return PHASES[roles.task["phase"][task]]
 
     def count(self, before: tuple[Any, str, Any], opened: Any, watch: Watch) -> None:
-        """Count what was handled."""
+        """Count what was handled, and check what has become of what it met. Raises Broken."""
         message, state, phases = before
         handled = opened.due[0]
         if handled["kind"] < 0:
             return
         kind = KINDS[handled["kind"]]
         self.kinds[kind] += 1
-        if handled["kind"] == EXITED:
-            self.seen[kind, "RUNNING"] += 1
+        entries = self.of_entries(opened, watch, phases) if HANDLER[handled["kind"]] == GLOBAL_MASTER else set()
+        if kind in FIRST:
+            self.take(kind, FIRST[kind], self.state(opened.roles, handled))
         elif handled["kind"] == CHANGE:
             self.seen[kind, self.machine_state] += 1
-        elif kind == "ARRIVE":
-            self.seen[kind, "NEW"] += 1
+        elif handled["kind"] == PLACE:
+            self.seen[kind, ANY] += 1
         elif message is not None and self.is_same(message, handled):
-            self.seen[kind, state if handled["kind"] != PLACE else "any"] += 1
+            after = self.state(opened.roles, handled)
+            self.take(kind, state, state if handled["task"] in entries else after)
+
+    def of_entries(self, opened: Any, watch: Watch, phases: Any) -> set[int]:
+        """Count what an update told of tasks; return these."""
+        told = Counter(task for _, task, _ in watch.entries)
         for entry, task, _ in watch.entries:
-            told = entry in ENTRIES and entry != ENTRY_SIZED and HANDLER[handled["kind"]] == GLOBAL_MASTER
-            if told and watch.owner[task] == handled["to"]:
-                self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1
+            if entry in ENTRIES and entry != ENTRY_SIZED and watch.owner[task] == opened.due[0]["to"]:
+                if told[task] == 1 and not (opened.due[0]["kind"] == REFUSED and opened.due[0]["task"] == task):
+                    self.take(ENTRIES[entry], PHASES[phases[task]], PHASES[opened.roles.task["phase"][task]])
+                else:
+                    self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1
+        return set(told)
+
+    def take(self, kind: str, state: str, after: str) -> None:
+        """Count that a message met a state; what that has become must be in the row, or the same without one."""
+        self.seen[kind, state] += 1
+        may = ALLOWED.get((kind, state), (state,)) + (ASIDE.get(state, ()) if kind in BRINGS_NEWS else ())
+        must(after in may, "j", f"{kind} made {state} {after}; it may be {', '.join(may)}")
 
     @staticmethod
     def is_same(message: Any, handled: Any) -> bool:

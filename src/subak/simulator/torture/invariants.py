@@ -15,6 +15,7 @@ its own launches in flight.
     that gained launched more where there was room (rule STRICT)
 (h) messages on their way are counted rightly
 (i) at rest nothing is lost and nothing is left behind (`at_rest`)
+(j) what a message meets becomes what the table of transitions says (coverage.py)
 """
 from typing import Any
 

@@ -35,7 +35,7 @@ from subak.simulator.federated.network import TIMEOUT
 from subak.simulator.federated.simulate import Opened, broken_rule, open_federated
 from subak.simulator.torture.coverage import Coverage
 from subak.simulator.torture.invariants import Broken, Watch
-from subak.simulator.torture.message_words import event_words
+from subak.simulator.torture.message_text import event_words
 from subak.workload.table import STAGE_COLUMNS, Workload, make_workload
 
 CPU_AND_MEMORY = (Resource("cpu", 1.0, "cores"), Resource("memory", 1.0, "GB"))

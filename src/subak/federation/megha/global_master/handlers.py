@@ -8,15 +8,7 @@ Rules:
 - All tasks of a gang are held before any starts; if one is refused, all are given up, and the gang waits again.
 - A restarted global master places nothing before every local master has told it its whole state.
 
-  message              | the task is            | then
-  SUBMIT               | UNKNOWN                | WAITING; ENDED, of a gang's task that ended in a former incarnation
-  PLACE                | WAITING                | FLYING: LAUNCH (own partition), REPARTITION (another's), PREEMPT
-  update: TOOK         | FLYING                 | RUNNING, or HELD when it is of a gang; all HELD: GO, RUNNING
-  update: TOOK         | UNKNOWN, WAITING       | RUNNING (a restarted master learns it); a held one: ABANDON, LEAVING
-  REFUSED              | FLYING, LEAVING        | WAITING
-  update: GAVE, GONE   | FLYING ... LEAVING      | ENDED when it finished, and DONE; else WAITING
-  update: SIZED        | not in a whole state   | WAITING: the local master lost it
-  any other            |                        | nothing
+What each message does in each phase of a task: transitions.py.
 
 Sources: Megha sections IV-A to IV-D and Algorithms 1 and 2; gangs and priorities are its section VIII.
 """

@@ -41,7 +41,7 @@ TASK = np.dtype([
     ("refusals", np.int16),
     ("repartitioned", np.int16),  # launches on other partitions
     ("preempted", np.int16),
-    ("tried", np.int32),  # BEATS when a preemption for it was refused, not to be tried again before the next
+    ("tried", np.int64),  # BEATS when a preemption for it was refused, not to be tried again before the next
     ("phase", np.int8),  # one of PHASES
     ("reason", np.int8),  # of the last refusal or loss
     ("queued", np.bool_),  # whether it is in a lane

@@ -11,14 +11,7 @@ Rules:
 - Reports are numbered: only one that arrives whole counts, since between two of them attempts may have been forgotten.
 - A restarted local master is a standby; without one at its side it takes over at once. Its epoch is on disk.
 
-  message | who hears it | then
-  CHECK   | active       | lost workers; orders that were not answered again; REPORT to the silent; PULSE
-  ALIVE   | active       | LEASE; of a new incarnation: what ran is lost; of nothing running: LISTED
-  HOLDS   | active       | a SILENT worker's attempt is entered; with the last: LISTED
-  PULSE   | standby      | PULSE back
-  PULSE   | active       | confirmed; of a later epoch: it steps down
-  WATCH   | standby      | it takes over when no pulse came
-  CHANGE  | both         | the operator's word: ABSENT, or LISTED with a new capacity
+What each message does in each state of a machine: transitions.py.
 
 Sources: Megha section IV-D names active and standby; leases after Gray and Cheriton, SOSP 1989.
 """
@@ -39,8 +32,6 @@ from subak.federation.megha.local_master.state import (
     EPOCH,
     LISTED,
     LOST_MACHINE,
-    OVER_FIRST,
-    OVER_LAST,
     PULSE_AT,
     REFUSED_OTHER,
     SILENT,
@@ -50,6 +41,7 @@ from subak.federation.megha.local_master.state import (
     enter_row,
     enter_size,
     first_machine,
+    is_awaited,
     keep_over,
     order,
     tell,
@@ -84,6 +76,7 @@ from subak.workload.tasks import Tasks
 
 FOREVER = float("inf")
 NEVER = -1  # a version that nobody has seen
+ON_A_WORKER = (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING)  # states of attempts that a worker was told of
 ECHO = 1  # `count` of a PULSE that answers one
 UNCONFIRMED = float("-inf")  # PULSE_AT of a new active master: the other one has not confirmed its epoch
 LOOK_AGAIN = 1.0 / 64.0  # of its patience a standby waits at least: what rounding leaves of it may be no time at all
@@ -126,10 +119,11 @@ def on_check(
     confirmed = not rules.standby or now - local.clock[PULSE_AT] <= patience(rules)
     for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
         state = local.machine[machine]["state"]
-        if state in (LISTED, SILENT) and confirmed and now - local.machine[machine]["heard"] > rules.lease:
+        silence = now - local.machine[machine]["heard"]
+        if state in (LISTED, SILENT) and confirmed and silence > rules.lease + rules.timer_slack:
             local.tally[WORKERS_LOST] += 1
             lose_machine(local, topology, rules, tasks, machine, LOST_MACHINE, now, out)
-        elif state == SILENT:
+        elif is_awaited(local, machine):
             summon(local, machine, out)
         repeat_orders(local, topology, rules, machine, now, out)
     pulse(local, topology, rules, now, out)
@@ -211,6 +205,22 @@ def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
             number = row["next"]
 
 
+@noinline
+def lose_unreported(  # noqa: PLR0913, PLR0917  (as above)
+    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, machine: int, report: int, now: float,
+    out: Outbox,
+) -> None:
+    """End the attempts that a worker was told of and that are not in its report."""
+    number = local.rows.first[machine]
+    while number != NOBODY:
+        row = local.rows.row[number]
+        if row["state"] in ON_A_WORKER and row["awaits"] != report:
+            finish(local, topology, rules, tasks, number, MACHINE_LOST, now, out)
+            number = local.rows.first[machine]
+        else:
+            number = row["next"]
+
+
 @inlined
 def has_heir(local: LocalMaster, number: int) -> bool:
     """Whether an attempt is preempted for one that still waits for it."""
@@ -244,7 +254,11 @@ def on_alive(
         return
     if message["incarnation"] < local.machine[machine]["worker_incarnation"]:
         return
-    note_worker_incarnation(local, topology, rules, tasks, machine, message["incarnation"], now, out)
+    if message["count"] > 0 and message["incarnation"] > local.machine[machine]["worker_incarnation"]:
+        local.machine[machine]["reborn"] = max(local.machine[machine]["reborn"], message["incarnation"])
+        summon(local, machine, out)
+    else:
+        note_worker_incarnation(local, topology, rules, tasks, machine, message["incarnation"], now, out)
     local.machine[machine]["heard"] = max(local.machine[machine]["heard"], now)
     row = post(out, LEASE, local.number, machine, NOBODY, machine)
     row["delay"], row["epoch"], row["incarnation"] = message["delay"], local.scalar[EPOCH], message["incarnation"]
@@ -257,11 +271,10 @@ def note_worker_incarnation(  # noqa: PLR0913, PLR0917  (a machine, and its work
     local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, machine: int, incarnation: int, now: float,
     out: Outbox
 ) -> None:
-    """End what ran in a former incarnation of a worker."""
+    """End what ran in a former incarnation of a worker, and is not known to have ended."""
     if incarnation > local.machine[machine]["worker_incarnation"]:
         lose_attempts(local, topology, rules, tasks, machine, local.machine[machine]["state"], now, out)
-        local.machine[machine]["worker_incarnation"], local.machine[machine]["starts"] = incarnation, 0
-        local.machine[machine]["report"], local.machine[machine]["reported"] = 0, 0
+        local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"] = incarnation, 0
 
 
 @noinline
@@ -276,37 +289,52 @@ def list_machine(local: LocalMaster, topology: Topology, machine: int) -> None:
 def on_holds(
     local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Enter an attempt that a silent worker reports, one of `count`; with the last of them the machine is listed."""
+    """Enter an attempt that a worker reports, one of `count`; with the last of them all is known of its machine.
+
+    Asked are workers that are SILENT, and such as have attempts of a former incarnation: these may have ended well.
+    """
     machine = message["machine"]
     speaks = local.scalar[ACTIVE] and message["epoch"] == local.scalar[EPOCH]
-    if not speaks or local.machine[machine]["state"] != SILENT:
+    if not speaks or not is_awaited(local, machine):
         return
-    if message["incarnation"] < local.machine[machine]["worker_incarnation"]:
+    if message["incarnation"] < max(local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"]):
         return
-    note_worker_incarnation(local, topology, rules, tasks, machine, message["incarnation"], now, out)
     if message["report"] < local.machine[machine]["report"] or not has_room(local.rows):
         return
     if message["report"] > local.machine[machine]["report"]:
         local.machine[machine]["report"], local.machine[machine]["reported"] = message["report"], 0
     number = find_attempt(local.rows, machine, message["task"], message["attempt"])
     if number == NOBODY:
-        number = add_attempt(local.rows, machine, message["task"], message["attempt"], ATTEMPT_RUNNING)
-        row = local.rows.row[number]
-        row["owner"], row["since"] = topology.queue[topology.task[message["task"]]["queue"]]["owner"], now
-        row["start"] = message["start"]
-        if message["reason"] == NO_REASON:
-            take(local.fleet, tasks, message["task"], machine)
-            enter_row(local, number)
-        else:
-            row["state"], row["reason"] = ATTEMPT_OVER, message["reason"]
-            enter_row(local, number)
-            keep_over(local, number, message["reason"])
+        number = learn_attempt(local, topology, tasks, now, message)
+    elif message["reason"] != NO_REASON and local.rows.row[number]["state"] in ON_A_WORKER:
+        finish(local, topology, rules, tasks, number, message["reason"], now, out)
     if local.rows.row[number]["awaits"] != message["report"]:
         local.rows.row[number]["awaits"] = message["report"]
         local.machine[machine]["reported"] += 1
     if local.machine[machine]["reported"] == message["count"]:
+        lose_unreported(local, topology, rules, tasks, machine, message["report"], now, out)
         local.machine[machine]["heard"] = now
-        list_machine(local, topology, machine)
+        local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"] = message["incarnation"], 0
+        if local.machine[machine]["state"] == SILENT:
+            list_machine(local, topology, machine)
+
+
+@inlined
+def learn_attempt(local: LocalMaster, topology: Topology, tasks: Tasks, now: float, message: np.void) -> int:
+    """Enter an attempt that a worker knows of and this master does not; return its row."""
+    machine = message["machine"]
+    number = add_attempt(local.rows, machine, message["task"], message["attempt"], ATTEMPT_RUNNING)
+    row = local.rows.row[number]
+    row["owner"], row["since"] = topology.queue[topology.task[message["task"]]["queue"]]["owner"], now
+    row["start"] = message["start"]
+    if message["reason"] == NO_REASON:
+        take(local.fleet, tasks, message["task"], machine)
+        enter_row(local, number)
+    else:
+        row["state"], row["reason"] = ATTEMPT_OVER, message["reason"]
+        enter_row(local, number)
+        keep_over(local, number, message["reason"])
+    return number
 
 
 @inlined
@@ -390,18 +418,18 @@ def forget_cluster(local: LocalMaster, topology: Topology, now: float) -> None:
         local.machine[machine]["state"] = SILENT if local.machine[machine]["configuration"] != NOBODY else ABSENT
         local.machine[machine]["heard"] = now
         local.machine[machine]["report"], local.machine[machine]["reported"] = 0, 0
-        local.machine[machine]["worker_incarnation"], local.machine[machine]["starts"] = 0, 0
+        local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"] = 0, 0
         for resource in range(local.fleet.free.shape[0]):
             local.fleet.capacity[resource, machine] = 0
             local.fleet.free[resource, machine] = 0
     for block in range(first // BLOCK, end // BLOCK):
         for resource in range(local.fleet.free.shape[0]):
             lower_summary(local.fleet, resource, block)
-    local.scalar[OVER_FIRST], local.scalar[OVER_LAST] = NOBODY, NOBODY
     local.ledger.size[VERSION], local.ledger.size[WHOLE_AT] = 0, NEVER
     for master in range(topology.global_masters):
         local.asker[master]["known"], local.asker[master]["incarnation"] = NEVER, 0
         local.asker[master]["top"], local.asker[master]["bits"] = NEVER, np.uint64(0)
+        local.asker[master]["over_first"] = NOBODY
 
 
 @inlined
@@ -448,6 +476,7 @@ def on_change(
     elif was_absent:
         local.machine[machine]["worker_incarnation"] += 1
         local.machine[machine]["starts"], local.machine[machine]["heard"] = 0, now
+        local.machine[machine]["reborn"] = 0
         list_machine(local, topology, machine)
     elif local.machine[machine]["state"] == LISTED:
         shift(local.fleet, machine, topology.capacity, configuration)

@@ -7,20 +7,7 @@ Rules:
 - The end of an attempt is kept until its global master has noted it.
 - Who hears of a later epoch than its own steps down.
 
-  message      | the attempt is      | then
-  LAUNCH       | new                 | STARTING (of a gang: HELD), LAUNCHED; or REFUSED
-  REPARTITION  | new                 | the same, on another master's partition
-  PREEMPT      | new                 | STARTING if it fits; else PENDING, its victims KILLING; or REFUSED
-  any of these | known               | LAUNCHED (PENDING: nothing); one that is over: ENDED
-  any of these | seen before, or old | REFUSED
-  GO           | HELD                | STARTING
-  ABANDON      | HELD                | OVER, ENDED
-  ABANDON      | STARTING, RUNNING   | KILLING
-  ABANDON      | unknown             | REFUSED, and never carried out
-  STARTED      | STARTING            | RUNNING
-  OVER         | STARTING .. KILLING | OVER, ENDED; the last victim: PENDING becomes STARTING or REFUSED
-  NOTED        | OVER                | forgotten; FORGET to the worker
-  any other    |                     | nothing
+What each message does in each state of an attempt: transitions.py.
 
 Sources: Megha sections IV-A, IV-B.4, IV-B.6 and IV-C; windows and epochs make its section IV-D precise.
 """
@@ -41,8 +28,6 @@ from subak.federation.megha.local_master.state import (
     ATTEMPT_STARTING,
     EPOCH,
     LISTED,
-    OVER_FIRST,
-    OVER_LAST,
     PREEMPTED_TASKS,
     REFUSED_NOT_FREE,
     REFUSED_OTHER,
@@ -90,7 +75,7 @@ def note_seen(local: LocalMaster, sender: int, message: np.void, out: Outbox) ->
     """Note what a global master has seen of this epoch, and forget the ends that were kept for it."""
     if message["epoch"] == local.scalar[EPOCH] and message["seen"] > local.asker[sender]["known"]:
         local.asker[sender]["known"] = message["seen"]
-        forget_noted(local, out)
+        forget_noted(local, sender, out)
 
 
 @inlined
@@ -372,7 +357,7 @@ def finish(  # noqa: PLR0913, PLR0917  (an attempt, and why it is over)
     answer = tell(local, topology, rules, ENDED, owner, task, machine, out)
     answer["attempt"], answer["reason"] = attempt, reason
     if rules.retry == FOREVER:  # nothing is lost on the way, so nothing is kept to be said again
-        local.scalar[OVER_FIRST], local.scalar[OVER_LAST] = NOBODY, NOBODY
+        local.asker[owner]["over_first"] = NOBODY
         drop_attempt(local.rows, number)
     if heir != NOBODY:
         local.rows.row[heir]["awaits"] -= 1

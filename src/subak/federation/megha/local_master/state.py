@@ -31,8 +31,8 @@ STATES = ("HELD", "PENDING", "STARTING", "RUNNING", "KILLING", "OVER")
 ATTEMPT_HELD, ATTEMPT_PENDING, ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING, ATTEMPT_OVER = range(6)
 MACHINE_STATES = ("LISTED", "SILENT", "LOST", "ABSENT")
 LISTED, SILENT, LOST_MACHINE, ABSENT = range(4)
-EPOCH, ACTIVE, OVER_FIRST, OVER_LAST = range(4)  # of `scalar`
-LOCAL_SCALARS = 4
+EPOCH, ACTIVE = range(2)  # of `scalar`
+LOCAL_SCALARS = 2
 PULSE_AT = 0  # of `clock`
 (ACCEPTED, REFUSED_NOT_FREE, REFUSED_OTHER, PREEMPTED_TASKS, WORKERS_LOST, TAKEOVERS) = range(6)  # of `tally`
 LOCAL_TALLY = ("accepted", "refused: not free", "refused otherwise", "tasks preempted", "workers lost", "takeovers")
@@ -43,6 +43,8 @@ ASKER = np.dtype([
     ("top", np.int64),  # highest number of a request
     ("bits", np.uint64),  # which of the 64 up to it were seen
     ("incarnation", np.int64),
+    ("over_first", np.int32),  # rows of its attempts that are over and that it has not noted, in order
+    ("over_last", np.int32),
 ])
 MACHINE = np.dtype([
     ("configuration", np.int32),  # NOBODY where the operator took it away
@@ -50,8 +52,9 @@ MACHINE = np.dtype([
     ("heard", np.float64),  # seconds: when its worker last gave a sign of life
     ("worker_incarnation", np.int64),
     ("starts", np.int64),  # told to this incarnation of its worker
-    ("report", np.int64),  # while it is SILENT: number of the report that is coming in
+    ("report", np.int64),  # number of the report that is coming in
     ("reported", np.int32),  # attempts of it that came
+    ("reborn", np.int64),  # the later incarnation of its worker that has attempts to report; 0 where there is none
 ])
 
 
@@ -65,7 +68,7 @@ class LocalMaster(NamedTuple):
     ledger: Ledger
     asker: np.ndarray  # ASKER[global_master]
     machine: np.ndarray  # MACHINE[machine]
-    scalar: np.ndarray  # int64[4]: EPOCH, ACTIVE, OVER_FIRST, OVER_LAST (rows that are over, in order)
+    scalar: np.ndarray  # int64[2]: EPOCH, ACTIVE
     clock: np.ndarray  # float64[1], PULSE_AT in seconds: sent by this master, and answered; of a standby, heard
     tally: np.ndarray  # int64[6]: ACCEPTED ... TAKEOVERS
 
@@ -160,28 +163,36 @@ def end_row(local: LocalMaster, number: int, reason: int) -> None:
 
 @inlined
 def keep_over(local: LocalMaster, number: int, reason: int) -> None:
-    """Put an attempt last among those that are over."""
+    """Put an attempt last among those of its global master that are over."""
     row = local.rows.row[number]
+    asker = local.asker[row["owner"]]
     row["state"], row["reason"], row["heir"] = ATTEMPT_OVER, reason, NOBODY
     row["version"] = local.ledger.size[VERSION]
-    if local.scalar[OVER_FIRST] == NOBODY:
-        local.scalar[OVER_FIRST] = number
+    if asker["over_first"] == NOBODY:
+        asker["over_first"] = number
     else:
-        local.rows.row[local.scalar[OVER_LAST]]["heir"] = number
-    local.scalar[OVER_LAST] = number
+        local.rows.row[asker["over_last"]]["heir"] = number
+    asker["over_last"] = number
 
 
 @inlined
-def forget_noted(local: LocalMaster, out: Outbox) -> None:
-    """Forget attempts whose end their global masters have noted, the oldest first, and let their workers do so.
+def forget_noted(local: LocalMaster, owner: int, out: Outbox) -> None:
+    """Forget attempts whose end their global master has noted, the oldest first, and let their workers do so.
 
     Nothing of a machine is forgotten while its report comes in.
     """
-    while local.scalar[OVER_FIRST] != NOBODY:
-        number = local.scalar[OVER_FIRST]
+    asker = local.asker[owner]
+    while asker["over_first"] != NOBODY:
+        number = asker["over_first"]
         row = local.rows.row[number]
-        if local.asker[row["owner"]]["known"] < row["version"] or local.machine[row["machine"]]["state"] == SILENT:
+        if asker["known"] < row["version"] or is_awaited(local, row["machine"]):
             return
         order(local, FORGET, number, out)
-        local.scalar[OVER_FIRST] = row["heir"]
+        asker["over_first"] = row["heir"]
         drop_attempt(local.rows, number)
+
+
+@inlined
+def is_awaited(local: LocalMaster, machine: int) -> bool:
+    """Whether a report of a machine's worker is coming in, or must."""
+    return bool(local.machine[machine]["state"] == SILENT or local.machine[machine]["reborn"] > 0)
