@@ -16,6 +16,7 @@ from fuzz_cases import (
     short,
     with_field,
 )
+from subak.workload.readers import READERS
 
 AMOUNT, WHOLE = (*NO_NUMBERS, *NEGATIVE), (*NO_NUMBERS, *NEGATIVE, *NO_WHOLE)
 GIVEN = ("", *WHOLE)  # a field between commas that must be given
@@ -170,7 +171,7 @@ def _plain(name: str, form: Format, packing: str, content: bytes | None) -> Case
 
 def absent_cases() -> Iterator[Case]:
     """Sources that are not there, or are folders without what they must hold."""
-    for reader in ("tr", "swf", "swim", "rumen", "google2011", "alibaba2018", "openb"):
+    for reader in READERS:
         for what, files in {"absent": {}, "empty-folder": {"S": None}, "other-files": {"S/readme.txt": "hello\n"},
                             "hidden": {"S/.csv": "1\n"}, "folder-called-csv": {"S/batch_task.csv": None,
                             "S/openb_pod_list.csv": None, "S/task_events/part.csv": None}}.items():

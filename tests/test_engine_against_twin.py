@@ -10,12 +10,16 @@ from invariants import Watch, check, head_is_stuck, work_conserving
 from naive import twin_run
 from small import cases
 from subak.placement.claims import STATUSES
+from subak.placement.schedulers import PLACEMENT_OPTIONS, SCHEDULERS
 from subak.policy import find_scheduler
 from subak.simulator.results import machine_rows, timeline_table
 from subak.simulator.simulate import simulate
 
 ORDERS = ["", "+shortest-first", "+priority"]
-PLACEMENTS = ["first-fit", "best-fit", "worst-fit", "aligned-fit"]
+# All that look for a machine for one task, each with a twin in tests/naive.py; but random-fit, which draws, and fifo,
+# which is first-fit by another name.
+PLACEMENTS = [name for name, each in SCHEDULERS.items()
+              if each.accepts == PLACEMENT_OPTIONS and name not in ("random-fit", "fifo")]
 ORDERED = [name + backfill + order for name in PLACEMENTS for backfill in ("", "+backfill") for order in ORDERS]
 ALL = [*ORDERED, "greedy", "tetris", "tetris+normalised"]
 UNTIL = [math.inf, math.inf, 0.0, 1.0, 4.0, 5.25]

@@ -18,9 +18,10 @@ from fuzz_options import CALLS, option_cases, parameters, values_of
 from fuzz_runs import run_cases
 from fuzz_settings import setting_cases
 from fuzz_tables import table_cases
-from fuzz_traces import trace_cases
+from fuzz_traces import FORMATS, trace_cases
 from subak.cli import app as commands
 from subak.cli.main import main
+from subak.workload.readers import READERS
 
 NOBODY = 65534
 CHARACTERS_MAX, SECONDS_MAX = 300, 10.0
@@ -136,6 +137,10 @@ def test_odd_input(case, ended):
 def test_there_are_enough():
     assert len(BAD) >= 1000
     assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_every_format_has_bad_traces():
+    assert {form.reader for form in FORMATS.values()} | {"rumen"} == READERS.keys(), "rumen's are cases of their own"
 
 
 def test_every_option_of_every_command_is_tried():

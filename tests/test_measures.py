@@ -8,6 +8,7 @@ from small import CPU, TWO, fleet_of, plain, staged
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures import of_run as measures
+from subak.measures.runs import Summary
 from subak.policy import find_scheduler
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.simulate import simulate
@@ -322,6 +323,14 @@ def test_another_seed_draws_other_machines(tmp_path):
         simulate_into(tmp_path / str(seed), Scenario(), "random-fit", seed, (workload, fleet))
     first, second = (pl.read_parquet(tmp_path / str(seed) / "tasks.parquet")["machine"].to_list() for seed in (1, 2))
     assert first != second
+
+
+def test_every_field_of_the_summary_is_filled(tmp_path, monkeypatch):
+    filled = set()
+    monkeypatch.setattr("subak.experiment.run.Summary", lambda **fields: filled.update(fields) or Summary(**fields))
+    simulate_into(tmp_path / "run", Scenario(), "first-fit", 1, every_status())
+    later = {"makespan_bound", "makespan_bound_note", "gap"}  # of MapReduce jobs, once the run is whole
+    assert filled | later == set(Summary.__struct_fields__)
 
 
 def test_the_summary_says_what_the_tables_say(tmp_path):

@@ -2,7 +2,9 @@
 import numpy as np
 import pytest
 
-from subak.federation.messages import ALWAYS, FIELDS, KINDS, MESSAGE, NOBODY
+from subak.federation.megha import roles
+from subak.federation.megha.transitions import TRANSITIONS
+from subak.federation.messages import ALWAYS, EXECUTOR, FIELDS, HANDLER, KINDS, MESSAGE, NOBODY
 from subak.federation.settings import Federation
 from subak.simulator.engine.state import LOOP_DONE
 from subak.simulator.federated.architectures import ARCHITECTURES
@@ -15,6 +17,12 @@ UNSAID = {"task": NOBODY, "machine": NOBODY, "queue": NOBODY, "handle": NOBODY} 
 def test_fields_of_the_table_are_fields_of_messages():
     assert set().union(*FIELDS) == set(MESSAGE.names)
     assert all(len(fields) == len(set(fields)) for fields in FIELDS)
+
+
+def test_what_megha_handles_has_a_row_of_what_it_does():
+    handled = {name for name, role in zip(KINDS, HANDLER, strict=True) if hasattr(roles, name) and role != EXECUTOR}
+    assert len(handled) > 30
+    assert handled <= {row.message for row in TRANSITIONS}
 
 
 @pytest.mark.parametrize(("architecture", "seeds"), [

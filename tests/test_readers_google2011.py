@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from published import trace
 from subak.errors import InputError
-from subak.workload.readers import READERS, google2011
+from subak.workload.readers import google2011
 from subak.workload.readers.attempts import find_attempts, sort_events
 from subak.workload.readers.conversion import Conversion, Options
 from subak.workload.readers.stream import ignore_progress
@@ -500,7 +500,3 @@ def test_resubmissions_as_attempts_leave_one_task_an_index(parts):
     names = workload.jobs["job"].str.contains("#")
     assert not names.any()
     assert len(workload.tasks) == 443_255
-
-
-def test_the_registry_names_every_reader():
-    assert sorted(READERS) == ["alibaba2018", "google2011", "openb", "rumen", "swf", "swim", "tr"]

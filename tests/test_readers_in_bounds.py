@@ -1,11 +1,14 @@
 """Small compressed files that hold much more than they seem to: memory stays bounded, and lines keep their numbers."""
 import gzip
+import importlib
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 
 from subak.errors import InputError
+from subak.workload import readers
 from subak.workload.readers import READERS, rumen_history
 from subak.workload.readers.conversion import Options
 from subak.workload.readers.rumen_history import json_values
@@ -24,6 +27,12 @@ def packed(path, *repeated):
 
 def read(name, path):
     return READERS[name].read(path, Options(), ignore_progress)
+
+
+def test_every_reader_is_in_the_table():
+    modules = [importlib.import_module(f"subak.workload.readers.{each.name}")
+               for each in pkgutil.iter_modules(readers.__path__)]
+    assert {id(module.READER) for module in modules if hasattr(module, "READER")} == set(map(id, READERS.values()))
 
 
 @pytest.mark.parametrize("unit", [b"\0", b"1 "])

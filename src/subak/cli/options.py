@@ -1,7 +1,11 @@
 """The options that `simulate` and `compare` share, and the scenario they add up to."""
+import functools
+import inspect
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -11,7 +15,6 @@ from subak.experiment.scenario import FOREVER, Scenario, read_scenario, supporte
 from subak.federation.megha.global_master.placement import PLACEMENTS
 from subak.federation.settings import PREEMPTION_RULES, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.tables import read_toml
 
@@ -19,14 +22,10 @@ SEEDS = re.compile(r"\s*(\d{1,19})\s*(?:-\s*(\d{1,19})\s*)?", re.ASCII)  # one, 
 SEEDS_MAX = 10_000
 COUNT_MAX = 2**31 - 1  # of what an option counts
 SEED_MAX = 2**62  # of what is drawn with an int64, and with those behind it
-DEFAULT_WORKLOAD = "google2011"
 # headings of the help
 INPUT, TIME, FAIR = "What is scheduled on what", "Time", "Fair shares"
 FEDERATED, OUTPUT = "A federation", "What is kept"
 
-WorkloadOption = Annotated[str, typer.Argument(
-    metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample "
-                             "(google2011).")]
 FleetOption = Annotated[Path | None, typer.Option(
     metavar="FOLDER", help="The fleet folder [default: the folder `fleet` in the workload's].", show_default=False,
     rich_help_panel=INPUT)]
@@ -37,129 +36,95 @@ CapacityOption = Annotated[list[str] | None, typer.Option(
     metavar="RESOURCE=AMOUNT", help="With --machines: the capacity of each machine, such as cpu=0.5; once for each "
                                     "resource.",
     show_default=False, rich_help_panel=INPUT)]
-ScenarioOption = Annotated[Path | None, typer.Option(
-    metavar="FILE.toml", help="Read all of this from a scenario file, such as a run folder's scenario.toml; not "
-                              "together with other options than --out.", show_default=False, rich_help_panel=INPUT)]
-IntervalOption = Annotated[float | None, typer.Option(
-    metavar="SECONDS", help="Length of the timeline's intervals [default: about 400 over the arrivals].",
-    show_default=False, rich_help_panel=TIME)]
-UntilOption = Annotated[float, typer.Option(
-    metavar="SECONDS", help="Stop at this instant [default: when everything has ended].", show_default=False,
-    rich_help_panel=TIME)]
-FederationOption = Annotated[Path | None, typer.Option(
-    metavar="FILE.toml", help="Settings of the schedulers that are federations, a key each, such as probe_ratio = 3; "
-                              "the options below come before it.", show_default=False, rich_help_panel=FEDERATED)]
-GlobalMastersOption = Annotated[int | None, typer.Option(
-    metavar="N", help="Global masters; also schedulers that sample, and distributors [default: 10].",
-    show_default=False, rich_help_panel=FEDERATED)]
-LocalMastersOption = Annotated[int | None, typer.Option(
-    metavar="N", help="Local masters, each with a cluster of its own [default: the clusters that the fleet names, or "
-                      "10].", show_default=False, rich_help_panel=FEDERATED)]
-HeartbeatOption = Annotated[float | None, typer.Option(
-    metavar="SECONDS", help="Between a local master's periodic updates [default: 10].", show_default=False,
-    rich_help_panel=FEDERATED)]
-DelayOption = Annotated[float | None, typer.Option(
-    metavar="SECONDS", help="That a message is under way [default: 0.0005].", show_default=False,
-    rich_help_panel=FEDERATED)]
-ServiceScaleOption = Annotated[float | None, typer.Option(
-    metavar="TIMES", help="All service times times this; 0: masters cost nothing [default: 1].", show_default=False,
-    rich_help_panel=FEDERATED)]
-UpdatesOption = Annotated[str | None, typer.Option(
-    metavar="|".join(UPDATES), help="What updates carry: what changed, or the whole cluster [default: changes].",
-    show_default=False, rich_help_panel=FEDERATED)]
-PlacementOption = Annotated[str | None, typer.Option(
-    metavar="|".join(PLACEMENTS), help="Which machine of a partition a global master takes: the first that fits, the "
-                                       "best aligned (Tetris's score), or the one whose bin lacks the task's class "
-                                       "most (LoTES) [default: first-fit].",
-    show_default=False, rich_help_panel=FEDERATED)]
-PreemptionOption = Annotated[str | None, typer.Option(
-    metavar="|".join(PREEMPTION_RULES), help="Preemption for queues below their share [default: off].",
-    show_default=False, rich_help_panel=FEDERATED)]
-ShareOption = Annotated[list[str] | None, typer.Option(
-    metavar="QUEUE=SHARE", help="With --preemption: a queue's share of one, such as research=0.25; once for each queue "
-                                "[default: even shares].", show_default=False, rich_help_panel=FEDERATED)]
-FaultsOption = Annotated[Path | None, typer.Option(
-    metavar="FILE.toml", help="A plan of what goes wrong, for megha and central: messages lost, doubled or late, roles "
-                              "cut off, crashed, restarted; it is copied into the run folder.",
-    show_default=False, rich_help_panel=FEDERATED)]
-QueuesOption = Annotated[Path | None, typer.Option(
-    metavar="TREE.toml", help="Weights and limits of queues (see `subak queues`): what the fair orders go by, and what "
-                              "the shares of any run are measured by [default: weight 1 for each]; it is copied into "
-                              "the run folder.",
-    show_default=False, rich_help_panel=FAIR)]
-ReclaimsOption = Annotated[float, typer.Option(
-    metavar="N", help="Under a fair order: a queue below its guarantee may take places back from the queue furthest "
-                      "above its own, N an hour; a minute's worth at once.", rich_help_panel=FAIR)]
-LotesOption = Annotated[Path | None, typer.Option(
-    "--lotes", metavar="FILE.toml", help="Settings of lotes, its classes, bins, choice and plans during a run; see "
-                                         "`subak explain lotes`.", show_default=False)]
-RequestErrorOption = Annotated[float, typer.Option(
-    metavar="SHARE", help="Requests are wrong by up to this share of what tasks use, either way; a task that uses more "
-                          "than it asked for is ended, waits again and then asks for what it uses.")]
-SlowStartOption = Annotated[float, typer.Option(
-    metavar="SHARE", help="Tasks that wait for a stage may start when this share of its tasks has ended; they hold "
-                          "their machine until all have, and copy what is there meanwhile.", rich_help_panel=TIME)]
-SearchSecondsOption = Annotated[float, typer.Option(
-    metavar="SECONDS", help="For hmhs-search: how long to improve the plan; the kept scenario holds how many moves "
-                            "that were, and so repeats it.",
-    rich_help_panel=TIME)]
-SearchMovesOption = Annotated[int | None, typer.Option(
-    metavar="N", min=0, help="For hmhs-search: try exactly so many moves instead.", show_default=False,
-    rich_help_panel=TIME)]
-CheckPolicyOption = Annotated[bool, typer.Option(
-    "--check-policy", help="Compile policies from files with bounds checks: slower, but one that leaves its arrays is "
-                           "stopped, and named.")]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
 
-def scenario_from(
-    file: Path | None, workload: str, schedulers: list[str] | None, default_schedulers: list[str],
-    seeds: list[int] | None, fleet: Path | None, machines: int, capacity: list[str] | None, interval: float | None,
-    until: float, federation: Federation | None, faults: Path | None, queues: Path | None, reclaims_per_hour: float,
-    lotes: Path | None, request_error: float, slow_start: float, search: SearchSettings, check_policy: bool,
-) -> Scenario:
-    """Return the scenario of a file, or of the flags; None means not given.
+def _option(metavar: str, text: str, panel: str | None = None, *names: str, show_default: bool = False,
+            **more: Any) -> Any:
+    """Return an option of a scenario; its help says what its default means, but where that is shown."""
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, show_default=show_default, **more)
 
-    Raises InputError for a mistake in either, or for both at once.
+
+@dataclass(frozen=True)
+class ScenarioOptions:
+    """What `simulate` and `compare` are given beside schedulers and seeds, in the order of their help.
+
+    A row is an option, and is named for the field of `Scenario` or of `Federation` that it fills; None, and an empty
+    list, leave that at its default.
     """
-    flags = Scenario(
-        workload=workload, fleet=str(fleet or ""), machines=machines, capacity=parse_amounts(capacity or []),
-        interval=interval, until=until, slow_start=slow_start,
-    )
-    plan, tree = str(faults or ""), str(queues or "")
-    if file is None:
-        if capacity and not machines:
-            raise InputError("--capacity: goes with --machines N")
-        names = default_schedulers if schedulers is None else schedulers
-        if federation is not None and not any(supported_settings(name) for name in names):
-            known = ", ".join(each.name for each in SCHEDULERS.values() if each.settings)
-            raise InputError(f"settings of a federation: none of the schedulers {', '.join(names)} is one; {known} are")
-        return msgspec.structs.replace(flags, schedulers=names, seeds=seeds or [1],
-                                       federation=federation or Federation(), faults=plan, queues=tree,
-                                       reclaims_per_hour=reclaims_per_hour, request_error=request_error,
-                                       check_policy=check_policy,
-                                       lotes=read_toml(lotes, LotesSettings) if lotes else LotesSettings(),
-                                       search_seconds=search.seconds, search_moves=search.moves)
-    others = (federation, plan, tree, reclaims_per_hour, lotes, request_error, check_policy,
-              search != SearchSettings(), flags != Scenario())
-    if schedulers is not None or seeds is not None or any(others):
-        raise InputError("--scenario: holds everything, so the other options must be left out")
-    return read_scenario(file)
 
+    workload: Annotated[str, typer.Argument(
+        metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample "
+                                 "(google2011).")] = "google2011"
+    fleet: FleetOption = None
+    machines: MachinesOption = 0
+    capacity: CapacityOption = None
+    interval: Annotated[float | None, _option(
+        "SECONDS", "Length of the timeline's intervals [default: about 400 over the arrivals].", TIME)] = None
+    until: Annotated[float, _option(
+        "SECONDS", "Stop at this instant [default: when everything has ended].", TIME)] = FOREVER
+    slow_start: Annotated[float, _option(
+        "SHARE", "Tasks that wait for a stage may start when this share of its tasks has ended; they hold their "
+                 "machine until all have, and copy what is there meanwhile.", TIME, show_default=True)] = 1.0
+    search_seconds: Annotated[float, _option(
+        "SECONDS", "For hmhs-search: how long to improve the plan; the kept scenario holds how many moves that were, "
+                   "and so repeats it.", TIME, show_default=True)] = 1.0
+    search_moves: Annotated[int | None, _option(
+        "N", "For hmhs-search: try exactly so many moves instead.", TIME, min=0)] = None
+    scenario: Annotated[Path | None, _option(
+        "FILE.toml", "Read all of this from a scenario file, such as a run folder's scenario.toml; not together with "
+                     "other options than --out.", INPUT)] = None
+    federation: Annotated[Path | None, _option(
+        "FILE.toml", "Settings of the schedulers that are federations, a key each, such as probe_ratio = 3; the "
+                     "options below come before it.", FEDERATED)] = None
+    global_masters: Annotated[int | None, _option(
+        "N", "Global masters; also schedulers that sample, and distributors [default: 10].", FEDERATED)] = None
+    local_masters: Annotated[int | None, _option(
+        "N", "Local masters, each with a cluster of its own [default: the clusters that the fleet names, or 10].",
+        FEDERATED)] = None
+    heartbeat: Annotated[float | None, _option(
+        "SECONDS", "Between a local master's periodic updates [default: 10].", FEDERATED)] = None
+    delay: Annotated[float | None, _option(
+        "SECONDS", "That a message is under way [default: 0.0005].", FEDERATED)] = None
+    service_scale: Annotated[float | None, _option(
+        "TIMES", "All service times times this; 0: masters cost nothing [default: 1].", FEDERATED)] = None
+    updates: Annotated[str | None, _option(
+        "|".join(UPDATES), "What updates carry: what changed, or the whole cluster [default: changes].",
+        FEDERATED)] = None
+    placement: Annotated[str | None, _option(
+        "|".join(PLACEMENTS), "Which machine of a partition a global master takes: the first that fits, the best "
+                              "aligned (Tetris's score), or the one whose bin lacks the task's class most (LoTES) "
+                              "[default: first-fit].", FEDERATED)] = None
+    preemption: Annotated[str | None, _option(
+        "|".join(PREEMPTION_RULES), "Preemption for queues below their share [default: off].", FEDERATED)] = None
+    shares: Annotated[list[str] | None, _option(
+        "QUEUE=SHARE", "With --preemption: a queue's share of one, such as research=0.25; once for each queue "
+                       "[default: even shares].", FEDERATED, "--share")] = None
+    faults: Annotated[Path | None, _option(
+        "FILE.toml", "A plan of what goes wrong, for megha and central: messages lost, doubled or late, roles cut "
+                     "off, crashed, restarted; it is copied into the run folder.", FEDERATED)] = None
+    queues: Annotated[Path | None, _option(
+        "TREE.toml", "Weights and limits of queues (see `subak queues`): what the fair orders go by, and what the "
+                     "shares of any run are measured by [default: weight 1 for each]; it is copied into the run "
+                     "folder.", FAIR)] = None
+    reclaims_per_hour: Annotated[float, _option(
+        "N", "Under a fair order: a queue below its guarantee may take places back from the queue furthest above its "
+             "own, N an hour; a minute's worth at once.", FAIR, show_default=True)] = 0.0
+    lotes: Annotated[Path | None, _option(
+        "FILE.toml", "Settings of lotes, its classes, bins, choice and plans during a run; see `subak explain "
+                     "lotes`.")] = None
+    request_error: Annotated[float, _option(
+        "SHARE", "Requests are wrong by up to this share of what tasks use, either way; a task that uses more than it "
+                 "asked for is ended, waits again and then asks for what it uses.", show_default=True)] = 0.0
+    check_policy: Annotated[bool, typer.Option(
+        "--check-policy", help="Compile policies from files with bounds checks: slower, but one that leaves its "
+                               "arrays is stopped, and named.")] = False
 
-def federation_from(file: Path | None, shares: list[str] | None, **given: object) -> Federation | None:
-    """Return the settings of a file with the options given before them, None where neither is there.
-
-    Raises InputError for a setting that does not exist or cannot be.
-    """
-    changes = {name: value for name, value in given.items() if value is not None}
-    if shares:
-        changes["shares"] = parse_amounts(shares, "--share", "QUEUE=SHARE, such as research=0.25")
-    if file is None and not changes:
-        return None
-    known = Federation() if file is None else read_toml(file, Federation)
-    return msgspec.structs.replace(known, **changes)
+    @property
+    def files(self) -> list[Path]:
+        """What the command reads beside the workload; no result may be written over it."""
+        return [value for value in vars(self).values() if isinstance(value, Path)]
 
 
 def parse_amounts(texts: list[str], option: str = "--capacity", form: str = "RESOURCE=AMOUNT, such as cpu=4",
@@ -179,6 +144,81 @@ def parse_amounts(texts: list[str], option: str = "--capacity", form: str = "RES
     return amounts
 
 
+# What a field holds where that is not the option's own value.
+READ_AS: dict[str, Callable[[Any], object]] = {
+    "capacity": parse_amounts,
+    "shares": lambda texts: parse_amounts(texts, "--share", "QUEUE=SHARE, such as research=0.25"),
+    "lotes": lambda path: read_toml(path, LotesSettings),
+}
+
+
+def takes_scenario(command: Callable[..., None]) -> Callable[..., None]:
+    """Put the options of a scenario where a command has its parameter `given`; it gets them back in it, as one."""
+    rows = [inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=row.default, annotation=row.type)
+            for row in fields(ScenarioOptions)]
+    own = list(inspect.signature(command).parameters.values())
+    here = [parameter.name for parameter in own].index("given")
+
+    @functools.wraps(command)
+    def with_options(**values: Any) -> None:
+        command(given=ScenarioOptions(**{row.name: values.pop(row.name) for row in rows}), **values)
+
+    # what Typer reads; WORKLOAD is the command's first argument
+    parameters = [rows[0], *own[:here], *rows[1:], *own[here + 1:]]
+    shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    with_options.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    return with_options
+
+
+def scenario_from(
+    given: ScenarioOptions, schedulers: list[str] | None, seeds: list[int] | None, default_schedulers: list[str],
+) -> Scenario:
+    """Return the scenario of a file, or of the options; of schedulers and seeds, None means not given.
+
+    Raises InputError for a mistake in either, or for both at once.
+    """
+    if given.scenario is not None:
+        if schedulers is not None or seeds is not None or _changed(given).keys() != {"scenario"}:
+            raise InputError("--scenario: holds everything, so the other options must be left out")
+        return read_scenario(given.scenario)
+    names = default_schedulers if schedulers is None else schedulers
+    federation = federation_from(given)
+    if federation is not None and not any(supported_settings(name) for name in names):
+        known = ", ".join(each.name for each in SCHEDULERS.values() if each.settings)
+        raise InputError(f"settings of a federation: none of the schedulers {', '.join(names)} is one; {known} are")
+    return Scenario(**{**_values(given, Scenario), "federation": federation or Federation(), "schedulers": names,
+                       "seeds": seeds or [1]})
+
+
+def federation_from(given: ScenarioOptions) -> Federation | None:
+    """Return the settings of a file with the options given before them, None where neither is there.
+
+    Raises InputError for a setting that does not exist or cannot be.
+    """
+    changes = _values(given, Federation)
+    if given.federation is None and not changes:
+        return None
+    known = Federation() if given.federation is None else read_toml(given.federation, Federation)
+    return msgspec.structs.replace(known, **changes)
+
+
+def _changed(given: ScenarioOptions) -> dict[str, Any]:
+    """Return the options that are not at their defaults, by name."""
+    usual = vars(ScenarioOptions())
+    return {name: value for name, value in vars(given).items() if value not in (usual[name], [])}
+
+
+def _values(given: ScenarioOptions, kind: type[Scenario | Federation]) -> dict[str, Any]:
+    """Return the fields of *kind* that options fill: all but those left at their defaults."""
+    changed = {name: value for name, value in _changed(given).items() if name in kind.__struct_fields__}
+    return {name: READ_AS.get(name, _as_word)(value) for name, value in changed.items()}
+
+
+def _as_word(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
+
+
 def parse_seeds(text: str) -> list[int]:
     """Return the seeds of a text such as ``1,2,5-8``. Raises InputError for another form."""
     seeds: list[int] = []
@@ -196,6 +236,3 @@ def parse_seeds(text: str) -> list[int]:
 def split_names(text: str) -> list[str]:
     """Return the names in a list separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-__all__ = ["DEFAULT_WORKLOAD", "FOREVER", "OUTPUT"]

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numba
@@ -25,13 +25,13 @@ from subak.measures.federation import federation_facts
 from subak.measures.runs import FairnessFacts, FleetFacts, PlanFacts, Speed, Summary, WorkloadFacts
 from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.engine.run_loop import Progress
-from subak.simulator.federated.fault_plan import RoleError, read_fault_plan
+from subak.simulator.engine.setup import Terms
+from subak.simulator.federated.fault_plan import FaultPlan, RoleError, read_fault_plan
 from subak.simulator.federated_results import waiting_tables
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import attempt_table, task_table, timeline_table
@@ -48,10 +48,7 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
 
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
-    if scenario.faults:
-        read_fault_plan(Path(scenario.faults))
-    if scenario.queues:
-        read_tree(Path(scenario.queues))
+    _files_of(scenario)
     folder = sample_folder(scenario.workload) if scenario.workload in sample_names() else Path(scenario.workload)
     workload = read_workload(folder)
     scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)
@@ -85,8 +82,7 @@ def _same_digest(what: str, folder: Path, expected: str) -> str:
 
 def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet]) -> None:
     """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
-    faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
-    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
+    faults, queues = _files_of(scenario)
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
         with _named_faults(scenario.faults):
             refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues)
@@ -133,19 +129,27 @@ def _simulated(
 ) -> tuple[Summary, pl.DataFrame]:
     workload, fleet = inputs
     scheduler = find_scheduler(name, scenario.check_policy)
-    faults = read_fault_plan(Path(scenario.faults)) if scenario.faults else None
-    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
+    faults, queues = _files_of(scenario)
     if queues is not None:
         _refuse_tree(workload, queues, scenario.queues)
     with _named_faults(scenario.faults):
-        outcome = simulate(workload, fleet, scheduler, seed, scenario.interval, scenario.until, on_progress,
-                           federation=settings_of(scenario, name), faults=faults, queues=queues,
-                           reclaims_per_hour=scenario.reclaims_per_hour, lotes=scenario.lotes,
-                           request_error=scenario.request_error, slow_start=scenario.slow_start,
-                           search=SearchSettings(scenario.search_seconds, scenario.search_moves))
+        outcome = simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
+                           federation=settings_of(scenario, name), faults=faults,
+                           **{**_terms_of(scenario), "queues": queues})
     written = _write(folder, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
     _write_scenario(folder, scenario, name, seed, outcome.search_moves)
     return written
+
+
+def _terms_of(scenario: Scenario) -> dict[str, Any]:
+    """Return what a run is told of a scenario: what both have under one name."""
+    return {name: getattr(scenario, name) for name in Terms._fields if hasattr(scenario, name)}
+
+
+def _files_of(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None]:
+    """Read the files of faults and of queues, where the scenario names them."""
+    return (read_fault_plan(Path(scenario.faults)) if scenario.faults else None,
+            read_tree(Path(scenario.queues)) if scenario.queues else None)
 
 
 def _with_bound(

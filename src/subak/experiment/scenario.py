@@ -73,6 +73,11 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                                  f"supports it; {supporters} do")
         self._refuse_unused()
 
+    @property
+    def search(self) -> SearchSettings:
+        """How long a scheduler that searches improves its plan. Raises InputError for what no search could mean."""
+        return SearchSettings(self.search_seconds, self.search_moves)
+
     def _refuse_bytes(self) -> None:
         """Refuse names of files that no scenario file can hold, before the run and not when it is written."""
         for name in (self.workload, self.fleet, self.faults, self.queues, *self.schedulers):
@@ -91,7 +96,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def _refuse_search(self) -> None:
         """Refuse what no search could mean, and one that none of the schedulers makes."""
-        if SearchSettings(self.search_seconds, self.search_moves) == SearchSettings():
+        if self.search == SearchSettings():
             return
         if not any(searches(name) for name in self.schedulers):
             known = ", ".join(name for name, recipe in RECIPES.items() if recipe.searches)

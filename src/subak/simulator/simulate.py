@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from subak.errors import InputError, PolicyError
 from subak.federation.settings import Federation
@@ -18,12 +18,9 @@ from subak.placement.claims import (
     VIOLATING_MACHINE,
     VIOLATING_TASK,
 )
-from subak.placement.lotes.settings import LotesSettings
-from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import Scheduler
 from subak.queues.fair_orders import FAIR_ORDERS
-from subak.queues.tree import TreeFile
-from subak.simulator.central.engines import Tuning, central_loop
+from subak.simulator.central.engines import central_loop
 from subak.simulator.central.integrity import Integrity
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms
@@ -35,14 +32,11 @@ from subak.simulator.outcome import Outcome
 from subak.tables import first_line
 from subak.workload.table import Workload
 
-if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
-    pass
-
 INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
 INTERVAL_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
 
-def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
+def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scenario)
     workload: Workload,
     fleet: Fleet,
     scheduler: Scheduler,
@@ -53,42 +47,34 @@ def simulate(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     check: Callable[..., None] | None = None,
     federation: Federation | None = None,
     faults: FaultPlan | None = None,
-    queues: TreeFile | None = None,
-    reclaims_per_hour: float = 0.0,
-    lotes: LotesSettings | None = None,
-    request_error: float = 0.0,
-    slow_start: float = 1.0,
-    search: SearchSettings | None = None,
+    **more: Any,
 ) -> Outcome:
     """Simulate one scheduler on one workload and fleet.
 
     *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
     simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
-    that is one, *faults* what goes wrong in it, *queues* weights and limits for the fair orders, *reclaims_per_hour*
-    how often a queue below its guarantee may take a place back under them, *lotes* what its plan and dispatcher are set
-    to, *request_error* by how much requests are wrong (overuse.py). *slow_start* is the share of a stage's tasks
-    that have ended when the tasks that wait for it may start; such an attempt holds its machine, and goes on behind
-    its `shuffle` when all of them have. *search* says how long a scheduler that searches improves its plan. Raises
-    InputError for workloads and fleets that do not match, and for faults and wrong requests that the scheduler does
-    not support, PolicyError when the policy breaks a rule.
+    that is one, *faults* what goes wrong in it. *more* are further fields of `Terms` (engine/setup.py), each with its
+    comment there: `queues`, `slow_start`, `search` and so on. Raises InputError for workloads and fleets that do not
+    match, and for faults and wrong requests that the scheduler does not support, PolicyError when the policy breaks a
+    rule.
     """
     width = interval if interval is not None else default_interval(workload)
+    terms = Terms(scheduler.order, seed, width, until, **more)
     refuse_times(width, until)
-    refuse_slow_start(slow_start, scheduler)
-    if request_error:
-        refuse_error(request_error, scheduler)
+    refuse_slow_start(terms.slow_start, scheduler)
+    if terms.request_error:
+        refuse_error(terms.request_error, scheduler)
     if scheduler.architecture:
         refuse_speeds(workload, fleet, scheduler.name)
         architecture = ARCHITECTURES[scheduler.architecture]
         settings = architecture.settled(federation or Federation())
         fixed = interval is not None
         return Outcome(scheduler=scheduler, seed=seed, **simulate_federated(
-            workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults, queues))
+            workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults,
+            terms.queues))
     if faults is not None:
         raise InputError(f"faults: {scheduler.name} is no federation; only megha and central support them")
-    loop = central_loop(
-        workload, fleet, scheduler, Terms(scheduler.order, seed, width, until, request_error, slow_start),
-        Tuning(queues, reclaims_per_hour, lotes, search))
+    loop = central_loop(workload, fleet, scheduler, terms)
     simulation, waiting = loop.prepared.simulation, loop.waiting
     loop_result = run_to_end(
         simulation, loop.step if scheduler.built_in else _guarded(loop.step, simulation, scheduler.name),

@@ -6,40 +6,13 @@ from typing import Annotated
 import typer
 
 from subak.cli.options import (
-    DEFAULT_WORKLOAD,
-    FOREVER,
     OUTPUT,
-    CapacityOption,
-    CheckPolicyOption,
-    DelayOption,
-    FaultsOption,
-    FederationOption,
-    FleetOption,
-    GlobalMastersOption,
-    HeartbeatOption,
-    IntervalOption,
-    LocalMastersOption,
-    LotesOption,
-    MachinesOption,
     OverwriteOption,
-    PlacementOption,
-    PreemptionOption,
-    QueuesOption,
-    ReclaimsOption,
-    RequestErrorOption,
-    ScenarioOption,
-    SearchMovesOption,
-    SearchSecondsOption,
-    ServiceScaleOption,
-    ShareOption,
-    SlowStartOption,
-    UntilOption,
-    UpdatesOption,
-    WorkloadOption,
-    federation_from,
+    ScenarioOptions,
     parse_seeds,
     scenario_from,
     split_names,
+    takes_scenario,
 )
 from subak.cli.progress import RunBars
 from subak.errors import RunError
@@ -49,7 +22,6 @@ from subak.experiment.scenario import Scenario
 from subak.measures.runs import load_runs
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
-from subak.placement.mapreduce.search import SearchSettings
 from subak.policy import find_scheduler
 from subak.report.console import Console, echo, waiting
 from subak.report.terminal import comparison_table
@@ -60,8 +32,8 @@ PROCESSES_MAX = 4096
 MARKER = "comparison.toml"  # only a folder with it is ever replaced
 
 
+@takes_scenario
 def compare(
-    workload: WorkloadOption = DEFAULT_WORKLOAD,
     schedulers: Annotated[str | None, typer.Option(
         metavar="NAME,NAME,...", help="Names from `subak schedulers`, with options behind plus signs, or FILE.py:NAME "
                                       f"for policies of your own [default: {DEFAULT_SCHEDULERS.replace(',', ', ')}].",
@@ -69,31 +41,7 @@ def compare(
     seeds: Annotated[str | None, typer.Option(
         metavar="1,2,5-8", help="Each scheduler runs once with each seed [default: 1].",
         show_default=False)] = None,
-    fleet: FleetOption = None,
-    machines: MachinesOption = 0,
-    capacity: CapacityOption = None,
-    interval: IntervalOption = None,
-    until: UntilOption = FOREVER,
-    slow_start: SlowStartOption = 1.0,
-    search_seconds: SearchSecondsOption = 1.0,
-    search_moves: SearchMovesOption = None,
-    scenario: ScenarioOption = None,
-    federation: FederationOption = None,
-    global_masters: GlobalMastersOption = None,
-    local_masters: LocalMastersOption = None,
-    heartbeat: HeartbeatOption = None,
-    delay: DelayOption = None,
-    service_scale: ServiceScaleOption = None,
-    updates: UpdatesOption = None,
-    placement: PlacementOption = None,
-    preemption: PreemptionOption = None,
-    share: ShareOption = None,
-    faults: FaultsOption = None,
-    queues: QueuesOption = None,
-    reclaims_per_hour: ReclaimsOption = 0.0,
-    lotes: LotesOption = None,
-    request_error: RequestErrorOption = 0.0,
-    check_policy: CheckPolicyOption = False,
+    given: ScenarioOptions = ScenarioOptions(),
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once [default: one a core].",
         show_default=False)] = None,
@@ -113,30 +61,21 @@ def compare(
 
     A run that fails leaves the others as they are; the exit code is then 2.
     """
-    settings = federation_from(federation, share, global_masters=global_masters, local_masters=local_masters,
-                               heartbeat=heartbeat, delay=delay, service_scale=service_scale, updates=updates,
-                               placement=placement, preemption=preemption)
-    given = scenario_from(scenario, workload, None if schedulers is None else split_names(schedulers),
-                          split_names(DEFAULT_SCHEDULERS), None if seeds is None else parse_seeds(seeds), fleet,
-                          machines, capacity, interval, until, settings, faults, queues, reclaims_per_hour, lotes,
-                          request_error, slow_start, SearchSettings(search_seconds, search_moves), check_policy)
-    inputs = inputs_of(given, scenario, federation, lotes)
+    scenario = scenario_from(given, None if schedulers is None else split_names(schedulers),
+                             None if seeds is None else parse_seeds(seeds), split_names(DEFAULT_SCHEDULERS))
+    inputs = inputs_of(scenario, *given.files)
     if out is not None:
         refuse_folder(out, MARKER, overwrite, inputs)
-    labels = [job.label for job in jobs_of(given)]
-    found = [find_scheduler(name, given.check_policy) for name in given.schedulers]
-    loaded = load_inputs(given)
-    refuse_unfit(given, found, loaded)
-    tasks = len(loaded[0].tasks)
-    del loaded  # every run reads them for itself
+    labels = [job.label for job in jobs_of(scenario)]
+    tasks = _count_tasks(scenario)
     at_once = processes or len(os.sched_getaffinity(0))
     if out is None:
         with scratch_folder() as folder:
-            errors = _run(given, labels, folder, at_once, tasks)
+            errors = _run(scenario, labels, folder, at_once, tasks)
             table = comparison_table(load_runs(folder))
     else:
         with new_folder(out, MARKER, overwrite, inputs) as folder:
-            errors = _run(given, labels, folder, at_once, tasks)
+            errors = _run(scenario, labels, folder, at_once, tasks)
         _write_page(out)  # the runs are safe by now
         table = comparison_table(load_runs(out))
     Console().print(table)
@@ -146,6 +85,14 @@ def compare(
         raise RunError("; ".join(errors.values()))
 
 
+def _count_tasks(scenario: Scenario) -> int:
+    """Return the tasks of the workload, which every run reads for itself. Raises InputError where none could begin."""
+    found = [find_scheduler(name, scenario.check_policy) for name in scenario.schedulers]
+    loaded = load_inputs(scenario)
+    refuse_unfit(scenario, found, loaded)
+    return len(loaded[0].tasks)
+
+
 def _write_page(folder: Path) -> None:
     from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
 
@@ -153,9 +100,9 @@ def _write_page(folder: Path) -> None:
         write_report(folder)
 
 
-def _run(given: Scenario, labels: list[str], folder: Path, processes: int, tasks: int) -> dict[str, str]:
+def _run(scenario: Scenario, labels: list[str], folder: Path, processes: int, tasks: int) -> dict[str, str]:
     """Do the runs and write what was compared; return the errors of those that failed."""
     (folder / "runs").mkdir()
-    write_toml({"workload": given.workload, "runs": labels}, folder / MARKER)
-    with RunBars(labels, tasks, given.schedulers) as bars:
-        return run_all(given, folder / "runs", processes, bars.show)
+    write_toml({"workload": scenario.workload, "runs": labels}, folder / MARKER)
+    with RunBars(labels, tasks, scenario.schedulers) as bars:
+        return run_all(scenario, folder / "runs", processes, bars.show)

@@ -20,11 +20,9 @@ from subak.placement.interface.compiled import (
 )
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.plan import make_plan
-from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import LOTES, Scheduler
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.lanes import build_lanes
-from subak.queues.tree import TreeFile
 from subak.simulator.central.fair import build_fair, run_fair
 from subak.simulator.central.loop import run_hooks, run_ordered
 from subak.simulator.central.planned import build_machine_queues, run_planned
@@ -33,15 +31,6 @@ from subak.workload.table import Workload
 
 if TYPE_CHECKING:  # scipy and HiGHS, which LoTES plans with, take a while to load
     from subak.placement.lotes.plan import Plan
-
-
-class Tuning(NamedTuple):
-    """What kinds of schedulers are set to."""
-
-    queues: TreeFile | None = None  # fair orders: weights and limits
-    reclaims_per_hour: float = 0.0  # fair orders: how many an hour a queue below its guarantee may cause
-    lotes: LotesSettings | None = None
-    search: SearchSettings | None = None  # schedulers that search for a better plan
 
 
 class CentralLoop(NamedTuple):
@@ -54,17 +43,17 @@ class CentralLoop(NamedTuple):
     search_moves: int | None = None  # that a search for a better plan tried
 
 
-def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms, tuning: Tuning) -> CentralLoop:
+def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms) -> CentralLoop:
     """Return the loop of a central scheduler, ready to run. Raises InputError where a plan cannot be made."""
     if scheduler.planned == LOTES:
-        return _lotes(workload, fleet, scheduler.settled(tuning.lotes or LotesSettings()), terms)
+        return _lotes(workload, fleet, scheduler.settled(terms.lotes), terms)
     prepared = prepare(workload, fleet, machine_order(fleet, scheduler.machines), terms)
     if scheduler.planned:
-        plan = make_plan(workload, fleet, scheduler.planned, terms.seed, tuning.search)
+        plan = make_plan(workload, fleet, scheduler.planned, terms.seed, terms.search)
         lanes, lane_of_task = build_machine_queues(prepared, plan)
         return _compiled(prepared, lanes, _planned_engine, lanes, lane_of_task)._replace(search_moves=plan.search_moves)
     if scheduler.order in FAIR_ORDERS:
-        return _fair(prepared, workload, scheduler, tuning)
+        return _fair(prepared, workload, scheduler, terms)
     return _hooks(prepared, scheduler) if scheduler.select_machine is None else _ordered(prepared, scheduler)
 
 
@@ -95,8 +84,8 @@ def _hooks(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
     return _compiled(prepared, lanes, _hooks_engine, lanes, memory, *compiled_hooks(scheduler))
 
 
-def _fair(prepared: Prepared, workload: Workload, scheduler: Scheduler, tuning: Tuning) -> CentralLoop:
-    fair, back = build_fair(prepared, workload, scheduler.order, tuning.queues, tuning.reclaims_per_hour)
+def _fair(prepared: Prepared, workload: Workload, scheduler: Scheduler, terms: Terms) -> CentralLoop:
+    fair, back = build_fair(prepared, workload, scheduler.order, terms.queues, terms.reclaims_per_hour)
     return _compiled(prepared, fair, _fair_engine, fair, back, compiled_select_machine(scheduler))
 
 

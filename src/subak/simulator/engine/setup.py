@@ -12,7 +12,10 @@ from subak.fleet.state import build_fleet_state
 from subak.fleet.table import Fleet
 from subak.placement.claims import TASK_NOT_ARRIVED, TASK_UNPLACEABLE, build_claims
 from subak.placement.interface.instance import Instance
+from subak.placement.lotes.settings import LotesSettings
+from subak.placement.mapreduce.search import SearchSettings
 from subak.queues.johnson import johnson_ranks
+from subak.queues.tree import TreeFile
 from subak.resources import same_resources
 from subak.simulator.engine.heap import build_events
 from subak.simulator.engine.overuse import draw_overuse, no_overuse, with_errors
@@ -50,7 +53,7 @@ class Prepared:
 
 
 class Terms(NamedTuple):
-    """What a run is told beside its workload, fleet and scheduler."""
+    """What a run is told beside its workload, fleet and scheduler; what a `Scenario` has too is taken from it."""
 
     ranking: str  # the order that tasks are ranked by
     seed: int
@@ -58,6 +61,10 @@ class Terms(NamedTuple):
     until: float  # seconds, the last instant
     request_error: float = 0.0  # by which share requests are wrong
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it are released
+    queues: TreeFile | None = None  # fair orders: weights and limits
+    reclaims_per_hour: float = 0.0  # fair orders: how many an hour a queue below its guarantee may cause
+    lotes: LotesSettings = LotesSettings()  # of LoTES's plan and dispatcher
+    search: SearchSettings = SearchSettings()  # schedulers that search for a better plan: how long
 
 
 def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -> Prepared:
