@@ -1,34 +1,51 @@
 """Orders of messages that once led to a second run, a second attempt or a standstill, handed to roles one by one."""
+import dataclasses
 import math
 
+import msgspec
 import numpy as np
+import polars as pl
 
-from small import fleet_of, plain
+from small import fleet_of, plain, staged
+from subak.federation.megha.global_master.state import INCARNATION_BITS, PHASE_WAITING
 from subak.federation.megha.roles import SERVE
 from subak.federation.messages import (
+    ABANDON,
     ALIVE,
     ARRIVE,
+    ASK,
     BEGIN,
     DONE,
     ENDED,
     EXITED,
     FINISHED_WELL,
+    GLOBAL_MASTER,
     HALT,
     HANDLER,
+    KILL,
     KINDS,
     LAUNCH,
     LAUNCHED,
     LEASE_LOST,
+    LOCAL_MASTER,
     MACHINE_LOST,
     MESSAGE,
+    NO_ROOM,
     NOBODY,
     NOTED,
     OVER,
     PLACE,
+    PREEMPT,
+    REBUILD,
+    REFUSED,
+    REOPEN,
     REPORT,
+    RESTART,
+    RETRY,
     START,
     SUBMIT,
     TICK,
+    UPDATE,
 )
 from subak.federation.settings import Federation
 from subak.simulator.federated.megha_setup import MEGHA
@@ -40,20 +57,27 @@ LOSSY = Federation(global_masters=1, local_masters=1, retry=0.5, lease=6.0, time
 class ByHand:
     """The roles of a small federation, in plain Python; what they post is handed on by the test."""
 
-    def __init__(self, tasks, machines, federation):
-        workload, fleet = tasks, machines
-        self.opened = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, math.inf, compiled=False)
+    def __init__(self, workload, fleet, federation, rows=0):
+        self.opened = open_federated(workload, fleet, MEGHA, federation, 1, 1e6, math.inf, compiled=False, rows=rows)
         self.roles = self.opened.roles
 
-    def tell(self, now, message):
+    def tell(self, now, message, role=None):
         """Hand a message to its role; return what it posts."""
         out = self.opened.out
         out.size[0] = 0
         self.opened.due[0] = message
-        role = HANDLER[message["kind"]]
+        role = HANDLER[message["kind"]] if role is None else role
         with np.errstate(over="ignore"):
             SERVE[role](self.opened.services.tables[role].state, now, 1)
         return out.row[: out.size[0]].copy()
+
+    def turns(self, now):
+        """Let a global master have its turns until it owes itself none; return what it posts."""
+        posted, all_posted = self.tell_kind(now, PLACE, to=0), []
+        while kinds(posted, PLACE):
+            all_posted += list(posted)
+            posted = self.tell_kind(now, PLACE, to=0)
+        return all_posted + list(posted)
 
     def tell_kind(self, now, kind, **fields):
         message = np.zeros(1, MESSAGE)[0]
@@ -61,7 +85,7 @@ class ByHand:
         message["task"], message["machine"], message["handle"] = NOBODY, NOBODY, NOBODY
         for name, value in fields.items():
             message[name] = value
-        return self.tell(now, message)
+        return self.tell(now, message, GLOBAL_MASTER if kind == RESTART else None)
 
     def requested(self, now, task=0, master=0):
         """Let a task be submitted and placed; return its START."""
@@ -170,3 +194,105 @@ def test_ends_that_a_dead_master_never_notes_do_not_keep_the_rows_of_others():
     posted = hand.tell_kind(6.0, NOTED, to=0, sender=1, incarnation=1, epoch=0, seen=int(local.ledger.size[0]))
     assert [KINDS[row["kind"]] for row in posted] == ["FORGET"]
     assert (used, int(local.rows.size[1])) == (2, 1)
+
+
+TWO_CLUSTERS = Federation(global_masters=1, local_masters=2, retry=0.5, lease=6.0, timer_slack=0.5, heartbeat=1.0)
+
+
+def restarted(hand, now, answering):
+    """Restart global master 0 and hand everything on but to clusters that do not answer; return its posts since."""
+    posted = list(hand.tell_kind(now, RESTART, to=0))
+    since = []
+    while posted:
+        message = posted.pop(0)
+        role = HANDLER[message["kind"]]
+        if role == LOCAL_MASTER and message["to"] not in answering:
+            continue
+        if message["kind"] in (ASK, UPDATE, REBUILD, SUBMIT):
+            new = list(hand.tell(now, message))
+            posted += new
+            since += new if role == GLOBAL_MASTER else []
+    return since
+
+
+def test_a_restarted_master_places_what_no_silent_cluster_can_be_running():
+    """Two machines in two clusters; task 0 was requested from cluster 1, which never answers again, task 1 is new."""
+    hand = ByHand(plain((0, 50, 1), (0, 50, 1)), fleet_of((1,), (1,)), TWO_CLUSTERS)
+    start = hand.requested(0.1, task=0)
+    silent = int(hand.roles.topology.machine["cluster"][start["machine"]])
+    for submit in kinds(hand.tell_kind(0.2, ARRIVE, task=1), SUBMIT):
+        assert submit["task"] == 1  # lost on its way
+    since = restarted(hand, 1.0, {1 - silent})
+    assert len(kinds(since, PLACE)) == 1
+    assert hand.roles.task["phase"].tolist() == [PHASE_WAITING, PHASE_WAITING]
+    launch, = kinds(hand.turns(1.1), LAUNCH)  # task 0 may run in the cluster that is silent
+    assert launch["task"] == 1
+
+
+def test_what_a_silent_cluster_was_asked_is_placed_once_it_answers_without_it():
+    hand = ByHand(plain((0, 50, 1)), fleet_of((1,), (1,)), TWO_CLUSTERS)
+    submit, = kinds(hand.tell_kind(0.0, ARRIVE, task=0), SUBMIT)
+    hand.tell(0.0, submit)
+    lost, = kinds(hand.tell_kind(0.0, PLACE, to=0), LAUNCH)  # never arrives
+    silent = int(hand.roles.topology.machine["cluster"][lost["machine"]])
+    restarted(hand, 1.0, {1 - silent})
+    assert not kinds(hand.turns(1.1), LAUNCH)
+    restarted_at = hand.tell_kind(1.2, ASK, to=silent, sender=0, incarnation=2)
+    hand.tell(1.3, kinds(restarted_at, UPDATE)[0])
+    assert kinds(hand.turns(1.4), LAUNCH)[0]["task"] == 0
+    assert not hand.tell(1.5, lost).size, "a former incarnation's request is not heeded any more"
+
+
+def test_a_cluster_without_room_is_not_asked_again_at_once():
+    hand = ByHand(plain((0, 50, 1), (0, 50, 1)), fleet_of((4,)), LOSSY, rows=1)
+    hand.begun(0.1, task=0)
+    submit, = kinds(hand.tell_kind(0.2, ARRIVE, task=1), SUBMIT)
+    hand.tell(0.2, submit)
+    launch, = kinds(hand.tell_kind(0.2, PLACE, to=0), LAUNCH)
+    refused, = kinds(hand.tell(0.2, launch), REFUSED)
+    assert refused["reason"] == NO_ROOM
+    reopen, = kinds(hand.tell(0.2, refused), REOPEN)
+    assert not kinds(hand.turns(0.2), LAUNCH)
+    assert reopen["delay"] == LOSSY.retry
+    assert len(kinds(hand.tell(0.7, reopen), PLACE)) == 1
+    assert len(kinds(hand.turns(0.7), LAUNCH)) == 1
+
+
+def test_a_gang_is_not_held_for_ever_for_one_whose_request_nobody_answers():
+    alone = staged([{"request": (1,)}], [(0, 0.0, 50), (0, 0.0, 50)])
+    gang = dataclasses.replace(alone, stages=alone.stages.with_columns(gang=pl.lit(True)))
+    hand = ByHand(gang, fleet_of((1,), (1,)), TWO_CLUSTERS)
+    for task in (0, 1):
+        submit, = kinds(hand.tell_kind(0.0, ARRIVE, task=task), SUBMIT)
+        hand.tell(0.0, submit)
+    posted = hand.tell_kind(0.0, PLACE, to=0)
+    answered, silent = kinds(posted, LAUNCH)
+    hand.tell(0.1, kinds(hand.tell(0.1, answered), LAUNCHED)[0])
+    retry = next(row for row in kinds(posted, RETRY) if row["task"] == silent["task"])
+    now, abandoned = 0.0, []
+    while not abandoned and now < 20.0:
+        now += float(retry["delay"])
+        posted = hand.tell(now, retry)
+        abandoned = kinds(posted, ABANDON)
+        retry = next(row for row in kinds(posted, RETRY) if row["task"] == silent["task"])
+    assert now == 6.5  # a lease after its first request, which is 0.5 s older than the first repetition
+    assert sorted(int(row["task"]) for row in abandoned) == [0, 1]
+
+
+def test_what_pends_for_a_former_incarnation_never_starts():
+    """A preemption waits for its victim; a request of the restarted master comes before its ASK."""
+    strict = msgspec.structs.replace(LOSSY, preemption="strict", shares={"a": 0.0, "b": 1.0})
+    workload = plain((0, 50, 2), (1, 50, 2))
+    workload = dataclasses.replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(["a", "b"])))
+    hand = ByHand(workload, fleet_of((2,)), strict)
+    victim = hand.begun(0.1, task=0)
+    submit, = kinds(hand.tell_kind(1.0, ARRIVE, task=1), SUBMIT)
+    hand.tell(1.0, submit)
+    preempt, = kinds(hand.turns(1.0), PREEMPT)
+    kill, = kinds(hand.tell(1.1, preempt), KILL)
+    other = preempt.copy()
+    other["kind"], other["attempt"], other["incarnation"] = LAUNCH, (2 << INCARNATION_BITS) + 1, 2
+    hand.tell(1.2, other)
+    over, = kinds(hand.tell(1.3, kill), OVER)
+    assert over["task"] == victim["task"]
+    assert not kinds(hand.tell(1.4, over), START)

@@ -32,7 +32,7 @@ from subak.simulator.torture.coverage import ALLOWED, Coverage
 from subak.simulator.torture.invariants import Broken, Watch
 from subak.simulator.torture.torture import Case, Stage, build, next_event, random_case, run_case, shrink
 
-SEEDS = (23, 59, 109, 123, 554, 595, 607, 655, 894, 956, *range(1, 16))  # which together take every row
+SEEDS = (157, 164, 334, 343, 374, 579, 597, 705, 713, 777, 840, 868, 1395, *range(1, 16))  # together they take every row
 OF_THE_OTHERS = {"PROBE", "FETCH", "ASSIGN", "NOTHING_LEFT", "BOUNCED", "REJECTED", "ENQUEUE", "LONG_BEGUN",
                  "LONG_OVER", "STEAL", "STOLEN", "DEAL"}  # messages of Sparrow, Hawk, Eagle and Pigeon
 AT_ONCE = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=math.inf)
@@ -283,7 +283,7 @@ def test_a_planted_defect_is_found(monkeypatch):
         return True
 
     monkeypatch.setattr(worker, "obeys", obeys)
-    endings = (run_case(random_case(seed)) for seed in range(100, 200))  # the first that fails from 1 on is 102
+    endings = (run_case(random_case(seed)) for seed in range(100, 200))  # the first is 148
     assert any(ending.failure for ending in endings)
 
 

@@ -7,6 +7,7 @@ heartbeat_loss = 0.3        # a periodic update is,
 duplication = 0.05          # a message comes twice,
 reordering = 0.1            # or up to late_max seconds late, so that others overtake it,
 spike = 0.01                # or up to spike_max seconds late
+replay = 0.001              # a message brings an old one with it: any that was sent so far
 late_max = 0.2
 spike_max = 3.0
 timer_late = 0.05           # timers of roles go off up to so many seconds late; at most the setting timer_slack
@@ -35,7 +36,7 @@ import msgspec
 import numpy as np
 
 from subak.errors import InputError
-from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, SUBMITTER, WORKER
+from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, SUBMITTER, WORKER
 from subak.federation.settings import Federation
 from subak.simulator.federated.faults import (
     ACTION_CRASH,
@@ -46,7 +47,9 @@ from subak.simulator.federated.faults import (
     HEARTBEAT_LOSS,
     LATE_MAX,
     LOSS,
+    PAST,
     REORDERING,
+    REPLAY,
     SPIKE,
     SPIKE_MAX,
     TIMER_LATE,
@@ -61,7 +64,7 @@ RETRY_S = 1.0  # seconds until requests are repeated, where faults are planned a
 # Nothing that still comes takes longer than so many of each together.
 QUIET_LEASES, QUIET_RETRIES, QUIET_HEARTBEATS, QUIET_DELAYS = 12, 130, 4, 100
 RATES = {"loss": LOSS, "heartbeat_loss": HEARTBEAT_LOSS, "duplication": DUPLICATION, "reordering": REORDERING,
-         "spike": SPIKE}
+         "spike": SPIKE, "replay": REPLAY}
 TIMES = {"late_max": LATE_MAX, "spike_max": SPIKE_MAX, "faults_until": FAULTS_UNTIL, "timer_late": TIMER_LATE}
 NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 ONE = ("global master", "local master", "standby", "worker")  # followed by a number
@@ -111,6 +114,7 @@ class FaultPlan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     duplication: float = 0.0
     reordering: float = 0.0
     spike: float = 0.0
+    replay: float = 0.0
     late_max: float = 1.0
     spike_max: float = 10.0
     faults_until: float = FOREVER
@@ -193,6 +197,7 @@ def faults_of(plan: FaultPlan, settings: Federation, first: np.ndarray, machine_
     actions.sort(key=lambda action: action[0])
     return Faults(
         on=np.ones(1, np.int64), rate=rate, random=np.array([plan.seed], np.uint64),
+        past=np.zeros(PAST if plan.replay else 0, MESSAGE), past_count=np.zeros(1, np.int64),
         cut_from=np.array([cut[0] for cut in cuts], np.float64),
         cut_until=np.array([cut[1] for cut in cuts], np.float64),
         cut_side=np.array([cut[2:] for cut in cuts], np.int64).reshape(-1, 2),
@@ -272,6 +277,10 @@ def random_plan(
         for_ever = role.startswith("worker") and random.random() < 0.3
         crashes.append(Crash(role=role, at=begin, restart_after=FOREVER if for_ever else float(
             round(random.uniform(0, over_at - begin), 3))))
+    apart = np.random.default_rng([seed, 33])
+    if standby and apart.random() < 0.5:  # a deposed master speaks on: only its standby cannot hear it
+        pair, begin = int(apart.integers(clusters)), float(round(apart.uniform(0, 0.6 * over_at), 3))
+        cuts.append(Cut(between=[f"local master {pair}", f"standby {pair}"], begin=begin, until=over_at))
     never_back = np.random.default_rng([seed, 31])
     crashes = [msgspec.structs.replace(crash, restart_after=FOREVER)
                if "master" in crash.role and never_back.random() < 0.2 else crash for crash in crashes]

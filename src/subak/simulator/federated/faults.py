@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.federation.messages import MESSAGE
 from subak.kernel import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 
 # of `rate`
-LOSS, HEARTBEAT_LOSS, DUPLICATION, REORDERING, SPIKE, LATE_MAX, SPIKE_MAX, FAULTS_UNTIL, TIMER_LATE = range(9)
+LOSS, HEARTBEAT_LOSS, DUPLICATION, REORDERING, SPIKE, LATE_MAX, SPIKE_MAX, FAULTS_UNTIL, TIMER_LATE, REPLAY = range(10)
 ACTION_CRASH, ACTION_RESTART = range(2)  # what an action does
 NEXT = 0
+PAST = 32  # messages that are kept to be sent again
 EVERYBODY = -1  # an address of a cut
 
 
@@ -20,8 +22,10 @@ class Faults(NamedTuple):
     """A plan: rates of what befalls messages, cuts between addresses, and crashes in the order of time."""
 
     on: np.ndarray  # int64[1], 0 where nothing ever fails
-    rate: np.ndarray  # float64[9]: probabilities LOSS .. SPIKE; LATE_MAX .. TIMER_LATE in seconds
+    rate: np.ndarray  # float64[10]: probabilities LOSS .. SPIKE, REPLAY; seconds LATE_MAX .. TIMER_LATE
     random: np.ndarray  # uint64[1]
+    past: np.ndarray  # MESSAGE[place], a sample of what was sent, to be sent again
+    past_count: np.ndarray  # int64[1], messages in it
     cut_from: np.ndarray  # float64[cut], seconds
     cut_until: np.ndarray  # float64[cut], seconds
     cut_side: np.ndarray  # int64[cut, 2], addresses, EVERYBODY for all
@@ -34,10 +38,11 @@ class Faults(NamedTuple):
 def build_faults() -> Faults:
     """Return the plan in which nothing fails."""
     none = np.zeros(0)
-    rate = np.zeros(9)
+    rate = np.zeros(10)
     rate[FAULTS_UNTIL] = np.inf
     return Faults(
-        np.zeros(1, np.int64), rate, np.zeros(1, np.uint64), none, none, np.zeros((0, 2), np.int64), none,
+        np.zeros(1, np.int64), rate, np.zeros(1, np.uint64), np.zeros(0, MESSAGE),
+        np.zeros(1, np.int64), none, none, np.zeros((0, 2), np.int64), none,
         np.zeros(0, np.int8), np.zeros(0, np.int64), np.zeros(1, np.int64),
     )
 
@@ -82,3 +87,19 @@ def timer_delay(faults: Faults, delay: float) -> float:
     if delay > 0.0 and faults.rate[TIMER_LATE] > 0.0:
         return delay + random_float(faults.random) * faults.rate[TIMER_LATE]
     return delay
+
+
+@noinline
+def old_message(faults: Faults, now: float, message: np.void) -> int:
+    """Keep a message, in the place of a random one; return the place of one to send again, or -1."""
+    if now >= faults.rate[FAULTS_UNTIL]:
+        return -1
+    count = faults.past_count[0]
+    again = -1
+    if count > 0 and random_float(faults.random) < faults.rate[REPLAY]:
+        again = int(random_float(faults.random) * count)
+    place = count if count < PAST else int(random_float(faults.random) * PAST)
+    if place != again:
+        faults.past[place] = message
+    faults.past_count[0] = min(count + 1, PAST)
+    return again

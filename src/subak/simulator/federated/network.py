@@ -28,7 +28,15 @@ from subak.federation.messages import (
 from subak.kernel import inlined
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import Events, build_events, drop_first, first_time, insert, push_event
-from subak.simulator.federated.faults import Faults, build_faults, is_cut, message_fault, timer_delay
+from subak.simulator.federated.faults import (
+    REPLAY,
+    Faults,
+    build_faults,
+    is_cut,
+    message_fault,
+    old_message,
+    timer_delay,
+)
 
 ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
 # size
@@ -152,6 +160,11 @@ def transmit(net: Network, now: float, sender_role: int, message: np.void) -> No
         if is_cut(net.faults, now, sender, receiver):
             net.size[LOST] += 1
             return
+        if net.faults.rate[REPLAY] > 0.0:
+            again = old_message(net.faults, now, message)
+            if again >= 0:
+                net.size[DUPLICATED] += 1
+                enter(net, now, time, net.faults.past[again])
         lost, twice, late = message_fault(net.faults, now, message["kind"] == UPDATE)
         if lost:
             net.size[LOST] += 1

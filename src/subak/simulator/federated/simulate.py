@@ -37,7 +37,7 @@ SLOTS_PER_TASK = 4  # messages and timers on their way at once, for each task, a
 SLOTS_PER_MACHINE = 2
 SLOTS = 100_000  # and for the rest; there is made room for more
 SLOTS_MAX = 20_000_000
-MARGIN_PER_MESSAGE = 2  # of a handler's, under faults: each may be doubled
+MARGIN_PER_MESSAGE = 3  # of a handler's, under faults: each may be doubled, and bring an old one with it
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Instance:
     prepared: Prepared
     seed: int
     queues: TreeFile | None = None  # weights of queues
-    rows: int | None = None  # of attempts at a local master; None: as many as can run, and ends that are kept
+    rows: int = 0  # of attempts at a local master; 0: as many as can run, and ends that are kept
 
     @property
     def simulation(self) -> Simulation:
@@ -129,7 +129,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
     compiled: bool = True,
-    rows: int | None = None,
+    rows: int = 0,
 ) -> Opened:
     """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* as of `Instance`.
 

@@ -558,8 +558,8 @@ class Watch:
                 return f"nobody speaks for cluster {cluster}"
             local, (first, end) = self.roles.locals[number], self.span[cluster]
             for machine in self.machines:
-                if first <= machine < end:
-                    if local.machine["state"][machine] == SILENT and not self.is_undecidable(machine):
+                if first <= machine < end and not self.is_undecidable(machine):
+                    if local.machine["state"][machine] == SILENT:
                         return f"machine {machine} has not reported to local master {number}"
                     for row in self.rows(local.rows.row, local.rows.first, machine):
                         if row["state"] != RUNNING_ROW and not self.is_dead(row["owner"]) and not (

@@ -70,7 +70,7 @@ class Case(msgspec.Struct):
     tasks: list[tuple[int, float, float]]  # stage, arrival, run time
     settings: Federation
     plan: FaultPlan | None
-    rows: int | None = None  # of attempts at a local master
+    rows: int = 0  # of attempts at a local master; 0: as many as can be
 
 
 @dataclass
@@ -124,15 +124,17 @@ def random_case(seed: int) -> Case:
 
 def _tightened(
     seed: int, gang: int, settings: Federation, plan: FaultPlan | None
-) -> tuple[int | None, Federation, FaultPlan | None]:
-    """Let timers be late, and local masters have little room to note attempts, yet enough for the largest gang."""
+) -> tuple[int, Federation, FaultPlan | None]:
+    """Let timers be late, old messages come again, and local masters have little room, yet enough for any gang."""
     if plan is None:
-        return None, settings, None
+        return 0, settings, None
     random = np.random.default_rng([seed, 29])
     slack = float(random.choice([0.0, 0.1, 0.6]))
     late = float(round(random.uniform(0, slack), 3))
-    rows = gang + int(random.integers(2, 7)) if random.random() < 0.25 else None
-    return (rows, msgspec.structs.replace(settings, timer_slack=slack), msgspec.structs.replace(plan, timer_late=late))
+    replay = float(random.choice([0.0, 0.02, 0.1]))
+    rows = gang + int(random.integers(2, 7)) if random.random() < 0.25 else 0
+    settings = msgspec.structs.replace(settings, timer_slack=slack)
+    return rows, settings, msgspec.structs.replace(plan, timer_late=late, replay=replay)
 
 
 def _random_stages(random: np.random.Generator, queues: int) -> tuple[list[Stage], list[int]]:

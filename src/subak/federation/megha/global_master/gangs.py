@@ -173,7 +173,7 @@ def wait_again(
 ) -> None:
     """Let a task wait again whose attempt was refused or lost; its gang is given up."""
     me = master.task[task]
-    me["reason"], me["phase"] = reason, PHASE_WAITING  # so it is not given up with its gang
+    me["reason"], me["phase"], me["doubted"] = reason, PHASE_WAITING, False  # so it is not given up with its gang
     gang = gang_of(topology, task)
     if gang != NOBODY and not master.gang[gang]["failed"]:
         give_gang_up(master, topology, rules, gang, out)
