@@ -32,7 +32,7 @@ from subak.simulator.torture.coverage import ALLOWED, Coverage
 from subak.simulator.torture.invariants import Broken, Watch
 from subak.simulator.torture.torture import Case, Stage, build, next_event, random_case, run_case, shrink
 
-SEEDS = (157, 164, 334, 343, 374, 579, 597, 705, 713, 777, 840, 868, 1395, *range(1, 16))  # together they take every row
+SEEDS = (157, 164, 334, 343, 374, 579, 597, 705, 713, 777, 840, 868, 1395, *range(1, 16))  # they take every row
 OF_THE_OTHERS = {"PROBE", "FETCH", "ASSIGN", "NOTHING_LEFT", "BOUNCED", "REJECTED", "ENQUEUE", "LONG_BEGUN",
                  "LONG_OVER", "STEAL", "STOLEN", "DEAL"}  # messages of Sparrow, Hawk, Eagle and Pigeon
 AT_ONCE = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=math.inf)

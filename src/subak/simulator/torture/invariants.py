@@ -14,7 +14,7 @@ its own launches in flight.
 (g) no two tasks are preempted for each other without news in between: an arrival, an end, a failure, or that the queue
     that gained launched more where there was room (rule STRICT)
 (h) messages on their way are counted rightly
-(i) at rest nothing is lost and nothing is left behind (`at_rest`)
+(i) at rest nothing is lost and nothing is left behind (at_rest.py)
 (k) nobody spins: an instant holds a bounded number of messages
 (j) what a message meets becomes what the table of transitions says (coverage.py)
 """
@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from subak.federation.megha.attempts import has_room
 from subak.federation.megha.global_master.gangs import gang_is_settled, is_settled
 from subak.federation.megha.global_master.state import (
     INCARNATION,
@@ -32,7 +31,6 @@ from subak.federation.megha.global_master.state import (
     PHASE_HELD,
     PHASE_LEAVING,
     PHASE_RUNNING,
-    PHASE_UNKNOWN,
     PHASE_WAITING,
     PHASES,
     QUEUED,
@@ -45,13 +43,11 @@ from subak.federation.megha.local_master.state import (
     ATTEMPT_PENDING,
     EPOCH,
     LISTED,
-    SILENT,
 )
 from subak.federation.megha.local_master.state import ATTEMPT_HELD as HELD_ROW
 from subak.federation.megha.local_master.state import ATTEMPT_RUNNING as RUNNING_ROW
 from subak.federation.megha.local_master.state import ATTEMPT_STARTING as STARTING_ROW
 from subak.federation.megha.roles import Megha
-from subak.federation.megha.submitter import SUBMISSION_ENDED as SUBMITTED_ENDED
 from subak.federation.megha.topology import OFF, PAPER
 from subak.federation.megha.worker import WORKER_RUNNING as RUNS
 from subak.federation.messages import (
@@ -66,9 +62,7 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.fleet.state import BLOCK
-from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_UNPLACEABLE
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
-from subak.placement.claims import TASK_WAITING as WAITS
 from subak.queues.lanes import ACTIVE_LANES as LANES_ACTIVE
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
@@ -513,144 +507,6 @@ class Watch:
         status = sim.claims.status
         lively += int(((status == PHYSICALLY) & (sim.tasks.run_time < np.inf)).sum())
         must(lively == net.size[LIVELY], "h", f"{net.size[LIVELY]} things are noted to go on, there are {lively}")
-
-    # -- the end ----------------------------------------------------------------------------------------------------
-
-    def unrest(self) -> str:
-        """(i) Say what is not yet as it must be in the end, an empty text when everything is."""
-        sim = self.sim
-        used = self.net.events.slot["item"][: self.net.events.size[SIZE]]
-        if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
-            return "tasks are still to arrive"
-        kinds = sorted({KINDS[kind] for kind in self.net.flight["kind"][used] if not PERIODIC[kind]} - self.in_vain())
-        if kinds:
-            return f"messages are on their way: {', '.join(kinds)}"
-        return next(filter(None, map(self.unrest_of, range(sim.claims.status.size))), "") or self.left_behind()
-
-    def unrest_of(self, task: int) -> str:  # noqa: PLR0911
-        """Say how a task is not as it must be in the end."""
-        sim, phase = self.sim, self.roles.task["phase"][task]
-        status = sim.claims.status[task]
-        if self.is_out_of_reach(task):
-            return ""
-        name, called = STATUSES[status], PHASES[phase]
-        if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phase != PHASE_RUNNING):
-            return f"task {task} is {name}, its global master has it {called}"
-        if status == TASK_FINISHED and phase == PHASE_WAITING and not self.could_run(task):
-            return ""  # the news of its end was lost with its worker, and there is no machine to run it again
-        if status == TASK_FINISHED and self.roles.submitter.state[task] != SUBMITTED_ENDED:
-            return f"task {task} is {name}, its submitter has not heard of it, its global master has it {called}"
-        if status == TASK_FINISHED and phase not in (PHASE_ENDED, PHASE_UNKNOWN):  # else it never hears
-            return f"task {task} is {name}, its global master has it {called}"
-        if status == WAITS and (phase != PHASE_WAITING or self.could_run(task)):
-            return f"task {task} waits, its global master has it {called}"
-        if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE):
-            return f"task {task} is {name}"
-        return ""
-
-    def left_behind(self) -> str:  # noqa: C901
-        """Say which attempts are left at local masters or workers that should have been forgotten."""
-        for cluster in range(self.clusters):
-            if self.is_down(cluster):
-                continue
-            number = self.speaker(cluster)
-            if number == NOBODY:
-                return f"nobody speaks for cluster {cluster}"
-            local, (first, end) = self.roles.locals[number], self.span[cluster]
-            for machine in self.machines:
-                if first <= machine < end and not self.is_undecidable(machine):
-                    if local.machine["state"][machine] == SILENT:
-                        return f"machine {machine} has not reported to local master {number}"
-                    for row in self.rows(local.rows.row, local.rows.first, machine):
-                        if row["state"] != RUNNING_ROW and not self.is_dead(row["owner"]) and not (
-                            row["state"] == STARTING_ROW and self.sim.claims.status[row["task"]] == PHYSICALLY
-                        ):
-                            return f"task {row['task']} is left in state {row['state']} on machine {machine}"
-        workers = self.roles.workers
-        for machine in self.machines:
-            down = self.net.incarnation[self.net.first[WORKER] + machine] < 0
-            down |= self.is_down(int(self.roles.topology.machine["cluster"][machine]))
-            for row in self.rows(workers.rows.row, workers.rows.first, machine):
-                if row["state"] != RUNS and not down and not self.is_dead(self.owner[row["task"]]):
-                    return f"the worker of machine {machine} has not forgotten task {row['task']}"
-        return ""
-
-    def could_run(self, task: int) -> bool:
-        """Whether machines whose workers live have room for a waiting task, and for what its gang has not ended."""
-        members = [task]
-        if self.gang[task] != NOBODY:
-            gang, status = self.gang[task], self.sim.claims.status
-            places = self.roles.topology.gang_task
-            members = [int(one) for one in places[self.roles.topology.gang_first[gang] :
-                                                  self.roles.topology.gang_first[gang + 1]]
-                       if status[one] != TASK_FINISHED]
-            if any(status[one] != WAITS for one in members):
-                return False  # some have not arrived, or wait for their stage
-        free = self.sim.fleet.free.copy()
-        for member in members:
-            machine = self.first_machine(member, free)
-            if machine == NOBODY:
-                return False
-            free[:, machine] -= self.request[member]
-        return True
-
-    def first_machine(self, task: int, free: np.ndarray) -> int:
-        """Return the first machine whose worker lives that has room for a task, NOBODY if none has."""
-        words = self.sim.fleet.allowed[self.sim.tasks.constraint_set[self.sim.tasks.shape[task]]]
-        for machine in self.machines:
-            meets = int(words[machine // BLOCK]) >> (machine % BLOCK) & 1
-            alive = self.net.incarnation[self.net.first[WORKER] + machine] > 0
-            alive &= self.has_rows(int(self.roles.topology.machine["cluster"][machine]))
-            if meets and alive and (free[:, machine] >= self.request[task]).all():
-                return machine
-        return NOBODY
-
-    # -- who never comes back ---------------------------------------------------------------------------------------
-
-    def is_dead(self, master: int) -> bool:
-        """Whether a global master is down; in the end that is for ever."""
-        return bool(self.net.incarnation[self.net.first[GLOBAL_MASTER] + master] < 0)
-
-    def is_down(self, cluster: int) -> bool:
-        """Whether nobody can ever speak for a cluster."""
-        first = self.net.first[LOCAL_MASTER]
-        return all(self.net.incarnation[first + number] < 0 for number in range(cluster, self.instances, self.clusters))
-
-    def has_rows(self, cluster: int) -> bool:
-        """Whether somebody speaks for a cluster who can note another attempt."""
-        number = self.speaker(cluster)
-        return number != NOBODY and has_room(self.roles.locals[number].rows)
-
-    def is_out_of_reach(self, task: int) -> bool:
-        """Whether a task's global master is dead, or cannot know what became of its last request, or its gang's."""
-        members = [task] if self.gang[task] == NOBODY else np.flatnonzero(self.gang == self.gang[task])
-        own = int(self.owner[task])
-        return self.is_dead(own) or any(self.is_out_of_sight(own, int(member)) for member in members)
-
-    def is_out_of_sight(self, master: int, task: int) -> bool:
-        """Whether nobody can ever tell a global master what became of a task's last request."""
-        cluster, machine = int(self.roles.task["sent_to"][task]), int(self.roles.task["machine"][task])
-        if cluster == NOBODY:
-            return False
-        known = bool(self.roles.masters[master].cluster["known"][cluster])
-        undecidable = [one for one in self.machines if self.is_undecidable(one)
-                       and self.roles.topology.machine["cluster"][one] == cluster]
-        return self.is_down(cluster) or machine in undecidable or (bool(undecidable) and not known)
-
-    def is_undecidable(self, machine: int) -> bool:
-        """Whether a worker never comes back and may not be declared lost: the other local master cannot confirm it."""
-        first, cluster = self.net.first[LOCAL_MASTER], int(self.roles.topology.machine["cluster"][machine])
-        pair = [self.net.incarnation[first + one] < 0 for one in range(cluster, self.instances, self.clusters)]
-        return bool(self.net.incarnation[self.net.first[WORKER] + machine] < 0 and len(pair) > 1 and any(pair))
-
-    def in_vain(self) -> set[str]:
-        """Return the kinds of messages that go on for ever where somebody is dead."""
-        kinds: set[str] = set()
-        if any(map(self.is_dead, range(self.masters))):
-            kinds |= {"SUBMIT", "RESUBMIT", "REBUILD", "OVER", "FORGET"}
-        if any(map(self.is_down, range(self.clusters))):
-            kinds |= {"RETRY", "WAKE", "ASK", "LAUNCH", "REPARTITION", "PREEMPT", "GO", "ABANDON", "OVER"}
-        return kinds
 
     @property
     def now(self) -> float:

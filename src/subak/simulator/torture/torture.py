@@ -33,6 +33,7 @@ from subak.simulator.federated.fault_plan import FaultPlan, random_plan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import TIMEOUT
 from subak.simulator.federated.simulate import Opened, broken_rule, open_federated
+from subak.simulator.torture.at_rest import unrest
 from subak.simulator.torture.coverage import Coverage
 from subak.simulator.torture.invariants import Broken, Watch
 from subak.simulator.torture.message_text import event_words
@@ -274,13 +275,13 @@ def _events(opened: Opened, case: Case, ending: Ending, coverage: Coverage, in_w
         watch(handled, opened.due[0])
         coverage.count(seen, opened, watch)
         over = case.plan is None or ending.seconds > case.plan.over_at
-        if why == LOOP_DONE or (over and ending.events % 16 == 0 and not watch.unrest()):
+        if why == LOOP_DONE or (over and ending.events % 16 == 0 and not unrest(watch)):
             break
         if ending.seconds > 2.0 * opened.network.idle[TIMEOUT] + LONGEST or ending.events > EVENTS_MAX:
-            raise Broken(f"(i) no rest after {ending.events} events: {watch.unrest()}")
-    unrest = watch.unrest()
-    if unrest:
-        raise Broken(f"(i) at rest, but {unrest}")
+            raise Broken(f"(i) no rest after {ending.events} events: {unrest(watch)}")
+    left = unrest(watch)
+    if left:
+        raise Broken(f"(i) at rest, but {left}")
 
 
 def next_event(opened: Opened) -> tuple[int, bool]:
