@@ -72,7 +72,7 @@ def test_a_window_by_hand(new):
 
 
 def ledger_of(places, entries):
-    ledger = Ledger(np.zeros(places, ENTRY), np.zeros(2, np.int64))
+    ledger = Ledger(np.zeros(places, ENTRY), np.zeros(3, np.int64))
     for number in range(entries):
         entry = enter(ledger, ENTRY_TOOK, number, 10 * number, 100 * number, 3)
         entry["reason"], entry["held"], entry["preempted"] = 7, 1, 2
@@ -97,13 +97,13 @@ def test_half_of_the_ring_is_kept_for_what_is_on_its_way(places, entries):
     assert told == list(range(max(entries - places // 2, 0), entries + 1))
     for _ in range(places // 2):
         enter(ledger, ENTRY_TOOK, 0, 0, 0, 0)
-    assert all(still_holds(ledger, version) for version in told)
+    assert all(still_holds(ledger, 0, version) for version in told)
 
 
 def test_an_entry_is_held_until_it_is_overwritten():
     ledger = ledger_of(8, 20)
-    assert [version for version in range(-1, 21) if still_holds(ledger, version)] == list(range(12, 21))
-    assert [version for version in range(-1, 4) if still_holds(ledger_of(8, 3), version)] == list(range(4))
+    assert [version for version in range(-1, 21) if still_holds(ledger, 0, version)] == list(range(12, 21))
+    assert [version for version in range(-1, 4) if still_holds(ledger_of(8, 3), 0, version)] == list(range(4))
 
 
 # -- attempts by machine -----------------------------------------------------------------------------------------------

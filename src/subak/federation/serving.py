@@ -1,16 +1,65 @@
-"""What one function works on that serves all roles of a federation whose roles share their tables."""
+"""How a role is served: by one function for all of its kind, `serve(tables, now, count)`, which takes the first *count*
+messages of an inbox and posts the answers.
+
+Compiled, it is called with the address of its tables (kernel_state.py), so that neither the simulator's loop nor a
+process of its own pays for the types of a hundred arrays at every call. In plain Python it is called with the tables.
+"""
+import ctypes
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from subak.federation.messages import Outbox
+from subak.kernel_state import StateAt, addressed, type_of
+from subak.kernel_together import kernels_of
 from subak.workload.tasks import Tasks
+
+SERVE = types.int64(types.int64, types.float64, types.int64)  # (address of the tables, now, messages) -> task
+ENTRY_POINT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_double, ctypes.c_int64)
 
 
 class SharedTables(NamedTuple):
-    """The tables of all roles, the tasks, and where messages come from and go to."""
+    """What one function works on that serves all roles of a federation whose roles share their tables."""
 
     roles: Any  # a NamedTuple of the federation's
     tasks: Tasks
     inbox: np.ndarray  # MESSAGE[place]
     out: Outbox
+
+
+class Service(types.WrapperAddressProtocol):
+    """A compiled function that serves a role, as its callers know it: by an address, whatever its tables are."""
+
+    def __init__(self, kernel: Any) -> None:
+        compiled = next(iter(kernel.overloads.values()))
+        self.address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
+        self.kernel = kernel  # whose code must stay
+
+    def __wrapper_address__(self) -> int:
+        return self.address
+
+    def signature(self) -> Any:
+        """Return the signature that compiled callers are compiled for."""
+        return SERVE
+
+
+def signature_of(tables: Any) -> Any:
+    """Return what a function is compiled for that serves a role with *tables*."""
+    return types.int64(StateAt(type_of(tables)), types.float64, types.int64)
+
+
+def compiled_service(function: Callable[..., int], tables: Any) -> Callable[[float, int], int]:
+    """Return `serve(now, count)` for a process that holds *tables* and calls nothing else: 0.5 us a call.
+
+    What was compiled for the simulator serves here too: their types are the same.
+    """
+    (kernel,) = kernels_of([(signature_of(tables), function)])
+    held, service = addressed(tables), Service(kernel)
+    entry_point, address = ENTRY_POINT(service.address), held.address
+
+    def serve(now: float, count: int, _alive: tuple[Any, ...] = (held, service)) -> int:
+        return int(entry_point(address, now, count))
+
+    return serve

@@ -1,6 +1,7 @@
 """Attempts by machine: what a local master, a worker or a view believes to run where; a linked list for each machine.
 
-Rules: a row is in the list of exactly one machine, or free; the newest attempt of a machine is first.
+Rules: a row is in the list of exactly one machine, or free; the newest attempt of a machine is first. Rows are taken
+where one was freed last, else behind all that ever were, so that a large pool costs what is used of it.
 """
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ ROW = np.dtype([
     ("version", np.int64),  # of the ledger, when its end was entered
     ("since", np.float64),  # seconds, when it came into its state
 ])
-FREE_ROW, ROWS_USED = range(2)  # of `size`
+FREE_ROW, ROWS_USED, ROWS_EVER = range(3)  # of `size`
 ANY_ATTEMPT = -1
 
 
@@ -35,31 +36,31 @@ class Attempts(NamedTuple):
 
     row: np.ndarray  # ROW[row]
     first: np.ndarray  # int32[machine], row of its newest attempt, NOBODY for none
-    size: np.ndarray  # int64[2]: FREE_ROW (the first free row, NOBODY for none), ROWS_USED
+    size: np.ndarray  # int64[3]: FREE_ROW (the row freed last, NOBODY for none), ROWS_USED, ROWS_EVER (rows taken yet)
 
 
 def build_attempts(machines: int, rows: int) -> Attempts:
     """Return an empty pool."""
-    row = np.zeros(max(rows, 1), ROW)
-    row["next"] = np.arange(1, len(row) + 1)
-    row["next"][-1] = NOBODY
-    row["machine"] = NOBODY  # so that no handle finds a free row
-    return Attempts(row, np.full(machines, NOBODY, np.int32), np.zeros(2, np.int64))
+    return Attempts(np.zeros(max(rows, 1), ROW), np.full(machines, NOBODY, np.int32), np.array([NOBODY, 0, 0]))
 
 
 @inlined
 def has_room(attempts: Attempts) -> bool:
     """Whether another attempt can be noted."""
-    return bool(attempts.size[FREE_ROW] != NOBODY)
+    return bool(attempts.size[ROWS_USED] < attempts.row.size)
 
 
 @inlined
 def add_attempt(attempts: Attempts, machine: int, task: int, attempt: int, state: int) -> int:
     """Note an attempt on a machine, and return its row; there must be room."""
     number = attempts.size[FREE_ROW]
-    row = attempts.row[number]
-    attempts.size[FREE_ROW] = row["next"]
+    if number == NOBODY:
+        number = attempts.size[ROWS_EVER]
+        attempts.size[ROWS_EVER] += 1
+    else:
+        attempts.size[FREE_ROW] = attempts.row[number]["next"]
     attempts.size[ROWS_USED] += 1
+    row = attempts.row[number]
     row["task"], row["machine"], row["attempt"], row["state"] = task, machine, attempt, state
     row["heir"], row["awaits"], row["owner"], row["reason"] = NOBODY, 0, NOBODY, 0
     row["preempted"] = 0
@@ -86,7 +87,7 @@ def find_attempt(attempts: Attempts, machine: int, task: int, attempt: int) -> i
 @inlined
 def find_by_handle(attempts: Attempts, handle: int, machine: int, task: int, attempt: int) -> int:
     """Return the row of an attempt like `find_attempt`, at once where *handle* is its row."""
-    if 0 <= handle < attempts.row.size:
+    if 0 <= handle < attempts.size[ROWS_EVER]:
         row = attempts.row[handle]
         if row["machine"] == machine and row["task"] == task and attempt in (row["attempt"], ANY_ATTEMPT):
             return int(handle)

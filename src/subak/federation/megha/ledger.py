@@ -26,14 +26,15 @@ ENTRY = np.dtype([
     ("task", np.int32),  # of ENTRY_SIZED: the configuration, NOBODY when the machine is absent
     ("owner", np.int32), ("attempt", np.int64),
 ])
-VERSION, WHOLE_AT = range(2)  # of `size`
+VERSION, WHOLE_AT, LEDGER_EPOCH = range(3)  # of `size`
 
 
 class Ledger(NamedTuple):
     """The last entries, in a ring."""
 
     entry: np.ndarray  # ENTRY[place], entry v is at place v modulo the size
-    size: np.ndarray  # int64[2]: VERSION, and WHOLE_AT, the version at which the whole state was last written
+    size: np.ndarray  # int64[3]: VERSION; WHOLE_AT, the version at which the whole state was last written; and
+    # LEDGER_EPOCH, of the local master that began it
 
 
 @inlined
@@ -54,12 +55,40 @@ def reaches_back_to(ledger: Ledger, version: int) -> bool:
 
 
 @inlined
-def still_holds(ledger: Ledger, version: int) -> bool:
-    """Whether the entry that follows *version* has not been overwritten."""
-    return bool(version >= 0 and ledger.size[VERSION] - version <= ledger.entry.size)
+def still_holds(ledger: Ledger, epoch: int, version: int) -> bool:
+    """Whether it is the ledger of an epoch, and the entry that follows *version* has not been overwritten."""
+    return bool(
+        ledger.size[LEDGER_EPOCH] == epoch and version >= 0 and ledger.size[VERSION] - version <= ledger.entry.size)
+
+
+# -- a copy at a receiver: what messages brought of a sender's ledger --------------------------------------------------
+
+
+def carried(ledger: Ledger, epoch: int, first: int, last: int) -> np.ndarray:
+    """Return ENTRY[place], entries *first* to *last* - 1 as a message takes them along; none where they are gone."""
+    if not still_holds(ledger, epoch, first):
+        return ledger.entry[:0].copy()
+    return ledger.entry[np.arange(first, last) % ledger.entry.size]
+
+
+def bring(copy: Ledger, epoch: int, first: int, entries: np.ndarray) -> None:
+    """Write what a message brought into the receiver's copy of its sender's ledger, before the message is handled.
+
+    A copy may have gaps: a message's own entries are in it, and no others are read for it. What is older than the ring
+    goes back is left out.
+    """
+    if epoch < copy.size[LEDGER_EPOCH]:
+        return
+    if epoch > copy.size[LEDGER_EPOCH]:
+        copy.size[LEDGER_EPOCH], copy.size[VERSION] = epoch, 0
+    last = first + len(entries)
+    copy.size[VERSION] = max(copy.size[VERSION], last)
+    start = max(first, int(copy.size[VERSION]) - copy.entry.size)
+    if start < last:
+        copy.entry[np.arange(start, last) % copy.entry.size] = entries[start - first :]
 
 
 __all__ = [
-    "ENTRY", "ENTRY_GAVE", "ENTRY_GONE", "ENTRY_SIZED", "ENTRY_TOOK", "ENTRY_WHOLE", "NOBODY", "VERSION", "WHOLE_AT",
-    "Ledger", "enter",
+    "ENTRY", "ENTRY_GAVE", "ENTRY_GONE", "ENTRY_SIZED", "ENTRY_TOOK", "ENTRY_WHOLE", "LEDGER_EPOCH", "NOBODY",
+    "VERSION", "WHOLE_AT", "Ledger", "bring", "carried", "enter",
 ]

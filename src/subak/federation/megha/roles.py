@@ -4,7 +4,8 @@ The same four functions serve in the simulator and in a process of its own. A pr
 side by side, each a state of its own. Each kind of role is compiled apart, and is called with the address of what it
 works on (kernel_state.py).
 
-What a message carries of a ledger is read where it lies, at the local master's.
+What a message carries of a ledger is read in `ledgers`: where it lies, at the local master, while both are in one
+process; else in a copy, into which whoever receives messages writes what they carry (ledger.py, `bring`).
 """
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from subak.federation.megha.global_master.handlers import (
 )
 from subak.federation.megha.global_master.rebuild import on_wake, restart
 from subak.federation.megha.global_master.state import GlobalMaster
+from subak.federation.megha.ledger import Ledger
 from subak.federation.megha.local_master.failover import (
     begin_timers,
     on_alive,
@@ -40,7 +42,7 @@ from subak.federation.megha.local_master.handlers import (
     on_request,
     on_started,
 )
-from subak.federation.megha.local_master.state import EPOCH, LocalMaster
+from subak.federation.megha.local_master.state import LocalMaster
 from subak.federation.megha.submitter import Submitter, on_arrive, on_done, on_rebuild, on_resubmit
 from subak.federation.megha.topology import Rules, Topology
 from subak.federation.megha.worker import (
@@ -132,7 +134,7 @@ class GlobalMasterTables(NamedTuple):
     """What `serve_global_master` works on."""
 
     masters: list[GlobalMaster]
-    locals: list[LocalMaster]  # whose ledgers are read
+    ledgers: list[Ledger]  # of the local masters and standbys, or copies of them
     topology: Topology
     rules: Rules
     tasks: Tasks
@@ -170,7 +172,7 @@ def tables_of(
     topology, rules = roles.topology, roles.rules
     return (
         SubmitterTables(roles.submitter, topology, inbox, out),
-        GlobalMasterTables(roles.masters, roles.locals, topology, rules, tasks, inbox, out),
+        GlobalMasterTables(roles.masters, [local.ledger for local in roles.locals], topology, rules, tasks, inbox, out),
         LocalMasterTables(roles.locals, topology, rules, tasks, inbox, out),
         WorkerTables(roles.workers, topology, rules, tasks, lost, inbox, out),
     )
@@ -240,9 +242,7 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
     elif kind == PLACE:
         return on_place(master, topology, rules, tasks, out)
     elif kind in (LAUNCHED, REFUSED, ENDED, UPDATE):
-        sender = tables.locals[message["sender"]]
-        intact = message["epoch"] == sender.scalar[EPOCH]
-        on_update(master, topology, rules, tasks, now, message, sender.ledger, intact, out)
+        on_update(master, topology, rules, tasks, now, message, tables.ledgers[message["sender"]], out)
         if kind == LAUNCHED and message["reason"] == STILL_HELD:
             on_launched(master, topology, message, out)
     elif kind == RETRY:

@@ -14,8 +14,9 @@ from numba import typeof, types
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
+from subak.federation.serving import SERVE, Service, signature_of
 from subak.kernel import SETTINGS, function_type
-from subak.kernel_state import Addressed, StateAt, addressed, type_of
+from subak.kernel_state import Addressed, addressed
 from subak.kernel_together import kernels_of
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
@@ -53,24 +54,6 @@ def run_federated(
 
 # -- compiled, or in plain Python --------------------------------------------------------------------------------------
 
-SERVE = types.int64(types.int64, types.float64, types.int64)  # (address of the tables, now, messages) -> task
-
-
-class Service(types.WrapperAddressProtocol):
-    """A compiled function that serves a role, as the loop calls it: it knows nothing of what the tables are."""
-
-    def __init__(self, kernel: Any) -> None:
-        compiled = next(iter(kernel.overloads.values()))
-        self.address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
-
-    def __wrapper_address__(self) -> int:
-        return self.address
-
-    def signature(self) -> Any:
-        """Return the signature that the loop is compiled for."""
-        return SERVE
-
-
 @dataclass(frozen=True)
 class Services:
     """The functions that serve each role, and the tables that they work on."""
@@ -100,7 +83,7 @@ def build_services(
     services = types.UniTuple(function_type(SERVE), len(tables))
     jobs = {run_federated: types.int64(sim, net, services, types.int64[::1], due, out, types.int64)}
     for function, held in zip(functions, tables, strict=True):
-        jobs[function] = types.int64(StateAt(type_of(held)), types.float64, types.int64)
+        jobs[function] = signature_of(held)
     with _without_warning():
         loop, *compiled = kernels_of([(signature, function) for function, signature in jobs.items()])
     service = dict(zip(list(jobs)[1:], (Service(kernel) for kernel in compiled), strict=True))

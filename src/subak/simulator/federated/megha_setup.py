@@ -344,7 +344,7 @@ def _bins(instance: Instance) -> Bins:
 
 
 def _local_masters(instance: Instance, topology: Topology, running: int) -> list[LocalMaster]:
-    """Return the local masters, and their standbys; all of a side share the tables by machine and by attempt."""
+    """Return the local masters, and their standbys; all of a side share the tables by machine."""
     sim, masters, clusters = instance.simulation, topology.global_masters, topology.local_masters
     machines = sim.fleet.free.shape[1]
     rows = instance.rows or (2 * running if math.isfinite(instance.settings.retry) else running)
@@ -353,7 +353,7 @@ def _local_masters(instance: Instance, topology: Topology, running: int) -> list
     configuration = topology.machine["configuration"]
     result: list[LocalMaster] = []
     for is_standby in (False, True) if instance.settings.standby else (False,):
-        fleet, pool = believed(sim.fleet), build_attempts(machines, rows)
+        fleet = believed(sim.fleet)
         machine = records(MACHINE, configuration=configuration,
                           state=np.where(configuration != NOBODY, LISTED, ABSENT), worker_incarnation=np.ones(machines))
         for cluster in range(clusters):
@@ -362,9 +362,9 @@ def _local_masters(instance: Instance, topology: Topology, running: int) -> list
             asker = np.zeros(masters, ASKER)
             asker["top"], asker["incarnation"], asker["over_first"] = NOBODY, 1, NOBODY
             result.append(LocalMaster(
-                number=len(result), cluster=cluster, fleet=fleet, rows=pool,
-                ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1])), asker=asker, machine=machine, scalar=scalar,
-                clock=np.zeros(1), tally=np.zeros(len(LOCAL_TALLY), np.int64),
+                number=len(result), cluster=cluster, fleet=fleet, rows=build_attempts(machines, rows),
+                ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1, 0])), asker=asker, machine=machine,
+                scalar=scalar, clock=np.zeros(1), tally=np.zeros(len(LOCAL_TALLY), np.int64),
             ))
     return result
 

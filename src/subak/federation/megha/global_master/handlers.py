@@ -175,11 +175,11 @@ def preempt(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks
 @inlined
 def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and what it carries)
     master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, ledger: Ledger,
-    intact: bool, out: Outbox,
+    out: Outbox,
 ) -> None:
     """Bring the view up to what the message carries: a periodic update, or an answer with the state piggybacked."""
     cluster = message["sender"] % topology.local_masters
-    start = begin_update(master, cluster, now, message, ledger, intact)
+    start = begin_update(master, cluster, now, message, ledger)
     if start == MISSING:
         ask(master, topology, cluster, out)
     elif start != NOTHING_NEW:

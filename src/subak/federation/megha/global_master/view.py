@@ -34,13 +34,11 @@ NOTHING_NEW, MISSING = -1, -2  # what an update brings instead of a version to a
 
 
 @inlined
-def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.void, ledger: Ledger, intact: bool) -> int:
+def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.void, ledger: Ledger) -> int:
     """Return the version to apply an update from, NOTHING_NEW, or MISSING when something before it is.
 
     The first update of a new epoch makes the view of the cluster start anew. A restarted master heeds only what was
-    told to its new incarnation: then nothing that its former one requested is carried out any more. *intact*: the
-    ledger is the one that the message speaks of (in a simulation it is read where it lies, and a local master may have
-    begun another).
+    told to its new incarnation: then nothing that its former one requested is carried out any more.
     """
     if message["epoch"] < master.cluster[cluster]["epoch"]:
         return NOTHING_NEW
@@ -55,7 +53,7 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
     if last <= seen or last == first:
         return NOTHING_NEW
     start = max(first, seen)
-    if not intact or not still_holds(ledger, start):
+    if not still_holds(ledger, message["epoch"], start):
         master.tally[OVERRUNS] += 1
         return MISSING
     if first > seen and ledger.entry[first % ledger.entry.size]["kind"] != ENTRY_WHOLE:

@@ -18,7 +18,7 @@ Sources: Megha section IV-D names active and standby; leases after Gray and Cher
 import numpy as np
 
 from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, has_room
-from subak.federation.megha.ledger import ENTRY_SIZED, VERSION, WHOLE_AT, enter
+from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, VERSION, WHOLE_AT, enter
 from subak.federation.megha.local_master.handlers import adopt_incarnation, finish
 from subak.federation.megha.local_master.state import (
     ABSENT,
@@ -417,6 +417,7 @@ def forget_cluster(local: LocalMaster, topology: Topology, now: float) -> None:
         for resource in range(local.fleet.free.shape[0]):
             lower_summary(local.fleet, resource, block)
     local.ledger.size[VERSION], local.ledger.size[WHOLE_AT] = 0, NEVER
+    local.ledger.size[LEDGER_EPOCH] = local.scalar[EPOCH]
     for master in range(topology.global_masters):
         local.asker[master]["known"], local.asker[master]["incarnation"] = NEVER, 0
         local.asker[master]["top"], local.asker[master]["bits"] = NEVER, np.uint64(0)
