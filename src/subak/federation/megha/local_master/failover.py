@@ -306,7 +306,7 @@ def on_holds(
         lose_unreported(local, topology, rules, tasks, machine, message["report"], now, out)
         local.machine[machine]["heard"] = now
         local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"] = message["incarnation"], 0
-        if local.machine[machine]["state"] == SILENT:
+        if local.machine[machine]["state"] in (SILENT, LOST_MACHINE):
             list_machine(local, topology, machine)
 
 
