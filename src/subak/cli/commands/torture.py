@@ -6,14 +6,17 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
 
+from subak.cli.commands.exhaustive import STATES_MAX, walk_all
 from subak.cli.options import COUNT_MAX, SEED_MAX
 from subak.errors import InputError
 from subak.report.console import Console, bars, echo
+from subak.simulator.exhaustive.configurations import CONFIGURATIONS
 from subak.simulator.torture.coverage import REQUIRED, Coverage
 from subak.simulator.torture.torture import Ending, describe, random_case, run_case, shrink
 
 FAILED, INCOMPLETE = 1, 2  # exit codes
 SEEDS, FIRST = 1000, 1  # unless others are asked for
+STATES_LIMIT = 500_000_000
 
 
 def torture(
@@ -30,6 +33,16 @@ def torture(
         "--coverage", help="Print how often each row of the roles' transition tables was taken.")] = False,
     shrinking: Annotated[bool, typer.Option(
         "--shrink/--no-shrink", help="Make a failing federation smaller before its messages are printed.")] = True,
+    exhaustive: Annotated[bool, typer.Option(
+        "--exhaustive", help="Instead, walk every order in which the messages and timers of tiny federations can come; "
+                             "with `--config` and `--states-max` only.")] = False,
+    config: Annotated[list[str] | None, typer.Option(
+        metavar="NAME", help="With `--exhaustive`: only this one of "
+                             f"{', '.join(each.name for each in CONFIGURATIONS)}; may be repeated [default: all].",
+        show_default=False)] = None,
+    states_max: Annotated[int | None, typer.Option(
+        metavar="N", min=1, max=STATES_LIMIT, help="With `--exhaustive`: stop a walk after so many states "
+                                                f"[default: {STATES_MAX}].", show_default=False)] = None,
 ) -> None:
     """Torture Megha: small random federations, messages lost, doubled, late, roles cut off and crashed.
 
@@ -39,11 +52,19 @@ def torture(
     - `subak torture --seeds 1000` tortures a thousand; exit code 1 when one fails, 2 when some row of the roles'
       transition tables was never taken (with 1000 seeds or more).
     - `subak torture --seed 26` replays one, and prints its messages.
+    - `subak torture --exhaustive` draws nothing: of some tiny federations it sees every state that any order of
+      messages and timers, and a few faults, can lead to, and looks whether from each the work can still be done. It
+      prints the shortest way to what is wrong; exit code 1.
     """
     console = Console()
+    others = seeds is not None or first is not None or coverage or not shrinking
+    if exhaustive:
+        _refuse(others or seed is not None, "--exhaustive: goes with --config and --states-max only")
+        walk_all(config or [], states_max, console)
+        return
+    _refuse(config or states_max is not None, "--config, --states-max: go with --exhaustive only")
     if seed is not None:
-        if seeds is not None or first is not None or coverage or not shrinking:
-            raise InputError("--seed: replays one federation, so the other options must be left out")
+        _refuse(others, "--seed: replays one federation, so the other options must be left out")
         _replay(seed, console)
         return
     seeds, first = seeds or SEEDS, FIRST if first is None else first
@@ -68,6 +89,12 @@ def torture(
         echo("Never taken: " + ", ".join(f"{kind} on {state}" for kind, state in missing))
         if seeds >= 1000:
             raise typer.Exit(INCOMPLETE)
+
+
+def _refuse(contradicts: object, why: str) -> None:
+    """Raise InputError where options contradict each other."""
+    if contradicts:
+        raise InputError(why)
 
 
 def _replay(seed: int, console: Console) -> None:

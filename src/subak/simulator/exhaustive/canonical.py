@@ -1,0 +1,450 @@
+"""The canonical form of what roles keep and say, field by field: the one module that knows fields of their states.
+
+Two states are one where no handler can ever tell them apart. Of each field it is said how it enters a state:
+
+  PLAIN     as it is
+  PLACE     a row of a pool: rows are numbered anew, machine by machine, in the order of their lists
+  LAPSE     a time, of which only is kept whether it is over: FRESH or OVER
+  COUNTER   only grows: made relative to another of the same role
+  TIME, TALLY, HINT, CACHE   not at all: when something was; how often, which nobody asks; where to look first; what can
+            be computed again, or is brought by the next message
+  CONSTANT  never changes
+
+A field that is not named here stops `check_named`, which a test calls: whoever adds a field says what it is.
+"""
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from subak.federation.megha.attempts import FREE_ROW, ROWS_EVER, ROWS_USED, Attempts
+from subak.federation.megha.global_master.state import (
+    BEATS,
+    DOUBTS,
+    INCARNATION,
+    NEXT_EXTERNAL,
+    NEXT_INTERNAL,
+    NEXT_QUEUE,
+    PHASE_ENDED,
+    PHASE_UNKNOWN,
+    PHASE_WAITING,
+    PLACING,
+    QUEUED,
+    SCANNED,
+    GlobalMaster,
+)
+from subak.federation.megha.ledger import LEDGER_EPOCH, VERSION, WHOLE_AT
+from subak.federation.megha.local_master.state import (
+    ACTIVE,
+    ATTEMPT_HELD,
+    ATTEMPT_KILLING,
+    ATTEMPT_OVER,
+    ATTEMPT_RUNNING,
+    ATTEMPT_STARTING,
+    EPOCH,
+    LISTED,
+    PULSE_AT,
+    SILENT,
+    LocalMaster,
+)
+from subak.federation.megha.submitter import SUBMISSION_ENDED, Submitter
+from subak.federation.megha.worker import WORKER_ENDED, WORKER_RUNNING, Workers
+from subak.federation.messages import FIELDS, FINISHED_WELL, KINDS, MESSAGE, NOBODY, RETRY, WATCH
+from subak.fleet.index import SEEN
+from subak.fleet.state import LOG
+from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, NO_PLACE
+
+PLAIN, PLACE, LAPSE, COUNTER, TIME, TALLY, HINT, CACHE, CONSTANT = (
+    "plain", "place", "lapse", "counter", "time", "tally", "hint", "cache", "constant")
+HOLDING = (ATTEMPT_HELD, ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING)  # attempts that have their amounts
+KEPT = (PLAIN, PLACE, LAPSE, COUNTER)
+FRESH, OVER = 0.0, -1e9  # of a LAPSE, when handlers are called at `NOW`
+NOW, LATE = 0.0, 1e9  # seconds: what handlers are told; LATE is behind every lease that began at NOW
+LONG_AGO = -1e9  # since when every order has waited: it may be repeated at any time
+
+POOL_ROW = {
+    "task": PLAIN, "machine": PLAIN, "next": PLACE, "before": PLACE, "handle": HINT, "heir": PLACE, "awaits": PLAIN,
+    "owner": PLAIN, "preempted": PLAIN, "state": PLAIN, "reason": PLAIN, "attempt": PLAIN, "start": PLAIN,
+    "version": PLAIN, "since": TIME,
+}
+POOL = {"row": POOL_ROW, "first": PLACE, "size": {FREE_ROW: CACHE, ROWS_USED: PLAIN, ROWS_EVER: PLAIN}}
+BOOKS = {  # of a local master's machines
+    "free": PLAIN, "capacity": PLAIN, "block_free_max": PLAIN, "allowed": CONSTANT, "version": TALLY,
+    "freed_blocks": CACHE, "frontier": CACHE, "used": TALLY, "present": TALLY, "scale": CONSTANT, "random": CONSTANT,
+    "machines": CONSTANT,
+}
+VIEW = {**BOOKS, "freed_blocks": COUNTER, "frontier": COUNTER, "present": PLAIN}  # a global master's
+LANES = {
+    "root": PLAIN, "length": PLAIN, "child": PLAIN, "sibling": PLAIN, "score": CONSTANT, "target": CONSTANT,
+    "aimed": CONSTANT, "active": PLAIN, "position": PLAIN, "contender": PLAIN, "place": PLAIN, "size": CONSTANT,
+    "by_shape": CONSTANT,
+}
+STATES: dict[type, dict[str, Any]] = {
+    Submitter: {"state": PLAIN, "owner": CONSTANT, "tries": TALLY, "stages": CONSTANT, "retry": CONSTANT},
+    GlobalMaster: {
+        "number": CONSTANT, "fleet": VIEW, "held": CONSTANT,  # used with preemption only
+        "consumed": PLAIN, "total": PLAIN,
+        "cluster": {"seen": PLAIN, "seen_at": TIME, "epoch": PLAIN, "numbers": PLAIN, "known": PLAIN, "closed": PLAIN},
+        "listed": PLAIN, "queue_first": CONSTANT, "lanes": LANES, "lane_size": PLAIN,
+        "task": {
+            "attempt": PLAIN, "machine": PLAIN, "sent_epoch": PLAIN, "sent_to": PLAIN, "refusals": TALLY,
+            "repartitioned": TALLY, "preempted": PLAIN, "tried": TALLY, "phase": PLAIN, "reason": TALLY,
+            "queued": PLAIN, "flying": PLAIN, "doubted": PLAIN,
+        },
+        "gang": {"waiting": PLAIN, "held": PLAIN, "failed": PLAIN}, "queue_order": CONSTANT, "bins": CONSTANT,
+        "scalar": {
+            NEXT_QUEUE: PLAIN, NEXT_INTERNAL: PLAIN, NEXT_EXTERNAL: PLAIN, PLACING: PLAIN, INCARNATION: PLAIN,
+            SCANNED: COUNTER, DOUBTS: PLAIN, QUEUED: PLAIN, BEATS: TALLY,
+        },
+        "tally": TALLY,
+    },
+    LocalMaster: {
+        "number": CONSTANT, "cluster": CONSTANT, "fleet": BOOKS, "rows": POOL,
+        "ledger": {"entry": CACHE,  # what of it may still be asked for: read_ledger
+                    "size": {VERSION: PLAIN, WHOLE_AT: PLAIN, LEDGER_EPOCH: PLAIN}},
+        "asker": {"known": PLAIN, "top": PLAIN, "bits": PLAIN, "incarnation": PLAIN, "over_first": PLACE,
+                  "over_last": PLACE},
+        "machine": {
+            "configuration": PLAIN, "state": PLAIN, "heard": LAPSE, "worker_incarnation": PLAIN, "starts": PLAIN,
+            "report": PLAIN, "reported": PLAIN, "reborn": PLAIN,
+        },
+        "scalar": {EPOCH: PLAIN, ACTIVE: PLAIN}, "clock": {PULSE_AT: LAPSE}, "tally": TALLY,
+    },
+    Workers: {
+        "rows": POOL, "free": PLAIN,
+        "machine": {"epoch": PLAIN, "incarnation": PLAIN, "top": PLAIN, "bits": PLAIN, "heard": TIME,
+                    "configuration": PLAIN},
+    },
+}
+OF_MACHINES = ("free", "capacity", "first", "machine")  # attributes whose last axis is that of the machines
+
+# Of messages every field that their kind has is kept (messages.py), but for these, which are as `post` makes them:
+BLANK = {"delay": 0.0, "travelled": 0.0, "handle": NOBODY}
+BLANK_OF = {RETRY: {"count": 0}, WATCH: {"epoch": 0}}  # of a timer: how often it rang; what its handler does not read
+UNSAID = {"reason": 0, "task": NOBODY, "machine": NOBODY, "epoch": 0, "count": 0, "queue": NOBODY, "batch": 0,
+          "preempted": 0, "repeats": 0, "attempt": 0, "start": 0, "seen": 0, "incarnation": 0, "report": 0, "first": 0,
+          "last": 0}
+
+
+class Scope(NamedTuple):
+    """What of a federation a role touches."""
+
+    machines: list[int]
+    lane_first: np.ndarray  # int32[queue + 1]
+
+
+def check_named(state: Any, named: Any, path: str = "") -> None:
+    """Raise KeyError where a state has a field that has no name here, or a name here is of no field."""
+    if isinstance(named, str):
+        return
+    names: Any
+    if hasattr(state, "_fields"):
+        names = state._fields
+    elif state.dtype.names:
+        names = state.dtype.names
+    else:
+        names = range(state.size)
+    if set(names) != set(named):
+        raise KeyError(f"{path or type(state).__name__}: {sorted(set(names) ^ set(named), key=str)} named in "
+                       "canonical.py or there, not in both")
+    if isinstance(state, tuple):
+        for name in names:
+            check_named(getattr(state, name), named[name], f"{path}.{name}")
+
+
+def check_message_named() -> None:
+    """Raise KeyError where messages have a field of which it is not said here what it is when nothing is said in it."""
+    unnamed = set(MESSAGE.names or ()) ^ {"kind", "to", "sender", *BLANK, *UNSAID}
+    if unnamed:
+        raise KeyError(f"MESSAGE: {sorted(unnamed)} named in canonical.py or there, not in both")
+
+
+def mark_kept(state: Any, named: Any, marks: Any, machines: list[int]) -> None:
+    """Set in *marks*, uint8 arrays laid out as the state's bytes, what is kept of it; *machines*: whose are."""
+    for name in state._fields:
+        what, value, mark = named[name], getattr(state, name), marks.get(name)
+        if isinstance(value, tuple) and what != CONSTANT:
+            mark_kept(value, what, mark, machines)
+        elif isinstance(value, np.ndarray) and mark is not None:
+            there = mark[..., machines, :] if name in OF_MACHINES else mark
+            _mark(value, what, there)
+            if name in OF_MACHINES:
+                mark[..., machines, :] = there
+
+
+def _mark(value: np.ndarray, what: Any, mark: np.ndarray) -> None:
+    if isinstance(what, str):
+        mark[:] = what in KEPT
+    elif value.dtype.names:
+        for field, kind in what.items():
+            dtype, offset = value.dtype.fields[field][:2]  # type: ignore[index]
+            mark[..., offset : offset + dtype.itemsize] = kind in KEPT
+    else:
+        for word, kind in what.items():
+            mark[word] = kind in KEPT
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def _blank_fields() -> list[list[tuple[str, Any]]]:
+    return [[(field, value) for field, value in {**UNSAID, **BLANK}.items()
+             if field not in FIELDS[kind] or field in BLANK or field in BLANK_OF.get(kind, {})]
+            for kind in range(len(KINDS))]
+
+
+BLANKS = _blank_fields()  # of each kind
+
+
+def canonical_message(row: np.void) -> bytes:
+    """Return the bytes of a message in its canonical form; the row is made it."""
+    for field, value in BLANKS[row["kind"]]:
+        row[field] = value
+    return row.tobytes()
+
+
+# -- states: each normaliser changes the arrays in place, to what no handler can tell from what was --------------------
+
+
+def renumber(rows: Attempts, machines: list[int], blank: np.ndarray) -> dict[int, int]:
+    """Renumber the rows of a pool; return the new number of each row, and of NOBODY."""
+    order = []
+    for machine in machines:
+        number = int(rows.first[machine])
+        while number != NOBODY:
+            order.append(number)
+            number = int(rows.row["next"][number])
+    new = {NOBODY: NOBODY, **{number: place for place, number in enumerate(order)}}
+    used = len(order)
+    if order != list(range(used)):
+        kept = rows.row[order]
+        for field in ("next", "before", "heir"):
+            kept[field] = [new.get(number, NOBODY) for number in kept[field].tolist()]
+        rows.row[:used] = kept
+        for machine in machines:
+            rows.first[machine] = new[int(rows.first[machine])]
+    rows.row[used:] = blank[used:]
+    rows.size[:] = NOBODY, used, used
+    return new
+
+
+def normalise_submitter(_state: Submitter, _blank: Submitter, _scope: Scope) -> None:
+    """Leave it: what a submitter keeps is canonical."""
+
+
+def normalise_worker(workers: Workers, blank: Workers, scope: Scope) -> None:
+    """Renumber the rows of a worker's pool."""
+    renumber(workers.rows, scope.machines, blank.rows.row)
+
+
+def normalise_local(local: LocalMaster, blank: LocalMaster, scope: Scope) -> None:
+    """Renumber the rows; of one that does not speak for its cluster, only what outlives its taking over is kept."""
+    if not local.scalar[ACTIVE]:
+        _forget_what_does_not_last(local, blank, scope.machines)
+        return
+    new = renumber(local.rows, scope.machines, blank.rows.row)
+    for asker in local.asker:
+        asker["over_first"] = new[int(asker["over_first"])]
+        asker["over_last"] = new[int(asker["over_last"])] if asker["over_first"] != NOBODY else NOBODY
+    for machine in scope.machines:
+        if local.machine["state"][machine] not in (LISTED, SILENT):
+            local.machine["heard"][machine] = FRESH
+
+
+def _forget_what_does_not_last(local: LocalMaster, blank: LocalMaster, machines: list[int]) -> None:
+    for name in ("first", "row", "size"):
+        getattr(local.rows, name)[:] = getattr(blank.rows, name)
+    for name in ("free", "capacity", "block_free_max"):
+        getattr(local.fleet, name)[:] = getattr(blank.fleet, name)
+    local.ledger.size[:], local.asker[:], local.clock[:] = blank.ledger.size, blank.asker, blank.clock
+    for field in ("state", "heard", "worker_incarnation", "report", "reported", "reborn"):
+        local.machine[field][machines] = blank.machine[field][machines]
+
+
+def ledger_kept(local: LocalMaster) -> tuple[int, int]:
+    """Return from which entry to which the ledger may still be asked for."""
+    last = int(local.ledger.size[VERSION])
+    asked = [int(version) for version in (*local.asker["known"], local.ledger.size[WHOLE_AT]) if version >= 0]
+    return min(asked, default=last), last
+
+
+def read_ledger(local: LocalMaster) -> bytes:
+    """Return the entries that may still be asked for."""
+    first, last = ledger_kept(local)
+    entries = local.ledger.entry[np.arange(first, last) % local.ledger.entry.size]
+    return entries.tobytes() if local.scalar[ACTIVE] else b""
+
+
+def write_ledger(local: LocalMaster, entries: bytes) -> None:
+    """Write what `read_ledger` returned, after all else of the state."""
+    told = np.frombuffer(entries, local.ledger.entry.dtype)
+    last = int(local.ledger.size[VERSION])
+    local.ledger.entry[np.arange(last - len(told), last) % local.ledger.entry.size] = told
+
+
+def normalise_global(master: GlobalMaster, _blank: GlobalMaster, scope: Scope) -> None:
+    """Forget requests that are over, say what was freed since the last round as a set, and put the lanes in order."""
+    for task in master.task:
+        if task["phase"] in (PHASE_UNKNOWN, PHASE_WAITING, PHASE_ENDED):
+            task["attempt"], task["machine"], task["sent_epoch"] = 0, NOBODY, 0
+    _normalise_freed(master)
+    for lane in range(master.lanes.root.size):
+        _normalise_lane(master, lane)
+    for queue in range(len(master.lane_size)):
+        _normalise_lists(master, queue, *scope.lane_first[queue : queue + 2].tolist())
+
+
+def _normalise_freed(master: GlobalMaster) -> None:
+    """Forget what was freed before the last round began; of what came after, keep which blocks."""
+    freed, scalar, frontier = master.fleet.freed_blocks, master.scalar, master.fleet.frontier
+    count, scanned = int(freed[LOG]), int(scalar[SCANNED])
+    in_vain = frontier[SEEN] == count + 1
+    blocks = sorted({int(freed[number % LOG]) for number in range(scanned, count)}) if count - scanned <= LOG else []
+    freed[:] = 0
+    freed[: len(blocks)] = blocks
+    freed[LOG] = len(blocks)
+    scalar[SCANNED] = 0 if count - scanned <= LOG else -LOG - 1
+    frontier[:] = 0
+    frontier[SEEN][in_vain] = freed[LOG] + 1
+
+
+def _normalise_lane(master: GlobalMaster, lane: int) -> None:
+    """Lay the tasks of a lane in a chain, the first of them above; a heap's shape is nothing that can be noticed."""
+    lanes, inside, open_tasks = master.lanes, [], [int(master.lanes.root[lane])]
+    while open_tasks:
+        task = open_tasks.pop()
+        if task != NOBODY:
+            inside.append(task)
+            open_tasks += [int(lanes.child[task]), int(lanes.sibling[task])]
+    inside.sort()  # ranks are equal: all tasks arrive at one time
+    for task, after in zip(inside, [*inside[1:], NOBODY], strict=False):
+        lanes.child[task], lanes.sibling[task] = after, NOBODY
+    idle = ~master.task["queued"]
+    lanes.child[idle], lanes.sibling[idle] = NOBODY, NOBODY
+    lanes.root[lane] = inside[0] if inside else NOBODY
+
+
+def _normalise_lists(master: GlobalMaster, queue: int, first: int, end: int) -> None:
+    """Sort the lanes that hold tasks, and those that are served in this round; blank what is behind."""
+    lanes, size = master.lanes, master.lane_size[queue]
+    active = sorted(lanes.active[first : first + size[ACTIVE_LANES]].tolist())
+    contending = sorted(lanes.contender[first : first + size[CONTENDERS]].tolist(), key=lambda lane: lanes.root[lane])
+    lanes.active[first:end], lanes.contender[first:end] = 0, 0
+    lanes.position[first:end], lanes.place[first:end] = 0, NO_PLACE
+    for place, lane in enumerate(active):
+        lanes.active[first + place], lanes.position[lane] = lane, place
+    for place, lane in enumerate(contending):
+        lanes.contender[first + place], lanes.place[lane] = lane, place
+
+
+NORMALISERS: dict[type, Any] = {
+    Submitter: normalise_submitter, GlobalMaster: normalise_global, LocalMaster: normalise_local,
+    Workers: normalise_worker,
+}
+
+
+# -- what can be asked of a state --------------------------------------------------------------------------------------
+
+
+def knows_ended(state: Any) -> int:
+    """Return the tasks (bits) of which a role remembers that they have finished."""
+    if isinstance(state, Submitter):
+        ended = np.flatnonzero(state.state == SUBMISSION_ENDED).tolist()
+    elif isinstance(state, GlobalMaster):
+        ended = np.flatnonzero(state.task["phase"] == PHASE_ENDED).tolist()
+    elif isinstance(state, LocalMaster):
+        ended = _finished(state.rows, ATTEMPT_OVER) if state.scalar[ACTIVE] else []
+    else:
+        ended = _finished(state.rows, WORKER_ENDED)
+    return sum(1 << task for task in set(ended))
+
+
+def _finished(rows: Attempts, over: int) -> list[int]:
+    used = rows.row[: rows.size[ROWS_USED]]
+    return used["task"][(used["state"] == over) & (used["reason"] == FINISHED_WELL)].tolist()
+
+
+def speaks(state: Any) -> bool:
+    """Whether it is a local master that speaks for its cluster."""
+    return isinstance(state, LocalMaster) and bool(state.scalar[ACTIVE])
+
+
+def running_on(workers: Workers, machine: int) -> dict[int, int]:
+    """Return the attempt of each task that a worker believes to run."""
+    found, number = {}, int(workers.rows.first[machine])
+    while number != NOBODY:
+        row = workers.rows.row[number]
+        if row["state"] == WORKER_RUNNING:
+            found[int(row["task"])] = int(row["attempt"])
+        number = int(row["next"])
+    return found
+
+
+def has_too_much(workers: Workers, machine: int, request: np.ndarray, capacity: np.ndarray) -> bool:
+    """Whether what runs on a machine is more than it has, or its worker counts otherwise.
+
+    *request*: int32[resource, task], *capacity*: int32[resource], units.
+    """
+    free = capacity - request[:, list(running_on(workers, machine))].sum(axis=1)
+    return bool((free < 0).any() or (free != workers.free[:, machine]).any())
+
+
+def has_wrong_books(local: LocalMaster, machines: list[int], request: np.ndarray) -> bool:
+    """Whether an active local master has other amounts free than its attempts leave, or a machine oversubscribed."""
+    used = local.rows.row[: local.rows.size[ROWS_USED]]
+    for machine in machines if local.scalar[ACTIVE] else []:
+        mine = used[(used["machine"] == machine) & np.isin(used["state"], HOLDING)]
+        free = local.fleet.capacity[:, machine] - request[:, mine["task"]].sum(axis=1)
+        too_much = local.machine["state"][machine] == LISTED and (free < 0).any()
+        if too_much or (free != local.fleet.free[:, machine]).any():
+            return True
+    return False
+
+
+def highest_number(state: Any, machines: list[int]) -> int:
+    """Return the highest number of a start or report that a local master has given, 0 of other roles."""
+    return int(state.machine["starts"][machines].max()) if isinstance(state, LocalMaster) else 0
+
+
+# -- what the passing of time does to a local master's state -----------------------------------------------------------
+
+
+def expire(local: LocalMaster, machine: int) -> None:
+    """Let a lease be over in which nothing was heard of a worker."""
+    if local.scalar[ACTIVE] and local.machine["state"][machine] in (LISTED, SILENT):
+        local.machine["heard"][machine] = OVER
+
+
+def deconfirm(local: LocalMaster) -> None:
+    """Let the other local master have taken over: nothing that it said before confirms this one any more."""
+    if local.scalar[ACTIVE]:
+        local.clock[PULSE_AT] = OVER
+
+
+def is_deconfirmed(local: LocalMaster) -> bool:
+    """Whether the other local master has taken over."""
+    return bool(local.scalar[ACTIVE] and local.clock[PULSE_AT] == OVER)
+
+
+def hear_no_pulse(local: LocalMaster) -> None:
+    """Let a standby not have heard a pulse for long."""
+    if not local.scalar[ACTIVE]:
+        local.clock[PULSE_AT] = OVER
+
+
+def spare(local: LocalMaster, machine: int) -> list[int]:
+    """Let no lease be over but that of one machine, or NOBODY's; return whose had been."""
+    over = np.flatnonzero((local.machine["heard"] == OVER) & (np.arange(local.machine.size) != machine))
+    local.machine["heard"][over] = FRESH
+    return over.tolist()
+
+
+def unspare(local: LocalMaster, machines: list[int]) -> None:
+    """Undo `spare`."""
+    for machine in machines:
+        expire(local, machine)
+
+
+def is_over(local: LocalMaster, machine: int) -> bool:
+    """Whether a lease is over in which nothing was heard of a worker that is not declared lost yet."""
+    return bool(local.scalar[ACTIVE] and local.machine["heard"][machine] == OVER)
+
