@@ -2,20 +2,34 @@
 
 Handlers run as plain Python here, so that a defect can be planted in them.
 """
+import msgspec
 import pytest
 
+from subak.federation.megha import roles, worker
+from subak.federation.megha.local_master import failover, handlers
+from subak.federation.megha.local_master.state import ABSENT, ACTIVE, EPOCH, LOST_MACHINE
 from subak.simulator.exhaustive.actor import Actor
 from subak.simulator.exhaustive.canonical import STATES, check_message_named, check_named
-from subak.simulator.exhaustive.check import check
-from subak.simulator.exhaustive.configurations import Configuration, open_configuration
-from subak.simulator.exhaustive.explore import Walk
+from subak.simulator.exhaustive.check import check, length
+from subak.simulator.exhaustive.configurations import CONFIGURATIONS, Configuration, named, open_configuration
+from subak.simulator.exhaustive.explore import STUCK, Walk
+from subak.simulator.exhaustive.proof import prove
+from subak.simulator.exhaustive.script import play
 
+TWICE, AGAIN = "a task runs twice at once", "a task that has finished runs again"
 QUIET = Configuration(name="quiet", beats=False)
-LEASE = Configuration(name="lease", leases=1, early=0, numbers=3)
+DOUBLED = Configuration(name="doubled", doubled=1, early=0)
+LEASE = Configuration(name="lease", leases=1, early=0)
+WORKER = Configuration(name="worker", crashes=1, crashing=("worker 0",), early=0)
+TAKEOVER = Configuration(name="takeover", standby=True, takeovers=1, early=0)
+MASTER = Configuration(name="master", crashes=1, crashing=("global master 0",), early=1, passes=False)
 
 
-def found(configuration, states_max=2_000_000):
+def found(configuration, states_max=200_000):
     return check(configuration, states_max, compiled=False)
+
+
+# -- the canonical form ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("role", range(4))
@@ -34,7 +48,7 @@ def test_a_field_without_a_name_is_told():
 
 
 def test_a_state_is_read_and_written_as_it_is():
-    walk = Walk(Configuration(name="x", beats=False, tasks=2), 100_000, handlers=False)
+    walk = Walk(msgspec.structs.replace(LEASE, tasks=2), 5_000, handlers=False)
     walk.run()
     for slot, key in walk.moves.states:
         walk.moves.actors[slot].load(key)
@@ -46,13 +60,143 @@ def test_handlers_lead_to_the_same_states_compiled_and_in_plain_python():
     assert (plain.states, plain.moves, plain.complete, plain.wrong) == (compiled.states, compiled.moves, True, "")
 
 
+# -- the walks ---------------------------------------------------------------------------------------------------------
+
+
 def test_dropping_what_does_nothing_leaves_no_state_of_a_role_out():
-    walks = [Walk(QUIET, 100_000, handlers=False) for _ in range(2)]
-    reports = [walks[0].run(), kept(walks[1])]
-    assert [set(ids) for ids in walks[0].moves.state_ids] == [set(ids) for ids in walks[1].moves.state_ids]
-    assert 5 * reports[0].states < reports[1].states
+    dropping, keeping = (Walk(QUIET, 100_000, handlers=False) for _ in range(2))
+    keeping.tables.drops = False
+    few, many = dropping.run(), keeping.run()
+    assert [set(ids) for ids in dropping.moves.state_ids] == [set(ids) for ids in keeping.moves.state_ids]
+    assert few.complete
+    assert many.complete
+    assert 5 * few.states < many.states
 
 
-def kept(walk):
-    walk.tables.drops = False
-    return walk.run()
+def test_what_was_dropped_and_matters_later_is_kept_in_the_next_round():
+    report = found(DOUBLED)
+    assert report.rounds > 1
+    assert (report.complete, report.wrong) == (True, "")
+
+
+@pytest.mark.parametrize("configuration", [DOUBLED, LEASE, WORKER, TAKEOVER], ids=lambda each: each.name)
+def test_a_tiny_federation_is_clean(configuration):
+    report = found(configuration)
+    assert (report.complete, report.wrong) == (True, "")
+    assert report.states > 500
+
+
+def test_the_end_of_a_walk_that_was_cut_short_is_told():
+    report = found(LEASE, states_max=5_000)
+    assert not report.complete
+    assert "more than 5,000 states" in report.why
+
+
+def test_a_task_that_only_a_lost_message_tells_of_cannot_be_done_without_heartbeats():
+    report = found(msgspec.structs.replace(QUIET, lost=1))
+    assert report.wrong == STUCK
+    assert report.script[-1].startswith("lost: ENDED, task 0")
+
+
+def test_two_tasks_are_safe_whatever_the_network_does():
+    proof = prove(msgspec.structs.replace(QUIET, tasks=2, beats=True), 10_000, handlers=False)
+    assert (proof.complete, proof.wrong, proof.cuts) == (True, "", 0)
+    assert proof.states > 500
+
+
+def test_every_configuration_has_a_name_of_its_own():
+    assert len({each.name for each in CONFIGURATIONS}) == len(CONFIGURATIONS) >= 6
+    assert all(named(each.name) == each for each in CONFIGURATIONS)
+
+
+# -- planted defects ---------------------------------------------------------------------------------------------------
+
+
+def obey_every_epoch(monkeypatch):
+    def obeys(workers, _topology, _rules, message, _out):
+        if message["epoch"] > workers.machine[message["machine"]]["epoch"]:
+            worker.adopt(workers, message["machine"], message["epoch"])
+        return True
+
+    monkeypatch.setattr(worker, "obeys", obeys)
+
+
+def forget_which_starts_came(monkeypatch):
+    monkeypatch.setattr(worker, "is_new", lambda window, number: True)
+
+
+def forget_which_requests_came(monkeypatch):
+    monkeypatch.setattr(handlers, "is_new", lambda window, number: True)
+
+
+def start_for_any_incarnation(monkeypatch):
+    monkeypatch.setattr(worker, "is_for_this_incarnation", lambda workers, message: True)
+
+
+def lose_attempts_before_a_report(monkeypatch):
+    """Finding 19: a later incarnation of a worker loses its attempts at once, also those whose ends it has kept."""
+    def on_alive(local, topology, rules, tasks, now, message, out):
+        machine = message["machine"]
+        if local.scalar[ACTIVE] and message["epoch"] == local.scalar[EPOCH] and (
+            local.machine[machine]["state"] != ABSENT
+        ):
+            failover.note_worker_incarnation(local, topology, rules, tasks, machine, message["incarnation"], now, out)
+        failover.on_alive(local, topology, rules, tasks, now, message, out)
+
+    monkeypatch.setattr(roles, "on_alive", on_alive)
+
+
+def never_list_a_lost_machine_that_reports(monkeypatch):
+    """What the walk found: a machine whose worker keeps ends that were noted was never used again."""
+    def on_holds(local, topology, rules, tasks, now, message, out):
+        with monkeypatch.context() as patch:
+            if local.machine[message["machine"]]["state"] == LOST_MACHINE:
+                patch.setattr(failover, "list_machine", lambda *_: None)
+            failover.on_holds(local, topology, rules, tasks, now, message, out)
+
+    monkeypatch.setattr(roles, "on_holds", on_holds)
+
+
+PLANTED = (
+    (forget_which_starts_came, DOUBLED, AGAIN, 7), (forget_which_requests_came, DOUBLED, AGAIN, 9),
+    (start_for_any_incarnation, LEASE, AGAIN, 10), (obey_every_epoch, TAKEOVER, AGAIN, 11),
+    (lose_attempts_before_a_report, LEASE, AGAIN, 12), (never_list_a_lost_machine_that_reports, LEASE, STUCK, 15),
+)
+
+
+@pytest.mark.parametrize(("plant", "configuration", "wrong", "moves"), PLANTED, ids=lambda each: getattr(
+    each, "__name__", ""))
+def test_a_planted_defect_is_found_by_the_shortest_way(monkeypatch, plant, configuration, wrong, moves):
+    plant(monkeypatch)
+    report = found(configuration)
+    assert report.wrong == wrong
+    assert length(report.script) == moves, "\n".join(report.script)
+
+
+@pytest.mark.parametrize(("plant", "configuration", "wrong"), [each[:3] for each in PLANTED if each[2] != STUCK],
+                         ids=lambda each: getattr(each, "__name__", ""))
+def test_a_script_can_be_played_again_and_leads_to_nothing_wrong_without_the_defect(
+    monkeypatch, plant, configuration, wrong
+):
+    with monkeypatch.context() as patch:
+        plant(patch)
+        script = "\n".join(found(configuration).script)
+        assert play(configuration, script) == wrong
+    try:
+        assert play(configuration, script) == ""
+    except ValueError as error:
+        assert str(error).startswith("cannot happen there")  # without the defect it comes otherwise
+
+
+def test_a_script_that_cannot_be_is_told():
+    with pytest.raises(ValueError, match="cannot happen there: worker 0 <- TICK"):
+        play(QUIET, "worker 0 <- TICK, machine 0, incarnation 7")
+
+
+def test_a_submit_that_outlives_its_global_master_runs_a_finished_task_again():
+    """The hole that decision 23 knows; with it closed, `passes` has nothing left to pass over."""
+    report = found(MASTER)
+    assert report.wrong == AGAIN
+    lines = [line for line in report.script if not line.startswith(" ")]
+    assert lines.index("submitter <- DONE, task 0") < lines.index("global master 0 crashes")
+    assert found(msgspec.structs.replace(MASTER, passes=True)).wrong == ""

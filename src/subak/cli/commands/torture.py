@@ -16,7 +16,7 @@ from subak.simulator.torture.torture import Ending, describe, random_case, run_c
 
 FAILED, INCOMPLETE = 1, 2  # exit codes
 SEEDS, FIRST = 1000, 1  # unless others are asked for
-STATES_LIMIT = 500_000_000
+STATES_LIMIT = 200_000_000
 
 
 def torture(

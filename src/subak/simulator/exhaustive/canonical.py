@@ -368,6 +368,11 @@ def speaks(state: Any) -> bool:
     return isinstance(state, LocalMaster) and bool(state.scalar[ACTIVE])
 
 
+def epoch_of(state: Any) -> int:
+    """Return the epoch of a local master, 0 of other roles."""
+    return int(state.scalar[EPOCH]) if isinstance(state, LocalMaster) else 0
+
+
 def running_on(workers: Workers, machine: int) -> dict[int, int]:
     """Return the attempt of each task that a worker believes to run."""
     found, number = {}, int(workers.rows.first[machine])

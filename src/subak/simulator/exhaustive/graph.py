@@ -65,7 +65,8 @@ class Graph(NamedTuple):
     crash: np.ndarray  # int32[slot], the variant, NOTHING where it may not
     come_back: np.ndarray  # int32[slot], the variant
     knows: np.ndarray  # int32[role state], tasks that it remembers to have finished
-    speaks: np.ndarray  # uint8[role state]
+    speaks: np.ndarray  # uint8[role state], whether it is a local master that speaks for its cluster
+    epoch: np.ndarray  # int32[role state], of a local master
     memo_key: np.ndarray  # int64[hash]: role state * 2^20 + variant, + 1, or 0
     memo: np.ndarray  # int32[hash], a result, NOTHING where it is asked for
     result_key: np.ndarray  # int64[result]

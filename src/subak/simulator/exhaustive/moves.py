@@ -139,6 +139,7 @@ class Moves:
         self.state_ids: list[dict[bytes, int]] = [{} for _ in self.who]
         self.knows: list[int] = []
         self.speaks: list[bool] = []
+        self.epoch: list[int] = []
         self.wrong: list[int] = []
         self.calls = 0
         self.does_nothing: dict[tuple[int, int], bool] = {}  # role state and variant
@@ -207,6 +208,7 @@ class Moves:
             self.states.append((slot, key))
             self.knows.append(canonical.knows_ended(actor.state))
             self.speaks.append(canonical.speaks(actor.state))
+            self.epoch.append(canonical.epoch_of(actor.state))
             self.wrong.append(self.what_is_wrong(actor))
         return number
 

@@ -58,7 +58,7 @@ def moves_from(walk: Walk, number: int) -> Iterator[Move]:
         if is_down(graph, row, slot):
             if come_back != NOTHING:
                 yield Move(slot, come_back, NOTHING, NOTHING, RETURN)
-        elif crash != NOTHING and may(graph, row, crash):
+        elif crash != NOTHING and may(graph, row, slot, crash):
             yield Move(slot, crash, NOTHING, int(graph.cost[crash]), CRASH)
 
 
@@ -70,7 +70,7 @@ def _deliveries(walk: Walk, row: np.ndarray, message: int) -> Iterator[Move]:
         yield Move(slot, NOTHING, message, NOTHING, DELIVERED)
         return
     for variant in ways:
-        if may(graph, row, variant):
+        if may(graph, row, slot, variant):
             yield Move(slot, variant, message, int(graph.cost[variant]), DELIVERED)
     if graph.crosses[message]:
         if left(graph, row, DOUBLED) > 0:

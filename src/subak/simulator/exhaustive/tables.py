@@ -33,9 +33,9 @@ FEW_BYTES = ("is_cut", "crosses", "repeats", "speaks", "is_void", "used", "voide
 MANY_BYTES = ("edge_first", "memo_key", "result_key")
 OF_STATES = {"parent": 1, "place": 4, "edge_first": 1, "edge": 8, "is_cut": 1}  # rows for each state at first
 OF_THE_REST = (
-    "message_to", "crosses", "submits", "group", "way_first", "way", "cost", "needs", "needs_slot", "repeats", "lapse",
-    "also_first", "also_slot", "also", "knows", "speaks", "result_key", "next_state", "wrong", "out_first", "out",
-    "halted_first", "halted", "begins", "halts", "ends", "is_void", "used", "voided",
+    "message_to", "crosses", "submits", "group", "way_first", "way", "cost", "needs", "needs_slot", "repeats",
+    "lapse", "also_first", "also_slot", "also", "knows", "speaks", "epoch", "result_key", "next_state", "wrong",
+    "out_first", "out", "halted_first", "halted", "begins", "halts", "ends", "is_void", "used", "voided",
 )
 AHEAD = 2048  # states that are looked at for what they lack
 FUNCTIONS = {"walk": walk, "place_states": place_states, "place_results": place_results}
@@ -133,6 +133,7 @@ class Tables:
         self.append("also", told["also"], [variant for _, variant in also])
         self.append("knows", told["state"], moves.knows[told["state"] :])
         self.append("speaks", told["state"], moves.speaks[told["state"] :])
+        self.append("epoch", told["state"], moves.epoch[told["state"] :])
         told["message"] += len(messages)
         told["way"] += len(ways)
         told["variant"] += len(variants)
@@ -148,13 +149,13 @@ class Tables:
         self.call = {name: service(function, self.graph) for name, function in FUNCTIONS.items()}
         self.stale = False
 
-    def make_room(self, states_max: int) -> bool:
-        """See to it that there is room for more states; return whether there may be more."""
+    def make_room(self, states_max: int, margin: int = MARGIN) -> bool:
+        """See to it that there is room for *margin* more states; return whether there may be more."""
         states = int(self.count[STATES])
         if states >= states_max:
             return False
-        if states + 2 * MARGIN > len(self.tables["row"]):
-            size = min(2 * len(self.tables["row"]), states_max + 4 * MARGIN)
+        if states + 2 * margin > len(self.tables["row"]):
+            size = min(2 * len(self.tables["row"]) + 4 * margin, states_max + 4 * margin)
             for name in ("row", "parent", "is_cut"):
                 self.room(name, size)
             self.room("edge_first", size + 1)

@@ -312,17 +312,20 @@ def note_truth(graph: Graph, result: int) -> int:
 
 
 @inlined
-def may(graph: Graph, row: np.ndarray, variant: int) -> bool:
-    """Whether a variant's budget is not used up, and the other role it looks at is as it must be."""
+def may(graph: Graph, row: np.ndarray, slot: int, variant: int) -> bool:
+    """Whether a variant's budget is not used up, and the other role that it looks at is as it must be.
+
+    A local master hears nothing of another that is down, does not speak, or speaks in an earlier epoch than its own.
+    """
     if graph.cost[variant] != NOTHING and left(graph, row, graph.cost[variant]) == 0:
         return False
-    needs, slot = graph.needs[variant], graph.needs_slot[variant]
+    needs, other = graph.needs[variant], graph.needs_slot[variant]
     if needs == NEEDS_NOTHING:
         return True
-    down = is_down(graph, row, slot)
+    down = is_down(graph, row, other)
     if needs == NEEDS_DOWN:
         return down
-    quiet = down or graph.speaks[row[slot]] == 0
+    quiet = down or graph.speaks[row[other]] == 0 or graph.epoch[row[other]] < graph.epoch[row[slot]]
     return quiet == (needs == NEEDS_QUIET)
 
 
@@ -339,7 +342,7 @@ def expand(graph: Graph, number: int, adds: bool) -> int:
         if is_down(graph, row, slot):
             if come_back != NOTHING:
                 lacking += step(graph, number, slot, come_back, NOTHING, NOTHING, RETURN, adds)
-        elif crash != NOTHING and may(graph, row, crash):
+        elif crash != NOTHING and may(graph, row, slot, crash):
             lacking += step(graph, number, slot, crash, NOTHING, graph.cost[crash], CRASH, adds)
     return lacking
 
@@ -352,7 +355,7 @@ def deliver(graph: Graph, number: int, message: int, adds: bool) -> int:
         return step(graph, number, slot, NOTHING, message, NOTHING, DELIVERED, adds)
     for way in range(graph.way_first[message], graph.way_first[message + 1]):
         variant = graph.way[way]
-        if may(graph, row, variant):
+        if may(graph, row, slot, variant):
             lacking += step(graph, number, slot, variant, message, graph.cost[variant], DELIVERED, adds)
     if graph.crosses[message]:
         first = graph.way[graph.way_first[message]]
