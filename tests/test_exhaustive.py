@@ -5,6 +5,7 @@ Handlers run as plain Python here, so that a defect can be planted in them.
 import msgspec
 import pytest
 
+from subak.cli.commands import exhaustive
 from subak.federation.megha import roles, worker
 from subak.federation.megha.local_master import failover, handlers
 from subak.federation.megha.local_master.state import ABSENT, ACTIVE, EPOCH, LOST_MACHINE
@@ -13,6 +14,7 @@ from subak.simulator.exhaustive.canonical import STATES, check_message_named, ch
 from subak.simulator.exhaustive.check import check, length
 from subak.simulator.exhaustive.configurations import CONFIGURATIONS, Configuration, named, open_configuration
 from subak.simulator.exhaustive.explore import STUCK, Walk
+from subak.simulator.exhaustive.leases import lease_bounds
 from subak.simulator.exhaustive.proof import prove
 from subak.simulator.exhaustive.script import play
 
@@ -48,7 +50,7 @@ def test_a_field_without_a_name_is_told():
 
 
 def test_a_state_is_read_and_written_as_it_is():
-    walk = Walk(msgspec.structs.replace(LEASE, tasks=2), 5_000, handlers=False)
+    walk = Walk(msgspec.structs.replace(TAKEOVER, tasks=2), 5_000, handlers=False)
     walk.run()
     for slot, key in walk.moves.states:
         walk.moves.actors[slot].load(key)
@@ -99,14 +101,52 @@ def test_a_task_that_only_a_lost_message_tells_of_cannot_be_done_without_heartbe
 
 
 def test_two_tasks_are_safe_whatever_the_network_does():
-    proof = prove(msgspec.structs.replace(QUIET, tasks=2, beats=True), 10_000, handlers=False)
+    proof = prove(msgspec.structs.replace(QUIET, tasks=2), 10_000, handlers=False)
     assert (proof.complete, proof.wrong, proof.cuts) == (True, "", 0)
-    assert proof.states > 500
+    assert proof.states > 300
 
 
 def test_every_configuration_has_a_name_of_its_own():
     assert len({each.name for each in CONFIGURATIONS}) == len(CONFIGURATIONS) >= 6
     assert all(named(each.name) == each for each in CONFIGURATIONS)
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_walks_a_configuration_and_says_what_it_saw(run):
+    code, out, err = run("torture", "--exhaustive", "--config", "one-task")
+    assert (code, err) == (0, "")
+    assert "one-task" in out
+    assert "all were seen, and nothing is wrong in any." in out
+    assert "stopped after 5.98438 s" in out
+
+
+def test_a_walk_that_is_cut_short_says_so(run):
+    code, out, _ = run("torture", "--exhaustive", "--config", "one-task", "--states-max", "20000")
+    assert code == 0
+    assert "one-task: not all states were seen: more than 20,000 states" in out
+    assert "nothing is wrong in those that were seen" in out
+
+
+def test_what_is_wrong_is_printed_with_the_way_to_it(run, monkeypatch):
+    forget_which_starts_came(monkeypatch)
+    monkeypatch.setattr(exhaustive, "check", lambda _, most, show: check(DOUBLED, most, show, compiled=False))
+    code, out, err = run("torture", "--exhaustive", "--config", "one-task")
+    assert code == 1
+    assert f"doubled: {AGAIN}, after 7 moves" in err
+    assert "doubled: worker 0 <- START, task 0" in out
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (("--exhaustive", "--config", "x"), "there is no configuration 'x'; there are one-task, "),
+    (("--exhaustive", "--seed", "3"), "--exhaustive: goes with --config and --states-max only"),
+    (("--states-max", "9"), "--config, --states-max: go with --exhaustive only"),
+])
+def test_options_that_do_not_go_together_are_refused(run, options, said):
+    code, _, err = run("torture", *options)
+    assert code == 2
+    assert said in err
 
 
 # -- planted defects ---------------------------------------------------------------------------------------------------
@@ -146,6 +186,33 @@ def lose_attempts_before_a_report(monkeypatch):
     monkeypatch.setattr(roles, "on_alive", on_alive)
 
 
+def test_a_worker_has_stopped_before_it_is_declared_lost_whenever_timers_ring():
+    runs_until, lost_from = lease_bounds(compiled=False)
+    assert 5.0 < runs_until < 6.0 < lost_from < 7.0
+
+
+def test_leases_without_margins_let_a_lost_worker_run(monkeypatch):
+    """Finding 20: neither side reckons with timers that are late."""
+    def without(handler):
+        def handle(state, topology, rules, *rest):
+            handler(state, topology, rules._replace(timer_slack=0.0), *rest)
+
+        return handle
+
+    monkeypatch.setattr(roles, "on_tick", without(roles.on_tick))
+    monkeypatch.setattr(roles, "on_check", without(roles.on_check))
+    runs_until, lost_from = lease_bounds(compiled=False)
+    assert runs_until > lost_from
+
+
+def lose_workers_unconfirmed(monkeypatch):
+    """An active local master declares workers lost whatever its standby does, which may have taken over."""
+    def on_check(local, topology, rules, *rest):
+        failover.on_check(local, topology, rules._replace(standby=False), *rest)
+
+    monkeypatch.setattr(roles, "on_check", on_check)
+
+
 def never_list_a_lost_machine_that_reports(monkeypatch):
     """What the walk found: a machine whose worker keeps ends that were noted was never used again."""
     def on_holds(local, topology, rules, tasks, now, message, out):
@@ -161,6 +228,7 @@ PLANTED = (
     (forget_which_starts_came, DOUBLED, AGAIN, 7), (forget_which_requests_came, DOUBLED, AGAIN, 9),
     (start_for_any_incarnation, LEASE, AGAIN, 10), (obey_every_epoch, TAKEOVER, AGAIN, 11),
     (lose_attempts_before_a_report, LEASE, AGAIN, 12), (never_list_a_lost_machine_that_reports, LEASE, STUCK, 15),
+    (lose_workers_unconfirmed, msgspec.structs.replace(TAKEOVER, workers=2), TWICE, 15),
 )
 
 
@@ -173,7 +241,7 @@ def test_a_planted_defect_is_found_by_the_shortest_way(monkeypatch, plant, confi
     assert length(report.script) == moves, "\n".join(report.script)
 
 
-@pytest.mark.parametrize(("plant", "configuration", "wrong"), [each[:3] for each in PLANTED if each[2] != STUCK],
+@pytest.mark.parametrize(("plant", "configuration", "wrong"), [each[:3] for each in PLANTED[:4]],
                          ids=lambda each: getattr(each, "__name__", ""))
 def test_a_script_can_be_played_again_and_leads_to_nothing_wrong_without_the_defect(
     monkeypatch, plant, configuration, wrong

@@ -7,6 +7,7 @@ from subak.report.console import Console, TextColumn, bars, echo
 from subak.simulator.exhaustive.check import check, length
 from subak.simulator.exhaustive.configurations import CONFIGURATIONS, named
 from subak.simulator.exhaustive.explore import Report
+from subak.simulator.exhaustive.leases import lease_bounds
 from subak.simulator.exhaustive.proof import Proof, prove
 
 FAILED = 1  # exit code
@@ -17,6 +18,11 @@ SETS_MAX = 70_000  # sets of role states of a proof, at most
 def walk_all(names: list[str], states_max: int | None, console: Console) -> None:
     """Walk the configurations of these names, or all, and print what was found; stop at the first that is wrong."""
     chosen = [named(name) for name in names] or list(CONFIGURATIONS)
+    runs_until, lost_from = lease_bounds()
+    if runs_until >= lost_from:
+        echo(f"leases: a worker may run something for {runs_until:g} s after it was last heard, and be declared lost "
+             f"after {lost_from:g} s", err=True)
+        raise typer.Exit(FAILED)
     reports: list[Report] = []
     proofs: list[Proof] = []
     with bars(SpinnerColumn(), TextColumn("{task.fields[state]}")) as shown:
@@ -33,6 +39,8 @@ def walk_all(names: list[str], states_max: int | None, console: Console) -> None
             proofs.append(prove(configuration, min(states_max or SETS_MAX, SETS_MAX), show))
             shown.remove_task(bar)
     _print(reports, proofs, console)
+    echo(f"A worker that hears nothing has stopped after {runs_until:g} s, and is declared lost after {lost_from:g} s "
+         "at the earliest.")
     left = [report for report in reports if not report.complete]
     for report in left:
         echo(f"{report.configuration.name}: not all states were seen: {report.why}")

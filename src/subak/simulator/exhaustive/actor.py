@@ -135,18 +135,22 @@ class Actor:
 
     def tell(self, message: bytes, entries: bytes, now: float) -> list[tuple[bytes, bytes]]:
         """Hand a message to the role as it stands; return its answers, each with the entries that it carries."""
-        self.inbox.view(np.uint8)[:] = np.frombuffer(message, np.uint8)
-        if self.role == GLOBAL_MASTER and self.inbox[0]["kind"] in NEWS:
-            self.bring(entries)
-        self.out.size[0] = 0
-        self.serve(now, 1)
         answers = []
-        for row in self.out.row[: self.out.size[0]]:
+        for row in self.answered(message, entries, now):
             taken = b""
             if self.role == LOCAL_MASTER and row["kind"] in NEWS:
                 taken = carried(self.state.ledger, row["epoch"], row["first"], row["last"]).tobytes()
             answers.append((canonical_message(row), taken))
         return answers
+
+    def answered(self, message: bytes, entries: bytes, now: float) -> np.ndarray:
+        """Hand a message to the role as it stands; return its answers as they are."""
+        self.inbox.view(np.uint8)[:] = np.frombuffer(message, np.uint8)
+        if self.role == GLOBAL_MASTER and self.inbox[0]["kind"] in NEWS:
+            self.bring(entries)
+        self.out.size[0] = 0
+        self.serve(now, 1)
+        return self.out.row[: self.out.size[0]]
 
     def bring(self, entries: bytes) -> None:
         """Let the copy of a ledger hold what the message in the inbox carries, and nothing else."""

@@ -42,6 +42,7 @@ from subak.federation.megha.local_master.state import (
     ATTEMPT_STARTING,
     EPOCH,
     LISTED,
+    LOST_MACHINE,
     PULSE_AT,
     SILENT,
     LocalMaster,
@@ -369,8 +370,10 @@ def speaks(state: Any) -> bool:
 
 
 def epoch_of(state: Any) -> int:
-    """Return the epoch of a local master, 0 of other roles."""
-    return int(state.scalar[EPOCH]) if isinstance(state, LocalMaster) else 0
+    """Return the epoch of a local master, or the latest that a worker obeys; 0 of other roles."""
+    if isinstance(state, LocalMaster):
+        return int(state.scalar[EPOCH])
+    return int(state.machine["epoch"].max()) if isinstance(state, Workers) else 0
 
 
 def running_on(workers: Workers, machine: int) -> dict[int, int]:
@@ -453,3 +456,8 @@ def is_over(local: LocalMaster, machine: int) -> bool:
     """Whether a lease is over in which nothing was heard of a worker that is not declared lost yet."""
     return bool(local.scalar[ACTIVE] and local.machine["heard"][machine] == OVER)
 
+
+
+def is_lost(local: LocalMaster, machine: int) -> bool:
+    """Whether a machine has been declared lost."""
+    return bool(local.machine["state"][machine] == LOST_MACHINE)

@@ -2,8 +2,8 @@
 
 Loss, doubling, delay and overtaking have no bound in it, and timers ring whenever they like, also those of a former
 life. Of each set of role states, and of what is true of tasks beyond them, there is one set of messages that only
-grows: all that were sent on any way there. That is more than can be under way, so a state that it finds wrong may be one
-that cannot be; but if it ends, and nothing is wrong, nothing is wrong however the network behaves: a proof for its
+grows: all that were sent on any way there. That is more than can be under way, so a state that it finds wrong may be
+one that cannot be; but if it ends, and nothing is wrong, nothing is wrong however the network behaves: a proof for its
 configuration. How often roles crash, leases run out and standbys take over is bounded as in the other walk.
 """
 from typing import NamedTuple

@@ -28,7 +28,7 @@ WRONGS = ("", "a task runs twice at once", "a task that has finished runs again"
 IMPOSSIBLE = -2  # beside budgets
 LOST, DOUBLED, LEASES, TAKEOVERS, CRASHES, EARLY = range(6)  # budgets
 DISABLED, CUT = -1, -2  # instead of a role's next state
-NEEDS_NOTHING, NEEDS_DOWN, NEEDS_QUIET, NEEDS_SPEAKER = range(4)
+NEEDS_NOTHING, NEEDS_DOWN, NEEDS_QUIET, NEEDS_SPEAKER, NEEDS_RIVAL = range(5)
 DELIVERED, CRASH, RETURN = range(3)  # of a step
 MARGIN = 512  # states and edges that one state may add
 MISSES_MAX = 512
@@ -66,7 +66,7 @@ class Graph(NamedTuple):
     come_back: np.ndarray  # int32[slot], the variant
     knows: np.ndarray  # int32[role state], tasks that it remembers to have finished
     speaks: np.ndarray  # uint8[role state], whether it is a local master that speaks for its cluster
-    epoch: np.ndarray  # int32[role state], of a local master
+    epoch: np.ndarray  # int32[role state], of a local master or worker
     memo_key: np.ndarray  # int64[hash]: role state * 2^20 + variant, + 1, or 0
     memo: np.ndarray  # int32[hash], a result, NOTHING where it is asked for
     result_key: np.ndarray  # int64[result]

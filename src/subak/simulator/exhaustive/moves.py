@@ -53,6 +53,7 @@ from subak.simulator.exhaustive.graph import (
     NEEDS_DOWN,
     NEEDS_NOTHING,
     NEEDS_QUIET,
+    NEEDS_RIVAL,
     NEEDS_SPEAKER,
     NOTHING,
     OVERFULL,
@@ -61,7 +62,8 @@ from subak.simulator.exhaustive.graph import (
 from subak.simulator.federated.simulate import Opened
 from subak.simulator.torture.message_text import role_name
 
-(DELIVER, FIND_NOBODY_LOST, FIND_LOST, FIND_DEAD, TAKE_OVER, EXPIRE, DECONFIRM, CRASHED, RETURNED) = range(9)
+(DELIVER, FIND_NOBODY_LOST, FIND_LOST, FIND_DEAD, FIND_DESERTED, TAKE_OVER, EXPIRE, DECONFIRM, CRASHED,
+ RETURNED) = range(10)
 PERIODIC = (RESUBMIT, RETRY, WAKE, BEAT, CHECK, TICK)  # timers that ring again and again
 UNHEARD = (READY, LEASE)  # not followed: an effect that only counts, and a message that only sets a time
 
@@ -191,7 +193,10 @@ class Moves:
             lost = [Variant(slot, what, number, machine=one, lapse=self.slot[WORKER, one], needs=needs,
                             needs_slot=self.slot[WORKER, one])
                     for one in self.machines for what, needs in ((FIND_LOST, NEEDS_NOTHING), (FIND_DEAD, NEEDS_DOWN))]
-            return [Variant(slot, FIND_NOBODY_LOST, number, repeats=patient), *lost]
+            deserted = [Variant(slot, FIND_DESERTED, number, machine=one, needs=NEEDS_RIVAL,
+                                needs_slot=self.slot[WORKER, one]) for one in self.machines] if (
+                self.configuration.standby) else []
+            return [Variant(slot, FIND_NOBODY_LOST, number, repeats=patient), *lost, *deserted]
         if message.kind == WATCH:
             other = next(one for one in self.local_slots if one != slot)
             also = ((other, self.variant(Variant(other, DECONFIRM))),)
@@ -286,23 +291,33 @@ class Moves:
             canonical.expire(state, machine) if what == EXPIRE else canonical.deconfirm(state)
             return []
         message = self.messages[variant.message]
-        if what in (FIND_NOBODY_LOST, FIND_LOST, FIND_DEAD):
-            if (what == FIND_LOST) != canonical.is_over(state, machine) and what != FIND_NOBODY_LOST:
-                return None
-            if what == FIND_DEAD:
-                canonical.expire(state, machine)
-                if not canonical.is_over(state, machine):
-                    return None
-            spared = canonical.spare(state, machine)
-            answers = actor.tell(message.row, message.entries, variant.now)
-            canonical.unspare(state, spared)
-            return answers
+        if what in (FIND_NOBODY_LOST, FIND_LOST, FIND_DEAD, FIND_DESERTED):
+            return self.look_after(actor, variant, message)
         if what == TAKE_OVER:
             canonical.hear_no_pulse(state)
         deconfirmed = message.kind == PULSE and canonical.is_deconfirmed(state)
         answers = actor.tell(message.row, message.entries, variant.now)
         if deconfirmed:
             canonical.deconfirm(state)
+        return answers
+
+    def look_after(self, actor: Actor, variant: Variant, message: Message) -> list[tuple[bytes, bytes]] | None:
+        """Let a local master find nobody lost, or one worker silent for a lease; return as `happen` does.
+
+        FIND_LOST: the worker found its lease over; FIND_DEAD: it is down; FIND_DESERTED: it obeys the other master.
+        """
+        state, what, machine = actor.state, variant.what, variant.machine
+        if what != FIND_NOBODY_LOST:
+            if canonical.is_over(state, machine) != (what == FIND_LOST):
+                return None
+            canonical.expire(state, machine)
+            if not canonical.is_over(state, machine):
+                return None
+        spared = canonical.spare(state, machine)
+        answers = actor.tell(message.row, message.entries, variant.now)
+        canonical.unspare(state, spared)
+        if what != FIND_NOBODY_LOST and not canonical.is_lost(state, machine):
+            return None  # its partner does not confirm it: it finds nobody lost
         return answers
 
     def effects(

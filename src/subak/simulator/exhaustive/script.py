@@ -23,12 +23,13 @@ from subak.simulator.exhaustive.graph import (
     FLIGHT,
     LOST,
     MISSES,
+    MOVES,
     NOTHING,
     RETURN,
     STATES,
     WRONGS,
 )
-from subak.simulator.exhaustive.moves import CRASHED, FIND_DEAD, FIND_LOST, Variant
+from subak.simulator.exhaustive.moves import CRASHED, FIND_DEAD, FIND_DESERTED, FIND_LOST, Variant
 from subak.simulator.exhaustive.walk import is_down, left, may, step
 from subak.simulator.torture.message_text import role_name, words
 
@@ -128,7 +129,7 @@ def _what_it_finds(walk: Walk, variant: Variant) -> str:
     kind = walk.moves.messages[variant.message].kind
     if kind == TICK and variant.now == LATE:
         return ", finds its lease over"
-    if kind == CHECK and variant.what in (FIND_LOST, FIND_DEAD):
+    if kind == CHECK and variant.what in (FIND_LOST, FIND_DEAD, FIND_DESERTED):
         return f", finds worker {walk.moves.machines.index(variant.machine)} silent for a lease"
     return ", finds its master silent" if kind == WATCH else ""
 
@@ -176,12 +177,19 @@ def play(configuration: Configuration, script: str) -> str:
     number = 0
     for line in script.splitlines():
         if line.strip() and not line.startswith((ANSWER, "#")):
-            move = next((move for move in moves_from(walk, number) if move_words(walk, move) == line), None)
-            if move is None:
-                raise ValueError(f"cannot happen there: {line}")
-            taken(walk, number, move, adds=True)
-            number = _number(walk)
+            number = _played(walk, number, line)
     return WRONGS[int(walk.tables.count[BAD])]
+
+
+def _played(walk: Walk, number: int, line: str) -> int:
+    """Make the move that a line says, and return the number of the state that it leads to."""
+    for move in moves_from(walk, number):
+        made = int(walk.tables.count[MOVES])
+        if move_words(walk, move) == line:
+            taken(walk, number, move, adds=True)
+            if walk.tables.count[MOVES] > made:
+                return _number(walk)
+    raise ValueError(f"cannot happen there: {line}")
 
 
 def _number(walk: Walk) -> int:

@@ -34,6 +34,7 @@ from subak.simulator.exhaustive.graph import (
     NEEDS_DOWN,
     NEEDS_NOTHING,
     NEEDS_QUIET,
+    NEEDS_RIVAL,
     NOTHING,
     PAUSED,
     RETURN,
@@ -325,8 +326,18 @@ def may(graph: Graph, row: np.ndarray, slot: int, variant: int) -> bool:
     down = is_down(graph, row, other)
     if needs == NEEDS_DOWN:
         return down
+    if needs == NEEDS_RIVAL:
+        return not down and obeys_rival(graph, row, slot, other)
     quiet = down or graph.speaks[row[other]] == 0 or graph.epoch[row[other]] < graph.epoch[row[slot]]
     return quiet == (needs == NEEDS_QUIET)
+
+
+@inlined
+def obeys_rival(graph: Graph, row: np.ndarray, slot: int, worker: int) -> bool:
+    """Whether a worker obeys the other local master of the pair, which speaks: it hears it, and not this one."""
+    other = 2 * graph.first_local + 1 - slot
+    heard = not is_down(graph, row, other) and graph.speaks[row[other]] != 0
+    return bool(heard and graph.epoch[row[worker]] == graph.epoch[row[other]])
 
 
 @noinline
