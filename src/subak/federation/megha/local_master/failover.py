@@ -253,7 +253,8 @@ def on_alive(
     local.machine[machine]["heard"] = max(local.machine[machine]["heard"], now)
     row = post(out, LEASE, local.number, machine, NOBODY, machine)
     row["delay"], row["epoch"], row["incarnation"] = message["delay"], local.scalar[EPOCH], message["incarnation"]
-    if message["count"] == 0 and local.machine[machine]["state"] in (SILENT, LOST_MACHINE):
+    state = local.machine[machine]["state"]
+    if (message["count"] == 0 and state == SILENT) or (state == LOST_MACHINE and local.machine[machine]["reborn"] == 0):
         list_machine(local, topology, machine)
 
 
@@ -306,7 +307,7 @@ def on_holds(
         lose_unreported(local, topology, rules, tasks, machine, message["report"], now, out)
         local.machine[machine]["heard"] = now
         local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"] = message["incarnation"], 0
-        if local.machine[machine]["state"] in (SILENT, LOST_MACHINE):
+        if local.machine[machine]["state"] == SILENT:
             list_machine(local, topology, machine)
 
 
