@@ -8,7 +8,7 @@ import pytest
 from subak.cli.commands import exhaustive
 from subak.federation.megha import roles, worker
 from subak.federation.megha.local_master import failover, handlers
-from subak.federation.megha.local_master.state import ABSENT, ACTIVE, EPOCH, LOST_MACHINE
+from subak.federation.megha.local_master.state import ABSENT, ACTIVE, EPOCH
 from subak.simulator.exhaustive.actor import Actor
 from subak.simulator.exhaustive.canonical import STATES, check_message_named, check_named
 from subak.simulator.exhaustive.check import check, length
@@ -213,21 +213,21 @@ def lose_workers_unconfirmed(monkeypatch):
     monkeypatch.setattr(roles, "on_check", on_check)
 
 
-def never_list_a_lost_machine_that_reports(monkeypatch):
-    """What the walk found: a machine whose worker keeps ends that were noted was never used again."""
-    def on_holds(local, topology, rules, tasks, now, message, out):
+def never_list_a_lost_machine_that_keeps_ends(monkeypatch):
+    """What the walk found: a lost machine whose worker keeps ends that were noted was never used again."""
+    def on_alive(local, topology, rules, tasks, now, message, out):
         with monkeypatch.context() as patch:
-            if local.machine[message["machine"]]["state"] == LOST_MACHINE:
+            if message["count"] > 0:
                 patch.setattr(failover, "list_machine", lambda *_: None)
-            failover.on_holds(local, topology, rules, tasks, now, message, out)
+            failover.on_alive(local, topology, rules, tasks, now, message, out)
 
-    monkeypatch.setattr(roles, "on_holds", on_holds)
+    monkeypatch.setattr(roles, "on_alive", on_alive)
 
 
 PLANTED = (
     (forget_which_starts_came, DOUBLED, AGAIN, 7), (forget_which_requests_came, DOUBLED, AGAIN, 9),
     (start_for_any_incarnation, LEASE, AGAIN, 10), (obey_every_epoch, TAKEOVER, AGAIN, 11),
-    (lose_attempts_before_a_report, LEASE, AGAIN, 12), (never_list_a_lost_machine_that_reports, LEASE, STUCK, 15),
+    (lose_attempts_before_a_report, LEASE, AGAIN, 12), (never_list_a_lost_machine_that_keeps_ends, LEASE, STUCK, 15),
     (lose_workers_unconfirmed, msgspec.structs.replace(TAKEOVER, workers=2), TWICE, 15),
 )
 
