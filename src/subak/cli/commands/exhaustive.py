@@ -12,7 +12,7 @@ from subak.simulator.exhaustive.proof import Proof, prove
 
 FAILED = 1  # exit code
 STATES_MAX = 20_000_000  # unless another is asked for
-SETS_MAX = 70_000  # sets of role states of a proof, at most
+SETS_MAX = 80_000  # sets of role states of a proof, at most
 
 
 def walk_all(names: list[str], states_max: int | None, console: Console) -> None:
