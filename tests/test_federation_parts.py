@@ -74,17 +74,20 @@ def test_a_window_by_hand(new):
 def ledger_of(places, entries):
     ledger = Ledger(np.zeros(places, ENTRY), np.zeros(3, np.int64))
     for number in range(entries):
-        entry = enter(ledger, ENTRY_TOOK, number, 10 * number, 100 * number, 3)
-        entry["reason"], entry["held"], entry["preempted"] = 7, 1, 2
+        entry = enter(ledger, ENTRY_TOOK, number, 10 * number, 100 * number)
+        for name in entry.dtype.names[1:]:
+            if name not in ("machine", "task", "attempt"):
+                entry[name] = 7
     return ledger
 
 
 def test_an_entry_is_at_the_place_of_its_version_and_nothing_of_the_last_one_there_is_left():
     ledger = ledger_of(8, 11)
-    entry = enter(ledger, ENTRY_GAVE, 5, 6, 7, 2)
+    entry = enter(ledger, ENTRY_GAVE, 5, 6, 7)
     assert entry == ledger.entry[11 % 8]
-    assert [entry[name] for name in ("kind", "machine", "task", "attempt", "owner")] == [ENTRY_GAVE, 5, 6, 7, 2]
-    assert (entry["reason"], entry["held"], entry["preempted"]) == (NO_REASON, 0, 0)
+    assert dict(zip(entry.dtype.names, entry.tolist(), strict=True)) == {
+        "kind": ENTRY_GAVE, "machine": 5, "task": 6, "attempt": 7, "reason": NO_REASON, "held": 0, "in_gang": 0,
+        "preempted": 0, "owner": NOBODY, "row": NOBODY, "shape": NOBODY, "queue": NOBODY}
     assert ledger.size[VERSION] == 12
     assert ledger.entry["machine"][10 % 8] == 10
 
@@ -96,7 +99,7 @@ def test_half_of_the_ring_is_kept_for_what_is_on_its_way(places, entries):
     told = [version for version in range(-1, entries + 1) if reaches_back_to(ledger, version)]
     assert told == list(range(max(entries - places // 2, 0), entries + 1))
     for _ in range(places // 2):
-        enter(ledger, ENTRY_TOOK, 0, 0, 0, 0)
+        enter(ledger, ENTRY_TOOK, 0, 0, 0)
     assert all(still_holds(ledger, 0, version) for version in told)
 
 
@@ -145,14 +148,14 @@ def test_attempts_are_listed_by_machine_the_newest_first(moves):
 def test_a_row_that_is_used_again_has_nothing_of_the_attempt_before():
     attempts = build_attempts(1, 1)
     fresh = {"task": 1, "machine": 0, "attempt": 2, "state": 3, "heir": NOBODY, "awaits": 0, "owner": NOBODY,
+             "row": NOBODY, "shape": NOBODY, "queue": NOBODY, "priority": 0, "in_gang": 0,
              "preempted": 0, "reason": 0, "start": 0, "version": 0, "since": 0.0, "next": NOBODY, "before": NOBODY,
              "handle": NOBODY}
     for _ in range(2):
         row = attempts.row[add_attempt(attempts, 0, 1, 2, 3)]
         assert dict(zip(row.dtype.names, row.tolist(), strict=True)) == fresh
-        for name in row.dtype.names[4:]:
+        for name in set(row.dtype.names) - {"machine", "next", "before"}:
             row[name] = 9
-        row["next"] = row["before"] = NOBODY
         drop_attempt(attempts, 0)
 
 

@@ -11,6 +11,7 @@ from subak.federation.settings import Federation
 from subak.placement.claims import STATUSES, TASK_FINISHED, TASK_UNPLACEABLE, TASK_WAITING
 from subak.policy import find_scheduler
 from subak.resources import Resource
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
 
@@ -63,7 +64,7 @@ def test_two_stale_claims_on_one_machine_one_is_refused():
     assert [fleet.free[0, 0] * 0.25, fleet.free[1, 0] * 0.25] == [0.5, 0.5]
     refused = sum(local.tally[1] for local in outcome.federated.roles.locals)
     assert refused == 1, "one claim is refused for want of memory"
-    assert outcome.federated.roles.task["refusals"].tolist() == [0, 0, 1]
+    assert states_by_task(outcome.federated.roles)["refusals"].tolist() == [0, 0, 1]
 
 
 def test_a_launch_takes_three_messages():
@@ -138,7 +139,7 @@ def test_a_queue_below_its_share_preempts_the_one_above():
         outcome = run(workload, fleet_of((2,), (2,)), Federation(
             global_masters=2, local_masters=2, preemption=fairness, shares=shares))
         assert (outcome.simulation.claims.status == TASK_FINISHED).all()
-        assert outcome.federated.roles.task["preempted"].sum() == preempted
+        assert states_by_task(outcome.federated.roles)["preempted"].sum() == preempted
 
 
 def preempted_tasks(federation, *stages, tasks, machines):
@@ -148,7 +149,7 @@ def preempted_tasks(federation, *stages, tasks, machines):
     jobs = workload.jobs.with_columns(queue=pl.Series([queue for queue, _ in stages]))
     workload = type(workload)(workload.resources, jobs, workload.stages, workload.tasks, workload.provenance)
     outcome = run(workload, fleet_of(*machines), federation, until=90.0)
-    return outcome.federated.roles.task["preempted"].tolist()
+    return states_by_task(outcome.federated.roles)["preempted"].tolist()
 
 
 HALVES = {"early": 0.5, "late": 0.5}

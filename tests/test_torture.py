@@ -24,6 +24,7 @@ from subak.placement.claims import TASK_BLOCKED, TASK_FINISHED, TASK_RUNNING, TA
 from subak.policy import find_scheduler
 from subak.simulator.engine.state import LOOP_DONE, NOW, TIMELINE_LOST
 from subak.simulator.federated import simulate as federated_run
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan, random_plan, read_fault_plan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
@@ -84,8 +85,8 @@ def test_a_task_is_preempted_at_most_so_often(most):
         settings=Federation(global_masters=2, local_masters=1, heartbeat=0.5, preemption="strict", preemptions_max=most,
                             shares={"a": 0.1, "b": 0.9}))
     opened = run(*build(case), case.settings)
-    assert (opened.roles.task["preempted"] <= most).all()
-    assert bool(opened.roles.task["preempted"].max()) == bool(most)
+    assert (states_by_task(opened.roles)["preempted"] <= most).all()
+    assert bool(states_by_task(opened.roles)["preempted"].max()) == bool(most)
     assert statuses(opened) == [TASK_FINISHED] * 7
 
 

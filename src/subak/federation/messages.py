@@ -16,15 +16,23 @@ MESSAGE = np.dtype([
     ("reason", np.int16),  # why, one of REASONS; 0 where there is nothing to say
     ("to", np.int32),  # number of the receiver within its role
     ("sender", np.int32),  # number of the sender within its role
-    ("task", np.int32),  # -1 where it is about no task
     ("machine", np.int32),  # -1 where it is about no machine
+    ("task", np.int64),  # -1 where it is about no task
+    ("row", np.int32),  # of the task among the open tasks of its global master
+    ("shape", np.int32),  # of the task: what it asks for, as a column of the table of requests
+    ("queue", np.int32),  # of the task
+    ("owner", np.int32),  # of the task: its global master
+    ("priority", np.int32),  # of the task
     ("epoch", np.int32),  # of the local master that is meant or that speaks
     ("count", np.int32),  # how many entries, tasks, attempts or reservations it is about
-    ("queue", np.int32),  # whose tasks are to be preempted; -1 for nobody's
+    ("victims", np.int32),  # queue whose tasks are to be preempted; -1 for nobody's
     ("batch", np.int32),  # tasks that were submitted together
     ("handle", np.int32),  # a row of the receiver's own, which it gave the sender
+    ("in_gang", np.int8),  # whether the task starts together with others
+    ("repeats", np.int8),  # the kind of the message that a timer sends again
     ("preempted", np.int16),  # how often the task has been
-    ("repeats", np.int16),  # the kind of the message that a timer sends again
+    ("refusals", np.int16),  # how often a request for the task was refused
+    ("repartitions", np.int16),  # how often it was requested on another's partition
     ("attempt", np.int64),  # number of the attempt, of its global master
     ("start", np.int64),  # number of the start, of its machine; of STOLEN the first reservation of a chain
     ("seen", np.int64),  # version of its local master that the sender has seen; of REJECTED what the sender knows
@@ -40,15 +48,18 @@ ALWAYS = ("kind", "to", "sender")  # fields of every message
 SUBMITTER, GLOBAL_MASTER, LOCAL_MASTER, WORKER, EXECUTOR = range(5)
 ROLES = ("submitter", "global master", "local master", "worker", "executor")
 
-_OF_ATTEMPT = "task machine attempt"
+_OF_ATTEMPT = "task row machine attempt"
+_FACTS = "shape queue owner priority in_gang preempted"  # of a task: what whoever runs it must know
 _NEWS = "incarnation epoch first last count"  # an update
-_REQUEST, _ORDER = f"{_OF_ATTEMPT} incarnation epoch seen preempted", f"{_OF_ATTEMPT} start epoch handle"
+_REQUEST, _ORDER = f"{_OF_ATTEMPT} {_FACTS} incarnation epoch seen", f"{_OF_ATTEMPT} {_FACTS} start epoch handle"
 _KINDS = (  # name, who handles it, whether it crosses the network, its fields beyond ALWAYS
     ("ARRIVE", SUBMITTER, False, "task"),  # a task arrives at its submitter
-    ("RESUBMIT", SUBMITTER, False, "task delay"),  # timer: has the global master heard of the task?
-    ("DONE", SUBMITTER, True, "task machine"),  # the task has ended
-    ("REBUILD", SUBMITTER, True, ""),  # a new global master asks for the tasks that have not ended
-    ("SUBMIT", GLOBAL_MASTER, True, "task reason batch count"),
+    ("RESUBMIT", SUBMITTER, False, "task row delay"),  # timer: has the global master heard of the task?
+    ("DONE", SUBMITTER, True,  # the task has ended
+     "task row machine incarnation refusals repartitions preempted"),
+    ("REBUILD", SUBMITTER, True,  # a restarted global master asks for its open tasks, or again for one
+     "task row incarnation"),
+    ("SUBMIT", GLOBAL_MASTER, True, "task row reason incarnation batch count"),
     ("PLACE", GLOBAL_MASTER, False, ""),  # a turn: place one task of one queue
     ("LAUNCHED", GLOBAL_MASTER, True,  # the attempt has its amounts, and starts (a gang's: is held)
      f"{_OF_ATTEMPT} reason {_NEWS}"),
@@ -57,13 +68,13 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
      f"{_OF_ATTEMPT} reason {_NEWS}"),
     ("UPDATE", GLOBAL_MASTER, True, _NEWS),  # the state of a cluster, periodic or asked for
     ("RETRY", GLOBAL_MASTER, False,  # timer: has the request been answered?
-     "task machine attempt queue count repeats delay"),
+     f"{_OF_ATTEMPT} victims count repeats delay"),
     ("REOPEN", GLOBAL_MASTER, False, "machine delay"),  # timer: ask the cluster of a machine again
     ("WAKE", GLOBAL_MASTER, False, "delay"),  # timer of a new global master: have all local masters answered?
     ("LAUNCH", LOCAL_MASTER, True, _REQUEST),  # on the global master's own partition
     ("REPARTITION", LOCAL_MASTER, True, _REQUEST),  # on another's partition: move the amounts, and launch
     ("PREEMPT", LOCAL_MASTER, True,  # take the amounts from attempts of a queue on the machine, and launch
-     f"{_REQUEST} queue"),
+     f"{_REQUEST} victims"),
     ("GO", LOCAL_MASTER, True, _REQUEST),  # all of a gang are held: start this one
     ("ABANDON", LOCAL_MASTER, True, _REQUEST),  # give up the attempt, held or running
     ("NOTED", LOCAL_MASTER, True, "incarnation epoch seen"),  # the global master has noted the end of the attempt
@@ -76,7 +87,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("ALIVE", LOCAL_MASTER, True,  # a worker lives, and runs count attempts
      "machine reason epoch incarnation count delay"),
     ("HOLDS", LOCAL_MASTER, True,  # a worker runs this attempt, one of count
-     "task machine attempt start reason epoch incarnation report count"),
+     f"{_OF_ATTEMPT} {_FACTS} start reason epoch incarnation report count"),
     ("PULSE", LOCAL_MASTER, True, "epoch count delay"),  # the active one to the standby: I live
     ("WATCH", LOCAL_MASTER, False, "epoch delay"),  # timer of the standby: does the active one live?
     ("CHANGE", LOCAL_MASTER, False,  # the operator: a machine leaves, joins or takes another capacity
@@ -169,8 +180,9 @@ def post(out: Outbox, kind: int, sender: int, to: int, task: int, machine: int) 
     out.size[0] += 1
     row["kind"], row["reason"], row["sender"], row["to"] = kind, NO_REASON, sender, to
     row["task"], row["machine"] = task, machine
-    row["epoch"], row["count"], row["queue"], row["batch"], row["handle"] = 0, 0, NOBODY, 0, NOBODY
-    row["preempted"], row["repeats"], row["attempt"], row["start"], row["seen"] = 0, 0, 0, 0, 0
-    row["incarnation"], row["report"], row["first"], row["last"] = 0, 0, 0, 0
-    row["delay"], row["travelled"] = 0.0, 0.0
+    row["row"], row["shape"], row["queue"], row["owner"], row["priority"] = NOBODY, NOBODY, NOBODY, NOBODY, 0
+    row["epoch"], row["count"], row["victims"], row["batch"], row["handle"] = 0, 0, NOBODY, 0, NOBODY
+    row["in_gang"], row["preempted"], row["refusals"], row["repartitions"], row["repeats"] = 0, 0, 0, 0, 0
+    row["attempt"], row["start"], row["seen"], row["incarnation"], row["report"] = 0, 0, 0, 0, 0
+    row["first"], row["last"], row["delay"], row["travelled"] = 0, 0, 0.0, 0.0
     return row

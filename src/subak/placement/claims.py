@@ -68,7 +68,7 @@ def claim(claims: Claims, fleet: FleetState, tasks: Tasks, task: int, machine: i
             claims.violation[VIOLATING_TASK] = task
             claims.violation[VIOLATING_MACHINE] = machine
         return False
-    take(fleet, tasks, task, machine)
+    take(fleet, tasks, tasks.shape[task], machine)
     claims.status[task] = TASK_RUNNING
     claims.task[claims.size[0]] = task
     claims.machine[claims.size[0]] = machine

@@ -58,7 +58,7 @@ def end_time(sim: Simulation, task: int, machine: int, start: float) -> float:
 @inlined
 def stop(sim: Simulation, task: int, machine: int) -> None:
     """Give back what an attempt holds."""
-    give_back(sim.fleet, sim.tasks, task, machine)
+    give_back(sim.fleet, sim.tasks, sim.tasks.shape[task], machine)
     sim.counts[RUNNING_NOW] -= 1
     sim.step.ended[sim.counts[ENDED_NOW]] = task
     sim.counts[ENDED_NOW] += 1

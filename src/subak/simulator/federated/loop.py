@@ -162,7 +162,7 @@ def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) ->
     if sim.claims.status[task] == TASK_UNPLACEABLE:
         return NOTHING
     sim.claims.status[task] = TASK_BLOCKED
-    return to_role(due, ARRIVE, 0, task, NOBODY)
+    return to_role(due, ARRIVE, net.submitter[task] if net.submitter.size > 0 else 0, task, NOBODY)
 
 
 @inlined

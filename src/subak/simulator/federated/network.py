@@ -81,6 +81,7 @@ class Network(NamedTuple):
     at_worker: np.ndarray  # float64[task], seconds waiting for and in service at workers
     communication: np.ndarray  # float64[task], seconds on the network
     batch: np.ndarray  # int32[task], tasks that were submitted in one message with it
+    submitter: np.ndarray  # int32[task], to whom it arrives; empty: to the only one
     cluster: np.ndarray  # int32[machine], where roles are DRIVEN
     is_there: np.ndarray  # bool[machine], as the operator last said
     faults: Faults
@@ -102,7 +103,8 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         recorded=np.zeros(len(KINDS), np.int64),
         attempt=np.zeros(tasks, np.int64), handle=np.full(tasks, NOBODY, np.int32),
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
-        batch=np.ones(tasks, np.int32), cluster=np.zeros(0, np.int32), is_there=np.zeros(0, np.bool_),
+        batch=np.ones(tasks, np.int32), submitter=np.zeros(0, np.int32),
+        cluster=np.zeros(0, np.int32), is_there=np.zeros(0, np.bool_),
         faults=build_faults(),
     )
 

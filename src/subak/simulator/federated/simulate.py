@@ -71,6 +71,7 @@ class Architecture:
     slots_per_task: Callable[[Federation], int] = lambda settings: SLOTS_PER_TASK  # messages on their way at once
     mends: bool = False  # whether it gets over faults
     cluster: Callable[[Any], np.ndarray] | None = None  # of roles that are driven: int32[machine]
+    submitter: Callable[[Any], np.ndarray] | None = None  # int32[task], whose it is, where there are several
     batch: Callable[[Any], np.ndarray] | None = None  # of roles that submit in batches: int32[task], tasks in its batch
     fixed: dict[str, Any] = field(default_factory=dict)  # settings that this architecture is defined by
 
@@ -217,6 +218,8 @@ def _told_of(network: Network, architecture: Architecture, roles: Any, fleet: Fl
         cluster = architecture.cluster(roles)
         network.size[DRIVEN], network.size[CLUSTERS] = 1, cluster.max() + 1
         network = network._replace(cluster=cluster)
+    if architecture.submitter is not None:
+        network = network._replace(submitter=architecture.submitter(roles))
     if architecture.batch is not None:
         network = network._replace(batch=architecture.batch(roles))
     return network

@@ -30,6 +30,7 @@ from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.placement.claims import TASK_WAITING as WAITS
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_ARRIVAL
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.network import PERIODIC
 from subak.simulator.torture.invariants import Watch
 
@@ -49,7 +50,7 @@ def unrest(watch: Watch) -> str:
 
 def unrest_of(watch: Watch, task: int) -> str:  # noqa: PLR0911
     """Say how a task is not as it must be in the end."""
-    sim, phase = watch.sim, watch.roles.task["phase"][task]
+    sim, phase = watch.sim, states_by_task(watch.roles)["phase"][task]
     status = sim.claims.status[task]
     if is_out_of_reach(watch, task):
         return ""
@@ -58,7 +59,7 @@ def unrest_of(watch: Watch, task: int) -> str:  # noqa: PLR0911
         return f"task {task} is {name}, its global master has it {called}"
     if status == TASK_FINISHED and phase == PHASE_WAITING and not could_run(watch, task):
         return ""  # the news of its end was lost with its worker, and there is no machine to run it again
-    if status == TASK_FINISHED and watch.roles.submitter.state[task] != SUBMITTED_ENDED:
+    if status == TASK_FINISHED and watch.roles.jobs.state[task] != SUBMITTED_ENDED:
         return f"task {task} is {name}, its submitter has not heard of it, its global master has it {called}"
     if status == TASK_FINISHED and phase not in (PHASE_ENDED, PHASE_UNKNOWN):  # else it never hears
         return f"task {task} is {name}, its global master has it {called}"
@@ -102,10 +103,7 @@ def could_run(watch: Watch, task: int) -> bool:
     members = [task]
     if watch.gang[task] != NOBODY:
         gang, status = watch.gang[task], watch.sim.claims.status
-        places = watch.roles.topology.gang_task
-        members = [int(one) for one in places[watch.roles.topology.gang_first[gang] :
-                                              watch.roles.topology.gang_first[gang + 1]]
-                   if status[one] != TASK_FINISHED]
+        members = [one for one in np.flatnonzero(watch.gang == gang).tolist() if status[one] != TASK_FINISHED]
         if any(status[one] != WAITS for one in members):
             return False  # some have not arrived, or wait for their stage
     free = watch.sim.fleet.free.copy()
@@ -157,7 +155,8 @@ def is_out_of_reach(watch: Watch, task: int) -> bool:
 
 def is_out_of_sight(watch: Watch, master: int, task: int) -> bool:
     """Whether nobody can ever tell a global master what became of a task's last request."""
-    cluster, machine = int(watch.roles.task["sent_to"][task]), int(watch.roles.task["machine"][task])
+    state = states_by_task(watch.roles)[task]
+    cluster, machine = int(state["sent_to"]), int(state["machine"])
     if cluster == NOBODY:
         return False
     known = bool(watch.roles.masters[master].cluster["known"][cluster])

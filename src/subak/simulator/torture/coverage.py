@@ -26,6 +26,7 @@ from subak.federation.messages import (
 )
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_CHANGE
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.torture.invariants import Watch, must
 
 SUBMITTED = ("NEW", "BLOCKED", "OPEN", "ENDED")
@@ -55,7 +56,7 @@ class Coverage:
     def look(self, opened: Any) -> tuple[Any, str, Any]:
         """Return what the next event is about, before it happens: (message, state, phases of all tasks)."""
         sim, net = opened.simulation, opened.network
-        phases = opened.roles.task["phase"].copy()
+        phases = states_by_task(opened.roles)["phase"]
         change = sim.counts[NEXT_CHANGE]
         if change < sim.changes.time.size:
             self.machine_state = MACHINE_STATES[opened.roles.locals[0].machine["state"][sim.changes.machine[change]]]
@@ -82,8 +83,8 @@ class Coverage:
             number = find_attempt(roles.workers.rows, machine, task, message["attempt"])
             return "new" if number == NOBODY else worker.STATES[roles.workers.rows.row[number]["state"]]
         if role == SUBMITTER:
-            return SUBMITTED[roles.submitter.state[task]]
-        return PHASES[roles.task["phase"][task]]
+            return SUBMITTED[roles.jobs.state[task]]
+        return PHASES[states_by_task(roles)["phase"][task]]
 
     def count(self, before: tuple[Any, str, Any], opened: Any, watch: Watch) -> None:
         """Count what was handled, and check what has become of what it met. Raises Broken."""
@@ -111,7 +112,7 @@ class Coverage:
             if entry in ENTRIES and entry != ENTRY_SIZED and watch.owner[task] == opened.due[0]["to"]:
                 refused = opened.due[0]["kind"] == REFUSED and opened.due[0]["task"] == task
                 if told[task] == 1 and not refused and not watch.restarted:
-                    self.take(ENTRIES[entry], PHASES[phases[task]], PHASES[opened.roles.task["phase"][task]])
+                    self.take(ENTRIES[entry], PHASES[phases[task]], PHASES[states_by_task(opened.roles)["phase"][task]])
                 else:
                     self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1
         return set(told)

@@ -1,7 +1,7 @@
 """What a global master keeps: its view, what its queues hold and use, and where each of its tasks is.
 
-A task is UNKNOWN (not submitted), WAITING, FLYING (requested), HELD (its gang is incomplete), RUNNING, LEAVING (given
-up, the local master has not confirmed it), or ENDED.
+A task is the row of an open task (open_tasks.py). It is UNKNOWN (not submitted), WAITING, FLYING (requested), HELD (its
+gang is incomplete), RUNNING, LEAVING (given up, the local master has not confirmed it), or ENDED.
 """
 from typing import NamedTuple
 
@@ -10,7 +10,10 @@ import numpy as np
 from subak.federation.megha.attempts import Attempts
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.queue_order import QueueOrder
+from subak.federation.megha.open_tasks import OpenTasks, is_still
+from subak.federation.messages import NOBODY
 from subak.fleet.state import FleetState
+from subak.kernel import inlined
 from subak.queues.lanes import Lanes
 
 PHASES = ("UNKNOWN", "WAITING", "FLYING", "HELD", "RUNNING", "LEAVING", "ENDED")
@@ -24,6 +27,7 @@ SCALARS = 9
  SHARE_USED_UP, NO_MACHINE) = range(11)
 TALLY = ("searches", "launches", "repartitions", "preemption attempts", "refusals", "attempts lost", "updates",
          "entries applied", "updates overrun", "share used up", "no machine")
+STILL_IN_USE = 0  # no incarnation: of a DONE after which the row of the task is still needed
 NEVER_SEEN = -1  # version of a cluster whose whole state has not been seen
 INCARNATION_BITS = 40  # of an attempt's number: so many requests has an incarnation before it would run into the next
 
@@ -37,6 +41,7 @@ CLUSTER = np.dtype([
     ("closed", np.bool_),  # whether its local master had no room to note an attempt: asked again after a while
 ])
 TASK = np.dtype([
+    ("tenant", np.int64),  # 1 + the number of the task that this is about, 0 for none, whoever has the row by now
     ("attempt", np.int64),  # number of the last
     ("machine", np.int32),  # of the last
     ("sent_epoch", np.int32),  # of the local master it was requested from
@@ -52,6 +57,7 @@ TASK = np.dtype([
     ("doubted", np.bool_),  # whether the local master must confirm that it still holds it
 ])
 GANG = np.dtype([
+    ("tenant", np.int64),  # 1 + the number of the gang that this is about, likewise
     ("waiting", np.int32),  # tasks that wait, or have ended
     ("held", np.int32),  # tasks that are held
     ("failed", np.bool_),  # whether it is being given up
@@ -59,7 +65,7 @@ GANG = np.dtype([
 
 
 class GlobalMaster(NamedTuple):
-    """One global master. Tables by task are shared by all in a simulation, each touching its own tasks."""
+    """One global master."""
 
     number: int
     fleet: FleetState  # its view: what it believes is free
@@ -71,9 +77,40 @@ class GlobalMaster(NamedTuple):
     queue_first: np.ndarray  # int32[global_master + 1], its queues are contiguous
     lanes: Lanes  # a lane for each queue and shape; `active` and `contender` of a queue are its lanes' places
     lane_size: np.ndarray  # int64[queue, 3], as Lanes.size, for each queue
-    task: np.ndarray  # TASK[task]
-    gang: np.ndarray  # GANG[gang]
+    task: np.ndarray  # TASK[row]
+    gang: np.ndarray  # GANG[row]
     queue_order: QueueOrder
     bins: Bins
     scalar: np.ndarray  # int64[9]: NEXT_QUEUE ... QUEUED (tasks in lanes), BEATS (heartbeats heard)
     tally: np.ndarray  # int64[11]: SEARCHES ... NO_MACHINE
+
+
+@inlined
+def is_here(master: GlobalMaster, tasks: OpenTasks, row: int, number: int) -> bool:
+    """Whether a row is still that of a task; of one that is new to the row nothing is known."""
+    if not is_still(tasks, row, number):
+        return False
+    if master.task[row]["tenant"] != number + 1:
+        begin_task(master, row, number)
+    gang = tasks.gang[row]
+    if gang != NOBODY and master.gang[gang]["tenant"] != tasks.gangs[gang]["number"] + 1:
+        master.gang[gang]["tenant"] = tasks.gangs[gang]["number"] + 1
+        master.gang[gang]["waiting"], master.gang[gang]["held"], master.gang[gang]["failed"] = 0, 0, False
+    return True
+
+
+@inlined
+def begin_task(master: GlobalMaster, row: int, number: int) -> None:
+    """Know nothing of a task that has come into a row."""
+    me = master.task[row]
+    me["tenant"], me["phase"], me["reason"] = number + 1, PHASE_UNKNOWN, 0
+    me["attempt"], me["machine"], me["sent_epoch"], me["sent_to"] = 0, NOBODY, 0, NOBODY
+    me["refusals"], me["repartitioned"], me["preempted"], me["tried"] = 0, 0, 0, 0
+    me["queued"], me["flying"], me["doubted"] = False, False, False
+
+
+@inlined
+def phase_of(master: GlobalMaster, tasks: OpenTasks, row: int) -> int:
+    """Return the phase of the task that has a row now."""
+    is_about = master.task[row]["tenant"] == tasks.number[row] + 1
+    return int(master.task[row]["phase"]) if is_about else PHASE_UNKNOWN
