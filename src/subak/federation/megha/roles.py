@@ -105,7 +105,7 @@ from subak.federation.messages import (
     WATCH,
     Outbox,
 )
-from subak.kernel import inlined
+from subak.kernel import noinline
 from subak.workload.tasks import Requests, Tasks
 
 
@@ -180,6 +180,8 @@ def tables_of(
 
 
 # -- serving: each returns the task that a global master's last turn placed, or tried to, else NOBODY ------------------
+#
+# A message is handed on in a function of its own: in the loop, what any handler may need was made ready at every call.
 
 
 def serve_submitter(tables: SubmitterTables, now: float, count: int) -> int:
@@ -217,7 +219,7 @@ def serve_worker(tables: WorkerTables, now: float, count: int) -> int:
 SERVE = (serve_submitter, serve_global_master, serve_local_master, serve_worker)  # by role
 
 
-@inlined
+@noinline
 def to_submitter(tables: SubmitterTables, message: np.void) -> None:
     """Hand a message to a submitter."""
     kind = message["kind"]
@@ -232,7 +234,7 @@ def to_submitter(tables: SubmitterTables, message: np.void) -> None:
         on_rebuild(submitter, message, out)
 
 
-@inlined
+@noinline
 def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:
     """Hand a message to a global master; return the task that it placed, or tried to, in a turn."""
     kind = message["kind"]
@@ -257,7 +259,7 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
     return NOBODY
 
 
-@inlined
+@noinline
 def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> None:  # noqa: C901, PLR0912
     """Hand a message to a local master."""
     kind = message["kind"]
@@ -297,7 +299,7 @@ def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> 
         restart_local(local, topology, rules, now, out)
 
 
-@inlined
+@noinline
 def to_worker(tables: WorkerTables, now: float, message: np.void) -> None:  # noqa: C901
     """Hand a message to a worker."""
     kind = message["kind"]

@@ -44,10 +44,22 @@ ASKED = np.dtype([
     ("priority", np.int32),
     ("owner", np.int32),  # the global master of its queue
 ])
-ENDING = np.dtype([  # what became of a task's requests
+ENDING = np.dtype([  # what became of a task
+    ("outcome", np.int8),  # one of OUTCOMES, 0 while it is open
+    ("code", np.int16),  # exit code of its last attempt
+    ("failed", np.int16),  # attempts that failed or ran too long
     ("refusals", np.int16),
     ("repartitions", np.int16),
     ("preempted", np.int16),
+])
+OUTCOMES = ("", "FINISHED", "FAILED", "CANCELLED", "TIMED_OUT", "LOST")
+NO_OUTCOME, OUTCOME_FINISHED, OUTCOME_FAILED, OUTCOME_CANCELLED, OUTCOME_TIMED_OUT, OUTCOME_LOST = range(len(OUTCOMES))
+TERMS = np.dtype([  # on which a task is run; of a gang none may be tried again
+    ("retries", np.int16),  # how often it is tried again after an attempt that failed or ran too long
+    ("losses_max", np.int16),  # attempts that may be lost with their machines before the task is
+    ("backoff", np.float64),  # seconds before it is tried again; twice as long each time
+    ("wait_max", np.float64),  # seconds: a task that still waits when so many have passed is ended, TIMED_OUT
+    ("run_max", np.float64),  # seconds that an attempt may run
 ])
 
 
