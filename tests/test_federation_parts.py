@@ -87,7 +87,7 @@ def test_an_entry_is_at_the_place_of_its_version_and_nothing_of_the_last_one_the
     assert entry == ledger.entry[11 % 8]
     assert dict(zip(entry.dtype.names, entry.tolist(), strict=True)) == {
         "kind": ENTRY_GAVE, "machine": 5, "task": 6, "attempt": 7, "reason": NO_REASON, "held": 0, "in_gang": 0,
-        "preempted": 0, "owner": NOBODY, "row": NOBODY, "shape": NOBODY, "queue": NOBODY}
+        "preempted": 0, "owner": NOBODY, "row": NOBODY, "shape": NOBODY, "queue": NOBODY, "round": 0, "code": 0}
     assert ledger.size[VERSION] == 12
     assert ledger.entry["machine"][10 % 8] == 10
 
@@ -149,6 +149,7 @@ def test_a_row_that_is_used_again_has_nothing_of_the_attempt_before():
     attempts = build_attempts(1, 1)
     fresh = {"task": 1, "machine": 0, "attempt": 2, "state": 3, "heir": NOBODY, "awaits": 0, "owner": NOBODY,
              "row": NOBODY, "shape": NOBODY, "queue": NOBODY, "priority": 0, "in_gang": 0,
+             "round": 0, "code": 0, "limit": 0.0,
              "preempted": 0, "reason": 0, "start": 0, "version": 0, "since": 0.0, "next": NOBODY, "before": NOBODY,
              "handle": NOBODY}
     for _ in range(2):

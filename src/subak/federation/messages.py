@@ -28,6 +28,8 @@ MESSAGE = np.dtype([
     ("victims", np.int32),  # queue whose tasks are to be preempted; -1 for nobody's
     ("batch", np.int32),  # tasks that were submitted together
     ("handle", np.int32),  # a row of the receiver's own, which it gave the sender
+    ("round", np.int16),  # of the task: how often it was submitted anew after an attempt that failed
+    ("code", np.int16),  # exit code
     ("in_gang", np.int8),  # whether the task starts together with others
     ("repeats", np.int8),  # the kind of the message that a timer sends again
     ("preempted", np.int16),  # how often the task has been
@@ -40,6 +42,7 @@ MESSAGE = np.dtype([
     ("report", np.int64),  # number of a worker's report
     ("first", np.int64),  # the update it carries: entries first .. last - 1 of the sender's ledger
     ("last", np.int64),
+    ("limit", np.float64),  # seconds that the attempt may run
     ("delay", np.float64),  # seconds from now, of a timer; else of something that the sender knows, by kind
     ("travelled", np.float64),  # seconds that the messages about no task yet, of which this is the last, were under way
 ])
@@ -48,18 +51,23 @@ ALWAYS = ("kind", "to", "sender")  # fields of every message
 SUBMITTER, GLOBAL_MASTER, LOCAL_MASTER, WORKER, EXECUTOR = range(5)
 ROLES = ("submitter", "global master", "local master", "worker", "executor")
 
-_OF_ATTEMPT = "task row machine attempt"
-_FACTS = "shape queue owner priority in_gang preempted"  # of a task: what whoever runs it must know
+_OF_TASK = "task row round"
+_OF_ATTEMPT = f"{_OF_TASK} machine attempt"
+_FACTS = "shape queue owner priority in_gang preempted limit"  # of a task: what whoever runs it must know
 _NEWS = "incarnation epoch first last count"  # an update
 _REQUEST, _ORDER = f"{_OF_ATTEMPT} {_FACTS} incarnation epoch seen", f"{_OF_ATTEMPT} {_FACTS} start epoch handle"
 _KINDS = (  # name, who handles it, whether it crosses the network, its fields beyond ALWAYS
     ("ARRIVE", SUBMITTER, False, "task"),  # a task arrives at its submitter
-    ("RESUBMIT", SUBMITTER, False, "task row delay"),  # timer: has the global master heard of the task?
-    ("DONE", SUBMITTER, True,  # the task has ended
-     "task row machine incarnation refusals repartitions preempted"),
+    ("CANCEL", SUBMITTER, False, "task"),  # its user does not want a task any more
+    ("RESUBMIT", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: has the global master heard of the task?
+    ("EXPIRE", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: does the task wait for longer than it may?
+    ("TRY_AGAIN", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: submit a task anew that failed
+    ("DONE", SUBMITTER, True,  # the task has ended, or its attempt in a way that its submitter must know
+     f"{_OF_TASK} machine reason code incarnation refusals repartitions preempted"),
     ("REBUILD", SUBMITTER, True,  # a restarted global master asks for its open tasks, or again for one
-     "task row incarnation"),
-    ("SUBMIT", GLOBAL_MASTER, True, "task row reason incarnation batch count"),
+     f"{_OF_TASK} incarnation"),
+    ("SUBMIT", GLOBAL_MASTER, True, f"{_OF_TASK} reason incarnation batch count"),
+    ("WITHDRAW", GLOBAL_MASTER, True, f"{_OF_TASK} reason incarnation"),  # end the task, for a reason
     ("PLACE", GLOBAL_MASTER, False, ""),  # a turn: place one task of one queue
     ("LAUNCHED", GLOBAL_MASTER, True,  # the attempt has its amounts, and starts (a gang's: is held)
      f"{_OF_ATTEMPT} reason {_NEWS}"),
@@ -76,18 +84,18 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("PREEMPT", LOCAL_MASTER, True,  # take the amounts from attempts of a queue on the machine, and launch
      f"{_REQUEST} victims"),
     ("GO", LOCAL_MASTER, True, _REQUEST),  # all of a gang are held: start this one
-    ("ABANDON", LOCAL_MASTER, True, _REQUEST),  # give up the attempt, held or running
+    ("ABANDON", LOCAL_MASTER, True, f"{_REQUEST} reason"),  # give up the attempt, held or running
     ("NOTED", LOCAL_MASTER, True, "incarnation epoch seen"),  # the global master has noted the end of the attempt
     ("ASK", LOCAL_MASTER, True, "incarnation seen"),  # a global master asks for the whole state
     ("BEAT", LOCAL_MASTER, False, "epoch delay"),  # timer: send an update to every global master
     ("CHECK", LOCAL_MASTER, False, "epoch delay"),  # timer: which workers are silent, what is unanswered?
     ("OVER", LOCAL_MASTER, True,  # a worker: the attempt is over, for a reason
-     "task machine attempt reason epoch handle"),
+     "task machine attempt reason code epoch handle"),
     ("STARTED", LOCAL_MASTER, True, "task machine attempt epoch"),  # a worker answers a repeated start
     ("ALIVE", LOCAL_MASTER, True,  # a worker lives, and runs count attempts
      "machine reason epoch incarnation count delay"),
     ("HOLDS", LOCAL_MASTER, True,  # a worker runs this attempt, one of count
-     f"{_OF_ATTEMPT} {_FACTS} start reason epoch incarnation report count"),
+     f"{_OF_ATTEMPT} {_FACTS} start reason code epoch incarnation report count"),
     ("PULSE", LOCAL_MASTER, True, "epoch count delay"),  # the active one to the standby: I live
     ("WATCH", LOCAL_MASTER, False, "epoch delay"),  # timer of the standby: does the active one live?
     ("CHANGE", LOCAL_MASTER, False,  # the operator: a machine leaves, joins or takes another capacity
@@ -100,9 +108,10 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
      "machine epoch incarnation delay"),
     ("TICK", WORKER, False,  # timer: send a sign of life, or stop what runs when the lease is over
      "machine incarnation delay"),
-    ("EXITED", WORKER, False, "task machine attempt handle"),  # the executor: the attempt's run time is over
+    ("EXITED", WORKER, False, "task machine attempt handle reason code"),  # the executor: the attempt has ended
     ("READY", EXECUTOR, False, "task"),  # effect: the task waits from now on (its stage need not wait for others)
-    ("BEGIN", EXECUTOR, False, "task machine attempt handle"),  # effect: run the attempt
+    ("GIVEN_UP", EXECUTOR, False, "task reason"),  # effect: the task has ended without having finished
+    ("BEGIN", EXECUTOR, False, "task machine attempt handle limit"),  # effect: run the attempt
     ("HALT", EXECUTOR, False, "task machine reason"),  # effect: end the attempt now
     # Sparrow, Hawk, Eagle, Pigeon; SUBMIT carries count tasks of a batch
     ("PROBE", WORKER, True,  # reserve a place in the queue for a task of the batch
@@ -132,9 +141,10 @@ KINDS = tuple(name for name, *_ in _KINDS)
 HANDLER = np.array([role for _, role, *_ in _KINDS], np.int8)
 CROSSES = np.array([crosses for _, _, crosses, _ in _KINDS])
 FIELDS = tuple((*ALWAYS, *fields.split()) for *_, fields in _KINDS)  # of each kind
-(ARRIVE, RESUBMIT, DONE, REBUILD, SUBMIT, PLACE, LAUNCHED, REFUSED, ENDED, UPDATE, RETRY, REOPEN, WAKE,
+(ARRIVE, CANCEL, RESUBMIT, EXPIRE, TRY_AGAIN, DONE, REBUILD, SUBMIT, WITHDRAW, PLACE,
+ LAUNCHED, REFUSED, ENDED, UPDATE, RETRY, REOPEN, WAKE,
  LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, NOTED, ASK, BEAT, CHECK, OVER, STARTED, ALIVE, HOLDS, PULSE, WATCH, CHANGE,
- START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, BEGIN, HALT,
+ START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, GIVEN_UP, BEGIN, HALT,
  PROBE, FETCH, ASSIGN, NOTHING_LEFT, BOUNCED, REJECTED, ENQUEUE, LONG_BEGUN, LONG_OVER, STEAL, STOLEN,
  DEAL, BOOT, RESTART, POWER_OFF, RECONFIGURE) = range(len(KINDS))
 
@@ -153,10 +163,19 @@ REASONS = (
     "unknown to the new local master",
     "held for long: does it go?",
     "its local master had no room to note it",
+    "it failed",
+    "it ran for longer than it may",
+    "it waited for longer than it may",
+    "its user cancelled it",
+    "a stage that it depends on failed",
+    "another task of its gang failed",
+    "its attempts were lost more often than they may be",
 )
 (NO_REASON, FINISHED_WELL, NOT_FREE, NOT_THERE, OLD_REQUEST, OLD_EPOCH, NO_VICTIMS, PREEMPTED, MACHINE_LOST, GANG_LOST,
- LEASE_LOST, UNKNOWN, STILL_HELD,
- NO_ROOM) = range(len(REASONS))
+ LEASE_LOST, UNKNOWN, STILL_HELD, NO_ROOM,
+ FAILED, RAN_TOO_LONG, WAITED_TOO_LONG, CANCELLED, STAGE_FAILED, GANG_FAILED, LOST_TOO_OFTEN) = range(len(REASONS))
+# ends of an attempt after which its global master does not place the task again
+CONCLUSIVE = np.array([each in (FINISHED_WELL, FAILED, RAN_TOO_LONG, CANCELLED) for each in range(len(REASONS))])
 
 NOBODY = -1  # no task, no machine, no row
 
@@ -183,6 +202,7 @@ def post(out: Outbox, kind: int, sender: int, to: int, task: int, machine: int) 
     row["row"], row["shape"], row["queue"], row["owner"], row["priority"] = NOBODY, NOBODY, NOBODY, NOBODY, 0
     row["epoch"], row["count"], row["victims"], row["batch"], row["handle"] = 0, 0, NOBODY, 0, NOBODY
     row["in_gang"], row["preempted"], row["refusals"], row["repartitions"], row["repeats"] = 0, 0, 0, 0, 0
+    row["round"], row["code"], row["limit"] = 0, 0, 0.0
     row["attempt"], row["start"], row["seen"], row["incarnation"], row["report"] = 0, 0, 0, 0, 0
     row["first"], row["last"], row["delay"], row["travelled"] = 0, 0, 0.0, 0.0
     return row

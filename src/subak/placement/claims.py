@@ -3,6 +3,7 @@
 A task's status:
   NOT_ARRIVED -> BLOCKED (its stage waits for others) -> WAITING -> RUNNING -> FINISHED
   RUNNING -> WAITING when its machine leaves; UNPLACEABLE from the start when no machine could ever hold it.
+  RUNNING -> BLOCKED when an attempt fails, GIVEN_UP when the task is not tried again, or not wanted any more.
 """
 from typing import NamedTuple
 
@@ -14,8 +15,9 @@ from subak.fleet.state import FleetState
 from subak.kernel import inlined
 from subak.workload.tasks import Tasks
 
-STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACEABLE")
-TASK_NOT_ARRIVED, TASK_BLOCKED, TASK_WAITING, TASK_RUNNING, TASK_FINISHED, TASK_UNPLACEABLE = range(6)
+STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACEABLE", "GIVEN_UP")
+(TASK_NOT_ARRIVED, TASK_BLOCKED, TASK_WAITING, TASK_RUNNING, TASK_FINISHED, TASK_UNPLACEABLE,
+ TASK_GIVEN_UP) = range(len(STATUSES))
 
 VIOLATED_RULE, VIOLATING_TASK, VIOLATING_MACHINE = range(3)  # of `violation`
 KEPT, NO_SUCH_TASK, NOT_WAITING, NO_SUCH_MACHINE, DOES_NOT_FIT = range(5)

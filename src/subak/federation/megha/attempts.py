@@ -24,12 +24,15 @@ ROW = np.dtype([
     ("heir", np.int32),  # row of the attempt that this one is preempted for; of an ended one, of the next that ended
     ("awaits", np.int32),  # how many are being preempted for this one
     ("preempted", np.int16),  # how often its task had been preempted before
+    ("round", np.int16),  # of the task: how often it was submitted anew after an attempt that failed
+    ("code", np.int16),  # exit code
     ("in_gang", np.int8),  # whether the task starts together with others
     ("state", np.int8),
     ("reason", np.int8),  # why it ended, or is being ended
     ("attempt", np.int64),
     ("start", np.int64),  # number of the start at its machine
     ("version", np.int64),  # of the ledger, when its end was entered
+    ("limit", np.float64),  # seconds that it may run
     ("since", np.float64),  # seconds, when it came into its state
 ])
 FREE_ROW, ROWS_USED, ROWS_EVER = range(3)  # of `size`
@@ -69,7 +72,7 @@ def add_attempt(attempts: Attempts, machine: int, task: int, attempt: int, state
     row["task"], row["machine"], row["attempt"], row["state"] = task, machine, attempt, state
     row["heir"], row["awaits"], row["reason"] = NOBODY, 0, 0
     row["row"], row["owner"], row["shape"], row["queue"], row["priority"] = NOBODY, NOBODY, NOBODY, NOBODY, 0
-    row["preempted"], row["in_gang"] = 0, 0
+    row["preempted"], row["in_gang"], row["round"], row["code"], row["limit"] = 0, 0, 0, 0, 0.0
     row["start"], row["version"], row["since"] = 0, 0, 0.0
     row["next"], row["before"], row["handle"] = attempts.first[machine], NOBODY, NOBODY
     if attempts.first[machine] != NOBODY:
@@ -125,6 +128,7 @@ def note_task(row: np.void, message: np.void) -> None:
     row["row"], row["owner"], row["shape"], row["queue"] = (
         message["row"], message["owner"], message["shape"], message["queue"])
     row["priority"], row["in_gang"], row["preempted"] = message["priority"], message["in_gang"], message["preempted"]
+    row["round"], row["limit"] = message["round"], message["limit"]
 
 
 @inlined
@@ -133,3 +137,4 @@ def tell_task(message: np.void, row: np.void) -> None:
     message["row"], message["owner"], message["shape"], message["queue"] = (
         row["row"], row["owner"], row["shape"], row["queue"])
     message["priority"], message["in_gang"], message["preempted"] = row["priority"], row["in_gang"], row["preempted"]
+    message["round"], message["limit"] = row["round"], row["limit"]

@@ -24,6 +24,8 @@ ENTRY = np.dtype([
     ("held", np.int8),  # whether the attempt waits for its gang
     ("in_gang", np.int8),  # whether the task starts together with others
     ("preempted", np.int16),  # how often the task had been preempted
+    ("round", np.int16),  # how often the task had been submitted anew after an attempt that failed
+    ("code", np.int16),  # exit code
     ("machine", np.int32),
     ("task", np.int64),  # of ENTRY_SIZED: the configuration, NOBODY when the machine is absent
     ("attempt", np.int64),
@@ -51,6 +53,7 @@ def enter(ledger: Ledger, kind: int, machine: int, task: int, attempt: int) -> n
     entry["kind"], entry["reason"], entry["held"], entry["in_gang"], entry["preempted"] = kind, NO_REASON, 0, 0, 0
     entry["machine"], entry["task"], entry["attempt"] = machine, task, attempt
     entry["owner"], entry["row"], entry["shape"], entry["queue"] = NOBODY, NOBODY, NOBODY, NOBODY
+    entry["round"], entry["code"] = 0, 0
     return entry
 
 

@@ -20,6 +20,7 @@ OPEN_GANG = np.dtype([
     ("size", np.int32),  # tasks
     ("first", np.int32),  # row of the one that was submitted first, NOBODY before; of a free row, the next free one
     ("last", np.int32),
+    ("failed", np.bool_),  # whether one of it has not finished, so that the others are withdrawn
 ])
 
 
@@ -32,6 +33,9 @@ class OpenTasks(NamedTuple):
     queue: np.ndarray  # int32[row]
     lane: np.ndarray  # int32[row], alike tasks of a queue share one
     priority: np.ndarray  # int32[row]
+    round: np.ndarray  # int16[row], how often it was submitted anew after an attempt that failed
+    losses_max: np.ndarray  # int16[row], attempts that may be lost before the task is
+    limit: np.ndarray  # float64[row], seconds that an attempt may run
     gang: np.ndarray  # int32[row], row of its gang; NOBODY where it starts by itself
     next: np.ndarray  # int32[row], the one of its gang that was submitted after it; of a free row, the next free one
     gangs: np.ndarray  # OPEN_GANG[row]
@@ -45,15 +49,16 @@ def build_open_tasks(tasks: int, gangs: int, request: np.ndarray, constraint_set
     return OpenTasks(
         number=np.zeros(tasks, np.int64), rank=np.zeros(tasks), shape=np.zeros(tasks, np.int32),
         queue=np.zeros(tasks, np.int32), lane=np.zeros(tasks, np.int32), priority=np.zeros(tasks, np.int32),
+        round=np.zeros(tasks, np.int16), losses_max=np.zeros(tasks, np.int16), limit=np.zeros(tasks),
         gang=np.zeros(tasks, np.int32), next=np.zeros(tasks, np.int32), gangs=np.zeros(gangs, OPEN_GANG),
         size=np.array([NOBODY, 0, NOBODY, 0, 0]), request=request, constraint_set=constraint_set,
     )
 
 
 @inlined
-def is_still(tasks: OpenTasks, row: int, number: int) -> bool:
-    """Whether a row is still that of a task."""
-    return bool(0 <= row < tasks.size[TASKS_EVER] and tasks.number[row] == number)
+def is_still(tasks: OpenTasks, row: int, number: int, round_: int) -> bool:
+    """Whether a row is still that of a task, which has not been submitted anew."""
+    return bool(0 <= row < tasks.size[TASKS_EVER] and tasks.number[row] == number and tasks.round[row] == round_)
 
 
 @inlined
@@ -66,7 +71,7 @@ def open_task(tasks: OpenTasks, number: int) -> int:
     else:
         tasks.size[FREE_TASK] = tasks.next[row]
     tasks.size[TASKS_OPEN] += 1
-    tasks.number[row], tasks.gang[row], tasks.next[row] = number, NOBODY, NOBODY
+    tasks.number[row], tasks.round[row], tasks.gang[row], tasks.next[row] = number, 0, NOBODY, NOBODY
     return int(row)
 
 
@@ -91,7 +96,7 @@ def open_gang(tasks: OpenTasks, number: int, size: int) -> int:
     else:
         tasks.size[FREE_GANG] = tasks.gangs[row]["first"]
     gang = tasks.gangs[row]
-    gang["number"], gang["size"], gang["first"], gang["last"] = number, size, NOBODY, NOBODY
+    gang["number"], gang["size"], gang["first"], gang["last"], gang["failed"] = number, size, NOBODY, NOBODY, False
     return int(row)
 
 

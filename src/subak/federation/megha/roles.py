@@ -18,6 +18,7 @@ from subak.federation.megha.global_master.handlers import (
     on_retry,
     on_submit,
     on_update,
+    on_withdraw,
 )
 from subak.federation.megha.global_master.rebuild import on_wake, restart
 from subak.federation.megha.global_master.state import GlobalMaster
@@ -44,7 +45,17 @@ from subak.federation.megha.local_master.handlers import (
 )
 from subak.federation.megha.local_master.state import LocalMaster
 from subak.federation.megha.open_tasks import OpenTasks
-from subak.federation.megha.submitter import Jobs, Submitter, on_arrive, on_done, on_rebuild, on_resubmit
+from subak.federation.megha.submitter import (
+    Jobs,
+    Submitter,
+    on_arrive,
+    on_cancel,
+    on_done,
+    on_expire,
+    on_rebuild,
+    on_resubmit,
+    on_try_again,
+)
 from subak.federation.megha.topology import Rules, Topology
 from subak.federation.megha.worker import (
     Workers,
@@ -67,11 +78,13 @@ from subak.federation.messages import (
     ASK,
     BEAT,
     BOOT,
+    CANCEL,
     CHANGE,
     CHECK,
     DONE,
     ENDED,
     EXITED,
+    EXPIRE,
     FORGET,
     GO,
     HOLDS,
@@ -100,9 +113,11 @@ from subak.federation.messages import (
     STILL_HELD,
     SUBMIT,
     TICK,
+    TRY_AGAIN,
     UPDATE,
     WAKE,
     WATCH,
+    WITHDRAW,
     Outbox,
 )
 from subak.kernel import noinline
@@ -228,10 +243,16 @@ def to_submitter(tables: SubmitterTables, message: np.void) -> None:
         on_arrive(submitter, jobs, message, out)
     elif kind == DONE:
         on_done(submitter, jobs, message, out)
+    elif kind == CANCEL:
+        on_cancel(submitter, jobs, message, out)
+    elif kind == EXPIRE:
+        on_expire(submitter, jobs, message, out)
+    elif kind == TRY_AGAIN:
+        on_try_again(submitter, jobs, message, out)
     elif kind == RESUBMIT:
-        on_resubmit(submitter, message, out)
+        on_resubmit(submitter, jobs, message, out)
     elif kind == REBUILD:
-        on_rebuild(submitter, message, out)
+        on_rebuild(submitter, jobs, message, out)
 
 
 @noinline
@@ -248,6 +269,8 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
         on_update(master, topology, rules, tasks, now, message, tables.ledgers[message["sender"]], out)
         if kind == LAUNCHED and message["reason"] == STILL_HELD:
             on_launched(master, topology, tasks, message, out)
+    elif kind == WITHDRAW:
+        on_withdraw(master, topology, rules, tasks, message, out)
     elif kind == RETRY:
         on_retry(master, topology, rules, tasks, message, out)
     elif kind == REOPEN:

@@ -5,6 +5,11 @@ intervals, while nothing is heard of it (the network may lose messages, a global
 that was restarted asks for all of its tasks that are open. Of a gang it is told which have ended, because nobody else
 may remember. A second DONE changes nothing.
 
+A task whose attempt failed, or ran for longer than it may, is submitted anew while its terms allow, after a while that
+doubles each time; attempts that are lost or preempted are the global master's affair. A task that is cancelled, or has
+waited for too long, is withdrawn: the global master says what became of it, since it may have finished meanwhile. What
+depends on a stage that did not finish is cancelled. A gang starts together and fails together, and is not tried again.
+
 An open task has a row in a table of both (open_tasks.py). When its end is DONE, and the master that now is has said so
 too, the row is another's: a master that said so and was restarted has forgotten it, and may have been handed the task
 again. The rows of a gang are given back together.
@@ -25,17 +30,40 @@ from subak.federation.megha.open_tasks import (
     open_gang,
     open_task,
 )
-from subak.federation.messages import FINISHED_WELL, NOBODY, READY, RESUBMIT, SUBMIT, Outbox, post
+from subak.federation.messages import (
+    CANCELLED,
+    EXPIRE,
+    FAILED,
+    FINISHED_WELL,
+    GANG_FAILED,
+    GIVEN_UP,
+    LOST_TOO_OFTEN,
+    NO_REASON,
+    NOBODY,
+    RAN_TOO_LONG,
+    READY,
+    REASONS,
+    RESUBMIT,
+    STAGE_FAILED,
+    SUBMIT,
+    TRY_AGAIN,
+    WAITED_TOO_LONG,
+    WITHDRAW,
+    Outbox,
+    post,
+)
 from subak.kernel import inlined, noinline
 from subak.workload.tasks import Stages
 
-SUBMISSION_NEW, SUBMISSION_BLOCKED, SUBMISSION_OPEN, SUBMISSION_ENDED = range(4)
+SUBMISSIONS = ("NEW", "BLOCKED", "OPEN", "BACKOFF", "WITHDRAWN", "ENDED")
+(SUBMISSION_NEW, SUBMISSION_BLOCKED, SUBMISSION_OPEN, SUBMISSION_BACKOFF, SUBMISSION_WITHDRAWN,
+ SUBMISSION_ENDED) = range(len(SUBMISSIONS))
 DOUBLINGS_MAX = 6
 INCARNATION_KNOWN = 0  # of `scalar`
 
 SUBMISSION = np.dtype([
-    ("state", np.int8),  # SUBMISSION_OPEN or SUBMISSION_ENDED
     ("tries", np.int8),  # how often it was submitted
+    ("reason", np.int8),  # why it was withdrawn, or has ended; 0 while it is to be placed
     ("settled", np.bool_),  # whether the present incarnation of the global master has said that it ended
 ])
 ASKED = np.dtype([
@@ -46,6 +74,7 @@ ASKED = np.dtype([
 ])
 ENDING = np.dtype([  # what became of a task
     ("outcome", np.int8),  # one of OUTCOMES, 0 while it is open
+    ("reason", np.int8),  # why: one of REASONS
     ("code", np.int16),  # exit code of its last attempt
     ("failed", np.int16),  # attempts that failed or ran too long
     ("refusals", np.int16),
@@ -54,6 +83,11 @@ ENDING = np.dtype([  # what became of a task
 ])
 OUTCOMES = ("", "FINISHED", "FAILED", "CANCELLED", "TIMED_OUT", "LOST")
 NO_OUTCOME, OUTCOME_FINISHED, OUTCOME_FAILED, OUTCOME_CANCELLED, OUTCOME_TIMED_OUT, OUTCOME_LOST = range(len(OUTCOMES))
+OUTCOME_OF = np.array([{  # by reason
+    FINISHED_WELL: OUTCOME_FINISHED, FAILED: OUTCOME_FAILED, GANG_FAILED: OUTCOME_FAILED, CANCELLED: OUTCOME_CANCELLED,
+    STAGE_FAILED: OUTCOME_CANCELLED, RAN_TOO_LONG: OUTCOME_TIMED_OUT, WAITED_TOO_LONG: OUTCOME_TIMED_OUT,
+    LOST_TOO_OFTEN: OUTCOME_LOST,
+}.get(reason, NO_OUTCOME) for reason in range(len(REASONS))], np.int8)
 TERMS = np.dtype([  # on which a task is run; of a gang none may be tried again
     ("retries", np.int16),  # how often it is tried again after an attempt that failed or ran too long
     ("losses_max", np.int16),  # attempts that may be lost with their machines before the task is
@@ -66,14 +100,17 @@ TERMS = np.dtype([  # on which a task is run; of a gang none may be tried again
 class Jobs(NamedTuple):
     """The tasks that are submitted, as the workload has them; each submitter touches those of its own queues."""
 
-    state: np.ndarray  # int8[task]: SUBMISSION_NEW, SUBMISSION_BLOCKED, SUBMISSION_OPEN, SUBMISSION_ENDED
+    state: np.ndarray  # int8[task], one of SUBMISSIONS
     asked: np.ndarray  # ASKED[task]
     rank: np.ndarray  # float64[task]
     shape: np.ndarray  # int32[task]
     gang: np.ndarray  # int32[task], NOBODY where it starts by itself; empty without gangs
     gang_size: np.ndarray  # int32[gang], tasks
     gang_row: np.ndarray  # int32[gang], where it is open; else NOBODY
-    ending: np.ndarray  # ENDING[task], of those that ended
+    ending: np.ndarray  # ENDING[task]
+    terms: np.ndarray  # TERMS[task], or TERMS[1] for all
+    given_up: np.ndarray  # bool[stage], whether its tasks are cancelled, because a stage before it did not finish
+    to_give_up: np.ndarray  # int32[stage], a stack
     stages: Stages
 
 
@@ -89,8 +126,10 @@ class Submitter(NamedTuple):
 
 @inlined
 def on_arrive(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
-    """Submit a task that arrived, unless its stage waits for others."""
+    """Submit a task that arrived, unless its stage waits for others or it was cancelled before."""
     task, stages = message["task"], jobs.stages
+    if jobs.state[task] == SUBMISSION_ENDED:
+        return
     if stages.of_task.size > 0 and stages.waits[stages.of_task[task]] > 0:
         jobs.state[task] = SUBMISSION_BLOCKED
     else:
@@ -98,23 +137,30 @@ def on_arrive(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -
 
 
 @inlined
+def terms_of(jobs: Jobs, task: int) -> np.void:
+    """Return the terms of a task."""
+    return jobs.terms[task if jobs.terms.size > 1 else 0]
+
+
+# -- what is submitted, and said again ---------------------------------------------------------------------------------
+
+
+@inlined
 def submit(submitter: Submitter, jobs: Jobs, task: int, out: Outbox) -> None:
     """Submit a task for the first time."""
-    jobs.state[task] = SUBMISSION_OPEN
     row = admit(submitter.tasks, jobs, task)
-    submission = submitter.submission[row]
-    submission["state"], submission["tries"], submission["settled"] = SUBMISSION_OPEN, 0, False
-    post(out, READY, submitter.number, NOBODY, task, NOBODY)
-    send(submitter, row, out)
-    look_after(submitter, row, out)
+    begin_round(submitter, jobs, row, out)
+    if submitter.tasks.gang[row] != NOBODY and submitter.tasks.gangs[submitter.tasks.gang[row]]["failed"]:
+        withdraw(submitter, jobs, row, GANG_FAILED, out)
 
 
 @inlined
 def admit(tasks: OpenTasks, jobs: Jobs, task: int) -> int:
     """Give a task a row, and write there what it asks for."""
-    row, asked = open_task(tasks, task), jobs.asked[task]
+    row, asked, terms = open_task(tasks, task), jobs.asked[task], terms_of(jobs, task)
     tasks.rank[row], tasks.shape[row], tasks.queue[row] = jobs.rank[task], jobs.shape[task], asked["queue"]
     tasks.lane[row], tasks.priority[row] = asked["lane"], asked["priority"]
+    tasks.losses_max[row], tasks.limit[row] = terms["losses_max"], terms["run_max"]
     if jobs.gang.size > 0 and jobs.gang[task] != NOBODY:
         gang = jobs.gang[task]
         if jobs.gang_row[gang] == NOBODY:
@@ -124,62 +170,159 @@ def admit(tasks: OpenTasks, jobs: Jobs, task: int) -> int:
 
 
 @inlined
-def send(submitter: Submitter, row: int, out: Outbox) -> None:
-    """Hand an open task to the global master, or say that it has ended."""
-    message = post(out, SUBMIT, submitter.number, submitter.number, submitter.tasks.number[row], NOBODY)
-    message["row"], message["incarnation"] = row, submitter.scalar[INCARNATION_KNOWN]
-    if submitter.submission[row]["state"] == SUBMISSION_ENDED:
-        message["reason"] = FINISHED_WELL
+def begin_round(submitter: Submitter, jobs: Jobs, row: int, out: Outbox) -> None:
+    """Let a task wait from now on: for the first time, or after an attempt that failed."""
+    task, submission = submitter.tasks.number[row], submitter.submission[row]
+    jobs.state[task] = SUBMISSION_OPEN
+    submission["tries"], submission["reason"], submission["settled"] = 0, NO_REASON, False
+    post(out, READY, submitter.number, NOBODY, task, NOBODY)
+    send(submitter, jobs, row, out)
+    look_after(submitter, row, out)
+    if terms_of(jobs, task)["wait_max"] < np.inf:
+        timer(submitter, EXPIRE, row, terms_of(jobs, task)["wait_max"], out)
+
+
+@inlined
+def send(submitter: Submitter, jobs: Jobs, row: int, out: Outbox) -> None:
+    """Say again what is wanted of an open task: that it be placed or withdrawn, or nothing because it has ended."""
+    task = submitter.tasks.number[row]
+    kind = WITHDRAW if jobs.state[task] == SUBMISSION_WITHDRAWN else SUBMIT
+    message = post(out, kind, submitter.number, submitter.number, task, NOBODY)
+    message["row"], message["round"] = row, submitter.tasks.round[row]
+    message["reason"], message["incarnation"] = submitter.submission[row]["reason"], submitter.scalar[INCARNATION_KNOWN]
+
+
+@inlined
+def timer(submitter: Submitter, kind: int, row: int, delay: float, out: Outbox) -> None:
+    """Arm a timer for an open task."""
+    message = post(out, kind, submitter.number, submitter.number, submitter.tasks.number[row], NOBODY)
+    message["row"], message["round"], message["delay"] = row, submitter.tasks.round[row], delay
 
 
 @inlined
 def look_after(submitter: Submitter, row: int, out: Outbox) -> None:
-    """Arm the timer to submit a task again."""
+    """Arm the timer to say it again."""
     if submitter.retry < np.inf:
         submission = submitter.submission[row]
-        timer = post(out, RESUBMIT, submitter.number, submitter.number, submitter.tasks.number[row], NOBODY)
-        timer["row"], timer["delay"] = row, submitter.retry * 2.0 ** submission["tries"]
+        timer(submitter, RESUBMIT, row, submitter.retry * 2.0 ** submission["tries"], out)
         submission["tries"] = min(submission["tries"] + 1, DOUBLINGS_MAX)
 
 
 @inlined
-def on_resubmit(submitter: Submitter, message: np.void, out: Outbox) -> None:
-    """Submit a task again of which nothing was heard, or whose end the global master has not confirmed."""
+def is_this(submitter: Submitter, message: np.void) -> bool:
+    """Whether a message is about an open task, in its present round."""
+    return is_still(submitter.tasks, message["row"], message["task"], message["round"])
+
+
+@inlined
+def on_resubmit(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Say again what was not heard of, or whose end the global master has not confirmed."""
     row = message["row"]
-    if is_still(submitter.tasks, row, message["task"]) and not submitter.submission[row]["settled"]:
-        send(submitter, row, out)
+    if is_this(submitter, message) and not submitter.submission[row]["settled"]:
+        send(submitter, jobs, row, out)
         if submitter.tasks.gang[row] != NOBODY:
-            tell_ended(submitter, submitter.tasks.gang[row], row, out)
+            tell_ended(submitter, jobs, submitter.tasks.gang[row], row, out)
         look_after(submitter, row, out)
 
 
 @noinline
-def tell_ended(submitter: Submitter, gang: int, but: int, out: Outbox) -> None:
+def tell_ended(submitter: Submitter, jobs: Jobs, gang: int, but: int, out: Outbox) -> None:
     """Say which tasks of a gang have ended; one of them, *but*, was told of already."""
     row = submitter.tasks.gangs[gang]["first"]
     while row != NOBODY:
-        if row != but and submitter.submission[row]["state"] == SUBMISSION_ENDED:
-            send(submitter, row, out)
+        if row != but and jobs.state[submitter.tasks.number[row]] == SUBMISSION_ENDED:
+            send(submitter, jobs, row, out)
         row = submitter.tasks.next[row]
 
 
 @inlined
+def on_rebuild(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Hand a restarted global master all of its tasks that are open, and say which of their gangs have ended.
+
+    Where that was done already, it is the one task that is asked for.
+    """
+    if message["incarnation"] > submitter.scalar[INCARNATION_KNOWN]:
+        submitter.scalar[INCARNATION_KNOWN] = message["incarnation"]
+        for row in range(submitter.tasks.size[TASKS_EVER]):
+            if submitter.tasks.number[row] != NOBODY and jobs.state[submitter.tasks.number[row]] != SUBMISSION_BACKOFF:
+                send(submitter, jobs, row, out)
+                if submitter.submission[row]["settled"]:
+                    submitter.submission[row]["settled"], submitter.submission[row]["tries"] = False, 0
+                    look_after(submitter, row, out)
+    elif is_this(submitter, message):
+        send(submitter, jobs, message["row"], out)
+
+
+# -- ends --------------------------------------------------------------------------------------------------------------
+
+
+@inlined
 def on_done(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
-    """Note the end of a task; the last one of a stage releases the stages that wait for it."""
+    """Note how a task has ended, or that it is to be tried again."""
     row, task = message["row"], message["task"]
-    if not is_still(submitter.tasks, row, task):
+    if not is_this(submitter, message):
         return
     submission = submitter.submission[row]
-    if submission["state"] == SUBMISSION_OPEN:
-        submission["state"], jobs.state[task] = SUBMISSION_ENDED, SUBMISSION_ENDED
-        ending = jobs.ending[task]
-        ending["refusals"], ending["repartitions"] = message["refusals"], message["repartitions"]
-        ending["preempted"] = message["preempted"]
-        if jobs.stages.of_task.size > 0:
-            end_of_stage(submitter, jobs, task, out)
-    if message["incarnation"] == submitter.scalar[INCARNATION_KNOWN]:
+    if jobs.state[task] in (SUBMISSION_OPEN, SUBMISSION_WITHDRAWN):
+        note_attempts(jobs, message)
+        submission["reason"] = message["reason"]
+        if may_try_again(submitter, jobs, row):
+            jobs.state[task] = SUBMISSION_BACKOFF
+        else:
+            conclude(submitter, jobs, task, message["reason"], out)
+            if submitter.tasks.gang[row] != NOBODY and message["reason"] != FINISHED_WELL:
+                withdraw_gang(submitter, jobs, submitter.tasks.gang[row], out)
+    if message["incarnation"] == submitter.scalar[INCARNATION_KNOWN] and not submission["settled"]:
         submission["settled"] = True
-        close(submitter, jobs, row)
+        if jobs.state[task] == SUBMISSION_BACKOFF:
+            pause = terms_of(jobs, task)["backoff"] * 2.0 ** (jobs.ending[task]["failed"] - 1)
+            timer(submitter, TRY_AGAIN, row, pause, out)
+        else:
+            close(submitter, jobs, row)
+
+
+@inlined
+def note_attempts(jobs: Jobs, message: np.void) -> None:
+    """Note what a task has been through since it was submitted last."""
+    ending = jobs.ending[message["task"]]
+    ending["refusals"] += message["refusals"]
+    ending["repartitions"] += message["repartitions"]
+    ending["preempted"] += message["preempted"]
+    ending["failed"] += message["reason"] in (FAILED, RAN_TOO_LONG)
+    ending["code"] = message["code"]
+
+
+@inlined
+def may_try_again(submitter: Submitter, jobs: Jobs, row: int) -> bool:
+    """Whether a task is to be submitted anew after the end that was noted last."""
+    task = submitter.tasks.number[row]
+    return bool(
+        submitter.submission[row]["reason"] in (FAILED, RAN_TOO_LONG) and jobs.state[task] == SUBMISSION_OPEN
+        and submitter.tasks.gang[row] == NOBODY and jobs.ending[task]["failed"] <= terms_of(jobs, task)["retries"]
+    )
+
+
+@inlined
+def on_try_again(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Submit a task anew."""
+    if is_this(submitter, message) and jobs.state[message["task"]] == SUBMISSION_BACKOFF:
+        submitter.tasks.round[message["row"]] += 1
+        begin_round(submitter, jobs, message["row"], out)
+
+
+@inlined
+def conclude(submitter: Submitter, jobs: Jobs, task: int, reason: int, out: Outbox) -> None:
+    """Note that a task has ended for good; the last one of a stage releases the stages that wait for it."""
+    ending = jobs.ending[task]
+    ending["outcome"], ending["reason"] = OUTCOME_OF[reason], reason
+    jobs.state[task] = SUBMISSION_ENDED
+    if reason != FINISHED_WELL:
+        post(out, GIVEN_UP, submitter.number, NOBODY, task, NOBODY)["reason"] = reason
+    if jobs.stages.of_task.size > 0:
+        if reason == FINISHED_WELL:
+            end_of_stage(submitter, jobs, task, out)
+        else:
+            give_dependents_up(jobs, jobs.stages.of_task[task])
 
 
 @inlined
@@ -203,9 +346,63 @@ def gang_is_over(submitter: Submitter, gang: int) -> bool:
     return bool(count == submitter.tasks.gangs[gang]["size"])
 
 
+# -- withdrawals -------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def on_cancel(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """End a task that its user does not want any more, wherever it is."""
+    task = message["task"]
+    if jobs.state[task] in (SUBMISSION_NEW, SUBMISSION_BLOCKED):
+        conclude(submitter, jobs, task, CANCELLED, out)
+        return
+    for row in range(submitter.tasks.size[TASKS_EVER]):
+        if submitter.tasks.number[row] == task:
+            withdraw(submitter, jobs, row, CANCELLED, out)
+            if submitter.tasks.gang[row] != NOBODY:
+                withdraw_gang(submitter, jobs, submitter.tasks.gang[row], out)
+
+
+@inlined
+def withdraw(submitter: Submitter, jobs: Jobs, row: int, reason: int, out: Outbox) -> None:
+    """Ask the global master to end a task; between two rounds there is nothing to ask."""
+    task = submitter.tasks.number[row]
+    if jobs.state[task] == SUBMISSION_OPEN:
+        jobs.state[task], submitter.submission[row]["reason"] = SUBMISSION_WITHDRAWN, reason
+        send(submitter, jobs, row, out)
+    elif jobs.state[task] == SUBMISSION_BACKOFF:
+        conclude(submitter, jobs, task, reason, out)
+        if submitter.submission[row]["settled"]:
+            close(submitter, jobs, row)
+
+
+@noinline
+def withdraw_gang(submitter: Submitter, jobs: Jobs, gang: int, out: Outbox) -> None:
+    """End what has not ended of a gang, of which one has not finished."""
+    submitter.tasks.gangs[gang]["failed"] = True
+    row = submitter.tasks.gangs[gang]["first"]
+    while row != NOBODY:
+        withdraw(submitter, jobs, row, GANG_FAILED, out)
+        row = submitter.tasks.next[row]
+
+
+@inlined
+def on_expire(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Ask the global master to end a task if it still waits; look again when as much time has passed."""
+    row = message["row"]
+    if is_this(submitter, message) and jobs.state[message["task"]] == SUBMISSION_OPEN:
+        asked = post(out, WITHDRAW, submitter.number, submitter.number, message["task"], NOBODY)
+        asked["row"], asked["round"], asked["reason"] = row, message["round"], WAITED_TOO_LONG
+        asked["incarnation"] = submitter.scalar[INCARNATION_KNOWN]
+        timer(submitter, EXPIRE, row, terms_of(jobs, message["task"])["wait_max"], out)
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------
+
+
 @inlined
 def end_of_stage(submitter: Submitter, jobs: Jobs, task: int, out: Outbox) -> None:
-    """Count a task that ended off in its stage."""
+    """Count a task that finished off in its stage."""
     stages = jobs.stages
     stage = stages.of_task[task]
     stages.left[stage] -= 1
@@ -214,7 +411,7 @@ def end_of_stage(submitter: Submitter, jobs: Jobs, task: int, out: Outbox) -> No
     for edge in range(stages.child_first[stage], stages.child_first[stage + 1]):
         child = stages.child[edge]
         stages.waits[child] -= 1
-        if stages.waits[child] == 0:
+        if stages.waits[child] == 0 and not jobs.given_up[child]:
             release(submitter, jobs, child, out)
 
 
@@ -227,19 +424,28 @@ def release(submitter: Submitter, jobs: Jobs, stage: int, out: Outbox) -> None:
             submit(submitter, jobs, task, out)
 
 
-@inlined
-def on_rebuild(submitter: Submitter, message: np.void, out: Outbox) -> None:
-    """Hand a restarted global master all of its tasks that are open, and say which of their gangs have ended.
+@noinline
+def give_dependents_up(jobs: Jobs, stage: int) -> None:
+    """Cancel what depends on a stage that cannot finish any more, and what depends on that."""
+    stages, stack = jobs.stages, 0
+    jobs.to_give_up[0] = stage
+    while stack >= 0:
+        before = jobs.to_give_up[stack]
+        stack -= 1
+        for edge in range(stages.child_first[before], stages.child_first[before + 1]):
+            child = stages.child[edge]
+            if not jobs.given_up[child]:
+                jobs.given_up[child] = True
+                stack += 1
+                jobs.to_give_up[stack] = child
+                cancel_stage(jobs, child)
 
-    Where that was done already, it is the one task that is asked for.
-    """
-    if message["incarnation"] > submitter.scalar[INCARNATION_KNOWN]:
-        submitter.scalar[INCARNATION_KNOWN] = message["incarnation"]
-        for row in range(submitter.tasks.size[TASKS_EVER]):
-            if submitter.tasks.number[row] != NOBODY:
-                send(submitter, row, out)
-                if submitter.submission[row]["settled"]:
-                    submitter.submission[row]["settled"], submitter.submission[row]["tries"] = False, 0
-                    look_after(submitter, row, out)
-    elif is_still(submitter.tasks, message["row"], message["task"]):
-        send(submitter, message["row"], out)
+
+@inlined
+def cancel_stage(jobs: Jobs, stage: int) -> None:
+    """Note that the tasks of a stage, none of which was submitted yet, never will be."""
+    for place in range(jobs.stages.task_first[stage], jobs.stages.task_first[stage + 1]):
+        task = jobs.stages.task[place]
+        if jobs.state[task] != SUBMISSION_ENDED:
+            jobs.ending[task]["outcome"], jobs.ending[task]["reason"] = OUTCOME_CANCELLED, STAGE_FAILED
+            jobs.state[task] = SUBMISSION_ENDED

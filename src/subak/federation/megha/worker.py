@@ -91,18 +91,19 @@ def on_start(
         return
     if not is_new(workers.machine[machine], message["start"] & NUMBER_MASK):
         number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
-        if number != NOBODY and workers.rows.row[number]["state"] == WORKER_RUNNING:
+        if number == NOBODY:
+            report(workers, topology, OVER, machine, message["task"], message["attempt"], UNKNOWN, out)
+        elif workers.rows.row[number]["state"] == WORKER_RUNNING:
             report(workers, topology, STARTED, machine, message["task"], message["attempt"], NO_REASON, out)
         else:
-            reason = workers.rows.row[number]["reason"] if number != NOBODY else UNKNOWN
-            report(workers, topology, OVER, machine, message["task"], message["attempt"], reason, out)
+            report_end(workers, topology, number, out)
     elif has_room(workers.rows) and has_amounts(workers, shapes, message["shape"], machine):
         number = add_attempt(workers.rows, machine, message["task"], message["attempt"], WORKER_RUNNING)
         note_task(workers.rows.row[number], message)
         workers.rows.row[number]["start"], workers.rows.row[number]["handle"] = message["start"], message["handle"]
         hold(workers, shapes, message["shape"], machine, -1)
         row = post(out, BEGIN, machine, machine, message["task"], machine)
-        row["attempt"], row["handle"] = message["attempt"], number
+        row["attempt"], row["handle"], row["limit"] = message["attempt"], number, message["limit"]
     else:
         report(workers, topology, OVER, machine, message["task"], message["attempt"], NOT_FREE, out)
 
@@ -163,16 +164,22 @@ def report(  # noqa: PLR0913, PLR0917  (a message has many fields)
 
 
 @inlined
+def report_end(workers: Workers, topology: Topology, number: int, out: Outbox) -> None:
+    """Tell the local master of the end of an attempt that is not forgotten."""
+    row = workers.rows.row[number]
+    over = report(workers, topology, OVER, row["machine"], row["task"], row["attempt"], row["reason"], out)
+    over["code"], over["handle"] = row["code"], row["handle"]
+
+
+@inlined
 def end(
     workers: Workers, topology: Topology, rules: Rules, shapes: Shapes, number: int, reason: int, out: Outbox
 ) -> None:
     """Report the end of a running attempt, and keep it until it may be forgotten."""
     row = workers.rows.row[number]
-    task, machine, attempt = row["task"], row["machine"], row["attempt"]
     row["state"], row["reason"] = WORKER_ENDED, reason
-    hold(workers, shapes, row["shape"], machine, 1)
-    over = report(workers, topology, OVER, machine, task, attempt, reason, out)
-    over["handle"] = row["handle"]
+    hold(workers, shapes, row["shape"], row["machine"], 1)
+    report_end(workers, topology, number, out)
     if rules.retry == FOREVER:  # nothing is lost on the way, so nothing is kept to be said again
         drop_attempt(workers.rows, number)
 
@@ -190,9 +197,10 @@ def on_kill(
     if number != NOBODY and workers.rows.row[number]["state"] == WORKER_RUNNING:
         post(out, HALT, machine, machine, message["task"], machine)["reason"] = message["reason"]
         end(workers, topology, rules, shapes, number, message["reason"], out)
+    elif number != NOBODY:
+        report_end(workers, topology, number, out)
     else:
-        reason = workers.rows.row[number]["reason"] if number != NOBODY else message["reason"]
-        report(workers, topology, OVER, machine, message["task"], message["attempt"], reason, out)
+        report(workers, topology, OVER, machine, message["task"], message["attempt"], message["reason"], out)
 
 
 @inlined
@@ -208,6 +216,7 @@ def on_exited(
         number = workers.rows.row[number]["next"]
     if number != NOBODY:
         reason = message["reason"] if message["reason"] != NO_REASON else FINISHED_WELL
+        workers.rows.row[number]["code"] = message["code"]
         end(workers, topology, rules, shapes, number, reason, out)
 
 
@@ -235,7 +244,7 @@ def on_report(workers: Workers, topology: Topology, message: np.void, now: float
         row = workers.rows.row[number]
         held = post(out, HOLDS, machine, message["sender"], row["task"], machine)
         tell_task(held, row)
-        held["attempt"], held["reason"] = row["attempt"], row["reason"]
+        held["attempt"], held["reason"], held["code"] = row["attempt"], row["reason"], row["code"]
         held["epoch"] = workers.machine[machine]["epoch"]
         held["start"], held["incarnation"], held["count"] = row["start"], workers.machine[machine]["incarnation"], count
         held["report"] = message["report"]
@@ -285,7 +294,7 @@ def on_tick(
     while number != NOBODY:
         row = workers.rows.row[number]
         if row["state"] == WORKER_ENDED:
-            report(workers, topology, OVER, machine, row["task"], row["attempt"], row["reason"], out)
+            report_end(workers, topology, number, out)
         elif too_late:
             post(out, HALT, machine, machine, row["task"], machine)["reason"] = LEASE_LOST
             end(workers, topology, rules, shapes, number, LEASE_LOST, out)

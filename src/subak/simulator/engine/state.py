@@ -87,6 +87,7 @@ class Simulation(NamedTuple):
     fleet: FleetState
     speeds: Speeds
     overuse: Overuse
+    cut: np.ndarray  # float64[task], seconds after which the present attempt ends; empty where all go on to the end
     claims: Claims
     events: Events
     progress: Progress

@@ -2,7 +2,7 @@
 import numpy as np
 
 from subak.federation.megha.global_master.state import PHASE_ENDED, TASK
-from subak.federation.megha.open_tasks import TASKS_EVER
+from subak.federation.megha.open_tasks import TASKS_EVER, OpenTasks
 from subak.federation.megha.roles import Megha
 from subak.federation.megha.submitter import SUBMISSION_ENDED
 from subak.federation.messages import NOBODY
@@ -18,14 +18,16 @@ def states_by_task(roles: Megha) -> np.ndarray:
     for kept, of_master in (("refusals", "refusals"), ("repartitions", "repartitioned"), ("preempted", "preempted")):
         table[of_master] = jobs.ending[kept]
     for submitter, master in zip(roles.submitters, roles.masters, strict=True):
-        rows = open_rows(submitter.tasks.number[: submitter.tasks.size[TASKS_EVER]], master.task)
+        rows = known_rows(submitter.tasks, master.task)
         table[submitter.tasks.number[rows]] = master.task[rows]
     return table
 
 
-def open_rows(number: np.ndarray, task: np.ndarray) -> np.ndarray:
-    """Return the rows of the tasks, of *number* (int64[row]), that are open and known to their global master."""
-    return np.flatnonzero((number != NOBODY) & (task["tenant"][: number.size] == number + 1))
+def known_rows(tasks: OpenTasks, known: np.ndarray) -> np.ndarray:
+    """Return the rows of the open tasks of which their global master knows, by its *known* (TASK[row])."""
+    number, ever = tasks.number, int(tasks.size[TASKS_EVER])
+    is_known = (known["tenant"] == number + 1) & (known["round"] == tasks.round) & (number != NOBODY)
+    return np.flatnonzero(is_known[:ever])
 
 
 def row_of_each(roles: Megha) -> dict[int, int]:

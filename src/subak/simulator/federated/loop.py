@@ -13,13 +13,17 @@ import numpy as np
 from subak.federation.messages import (
     ARRIVE,
     BEGIN,
+    CANCEL,
     CHANGE,
     EXITED,
+    FAILED,
+    GIVEN_UP,
     HALT,
     HANDLER,
     NO_REASON,
     NOBODY,
     PREEMPTED,
+    RAN_TOO_LONG,
     READY,
     Outbox,
 )
@@ -28,13 +32,14 @@ from subak.placement.claims import (
     KEPT,
     TASK_BLOCKED,
     TASK_FINISHED,
+    TASK_GIVEN_UP,
     TASK_RUNNING,
     TASK_UNPLACEABLE,
     TASK_WAITING,
     VIOLATED_RULE,
     claim,
 )
-from subak.simulator.engine.attempts import commit, drop_dead, lose, note_waiting, stop
+from subak.simulator.engine.attempts import commit, drop_dead, lose, note_loss, note_waiting, stop
 from subak.simulator.engine.changes import apply_change
 from subak.simulator.engine.heap import drop_first, first_time
 from subak.simulator.engine.recorder import finish, pass_time
@@ -68,6 +73,7 @@ from subak.simulator.federated.network import (
     LAST_PROGRESS,
     LIVELY,
     MARGIN,
+    NEXT_CANCEL,
     TIMEOUT,
     Network,
     next_served,
@@ -86,7 +92,8 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
     exit_, message = first_time(sim.events), first_time(net.events)
     arrival = time_at(sim.tasks.arrival, sim.counts[NEXT_ARRIVAL])
     change = time_at(sim.changes.time, sim.counts[NEXT_CHANGE])
-    time = min(exit_, message, arrival, change)
+    cancel = time_at(net.cancel_time, net.size[NEXT_CANCEL])
+    time = min(exit_, message, arrival, change, cancel)
     if time > sim.clock[UNTIL] or is_over(sim, net, time, arrival, change):
         if net.faults.on[0] and sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] == 0 and time <= sim.clock[UNTIL]:
             sim.clock[NOW] = max(net.idle[LAST_PROGRESS], sim.clock[ACCOUNTED])  # what came after was patience
@@ -108,9 +115,11 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
         return take_change(sim, net, time, due)
     if exit_ == time:
         return take_exit(sim, net, time, due)
-    if message > time:
+    if arrival == time and message > time:
         return take_arrival(sim, net, time, due)
-    return take_message(sim, net, min(arrival, change, exit_, sim.clock[UNTIL]), due)
+    if message > time:
+        return take_cancel(sim, net, time, due)
+    return take_message(sim, net, min(arrival, change, exit_, cancel, sim.clock[UNTIL]), due)
 
 
 @inlined
@@ -159,7 +168,7 @@ def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) ->
     sim.counts[NEXT_ARRIVAL] += 1
     sim.counts[EVENTS] += 1
     sim.record.current[TIMELINE_ARRIVALS] += 1
-    if sim.claims.status[task] == TASK_UNPLACEABLE:
+    if sim.claims.status[task] in (TASK_UNPLACEABLE, TASK_GIVEN_UP):
         return NOTHING
     sim.claims.status[task] = TASK_BLOCKED
     return to_role(due, ARRIVE, net.submitter[task] if net.submitter.size > 0 else 0, task, NOBODY)
@@ -189,13 +198,45 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     sim.clock[NOW] = time
     sim.counts[EVENTS] += 1
     net.size[LIVELY] -= 1
-    sim.record.current[TIMELINE_ENDS] += 1
+    reason = end_of_attempt(sim, net, task)
+    if reason == NO_REASON:
+        sim.record.current[TIMELINE_ENDS] += 1
+    else:
+        note_loss(sim, task, machine)
     stop(sim, task, machine)
     sim.step.is_freed[machine] = False
-    sim.claims.status[task] = TASK_FINISHED
+    sim.claims.status[task] = TASK_FINISHED if reason == NO_REASON else TASK_BLOCKED
     to_role(due, EXITED, machine, task, machine)
     due[0]["handle"], due[0]["attempt"] = net.handle[task], net.attempt[task]
+    due[0]["reason"], due[0]["code"] = reason, net.fates.code[task] if reason == FAILED else 0
     return HANDLE
+
+
+@inlined
+def end_of_attempt(sim: Simulation, net: Network, task: int) -> int:
+    """Return why an attempt has ended: NO_REASON where it finished."""
+    if sim.cut.size == 0 or sim.cut[task] >= sim.tasks.run_time[task]:
+        return NO_REASON
+    return FAILED if fails(sim, net, task) and net.fates.after[task] <= sim.cut[task] else RAN_TOO_LONG
+
+
+@inlined
+def fails(sim: Simulation, net: Network, task: int) -> bool:
+    """Whether the present attempt of a task is one that fails."""
+    return bool(sim.progress.attempts[task] <= net.fates.fails[task])
+
+
+@noinline
+def take_cancel(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
+    """Let a user cancel a task."""
+    task = net.cancel_task[net.size[NEXT_CANCEL]]
+    note_progress(sim, net, time)
+    sim.clock[NOW] = time
+    net.size[NEXT_CANCEL] += 1
+    sim.counts[EVENTS] += 1
+    if sim.claims.status[task] == TASK_UNPLACEABLE:
+        return NOTHING
+    return to_role(due, CANCEL, net.submitter[task], task, NOBODY)
 
 
 @noinline
@@ -225,6 +266,7 @@ def next_instant(sim: Simulation, net: Network) -> float:
         time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
     if sim.counts[NEXT_CHANGE] < sim.changes.time.size:
         time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
+    time = min(time, time_at(net.cancel_time, net.size[NEXT_CANCEL]))
     return float(time)
 
 
@@ -237,7 +279,11 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
             let_wait(sim, net, message["task"])
         elif message["kind"] == BEGIN:
             net.handle[message["task"]], net.attempt[message["task"]] = message["handle"], message["attempt"]
+            if sim.cut.size > 0:
+                cut_short(sim, net, message["task"], message["limit"])
             begin(sim, net, message["task"], message["machine"])
+        elif message["kind"] == GIVEN_UP:
+            give_up(sim, net, message["task"])
         elif message["kind"] == HALT:
             halt(sim, net, message["task"], message["machine"], message["reason"])
         else:
@@ -260,7 +306,30 @@ def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
         run_again(sim, task)
     if claim(sim.claims, sim.fleet, sim.tasks, task, machine):
         commit(sim)
-        net.size[LIVELY] += sim.tasks.run_time[task] < np.inf
+        net.size[LIVELY] += ends_by_itself(sim, task)
+
+
+@inlined
+def ends_by_itself(sim: Simulation, task: int) -> bool:
+    """Whether the present attempt of a task is no service that nobody stops."""
+    return bool(sim.tasks.run_time[task] < np.inf or (sim.cut.size > 0 and sim.cut[task] < np.inf))
+
+
+@noinline
+def cut_short(sim: Simulation, net: Network, task: int, limit: float) -> None:
+    """Note after how many seconds the attempt that begins ends at the latest: it fails, or runs for too long."""
+    failing = sim.progress.attempts[task] < net.fates.fails[task]
+    sim.cut[task] = min(limit, net.fates.after[task]) if failing else limit
+
+
+@noinline
+def give_up(sim: Simulation, net: Network, task: int) -> None:
+    """End a task that has not finished, and is not to be tried again."""
+    note_progress(sim, net, sim.clock[NOW])
+    if sim.claims.status[task] == TASK_WAITING:
+        sim.counts[WAITING_NOW] -= 1
+        sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
+    sim.claims.status[task] = TASK_GIVEN_UP
 
 
 @noinline
@@ -289,7 +358,7 @@ def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) ->
 @inlined
 def forget_exit(sim: Simulation, net: Network, task: int) -> None:
     """Count the exit of a lost attempt off; that of a service nobody stops was never counted."""
-    net.size[LIVELY] -= sim.tasks.run_time[task] < np.inf
+    net.size[LIVELY] -= ends_by_itself(sim, task)
 
 
 @inlined

@@ -33,7 +33,7 @@ from subak.federation.megha.local_master.state import (
 )
 from subak.federation.megha.open_tasks import build_open_tasks
 from subak.federation.megha.roles import SERVE, Megha, tables_of
-from subak.federation.megha.submitter import ASKED, ENDING, SUBMISSION, Jobs, Submitter
+from subak.federation.megha.submitter import ASKED, ENDING, SUBMISSION, TERMS, Jobs, Submitter
 from subak.federation.megha.topology import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, Rules, Topology
 from subak.federation.megha.worker import WORKER_ROW, Workers
 from subak.federation.messages import NOBODY
@@ -217,7 +217,16 @@ def _jobs(instance: Instance, queues: Queues) -> Jobs:
     asked = records(ASKED, queue=queues.of_task, lane=queues.lane,
                     priority=workload.stages["priority"].to_numpy()[stage], owner=queues.owner[queues.of_task])
     return Jobs(np.zeros(tasks, np.int8), asked, sim.tasks.rank, sim.tasks.shape, gang, gang_size,
-                np.full(gang_size.size, NOBODY, np.int32), np.zeros(tasks, ENDING), sim.stages)
+                np.full(gang_size.size, NOBODY, np.int32), np.zeros(tasks, ENDING),
+                _everybody_finishes() if instance.terms is None else instance.terms,
+                np.zeros(sim.stages.left.size, np.bool_), np.zeros(sim.stages.left.size, np.int32), sim.stages)
+
+
+def _everybody_finishes() -> np.ndarray:
+    """Return TERMS[1]: tasks run as long as they do, and are begun again as often as they are lost."""
+    terms = np.zeros(1, TERMS)
+    terms["losses_max"], terms["wait_max"], terms["run_max"] = np.iinfo(np.int16).max, np.inf, np.inf
+    return terms
 
 
 def _submitters(instance: Instance, jobs: Jobs) -> list[Submitter]:

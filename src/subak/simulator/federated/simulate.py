@@ -1,7 +1,7 @@
 """A federated run from Python: an architecture builds its roles, and one loop drives them."""
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.federated.engine import Services, build_services
+from subak.simulator.federated.fates import NEVER, Fates
 from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, refuse_late_timers, under_faults
 from subak.simulator.federated.loop import MESSAGES_FULL
 from subak.simulator.federated.network import (
@@ -51,6 +52,7 @@ class Instance:
     seed: int
     queues: TreeFile | None = None  # weights of queues
     rows: int = 0  # of attempts at a local master; 0: as many as can run, and ends that are kept
+    terms: np.ndarray | None = None  # TERMS[task], on which tasks are run; None: they all finish
 
     @property
     def simulation(self) -> Simulation:
@@ -131,6 +133,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     queues: TreeFile | None = None,
     compiled: bool = True,
     rows: int = 0,
+    failures: tuple[Fates, np.ndarray] | None = None,
 ) -> Opened:
     """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* as of `Instance`.
 
@@ -148,13 +151,18 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     tasks, machines = len(workload.tasks), len(order)
     slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
     simulation = prepared.simulation
-    instance = Instance(workload, fleet, settings, prepared, seed, queues, rows)
+    if failures is not None:
+        prepared = replace(prepared, simulation=simulation._replace(cut=np.full(tasks, np.inf)))
+        simulation = prepared.simulation
+    instance = Instance(workload, fleet, settings, prepared, seed, queues, rows, failures[1] if failures else None)
     due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance))
     margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
     slots = max(slots, margin + SLOTS)
     network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
     network.size[MARGIN] = margin
     network.idle[TIMEOUT] = quiet_seconds(settings)
+    if failures is not None:
+        network = _with_fates(network, *failures)
     if faults is not None:
         network = arm_faults(faults, settings, network, order)
     roles = architecture.build(instance)
@@ -209,6 +217,14 @@ def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federati
     network.delay[LAW] = LAWS.index(settings.delay_law)
     network.delay[MEAN], network.delay[SPREAD] = settings.delay, settings.delay_spread
     return network
+
+
+def _with_fates(network: Network, fates: Fates, terms: np.ndarray) -> Network:
+    """Return the network on which tasks meet their fates; the run goes on while any may still wait for too long."""
+    by_time = np.argsort(fates.cancel_at, kind="stable")[: int((fates.cancel_at < NEVER).sum())]
+    longest = terms["wait_max"][terms["wait_max"] < NEVER].max(initial=0.0)
+    network.idle[TIMEOUT] += longest
+    return network._replace(fates=fates, cancel_time=fates.cancel_at[by_time], cancel_task=by_time.astype(np.int32))
 
 
 def _told_of(network: Network, architecture: Architecture, roles: Any, fleet: Fleet, order: np.ndarray) -> Network:

@@ -15,6 +15,13 @@ from subak.federation.megha.local_master.state import ATTEMPT_STARTING as STARTI
 from subak.federation.megha.local_master.state import (
     SILENT,
 )
+from subak.federation.megha.submitter import (
+    OUTCOME_FINISHED,
+    OUTCOMES,
+    SUBMISSION_BACKOFF,
+    SUBMISSION_OPEN,
+    terms_of,
+)
 from subak.federation.megha.submitter import SUBMISSION_ENDED as SUBMITTED_ENDED
 from subak.federation.megha.worker import WORKER_RUNNING as RUNS
 from subak.federation.messages import (
@@ -25,7 +32,7 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.fleet.state import BLOCK
-from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_UNPLACEABLE
+from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_GIVEN_UP, TASK_UNPLACEABLE
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.placement.claims import TASK_WAITING as WAITS
 from subak.simulator.engine.heap import SIZE
@@ -65,8 +72,23 @@ def unrest_of(watch: Watch, task: int) -> str:  # noqa: PLR0911
         return f"task {task} is {name}, its global master has it {called}"
     if status == WAITS and (phase != PHASE_WAITING or could_run(watch, task)):
         return f"task {task} waits, its global master has it {called}"
-    if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE):
+    if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE, TASK_GIVEN_UP):
         return f"task {task} is {name}"
+    return wrong_outcome(watch, task)
+
+
+def wrong_outcome(watch: Watch, task: int) -> str:
+    """Say how a task has not ended as it is said to have, or was tried more often than its terms allow."""
+    status, jobs = watch.sim.claims.status[task], watch.roles.jobs
+    ending, ended, name = jobs.ending[task], jobs.state[task] == SUBMITTED_ENDED, STATUSES[status]
+    if ending["failed"] > terms_of(jobs, task)["retries"] + 1:
+        return f"task {task} failed {ending['failed']} times, more often than it may be tried"
+    if ended and (ending["outcome"] == OUTCOME_FINISHED) != (status == TASK_FINISHED):
+        return f"task {task} is {name}, its outcome is {OUTCOMES[ending['outcome']] or 'unknown'}"
+    if status == TASK_GIVEN_UP and not ended:
+        return f"task {task} is {name}, and its submitter has not ended it"
+    if status == TASK_BLOCKED and jobs.state[task] in (SUBMISSION_OPEN, SUBMISSION_BACKOFF):
+        return f"task {task} is neither tried again nor given up"
     return ""
 
 
@@ -176,7 +198,7 @@ def in_vain(watch: Watch) -> set[str]:
     """Return the kinds of messages that go on for ever where somebody is dead."""
     kinds: set[str] = set()
     if any(is_dead(watch, master) for master in range(watch.masters)):
-        kinds |= {"SUBMIT", "RESUBMIT", "REBUILD", "OVER", "FORGET"}
+        kinds |= {"SUBMIT", "WITHDRAW", "RESUBMIT", "EXPIRE", "REBUILD", "OVER", "FORGET"}
     if any(is_down(watch, cluster) for cluster in range(watch.clusters)):
         kinds |= {"RETRY", "WAKE", "ASK", "LAUNCH", "REPARTITION", "PREEMPT", "GO", "ABANDON", "OVER"}
     return kinds

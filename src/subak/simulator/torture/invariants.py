@@ -348,7 +348,7 @@ class Watch:
         self.check_view(number, mine, table)
         self.check_lanes(number, mine, table)
         self.check_gangs(number, table)
-        self.check_idle(number, table["phase"][mine], kind)
+        self.check_idle(number, kind)
         self.check_rows(number)
 
     def check_rows(self, number: int) -> None:
@@ -512,10 +512,10 @@ class Watch:
                 must(table["phase"][task] not in (PHASE_FLYING, PHASE_HELD), "e",
                      f"task {task} of gang {gang} runs before its gang may go")
 
-    def check_idle(self, number: int, phases: np.ndarray, kind: int) -> None:
+    def check_idle(self, number: int, kind: int) -> None:
         """(f) A turn that requested nothing has left the view and the tasks as they were."""
         master = self.roles.masters[number]
-        now = (master.fleet.free.copy(), master.total.copy(), phases,
+        now = (master.fleet.free.copy(), master.total.copy(), master.task["phase"].copy(),
                master.cluster["numbers"].sum())
         if kind == PLACE and number in self.before and now[3] == self.before[number][3]:
             for before, after in zip(self.before[number], now, strict=True):
@@ -532,7 +532,8 @@ class Watch:
                                                                f"{net.slot.size - net.size[FREE]} slots are taken")
         lively = int((~PERIODIC[net.flight["kind"][used]]).sum())
         status = sim.claims.status
-        lively += int(((status == PHYSICALLY) & (sim.tasks.run_time < np.inf)).sum())
+        ends = (sim.tasks.run_time < np.inf) | (sim.cut < np.inf if sim.cut.size else False)
+        lively += int(((status == PHYSICALLY) & ends).sum())
         must(lively == net.size[LIVELY], "h", f"{net.size[LIVELY]} things are noted to go on, there are {lively}")
 
     @property

@@ -122,7 +122,8 @@ def say_done(master: GlobalMaster, tasks: OpenTasks, task: int, out: Outbox) -> 
     """Tell the submitter that a task has ended; while it is in a lane, the row is not to be another's."""
     me = master.task[task]
     row = post(out, DONE, master.number, master.number, tasks.number[task], NOBODY)
-    row["row"], row["incarnation"] = task, STILL_IN_USE if me["queued"] else master.scalar[INCARNATION]
+    row["row"], row["round"], row["reason"], row["code"] = task, tasks.round[task], me["reason"], me["code"]
+    row["incarnation"] = STILL_IN_USE if me["queued"] else master.scalar[INCARNATION]
     row["refusals"], row["repartitions"], row["preempted"] = me["refusals"], me["repartitioned"], me["preempted"]
 
 

@@ -4,7 +4,7 @@ All of a gang are placed on the view at once, or none; each is requested and hel
 go. When one is refused, lost or preempted, the others are given up, and the gang waits again as a whole; tasks of it
 that have ended stay ended.
 """
-from subak.federation.megha.global_master.backlog import enqueue
+from subak.federation.megha.global_master.backlog import enqueue, say_done
 from subak.federation.megha.global_master.requests import launch_kind, note_flight, request_launch, send_request
 from subak.federation.megha.global_master.search import find_machine
 from subak.federation.megha.global_master.state import (
@@ -22,7 +22,7 @@ from subak.federation.megha.global_master.state import (
 from subak.federation.megha.global_master.view import forget_flight
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import ABANDON, GO, NOBODY, PLACE, Outbox, post
+from subak.federation.messages import ABANDON, GO, NO_REASON, NOBODY, PLACE, Outbox, post
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.state import LOG
 from subak.kernel import inlined, noinline
@@ -173,6 +173,20 @@ def note_ended_member(master: GlobalMaster, topology: Topology, tasks: OpenTasks
 
 
 @noinline
+def conclude(
+    master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int, reason: int, out: Outbox
+) -> None:
+    """End a task, and tell its submitter why."""
+    me, gang = master.task[task], tasks.gang[task]
+    if gang != NOBODY and me["phase"] not in (PHASE_WAITING, PHASE_ENDED):
+        master.gang[gang]["waiting"] += 1
+    me["phase"], me["reason"], me["doubted"] = PHASE_ENDED, reason, False
+    say_done(master, tasks, task, out)
+    if gang != NOBODY:
+        enqueue_gang(master, topology, tasks, gang)
+
+
+@noinline
 def leave(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, out: Outbox) -> None:
     """Give a task's attempt up; it is LEAVING until the local master has confirmed it."""
     master.task[task]["phase"] = PHASE_LEAVING
@@ -183,8 +197,11 @@ def leave(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTas
 def wait_again(
     master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, reason: int, out: Outbox
 ) -> None:
-    """Let a task wait again whose attempt was refused or lost; its gang is given up."""
+    """Let a task wait again whose attempt was refused or lost, its gang given up; one that is withdrawn has ended."""
     me = master.task[task]
+    if me["withdrawn"] != NO_REASON:
+        conclude(master, topology, tasks, task, me["withdrawn"], out)
+        return
     me["reason"], me["phase"], me["doubted"] = reason, PHASE_WAITING, False  # so it is not given up with its gang
     gang = tasks.gang[task]
     if gang != NOBODY and not master.gang[gang]["failed"]:

@@ -23,10 +23,11 @@ from subak.federation.megha.global_master.backlog import (
     wake_lanes,
 )
 from subak.federation.megha.global_master.gangs import (
-    enqueue_gang,
+    conclude,
     gang_is_settled,
     give_gang_up,
     give_up_if_in_part,
+    is_settled,
     leave,
     let_wait,
     member_held,
@@ -51,6 +52,7 @@ from subak.federation.megha.global_master.state import (
     DOUBTS,
     ENTRIES_APPLIED,
     INCARNATION,
+    INCARNATION_BITS,
     LOST_ATTEMPTS,
     NEVER_SEEN,
     PHASE_ENDED,
@@ -85,8 +87,12 @@ from subak.federation.megha.topology import OFF, Rules, Topology
 from subak.federation.messages import (
     ABANDON,
     ASK,
-    FINISHED_WELL,
+    CONCLUSIVE,
     GO,
+    LEASE_LOST,
+    LOST_TOO_OFTEN,
+    MACHINE_LOST,
+    NO_REASON,
     NO_ROOM,
     NO_VICTIMS,
     NOBODY,
@@ -96,7 +102,9 @@ from subak.federation.messages import (
     REBUILD,
     REFUSED,
     REOPEN,
+    UNKNOWN,
     UPDATE,
+    WAITED_TOO_LONG,
     Outbox,
     post,
 )
@@ -104,6 +112,8 @@ from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import note_freed_block
 from subak.fleet.state import LOG
 from subak.kernel import inlined, noinline
+
+LOSSES = (MACHINE_LOST, LEASE_LOST, UNKNOWN)  # ends of attempts that nobody wanted
 
 
 @inlined
@@ -115,13 +125,10 @@ def on_submit(
     What was handed to a former incarnation may have ended since: whether it is open yet, the submitter is asked.
     """
     task = message["row"]
-    if not is_here(master, tasks, task, message["task"]):
+    if not is_for_this_incarnation(master, tasks, message, out):
         return
-    if message["incarnation"] != master.scalar[INCARNATION]:
-        again = post(out, REBUILD, master.number, master.number, message["task"], NOBODY)
-        again["row"], again["incarnation"] = task, master.scalar[INCARNATION]
-    elif message["reason"] == FINISHED_WELL:
-        on_ended_before(master, topology, tasks, task, out)
+    if message["reason"] != NO_REASON:
+        on_ended_before(master, topology, tasks, task, message["reason"], out)
     elif master.task[task]["phase"] == PHASE_UNKNOWN:
         let_wait(master, topology, tasks, task)
         gang = tasks.gang[task]
@@ -133,9 +140,46 @@ def on_submit(
 
 
 @noinline
-def on_ended_before(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int, out: Outbox) -> None:
+def is_for_this_incarnation(master: GlobalMaster, tasks: OpenTasks, message: np.void, out: Outbox) -> bool:
+    """Whether what a submitter says of an open task was said to this incarnation; else it is asked to say it again."""
+    task = message["row"]
+    if not is_here(master, tasks, task, message["task"], message["round"]):
+        return False
+    if message["incarnation"] == master.scalar[INCARNATION]:
+        return True
+    again = post(out, REBUILD, master.number, master.number, message["task"], NOBODY)
+    again["row"], again["round"], again["incarnation"] = task, message["round"], master.scalar[INCARNATION]
+    return False
+
+
+@inlined
+def on_withdraw(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, message: np.void, out: Outbox
+) -> None:
+    """End a task that is not wanted any more, wherever it is; one that waited too long only if it still waits."""
+    if not is_for_this_incarnation(master, tasks, message, out):
+        return
+    task, me = message["row"], master.task[message["row"]]
+    waits = me["phase"] in (PHASE_UNKNOWN, PHASE_WAITING)
+    if me["phase"] == PHASE_ENDED:
+        say_done(master, tasks, task, out)
+    elif waits and is_settled(master, task):
+        conclude(master, topology, tasks, task, message["reason"], out)
+    elif waits or message["reason"] != WAITED_TOO_LONG:
+        me["withdrawn"] = message["reason"]
+        if me["phase"] == PHASE_UNKNOWN:
+            let_wait(master, topology, tasks, task)
+        elif me["phase"] not in (PHASE_WAITING, PHASE_LEAVING):
+            leave(master, topology, rules, tasks, task, out)
+
+
+@noinline
+def on_ended_before(
+    master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int, reason: int, out: Outbox
+) -> None:
     """Note that a task has ended, as a former incarnation said; one that was placed again ends again."""
     phase = master.task[task]["phase"]
+    master.task[task]["reason"] = reason
     if tasks.gang[task] == NOBODY and phase in (PHASE_UNKNOWN, PHASE_WAITING):
         master.task[task]["phase"] = PHASE_ENDED
     elif phase == PHASE_UNKNOWN:
@@ -265,7 +309,7 @@ def apply_entry(
         if kind == ENTRY_GAVE:
             give_in_view(master, topology, rules, tasks, entry)
         if is_mine(master, tasks, entry):
-            end(master, topology, rules, tasks, entry["row"], entry["reason"], out)
+            end(master, topology, rules, tasks, entry, out)
     elif kind == ENTRY_SIZED:
         size_in_view(master, topology, entry)
     else:
@@ -291,38 +335,38 @@ def confirm(
         master.task[task]["attempt"], master.task[task]["machine"] = entry["attempt"], entry["machine"]
         master.task[task]["sent_epoch"] = master.cluster[topology.machine[entry["machine"]]["cluster"]]["epoch"]
         master.task[task]["phase"] = PHASE_RUNNING
-        if entry["held"]:
+        if entry["held"] or master.task[task]["withdrawn"] != NO_REASON:
             leave(master, topology, rules, tasks, task, out)
 
 
 @inlined
 def end(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, reason: int, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, entry: np.void, out: Outbox
 ) -> None:
-    """Note the end of an own task's attempt: the task has ended, or waits again."""
-    phase, gang = master.task[task]["phase"], tasks.gang[task]
-    if phase == PHASE_ENDED:
+    """Note the end of an own task's attempt: the task has ended, or waits again, unless it was lost too often."""
+    task, reason = entry["row"], entry["reason"]
+    me = master.task[task]
+    if me["phase"] == PHASE_ENDED:
         return
-    if master.task[task]["flying"]:
+    if me["flying"]:
         forget_flight(master, topology, tasks, task)
-    master.task[task]["doubted"] = False
-    if reason == FINISHED_WELL:
-        if gang != NOBODY and phase != PHASE_WAITING:
-            master.gang[gang]["waiting"] += 1
-        master.task[task]["phase"] = PHASE_ENDED
-        say_done(master, tasks, task, out)
-        if gang != NOBODY:
-            enqueue_gang(master, topology, tasks, gang)
-    elif phase not in (PHASE_UNKNOWN, PHASE_WAITING):
+    me["doubted"] = False
+    if CONCLUSIVE[reason]:
+        me["code"] = entry["code"]
+        conclude(master, topology, tasks, task, reason, out)
+    elif me["phase"] not in (PHASE_UNKNOWN, PHASE_WAITING):
         master.tally[LOST_ATTEMPTS] += 1
-        master.task[task]["preempted"] += reason == PREEMPTED
+        me["preempted"] += reason == PREEMPTED
+        me["lost"] += reason in LOSSES and entry["attempt"] >> INCARNATION_BITS == master.scalar[INCARNATION]
+        if me["lost"] > tasks.losses_max[task]:
+            me["withdrawn"] = LOST_TOO_OFTEN
         wait_again(master, topology, rules, tasks, task, reason, out)
 
 
 @inlined
 def is_current(master: GlobalMaster, tasks: OpenTasks, message: np.void) -> bool:
     """Whether a message is about the last attempt of its task."""
-    if not is_here(master, tasks, message["row"], message["task"]):
+    if not is_here(master, tasks, message["row"], message["task"], message["round"]):
         return False
     task = master.task[message["row"]]
     return bool(task["attempt"] == message["attempt"] and task["machine"] == message["machine"])

@@ -10,9 +10,11 @@ Source: Megha section IV-D: global masters are stateless.
 """
 from subak.federation.megha.global_master.backlog import enqueue, lanes_of
 from subak.federation.megha.global_master.gangs import (
+    conclude,
     enqueue_gang,
     gang_is_settled,
     give_up_if_in_part,
+    is_settled,
     take_turn,
     wait_again,
 )
@@ -34,7 +36,7 @@ from subak.federation.megha.global_master.state import (
 from subak.federation.megha.global_master.view import begin_whole
 from subak.federation.megha.open_tasks import GANGS_EVER, TASKS_EVER, OpenTasks
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import ASK, NOBODY, REBUILD, UNKNOWN, WAKE, Outbox, post
+from subak.federation.messages import ASK, NO_REASON, NOBODY, REBUILD, UNKNOWN, WAKE, Outbox, post
 from subak.fleet.state import BLOCK
 from subak.kernel import inlined, noinline
 from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, drop_top, pop
@@ -104,9 +106,11 @@ def settle_cluster(
         return
     master.cluster[cluster]["known"] = True
     for task in range(tasks.size[TASKS_EVER]):
-        waits = phase_of(master, tasks, task) == PHASE_WAITING and tasks.gang[task] == NOBODY
-        if waits and master.task[task]["sent_to"] == cluster:
-            enqueue(master, topology, tasks, task)
+        if phase_of(master, tasks, task) == PHASE_WAITING and is_settled(master, task):
+            if master.task[task]["withdrawn"] != NO_REASON:
+                conclude(master, topology, tasks, task, master.task[task]["withdrawn"], out)
+            elif tasks.gang[task] == NOBODY and master.task[task]["sent_to"] == cluster:
+                enqueue(master, topology, tasks, task)
     for gang in range(tasks.size[GANGS_EVER]):
         if tasks.gangs[gang]["number"] != NOBODY and gang_is_settled(master, tasks, gang):
             give_up_if_in_part(master, topology, rules, tasks, gang, out)
@@ -143,3 +147,4 @@ def forget_task(master: GlobalMaster, task: int) -> None:
     master.task[task]["phase"] = PHASE_UNKNOWN
     master.task[task]["attempt"], master.task[task]["machine"], master.task[task]["sent_epoch"] = 0, NOBODY, 0
     master.task[task]["queued"], master.task[task]["flying"], master.task[task]["doubted"] = False, False, False
+    master.task[task]["withdrawn"] = NO_REASON

@@ -10,7 +10,18 @@ from subak.federation.megha.global_master.state import (
 )
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import GO, LAUNCH, NOBODY, REPARTITION, RETRY, Outbox, post
+from subak.federation.messages import (
+    ABANDON,
+    GANG_LOST,
+    GO,
+    LAUNCH,
+    NO_REASON,
+    NOBODY,
+    REPARTITION,
+    RETRY,
+    Outbox,
+    post,
+)
 from subak.kernel import inlined
 from subak.workload.tasks import Shapes
 
@@ -61,7 +72,8 @@ def send_request(  # noqa: PLR0913, PLR0917  (a message has many fields)
     post_request(master, topology, tasks, task, kind, victims, out)
     if rules.retry < FOREVER and kind != GO:
         later = post(out, RETRY, master.number, master.number, tasks.number[task], master.task[task]["machine"])
-        later["row"], later["attempt"], later["delay"] = task, master.task[task]["attempt"], rules.retry
+        later["row"], later["round"] = task, tasks.round[task]
+        later["attempt"], later["delay"] = master.task[task]["attempt"], rules.retry
         later["victims"], later["repeats"], later["count"] = victims, kind, repeats
 
 
@@ -75,7 +87,10 @@ def post_request(
     instance = speaker(topology, cluster, master.cluster[cluster]["epoch"])
     row = post(out, kind, master.number, instance, tasks.number[task], machine)
     row["row"], row["shape"], row["queue"], row["owner"] = task, tasks.shape[task], tasks.queue[task], master.number
-    row["priority"], row["in_gang"] = tasks.priority[task], tasks.gang[task] != NOBODY
+    row["round"], row["priority"], row["in_gang"] = tasks.round[task], tasks.priority[task], tasks.gang[task] != NOBODY
+    row["limit"] = tasks.limit[task]
+    if kind == ABANDON:
+        row["reason"] = master.task[task]["withdrawn"] if master.task[task]["withdrawn"] != NO_REASON else GANG_LOST
     row["attempt"], row["epoch"] = master.task[task]["attempt"], master.task[task]["sent_epoch"]
     row["preempted"], row["seen"] = master.task[task]["preempted"], master.cluster[cluster]["seen"]
     row["victims"], row["incarnation"] = victims, master.scalar[INCARNATION]

@@ -46,12 +46,16 @@ TASK = np.dtype([
     ("machine", np.int32),  # of the last
     ("sent_epoch", np.int32),  # of the local master it was requested from
     ("sent_to", np.int32),  # cluster it was last requested from, NOBODY for none; on disk
+    ("round", np.int16),  # of the task (open_tasks.py), likewise
     ("refusals", np.int16),
     ("repartitioned", np.int16),  # launches on other partitions
     ("preempted", np.int16),
+    ("lost", np.int16),  # attempts of this incarnation that were lost
+    ("code", np.int16),  # exit code of the attempt that it ended with
     ("tried", np.int64),  # BEATS when a preemption for it was refused, not to be tried again before the next
     ("phase", np.int8),  # one of PHASES
-    ("reason", np.int8),  # of the last refusal or loss
+    ("reason", np.int8),  # of the last refusal or loss, or why it has ended
+    ("withdrawn", np.int8),  # for which reason it is to be ended, though it may run; 0 where it is wanted
     ("queued", np.bool_),  # whether it is in a lane
     ("flying", np.bool_),  # whether its amounts are taken in the view by its own request only
     ("doubted", np.bool_),  # whether the local master must confirm that it still holds it
@@ -86,12 +90,12 @@ class GlobalMaster(NamedTuple):
 
 
 @inlined
-def is_here(master: GlobalMaster, tasks: OpenTasks, row: int, number: int) -> bool:
-    """Whether a row is still that of a task; of one that is new to the row nothing is known."""
-    if not is_still(tasks, row, number):
+def is_here(master: GlobalMaster, tasks: OpenTasks, row: int, number: int, round_: int) -> bool:
+    """Whether a row is still that of a task; of one that is new to the row, or submitted anew, nothing is known."""
+    if not is_still(tasks, row, number, round_):
         return False
-    if master.task[row]["tenant"] != number + 1:
-        begin_task(master, row, number)
+    if master.task[row]["tenant"] != number + 1 or master.task[row]["round"] != round_:
+        begin_task(master, row, number, round_)
     gang = tasks.gang[row]
     if gang != NOBODY and master.gang[gang]["tenant"] != tasks.gangs[gang]["number"] + 1:
         master.gang[gang]["tenant"] = tasks.gangs[gang]["number"] + 1
@@ -100,10 +104,11 @@ def is_here(master: GlobalMaster, tasks: OpenTasks, row: int, number: int) -> bo
 
 
 @inlined
-def begin_task(master: GlobalMaster, row: int, number: int) -> None:
+def begin_task(master: GlobalMaster, row: int, number: int, round_: int) -> None:
     """Know nothing of a task that has come into a row."""
     me = master.task[row]
-    me["tenant"], me["phase"], me["reason"] = number + 1, PHASE_UNKNOWN, 0
+    me["tenant"], me["round"], me["phase"] = number + 1, round_, PHASE_UNKNOWN
+    me["reason"], me["withdrawn"], me["code"], me["lost"] = 0, 0, 0, 0
     me["attempt"], me["machine"], me["sent_epoch"], me["sent_to"] = 0, NOBODY, 0, NOBODY
     me["refusals"], me["repartitioned"], me["preempted"], me["tried"] = 0, 0, 0, 0
     me["queued"], me["flying"], me["doubted"] = False, False, False
@@ -112,5 +117,6 @@ def begin_task(master: GlobalMaster, row: int, number: int) -> None:
 @inlined
 def phase_of(master: GlobalMaster, tasks: OpenTasks, row: int) -> int:
     """Return the phase of the task that has a row now."""
-    is_about = master.task[row]["tenant"] == tasks.number[row] + 1
-    return int(master.task[row]["phase"]) if is_about else PHASE_UNKNOWN
+    me = master.task[row]
+    is_about = me["tenant"] == tasks.number[row] + 1 and me["round"] == tasks.round[row]
+    return int(me["phase"]) if is_about else PHASE_UNKNOWN

@@ -87,7 +87,7 @@ def is_mine(master: GlobalMaster, tasks: OpenTasks, entry: np.void) -> bool:
     Attempts are numbered for each cluster, so the machine must be the same too. A task that is not open any more has
     ended, whatever runs of it.
     """
-    if entry["owner"] != master.number or not is_here(master, tasks, entry["row"], entry["task"]):
+    if entry["owner"] != master.number or not is_here(master, tasks, entry["row"], entry["task"], entry["round"]):
         return False
     task = master.task[entry["row"]]
     if task["phase"] in (PHASE_UNKNOWN, PHASE_WAITING):

@@ -303,6 +303,7 @@ def on_holds(
     if number == NOBODY:
         number = learn_attempt(local, shapes, now, message)
     elif message["reason"] != NO_REASON and local.rows.row[number]["state"] in ON_A_WORKER:
+        local.rows.row[number]["code"] = message["code"]
         finish(local, topology, rules, shapes, number, message["reason"], now, out)
     if local.rows.row[number]["awaits"] != message["report"]:
         local.rows.row[number]["awaits"] = message["report"]
@@ -322,7 +323,7 @@ def learn_attempt(local: LocalMaster, shapes: Shapes, now: float, message: np.vo
     number = add_attempt(local.rows, machine, message["task"], message["attempt"], ATTEMPT_RUNNING)
     row = local.rows.row[number]
     note_task(row, message)
-    row["since"], row["start"] = now, message["start"]
+    row["since"], row["start"], row["code"] = now, message["start"], message["code"]
     if message["reason"] == NO_REASON:
         take(local.fleet, shapes, row["shape"], machine)
         enter_row(local, number)

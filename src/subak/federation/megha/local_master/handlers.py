@@ -42,6 +42,7 @@ from subak.federation.megha.local_master.state import (
     answer_for,
     end_row,
     enter_attempt,
+    forget_heir,
     forget_noted,
     forget_pending,
     order,
@@ -54,7 +55,6 @@ from subak.federation.messages import (
     BEAT,
     ENDED,
     FORGET,
-    GANG_LOST,
     KILL,
     LAUNCHED,
     NO_REASON,
@@ -197,7 +197,8 @@ def refuse(
     """Answer that the attempt has nothing and never will."""
     local.tally[REFUSED_NOT_FREE if reason == NOT_FREE else REFUSED_OTHER] += 1
     answer = tell(local, topology, rules, REFUSED, message["sender"], message["task"], message["machine"], out)
-    answer["row"], answer["attempt"], answer["reason"] = message["row"], message["attempt"], reason
+    answer["row"], answer["round"], answer["attempt"], answer["reason"] = (
+        message["row"], message["round"], message["attempt"], reason)
 
 
 @inlined
@@ -312,15 +313,19 @@ def on_abandon(
         if message["epoch"] == local.scalar[EPOCH]:
             if message["attempt"] >> INCARNATION_BITS == message["incarnation"]:  # a former one's is not heeded anyway
                 is_new(local.asker[message["sender"]], message["attempt"] & NUMBER_MASK)
-            refuse(local, topology, rules, message, GANG_LOST, out)
+            refuse(local, topology, rules, message, message["reason"], out)
         elif local.machine[machine]["state"] != SILENT:
             refuse(local, topology, rules, message, OLD_EPOCH, out)
         return
     state = local.rows.row[number]["state"]
     if state == ATTEMPT_HELD:
-        finish(local, topology, rules, shapes, number, GANG_LOST, now, out)
+        finish(local, topology, rules, shapes, number, message["reason"], now, out)
+    elif state == ATTEMPT_PENDING:
+        forget_heir(local, machine, number)
+        drop_attempt(local.rows, number)
+        refuse(local, topology, rules, message, message["reason"], out)
     elif state in (ATTEMPT_STARTING, ATTEMPT_RUNNING):
-        kill(local, number, GANG_LOST, now, out)
+        kill(local, number, message["reason"], now, out)
     elif state == ATTEMPT_OVER:
         repeat_answer(local, topology, rules, number, out)
 
@@ -347,6 +352,7 @@ def on_over(
         row = post(out, FORGET, local.number, machine, message["task"], machine)
         row["attempt"], row["epoch"] = message["attempt"], local.scalar[EPOCH]
     elif local.rows.row[number]["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING):
+        local.rows.row[number]["code"] = message["code"]
         finish(local, topology, rules, shapes, number, message["reason"], now, out)
 
 

@@ -121,7 +121,8 @@ def answer_for(
     """Tell a global master what became of an attempt of its task."""
     row = local.rows.row[number]
     answer = tell(local, topology, rules, kind, row["owner"], row["task"], row["machine"], out)
-    answer["row"], answer["attempt"], answer["reason"] = row["row"], row["attempt"], reason
+    answer["row"], answer["round"], answer["attempt"], answer["reason"] = (
+        row["row"], row["round"], row["attempt"], reason)
 
 
 @inlined
@@ -130,7 +131,8 @@ def enter_attempt(local: LocalMaster, kind: int, number: int) -> np.void:
     row = local.rows.row[number]
     entry = enter(local.ledger, kind, row["machine"], row["task"], row["attempt"])
     entry["owner"], entry["row"], entry["shape"], entry["queue"] = row["owner"], row["row"], row["shape"], row["queue"]
-    entry["in_gang"], entry["preempted"] = row["in_gang"], row["preempted"]
+    entry["in_gang"], entry["preempted"], entry["round"] = row["in_gang"], row["preempted"], row["round"]
+    entry["code"] = row["code"]
     return entry
 
 
