@@ -9,6 +9,7 @@ from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures import of_run as measures
 from subak.measures.runs import Summary
+from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.simulate import simulate
@@ -70,6 +71,14 @@ def test_a_short_task_that_starts_at_once_is_not_sped_up():
 
 def test_the_makespan_runs_from_the_first_arrival(queue):
     assert measures.makespan(queue.tasks) == 105
+
+
+def test_the_gap_is_above_the_bound_and_of_a_run_in_which_every_task_finished():
+    whole, cut = {"FINISHED": 3, "WAITING": 0}, {"FINISHED": 2, "WAITING": 1}
+    for status, makespan, bound, expected in ((whole, 150.0, 100.0, 0.5), (cut, 150.0, 100.0, None),
+                                              (whole, 150.0, None, None), (whole, 150.0, 0.0, None),
+                                              ({}, None, 100.0, None)):
+        assert measures.gap(Summary(scheduler="hmhs", status=status, makespan=makespan), bound) == expected
 
 
 def test_utilisation_is_used_over_present_from_the_beginning_of_time(queue):
@@ -181,6 +190,11 @@ def test_columns_are_empty_for_what_has_not_happened():
     assert run["machine"] == ["m0", "m1", None, None, None, None, None]
     assert run["wait_time"] == [0, 0, None, None, None, None, None]
     assert run["attempts"] == [1, 1, 0, 0, 0, 0, 0]
+
+
+def test_a_status_that_no_task_has_is_counted_as_none(queue):
+    assert {name: count for name, count in measures.status_counts(queue.tasks).items() if count} == {"FINISHED": 3}
+    assert measures.status_counts(queue.tasks).keys() == set(STATUSES)
 
 
 def test_reasons_come_most_frequent_first():
