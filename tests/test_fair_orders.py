@@ -101,10 +101,11 @@ def test_collapses_of_the_truth_file(case):
     assert shares_of(queues, case["capacity"], "c-ch") == list(case["tasks"].values())
 
 
-def test_a_collapse_counts_who_runs_as_well_as_who_waits():
+@pytest.mark.parametrize("order", ["c-ch", "mch"])
+def test_who_runs_counts_as_well_as_who_waits(order):
     """Of what eng has dev is due half, also when both tasks of prod run; were prod not there, all of it."""
     tree, demand = nested({"sci": [1, 0], "eng": {"dev": [1, 0], "prod": [1, 0]}})
-    given_ = choices("c-ch", tree, demand, np.array([12, 12]), np.array([99, 99, 2]))
+    given_ = choices(order, tree, demand, np.array([12, 12]), np.array([99, 99, 2]))
     assert np.bincount(given_).tolist() == [7, 3, 2]
 
 
@@ -137,6 +138,15 @@ def test_scaling_all_weights_changes_nothing(case, factor):
     scaled = QueueTree(tree.names, tree.parent, tree.weight * factor, tree.limit)
     for order in FAIR_ORDERS:
         assert choices(order, tree, *rest) == choices(order, scaled, *rest)
+
+
+@pytest.mark.parametrize("order", ["drf", "hdrf-fast", "mch", "mch-exact", "c-ch"])
+@settings(quick, max_examples=20)
+@given(case=problems(resources=(2,)))
+def test_a_resource_that_nobody_asks_for_changes_nothing(order, case):
+    tree, demand, capacity, tasks = case
+    more = np.hstack([demand, np.zeros((len(demand), 1), demand.dtype)]), np.append(capacity, 7)
+    assert choices(order, tree, *more, tasks) == choices(order, tree, demand, capacity, tasks)
 
 
 @settings(quick, max_examples=60)
