@@ -48,7 +48,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.federation.megha.attempts": ("test_federation_parts.py", "test_golden.py"),
     "subak.federation.megha.ledger": ("test_federation_parts.py", "test_golden.py"),
     "subak.federation.megha.replay_window": ("test_federation_parts.py", "test_golden.py"),
-    "subak.federation.megha.global_master.preemption": MEGHA,
+    "subak.federation.megha.global_master.preemption": ("test_megha_known_answers.py", "-k", "preempt"),
     "subak.federation.megha.local_master.handlers": MEGHA,
     "subak.simulator.central.fair": (FAIR, "-k", "not definition and not slow_one"),
     "subak.simulator.engine.overuse": ("test_overuse.py",),
@@ -84,6 +84,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "where nothing was preempted nothing is left to be served",
     ("replace", "sim.counts[ARRIVED_NOW], sim.counts[ENDED_NOW] = 0, 0  # they have been seen", "0  ->  1"): ONLY_ROOM,
     ("replace", "sim.counts[ARRIVED_NOW], sim.counts[ENDED_NOW] = 0, 0  # they have been seen", "0  ->  -1"): ONLY_ROOM,
+    ("_winner", "return f\"All schedulers have the same {title.removeprefix('lowest ')}, {text(ranked[0][0])}.\"",
+     "0  ->  -1"): "they read the same",
+    ("dominant_share", "largest = 0.0", "0.0  ->  -1.0"): "where nothing is present nobody holds anything",
+    ("goes_first", 'return bool(topology.task[first["task"]]["priority"] < topology.task[second["task"]]["priority"])',
+     "topology.task[first['task']]['priority'] < topology.task[second['task']]['priority']  ->  "
+     "topology.task[first['task']]['priority'] <= topology.task[second['task']]['priority']"): "they differ here",
     ("_best", "if measure.best is None or len(known) < 2:", "2  ->  1"): "of one value all are equal, so none is best",
 }
 

@@ -55,6 +55,7 @@ def test_the_summary_has_makespan_bound_and_gap(compared):
 
 def test_the_comparison_measures_from_first_in_first_out(compared):
     rows = {row.measure.title: row for row in compare(load_runs(compared)) if row.measure.family == "Makespan"}
+    assert list(rows) == ["", "lower bound", "above it", "below first-fit+backfill"]
     fifo, hmhs = rows[""].values
     assert rows["below first-fit+backfill"].values == [0.0, pytest.approx(1 - hmhs / fifo)]
     assert rows["lower bound"].values == [bound_seconds(jobs(), fleet())] * 2

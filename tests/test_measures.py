@@ -84,6 +84,8 @@ def test_the_gap_is_above_the_bound_and_of_a_run_in_which_every_task_finished():
 def test_utilisation_is_used_over_present_from_the_beginning_of_time(queue):
     assert queue.outcome.loop_result.end == 110
     assert measures.utilisation(queue.timeline, ["cpu"]) == {"cpu": (40 + 2 * 60 + 5) / (2 * 110)}
+    nothing_there = queue.timeline.with_columns(capacity_cpu=pl.lit(0.0))
+    assert measures.utilisation(nothing_there, ["cpu"]) == {"cpu": None}
 
 
 def test_the_mean_number_waiting_weighs_every_second(queue):
@@ -179,6 +181,7 @@ def test_every_task_is_accounted_for_with_a_reason():
     assert counts == {"NOT_ARRIVED": 1, "BLOCKED": 1, "WAITING": 1, "RUNNING": 1, "FINISHED": 1, "UNPLACEABLE": 2}
     found = measures.reasons(run.tasks)
     assert [reason.tasks for reason in found] == [1] * 5
+    assert found == tuple(sorted(found, key=lambda reason: (reason.status, reason.reason)))
     assert sum(reason.tasks for reason in found) == len(run.tasks) - counts["FINISHED"] - counts["RUNNING"]
 
 
