@@ -115,6 +115,13 @@ def test_an_interval_counts_what_happened_in_it(queue):
     assert table["ends"].to_list() == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2]  # the end at 110 belongs to the last
     assert table["waiting"].to_list() == pytest.approx([0.5, 1.5, 2, 2, 1.5, 1, 1, 1, 1, 1, 0.5])
     assert table["used_cpu"].to_list() == pytest.approx([0.5, 1, 1, 1, 1.5, 2, 2, 2, 2, 2, 1.5])
+    assert table["running"].to_list() == pytest.approx([0.5] + [1] * 10)
+
+
+def test_each_resource_has_its_own_columns_of_an_interval():
+    run = Run(plain((0, 5, 1, 3), (0, 10, 2, 1), resources=TWO), fleet_of((4, 8), resources=TWO), interval=10.0)
+    found = run.timeline.select("used_cpu", "capacity_cpu", "used_memory", "capacity_memory")
+    assert found.row(0) == pytest.approx((2.5, 4, 2.5, 8))
 
 
 def test_waiting_is_counted_where_the_scheduler_lets_tasks_wait(queue):
