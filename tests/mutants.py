@@ -60,6 +60,7 @@ MODULES: dict[str, tuple[str, ...]] = {
 # Changes that nothing could notice, by function, line and change, and why.
 ONLY_ROOM = "room for what a step notes, which the next step empties; a place more or less is no matter"
 NO_READER = "whose sibling it is, is written again before anybody reads it: a root has none"
+NAMED = "the statuses of a run name every one"
 SAME_KEYS = "the two keys of a node differ under mch alone, which does not scale by holdings"
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
@@ -87,9 +88,15 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("_winner", "return f\"All schedulers have the same {title.removeprefix('lowest ')}, {text(ranked[0][0])}.\"",
      "0  ->  -1"): "they read the same",
     ("dominant_share", "largest = 0.0", "0.0  ->  -1.0"): "where nothing is present nobody holds anything",
+    ("may_preempt", 'return dominant_share(master, tasks, queue, shape) <= topology.queue[queue]["share"] + SLACK',
+     "dominant_share(master, tasks, queue, shape) <= topology.queue[queue]['share'] + SLACK  ->  "
+     "dominant_share(master, tasks, queue, shape) < topology.queue[queue]['share'] + SLACK"):
+        "no share is above another by just the slack for rounding",
     ("goes_first", 'return bool(topology.task[first["task"]]["priority"] < topology.task[second["task"]]["priority"])',
      "topology.task[first['task']]['priority'] < topology.task[second['task']]['priority']  ->  "
      "topology.task[first['task']]['priority'] <= topology.task[second['task']]['priority']"): "they differ here",
+    ("gap", 'finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())', "0  ->  1"): NAMED,
+    ("gap", 'finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())', "0  ->  -1"): NAMED,
     ("_best", "if measure.best is None or len(known) < 2:", "2  ->  1"): "of one value all are equal, so none is best",
 }
 
