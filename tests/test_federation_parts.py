@@ -154,6 +154,7 @@ def test_a_row_that_is_used_again_has_nothing_of_the_attempt_before():
              "handle": NOBODY}
     for _ in range(2):
         row = attempts.row[add_attempt(attempts, 0, 1, 2, 3)]
+        assert not has_room(attempts)
         assert dict(zip(row.dtype.names, row.tolist(), strict=True)) == fresh
         for name in set(row.dtype.names) - {"machine", "next", "before"}:
             row[name] = 9

@@ -37,7 +37,7 @@ def spread(values: pl.Series) -> Spread:
     values = values.drop_nulls().sort()
     if values.is_empty():
         return Spread()
-    median, p90, p99, p999 = (_number(values[max(math.ceil(level * len(values)), 1) - 1]) for level in LEVELS)
+    median, p90, p99, p999 = (_number(values[math.ceil(level * len(values)) - 1]) for level in LEVELS)
     return Spread(_number(values.mean()), median, p90, p99, p999, _number(values.max()))
 
 
