@@ -359,21 +359,22 @@ def on_cancel(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -
     for row in range(submitter.tasks.size[TASKS_EVER]):
         if submitter.tasks.number[row] == task:
             withdraw(submitter, jobs, row, CANCELLED, out)
+            if jobs.state[task] == SUBMISSION_BACKOFF:
+                conclude(submitter, jobs, task, CANCELLED, out)
+                if submitter.submission[row]["settled"]:
+                    close(submitter, jobs, row)
+                return
             if submitter.tasks.gang[row] != NOBODY:
                 withdraw_gang(submitter, jobs, submitter.tasks.gang[row], out)
 
 
 @inlined
 def withdraw(submitter: Submitter, jobs: Jobs, row: int, reason: int, out: Outbox) -> None:
-    """Ask the global master to end a task; between two rounds there is nothing to ask."""
+    """Ask the global master to end a task that is open."""
     task = submitter.tasks.number[row]
     if jobs.state[task] == SUBMISSION_OPEN:
         jobs.state[task], submitter.submission[row]["reason"] = SUBMISSION_WITHDRAWN, reason
         send(submitter, jobs, row, out)
-    elif jobs.state[task] == SUBMISSION_BACKOFF:
-        conclude(submitter, jobs, task, reason, out)
-        if submitter.submission[row]["settled"]:
-            close(submitter, jobs, row)
 
 
 @noinline
