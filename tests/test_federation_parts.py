@@ -1,4 +1,7 @@
 """The small parts that roles are made of, each by itself: windows, the ledger, lists of attempts; and the delays."""
+import dataclasses
+import math
+
 import numba
 import numpy as np
 import pytest
@@ -6,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from small import fleet_of, plain
 from subak.federation.megha.attempts import (
     ANY_ATTEMPT,
     ROWS_USED,
@@ -28,9 +32,23 @@ from subak.federation.megha.ledger import (
 )
 from subak.federation.megha.local_master.state import ASKER
 from subak.federation.megha.replay_window import WINDOW, is_new
-from subak.federation.messages import NO_REASON, NOBODY, ROLES
+from subak.federation.messages import (
+    ENDED,
+    NO_REASON,
+    NOBODY,
+    OVERRUN,
+    POSTED,
+    ROLES,
+    build_outbox,
+    is_filling,
+    post,
+)
+from subak.federation.settings import Federation
 from subak.kernel import FLAGS
+from subak.simulator.engine.state import LOOP_BROKEN
+from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import LAWS, build_network, drawn_delay
+from subak.simulator.federated.simulate import broken_rule, open_federated
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -181,3 +199,23 @@ def test_a_constant_delay_draws_nothing():
     net.delay[:] = LAWS.index("constant"), 0.010, 0.0
     assert {drawn_delay(net) for _ in range(5)} == {0.010}
     assert net.random[0] == 5
+
+
+# -- outboxes ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_outbox_is_never_written_behind_its_end():
+    out = build_outbox(spare=2, more=1)
+    for task in range(5):
+        assert is_filling(out) == (task > 1)
+        post(out, ENDED, 0, 0, task, NOBODY)
+    assert (out.size[POSTED], out.size[OVERRUN]) == (3, 2)
+    assert out.row["task"].tolist() == [0, 1, 4]
+
+
+def test_a_run_stops_where_a_handler_posts_more_than_its_outbox_holds():
+    few = dataclasses.replace(MEGHA, outbox=lambda instance: 1)
+    alone = Federation(global_masters=1, local_masters=1)
+    opened = open_federated(plain((0, 1, 1)), fleet_of((1,)), few, alone, 1, 1e6, math.inf, compiled=False, outbox=0)
+    assert opened.step(100) == LOOP_BROKEN
+    assert "more messages than its outbox holds" in str(broken_rule(opened.simulation))

@@ -9,6 +9,7 @@ import pytest
 from subak.federation.megha.ledger import ENTRY, VERSION, Ledger, bring, carried, still_holds
 from subak.federation.megha.roles import SERVE
 from subak.federation.messages import (
+    CATCH_UP,
     ENDED,
     GLOBAL_MASTER,
     KINDS,
@@ -26,16 +27,16 @@ from subak.simulator.engine.state import LOOP_DONE, NOW
 from subak.simulator.federated.engine import Services
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
-from subak.simulator.torture.torture import INTERVAL, build, next_event, random_case
+from subak.simulator.torture.torture import INTERVAL, build, failures_of, next_event, random_case
 
-NEWS = (LAUNCHED, REFUSED, ENDED, UPDATE)
+NEWS = (LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP)
 INBOX = 8
 
 
 def opened_case(seed):
     case = random_case(seed)
     return open_federated(*build(case), MEGHA, case.settings, case.seed, INTERVAL, np.inf, case.plan, compiled=False,
-                          rows=case.rows)
+                          rows=case.rows, outbox=case.outbox, failures=failures_of(case))
 
 
 class Recorder:
@@ -96,7 +97,7 @@ def copied(state, copies):
 
 def alone(opened, roles):
     """Return the tables of a process of a federation that has not begun, by role: no other process shares any."""
-    inbox, out, copies = np.zeros(INBOX, MESSAGE), build_outbox(opened.out.row.size), {}
+    inbox, out, copies = np.zeros(INBOX, MESSAGE), build_outbox(opened.out.spare, opened.out.row.size), {}
     tables = {role: copied(opened.services.tables[role].state, copies)._replace(inbox=inbox, out=out)
               for role in roles}
     if GLOBAL_MASTER in tables:

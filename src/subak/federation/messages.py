@@ -64,6 +64,8 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("TRY_AGAIN", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: submit a task anew that failed
     ("DONE", SUBMITTER, True,  # the task has ended, or its attempt in a way that its submitter must know
      f"{_OF_TASK} machine reason code incarnation refusals repartitions preempted"),
+    ("HAND_OVER", SUBMITTER, False, "row incarnation"),  # goes on with a REBUILD, from a row on
+    ("RELEASE", SUBMITTER, False, "count row"),  # goes on to submit the tasks of stage `count`, from a place on
     ("REBUILD", SUBMITTER, True,  # a restarted global master asks for its open tasks, or again for one
      f"{_OF_TASK} incarnation"),
     ("SUBMIT", GLOBAL_MASTER, True, f"{_OF_TASK} reason incarnation batch count"),
@@ -75,6 +77,8 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("ENDED", GLOBAL_MASTER, True,  # the attempt is over: FINISHED, or lost for a reason
      f"{_OF_ATTEMPT} reason {_NEWS}"),
     ("UPDATE", GLOBAL_MASTER, True, _NEWS),  # the state of a cluster, periodic or asked for
+    ("CATCH_UP", GLOBAL_MASTER, False, _NEWS),  # goes on with an update, from an entry on
+    ("SETTLE", GLOBAL_MASTER, False, "machine row count"),  # goes on to settle the cluster of a machine: task, gang
     ("RETRY", GLOBAL_MASTER, False,  # timer: has the request been answered?
      f"{_OF_ATTEMPT} victims count repeats delay"),
     ("REOPEN", GLOBAL_MASTER, False, "machine delay"),  # timer: ask the cluster of a machine again
@@ -88,7 +92,8 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("NOTED", LOCAL_MASTER, True, "incarnation epoch seen"),  # the global master has noted the end of the attempt
     ("ASK", LOCAL_MASTER, True, "incarnation seen"),  # a global master asks for the whole state
     ("BEAT", LOCAL_MASTER, False, "epoch delay"),  # timer: send an update to every global master
-    ("CHECK", LOCAL_MASTER, False, "epoch delay"),  # timer: which workers are silent, what is unanswered?
+    ("CHECK", LOCAL_MASTER, False,  # timer: which workers, from one on, are silent, and what is unanswered?
+     "machine epoch delay"),
     ("OVER", LOCAL_MASTER, True,  # a worker: the attempt is over, for a reason
      "task machine attempt reason code epoch handle"),
     ("STARTED", LOCAL_MASTER, True, "task machine attempt epoch"),  # a worker answers a repeated start
@@ -141,8 +146,8 @@ KINDS = tuple(name for name, *_ in _KINDS)
 HANDLER = np.array([role for _, role, *_ in _KINDS], np.int8)
 CROSSES = np.array([crosses for _, _, crosses, _ in _KINDS])
 FIELDS = tuple((*ALWAYS, *fields.split()) for *_, fields in _KINDS)  # of each kind
-(ARRIVE, CANCEL, RESUBMIT, EXPIRE, TRY_AGAIN, DONE, REBUILD, SUBMIT, WITHDRAW, PLACE,
- LAUNCHED, REFUSED, ENDED, UPDATE, RETRY, REOPEN, WAKE,
+(ARRIVE, CANCEL, RESUBMIT, EXPIRE, TRY_AGAIN, DONE, HAND_OVER, RELEASE, REBUILD, SUBMIT, WITHDRAW, PLACE,
+ LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP, SETTLE, RETRY, REOPEN, WAKE,
  LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, NOTED, ASK, BEAT, CHECK, OVER, STARTED, ALIVE, HOLDS, PULSE, WATCH, CHANGE,
  START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, GIVEN_UP, BEGIN, HALT,
  PROBE, FETCH, ASSIGN, NOTHING_LEFT, BOUNCED, REJECTED, ENQUEUE, LONG_BEGUN, LONG_OVER, STEAL, STOLEN,
@@ -180,23 +185,43 @@ CONCLUSIVE = np.array([each in (FINISHED_WELL, FAILED, RAN_TOO_LONG, CANCELLED) 
 NOBODY = -1  # no task, no machine, no row
 
 
+POSTED, OVERRUN = range(2)  # of `size` of an outbox
+
+
 class Outbox(NamedTuple):
-    """The messages of one handler, in order."""
+    """The messages of a handler, in order.
+
+    A handler posts as many as the attempts of a machine, the tasks of a gang or the roles of the federation: that is
+    known beforehand. What walks over tasks or entries, of which there may be any number, stops when the outbox is
+    filling, and posts a message to itself to go on.
+    """
 
     row: np.ndarray  # MESSAGE[place]
-    size: np.ndarray  # int64[1]
+    size: np.ndarray  # int64[2]: POSTED, and OVERRUN: messages for which there was no room, which is a defect
+    spare: int  # messages that one step of a walk, or a handler that does not walk, may post
 
 
-def build_outbox(capacity: int) -> Outbox:
-    """Return an empty outbox for *capacity* messages of one handler."""
-    return Outbox(np.zeros(capacity, MESSAGE), np.zeros(1, np.int64))
+def build_outbox(spare: int, more: int = 256) -> Outbox:
+    """Return an empty outbox for handlers and steps of up to *spare* messages, and for *more* before a walk stops."""
+    return Outbox(np.zeros(spare + more, MESSAGE), np.zeros(2, np.int64), spare)
+
+
+@inlined
+def is_filling(out: Outbox) -> bool:
+    """Whether a walk has to stop: there may be no room for another step."""
+    return bool(out.size[POSTED] > out.row.size - out.spare)
 
 
 @inlined
 def post(out: Outbox, kind: int, sender: int, to: int, task: int, machine: int) -> np.void:
     """Append a message and return its row, for the fields beyond these."""
-    row = out.row[out.size[0]]
-    out.size[0] += 1
+    place = out.size[POSTED]
+    if place < out.row.size:
+        out.size[POSTED] += 1
+    else:
+        place = out.row.size - 1
+        out.size[OVERRUN] += 1
+    row = out.row[place]
     row["kind"], row["reason"], row["sender"], row["to"] = kind, NO_REASON, sender, to
     row["task"], row["machine"] = task, machine
     row["row"], row["shape"], row["queue"], row["owner"], row["priority"] = NOBODY, NOBODY, NOBODY, NOBODY, 0

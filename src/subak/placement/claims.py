@@ -20,13 +20,14 @@ STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACE
  TASK_GIVEN_UP) = range(len(STATUSES))
 
 VIOLATED_RULE, VIOLATING_TASK, VIOLATING_MACHINE = range(3)  # of `violation`
-KEPT, NO_SUCH_TASK, NOT_WAITING, NO_SUCH_MACHINE, DOES_NOT_FIT = range(5)
+KEPT, NO_SUCH_TASK, NOT_WAITING, NO_SUCH_MACHINE, DOES_NOT_FIT, OUTBOX_FULL = range(6)
 RULES = (
     "",
     "answered a task that does not exist",
     "answered a task that is not waiting",
     "answered a machine that does not exist",
     "answered a machine that cannot hold the task",
+    "posted more messages than its outbox holds",
 )
 
 

@@ -20,7 +20,7 @@ from subak.federation.megha.global_master.handlers import (
     on_update,
     on_withdraw,
 )
-from subak.federation.megha.global_master.rebuild import on_wake, restart
+from subak.federation.megha.global_master.rebuild import on_settle, on_wake, restart
 from subak.federation.megha.global_master.state import GlobalMaster
 from subak.federation.megha.ledger import Ledger
 from subak.federation.megha.local_master.failover import (
@@ -52,7 +52,9 @@ from subak.federation.megha.submitter import (
     on_cancel,
     on_done,
     on_expire,
+    on_hand_over,
     on_rebuild,
+    on_release,
     on_resubmit,
     on_try_again,
 )
@@ -79,6 +81,7 @@ from subak.federation.messages import (
     BEAT,
     BOOT,
     CANCEL,
+    CATCH_UP,
     CHANGE,
     CHECK,
     DONE,
@@ -87,6 +90,7 @@ from subak.federation.messages import (
     EXPIRE,
     FORGET,
     GO,
+    HAND_OVER,
     HOLDS,
     KILL,
     LAUNCH,
@@ -102,12 +106,14 @@ from subak.federation.messages import (
     REBUILD,
     RECONFIGURE,
     REFUSED,
+    RELEASE,
     REOPEN,
     REPARTITION,
     REPORT,
     RESTART,
     RESUBMIT,
     RETRY,
+    SETTLE,
     START,
     STARTED,
     STILL_HELD,
@@ -249,6 +255,10 @@ def to_submitter(tables: SubmitterTables, message: np.void) -> None:
         on_expire(submitter, jobs, message, out)
     elif kind == TRY_AGAIN:
         on_try_again(submitter, jobs, message, out)
+    elif kind == HAND_OVER:
+        on_hand_over(submitter, jobs, message, out)
+    elif kind == RELEASE:
+        on_release(submitter, jobs, message, out)
     elif kind == RESUBMIT:
         on_resubmit(submitter, jobs, message, out)
     elif kind == REBUILD:
@@ -256,7 +266,7 @@ def to_submitter(tables: SubmitterTables, message: np.void) -> None:
 
 
 @noinline
-def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:
+def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:  # noqa: C901
     """Hand a message to a global master; return the task that it placed, or tried to, in a turn."""
     kind = message["kind"]
     master, topology, rules = tables.masters[message["to"]], tables.topology, tables.rules
@@ -265,7 +275,7 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
         on_submit(master, topology, rules, tasks, message, out)
     elif kind == PLACE:
         return on_place(master, topology, rules, tasks, out)
-    elif kind in (LAUNCHED, REFUSED, ENDED, UPDATE):
+    elif kind in (LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP):
         on_update(master, topology, rules, tasks, now, message, tables.ledgers[message["sender"]], out)
         if kind == LAUNCHED and message["reason"] == STILL_HELD:
             on_launched(master, topology, tasks, message, out)
@@ -275,6 +285,8 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
         on_retry(master, topology, rules, tasks, message, out)
     elif kind == REOPEN:
         on_reopen(master, topology, message, out)
+    elif kind == SETTLE:
+        on_settle(master, topology, rules, tasks, message, out)
     elif kind == WAKE:
         on_wake(master, topology, rules, out)
     elif kind == RESTART:

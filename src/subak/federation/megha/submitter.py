@@ -37,12 +37,14 @@ from subak.federation.messages import (
     FINISHED_WELL,
     GANG_FAILED,
     GIVEN_UP,
+    HAND_OVER,
     LOST_TOO_OFTEN,
     NO_REASON,
     NOBODY,
     RAN_TOO_LONG,
     READY,
     REASONS,
+    RELEASE,
     RESUBMIT,
     STAGE_FAILED,
     SUBMIT,
@@ -50,6 +52,7 @@ from subak.federation.messages import (
     WAITED_TOO_LONG,
     WITHDRAW,
     Outbox,
+    is_filling,
     post,
 )
 from subak.kernel import inlined, noinline
@@ -243,14 +246,31 @@ def on_rebuild(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) 
     """
     if message["incarnation"] > submitter.scalar[INCARNATION_KNOWN]:
         submitter.scalar[INCARNATION_KNOWN] = message["incarnation"]
-        for row in range(submitter.tasks.size[TASKS_EVER]):
-            if submitter.tasks.number[row] != NOBODY and jobs.state[submitter.tasks.number[row]] != SUBMISSION_BACKOFF:
-                send(submitter, jobs, row, out)
-                if submitter.submission[row]["settled"]:
-                    submitter.submission[row]["settled"], submitter.submission[row]["tries"] = False, 0
-                    look_after(submitter, row, out)
+        hand_over(submitter, jobs, 0, out)
     elif is_this(submitter, message):
         send(submitter, jobs, message["row"], out)
+
+
+@inlined
+def on_hand_over(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Go on to hand the tasks over, unless the global master was restarted again."""
+    if message["incarnation"] == submitter.scalar[INCARNATION_KNOWN]:
+        hand_over(submitter, jobs, message["row"], out)
+
+
+@noinline
+def hand_over(submitter: Submitter, jobs: Jobs, first: int, out: Outbox) -> None:
+    """Hand the global master, whose incarnation is new, the open tasks from a row on."""
+    for row in range(first, submitter.tasks.size[TASKS_EVER]):
+        if is_filling(out):
+            later = post(out, HAND_OVER, submitter.number, submitter.number, NOBODY, NOBODY)
+            later["row"], later["incarnation"] = row, submitter.scalar[INCARNATION_KNOWN]
+            return
+        if submitter.tasks.number[row] != NOBODY and jobs.state[submitter.tasks.number[row]] != SUBMISSION_BACKOFF:
+            send(submitter, jobs, row, out)
+            if submitter.submission[row]["settled"]:
+                submitter.submission[row]["settled"], submitter.submission[row]["tries"] = False, 0
+                look_after(submitter, row, out)
 
 
 # -- ends --------------------------------------------------------------------------------------------------------------
@@ -413,16 +433,27 @@ def end_of_stage(submitter: Submitter, jobs: Jobs, task: int, out: Outbox) -> No
         child = stages.child[edge]
         stages.waits[child] -= 1
         if stages.waits[child] == 0 and not jobs.given_up[child]:
-            release(submitter, jobs, child, out)
+            release(submitter, jobs, child, stages.task_first[child], out)
 
 
 @inlined
-def release(submitter: Submitter, jobs: Jobs, stage: int, out: Outbox) -> None:
-    """Submit those tasks of a stage that have arrived; the others will be when they arrive."""
-    for place in range(jobs.stages.task_first[stage], jobs.stages.task_first[stage + 1]):
+def release(submitter: Submitter, jobs: Jobs, stage: int, first: int, out: Outbox) -> None:
+    """Submit those tasks of a stage, from a place on, that have arrived; the others will be when they arrive."""
+    for place in range(first, jobs.stages.task_first[stage + 1]):
+        if is_filling(out):
+            later = post(out, RELEASE, submitter.number, submitter.number, NOBODY, NOBODY)
+            later["count"], later["row"] = stage, place
+            return
         task = jobs.stages.task[place]
         if jobs.state[task] == SUBMISSION_BLOCKED:
             submit(submitter, jobs, task, out)
+
+
+@inlined
+def on_release(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Go on to submit the tasks of a stage."""
+    if not jobs.given_up[message["count"]]:
+        release(submitter, jobs, message["count"], message["row"], out)
 
 
 @noinline

@@ -22,6 +22,8 @@ from subak.federation.messages import (
     HANDLER,
     NO_REASON,
     NOBODY,
+    OVERRUN,
+    POSTED,
     PREEMPTED,
     RAN_TOO_LONG,
     READY,
@@ -30,6 +32,7 @@ from subak.federation.messages import (
 from subak.kernel import inlined, noinline
 from subak.placement.claims import (
     KEPT,
+    OUTBOX_FULL,
     TASK_BLOCKED,
     TASK_FINISHED,
     TASK_GIVEN_UP,
@@ -273,7 +276,7 @@ def next_instant(sim: Simulation, net: Network) -> float:
 @inlined
 def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> int:
     """Carry a handler's effects out, send its messages; return LOOP_PAUSED, or LOOP_BROKEN at the first broken rule."""
-    for place in range(out.size[0]):
+    for place in range(out.size[POSTED]):
         message = out.row[place]
         if message["kind"] == READY:
             let_wait(sim, net, message["task"])
@@ -288,7 +291,9 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
             halt(sim, net, message["task"], message["machine"], message["reason"])
         else:
             transmit(net, sim.clock[NOW], sender_role, message)
-    out.size[0] = 0
+    out.size[POSTED] = 0
+    if out.size[OVERRUN] > 0:
+        sim.claims.violation[VIOLATED_RULE] = OUTBOX_FULL
     return int(sim.claims.violation[VIOLATED_RULE]) != KEPT
 
 

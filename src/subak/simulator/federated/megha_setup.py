@@ -403,14 +403,23 @@ def megha_counts(fleet: Fleet, settings: Federation, machines: int) -> tuple[int
 
 
 def megha_outbox(instance: Instance) -> int:
-    """Return the most messages of one handler: a rebuilt queue, a gang, a machine's attempts, or one to everybody."""
-    settings, machines = instance.settings, instance.simulation.fleet.free.shape[1]
-    everybody = machines + settings.global_masters + 1024
-    gang = 4 * int(_gangs(instance.workload)[1].max(initial=0))
-    tasks = len(instance.workload.tasks)
-    stages = 2 * int(np.bincount(instance.workload.tasks["stage"].to_numpy()).max()) if (
-        instance.workload.has_dependencies) else 0
-    return everybody + max(gang, stages, 2 * tasks if math.isfinite(settings.retry) else 0) + 64 * BLOCK
+    """Return the most messages of a step: to a cluster's machines and all masters, of a machine's tasks or a gang's."""
+    settings, fleet = instance.settings, instance.fleet
+    machines = int(np.bincount(clusters_of(fleet, settings)).max())
+    masters = settings.global_masters + 2 * cluster_count(fleet, settings)
+    gang = int(_gangs(instance.workload)[1].max(initial=0))
+    return machines + masters + 3 * most_on_a_machine(instance) + 4 * gang + 64
+
+
+def most_on_a_machine(instance: Instance) -> int:
+    """Return a bound on the attempts that a machine holds at once, like `most_running`."""
+    sim, bound = instance.simulation, 0.0
+    for row, request in enumerate(sim.tasks.request):
+        asked = request[request > 0]
+        if asked.size:
+            largest = max(instance.fleet.capacity[row].max(initial=0), sim.changes.capacity[row].max(initial=0))
+            bound += float(largest // asked.min())
+    return int(min(bound, sim.tasks.arrival.size)) + 1
 
 
 MEGHA = Architecture(

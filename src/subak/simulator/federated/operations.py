@@ -59,10 +59,10 @@ def boot_all(
     for cluster in range(clusters):
         for number in range(cluster, masters, clusters):
             order(net, services, tables, due, sim.clock[NOW], net.first[LOCAL_MASTER] + number, BOOT)
-    carry_out_apart(sim, net, LOCAL_MASTER, out)
+            carry_out_apart(sim, net, LOCAL_MASTER, out)
     for address in range(net.first[WORKER], net.first[WORKER + 1]):
         order(net, services, tables, due, sim.clock[NOW], address, BOOT)
-    carry_out_apart(sim, net, WORKER, out)
+        carry_out_apart(sim, net, WORKER, out)
 
 
 @noinline

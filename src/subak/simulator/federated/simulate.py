@@ -38,6 +38,7 @@ SLOTS_PER_TASK = 4  # messages and timers on their way at once, for each task, a
 SLOTS_PER_MACHINE = 2
 SLOTS = 100_000  # and for the rest; there is made room for more
 SLOTS_MAX = 20_000_000
+OUTBOX_MORE = 16_384
 MARGIN_PER_MESSAGE = 3  # of a handler's, under faults: each may be doubled, and bring an old one with it
 
 
@@ -52,6 +53,7 @@ class Instance:
     seed: int
     queues: TreeFile | None = None  # weights of queues
     rows: int = 0  # of attempts at a local master; 0: as many as can run, and ends that are kept
+    outbox: int = OUTBOX_MORE  # messages that a walk over tasks may post before it stops, to go on afterwards
     terms: np.ndarray | None = None  # TERMS[task], on which tasks are run; None: they all finish
 
     @property
@@ -69,7 +71,7 @@ class Architecture:
     build: Callable[[Instance], Any]  # the roles: a NamedTuple of arrays
     serve: tuple[Callable[..., int], ...]  # by role: (its tables, now, how many messages) -> the task of a turn
     tables: Callable[[Any, Simulation, np.ndarray, Outbox], tuple[Any, ...]]  # by role: what these functions work on
-    outbox: Callable[[Instance], int] = lambda instance: 4096  # messages of one handler at most
+    outbox: Callable[[Instance], int] = lambda instance: 4096  # messages of one handler, or step of a walk, at most
     slots_per_task: Callable[[Federation], int] = lambda settings: SLOTS_PER_TASK  # messages on their way at once
     mends: bool = False  # whether it gets over faults
     cluster: Callable[[Any], np.ndarray] | None = None  # of roles that are driven: int32[machine]
@@ -133,9 +135,11 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     queues: TreeFile | None = None,
     compiled: bool = True,
     rows: int = 0,
+    outbox: int = OUTBOX_MORE,
     failures: tuple[Fates, np.ndarray] | None = None,
 ) -> Opened:
-    """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* as of `Instance`.
+    """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* and *outbox* as of
+    `Instance`; *failures* are what befalls tasks, and on which terms they run.
 
     Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
     """
@@ -154,8 +158,9 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     if failures is not None:
         prepared = replace(prepared, simulation=simulation._replace(cut=np.full(tasks, np.inf)))
         simulation = prepared.simulation
-    instance = Instance(workload, fleet, settings, prepared, seed, queues, rows, failures[1] if failures else None)
-    due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance))
+    terms = None if failures is None else failures[1]
+    instance = Instance(workload, fleet, settings, prepared, seed, queues, rows, outbox, terms)
+    due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance), instance.outbox)
     margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
     slots = max(slots, margin + SLOTS)
     network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)

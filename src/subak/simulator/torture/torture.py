@@ -84,6 +84,7 @@ class Case(msgspec.Struct):
     settings: Federation
     plan: FaultPlan | None
     rows: int = 0  # of attempts at a local master; 0: as many as can be
+    outbox: int = 256  # messages that a walk over tasks may post before it stops
     fates: list[tuple[int, float, float]] = []  # of each task: attempts that fail, after how long, when it is cancelled
     terms: Terms | None = None  # where tasks have fates
 
@@ -135,7 +136,7 @@ def random_case(seed: int) -> Case:
         changes.sort(key=lambda change: change[0])
     fates, terms = _random_fates(np.random.default_rng([seed, 34]), tasks)
     return Case(seed, machines, racks, absent, changes, [queues[job % len(queues)] for job in jobs], stages, tasks,
-                settings, plan, rows, fates, terms)
+                settings, plan, rows, int(np.random.default_rng([seed, 35]).choice([1, 1, 4, 256])), fates, terms)
 
 
 def _random_fates(
@@ -287,7 +288,7 @@ def run_case(case: Case, coverage: Coverage | None = None, on_event: Callable[[s
     if settings.placement == "bins" and not _has_bins(workload, fleet):
         settings = msgspec.structs.replace(settings, placement="first-fit")
     opened = open_federated(workload, fleet, MEGHA, settings, case.seed, INTERVAL, math.inf, case.plan,
-                            compiled=False, rows=case.rows, failures=failures_of(case))
+                            compiled=False, rows=case.rows, outbox=case.outbox, failures=failures_of(case))
     ending = Ending(case)
     trace: deque[str] = deque(maxlen=TRACE_KEPT)
     try:

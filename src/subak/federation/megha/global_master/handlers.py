@@ -87,6 +87,7 @@ from subak.federation.megha.topology import OFF, Rules, Topology
 from subak.federation.messages import (
     ABANDON,
     ASK,
+    CATCH_UP,
     CONCLUSIVE,
     GO,
     LEASE_LOST,
@@ -106,6 +107,7 @@ from subak.federation.messages import (
     UPDATE,
     WAITED_TOO_LONG,
     Outbox,
+    is_filling,
     post,
 )
 from subak.fleet.feasible import NOWHERE
@@ -253,10 +255,14 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
     if start == MISSING:
         ask(master, topology, cluster, out)
     elif start != NOTHING_NEW:
-        for version in range(start, message["last"]):
+        version = start
+        while version < message["last"] and not is_filling(out):
             apply_entry(master, topology, rules, tasks, ledger.entry[version % ledger.entry.size], out)
-        master.tally[ENTRIES_APPLIED] += message["last"] - start
-        master.cluster[cluster]["seen"] = message["last"]
+            version += 1
+        master.tally[ENTRIES_APPLIED] += version - start
+        master.cluster[cluster]["seen"] = version
+        if version < message["last"]:
+            catch_up(master, version, message, out)
         if master.scalar[DOUBTS]:
             settle_doubts(master, topology, rules, tasks, out)
         settle_cluster(master, topology, rules, tasks, cluster, out)
@@ -265,6 +271,14 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
     if message["kind"] == UPDATE:
         answer_heartbeat(master, rules, cluster, message, out)
     take_turn_if_news(master, out)
+
+
+@noinline
+def catch_up(master: GlobalMaster, version: int, message: np.void, out: Outbox) -> None:
+    """Go on with an update after this handler, from an entry on."""
+    rest = post(out, CATCH_UP, message["sender"], master.number, NOBODY, NOBODY)
+    rest["incarnation"], rest["epoch"] = message["incarnation"], message["epoch"]
+    rest["first"], rest["last"], rest["count"] = version, message["last"], message["last"] - version
 
 
 @inlined

@@ -8,6 +8,8 @@ does not hold have been lost with it.
 
 Source: Megha section IV-D: global masters are stateless.
 """
+import numpy as np
+
 from subak.federation.megha.global_master.backlog import enqueue, lanes_of
 from subak.federation.megha.global_master.gangs import (
     conclude,
@@ -36,7 +38,7 @@ from subak.federation.megha.global_master.state import (
 from subak.federation.megha.global_master.view import begin_whole
 from subak.federation.megha.open_tasks import GANGS_EVER, TASKS_EVER, OpenTasks
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import ASK, NO_REASON, NOBODY, REBUILD, UNKNOWN, WAKE, Outbox, post
+from subak.federation.messages import ASK, NO_REASON, NOBODY, REBUILD, SETTLE, UNKNOWN, WAKE, Outbox, is_filling, post
 from subak.fleet.state import BLOCK
 from subak.kernel import inlined, noinline
 from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, drop_top, pop
@@ -49,6 +51,9 @@ def settle_doubts(
     """Let own tasks wait again that a local master, in its whole state, does not hold."""
     master.scalar[DOUBTS] = 0
     for task in range(tasks.size[TASKS_EVER]):
+        if is_filling(out):
+            master.scalar[DOUBTS] = 1
+            break
         if master.task[task]["doubted"]:
             if master.listed[master.task[task]["machine"]]:
                 master.task[task]["doubted"] = False
@@ -105,17 +110,49 @@ def settle_cluster(
     if master.cluster[cluster]["known"] or not is_known(master, topology, cluster):
         return
     master.cluster[cluster]["known"] = True
-    for task in range(tasks.size[TASKS_EVER]):
+    settle_from(master, topology, rules, tasks, cluster, 0, 0, out)
+
+
+@inlined
+def on_settle(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, message: np.void, out: Outbox
+) -> None:
+    """Go on to settle a cluster."""
+    cluster = topology.machine[message["machine"]]["cluster"]
+    settle_from(master, topology, rules, tasks, cluster, message["row"], message["count"], out)
+
+
+@noinline
+def settle_from(  # noqa: PLR0913, PLR0917  (where a walk goes on)
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, cluster: int, first: int,
+    first_gang: int, out: Outbox,
+) -> None:
+    """Let what was requested from a cluster have its turn, from a task and a gang on."""
+    for task in range(first, tasks.size[TASKS_EVER]):
+        if is_filling(out):
+            settle_later(master, topology, cluster, task, first_gang, out)
+            return
         if phase_of(master, tasks, task) == PHASE_WAITING and is_settled(master, task):
             if master.task[task]["withdrawn"] != NO_REASON:
                 conclude(master, topology, tasks, task, master.task[task]["withdrawn"], out)
             elif tasks.gang[task] == NOBODY and master.task[task]["sent_to"] == cluster:
                 enqueue(master, topology, tasks, task)
-    for gang in range(tasks.size[GANGS_EVER]):
+    for gang in range(first_gang, tasks.size[GANGS_EVER]):
+        if is_filling(out):
+            settle_later(master, topology, cluster, tasks.size[TASKS_EVER], gang, out)
+            return
         if tasks.gangs[gang]["number"] != NOBODY and gang_is_settled(master, tasks, gang):
             give_up_if_in_part(master, topology, rules, tasks, gang, out)
             enqueue_gang(master, topology, tasks, gang)
     take_turn(master, out)
+
+
+@noinline
+def settle_later(master: GlobalMaster, topology: Topology, cluster: int, task: int, gang: int, out: Outbox) -> None:
+    """Go on to settle a cluster after this handler, from a task and a gang on."""
+    machine = topology.block[cluster * topology.global_masters] * BLOCK
+    later = post(out, SETTLE, master.number, master.number, NOBODY, machine)
+    later["row"], later["count"] = task, gang
 
 
 @inlined

@@ -74,6 +74,7 @@ from subak.federation.messages import (
     UPDATE,
     WATCH,
     Outbox,
+    is_filling,
     post,
 )
 from subak.fleet.amounts import shift, take
@@ -121,11 +122,16 @@ def begin_timers(local: LocalMaster, topology: Topology, rules: Rules, out: Outb
 def on_check(
     local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Look after workers and unanswered orders; the next look follows."""
+    """Look after workers and unanswered orders, from a machine on; the next look follows."""
     if local.scalar[ACTIVE] == 0 or message["epoch"] != local.scalar[EPOCH]:
         return
     confirmed = not rules.standby or now - local.clock[PULSE_AT] <= patience(rules)
-    for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
+    first = message["machine"] if message["machine"] != NOBODY else first_machine(topology, local.cluster)
+    for machine in range(first, first_machine(topology, local.cluster + 1)):
+        if is_filling(out):
+            later = post(out, CHECK, local.number, local.number, NOBODY, machine)
+            later["epoch"] = local.scalar[EPOCH]
+            return
         state = local.machine[machine]["state"]
         silence = now - local.machine[machine]["heard"]
         if state in (LISTED, SILENT) and confirmed and silence > rules.lease + rules.timer_slack:

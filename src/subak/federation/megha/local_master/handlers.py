@@ -84,7 +84,7 @@ FOREVER = float("inf")
 @inlined
 def note_seen(local: LocalMaster, sender: int, message: np.void, out: Outbox) -> None:
     """Note what a global master has seen of this epoch, and forget the ends that were kept for it."""
-    if message["epoch"] == local.scalar[EPOCH] and message["seen"] > local.asker[sender]["known"]:
+    if message["epoch"] == local.scalar[EPOCH] and message["seen"] >= local.asker[sender]["known"]:
         local.asker[sender]["known"] = message["seen"]
         forget_noted(local, sender, out)
 

@@ -23,7 +23,7 @@ from subak.federation.megha.ledger import (
     reaches_back_to,
 )
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import FORGET, NO_REASON, NOBODY, START, Outbox, post
+from subak.federation.messages import FORGET, NO_REASON, NOBODY, START, Outbox, is_filling, post
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, noinline
 
@@ -200,11 +200,11 @@ def keep_over(local: LocalMaster, number: int, reason: int) -> None:
 def forget_noted(local: LocalMaster, owner: int, out: Outbox) -> None:
     """Forget attempts whose end their global master has noted, the oldest first, and let their workers do so.
 
-    Nothing of a machine is forgotten while its report comes in.
+    Nothing of a machine is forgotten while its report comes in; what is left is forgotten with the next word of it.
     """
     asker, rows = local.asker[owner], local.rows.row
     before, number = NOBODY, asker["over_first"]
-    while number != NOBODY and rows[number]["version"] <= asker["known"]:
+    while number != NOBODY and rows[number]["version"] <= asker["known"] and not is_filling(out):
         after = rows[number]["heir"]
         if is_awaited(local, rows[number]["machine"]):
             before = number
