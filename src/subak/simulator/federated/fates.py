@@ -8,14 +8,15 @@ import numpy as np
 
 NEVER = np.inf
 ALWAYS = 2**15 - 1  # attempts: more than anybody tries
+KILLED = -1  # in place of an exit code: its user kills the attempt, and the task is CANCELLED
 
 
 class Fates(NamedTuple):
     """What befalls tasks; arrays are empty where all finish."""
 
     fails: np.ndarray  # int16[task], attempts that fail, counted from its first
-    after: np.ndarray  # float64[task], seconds of running after which these fail
-    code: np.ndarray  # int16[task], the exit code of these
+    after: np.ndarray  # float64[task], seconds of running after which these fail; NEVER: they do not end by themselves
+    code: np.ndarray  # int16[task], the exit code of these; or KILLED
     cancel_at: np.ndarray  # float64[task], seconds: when its user cancels it; NEVER
 
 

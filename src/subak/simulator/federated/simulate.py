@@ -17,6 +17,8 @@ from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.federated.engine import Services, build_services
+from subak.simulator.federated.failure_plan import FailurePlan
+from subak.simulator.federated.fate_draws import draw_fates
 from subak.simulator.federated.fates import NEVER, Fates
 from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, refuse_late_timers, under_faults
 from subak.simulator.federated.loop import MESSAGES_FULL
@@ -190,12 +192,15 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     check: Callable[[Simulation, Network, Any], None] | None = None,
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
+    failures: FailurePlan | None = None,
 ) -> dict[str, Any]:
     """Simulate one federation; return `prepared`, `loop_result` and `federated`. The arguments are those of `simulate`.
 
     Raises RunError when a role breaks a rule.
     """
-    opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues)
+    drawn = None if failures is None else _drawn(failures, architecture, workload, seed)
+    opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues,
+                            failures=drawn)
     simulation, roles = opened.simulation, opened.roles
     loop_result = run_to_end(
         simulation, opened.step, fixed, on_progress,
@@ -212,6 +217,15 @@ def refuse_limits(file: TreeFile) -> None:
     if limited is not None:
         raise InputError(f"queues: {limited.name} has the limit {limited.limit:g}; a federation heeds the weights of "
                          "queues, and no limits")
+
+
+def _drawn(
+    failures: FailurePlan, architecture: Architecture, workload: Workload, seed: int
+) -> tuple[Fates, np.ndarray]:
+    """Return what befalls the tasks of a run, and on which terms they are run."""
+    if not architecture.mends:
+        raise InputError("failures: only megha and central know of them; in the other federations every task finishes")
+    return draw_fates(failures, workload, seed)
 
 
 def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federation, seed: int) -> Network:
