@@ -50,8 +50,8 @@ def end_time(sim: Simulation, task: int, machine: int, start: float) -> float:
     end = start + attempt_seconds(sim.speeds, sim.tasks, task, machine)
     if sim.slow.opened.size > 0:
         end = max(end, sim.slow.opened[sim.stages.of_task[task]] + run_seconds(sim.speeds, sim.tasks, task, machine))
-    if sim.cut.size > 0:
-        end = min(end, start + sim.cut[task])
+    if sim.cut.size > 0 and sim.cut[task] >= 0.0:
+        end = start + sim.cut[task]
     if uses_too_much(sim, task) and end < np.inf:
         end -= (1.0 - sim.overuse.part[task]) * run_seconds(sim.speeds, sim.tasks, task, machine)
     return end

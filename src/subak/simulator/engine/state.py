@@ -87,7 +87,8 @@ class Simulation(NamedTuple):
     fleet: FleetState
     speeds: Speeds
     overuse: Overuse
-    cut: np.ndarray  # float64[task], seconds after which the present attempt ends; empty where all go on to the end
+    cut: np.ndarray  # float64[task], seconds after which the present attempt ends without finishing, negative where it
+    # does not; empty where all finish
     claims: Claims
     events: Events
     progress: Progress

@@ -14,6 +14,7 @@ from subak.federation.messages import (
     ARRIVE,
     BEGIN,
     CANCEL,
+    CANCELLED,
     CHANGE,
     EXITED,
     FAILED,
@@ -71,6 +72,7 @@ from subak.simulator.engine.state import (
     WAITING_NOW,
     Simulation,
 )
+from subak.simulator.federated.fates import KILLED
 from subak.simulator.federated.network import (
     FREE,
     LAST_PROGRESS,
@@ -201,7 +203,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     sim.clock[NOW] = time
     sim.counts[EVENTS] += 1
     net.size[LIVELY] -= 1
-    reason = end_of_attempt(sim, net, task)
+    reason = net.why[task] if net.why.size > 0 else NO_REASON
     if reason == NO_REASON:
         sim.record.current[TIMELINE_ENDS] += 1
     else:
@@ -213,20 +215,6 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     due[0]["handle"], due[0]["attempt"] = net.handle[task], net.attempt[task]
     due[0]["reason"], due[0]["code"] = reason, net.fates.code[task] if reason == FAILED else 0
     return HANDLE
-
-
-@inlined
-def end_of_attempt(sim: Simulation, net: Network, task: int) -> int:
-    """Return why an attempt has ended: NO_REASON where it finished."""
-    if sim.cut.size == 0 or sim.cut[task] >= sim.tasks.run_time[task]:
-        return NO_REASON
-    return FAILED if fails(sim, net, task) and net.fates.after[task] <= sim.cut[task] else RAN_TOO_LONG
-
-
-@inlined
-def fails(sim: Simulation, net: Network, task: int) -> bool:
-    """Whether the present attempt of a task is one that fails."""
-    return bool(sim.progress.attempts[task] <= net.fates.fails[task])
 
 
 @noinline
@@ -317,14 +305,19 @@ def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
 @inlined
 def ends_by_itself(sim: Simulation, task: int) -> bool:
     """Whether the present attempt of a task is no service that nobody stops."""
-    return bool(sim.tasks.run_time[task] < np.inf or (sim.cut.size > 0 and sim.cut[task] < np.inf))
+    is_cut = sim.cut.size > 0 and sim.cut[task] >= 0.0
+    return bool((sim.cut[task] if is_cut else sim.tasks.run_time[task]) < np.inf)
 
 
 @noinline
 def cut_short(sim: Simulation, net: Network, task: int, limit: float) -> None:
-    """Note after how many seconds the attempt that begins ends at the latest: it fails, or runs for too long."""
-    failing = sim.progress.attempts[task] < net.fates.fails[task]
-    sim.cut[task] = min(limit, net.fates.after[task]) if failing else limit
+    """Note when, and why, the attempt that begins will end, if it will not finish: it fails, or runs for too long."""
+    seconds, net.why[task] = sim.tasks.run_time[task], NO_REASON
+    if sim.progress.attempts[task] < net.fates.fails[task]:
+        seconds, net.why[task] = net.fates.after[task], CANCELLED if net.fates.code[task] == KILLED else FAILED
+    if limit < seconds:
+        seconds, net.why[task] = limit, RAN_TOO_LONG
+    sim.cut[task] = -1.0 if net.why[task] == NO_REASON else seconds
 
 
 @noinline

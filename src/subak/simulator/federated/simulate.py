@@ -158,7 +158,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
     simulation = prepared.simulation
     if failures is not None:
-        prepared = replace(prepared, simulation=simulation._replace(cut=np.full(tasks, np.inf)))
+        prepared = replace(prepared, simulation=simulation._replace(cut=np.full(tasks, -1.0)))
         simulation = prepared.simulation
     terms = None if failures is None else failures[1]
     instance = Instance(workload, fleet, settings, prepared, seed, queues, rows, outbox, terms)
@@ -243,7 +243,9 @@ def _with_fates(network: Network, fates: Fates, terms: np.ndarray) -> Network:
     by_time = np.argsort(fates.cancel_at, kind="stable")[: int((fates.cancel_at < NEVER).sum())]
     longest = terms["wait_max"][terms["wait_max"] < NEVER].max(initial=0.0)
     network.idle[TIMEOUT] += longest
-    return network._replace(fates=fates, cancel_time=fates.cancel_at[by_time], cancel_task=by_time.astype(np.int32))
+    return network._replace(
+        fates=fates, why=np.zeros(fates.fails.size, np.int8), cancel_time=fates.cancel_at[by_time],
+        cancel_task=by_time.astype(np.int32))
 
 
 def _told_of(network: Network, architecture: Architecture, roles: Any, fleet: Fleet, order: np.ndarray) -> Network:

@@ -532,8 +532,8 @@ class Watch:
                                                                f"{net.slot.size - net.size[FREE]} slots are taken")
         lively = int((~PERIODIC[net.flight["kind"][used]]).sum())
         status = sim.claims.status
-        ends = (sim.tasks.run_time < np.inf) | (sim.cut < np.inf if sim.cut.size else False)
-        lively += int(((status == PHYSICALLY) & ends).sum())
+        seconds = np.where(sim.cut >= 0, sim.cut, sim.tasks.run_time) if sim.cut.size else sim.tasks.run_time
+        lively += int(((status == PHYSICALLY) & (seconds < np.inf)).sum())
         must(lively == net.size[LIVELY], "h", f"{net.size[LIVELY]} things are noted to go on, there are {lively}")
 
     @property
