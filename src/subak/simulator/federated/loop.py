@@ -295,8 +295,10 @@ def carry_out_apart(sim: Simulation, net: Network, sender_role: int, out: Outbox
 def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
     """Run an attempt, if the machine really has what it asks and the task does not run already."""
     note_progress(sim, net, sim.clock[NOW])
-    if sim.claims.status[task] == TASK_FINISHED and net.faults.on[0]:
+    if net.faults.on[0] and sim.claims.status[task] == TASK_FINISHED:
         run_again(sim, task)
+    elif net.faults.on[0] and sim.claims.status[task] == TASK_BLOCKED:  # that an attempt failed was forgotten, likewise
+        note_waiting(sim, task)
     if claim(sim.claims, sim.fleet, sim.tasks, task, machine):
         commit(sim)
         net.size[LIVELY] += ends_by_itself(sim, task)
