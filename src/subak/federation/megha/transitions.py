@@ -46,7 +46,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         ("DONE", "OPEN", "ENDED BACKOFF OPEN",
          "BACKOFF: it failed, and is tried again; OPEN: of a former round. The row of an ENDED task is another's once "
          "the present incarnation has said so"),
-        ("DONE", "WITHDRAWN", "ENDED", "likewise"),
+        ("DONE", "WITHDRAWN", "ENDED WITHDRAWN", "likewise"),
         ("DONE", "ENDED", "", "likewise"),
         ("HAND_OVER RELEASE", ANY, "", "goes on to SUBMIT"),
         ("REBUILD", ANY, "", "of a new incarnation: SUBMIT all open tasks, saying which have ended"),
