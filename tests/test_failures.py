@@ -34,8 +34,8 @@ def recorded(*outcomes):
 def test_a_task_that_always_fails_is_tried_as_often_as_it_may():
     tasks, attempts = run(plain((0, 8, 1)), Rule(fail=1.0, fail_after=0.25, exit_code=9, retries=2, backoff=1.0))
     assert attempts.rows() == [(0, 0, "m0", 0.0, 2.0), (0, 0, "m0", 3.0, 5.0), (0, 0, "m0", 7.0, 9.0)]
-    assert tasks.select("outcome", "exit_code", "attempts_failed", "attempts", "status").row(0) == (
-        "FAILED", 9, 3, 3, "GIVEN_UP")
+    assert tasks.select("outcome", "exit_code", "attempts_failed", "attempts", "status", "wait_time").row(0) == (
+        "FAILED", 9, 3, 3, "GIVEN_UP", 0.0)
 
 
 def test_an_attempt_that_runs_on_is_ended_by_its_deadline():

@@ -365,7 +365,8 @@ def forget_exit(sim: Simulation, net: Network, task: int) -> None:
 def let_wait(sim: Simulation, net: Network, task: int) -> None:
     """Count a task among the waiting from now on: it was submitted."""
     note_progress(sim, net, sim.clock[NOW])
-    sim.progress.ready[task] = sim.clock[NOW]
+    if sim.progress.attempts[task] == 0:  # what is tried again has been ready since before its first attempt
+        sim.progress.ready[task] = sim.clock[NOW]
     note_waiting(sim, task)
 
 
