@@ -20,7 +20,6 @@ OPEN_GANG = np.dtype([
     ("size", np.int32),  # tasks
     ("first", np.int32),  # row of the one that was submitted first, NOBODY before; of a free row, the next free one
     ("last", np.int32),
-    ("failed", np.bool_),  # whether one of it has not finished, so that the others are withdrawn
 ])
 
 
@@ -96,7 +95,7 @@ def open_gang(tasks: OpenTasks, number: int, size: int) -> int:
     else:
         tasks.size[FREE_GANG] = tasks.gangs[row]["first"]
     gang = tasks.gangs[row]
-    gang["number"], gang["size"], gang["first"], gang["last"], gang["failed"] = number, size, NOBODY, NOBODY, False
+    gang["number"], gang["size"], gang["first"], gang["last"] = number, size, NOBODY, NOBODY
     return int(row)
 
 

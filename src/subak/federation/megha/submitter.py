@@ -110,6 +110,8 @@ class Jobs(NamedTuple):
     gang: np.ndarray  # int32[task], NOBODY where it starts by itself; empty without gangs
     gang_size: np.ndarray  # int32[gang], tasks
     gang_row: np.ndarray  # int32[gang], where it is open; else NOBODY
+    gang_left: np.ndarray  # int32[gang], tasks that have not ended
+    gang_failed: np.ndarray  # bool[gang], whether one has not finished, so that none will
     ending: np.ndarray  # ENDING[task]
     terms: np.ndarray  # TERMS[task], or TERMS[1] for all
     given_up: np.ndarray  # bool[stage], whether its tasks are cancelled, because a stage before it did not finish
@@ -150,11 +152,11 @@ def terms_of(jobs: Jobs, task: int) -> np.void:
 
 @inlined
 def submit(submitter: Submitter, jobs: Jobs, task: int, out: Outbox) -> None:
-    """Submit a task for the first time."""
-    row = admit(submitter.tasks, jobs, task)
-    begin_round(submitter, jobs, row, out)
-    if submitter.tasks.gang[row] != NOBODY and submitter.tasks.gangs[submitter.tasks.gang[row]]["failed"]:
-        withdraw(submitter, jobs, row, GANG_FAILED, out)
+    """Submit a task for the first time; one of a gang that has failed is given up."""
+    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY and jobs.gang_failed[jobs.gang[task]]:
+        give_up(submitter, jobs, task, GANG_FAILED, out)
+    else:
+        begin_round(submitter, jobs, admit(submitter.tasks, jobs, task), out)
 
 
 @inlined
@@ -333,16 +335,33 @@ def on_try_again(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox
 @inlined
 def conclude(submitter: Submitter, jobs: Jobs, task: int, reason: int, out: Outbox) -> None:
     """Note that a task has ended for good; the last one of a stage releases the stages that wait for it."""
-    ending = jobs.ending[task]
-    ending["outcome"], ending["reason"] = OUTCOME_OF[reason], reason
-    jobs.state[task] = SUBMISSION_ENDED
     if reason != FINISHED_WELL:
-        post(out, GIVEN_UP, submitter.number, NOBODY, task, NOBODY)["reason"] = reason
+        give_up(submitter, jobs, task, reason, out)
+        return
+    note_end(jobs, task, reason)
     if jobs.stages.of_task.size > 0:
-        if reason == FINISHED_WELL:
-            end_of_stage(submitter, jobs, task, out)
-        else:
-            give_dependents_up(jobs, jobs.stages.of_task[task])
+        end_of_stage(submitter, jobs, task, out)
+
+
+@noinline
+def give_up(submitter: Submitter, jobs: Jobs, task: int, reason: int, out: Outbox) -> None:
+    """Note that a task will not finish: what depends on it is cancelled, and its gang has failed."""
+    note_end(jobs, task, reason)
+    post(out, GIVEN_UP, submitter.number, NOBODY, task, NOBODY)["reason"] = reason
+    if jobs.stages.of_task.size > 0:
+        give_dependents_up(jobs, jobs.stages.of_task[task])
+    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY:
+        jobs.gang_failed[jobs.gang[task]] = True
+        close_if_over(submitter, jobs, jobs.gang[task])
+
+
+@inlined
+def note_end(jobs: Jobs, task: int, reason: int) -> None:
+    """Note how a task has ended, and count it off in its gang."""
+    jobs.ending[task]["outcome"], jobs.ending[task]["reason"] = OUTCOME_OF[reason], reason
+    jobs.state[task] = SUBMISSION_ENDED
+    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY:
+        jobs.gang_left[jobs.gang[task]] -= 1
 
 
 @inlined
@@ -351,19 +370,22 @@ def close(submitter: Submitter, jobs: Jobs, row: int) -> None:
     gang = submitter.tasks.gang[row]
     if gang == NOBODY:
         close_task(submitter.tasks, row)
-    elif gang_is_over(submitter, gang):
-        jobs.gang_row[submitter.tasks.gangs[gang]["number"]] = NOBODY
-        close_gang(submitter.tasks, gang)
+    else:
+        close_if_over(submitter, jobs, submitter.tasks.gangs[gang]["number"])
 
 
 @inlined
-def gang_is_over(submitter: Submitter, gang: int) -> bool:
-    """Whether all tasks of a gang were submitted, and are settled."""
-    count, row = 0, submitter.tasks.gangs[gang]["first"]
+def close_if_over(submitter: Submitter, jobs: Jobs, gang: int) -> None:
+    """Give the rows of a gang back when all of it has ended, and what was submitted of it is settled."""
+    if jobs.gang_left[gang] > 0 or jobs.gang_row[gang] == NOBODY:
+        return
+    row = submitter.tasks.gangs[jobs.gang_row[gang]]["first"]
     while row != NOBODY:
-        count += submitter.submission[row]["settled"]
+        if not submitter.submission[row]["settled"]:
+            return
         row = submitter.tasks.next[row]
-    return bool(count == submitter.tasks.gangs[gang]["size"])
+    close_gang(submitter.tasks, jobs.gang_row[gang])
+    jobs.gang_row[gang] = NOBODY
 
 
 # -- withdrawals -------------------------------------------------------------------------------------------------------
@@ -374,13 +396,15 @@ def on_cancel(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -
     """End a task that its user does not want any more, wherever it is."""
     task = message["task"]
     if jobs.state[task] in (SUBMISSION_NEW, SUBMISSION_BLOCKED):
-        conclude(submitter, jobs, task, CANCELLED, out)
+        give_up(submitter, jobs, task, CANCELLED, out)
+        if jobs.gang.size > 0 and jobs.gang[task] != NOBODY and jobs.gang_row[jobs.gang[task]] != NOBODY:
+            withdraw_gang(submitter, jobs, jobs.gang_row[jobs.gang[task]], out)
         return
     for row in range(submitter.tasks.size[TASKS_EVER]):
         if submitter.tasks.number[row] == task:
             withdraw(submitter, jobs, row, CANCELLED, out)
             if jobs.state[task] == SUBMISSION_BACKOFF:
-                conclude(submitter, jobs, task, CANCELLED, out)
+                give_up(submitter, jobs, task, CANCELLED, out)
                 if submitter.submission[row]["settled"]:
                     close(submitter, jobs, row)
                 return
@@ -400,7 +424,6 @@ def withdraw(submitter: Submitter, jobs: Jobs, row: int, reason: int, out: Outbo
 @noinline
 def withdraw_gang(submitter: Submitter, jobs: Jobs, gang: int, out: Outbox) -> None:
     """End what has not ended of a gang, of which one has not finished."""
-    submitter.tasks.gangs[gang]["failed"] = True
     row = submitter.tasks.gangs[gang]["first"]
     while row != NOBODY:
         withdraw(submitter, jobs, row, GANG_FAILED, out)
@@ -479,5 +502,4 @@ def cancel_stage(jobs: Jobs, stage: int) -> None:
     for place in range(jobs.stages.task_first[stage], jobs.stages.task_first[stage + 1]):
         task = jobs.stages.task[place]
         if jobs.state[task] != SUBMISSION_ENDED:
-            jobs.ending[task]["outcome"], jobs.ending[task]["reason"] = OUTCOME_CANCELLED, STAGE_FAILED
-            jobs.state[task] = SUBMISSION_ENDED
+            note_end(jobs, task, STAGE_FAILED)

@@ -33,8 +33,8 @@ def _of(role: int, *rows: tuple[str, str, str, str], aside: bool = False) -> tup
 TRANSITIONS: tuple[Transition, ...] = (
     *_of(
         SUBMITTER,
-        ("ARRIVE", "NEW", "OPEN BLOCKED WITHDRAWN",
-         "READY, SUBMIT; BLOCKED where its stage waits for others; WITHDRAWN where its gang has failed"),
+        ("ARRIVE", "NEW", "OPEN BLOCKED ENDED",
+         "READY, SUBMIT; BLOCKED where its stage waits for others; ENDED where its gang has failed"),
         ("ARRIVE", "ENDED", "", "cancelled before it arrived: nothing"),
         ("CANCEL", "BLOCKED BACKOFF", "ENDED", "GIVEN_UP"),
         ("CANCEL", "OPEN", "WITHDRAWN", "WITHDRAW, and the others of its gang"),

@@ -208,6 +208,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
         sim.record.current[TIMELINE_ENDS] += 1
     else:
         note_loss(sim, task, machine)
+        net.failed[task] += 1
     stop(sim, task, machine)
     sim.step.is_freed[machine] = False
     sim.claims.status[task] = TASK_FINISHED if reason == NO_REASON else TASK_BLOCKED
@@ -315,7 +316,7 @@ def ends_by_itself(sim: Simulation, task: int) -> bool:
 def cut_short(sim: Simulation, net: Network, task: int, limit: float) -> None:
     """Note when, and why, the attempt that begins will end, if it will not finish: it fails, or runs for too long."""
     seconds, net.why[task] = sim.tasks.run_time[task], NO_REASON
-    if sim.progress.attempts[task] < net.fates.fails[task]:
+    if net.failed[task] < net.fates.fails[task]:
         seconds, net.why[task] = net.fates.after[task], CANCELLED if net.fates.code[task] == KILLED else FAILED
     if limit < seconds:
         seconds, net.why[task] = limit, RAN_TOO_LONG

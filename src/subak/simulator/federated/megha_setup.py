@@ -217,7 +217,8 @@ def _jobs(instance: Instance, queues: Queues) -> Jobs:
     asked = records(ASKED, queue=queues.of_task, lane=queues.lane,
                     priority=workload.stages["priority"].to_numpy()[stage], owner=queues.owner[queues.of_task])
     return Jobs(np.zeros(tasks, np.int8), asked, sim.tasks.rank, sim.tasks.shape, gang, gang_size,
-                np.full(gang_size.size, NOBODY, np.int32), np.zeros(tasks, ENDING),
+                np.full(gang_size.size, NOBODY, np.int32), gang_size.copy(), np.zeros(gang_size.size, np.bool_),
+                np.zeros(tasks, ENDING),
                 _everybody_finishes() if instance.terms is None else instance.terms,
                 np.zeros(sim.stages.left.size, np.bool_), np.zeros(sim.stages.left.size, np.int32), sim.stages)
 

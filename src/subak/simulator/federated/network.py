@@ -88,6 +88,7 @@ class Network(NamedTuple):
     is_there: np.ndarray  # bool[machine], as the operator last said
     fates: Fates
     why: np.ndarray  # int8[task], for which reason the present attempt ends; empty where all finish
+    failed: np.ndarray  # int16[task], attempts that ended by themselves without finishing; likewise
     cancel_time: np.ndarray  # float64[cancellation], seconds, sorted
     cancel_task: np.ndarray  # int32[cancellation]
     faults: Faults
@@ -111,7 +112,8 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
         batch=np.ones(tasks, np.int32), submitter=np.zeros(0, np.int32),
         cluster=np.zeros(0, np.int32), is_there=np.zeros(0, np.bool_),
-        fates=no_fates(), why=np.zeros(0, np.int8), cancel_time=np.zeros(0), cancel_task=np.zeros(0, np.int32),
+        fates=no_fates(), why=np.zeros(0, np.int8), failed=np.zeros(0, np.int16),
+        cancel_time=np.zeros(0), cancel_task=np.zeros(0, np.int32),
         faults=build_faults(),
     )
 

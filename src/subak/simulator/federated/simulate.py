@@ -244,7 +244,8 @@ def _with_fates(network: Network, fates: Fates, terms: np.ndarray) -> Network:
     longest = terms["wait_max"][terms["wait_max"] < NEVER].max(initial=0.0)
     network.idle[TIMEOUT] += longest
     return network._replace(
-        fates=fates, why=np.zeros(fates.fails.size, np.int8), cancel_time=fates.cancel_at[by_time],
+        fates=fates, why=np.zeros(fates.fails.size, np.int8), failed=np.zeros(fates.fails.size, np.int16),
+        cancel_time=fates.cancel_at[by_time],
         cancel_task=by_time.astype(np.int32))
 
 

@@ -48,7 +48,7 @@ from subak.federation.megha.local_master.state import (
 from subak.federation.megha.local_master.state import ATTEMPT_HELD as HELD_ROW
 from subak.federation.megha.local_master.state import ATTEMPT_RUNNING as RUNNING_ROW
 from subak.federation.megha.local_master.state import ATTEMPT_STARTING as STARTING_ROW
-from subak.federation.megha.open_tasks import FREE_TASK, TASKS_EVER, TASKS_OPEN
+from subak.federation.megha.open_tasks import FREE_TASK, TASKS_EVER, TASKS_OPEN, OpenTasks
 from subak.federation.megha.roles import Megha
 from subak.federation.megha.topology import OFF, PAPER
 from subak.federation.megha.worker import WORKER_RUNNING as RUNS
@@ -502,9 +502,10 @@ class Watch:
         """(e) Gangs count their members rightly, none of a gang runs while another is only held or requested."""
         master, tasks = self.roles.masters[number], self.roles.submitters[number].tasks
         for gang, row in enumerate(self.roles.jobs.gang_row):
-            members = np.flatnonzero(self.gang == gang)
-            if row == NOBODY or self.owner[members[0]] != number or master.gang["tenant"][row] != gang + 1:
+            is_here = row != NOBODY and self.owner[np.flatnonzero(self.gang == gang)[0]] == number
+            if not is_here or master.gang["tenant"][row] != gang + 1:
                 continue
+            members = self.members(tasks, row)
             phase = table["phase"][members]
             waiting = int(np.isin(phase, (PHASE_WAITING, PHASE_ENDED)).sum())
             must(master.gang["waiting"][row] == waiting, "e", f"gang {gang} counts {master.gang['waiting'][row]} "
@@ -512,11 +513,22 @@ class Watch:
             apart = np.isin(phase, (PHASE_FLYING, PHASE_HELD)).any() and (phase == PHASE_RUNNING).any()
             must(not apart, "e", f"gang {gang} starts in parts: {[PHASES[code] for code in phase]}")
             settled = gang_is_settled(master, tasks, row)
-            if settled and waiting == len(members) and (phase == PHASE_WAITING).any() and not self.is_settling(number):
+            all_wait = waiting == self.roles.jobs.gang_size[gang] and (phase == PHASE_WAITING).any()
+            if settled and all_wait and not self.is_settling(number):
                 must(table["queued"][members].any(), "e", f"gang {gang} waits in no lane")
             for task in members[(self.sim.claims.status[members] == PHYSICALLY)]:
                 must(table["phase"][task] not in (PHASE_FLYING, PHASE_HELD), "e",
                      f"task {task} of gang {gang} runs before its gang may go")
+
+    def members(self, tasks: OpenTasks, gang: int) -> np.ndarray:
+        """Return the tasks of a gang that were submitted."""
+        found: list[int] = []
+        row = int(tasks.gangs[gang]["first"])
+        while row != NOBODY:
+            found.append(int(tasks.number[row]))
+            must(len(found) <= len(self.queue), "l", f"the list of gang {gang} is a ring")
+            row = int(tasks.next[row])
+        return np.array(found, np.int64)
 
     def check_idle(self, number: int, kind: int) -> None:
         """(f) A turn that requested nothing has left the view and the tasks as they were."""
