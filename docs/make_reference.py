@@ -14,15 +14,16 @@ import subak.policy
 from subak.cli import app as command_line
 from subak.experiment.scenario import Scenario
 from subak.federation import messages
+from subak.federation.megha.submitter import OUTCOMES
 from subak.federation.settings import LAWS, PART_S, SERVICE_S, Federation
 from subak.fleet import table as fleet
 from subak.measures import batch, fairness
-from subak.measures.runs import FairnessFacts, FederationFacts, Summary
+from subak.measures.runs import FailureFacts, FairnessFacts, FederationFacts, Summary
 from subak.placement.claims import STATUSES
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS
 from subak.simulator import federated_results, results
-from subak.simulator.federated import fault_plan
+from subak.simulator.federated import failure_plan, fault_plan
 from subak.workload import table as workload
 from subak.workload.constraints import OPERATORS
 from subak.workload.readers import READERS
@@ -74,6 +75,11 @@ FEDERATED_TASK_ROWS = {
     "refusals": "requests that local masters refused (megha, central)",
     "repartitions": "requests on another global master's partition (megha, central)",
     "preemptions": "how often it was preempted (megha, central)",
+}
+ENDING_ROWS = {
+    "outcome": f"how it ended: one of {', '.join(OUTCOMES[1:])}; null while it has not",
+    "exit_code": "of its last attempt; null unless that finished or failed",
+    "attempts_failed": "attempts that failed or ran too long",
 }
 # What needs no comment in the source, since its name says it there.
 PLAIN_KINDS = {"SUBMIT": "a task, or a batch of them, to be placed", "START": "begin the attempt",
@@ -245,6 +251,9 @@ def federations() -> list[str]:
         *table(("reason",), [(text,) for text in waiting_words()]),
         "### Faults\n",
         inspect.cleandoc(fault_plan.__doc__ or "").split("\n\n", 1)[1] + "\n",
+        "### Failures\n",
+        "With `--failures`, tasks of megha and central end in other ways than by finishing, whatever schedules them.\n",
+        inspect.cleandoc(failure_plan.__doc__ or "").split("\n\n", 1)[1] + "\n",
     ]
 
 
@@ -349,9 +358,11 @@ def files() -> list[str]:
             ("`scenario.toml`", "Enough to repeat the run to the byte: `subak simulate --scenario scenario.toml`."),
             ("`policy.py`", "A copy of the user's policy, where there was one."),
             ("`faults.toml`", "A copy of the plan of faults, where there was one."),
+            ("`failures.toml`", "A copy of the plan of failures, where there was one."),
         ]),
         "`tasks.parquet`\n", *row_table(TASK_ROWS),
         "and, of a federated run,\n", *row_table(FEDERATED_TASK_ROWS),
+        "and, of one with a plan of failures,\n", *row_table(ENDING_ROWS),
         "`timeline.parquet`\n", *row_table(TIMELINE_ROWS),
         "and, of a federated run,\n", *row_table(FEDERATED_TIMELINE_ROWS),
         "`attempts.parquet`\n", *row_table(ATTEMPT_ROWS),
@@ -364,9 +375,12 @@ def files() -> list[str]:
         "`views.parquet`\n", *row_table(VIEW_ROWS),
         "`federation` of `summary.json`, null for other runs\n",
         *table(("key", "what it is"), [(f"`{name}`", text) for name, text in comments_of(FederationFacts).items()]),
+        "`failures` of `summary.json`, null where there is no plan of failures\n",
+        *table(("key", "what it is"), [(f"`{name}`", text) for name, text in comments_of(FailureFacts).items()]),
         "`fairness` of `summary.json`, null where there is one queue\n",
         *table(("key", "what it is"), [(f"`{name}`", text) for name, text in comments_of(FairnessFacts).items()]),
-        f"A task's status is one of {', '.join(STATUSES)}; one that is not running or finished has a reason.\n",
+        f"A task's status is one of {', '.join(STATUSES)} (that only with a plan of failures); one that is "
+        "not running or finished has a reason.\n",
         "### A comparison folder\n",
         *table(("file", "what it holds"), [
             ("`runs/NAME/`", "a run folder for each scheduler and seed that succeeded"),

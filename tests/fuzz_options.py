@@ -43,7 +43,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "updates": ("full", "x", ""), "placement": ("bins", "x", ""), "preemption": ("strict", "x", ""),
         "shares": ("a", "a=", "a=x", "=1", "a=2", "a=nan", "a=-1", "a=0.5", ""), "reclaims_per_hour": (*NEGATIVE, *HUGE[1:], "5"),
         "request_error": (*NEGATIVE, "1", *HUGE), "scenario": ("W/workload.toml",), "federation": ("W/workload.toml",),
-        "faults": ("W/workload.toml",), "queues": ("W/workload.toml",), "lotes": ("W/workload.toml",), "fleet": ("absent", "x.tr"),
+        "faults": ("W/workload.toml",), "failures": ("W/workload.toml",), "queues": ("W/workload.toml",), "lotes": ("W/workload.toml",), "fleet": ("absent", "x.tr"),
         "workload": ("absent", "", "x.tr", "google", "n" * 300),
     },
     "compare": {
@@ -117,6 +117,8 @@ CONFLICTS: tuple[tuple[str, ...], ...] = (
     ("simulate", "--scenario", "two.toml"), ("simulate", "W", "--heartbeat", "5"), ("simulate", "W", "--share", "o/d/u=0.5"),
     ("simulate", "W", "--scheduler", "sparrow", "--heartbeat", "5"), ("simulate", "W", "--scheduler", "megha", "--share", "o/d/u=0.5"),
     ("simulate", "W", "--scheduler", "sparrow", "--local-masters", "1"), ("simulate", "W", "--faults", "f.toml"),
+    ("simulate", "W", "--failures", "f.toml"), ("simulate", "W", "--scheduler", "pigeon", "--failures", "f.toml"),
+    ("simulate", "--scenario", "s.toml", "--failures", "absent.toml"),
     ("simulate", "W", "--scheduler", "sparrow", "--faults", "f.toml"), ("simulate", "W", "--scheduler", "megha", "--faults", "f.toml"),
     ("simulate", "W", "--scheduler", "megha", "--slow-start", "0.5"), ("simulate", "W", "--scheduler", "megha", "--request-error", "0.5"),
     ("simulate", "W", "--scheduler", "mch", "--request-error", "0.5"), ("simulate", "W", "--reclaims-per-hour", "5"),

@@ -9,6 +9,7 @@ from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.queues.tree import TreeFile
+from subak.simulator.federated.failure_plan import FailurePlan
 from subak.simulator.federated.fault_plan import FaultPlan
 from subak.workload.google_like.parameters import Parameters
 
@@ -26,6 +27,9 @@ FILES: dict[str, tuple[type, str, tuple[tuple[str, ...], ...]]] = {
     "faults": (FaultPlan, "loss = 0.1\n", (
         ("simulate", *MEGHA, "--faults", "f.toml"), ("compare", "--schedulers", "megha", "--local-masters", "2", "--faults",
                                                          "f.toml", *OUT))),
+    "failures": (FailurePlan, "recorded = true\n", (
+        ("simulate", *MEGHA, "--failures", "f.toml"), ("compare", "--schedulers", "megha", "--local-masters", "2",
+                                                           "--failures", "f.toml", *OUT))),
     "queues": (TreeFile, 'capacity = { cpu = 2 }\n\n[[queue]]\nname = "a"\ndemand = { cpu = 1 }\n', (
         ("queues", "f.toml"), ("fair", "f.toml"), ("fair", "f.toml", *OUT), ("queues", "google2011", "--queues", "f.toml"),
         ("simulate", "--scheduler", "mch", "--queues", "f.toml"))),
@@ -51,6 +55,7 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
         "reclaims_per_hour": ("-1", "nan", "inf", "5"), "request_error": ("1", "-0.5", "nan", "inf", "2"),
         "slow_start": ("-0.1", "1.5", "nan", "inf"), "search_seconds": ("-1", "nan", "inf", "1e9", "5"),
         "search_moves": ("-1", "9223372036854775807", "1.5", "5"), "faults": ('"absent.toml"', '"f.toml"'),
+        "failures": ('"absent.toml"', '"f.toml"', '"a\\u0000b"'),
         "queues": ('"absent.toml"', '"f.toml"', '"a\\u0000b"', '"/dev/null/x"'),
         "federation": ("{ heartbeat = 5 }", "{ heartbeat = 0 }", "{ colour = 1 }"),
         "lotes": ("{ classes = 3 }", "{ classes = 65 }", "{ colour = 1 }"),
@@ -91,6 +96,18 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
                   '[{ role = "worker 0", at = 1, restart_after = -1 }]', '[{ role = "standby 0", at = 1 }]',
                   '[{ role = "worker 0", at = 1, restart_after = nan }]', '[{ role = "local master 2", at = 1 }]',
                   '[{ role = "global master -0", at = 1 }]', '[{ role = "", at = 1 }]'),
+    },
+    "failures": {
+        "seed": ("-1", "9223372036854775808", "1.5"), "recorded": ("3", '"x"', "nan"),
+        "task": tuple(f"[{{ {text} }}]" for text in (
+            *(f"{name} = {value}" for name in ("fail", "overrun", "cancel") for value in ("nan", "-0.1", "1.1", "inf")),
+            *(f"{name} = {value}" for name in ("retries", "losses_max", "exit_code")
+              for value in ("-1", "40000", "1.5", "nan", "99999999999999999999999")),
+            *(f"{name} = {value}" for name in ("wait_max", "run_max") for value in ("0", "nan", "-1", "1e10", "-inf")),
+            *(f"backoff = {value}" for value in ("nan", "-1", "inf", "1e10")), "exit_code = 0", 'fail_after = "x"',
+            "fail_after = 0", "fail_after = 1.1", "fail_after = nan", "overrun = 0.5", "cancel = 0.5", "cancel_after = 1",
+            "cancel = 0.5, cancel_after = nan", "fail = 0.6, overrun = 0.6, run_max = 1", 'queue = "absent"', 'user = ""',
+            'job = "["', 'stage = "absent"', 'queue = "a\\u0000b"', "queue = 3", "colour = 1", 'gang = "x"')),
     },
     "queues": {
         "capacity": ("{ cpu = 0 }", "{ cpu = -1 }", "{ cpu = nan }", "{ cpu = inf }", '{ cpu = "x" }'),

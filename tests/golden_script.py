@@ -24,6 +24,7 @@ from subak.fleet.table import make_fleet
 from subak.placement.claims import STATUSES
 from subak.resources import Resource
 from subak.simulator.engine.state import LOOP_DONE
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
@@ -147,7 +148,7 @@ def ending(opened, watch):
     for task, status in enumerate(sim.claims.status):
         machine = sim.progress.machine[task]
         where = f" on machine {opened.prepared.machine_order[machine]}" if machine >= 0 else ""
-        phase, attempts = roles.task["phase"][task], sim.progress.attempts[task]
+        phase, attempts = states_by_task(roles)["phase"][task], sim.progress.attempts[task]
         lines.append(f"  task {task}: {STATUSES[status]}{where}, attempts {attempts}; to its global master "
                      f"{PHASES[phase]}")
     for machine, place in enumerate(opened.prepared.machine_order):

@@ -22,6 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import typer.main
+
 from subak.output import writing
 from subak.output.workplaces import PARTIAL, recover
 
@@ -233,14 +235,17 @@ def prepare(inputs: Path) -> None:
 
 def load() -> None:
     """Import what commands import when they need it: no fork has to again."""
-    for name in ("altair", "scipy.optimize", "scipy.stats", "vl_convert", "subak.cli.main",
+    for name in ("altair", "scipy.optimize", "scipy.stats", "vl_convert", "subak.cli.app",
                  "subak.cli.reproduce.reproduction", "subak.report.charts.fair_shares", "subak.report.charts.fit",
                  "subak.report.page", "subak.reproduce.page"):
         importlib.import_module(name)
+    app = importlib.import_module("subak.cli.app").app
+    typer.main.get_command(app).make_context("subak", ["schedulers"])  # Typer loads more when it first reads a line
 
 
 def lightly() -> None:
     """Spare what takes seconds and writes nothing: comparisons do their runs in this process, pictures are empty."""
+    import altair
     import vl_convert
 
     from subak.cli.commands import compare
@@ -254,6 +259,7 @@ def lightly() -> None:
         return {}
 
     compare.run_all = run_all
+    altair.utils.schemapi.disable_debug_mode()  # which looks at every part of a chart that is drawn
     vl_convert.vegalite_to_svg = lambda *_, **__: "<svg></svg>"
     vl_convert.vegalite_to_png = lambda *_, **__: ENDS[".png"]
     vl_convert.vegalite_to_html = lambda *_, **__: "<html></html>"

@@ -1,4 +1,5 @@
 """What is reported of MapReduce jobs: bound, gap, gain over first in first out, and the Gantt chart."""
+import functools
 import math
 from dataclasses import replace
 
@@ -20,16 +21,24 @@ from subak.report.page import write_report
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
 
-JOBS = batch((4, 3, 2, 2), (2, 5, 1, 8), (3, 1, 0, 0))
-FLEET = machines((1, 0), (1, 0), (0, 1), speeds=[[0.5, 1.0, 1.0], [1.0, 0.25, 1.0], [1.0, 1.0, 1.0]])
+
+# Not made while this file is imported: it would start Polars' threads, and tests/mutants.py forks before tests run.
+@functools.cache
+def jobs():
+    return batch((4, 3, 2, 2), (2, 5, 1, 8), (3, 1, 0, 0))
+
+
+@functools.cache
+def fleet():
+    return machines((1, 0), (1, 0), (0, 1), speeds=[[0.5, 1.0, 1.0], [1.0, 0.25, 1.0], [1.0, 1.0, 1.0]])
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("batch")
     (folder / "w" / "fleet").mkdir(parents=True)
-    JOBS.write(folder / "w")
-    FLEET.write(folder / "w" / "fleet")
+    jobs().write(folder / "w")
+    fleet().write(folder / "w" / "fleet")
     for name in ("first-fit+backfill", "hmhs"):
         scenario = Scenario(workload=str(folder / "w"), schedulers=[name])
         simulate_into(folder / "c" / "runs" / name, scenario, name, 1, load_inputs(scenario))
@@ -39,16 +48,17 @@ def compared(tmp_path_factory):
 def test_the_summary_has_makespan_bound_and_gap(compared):
     for run in load_runs(compared):
         facts = run.summary
-        assert facts.makespan_bound == bound_seconds(JOBS, FLEET)
+        assert facts.makespan_bound == bound_seconds(jobs(), fleet())
         assert facts.gap == pytest.approx(facts.makespan / facts.makespan_bound - 1)
         assert facts.gap >= 0
 
 
 def test_the_comparison_measures_from_first_in_first_out(compared):
     rows = {row.measure.title: row for row in compare(load_runs(compared)) if row.measure.family == "Makespan"}
+    assert list(rows) == ["", "lower bound", "above it", "below first-fit+backfill"]
     fifo, hmhs = rows[""].values
     assert rows["below first-fit+backfill"].values == [0.0, pytest.approx(1 - hmhs / fifo)]
-    assert rows["lower bound"].values == [bound_seconds(JOBS, FLEET)] * 2
+    assert rows["lower bound"].values == [bound_seconds(jobs(), fleet())] * 2
 
 
 def test_the_page_has_a_gantt_chart_of_each(compared, tmp_path):
@@ -58,12 +68,12 @@ def test_the_page_has_a_gantt_chart_of_each(compared, tmp_path):
 
 
 def test_stints_are_the_tasks_of_a_job_in_a_row():
-    table = task_table(simulate(JOBS, FLEET, find_scheduler("hmhs")), JOBS, FLEET)
-    found = stints(table, JOBS)
-    assert found["tasks"].sum() == len(JOBS.tasks)
+    table = task_table(simulate(jobs(), fleet(), find_scheduler("hmhs")), jobs(), fleet())
+    found = stints(table, jobs())
+    assert found["tasks"].sum() == len(jobs().tasks)
     of_maps = found.filter(pl.col("kind") == "map")
     lasted = (of_maps["end"] - of_maps["begin"]).sum()
-    maps = JOBS.tasks["stage"].is_in([0, 2, 4])
+    maps = jobs().tasks["stage"].is_in([0, 2, 4])
     assert lasted == pytest.approx((table["finish"] - table["start"]).filter(maps).sum())
     in_a_row = of_maps.select((pl.col("job") == pl.col("job").shift(1)) & (pl.col("machine")
                                                                            == pl.col("machine").shift(1)))
@@ -87,11 +97,11 @@ def test_a_chart_too_large_shows_fewer_machines(compared, monkeypatch):
 
 
 def test_only_mapreduce_jobs_have_a_bound():
-    assert has_bound(JOBS)
+    assert has_bound(jobs())
     assert not has_bound(plain((0, 1, 1)))
     changing = machines((1, 0), (0, 1))
-    assert bound_seconds(JOBS, changing) is not None
-    assert bound_seconds(JOBS, machines((1, 0))) is None  # nowhere to reduce
+    assert bound_seconds(jobs(), changing) is not None
+    assert bound_seconds(jobs(), machines((1, 0))) is None  # nowhere to reduce
 
 
 def test_maps_alone_have_a_bound_and_an_unended_run_has_none(tmp_path):

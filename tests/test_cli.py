@@ -145,6 +145,14 @@ def test_python_m_subak_and_its_start():
     assert time.monotonic() - began < 30  # about 0.8 s on an idle machine
 
 
+def test_what_fits_and_draws_is_loaded_by_the_commands_that_do():
+    code = "import subak.cli.app, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "numba" in loaded
+    assert not loaded & {"scipy.cluster", "scipy.optimize", "scipy.special", "scipy.stats", "altair", "vl_convert"}
+
+
 def test_simulate_without_arguments_runs_the_sample(run):
     result = run("simulate")
     assert result.code == 0

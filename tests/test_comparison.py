@@ -14,7 +14,7 @@ from subak.measures.runs import (
     Summary,
     Waiting,
 )
-from subak.report.comparison import compare, messages_a_task, refused_share
+from subak.report.comparison import compare, messages_a_task, refused_share, verdict
 from subak.resources import Resource
 
 NO_JUDGEMENT = {
@@ -73,3 +73,36 @@ def test_every_refusal_counts_against_every_request():
 def test_messages_that_cross_the_network_are_counted_for_each_task():
     assert messages_a_task(federated({"SUBMIT": 4, "LAUNCH": 6, "PLACE": 99, "BEAT": 99})) == 10 / 4
     assert messages_a_task(Summary(scheduler="first-fit")) is None
+
+
+def test_what_a_run_does_not_know_is_no_row_and_no_number():
+    row_of = {row.measure.title: row.values for row in compare([waited("a", 3.0, FINISHED=3)])}
+    assert "Jain, level 1" not in row_of
+    assert [row_of[title] for title in ("finished", "waiting at the end", "unplaceable")] == [[3], [0], [0]]
+
+
+# -- the verdict -------------------------------------------------------------------------------------------------------
+
+
+def waited(label, seconds, **status):
+    """A run whose tasks waited so long, each; None where none started."""
+    return Run(Path(label), Summary(scheduler=label, label=label, status=status, wait_time=Spread(*[seconds] * 6)))
+
+
+def test_the_verdict_on_one_scheduler_says_how_long_tasks_waited_and_which_are_left_out():
+    assert verdict([waited("a", 3.0, FINISHED=3)]) == (
+        "Tasks waited 3 s on average before they started; one in a hundred waited longer than 3 s.")
+    assert verdict([waited("a", 3.0, FINISHED=3, WAITING=2)]).endswith(
+        " These numbers leave out 2 tasks that had not started when the run ended.")
+
+
+def test_the_verdict_on_several_names_the_best_the_next_and_who_left_most_out():
+    runs = [waited("a", 3.0, WAITING=1), waited("b", 2.0, BLOCKED=2), waited("c", 4.0)]
+    assert verdict(runs) == (
+        "b has the lowest mean wait time, 2 s; next is a with 3 s. b has the lowest 99th percentile, 2 s; next is a "
+        "with 3 s. These numbers leave out up to 2 tasks (b) that had not started when the run ended.")
+    assert verdict([waited("a", 2.0), waited("b", 2.0), waited("c", 4.0)]).startswith(
+        "a and b have the lowest mean wait time, 2 s; next is c with 4 s. ")
+    assert verdict([waited("a", 2.0), waited("b", 2.0)]) == (
+        "All schedulers have the same mean wait time, 2 s. All schedulers have the same 99th percentile, 2 s.")
+    assert verdict([waited("a", None), waited("b", None)]) == "No task started, so there is no wait time to report."

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+COLUMNS = 200  # of the terminal of `run`
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
@@ -92,34 +93,41 @@ def test_the_reference_is_current():
     assert make_reference.page() == (DOCS / "reference.md").read_text(), "run make docs"
 
 
-def test_the_reference_has_every_command_and_option():
+def test_the_reference_has_every_command_and_option(run):
     reference = (DOCS / "reference.md").read_text()
     for command in ("", "simulate", "compare", "report", "explain", "convert", "inspect", "schedulers",
                     "reproduce google-like", "reproduce megha", "reproduce mch"):
-        said = subprocess.run([sys.executable, "-m", "subak", *command.split(), "--help"],
-                              env={**os.environ, "COLUMNS": "200"}, capture_output=True, text=True, check=True).stdout
+        code, said, _ = run(*command.split(), "--help")
+        assert code == 0
         section = reference.split(f"### `{f'subak {command}'.strip()}`\n")[1].split("\n### ")[0]
-        for option in set(re.findall(r"^│ +(--[a-z-]+)", said, re.MULTILINE)):
+        options = set(re.findall(r"^│ +(--[a-z-]+)", said, re.MULTILINE))
+        assert "--help" in options
+        for option in options:
             assert f"| `{option}" in section, f"{command} {option}"
 
 
-def test_the_reference_has_the_columns_of_a_run(shell):
-    (shell.here / "one.tr").write_text("0 1 1 1\n")
-    done = shell("subak convert tr one.tr --out W && subak simulate W --machines 1 --capacity slot=1 --out R")
-    assert done.returncode == 0, done.stderr
+@pytest.fixture
+def one_task(run, tmp_path):
+    """A workload folder with a task."""
+    (tmp_path / "one.tr").write_text("0 1 1 1\n")
+    assert run("convert", "tr", tmp_path / "one.tr", "--out", tmp_path / "W")[0] == 0
+    return tmp_path / "W"
+
+
+def test_the_reference_has_the_columns_of_a_run(run, one_task, tmp_path):
+    assert run("simulate", one_task, "--machines", 1, "--capacity", "slot=1", "--out", tmp_path / "R")[0] == 0
     for name, words in (("tasks", make_reference.TASK_ROWS), ("timeline", make_reference.TIMELINE_ROWS),
                         ("attempts", make_reference.ATTEMPT_ROWS)):
-        assert columns_of(shell.here / "R" / f"{name}.parquet") == list(words)
+        assert columns_of(tmp_path / "R" / f"{name}.parquet") == list(words)
 
 
 def columns_of(path: Path) -> list[str]:
     return [column.replace("_slot", "_*resource*") for column in pl.read_parquet_schema(path)]
 
 
-def test_the_reference_has_the_columns_of_a_federated_run(shell):
-    (shell.here / "one.tr").write_text("0 1 1 1\n")
-    done = shell("export NUMBA_DISABLE_JIT=1; subak convert tr one.tr --out W && "
-                 "subak simulate W --machines 1 --capacity slot=1 --scheduler megha --local-masters 1 --out R")
+def test_the_reference_has_the_columns_of_a_federated_run(shell, one_task, tmp_path):
+    done = shell(f"NUMBA_DISABLE_JIT=1 subak simulate {one_task} --machines 1 --capacity slot=1 --scheduler megha "
+                 "--local-masters 1 --out R")
     assert done.returncode == 0, done.stderr
     for name, words in (("tasks", make_reference.TASK_ROWS | make_reference.FEDERATED_TASK_ROWS),
                         ("timeline", make_reference.TIMELINE_ROWS | make_reference.FEDERATED_TIMELINE_ROWS),

@@ -101,10 +101,11 @@ def test_collapses_of_the_truth_file(case):
     assert shares_of(queues, case["capacity"], "c-ch") == list(case["tasks"].values())
 
 
-def test_a_collapse_counts_who_runs_as_well_as_who_waits():
+@pytest.mark.parametrize("order", ["c-ch", "mch"])
+def test_who_runs_counts_as_well_as_who_waits(order):
     """Of what eng has dev is due half, also when both tasks of prod run; were prod not there, all of it."""
     tree, demand = nested({"sci": [1, 0], "eng": {"dev": [1, 0], "prod": [1, 0]}})
-    given_ = choices("c-ch", tree, demand, np.array([12, 12]), np.array([99, 99, 2]))
+    given_ = choices(order, tree, demand, np.array([12, 12]), np.array([99, 99, 2]))
     assert np.bincount(given_).tolist() == [7, 3, 2]
 
 
@@ -137,6 +138,15 @@ def test_scaling_all_weights_changes_nothing(case, factor):
     scaled = QueueTree(tree.names, tree.parent, tree.weight * factor, tree.limit)
     for order in FAIR_ORDERS:
         assert choices(order, tree, *rest) == choices(order, scaled, *rest)
+
+
+@pytest.mark.parametrize("order", ["drf", "hdrf-fast", "mch", "mch-exact", "c-ch"])
+@settings(quick, max_examples=20)
+@given(case=problems(resources=(2,)))
+def test_a_resource_that_nobody_asks_for_changes_nothing(order, case):
+    tree, demand, capacity, tasks = case
+    more = np.hstack([demand, np.zeros((len(demand), 1), demand.dtype)]), np.append(capacity, 7)
+    assert choices(order, tree, *more, tasks) == choices(order, tree, demand, capacity, tasks)
 
 
 @settings(quick, max_examples=60)
@@ -294,6 +304,50 @@ def test_the_cap_is_kept():
     assert outcome.simulation.counts[12] == 1
 
 
+def losses_of_two_queues(rows, requests, fleet, reclaims):
+    """When attempts of queue a, which is job 0, were lost to the jobs of queue b, and when each task started last."""
+    workload = queued(["a"] + ["b"] * (len(requests) - 1), rows, requests)
+    outcome = simulate(workload, fleet, find_scheduler("mch"), reclaims_per_hour=reclaims, check=follow, until=200.0)
+    return np.hstack(outcome.loop_result.losses)[3].tolist(), outcome.simulation.progress.start.tolist()
+
+
+def test_the_cap_is_kept_when_preemptions_are_far_apart():
+    """At 10 the one that is saved up is spent; at 60 there is 5/6 of the next, at 71 a whole one."""
+    rows = [(0, 0, 1000)] * 4 + [(1, 10, 1000)] * 2 + [(1, 60, 9)] + [(1, 71, 9)]
+    lost, _ = losses_of_two_queues(rows, [(1, 0), (1, 0)], fleet_of((4, 1), resources=TWO), 60.0)
+    assert lost == [10, 71]
+
+
+@pytest.mark.parametrize(("an_hour", "at_once"), [(0.0, 0.0), (6.0, 1.0), (60.0, 1.0), (3600.0, 60.0)])
+def test_the_cap_is_kept_to_a_minutes_worth_at_once_or_one(an_hour, at_once):
+    state = reclaim.build_reclaim(3, 2, an_hour)
+    assert state.guarantee.size == (3 if an_hour else 0)
+    assert state.tried.tolist() == [False, False]
+    assert state.clock.tolist() == [at_once, 0, 0, an_hour / 3600, at_once]
+
+
+@pytest.mark.parametrize(("an_hour", "seconds"), [(3600.0, 1), (120.0, 30), (6.0, 60)])
+def test_after_a_search_for_a_place_in_vain_the_next_waits_for_as_long_as_a_preemption_takes_to_save_up(
+        an_hour, seconds):
+    state = reclaim.build_reclaim(1, 2, an_hour)
+    reclaim.note_in_vain(state, 1, 100.0)
+    assert (state.tried.tolist(), state.clock[reclaim.LOOK_AGAIN]) == ([False, True], 100 + seconds)
+
+
+def test_a_search_for_a_place_waits_after_one_in_vain_and_goes_on_at_that_instant():
+    """At 10 two cores are nowhere to be had from one task; so at 10.5 nobody looks, and at 11 two find a place."""
+    rows = [(0, 0, 100)] * 4 + [(1, 10, 9), (2, 10.5, 99), (2, 11, 99)]
+    two = fleet_of((2, 1), (2, 1), resources=TWO)
+    assert losses_of_two_queues(rows, [(1, 0), (2, 0), (1, 0)], two, 3600.0)[0] == [11, 11]
+
+
+def test_what_is_left_of_a_place_is_given_away_at_once():
+    """Each of two machines runs a task of three cores; one is ended for a task of one, and two more fit beside it."""
+    rows = [(0, 0, 100)] * 2 + [(1, 10, 9)] * 3
+    lost, start = losses_of_two_queues(rows, [(3, 0), (1, 0)], fleet_of((3, 1), (3, 1), resources=TWO), 3600.0)
+    assert (lost, start[2:]) == ([10], [10, 10, 10])
+
+
 def late_comer_to_a_rack(rack, tasks, asked):
     """Queue a fills machines 64 and 65, of two cores each, from the first; then a task of b needs one of them.
 
@@ -340,14 +394,20 @@ def state_of(queues, running, waiting, weights=None):
 
 
 def test_who_lacks_the_largest_part_of_its_guarantee_takes_first():
-    """Of 12: b is due 6 and has 3, c is due 3 and has 2, a is due 3 and has 7."""
-    tasks, state, guarantee, leaves = state_of(["a", "b", "c"], [7, 3, 2], [1, 1, 1], {"b": 2.0})
+    """Of 12: b is due 6 and has 3, c is due 3 and has 2, a is due 3 and has 7; of equals the first takes."""
+    assert takers([7, 3, 2], {"b": 2.0}) == ["b", "c"]
+    assert takers([8, 2, 2], {}) == ["b", "c"]
+
+
+def takers(running, weights):
+    """Which of the queues a, b and c may take a place, one after the other."""
+    tasks, state, guarantee, leaves = state_of(["a", "b", "c"], running, [1, 1, 1], weights)
     tried = np.zeros(3, bool)
     order = []
     while (leaf := reclaim.neediest_leaf(state, tasks, guarantee, tried)) != NOBODY:
         order.append(leaf)
         tried[tasks.shape[state.lanes.root[leaf]]] = True
-    assert order == [leaves["b"], leaves["c"]]
+    return [name for leaf in order for name in leaves if leaves[name] == leaf]
 
 
 def excess(running, giver, taker):
@@ -422,6 +482,15 @@ def test_a_job_of_several_requests_has_one_share_under_drf():
     outcome = simulate(workload, fleet_of((8, 8), resources=TWO), find_scheduler("drf"), until=5.0)
     running = outcome.simulation.claims.status == TASK_RUNNING
     assert (running[:18].sum(), running[18:].sum()) == (4, 4)
+
+
+def test_a_share_is_of_all_there_is_of_a_resource():
+    """A task of job 0 holds the only core, all there is; so the other job gets all of the memory."""
+    workload = staged([{"job": 0, "request": (1, 0)}, {"job": 0, "request": (0, 1)}, {"job": 1, "request": (0, 1)}],
+                      [(0, 0, 9)] + [(1, 1, 9)] * 10 + [(2, 1, 9)] * 10, TWO)
+    outcome = simulate(workload, fleet_of((1, 10), resources=TWO), find_scheduler("drf"), until=5.0)
+    running = outcome.simulation.claims.status == TASK_RUNNING
+    assert (running[1:11].sum(), running[11:].sum()) == (0, 10)
 
 
 @pytest.mark.parametrize("order", HIERARCHICAL)

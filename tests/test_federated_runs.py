@@ -17,11 +17,14 @@ from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario, changed_settings, settings_of
 from subak.federation.messages import REFUSED, REPARTITION
 from subak.federation.settings import Federation
+from subak.kernel import SETTINGS
 from subak.measures.runs import load_runs
+from subak.placement.claims import TASK_FINISHED
 from subak.placement.schedulers import SCHEDULERS
 from subak.policy import find_scheduler
 from subak.report.comparison import messages_a_task, refused_share
 from subak.report.explain import explain
+from subak.simulator.federated import engine
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated_results import PARTS
 from subak.simulator.results import task_table, timeline_table
@@ -54,6 +57,14 @@ def test_every_architecture_has_a_name_and_its_settings():
     known = set(Federation.__struct_fields__)
     assert all(set(SCHEDULERS[name].settings) <= known for name in FEDERATED)
     assert known == {setting for name in FEDERATED for setting in SCHEDULERS[name].settings}
+
+
+@pytest.mark.skipif(bool(SETTINGS.DISABLE_JIT), reason="nothing is compiled")
+def test_a_process_reads_the_kernels_of_its_first_run_and_no_more(monkeypatch):
+    run("sparrow", *busy(tasks=3))
+    monkeypatch.setattr(engine, "kernels_of", lambda jobs: pytest.fail(f"asked for {len(jobs)} kernels again"))
+    outcome, _ = run("sparrow", *busy(tasks=4))
+    assert (outcome.simulation.claims.status == TASK_FINISHED).all()
 
 
 def test_one_job_of_each_engine_goes_first():

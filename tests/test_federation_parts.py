@@ -1,4 +1,7 @@
 """The small parts that roles are made of, each by itself: windows, the ledger, lists of attempts; and the delays."""
+import dataclasses
+import math
+
 import numba
 import numpy as np
 import pytest
@@ -6,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from small import fleet_of, plain
 from subak.federation.megha.attempts import (
     ANY_ATTEMPT,
     ROWS_USED,
@@ -28,9 +32,23 @@ from subak.federation.megha.ledger import (
 )
 from subak.federation.megha.local_master.state import ASKER
 from subak.federation.megha.replay_window import WINDOW, is_new
-from subak.federation.messages import NO_REASON, NOBODY, ROLES
+from subak.federation.messages import (
+    ENDED,
+    NO_REASON,
+    NOBODY,
+    OVERRUN,
+    POSTED,
+    ROLES,
+    build_outbox,
+    is_filling,
+    post,
+)
+from subak.federation.settings import Federation
 from subak.kernel import FLAGS
+from subak.simulator.engine.state import LOOP_BROKEN
+from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import LAWS, build_network, drawn_delay
+from subak.simulator.federated.simulate import broken_rule, open_federated
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -74,17 +92,20 @@ def test_a_window_by_hand(new):
 def ledger_of(places, entries):
     ledger = Ledger(np.zeros(places, ENTRY), np.zeros(3, np.int64))
     for number in range(entries):
-        entry = enter(ledger, ENTRY_TOOK, number, 10 * number, 100 * number, 3)
-        entry["reason"], entry["held"], entry["preempted"] = 7, 1, 2
+        entry = enter(ledger, ENTRY_TOOK, number, 10 * number, 100 * number)
+        for name in entry.dtype.names[1:]:
+            if name not in ("machine", "task", "attempt"):
+                entry[name] = 7
     return ledger
 
 
 def test_an_entry_is_at_the_place_of_its_version_and_nothing_of_the_last_one_there_is_left():
     ledger = ledger_of(8, 11)
-    entry = enter(ledger, ENTRY_GAVE, 5, 6, 7, 2)
+    entry = enter(ledger, ENTRY_GAVE, 5, 6, 7)
     assert entry == ledger.entry[11 % 8]
-    assert [entry[name] for name in ("kind", "machine", "task", "attempt", "owner")] == [ENTRY_GAVE, 5, 6, 7, 2]
-    assert (entry["reason"], entry["held"], entry["preempted"]) == (NO_REASON, 0, 0)
+    assert dict(zip(entry.dtype.names, entry.tolist(), strict=True)) == {
+        "kind": ENTRY_GAVE, "machine": 5, "task": 6, "attempt": 7, "reason": NO_REASON, "held": 0, "in_gang": 0,
+        "preempted": 0, "owner": NOBODY, "row": NOBODY, "shape": NOBODY, "queue": NOBODY, "round": 0, "code": 0}
     assert ledger.size[VERSION] == 12
     assert ledger.entry["machine"][10 % 8] == 10
 
@@ -96,7 +117,7 @@ def test_half_of_the_ring_is_kept_for_what_is_on_its_way(places, entries):
     told = [version for version in range(-1, entries + 1) if reaches_back_to(ledger, version)]
     assert told == list(range(max(entries - places // 2, 0), entries + 1))
     for _ in range(places // 2):
-        enter(ledger, ENTRY_TOOK, 0, 0, 0, 0)
+        enter(ledger, ENTRY_TOOK, 0, 0, 0)
     assert all(still_holds(ledger, 0, version) for version in told)
 
 
@@ -145,14 +166,16 @@ def test_attempts_are_listed_by_machine_the_newest_first(moves):
 def test_a_row_that_is_used_again_has_nothing_of_the_attempt_before():
     attempts = build_attempts(1, 1)
     fresh = {"task": 1, "machine": 0, "attempt": 2, "state": 3, "heir": NOBODY, "awaits": 0, "owner": NOBODY,
+             "row": NOBODY, "shape": NOBODY, "queue": NOBODY, "priority": 0, "in_gang": 0,
+             "round": 0, "code": 0, "limit": 0.0,
              "preempted": 0, "reason": 0, "start": 0, "version": 0, "since": 0.0, "next": NOBODY, "before": NOBODY,
              "handle": NOBODY}
     for _ in range(2):
         row = attempts.row[add_attempt(attempts, 0, 1, 2, 3)]
+        assert not has_room(attempts)
         assert dict(zip(row.dtype.names, row.tolist(), strict=True)) == fresh
-        for name in row.dtype.names[4:]:
+        for name in set(row.dtype.names) - {"machine", "next", "before"}:
             row[name] = 9
-        row["next"] = row["before"] = NOBODY
         drop_attempt(attempts, 0)
 
 
@@ -176,3 +199,23 @@ def test_a_constant_delay_draws_nothing():
     net.delay[:] = LAWS.index("constant"), 0.010, 0.0
     assert {drawn_delay(net) for _ in range(5)} == {0.010}
     assert net.random[0] == 5
+
+
+# -- outboxes ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_outbox_is_never_written_behind_its_end():
+    out = build_outbox(spare=2, more=1)
+    for task in range(5):
+        assert is_filling(out) == (task > 1)
+        post(out, ENDED, 0, 0, task, NOBODY)
+    assert (out.size[POSTED], out.size[OVERRUN]) == (3, 2)
+    assert out.row["task"].tolist() == [0, 1, 4]
+
+
+def test_a_run_stops_where_a_handler_posts_more_than_its_outbox_holds():
+    few = dataclasses.replace(MEGHA, outbox=lambda instance: 1)
+    alone = Federation(global_masters=1, local_masters=1)
+    opened = open_federated(plain((0, 1, 1)), fleet_of((1,)), few, alone, 1, 1e6, math.inf, compiled=False, outbox=0)
+    assert opened.step(100) == LOOP_BROKEN
+    assert "more messages than its outbox holds" in str(broken_rule(opened.simulation))

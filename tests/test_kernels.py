@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 
 from naive import SortedLanes, SplitMix64, aligned, fitting_machines
 from subak.fleet.amounts import give_back, remove, resize, shift, take
-from subak.fleet.feasible import NOWHERE, first_fitting, fits, next_fitting, shape_fits_any
-from subak.fleet.index import block_may_fit, count_bits, equal_word, fitting_word, least_in_word, lowest_bit
+from subak.fleet.feasible import NOWHERE, first_fitting, fits, next_fitting, shape_fits_any, shape_fits_without
+from subak.fleet.index import (
+    block_may_fit,
+    count_bits,
+    equal_word,
+    first_block,
+    fitting_word,
+    least_in_word,
+    lowest_bit,
+)
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, build_fleet_state
 from subak.placement import tetris
 from subak.placement.fits.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit
@@ -122,6 +130,7 @@ def test_lanes_serve_like_sorted_lists(ranks, moves):
                                 st.integers(0, 3)), max_size=60))
 def test_the_first_contender_has_the_highest_score_and_of_equals_the_first_task(moves):
     """Nine lanes, lane n with task 8 - n of rank n mod 2; a move sets a score."""
+    served = []
     rank, lanes, contenders = np.array([task % 2 for task in range(9)], float), build_lanes(9, 9), set()
     for lane in range(9):
         push(lanes, rank, lane, 8 - lane)
@@ -144,6 +153,10 @@ def test_the_first_contender_has_the_highest_score_and_of_equals_the_first_task(
         assert not served or lanes.contender[0] == served[0]
         assert {each for each in range(9) if lanes.place[each] >= 0} == contenders
         assert all(lanes.contender[lanes.place[each]] == each for each in contenders)
+    for lane in served:
+        assert lanes.contender[0] == lane
+        drop_top(lanes, rank)
+    assert lanes.size[CONTENDERS] == 0
 
 
 @quick
@@ -215,6 +228,7 @@ def test_first_fitting_sees_a_machine_freed_longer_ago_than_the_log_reaches():
     assert first_fitting(fleet, tasks, 0) == 191
     take(fleet, tasks, 0, 191)
     assert first_fitting(fleet, tasks, 0) == NOWHERE
+    assert first_block(fleet, 0) == 3  # so that the next search begins where nothing was freed since
 
 
 def free_lists(fleet):
@@ -318,6 +332,19 @@ def test_some_of_the_machines_given_fit_or_none(case):
         fitting = fitting_machines(free_lists(fleet), tasks.request[:, shape].tolist(),
                                    allowed[tasks.constraint_set[shape]])
         assert shape_fits_any(fleet, tasks, shape, some) == bool(set(some.tolist()) & set(fitting))
+
+
+@quick
+@given(case=occupied())
+def test_who_leaves_makes_room_for_what_fits_in_its_place(case):
+    fleet, tasks, allowed, _ = case
+    for shape in range(6):
+        for leaving in range(6):
+            left = [free and [amount + more for amount, more in zip(free, tasks.request[:, leaving], strict=True)]
+                    for free in free_lists(fleet)]
+            fitting = fitting_machines(left, tasks.request[:, shape].tolist(), allowed[tasks.constraint_set[shape]])
+            assert [machine for machine in range(fleet.machines) if left[machine] is not None
+                    and shape_fits_without(fleet, tasks, shape, machine, leaving)] == fitting
 
 
 @quick

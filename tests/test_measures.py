@@ -9,6 +9,7 @@ from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures import of_run as measures
 from subak.measures.runs import Summary
+from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.simulate import simulate
@@ -72,9 +73,19 @@ def test_the_makespan_runs_from_the_first_arrival(queue):
     assert measures.makespan(queue.tasks) == 105
 
 
+def test_the_gap_is_above_the_bound_and_of_a_run_in_which_every_task_finished():
+    whole, cut = {"FINISHED": 3, "WAITING": 0}, {"FINISHED": 2, "WAITING": 1}
+    for status, makespan, bound, expected in ((whole, 150.0, 100.0, 0.5), (cut, 150.0, 100.0, None),
+                                              (whole, 150.0, None, None), (whole, 150.0, 0.0, None),
+                                              ({}, None, 100.0, None)):
+        assert measures.gap(Summary(scheduler="hmhs", status=status, makespan=makespan), bound) == expected
+
+
 def test_utilisation_is_used_over_present_from_the_beginning_of_time(queue):
     assert queue.outcome.loop_result.end == 110
     assert measures.utilisation(queue.timeline, ["cpu"]) == {"cpu": (40 + 2 * 60 + 5) / (2 * 110)}
+    nothing_there = queue.timeline.with_columns(capacity_cpu=pl.lit(0.0))
+    assert measures.utilisation(nothing_there, ["cpu"]) == {"cpu": None}
 
 
 def test_the_mean_number_waiting_weighs_every_second(queue):
@@ -104,6 +115,13 @@ def test_an_interval_counts_what_happened_in_it(queue):
     assert table["ends"].to_list() == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2]  # the end at 110 belongs to the last
     assert table["waiting"].to_list() == pytest.approx([0.5, 1.5, 2, 2, 1.5, 1, 1, 1, 1, 1, 0.5])
     assert table["used_cpu"].to_list() == pytest.approx([0.5, 1, 1, 1, 1.5, 2, 2, 2, 2, 2, 1.5])
+    assert table["running"].to_list() == pytest.approx([0.5] + [1] * 10)
+
+
+def test_each_resource_has_its_own_columns_of_an_interval():
+    run = Run(plain((0, 5, 1, 3), (0, 10, 2, 1), resources=TWO), fleet_of((4, 8), resources=TWO), interval=10.0)
+    found = run.timeline.select("used_cpu", "capacity_cpu", "used_memory", "capacity_memory")
+    assert found.row(0) == pytest.approx((2.5, 4, 2.5, 8))
 
 
 def test_waiting_is_counted_where_the_scheduler_lets_tasks_wait(queue):
@@ -170,6 +188,7 @@ def test_every_task_is_accounted_for_with_a_reason():
     assert counts == {"NOT_ARRIVED": 1, "BLOCKED": 1, "WAITING": 1, "RUNNING": 1, "FINISHED": 1, "UNPLACEABLE": 2}
     found = measures.reasons(run.tasks)
     assert [reason.tasks for reason in found] == [1] * 5
+    assert found == tuple(sorted(found, key=lambda reason: (reason.status, reason.reason)))
     assert sum(reason.tasks for reason in found) == len(run.tasks) - counts["FINISHED"] - counts["RUNNING"]
 
 
@@ -181,6 +200,11 @@ def test_columns_are_empty_for_what_has_not_happened():
     assert run["machine"] == ["m0", "m1", None, None, None, None, None]
     assert run["wait_time"] == [0, 0, None, None, None, None, None]
     assert run["attempts"] == [1, 1, 0, 0, 0, 0, 0]
+
+
+def test_a_status_that_no_task_has_is_counted_as_none(queue):
+    assert {name: count for name, count in measures.status_counts(queue.tasks).items() if count} == {"FINISHED": 3}
+    assert measures.status_counts(queue.tasks).keys() == set(STATUSES) - {"GIVEN_UP"}  # no plan of failures
 
 
 def test_reasons_come_most_frequent_first():

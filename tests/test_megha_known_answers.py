@@ -11,6 +11,7 @@ from subak.federation.settings import Federation
 from subak.placement.claims import STATUSES, TASK_FINISHED, TASK_UNPLACEABLE, TASK_WAITING
 from subak.policy import find_scheduler
 from subak.resources import Resource
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
 
@@ -63,7 +64,7 @@ def test_two_stale_claims_on_one_machine_one_is_refused():
     assert [fleet.free[0, 0] * 0.25, fleet.free[1, 0] * 0.25] == [0.5, 0.5]
     refused = sum(local.tally[1] for local in outcome.federated.roles.locals)
     assert refused == 1, "one claim is refused for want of memory"
-    assert outcome.federated.roles.task["refusals"].tolist() == [0, 0, 1]
+    assert states_by_task(outcome.federated.roles)["refusals"].tolist() == [0, 0, 1]
 
 
 def test_a_launch_takes_three_messages():
@@ -138,17 +139,20 @@ def test_a_queue_below_its_share_preempts_the_one_above():
         outcome = run(workload, fleet_of((2,), (2,)), Federation(
             global_masters=2, local_masters=2, preemption=fairness, shares=shares))
         assert (outcome.simulation.claims.status == TASK_FINISHED).all()
-        assert outcome.federated.roles.task["preempted"].sum() == preempted
+        assert states_by_task(outcome.federated.roles)["preempted"].sum() == preempted
 
 
 def preempted_tasks(federation, *stages, tasks, machines):
-    """Which tasks were preempted, how often, in a workload of stages (queue, priority), each a job of its own."""
-    workload = staged([{"job": row, "request": (1,), "priority": priority} for row, (_, priority) in enumerate(stages)],
-                      tasks, CPU)
-    jobs = workload.jobs.with_columns(queue=pl.Series([queue for queue, _ in stages]))
+    """Which tasks were preempted, how often, in a workload of stages (queue, priority, cores), each a job of its own.
+
+    One core where none are said.
+    """
+    workload = staged([{"job": row, "request": tuple(cores) or (1,), "priority": priority}
+                       for row, (_, priority, *cores) in enumerate(stages)], tasks, CPU)
+    jobs = workload.jobs.with_columns(queue=pl.Series([queue for queue, *_ in stages]))
     workload = type(workload)(workload.resources, jobs, workload.stages, workload.tasks, workload.provenance)
     outcome = run(workload, fleet_of(*machines), federation, until=90.0)
-    return outcome.federated.roles.task["preempted"].tolist()
+    return states_by_task(outcome.federated.roles)["preempted"].tolist()
 
 
 HALVES = {"early": 0.5, "late": 0.5}
@@ -163,6 +167,24 @@ def test_the_least_priority_is_preempted_first_and_of_equals_the_latest():
         assert found == [*victims, *[0] * late]
     alike = [("early", 0), ("early", 0), ("early", 0), ("late", 0)]
     assert preempted_tasks(federation, *alike, tasks=[*early, (3, 10.0, 100.0)], machines=[(4,)]) == [0, 0, 0, 1, 0]
+
+
+def test_the_queue_furthest_above_its_share_is_preempted_not_the_one_that_holds_most():
+    """Of ten cores big is due 6 and has 7, small is due 1 and has 3."""
+    federation = Federation(global_masters=2, local_masters=1, preemption="strict",
+                            shares={"big": 0.6, "small": 0.1, "late": 0.3})
+    tasks = [(0, 0.0, 100.0)] * 7 + [(1, 1.0, 100.0)] * 2 + [(1, 2.0, 100.0), (2, 10.0, 100.0)]
+    found = preempted_tasks(federation, ("big", 0), ("small", 0), ("late", 0), tasks=tasks, machines=[(10,)])
+    assert found == [0] * 9 + [1, 0]
+
+
+def test_of_queues_equally_above_their_shares_the_next_is_preempted_where_the_first_makes_no_room():
+    """Of four cores a and b are due one each and have two: a on two machines of one, b on one of two, as late wants."""
+    federation = Federation(global_masters=1, local_masters=1, preemption="strict",
+                            shares={"a": 0.25, "b": 0.25, "late": 0.5})
+    tasks = [(1, 0.0, 100.0), (0, 1.0, 100.0), (0, 1.0, 100.0), (2, 10.0, 100.0)]
+    assert preempted_tasks(federation, ("a", 0, 1), ("b", 0, 2), ("late", 0, 2), tasks=tasks,
+                           machines=[(1,), (1,), (2,)]) == [1, 0, 0, 0]
 
 
 def test_only_under_the_papers_rule_a_queue_rises_above_its_share_and_loses_in_turn():

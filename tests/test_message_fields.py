@@ -11,7 +11,7 @@ from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.torture import build, next_event, random_case
 
-UNSAID = {"task": NOBODY, "machine": NOBODY, "queue": NOBODY, "handle": NOBODY}  # else 0
+UNSAID = dict.fromkeys(("task", "machine", "row", "shape", "queue", "owner", "victims", "handle"), NOBODY)  # else 0
 
 
 def test_fields_of_the_table_are_fields_of_messages():

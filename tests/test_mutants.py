@@ -2,7 +2,7 @@
 import ast
 import sys
 
-from mutants import MODULES, ROOT, change_code, in_process, mutants, path_of
+from mutants import EQUIVALENT, MODULES, ROOT, change_code, in_process, mutants, path_of, place_of, source_of
 
 SOURCE = '''
 """1 + 1 in words is no code."""
@@ -21,7 +21,7 @@ class Box:
 def outer(items):
     def inner(item):
         return min(item, 0)
-    note(items)
+    note(items, zip(items, items, strict=True))
     return [inner(item) for item in items]
 '''
 
@@ -38,7 +38,7 @@ def test_each_change_of_what_functions_do_is_found():
         ("outer", 17, "min(item, 0)  ->  max(item, 0)"),
         ("outer", 17, "0  ->  1"),
         ("outer", 17, "0  ->  -1"),
-        ("outer", 18, "note(items)  ->  pass"),
+        ("outer", 18, "note(items, zip(items, items, strict=True))  ->  pass"),
     ]
 
 
@@ -75,3 +75,9 @@ def test_the_table_names_what_is_there():
         assert (ROOT / path_of(module)).is_file(), module
         for word in words:
             assert not word.startswith("test_") or (ROOT / "tests" / word).is_file(), word
+
+
+def test_what_nothing_could_notice_is_still_there_to_be_noticed():
+    there = {place_of(mutant, source_of(module).splitlines()) for module in MODULES
+             for mutant in mutants(ast.parse(source_of(module)))}
+    assert set(EQUIVALENT) - there == set()

@@ -12,7 +12,7 @@ from subak.errors import InputError
 from subak.fleet.shapes import find_shapes
 from subak.placement.claims import TASK_FINISHED, TASK_UNPLACEABLE
 from subak.policy import find_scheduler
-from subak.simulator.engine.overuse import LEVELS, draw_overuse, with_errors
+from subak.simulator.engine.overuse import LEVELS, draw_overuse, no_overuse, with_errors
 from subak.simulator.simulate import simulate
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -73,6 +73,7 @@ def test_who_asked_for_too_much_keeps_it():
 
 
 def test_no_error_changes_nothing():
+    assert [array.size for array in no_overuse()] == [0, 0]
     case = ten(), fleet_of((20, 20), resources=TWO)
     plainly, with_zero = (simulate(*case, find_scheduler("best-fit"), **more) for more in ({}, {"request_error": 0.0}))
     assert plainly.simulation.progress.start.tobytes() == with_zero.simulation.progress.start.tobytes()

@@ -48,6 +48,7 @@ from subak.federation.messages import (
     UPDATE,
 )
 from subak.federation.settings import Federation
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
 
@@ -89,7 +90,7 @@ class ByHand:
 
     def requested(self, now, task=0, master=0):
         """Let a task be submitted and placed; return its START."""
-        submit, = kinds(self.tell_kind(now, ARRIVE, task=task), SUBMIT)
+        submit, = kinds(self.tell_kind(now, ARRIVE, to=master, task=task), SUBMIT)
         self.tell(now, submit)
         launch, = kinds(self.tell_kind(now, PLACE, to=master), LAUNCH)
         answers = self.tell(now, launch)
@@ -127,7 +128,7 @@ def test_a_finished_task_does_not_run_again_because_a_sign_of_life_overtakes_its
         for ended in kinds(hand.tell(7.2, over), ENDED):
             assert ended["reason"] == FINISHED_WELL
             assert len(kinds(hand.tell(7.3, ended), DONE)) == 1
-    assert hand.roles.submitter.state[0] != 0
+    assert hand.roles.jobs.state[0] != 0
 
 
 def test_the_report_of_a_new_incarnation_says_what_has_ended_and_the_rest_is_lost():
@@ -184,7 +185,7 @@ def test_a_start_that_comes_when_the_lease_is_over_begins_nothing():
 def test_ends_that_a_dead_master_never_notes_do_not_keep_the_rows_of_others():
     two = Federation(global_masters=2, local_masters=1, retry=0.5, lease=6.0, timer_slack=0.5, heartbeat=1.0)
     hand = ByHand(plain((0, 5, 1), (0, 5, 1)), fleet_of((2,), (2,)), two)
-    owners = hand.roles.submitter.owner
+    owners = hand.roles.jobs.asked["owner"]
     assert sorted(owners.tolist()) == [0, 1]
     local = hand.roles.locals[0]
     for task in np.argsort(owners):  # the dead master's task ends first
@@ -224,7 +225,7 @@ def test_a_restarted_master_places_what_no_silent_cluster_can_be_running():
         assert submit["task"] == 1  # lost on its way
     since = restarted(hand, 1.0, {1 - silent})
     assert len(kinds(since, PLACE)) == 1
-    assert hand.roles.task["phase"].tolist() == [PHASE_WAITING, PHASE_WAITING]
+    assert states_by_task(hand.roles)["phase"].tolist() == [PHASE_WAITING, PHASE_WAITING]
     launch, = kinds(hand.turns(1.1), LAUNCH)  # task 0 may run in the cluster that is silent
     assert launch["task"] == 1
 

@@ -166,6 +166,8 @@ def test_errors_are_one_short_line_whatever_files_hold(run, tmp_path, site):
         ("simulate", site, "--scenario", write("f.toml", f"workload = {quoted}")),
         ("simulate", site, "--federation", write("g.toml", f"{quoted} = 1"), "--scheduler", "megha"),
         ("simulate", site, "--scheduler", "megha", "--faults", write("h.toml", f"{quoted} = 1")),
+        ("simulate", site, "--scheduler", "megha", "--failures", write("i.toml", f"{quoted} = 1")),
+        ("simulate", site, "--scheduler", "megha", "--failures", write("j.toml", f"[[task]]\nqueue = {quoted}")),
         ("convert", "swf", write("a.swf", f"{NAME} {whole}"), "--out", tmp_path / "W"),
         ("convert", "swf", write("b.swf", f"{long} {whole}"), "--out", tmp_path / "W"),
         ("convert", "swf", write("c.swf", f"\x1b[31m\x9b {whole}"), "--out", tmp_path / "W"),

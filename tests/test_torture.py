@@ -16,14 +16,31 @@ from typer.testing import CliRunner
 from small import cases, fleet_of, plain
 from subak.cli.app import app
 from subak.errors import InputError, RunError
-from subak.federation.megha import worker
+from subak.federation.megha import submitter, worker
+from subak.federation.megha.global_master import backlog, gangs
+from subak.federation.megha.global_master import handlers as master_handlers
+from subak.federation.megha.global_master.state import INCARNATION
+from subak.federation.megha.local_master import handlers as local_handlers
 from subak.federation.megha.roles import SERVE
-from subak.federation.messages import EXECUTOR, EXITED, HANDLER, KINDS, LOCAL_MASTER, MESSAGE, WORKER
+from subak.federation.messages import (
+    EXECUTOR,
+    EXITED,
+    FAILED,
+    HANDLER,
+    KINDS,
+    LOCAL_MASTER,
+    MESSAGE,
+    NOBODY,
+    POSTED,
+    RAN_TOO_LONG,
+    WORKER,
+)
 from subak.federation.settings import Federation
 from subak.placement.claims import TASK_BLOCKED, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
 from subak.policy import find_scheduler
 from subak.simulator.engine.state import LOOP_DONE, NOW, TIMELINE_LOST
 from subak.simulator.federated import simulate as federated_run
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan, random_plan, read_fault_plan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
@@ -84,8 +101,8 @@ def test_a_task_is_preempted_at_most_so_often(most):
         settings=Federation(global_masters=2, local_masters=1, heartbeat=0.5, preemption="strict", preemptions_max=most,
                             shares={"a": 0.1, "b": 0.9}))
     opened = run(*build(case), case.settings)
-    assert (opened.roles.task["preempted"] <= most).all()
-    assert bool(opened.roles.task["preempted"].max()) == bool(most)
+    assert (states_by_task(opened.roles)["preempted"] <= most).all()
+    assert bool(states_by_task(opened.roles)["preempted"].max()) == bool(most)
     assert statuses(opened) == [TASK_FINISHED] * 7
 
 
@@ -274,17 +291,59 @@ def test_the_same_seed_is_the_same_torture():
     assert lines[0] == lines[1] != []
 
 
-def test_a_planted_defect_is_found(monkeypatch):
-    """Workers do not check the epoch: they obey deposed masters."""
+def an_epoch_is_not_looked_at(monkeypatch):
+    """Workers obey deposed masters."""
 
-    def obeys(workers, layout, rules, message, out):
+    def obeys(workers, topology, rules, message, out):
         if message["epoch"] > workers.machine[message["machine"]]["epoch"]:
             worker.adopt(workers, message["machine"], message["epoch"])
         return True
 
     monkeypatch.setattr(worker, "obeys", obeys)
-    endings = (run_case(random_case(seed)) for seed in range(100, 200))  # the first is 148
-    assert any(ending.failure for ending in endings)
+
+
+def a_window_is_forgotten(monkeypatch):
+    """Doubled requests and starts are carried out again."""
+    for module in (local_handlers, worker):
+        monkeypatch.setattr(module, "is_new", lambda window, number: True)
+
+
+def a_row_is_given_back_too_early(monkeypatch):
+    """A global master says that it needs a row no more while the task is in a lane."""
+
+    def say_done(master, tasks, task, out):
+        backlog_say_done(master, tasks, task, out)
+        out.row[out.size[POSTED] - 1]["incarnation"] = master.scalar[INCARNATION]
+
+    backlog_say_done = backlog.say_done
+    for module in (backlog, gangs, master_handlers):
+        monkeypatch.setattr(module, "say_done", say_done)
+
+
+def ends_of_a_dead_master_are_kept_with_those_of_others(monkeypatch):
+    """A local master forgets what ended in the order in which it did, whoever is to note it."""
+
+    def forget_noted(local, owner, out):
+        if (local.asker["known"] >= local.asker["known"][owner]).all():
+            forget(local, owner, out)
+
+    forget = local_handlers.forget_noted
+    monkeypatch.setattr(local_handlers, "forget_noted", forget_noted)
+
+
+def there_is_no_bound_on_retries(monkeypatch):
+    """What failed is tried again for ever."""
+    monkeypatch.setattr(submitter, "may_try_again", lambda one, jobs, row: (
+        one.submission[row]["reason"] in (FAILED, RAN_TOO_LONG) and one.tasks.gang[row] == NOBODY))
+
+
+@pytest.mark.parametrize(("plant", "seeds"), [
+    (an_epoch_is_not_looked_at, (2, 148)), (a_window_is_forgotten, (1, 2)), (a_row_is_given_back_too_early, (1, 2)),
+    (ends_of_a_dead_master_are_kept_with_those_of_others, (2, 3)), (there_is_no_bound_on_retries, (0, 1))])
+def test_a_planted_defect_is_found(plant, seeds, monkeypatch):
+    """The seeds are the first ones that find it, of 1,000."""
+    plant(monkeypatch)
+    assert any(run_case(random_case(seed)).failure for seed in seeds)
 
 
 def test_a_failure_is_made_as_small_as_it_can_be(monkeypatch):

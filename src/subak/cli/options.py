@@ -104,6 +104,10 @@ class ScenarioOptions:
     faults: Annotated[Path | None, _option(
         "FILE.toml", "A plan of what goes wrong, for megha and central: messages lost, doubled or late, roles cut "
                      "off, crashed, restarted; it is copied into the run folder.", FEDERATED)] = None
+    failures: Annotated[Path | None, _option(
+        "FILE.toml", "A plan of how tasks end that do not finish, for megha and central: attempts fail or run too "
+                     "long, users cancel, with retries and deadlines; it is copied into the run folder.",
+        FEDERATED)] = None
     queues: Annotated[Path | None, _option(
         "TREE.toml", "Weights and limits of queues (see `subak queues`): what the fair orders go by, and what the "
                      "shares of any run are measured by [default: weight 1 for each]; it is copied into the run "

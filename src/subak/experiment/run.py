@@ -31,6 +31,7 @@ from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
+from subak.simulator.federated.failure_plan import FailurePlan, PlanError, read_failure_plan
 from subak.simulator.federated.fault_plan import FaultPlan, RoleError, read_fault_plan
 from subak.simulator.federated_results import waiting_tables
 from subak.simulator.outcome import Outcome
@@ -44,7 +45,7 @@ if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to
     from subak.placement.lotes.plan import Plan
 
 def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
-    """Read workload and fleet, note their digests, and check the files of faults and of queues.
+    """Read workload and fleet, note their digests, and check the files of faults, queues and failures.
 
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
@@ -65,7 +66,8 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
 
 def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
     """Return what a scenario reads, and *files*: no result may be written over it."""
-    names = [scenario.fleet, scenario.faults, scenario.queues, *map(policy_file, scenario.schedulers), *files]
+    names = [scenario.fleet, scenario.faults, scenario.queues, scenario.failures,
+             *map(policy_file, scenario.schedulers), *files]
     workload = [] if scenario.workload in sample_names() else [scenario.workload]
     return [Path(name) for name in (*workload, *names) if name]
 
@@ -82,10 +84,10 @@ def _same_digest(what: str, folder: Path, expected: str) -> str:
 
 def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet]) -> None:
     """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
-    faults, queues = _files_of(scenario)
+    faults, queues, failures = _files_of(scenario)
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
-        with _named_faults(scenario.faults):
-            refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues)
+        with _named(scenario):
+            refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues, failures)
 
 
 def run_label(scheduler: str, seed: int, seeds: list[int]) -> str:
@@ -129,12 +131,12 @@ def _simulated(
 ) -> tuple[Summary, pl.DataFrame]:
     workload, fleet = inputs
     scheduler = find_scheduler(name, scenario.check_policy)
-    faults, queues = _files_of(scenario)
+    faults, queues, failures = _files_of(scenario)
     if queues is not None:
         _refuse_tree(workload, queues, scenario.queues)
-    with _named_faults(scenario.faults):
+    with _named(scenario):
         outcome = simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
-                           federation=settings_of(scenario, name), faults=faults,
+                           federation=settings_of(scenario, name), faults=faults, failures=failures,
                            **{**_terms_of(scenario), "queues": queues})
     written = _write(folder, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
     _write_scenario(folder, scenario, name, seed, outcome.search_moves)
@@ -146,10 +148,11 @@ def _terms_of(scenario: Scenario) -> dict[str, Any]:
     return {name: getattr(scenario, name) for name in Terms._fields if hasattr(scenario, name)}
 
 
-def _files_of(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None]:
-    """Read the files of faults and of queues, where the scenario names them."""
+def _files_of(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None, FailurePlan | None]:
+    """Read the files of faults, of queues and of failures, where the scenario names them."""
     return (read_fault_plan(Path(scenario.faults)) if scenario.faults else None,
-            read_tree(Path(scenario.queues)) if scenario.queues else None)
+            read_tree(Path(scenario.queues)) if scenario.queues else None,
+            read_failure_plan(Path(scenario.failures)) if scenario.failures else None)
 
 
 def _with_bound(
@@ -184,12 +187,14 @@ def _refuse_tree(workload: Workload, queues: TreeFile, path: str) -> None:
 
 
 @contextmanager
-def _named_faults(path: str) -> Iterator[None]:
-    """Name the file of faults in what is wrong with it and only the federation shows."""
+def _named(scenario: Scenario) -> Iterator[None]:
+    """Name the file of faults, or of failures, in what is wrong with it and only federation and workload show."""
     try:
         yield
     except RoleError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{scenario.faults}: {error}") from None
+    except PlanError as error:
+        raise InputError(f"{scenario.failures}: {error}") from None
 
 
 def _write(
@@ -231,6 +236,7 @@ def summarise(
         resources=workload.resources,
         status=measures.status_counts(tasks),
         reasons=measures.reasons(tasks),
+        recorded=measures.recorded_counts(tasks, workload),
         wait_time=measures.wait_spread(tasks),
         slowdown=measures.slowdown_spread(tasks),
         makespan=measures.makespan(tasks),
@@ -239,6 +245,7 @@ def summarise(
         stranded=measures.stranded(timeline, names),
         attempts_lost=sum(lost.shape[1] for lost in loop.losses),
         run_time_lost=float(sum((end - start).sum() for _, _, start, end in loop.losses)),
+        failures=measures.outcome_counts(tasks),
         federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks),
         fairness=fair,
         plan=plan_facts(outcome.plans) if outcome.plans else None,
@@ -294,6 +301,9 @@ def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, sea
     if one.faults:
         shutil.copyfile(one.faults, partial / "faults.toml")
         one.faults = "faults.toml"
+    if one.failures:
+        shutil.copyfile(one.failures, partial / "failures.toml")
+        one.failures = "failures.toml"
     if one.queues:
         shutil.copyfile(one.queues, partial / "queues.toml")
         one.queues = "queues.toml"

@@ -36,6 +36,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     until: float = FOREVER  # seconds: the last instant to simulate
     federation: Federation = msgspec.field(default_factory=Federation)  # settings of schedulers that are federations
     faults: str = ""  # a plan of what goes wrong, for megha and central
+    failures: str = ""  # a plan of how tasks end that do not finish, for megha and central
     queues: str = ""  # a file with weights and limits of queues, for the fair orders
     reclaims_per_hour: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
@@ -80,15 +81,16 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def _refuse_bytes(self) -> None:
         """Refuse names of files that no scenario file can hold, before the run and not when it is written."""
-        for name in (self.workload, self.fleet, self.faults, self.queues, *self.schedulers):
+        for name in (self.workload, self.fleet, self.faults, self.failures, self.queues, *self.schedulers):
             if not is_text(name):
                 raise InputError(f"scenario: names must be text in UTF-8, not {name!r}")
 
     def _refuse_unbearable(self) -> None:
         """Refuse what one of the schedulers does not support."""
         for name in self.schedulers:
-            if self.faults and "retry" not in supported_settings(name):
-                raise InputError(f"faults: {name} does not support them; only megha and central do")
+            for what in ("faults", "failures"):
+                if getattr(self, what) and "retry" not in supported_settings(name):
+                    raise InputError(f"{what}: {name} does not support them; only megha and central do")
             if self.slow_start != 1.0:
                 refuse_slow_start(self.slow_start, named_scheduler(name))
             if self.request_error:
@@ -164,6 +166,8 @@ def read_scenario(path: Path) -> Scenario:
         scenario.fleet = str(here / scenario.fleet)
     if scenario.faults:
         scenario.faults = str(here / scenario.faults)
+    if scenario.failures:
+        scenario.failures = str(here / scenario.failures)
     if scenario.queues:
         scenario.queues = str(here / scenario.queues)
     scenario.schedulers = [str(here / name) if policy_file(name) else name for name in scenario.schedulers]

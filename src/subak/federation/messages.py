@@ -16,15 +16,25 @@ MESSAGE = np.dtype([
     ("reason", np.int16),  # why, one of REASONS; 0 where there is nothing to say
     ("to", np.int32),  # number of the receiver within its role
     ("sender", np.int32),  # number of the sender within its role
-    ("task", np.int32),  # -1 where it is about no task
     ("machine", np.int32),  # -1 where it is about no machine
+    ("task", np.int64),  # -1 where it is about no task
+    ("row", np.int32),  # of the task among the open tasks of its global master
+    ("shape", np.int32),  # of the task: what it asks for, as a column of the table of requests
+    ("queue", np.int32),  # of the task
+    ("owner", np.int32),  # of the task: its global master
+    ("priority", np.int32),  # of the task
     ("epoch", np.int32),  # of the local master that is meant or that speaks
     ("count", np.int32),  # how many entries, tasks, attempts or reservations it is about
-    ("queue", np.int32),  # whose tasks are to be preempted; -1 for nobody's
+    ("victims", np.int32),  # queue whose tasks are to be preempted; -1 for nobody's
     ("batch", np.int32),  # tasks that were submitted together
     ("handle", np.int32),  # a row of the receiver's own, which it gave the sender
+    ("round", np.int16),  # of the task: how often it was submitted anew after an attempt that failed
+    ("code", np.int16),  # exit code
+    ("in_gang", np.int8),  # whether the task starts together with others
+    ("repeats", np.int8),  # the kind of the message that a timer sends again
     ("preempted", np.int16),  # how often the task has been
-    ("repeats", np.int16),  # the kind of the message that a timer sends again
+    ("refusals", np.int16),  # how often a request for the task was refused
+    ("repartitions", np.int16),  # how often it was requested on another's partition
     ("attempt", np.int64),  # number of the attempt, of its global master
     ("start", np.int64),  # number of the start, of its machine; of STOLEN the first reservation of a chain
     ("seen", np.int64),  # version of its local master that the sender has seen; of REJECTED what the sender knows
@@ -32,6 +42,7 @@ MESSAGE = np.dtype([
     ("report", np.int64),  # number of a worker's report
     ("first", np.int64),  # the update it carries: entries first .. last - 1 of the sender's ledger
     ("last", np.int64),
+    ("limit", np.float64),  # seconds that the attempt may run
     ("delay", np.float64),  # seconds from now, of a timer; else of something that the sender knows, by kind
     ("travelled", np.float64),  # seconds that the messages about no task yet, of which this is the last, were under way
 ])
@@ -40,15 +51,25 @@ ALWAYS = ("kind", "to", "sender")  # fields of every message
 SUBMITTER, GLOBAL_MASTER, LOCAL_MASTER, WORKER, EXECUTOR = range(5)
 ROLES = ("submitter", "global master", "local master", "worker", "executor")
 
-_OF_ATTEMPT = "task machine attempt"
+_OF_TASK = "task row round"
+_OF_ATTEMPT = f"{_OF_TASK} machine attempt"
+_FACTS = "shape queue owner priority in_gang preempted limit"  # of a task: what whoever runs it must know
 _NEWS = "incarnation epoch first last count"  # an update
-_REQUEST, _ORDER = f"{_OF_ATTEMPT} incarnation epoch seen preempted", f"{_OF_ATTEMPT} start epoch handle"
+_REQUEST, _ORDER = f"{_OF_ATTEMPT} {_FACTS} incarnation epoch seen", f"{_OF_ATTEMPT} {_FACTS} start epoch handle"
 _KINDS = (  # name, who handles it, whether it crosses the network, its fields beyond ALWAYS
     ("ARRIVE", SUBMITTER, False, "task"),  # a task arrives at its submitter
-    ("RESUBMIT", SUBMITTER, False, "task delay"),  # timer: has the global master heard of the task?
-    ("DONE", SUBMITTER, True, "task machine"),  # the task has ended
-    ("REBUILD", SUBMITTER, True, ""),  # a new global master asks for the tasks that have not ended
-    ("SUBMIT", GLOBAL_MASTER, True, "task reason batch count"),
+    ("CANCEL", SUBMITTER, False, "task"),  # its user does not want a task any more
+    ("RESUBMIT", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: has the global master heard of the task?
+    ("EXPIRE", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: does the task wait for longer than it may?
+    ("TRY_AGAIN", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: submit a task anew that failed
+    ("DONE", SUBMITTER, True,  # the task has ended, or its attempt in a way that its submitter must know
+     f"{_OF_TASK} machine reason code incarnation refusals repartitions preempted"),
+    ("HAND_OVER", SUBMITTER, False, "row incarnation"),  # goes on with a REBUILD, from a row on
+    ("RELEASE", SUBMITTER, False, "count row"),  # goes on to submit the tasks of stage `count`, from a place on
+    ("REBUILD", SUBMITTER, True,  # a restarted global master asks for its open tasks, or again for one
+     f"{_OF_TASK} incarnation"),
+    ("SUBMIT", GLOBAL_MASTER, True, f"{_OF_TASK} reason incarnation batch count"),
+    ("WITHDRAW", GLOBAL_MASTER, True, f"{_OF_TASK} reason incarnation"),  # end the task, for a reason
     ("PLACE", GLOBAL_MASTER, False, ""),  # a turn: place one task of one queue
     ("LAUNCHED", GLOBAL_MASTER, True,  # the attempt has its amounts, and starts (a gang's: is held)
      f"{_OF_ATTEMPT} reason {_NEWS}"),
@@ -56,27 +77,30 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("ENDED", GLOBAL_MASTER, True,  # the attempt is over: FINISHED, or lost for a reason
      f"{_OF_ATTEMPT} reason {_NEWS}"),
     ("UPDATE", GLOBAL_MASTER, True, _NEWS),  # the state of a cluster, periodic or asked for
+    ("CATCH_UP", GLOBAL_MASTER, False, _NEWS),  # goes on with an update, from an entry on
+    ("SETTLE", GLOBAL_MASTER, False, "machine row count"),  # goes on to settle the cluster of a machine: task, gang
     ("RETRY", GLOBAL_MASTER, False,  # timer: has the request been answered?
-     "task machine attempt queue count repeats delay"),
+     f"{_OF_ATTEMPT} victims count repeats delay"),
     ("REOPEN", GLOBAL_MASTER, False, "machine delay"),  # timer: ask the cluster of a machine again
     ("WAKE", GLOBAL_MASTER, False, "delay"),  # timer of a new global master: have all local masters answered?
     ("LAUNCH", LOCAL_MASTER, True, _REQUEST),  # on the global master's own partition
     ("REPARTITION", LOCAL_MASTER, True, _REQUEST),  # on another's partition: move the amounts, and launch
     ("PREEMPT", LOCAL_MASTER, True,  # take the amounts from attempts of a queue on the machine, and launch
-     f"{_REQUEST} queue"),
+     f"{_REQUEST} victims"),
     ("GO", LOCAL_MASTER, True, _REQUEST),  # all of a gang are held: start this one
-    ("ABANDON", LOCAL_MASTER, True, _REQUEST),  # give up the attempt, held or running
+    ("ABANDON", LOCAL_MASTER, True, f"{_REQUEST} reason"),  # give up the attempt, held or running
     ("NOTED", LOCAL_MASTER, True, "incarnation epoch seen"),  # the global master has noted the end of the attempt
     ("ASK", LOCAL_MASTER, True, "incarnation seen"),  # a global master asks for the whole state
     ("BEAT", LOCAL_MASTER, False, "epoch delay"),  # timer: send an update to every global master
-    ("CHECK", LOCAL_MASTER, False, "epoch delay"),  # timer: which workers are silent, what is unanswered?
+    ("CHECK", LOCAL_MASTER, False,  # timer: which workers, from one on, are silent, and what is unanswered?
+     "machine epoch delay"),
     ("OVER", LOCAL_MASTER, True,  # a worker: the attempt is over, for a reason
-     "task machine attempt reason epoch handle"),
+     "task machine attempt reason code epoch handle"),
     ("STARTED", LOCAL_MASTER, True, "task machine attempt epoch"),  # a worker answers a repeated start
     ("ALIVE", LOCAL_MASTER, True,  # a worker lives, and runs count attempts
      "machine reason epoch incarnation count delay"),
     ("HOLDS", LOCAL_MASTER, True,  # a worker runs this attempt, one of count
-     "task machine attempt start reason epoch incarnation report count"),
+     f"{_OF_ATTEMPT} {_FACTS} start reason code epoch incarnation report count"),
     ("PULSE", LOCAL_MASTER, True, "epoch count delay"),  # the active one to the standby: I live
     ("WATCH", LOCAL_MASTER, False, "epoch delay"),  # timer of the standby: does the active one live?
     ("CHANGE", LOCAL_MASTER, False,  # the operator: a machine leaves, joins or takes another capacity
@@ -89,9 +113,10 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
      "machine epoch incarnation delay"),
     ("TICK", WORKER, False,  # timer: send a sign of life, or stop what runs when the lease is over
      "machine incarnation delay"),
-    ("EXITED", WORKER, False, "task machine attempt handle"),  # the executor: the attempt's run time is over
+    ("EXITED", WORKER, False, "task machine attempt handle reason code"),  # the executor: the attempt has ended
     ("READY", EXECUTOR, False, "task"),  # effect: the task waits from now on (its stage need not wait for others)
-    ("BEGIN", EXECUTOR, False, "task machine attempt handle"),  # effect: run the attempt
+    ("GIVEN_UP", EXECUTOR, False, "task reason"),  # effect: the task has ended without having finished
+    ("BEGIN", EXECUTOR, False, "task machine attempt handle limit"),  # effect: run the attempt
     ("HALT", EXECUTOR, False, "task machine reason"),  # effect: end the attempt now
     # Sparrow, Hawk, Eagle, Pigeon; SUBMIT carries count tasks of a batch
     ("PROBE", WORKER, True,  # reserve a place in the queue for a task of the batch
@@ -121,9 +146,10 @@ KINDS = tuple(name for name, *_ in _KINDS)
 HANDLER = np.array([role for _, role, *_ in _KINDS], np.int8)
 CROSSES = np.array([crosses for _, _, crosses, _ in _KINDS])
 FIELDS = tuple((*ALWAYS, *fields.split()) for *_, fields in _KINDS)  # of each kind
-(ARRIVE, RESUBMIT, DONE, REBUILD, SUBMIT, PLACE, LAUNCHED, REFUSED, ENDED, UPDATE, RETRY, REOPEN, WAKE,
+(ARRIVE, CANCEL, RESUBMIT, EXPIRE, TRY_AGAIN, DONE, HAND_OVER, RELEASE, REBUILD, SUBMIT, WITHDRAW, PLACE,
+ LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP, SETTLE, RETRY, REOPEN, WAKE,
  LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, NOTED, ASK, BEAT, CHECK, OVER, STARTED, ALIVE, HOLDS, PULSE, WATCH, CHANGE,
- START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, BEGIN, HALT,
+ START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, GIVEN_UP, BEGIN, HALT,
  PROBE, FETCH, ASSIGN, NOTHING_LEFT, BOUNCED, REJECTED, ENQUEUE, LONG_BEGUN, LONG_OVER, STEAL, STOLEN,
  DEAL, BOOT, RESTART, POWER_OFF, RECONFIGURE) = range(len(KINDS))
 
@@ -142,35 +168,66 @@ REASONS = (
     "unknown to the new local master",
     "held for long: does it go?",
     "its local master had no room to note it",
+    "it failed",
+    "it ran for longer than it may",
+    "it waited for longer than it may",
+    "its user cancelled it",
+    "a stage that it depends on failed",
+    "another task of its gang failed",
+    "its attempts were lost more often than they may be",
 )
 (NO_REASON, FINISHED_WELL, NOT_FREE, NOT_THERE, OLD_REQUEST, OLD_EPOCH, NO_VICTIMS, PREEMPTED, MACHINE_LOST, GANG_LOST,
- LEASE_LOST, UNKNOWN, STILL_HELD,
- NO_ROOM) = range(len(REASONS))
+ LEASE_LOST, UNKNOWN, STILL_HELD, NO_ROOM,
+ FAILED, RAN_TOO_LONG, WAITED_TOO_LONG, CANCELLED, STAGE_FAILED, GANG_FAILED, LOST_TOO_OFTEN) = range(len(REASONS))
+# ends of an attempt after which its global master does not place the task again
+CONCLUSIVE = np.array([each in (FINISHED_WELL, FAILED, RAN_TOO_LONG, CANCELLED) for each in range(len(REASONS))])
 
 NOBODY = -1  # no task, no machine, no row
 
 
+POSTED, OVERRUN = range(2)  # of `size` of an outbox
+
+
 class Outbox(NamedTuple):
-    """The messages of one handler, in order."""
+    """The messages of a handler, in order.
+
+    A handler posts as many as the attempts of a machine, the tasks of a gang or the roles of the federation: that is
+    known beforehand. What walks over tasks or entries, of which there may be any number, stops when the outbox is
+    filling, and posts a message to itself to go on.
+    """
 
     row: np.ndarray  # MESSAGE[place]
-    size: np.ndarray  # int64[1]
+    size: np.ndarray  # int64[2]: POSTED, and OVERRUN: messages for which there was no room, which is a defect
+    spare: int  # messages that one step of a walk, or a handler that does not walk, may post
 
 
-def build_outbox(capacity: int) -> Outbox:
-    """Return an empty outbox for *capacity* messages of one handler."""
-    return Outbox(np.zeros(capacity, MESSAGE), np.zeros(1, np.int64))
+def build_outbox(spare: int, more: int = 256) -> Outbox:
+    """Return an empty outbox for handlers and steps of up to *spare* messages, and for *more* before a walk stops."""
+    return Outbox(np.zeros(spare + more, MESSAGE), np.zeros(2, np.int64), spare)
+
+
+@inlined
+def is_filling(out: Outbox) -> bool:
+    """Whether a walk has to stop: there may be no room for another step."""
+    return bool(out.size[POSTED] > out.row.size - out.spare)
 
 
 @inlined
 def post(out: Outbox, kind: int, sender: int, to: int, task: int, machine: int) -> np.void:
     """Append a message and return its row, for the fields beyond these."""
-    row = out.row[out.size[0]]
-    out.size[0] += 1
+    place = out.size[POSTED]
+    if place < out.row.size:
+        out.size[POSTED] += 1
+    else:
+        place = out.row.size - 1
+        out.size[OVERRUN] += 1
+    row = out.row[place]
     row["kind"], row["reason"], row["sender"], row["to"] = kind, NO_REASON, sender, to
     row["task"], row["machine"] = task, machine
-    row["epoch"], row["count"], row["queue"], row["batch"], row["handle"] = 0, 0, NOBODY, 0, NOBODY
-    row["preempted"], row["repeats"], row["attempt"], row["start"], row["seen"] = 0, 0, 0, 0, 0
-    row["incarnation"], row["report"], row["first"], row["last"] = 0, 0, 0, 0
-    row["delay"], row["travelled"] = 0.0, 0.0
+    row["row"], row["shape"], row["queue"], row["owner"], row["priority"] = NOBODY, NOBODY, NOBODY, NOBODY, 0
+    row["epoch"], row["count"], row["victims"], row["batch"], row["handle"] = 0, 0, NOBODY, 0, NOBODY
+    row["in_gang"], row["preempted"], row["refusals"], row["repartitions"], row["repeats"] = 0, 0, 0, 0, 0
+    row["round"], row["code"], row["limit"] = 0, 0, 0.0
+    row["attempt"], row["start"], row["seen"], row["incarnation"], row["report"] = 0, 0, 0, 0, 0
+    row["first"], row["last"], row["delay"], row["travelled"] = 0, 0, 0.0, 0.0
     return row

@@ -198,7 +198,7 @@ def start(groups: Groups, members: Membership, tasks: Tasks, group: int, task: i
     worker = find_worker(groups, members, tasks, group, task)
     if worker == NOWHERE:
         return False
-    take(groups.room, tasks, task, worker)
+    take(groups.room, tasks, tasks.shape[task], worker)
     post(out, START, group, worker, task, worker)
     return True
 
@@ -322,7 +322,7 @@ def handle_pigeon(roles: Pigeon, tasks: Tasks, now: float, message: np.void, out
         end_attempt(roles.workers, batches, tasks, message, out)
         free_room(groups, to, message["task"], 0, out)
     elif kind == OVER:
-        give_back(groups.room, tasks, message["task"], message["machine"])
+        give_back(groups.room, tasks, tasks.shape[message["task"]], message["machine"])
         serve_group(groups, roles.members, tasks, to, out)
     elif kind == CHANGE:
         serve_group(groups, roles.members, tasks, on_group_change(roles, tasks, message, out), out)
@@ -332,7 +332,7 @@ def handle_pigeon(roles: Pigeon, tasks: Tasks, now: float, message: np.void, out
 def on_start(roles: Pigeon, tasks: Tasks, message: np.void, now: float, out: Outbox) -> None:
     """Begin a task, unless the worker left or shrank since it was sent."""
     workers, worker, task = roles.workers, message["to"], message["task"]
-    take(workers.own, tasks, task, worker)
+    take(workers.own, tasks, tasks.shape[task], worker)
     message["batch"] = roles.batches.of_task[task]
     if not accept(workers, roles.batches, roles.members, tasks, message, now, out):
         free_room(roles.groups, worker, task, MACHINE_LOST, out)

@@ -4,17 +4,16 @@ import numpy as np
 from subak.fleet.index import lower_summary, note_freed_block, raise_summary
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, FleetState
 from subak.kernel import inlined, kernel, noinline
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Shapes
 
 
 @inlined
-def take(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> None:
-    """Take the task's request from the machine; the caller has checked that it fits."""
-    shape = tasks.shape[task]
+def take(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> None:
+    """Take a request from the machine; the caller has checked that it fits."""
     block = machine // BLOCK
     fleet.version[block] += 1
     for resource in range(fleet.free.shape[0]):
-        amount = tasks.request[resource, shape]
+        amount = shapes.request[resource, shape]
         if amount > 0:
             before = fleet.free[resource, machine]
             fleet.free[resource, machine] = before - amount
@@ -24,13 +23,12 @@ def take(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> None:
 
 
 @inlined
-def give_back(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> None:
-    """Return the task's request to the machine, which must be present."""
-    shape = tasks.shape[task]
+def give_back(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> None:
+    """Return a request to the machine, which must be present."""
     block = machine // BLOCK
     fleet.version[block] += 1
     for resource in range(fleet.free.shape[0]):
-        amount = tasks.request[resource, shape]
+        amount = shapes.request[resource, shape]
         after = fleet.free[resource, machine] + amount
         fleet.free[resource, machine] = after
         fleet.used[resource] -= amount

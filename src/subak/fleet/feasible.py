@@ -13,37 +13,37 @@ from subak.fleet.index import (
 )
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Shapes, Tasks
 
 NOWHERE = -1  # no machine
 
 
 @inlined
-def meets_constraints(fleet: FleetState, tasks: Tasks, shape: int, machine: int) -> bool:
+def meets_constraints(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> bool:
     """Whether the machine meets the shape's constraints."""
-    word = fleet.allowed[tasks.constraint_set[shape], machine // BLOCK]
+    word = fleet.allowed[shapes.constraint_set[shape], machine // BLOCK]
     return (word >> np.uint64(machine % BLOCK)) & ONE != NO_BITS
 
 
 @inlined
-def shape_fits(fleet: FleetState, tasks: Tasks, shape: int, machine: int) -> bool:
+def shape_fits(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> bool:
     """Whether the machine meets the shape's constraints and has its whole request free."""
-    if not meets_constraints(fleet, tasks, shape, machine):
+    if not meets_constraints(fleet, shapes, shape, machine):
         return False
     for resource in range(fleet.free.shape[0]):
-        if fleet.free[resource, machine] < tasks.request[resource, shape]:
+        if fleet.free[resource, machine] < shapes.request[resource, shape]:
             return False
     return True
 
 
 @inlined
-def shape_fits_without(fleet: FleetState, tasks: Tasks, shape: int, machine: int, leaving: int) -> bool:
+def shape_fits_without(fleet: FleetState, shapes: Shapes, shape: int, machine: int, leaving: int) -> bool:
     """Whether the shape would fit the machine once a task of shape *leaving* has left it."""
-    if not meets_constraints(fleet, tasks, shape, machine):
+    if not meets_constraints(fleet, shapes, shape, machine):
         return False
     for resource in range(fleet.free.shape[0]):
-        free = fleet.free[resource, machine] + tasks.request[resource, leaving]
-        if free < tasks.request[resource, shape]:
+        free = fleet.free[resource, machine] + shapes.request[resource, leaving]
+        if free < shapes.request[resource, shape]:
             return False
     return True
 
@@ -70,12 +70,12 @@ def next_fitting(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> in
 
 
 @inlined
-def fitting_in(fleet: FleetState, tasks: Tasks, shape: int, machine: int, end: int) -> int:
+def fitting_in(fleet: FleetState, shapes: Shapes, shape: int, machine: int, end: int) -> int:
     """Return the first machine at or after *machine*, before block *end*, that fits the shape, or NOWHERE."""
     skipped = np.uint64(machine % BLOCK)
     for block in range(machine // BLOCK, end):
-        if block_may_fit(fleet, tasks, shape, block):
-            word = fitting_word(fleet, tasks, shape, block) & (ALL_BITS << skipped)
+        if block_may_fit(fleet, shapes, shape, block):
+            word = fitting_word(fleet, shapes, shape, block) & (ALL_BITS << skipped)
             if word != NO_BITS:
                 return block * BLOCK + lowest_bit(word)
         skipped = NO_BITS
@@ -83,9 +83,9 @@ def fitting_in(fleet: FleetState, tasks: Tasks, shape: int, machine: int, end: i
 
 
 @inlined
-def shape_fits_any(fleet: FleetState, tasks: Tasks, shape: int, machines: np.ndarray) -> bool:
+def shape_fits_any(fleet: FleetState, shapes: Shapes, shape: int, machines: np.ndarray) -> bool:
     """Whether the shape fits any of the given *machines* (int32[:])."""
     for machine in machines:  # noqa: SIM110
-        if shape_fits(fleet, tasks, shape, machine):
+        if shape_fits(fleet, shapes, shape, machine):
             return True
     return False

@@ -13,7 +13,7 @@ import numpy as np
 
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, FleetState
 from subak.kernel import inlined, kernel
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Shapes
 
 SEEN, FRONTIER = 0, 1  # rows of FleetState.frontier
 LANES_OF_BLOCK = np.uint64(BLOCK)
@@ -67,12 +67,12 @@ def note_first_block(fleet: FleetState, shape: int, block: int) -> None:
 
 
 @inlined
-def block_may_fit(fleet: FleetState, tasks: Tasks, shape: int, block: int) -> bool:
+def block_may_fit(fleet: FleetState, shapes: Shapes, shape: int, block: int) -> bool:
     """Whether some machine of the block may meet the shape's constraints and have its request free."""
-    if fleet.allowed[tasks.constraint_set[shape], block] == NO_BITS:
+    if fleet.allowed[shapes.constraint_set[shape], block] == NO_BITS:
         return False
     for resource in range(fleet.free.shape[0]):
-        if fleet.block_free_max[resource, block] < tasks.request[resource, shape]:
+        if fleet.block_free_max[resource, block] < shapes.request[resource, shape]:
             return False
     return True
 
@@ -88,24 +88,24 @@ def has_at_least(amounts: np.ndarray, resource: int, block: int, amount: int) ->
 
 
 @inlined
-def fitting_word(fleet: FleetState, tasks: Tasks, shape: int, block: int) -> np.uint64:
+def fitting_word(fleet: FleetState, shapes: Shapes, shape: int, block: int) -> np.uint64:
     """Return the word of the block's machines that meet the shape's constraints and have its request free."""
-    return word_of(fleet, fleet.free, tasks, shape, block)
+    return word_of(fleet, fleet.free, shapes, shape, block)
 
 
 @kernel
-def holding_word(fleet: FleetState, tasks: Tasks, shape: int, block: int) -> np.uint64:
+def holding_word(fleet: FleetState, shapes: Shapes, shape: int, block: int) -> np.uint64:
     """Return the word of the block's machines that could hold the shape when they are idle."""
-    return word_of(fleet, fleet.capacity, tasks, shape, block)
+    return word_of(fleet, fleet.capacity, shapes, shape, block)
 
 
 @inlined
-def word_of(fleet: FleetState, amounts: np.ndarray, tasks: Tasks, shape: int, block: int) -> np.uint64:
+def word_of(fleet: FleetState, amounts: np.ndarray, shapes: Shapes, shape: int, block: int) -> np.uint64:
     """Return the word of the block's machines that meet the constraints and have the request in *amounts*."""
-    word = fleet.allowed[tasks.constraint_set[shape], block]
+    word = fleet.allowed[shapes.constraint_set[shape], block]
     for resource in range(amounts.shape[0]):
         if word != NO_BITS:
-            word &= has_at_least(amounts, resource, block, tasks.request[resource, shape])
+            word &= has_at_least(amounts, resource, block, shapes.request[resource, shape])
     return word
 
 

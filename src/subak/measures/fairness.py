@@ -15,8 +15,8 @@ all have the same part of what they are guaranteed, 1 / n when one has everythin
 when none has anything. Of a level of the tree it is the mean over the groups of siblings and over the time in which at
 least two of a group demand, a second of each group counting as much; None where there is no such time.
 
-Tasks that no machine could ever hold are no demand. A queue above others that has jobs of its own has them in a leaf
-whose name ends with a slash. The sums are in `fairness_sweep.py`.
+Tasks that no machine could ever hold are no demand, nor is one that was given up after its last attempt. A queue above
+others that has jobs of its own has them in a leaf whose name ends with a slash. The sums are in `fairness_sweep.py`.
 """
 from typing import NamedTuple
 
@@ -71,12 +71,32 @@ def attempt_trail(tasks: pl.DataFrame, attempts: pl.DataFrame, workload: Workloa
     rows = _rows_of(attempts, tasks)
     trail = Trail(_joined(leaf, leaf[rows]), _joined(stage, stage[rows]), _joined(_times(tasks["ready"]), lost),
                   _joined(_times(tasks["start"]), attempts["start"].to_numpy()), _joined(_times(tasks["finish"]), lost))
-    impossible = tasks.select((pl.col("status") == "UNPLACEABLE").arg_true())["status"].to_numpy()
-    if impossible.size == 0:
+    idle = np.concatenate([_standing(tasks, "UNPLACEABLE"), _last_rows(_standing(tasks, "GIVEN_UP"), rows, len(tasks))])
+    if idle.size == 0:
         return trail
     waits = trail.waits.copy()
-    waits[impossible] = np.inf
+    waits[idle] = np.inf
     return trail._replace(waits=waits)
+
+
+def _standing(tasks: pl.DataFrame, status: str) -> np.ndarray:
+    """Return the rows of the tasks that stand so at the end."""
+    kind = tasks.schema["status"]
+    if isinstance(kind, pl.Enum) and status not in kind.categories:
+        return np.zeros(0, np.int64)
+    return tasks.select((pl.col("status") == status).arg_true())["status"].to_numpy()
+
+
+def _last_rows(tasks: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """Return the row of a trail in which each of *tasks* begins to wait for the last time.
+
+    It is that of its last attempt, or its own of the first *count*; *rows* are the tasks of the attempts, in time.
+    """
+    if tasks.size == 0:
+        return tasks
+    last = np.arange(count)
+    np.maximum.at(last, rows, count + np.arange(rows.size))
+    return np.asarray(last[tasks])
 
 
 def _rows_of(attempts: pl.DataFrame, tasks: pl.DataFrame) -> np.ndarray:

@@ -3,8 +3,9 @@ import math
 
 import polars as pl
 
-from subak.measures.runs import Reason, Spread, Summary, Waiting
+from subak.measures.runs import FailureFacts, Reason, Spread, Summary, Waiting
 from subak.placement.claims import STATUSES
+from subak.workload.table import Workload
 
 LEVELS = (0.5, 0.9, 0.99, 0.999)
 SLOWDOWN_FLOOR_S = 10.0  # a run time below it counts as this long (Feitelson's bounded slowdown)
@@ -37,7 +38,7 @@ def spread(values: pl.Series) -> Spread:
     values = values.drop_nulls().sort()
     if values.is_empty():
         return Spread()
-    median, p90, p99, p999 = (_number(values[max(math.ceil(level * len(values)), 1) - 1]) for level in LEVELS)
+    median, p90, p99, p999 = (_number(values[math.ceil(level * len(values)) - 1]) for level in LEVELS)
     return Spread(_number(values.mean()), median, p90, p99, p999, _number(values.max()))
 
 
@@ -72,8 +73,29 @@ def waiting(timeline: pl.DataFrame) -> Waiting:
 
 def status_counts(tasks: pl.DataFrame) -> dict[str, int]:
     """Return how many tasks stand how at the end; every task is in exactly one."""
-    found = dict(tasks["status"].value_counts().iter_rows())
-    return {name: int(found.get(name, 0)) for name in STATUSES}
+    return _counted(tasks["status"], STATUSES)
+
+
+def outcome_counts(tasks: pl.DataFrame) -> FailureFacts | None:
+    """Return how the tasks ended that did, and how many attempts failed; None for a run without a plan of failures."""
+    if "attempts_failed" not in tasks.columns:
+        return None
+    return FailureFacts(_counted(tasks["outcome"].drop_nulls()), int(tasks["attempts_failed"].sum()))
+
+
+def recorded_counts(tasks: pl.DataFrame, workload: Workload) -> dict[str, int]:
+    """Return how the trace says that those tasks ended that finished in the run; empty where it says nothing."""
+    if "outcome" not in workload.tasks.columns:
+        return {}
+    counts = _counted(workload.tasks["outcome"].filter(tasks["status"] == "FINISHED").drop_nulls())
+    return {name: count for name, count in counts.items() if count}
+
+
+def _counted(words: pl.Series, known: tuple[str, ...] = ()) -> dict[str, int]:
+    """Return how often each word occurs: those of an Enum, and those *known*."""
+    found = dict(words.value_counts().iter_rows())
+    names = words.dtype.categories.to_list() if isinstance(words.dtype, pl.Enum) else known
+    return {name: int(found.get(name, 0)) for name in names}
 
 
 def reasons(tasks: pl.DataFrame) -> tuple[Reason, ...]:

@@ -147,6 +147,13 @@ class PlanFacts(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()  # what the first one assumed or left out
 
 
+class FailureFacts(msgspec.Struct, frozen=True):
+    """How the tasks of a run ended that had a plan of failures."""
+
+    outcomes: dict[str, int] = {}  # tasks that finished, failed, were cancelled, timed out, were lost
+    attempts_failed: int = 0  # attempts that failed or ran too long
+
+
 class Summary(msgspec.Struct, frozen=True):
     """summary.json: one run in a page of numbers. Times are in seconds, shares are of one."""
 
@@ -159,6 +166,7 @@ class Summary(msgspec.Struct, frozen=True):
     resources: tuple[Resource, ...] = ()
     status: dict[str, int] = {}
     reasons: tuple[Reason, ...] = ()
+    recorded: dict[str, int] = {}  # tasks that finished, by how the trace says that they ended; empty where it does not
     wait_time: Spread = Spread()
     slowdown: Spread = Spread()
     makespan: float | None = None
@@ -170,6 +178,7 @@ class Summary(msgspec.Struct, frozen=True):
     stranded: dict[str, float | None] = {}
     attempts_lost: int | None = None
     run_time_lost: float | None = None  # seconds that lost attempts had run, over all tasks
+    failures: FailureFacts | None = None  # None where there was no plan of failures
     federation: FederationFacts | None = None
     fairness: FairnessFacts | None = None  # None where there is only one queue
     plan: PlanFacts | None = None  # None where the scheduler goes by none

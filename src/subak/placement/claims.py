@@ -3,6 +3,7 @@
 A task's status:
   NOT_ARRIVED -> BLOCKED (its stage waits for others) -> WAITING -> RUNNING -> FINISHED
   RUNNING -> WAITING when its machine leaves; UNPLACEABLE from the start when no machine could ever hold it.
+  RUNNING -> BLOCKED when an attempt fails, GIVEN_UP when the task is not tried again, or not wanted any more.
 """
 from typing import NamedTuple
 
@@ -14,17 +15,19 @@ from subak.fleet.state import FleetState
 from subak.kernel import inlined
 from subak.workload.tasks import Tasks
 
-STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACEABLE")
-TASK_NOT_ARRIVED, TASK_BLOCKED, TASK_WAITING, TASK_RUNNING, TASK_FINISHED, TASK_UNPLACEABLE = range(6)
+STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACEABLE", "GIVEN_UP")
+(TASK_NOT_ARRIVED, TASK_BLOCKED, TASK_WAITING, TASK_RUNNING, TASK_FINISHED, TASK_UNPLACEABLE,
+ TASK_GIVEN_UP) = range(len(STATUSES))
 
 VIOLATED_RULE, VIOLATING_TASK, VIOLATING_MACHINE = range(3)  # of `violation`
-KEPT, NO_SUCH_TASK, NOT_WAITING, NO_SUCH_MACHINE, DOES_NOT_FIT = range(5)
+KEPT, NO_SUCH_TASK, NOT_WAITING, NO_SUCH_MACHINE, DOES_NOT_FIT, OUTBOX_FULL = range(6)
 RULES = (
     "",
     "answered a task that does not exist",
     "answered a task that is not waiting",
     "answered a machine that does not exist",
     "answered a machine that cannot hold the task",
+    "posted more messages than its outbox holds",
 )
 
 
@@ -68,7 +71,7 @@ def claim(claims: Claims, fleet: FleetState, tasks: Tasks, task: int, machine: i
             claims.violation[VIOLATING_TASK] = task
             claims.violation[VIOLATING_MACHINE] = machine
         return False
-    take(fleet, tasks, task, machine)
+    take(fleet, tasks, tasks.shape[task], machine)
     claims.status[task] = TASK_RUNNING
     claims.task[claims.size[0]] = task
     claims.machine[claims.size[0]] = machine

@@ -32,13 +32,14 @@ class Lanes(NamedTuple):
     place: np.ndarray  # int32[lane], place in contender, NO_PLACE for a lane that is not served in this round
     size: np.ndarray  # int64[3]: ACTIVE_LANES, CONTENDERS, MISUSES (of a lane that is not there, or empty)
     by_shape: bool  # whether lane s holds exactly the tasks of shape s
+    number: np.ndarray  # int64[task], what goes by between equal ranks; empty: the tasks' own numbers
 
 
 ACTIVE_LANES, CONTENDERS, MISUSES = 0, 1, 2
 
 
-def build_lanes(lanes: int, tasks: int, by_shape: bool = False) -> Lanes:
-    """Return empty lanes for the given numbers of lanes and tasks."""
+def build_lanes(lanes: int, tasks: int, by_shape: bool = False, number: np.ndarray | None = None) -> Lanes:
+    """Return empty lanes for the given numbers of lanes and tasks; *number* as of `Lanes`."""
     return Lanes(
         root=np.full(lanes, NOBODY, np.int32),
         length=np.zeros(lanes, np.int32),
@@ -53,14 +54,17 @@ def build_lanes(lanes: int, tasks: int, by_shape: bool = False) -> Lanes:
         place=np.full(lanes, NO_PLACE, np.int32),
         size=np.zeros(3, np.int64),
         by_shape=by_shape,
+        number=np.zeros(0, np.int64) if number is None else number,
     )
 
 
 @inlined
-def goes_before(rank: np.ndarray, first: int, second: int) -> bool:
+def goes_before(lanes: Lanes, rank: np.ndarray, first: int, second: int) -> bool:
     """Whether task *first* is served before task *second*."""
     if rank[first] != rank[second]:
         return rank[first] < rank[second]
+    if lanes.number.size > 0:
+        return lanes.number[first] < lanes.number[second]
     return first < second
 
 
@@ -71,7 +75,7 @@ def meld(lanes: Lanes, rank: np.ndarray, first: int, second: int) -> int:
         return second
     if second == NOBODY:
         return first
-    if goes_before(rank, second, first):
+    if goes_before(lanes, rank, second, first):
         first, second = second, first
     lanes.sibling[second] = lanes.child[first]
     lanes.child[first] = second
@@ -208,7 +212,7 @@ def lane_before(lanes: Lanes, rank: np.ndarray, place: int, other: int) -> bool:
     first, second = lanes.contender[place], lanes.contender[other]
     if lanes.score[first] != lanes.score[second]:
         return lanes.score[first] > lanes.score[second]
-    return goes_before(rank, lanes.root[first], lanes.root[second])
+    return goes_before(lanes, rank, lanes.root[first], lanes.root[second])
 
 
 @inlined

@@ -12,6 +12,7 @@ SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %
 SLOWDOWN_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "largest"}
 PART_TITLES = {"framework_queueing": "framework queueing", "processing": "processing",
                "worker_queueing": "worker queueing", "communication": "communication"}
+ENDING_TITLES = {"FAILED": "failed", "CANCELLED": "cancelled", "TIMED_OUT": "timed out", "LOST": "lost"}
 FIFO = ("fifo+backfill", "first-fit+backfill", "fifo", "first-fit")  # what gains in makespan are measured from
 NOT_STARTED = ("WAITING", "BLOCKED", "UNPLACEABLE")
 
@@ -87,6 +88,9 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
         Measure("Tasks", "running at the end", partial(_tasks, ("RUNNING",)), count_text),
         Measure("Tasks", "waiting at the end", partial(_tasks, ("WAITING", "BLOCKED")), count_text, operator.lt),
         Measure("Tasks", "unplaceable", partial(_tasks, ("UNPLACEABLE",)), count_text, operator.lt),
+        *(Measure("Tasks", title, partial(_ended, name), count_text, operator.lt)
+          for name, title in ENDING_TITLES.items()),
+        Measure("Tasks", "attempts failed", attempts_failed, count_text, operator.lt),
         Measure("Tasks", "attempts lost", lambda summary: summary.attempts_lost, count_text, operator.lt),
         Measure("Tasks", "run time lost", lambda summary: summary.run_time_lost, seconds_text, operator.lt),
         Measure("Federation", "messages a task", messages_a_task, ratio_text, operator.lt),
@@ -100,6 +104,19 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
         Measure("Simulation", "tasks a second", lambda summary: summary.speed.tasks_per_second, count_text),
         Measure("Simulation", "peak memory", lambda summary: summary.speed.peak_memory_bytes, bytes_text),
     ]
+
+
+def attempts_failed(summary: Summary) -> float | None:
+    """Return how many attempts failed or ran too long, None for a run without a plan of failures."""
+    return None if summary.failures is None else summary.failures.attempts_failed
+
+
+def recorded_note(summary: Summary) -> str:
+    """Say how the trace recorded those tasks that finished here; nothing where it says the same, or nothing."""
+    if not summary.recorded.keys() - {"FINISH"}:
+        return ""
+    counts = ", ".join(f"{count_text(count)} {name}" for name, count in summary.recorded.items())
+    return f"Of the tasks that finished here, the trace recorded {counts}."
 
 
 def messages_a_task(summary: Summary) -> float | None:
@@ -174,6 +191,11 @@ def _part(name: str, summary: Summary) -> float | None:
 
 def _counted(name: str, summary: Summary) -> float | None:
     return None if summary.federation is None else summary.federation.counts.get(name)
+
+
+def _ended(name: str, summary: Summary) -> float | None:
+    """Return how many tasks ended so, None for a run without a plan of failures."""
+    return None if summary.failures is None else summary.failures.outcomes.get(name, 0)
 
 
 def _jain(level: int, summary: Summary) -> float | None:

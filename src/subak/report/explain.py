@@ -13,6 +13,7 @@ from subak.experiment.scenario import read_scenario
 from subak.measures.runs import Run, load_runs
 from subak.report.number_text import count_text, seconds_text
 from subak.resources import Resource
+from subak.simulator.endings import STAGE_GIVEN_UP
 from subak.tables import read_table
 from subak.workload.table import Workload
 
@@ -118,6 +119,9 @@ def _stood(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f" of cluster {values['local_master']}" if values.get("local_master") is not None else "")
     if values["finish"] is not None:
         yield "Finished", _instant(values["finish"])
+    if values.get("outcome") is not None:
+        code = "" if values["exit_code"] is None else f", exit code {values['exit_code']}"
+        yield "Outcome", f"{values['outcome'].replace('_', ' ').lower()}{code}"
     yield "Run time", seconds_text(values["run_time"]) if values["run_time"] < float("inf") else "until it is stopped"
     if "global_master" in values:
         yield "Global master", str(values["global_master"])
@@ -129,9 +133,9 @@ def _instant(seconds: float) -> str:
 
 
 def _attempts(values: dict[str, Any]) -> str:
-    """Return how often a task was started, refused, placed elsewhere and preempted."""
+    """Return how often a task was started, refused, placed elsewhere, preempted, and failed."""
     counted = {"refused": values.get("refusals"), "on another master's partition": values.get("repartitions"),
-               "preempted": values.get("preemptions")}
+               "preempted": values.get("preemptions"), "failed or ran too long": values.get("attempts_failed")}
     more = [f"{count} {what}" for what, count in counted.items() if count]
     return "; ".join([f"{values['attempts'] or 'none'} started", *more])
 
@@ -143,7 +147,7 @@ def _why(run: Run, row: int, values: dict[str, Any], workload: Workload | None) 
     else:
         reason = values["reason"] or "no reason is written down"
         yield f"{reason[0].upper()}{reason[1:]}."
-    if values["status"] == "BLOCKED" and workload is not None:
+    if workload is not None and (values["status"] == "BLOCKED" or values["reason"] == STAGE_GIVEN_UP):
         yield from _blocked(run, row, workload)
     if values["status"] == "WAITING":
         yield from _partitions(run, row)
@@ -165,10 +169,11 @@ def _allocation(values: dict[str, Any]) -> Iterator[str]:
 def _blocked(run: Run, row: int, workload: Workload) -> Iterator[str]:
     """Say which stages a task still waits for, and what became of their tasks."""
     table = run.tasks().select(pl.col("status").cast(pl.String)).collect()["status"]
+    waits = "It waits for" if table[row] == "BLOCKED" else "It waited for"
     for stage in _stage(workload, row)["depends_on"][:LISTED_MAX]:
         standing = table.filter(workload.tasks["stage"] == stage).value_counts(sort=True)
         counts = ", ".join(f"{count_text(count)} {str(status).lower()}" for status, count in standing.iter_rows())
-        yield f"It waits for stage {workload.stages['name'][stage]}: {counts}."
+        yield f"{waits} stage {workload.stages['name'][stage]}: {counts}."
 
 
 def _partitions(run: Run, row: int) -> Iterator[str]:

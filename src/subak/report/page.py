@@ -18,7 +18,7 @@ from subak.report.charts.gantt import gantt_makers
 from subak.report.charts.parts import Chart
 from subak.report.charts.runs import chart_makers
 from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, chart_config, legend_columns, legend_entry_width
-from subak.report.comparison import Row, compare, verdict
+from subak.report.comparison import Row, compare, recorded_note, verdict
 from subak.report.document import IMAGE_FORMATS, document, figure, filled, heading, picture
 from subak.report.fairness_tables import fairness_table
 from subak.report.federation_tables import federation_tables
@@ -198,7 +198,7 @@ def _facts(runs: list[Run]) -> Iterator[tuple[str, tuple[str, Markup]]]:
             *federation_tables(federated)))
     yield "outcomes", ("What became of the tasks", _section(
         "outcomes", "What became of the tasks", "Every task that arrived is in one of these states when a run ends.",
-        _outcome_table(runs), _reason_table(runs)))
+        _outcome_table(runs), _ending_table(runs), _recorded_table(runs), _reason_table(runs)))
     yield "runs", ("How it was made", _section(
         "runs", "How it was made", "Each run, its options, and how fast it was simulated.", _run_table(runs)))
 
@@ -210,6 +210,28 @@ def _outcome_table(runs: list[Run]) -> Markup:
         [run.label, *(count_text(run.summary.status.get(status)) for status in statuses)] for run in runs
     ]
     return tags.words_table("Tasks by state", titles, rows)
+
+
+def _ending_table(runs: list[Run]) -> Markup:
+    """Return how tasks ended in runs with a plan of failures."""
+    planned = {run.label: run.summary.failures for run in runs if run.summary.failures}
+    names = list(dict.fromkeys(name for facts in planned.values() for name in facts.outcomes))
+    titles = ["Run", *(name.replace("_", " ").lower() for name in names), "attempts that failed or ran too long"]
+    rows: list[list[object]] = [
+        [label, *(count_text(facts.outcomes.get(name)) for name in names), count_text(facts.attempts_failed)]
+        for label, facts in planned.items()
+    ]
+    return tags.words_table("Tasks that ended, by how", titles, rows) if rows else Markup("")
+
+
+def _recorded_table(runs: list[Run]) -> Markup:
+    """Return how the trace recorded the tasks that finished, where not all of them did there."""
+    noted = {run.label: run.summary.recorded for run in runs if recorded_note(run.summary)}
+    names = list(dict.fromkeys(name for recorded in noted.values() for name in recorded))
+    rows: list[list[object]] = [[label, *(count_text(recorded.get(name, 0)) for name in names)]
+                                for label, recorded in noted.items()]
+    caption = "Tasks that finished, as the trace recorded them"
+    return tags.words_table(caption, ["Run", *names], rows) if rows else Markup("")
 
 
 def _reason_table(runs: list[Run]) -> Markup:

@@ -4,7 +4,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from subak.measures.runs import PlanFacts, Reason, Run, groups
-from subak.report.comparison import Row, compare
+from subak.report.comparison import Row, compare, recorded_note
 from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
 from subak.report.number_text import NOTHING, count_text, number_text, seconds_text
@@ -37,7 +37,7 @@ def run_panel(run: Run) -> Panel:
     origin = f"{count_text(facts.workload.tasks)} tasks of {facts.workload.name} on " \
              f"{count_text(facts.fleet.machines)} machines of {facts.fleet.name}, seed {facts.seed}"
     shown = Group(Text(origin), comparison_table([run]), *_plan(facts.plan), *_bound(facts.makespan_bound_note),
-                  *_queues(run), *_reasons(facts.reasons))
+                  *_queues(run), *_reasons(facts.reasons), *_recorded(recorded_note(facts)))
     return Panel(shown, title=Text(run.label), title_align="left", border_style="dim", expand=False)
 
 
@@ -56,6 +56,11 @@ def _plan(plan: PlanFacts | None) -> list[Text]:
 def _bound(note: str) -> list[Text]:
     """Say what is to be said of the lower bound on the makespan."""
     return [Text(""), Text(f"Lower bound of the makespan: {note}.", style="dim")] if note else []
+
+
+def _recorded(note: str) -> list[Text]:
+    """Say how the tasks that finished were recorded, where that was not always so."""
+    return [Text(""), Text(note, style="dim")] if note else []
 
 
 def _queues(run: Run) -> list[Table]:

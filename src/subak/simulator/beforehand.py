@@ -10,6 +10,8 @@ from subak.queues.fair_orders import FAIR_ORDERS, refuse_collapsed
 from subak.queues.tree import TreeFile, tree_of_paths
 from subak.resources import same_resources
 from subak.simulator.federated.architectures import ARCHITECTURES
+from subak.simulator.federated.failure_plan import FailurePlan
+from subak.simulator.federated.fate_draws import refuse_plan
 from subak.simulator.federated.fault_plan import FaultPlan, faults_of
 from subak.simulator.federated.megha_setup import find_queues
 from subak.simulator.federated.simulate import refuse_limits
@@ -18,7 +20,7 @@ from subak.workload.table import Workload
 
 def refuse_inputs(
     workload: Workload, fleet: Fleet, scheduler: Scheduler, settings: Federation, faults: FaultPlan | None,
-    queues: TreeFile | None,
+    queues: TreeFile | None, failures: FailurePlan | None = None,
 ) -> None:
     """Raise InputError for a workload, a fleet and settings with which no run of *scheduler* could begin.
 
@@ -27,6 +29,8 @@ def refuse_inputs(
     same_resources(workload.resources, fleet.resources, "workload and fleet")
     if workload.tasks.is_empty():
         raise InputError("workload: there must be at least one task to simulate, this one has 0")
+    if failures is not None:
+        refuse_plan(failures, workload)
     if scheduler.architecture:
         _refuse_federation(workload, fleet, scheduler, settings, faults, queues)
         return

@@ -30,6 +30,7 @@ from subak.fleet.table import Fleet
 from subak.placement.claims import TASK_WAITING
 from subak.simulator.engine.columns import coded, numbers
 from subak.simulator.engine.state import NOW, Simulation
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
@@ -87,7 +88,7 @@ def master_columns(outcome: Outcome, fleet: Fleet) -> list[pl.Series]:
         names = cluster_names(outcome, fleet, int(cluster.max(initial=0)) + 1)
         columns.append(coded(np.where(machine >= 0, cluster[machine], -1), names, "local_master"))
     if isinstance(roles, Megha):
-        table = roles.task
+        table = states_by_task(roles)
         columns += [pl.Series(name, table[field].astype(np.int32)) for name, field in (
             ("refusals", "refusals"), ("repartitions", "repartitioned"), ("preemptions", "preempted"))]
     return columns
@@ -96,7 +97,7 @@ def master_columns(outcome: Outcome, fleet: Fleet) -> list[pl.Series]:
 def owners(roles: Any) -> np.ndarray:
     """Return int32[task]: the global master, scheduler or distributor of each task."""
     if isinstance(roles, Megha):
-        return np.asarray(roles.submitter.owner)
+        return np.asarray(roles.jobs.asked["owner"])
     batches = batches_of(roles)
     return np.asarray(batches.scheduler[batches.of_task])
 
@@ -156,11 +157,11 @@ class _Reasons:
         shape = self.sim.tasks.shape[waiting].astype(np.int64)
         if not isinstance(self.roles, Megha):
             return np.stack([shape])
-        table, topology = self.roles.task[waiting], self.roles.topology
-        queue = topology.task["queue"][waiting].astype(np.int64)
-        gang = topology.gang[waiting] if topology.gang.size else np.full(waiting.size, NOBODY)
+        table, jobs = states_by_task(self.roles)[waiting], self.roles.jobs
+        queue = jobs.asked["queue"][waiting].astype(np.int64)
+        gang = jobs.gang[waiting] if jobs.gang.size else np.full(waiting.size, NOBODY)
         lost = self.sim.progress.attempts[waiting] > 0
-        return np.stack([shape, table["phase"], topology.queue["owner"][queue],
+        return np.stack([shape, table["phase"], jobs.asked["owner"][waiting],
                          queue if self.roles.rules.preemption != OFF else np.zeros_like(queue),
                          table["reason"], gang, lost]).astype(np.int64)
 
@@ -188,8 +189,7 @@ class _Reasons:
         assert isinstance(self.roles, Megha)
         if phase != IN_QUEUE:
             return ATTEMPT_LOST if phase == PHASE_RUNNING and lost else OF_PHASE[phase]
-        first = self.roles.topology.gang_first
-        if gang != NOBODY and self.roles.gang[gang]["waiting"] < first[gang + 1] - first[gang]:
+        if gang != NOBODY and not gang_waits(self.roles, master, gang):
             return GANG_INCOMPLETE
         refused = reason == NOT_FREE
         if not could_take(self.sim.fleet.free, self.sim, shape).any():
@@ -200,6 +200,12 @@ class _Reasons:
         if not could_take(self.roles.masters[master].fleet.free, self.sim, shape).any():
             return VIEW_BEHIND
         return TURN_AGAIN if refused else TURN_TO_COME
+
+
+def gang_waits(roles: Megha, master: int, gang: int) -> bool:
+    """Whether all of a gang wait, or have ended."""
+    row = roles.jobs.gang_row[gang]
+    return bool(row != NOBODY and roles.masters[master].gang[row]["waiting"] == roles.jobs.gang_size[gang])
 
 
 def _members(roles: Any) -> Membership:
@@ -250,9 +256,8 @@ def waiting_tables(outcome: Outcome, workload: Workload, fleet: Fleet) -> dict[s
 
 
 def _waiting_table(sim: Simulation, roles: Megha, tasks: np.ndarray, workload: Workload) -> pl.DataFrame:
-    table, shape = roles.task[tasks], sim.tasks.shape[tasks]
-    queue = roles.topology.task["queue"][tasks]
-    owner = roles.topology.queue["owner"][queue]
+    table, shape = states_by_task(roles)[tasks], sim.tasks.shape[tasks]
+    queue, owner = roles.jobs.asked["queue"][tasks], roles.jobs.asked["owner"][tasks]
     fair = roles.rules.preemption != OFF
     nothing = np.full(tasks.size, np.nan)
     used = np.array([_dominant(roles, *pair) for pair in zip(owner, queue, strict=True)]) if fair else nothing
@@ -269,7 +274,7 @@ def _waiting_table(sim: Simulation, roles: Megha, tasks: np.ndarray, workload: W
 
 
 def _view_table(outcome: Outcome, roles: Megha, tasks: np.ndarray, workload: Workload, fleet: Fleet) -> pl.DataFrame:
-    owner, shape = roles.submitter.owner[tasks], outcome.simulation.tasks.shape[tasks]
+    owner, shape = roles.jobs.asked["owner"][tasks], outcome.simulation.tasks.shape[tasks]
     pairs, counts = np.unique(np.stack([owner, shape]), axis=1, return_counts=True)
     most = np.sort(np.argsort(-counts, kind="stable")[:VIEWS_MAX])
     names = cluster_names(outcome, fleet, roles.topology.local_masters)

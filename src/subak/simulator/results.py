@@ -5,14 +5,15 @@ import polars as pl
 from subak.fleet.speeds import attempt_seconds, run_seconds
 from subak.fleet.table import Fleet
 from subak.placement.claims import (
-    STATUSES,
     TASK_BLOCKED,
     TASK_FINISHED,
+    TASK_GIVEN_UP,
     TASK_NOT_ARRIVED,
     TASK_RUNNING,
     TASK_UNPLACEABLE,
     TASK_WAITING,
 )
+from subak.simulator.endings import TRIED_AGAIN, ending_columns, possible_statuses, why_given_up
 from subak.simulator.engine.columns import coded, named, numbers, worded
 from subak.simulator.engine.state import (
     FIRST_RESOURCE,
@@ -47,7 +48,8 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
 
     `wait_time` is the first start minus `ready` (response time in LoTES, section 1); the four parts of the allocation
     time of the last start are Megha's (section II), and add up to that start minus `ready`. A run that sees everything
-    at once has only queueing, counted where the scheduler lets tasks wait; a federated one has more columns.
+    at once has only queueing, counted where the scheduler lets tasks wait; a federated one has more columns, and so has
+    one with a plan of failures, in which all attempts of tasks that were given up are in `attempt_table`.
     """
     sim = outcome.simulation
     status = sim.claims.status
@@ -68,10 +70,11 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         numbers("wait_time", first_start(outcome) - sim.progress.ready),
         named(fleet.machines["machine"], np.where(started, machine_rows(outcome), -1), "machine"),
         pl.Series("attempts", sim.progress.attempts),
-        coded(status, STATUSES, "status"),
+        coded(status, possible_statuses(outcome), "status"),
         _reasons(outcome, workload),
         *(numbers(name, values, started) for name, values in parts.items()),
         *master_columns(outcome, fleet),
+        *ending_columns(outcome),
     ])
 
 
@@ -112,9 +115,9 @@ def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
 
 
 def attempt_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFrame:
-    """Return one row an attempt that was lost: its machine left or shrank, it was preempted, something failed.
+    """Return one row an attempt that did not finish: its machine left or shrank, it was preempted, something failed.
 
-    Its task waited again.
+    Its task waited again, unless it was given up.
     """
     task, machine, start, end = np.hstack(outcome.loop_result.losses)
     rows = task.astype(np.int64)
@@ -156,7 +159,17 @@ def _reasons(outcome: Outcome, workload: Workload) -> pl.Series:
     waiting = np.flatnonzero(status == TASK_WAITING)
     found, why = waiting_reasons(outcome, waiting, lambda number: waiting_reason(outcome, workload, number))
     code[waiting] = found + len(words)
-    return worded(code, [*words, *why], "reason")
+    words += why
+    between = np.flatnonzero((status == TASK_BLOCKED) & (sim.progress.attempts > 0))
+    if between.size:
+        code[between] = len(words)
+        words.append(TRIED_AGAIN)
+    given_up = np.flatnonzero(status == TASK_GIVEN_UP)
+    if given_up.size:
+        found, why = why_given_up(outcome, given_up)
+        code[given_up] = found + len(words)
+        words += why
+    return worded(code, words, "reason")
 
 
 def waiting_reason(outcome: Outcome, workload: Workload, shape: int) -> str:

@@ -26,6 +26,7 @@ from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms
 from subak.simulator.engine.state import LOOP_DONE, Simulation
 from subak.simulator.federated.architectures import ARCHITECTURES
+from subak.simulator.federated.failure_plan import FailurePlan
 from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated.simulate import simulate_federated
 from subak.simulator.outcome import Outcome
@@ -47,16 +48,17 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
     check: Callable[..., None] | None = None,
     federation: Federation | None = None,
     faults: FaultPlan | None = None,
+    failures: FailurePlan | None = None,
     **more: Any,
 ) -> Outcome:
     """Simulate one scheduler on one workload and fleet.
 
     *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
     simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
-    that is one, *faults* what goes wrong in it. *more* are further fields of `Terms` (engine/setup.py), each with its
-    comment there: `queues`, `slow_start`, `search` and so on. Raises InputError for workloads and fleets that do not
-    match, and for faults and wrong requests that the scheduler does not support, PolicyError when the policy breaks a
-    rule.
+    that is one, *faults* what goes wrong in it, *failures* which tasks do not finish. *more* are further fields of
+    `Terms` (engine/setup.py), each with its comment there: `queues`, `slow_start`, `search` and so on. Raises
+    InputError for workloads and fleets that do not match, and for faults, failures and wrong requests that the
+    scheduler does not support, PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
     terms = Terms(scheduler.order, seed, width, until, **more)
@@ -71,9 +73,10 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
         fixed = interval is not None
         return Outcome(scheduler=scheduler, seed=seed, **simulate_federated(
             workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults,
-            terms.queues))
-    if faults is not None:
-        raise InputError(f"faults: {scheduler.name} is no federation; only megha and central support them")
+            terms.queues, failures))
+    for what, plan in (("faults", faults), ("failures", failures)):
+        if plan is not None:
+            raise InputError(f"{what}: {scheduler.name} is no federation; only megha and central support them")
     loop = central_loop(workload, fleet, scheduler, terms)
     simulation, waiting = loop.prepared.simulation, loop.waiting
     loop_result = run_to_end(

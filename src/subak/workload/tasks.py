@@ -1,7 +1,26 @@
 """What a scheduler sees of the tasks: numbers only, alike tasks sharing a shape."""
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
+
+
+class Shapes(Protocol):
+    """What shapes ask for: `Tasks`, or any other table of tasks that has these columns."""
+
+    @property
+    def request(self) -> np.ndarray:
+        """int32[resource, shape], units."""
+
+    @property
+    def constraint_set(self) -> np.ndarray:
+        """int32[shape]."""
+
+
+class Requests(NamedTuple):
+    """What shapes ask for, and nothing else."""
+
+    request: np.ndarray  # int32[resource, shape], units
+    constraint_set: np.ndarray  # int32[shape]
 
 
 class Tasks(NamedTuple):

@@ -103,7 +103,7 @@ def let_go(  # noqa: PLR0913, PLR0917
     row = queues.row[number]
     batch, task = row["batch"], row["task"]
     unlink(queues, worker, before, number)
-    take(workers.own, tasks, batches.task[batches.first[batch]], worker)
+    take(workers.own, tasks, tasks.shape[batches.task[batches.first[batch]]], worker)
     if task == NOBODY:
         request = post(out, FETCH, worker, batches.scheduler[batch], NOBODY, worker)
         request["batch"], request["delay"], request["travelled"] = batch, now - row["since"], row["travelled"]
@@ -151,7 +151,7 @@ def accept(
     if is_able(members, batches.shape[batch], worker) and not is_overfull(workers.own, worker):
         begin(workers, batches, worker, task, now, out)
         return True
-    give_back(workers.own, tasks, task, worker)
+    give_back(workers.own, tasks, tasks.shape[task], worker)
     bounce(batches, worker, batch, task, False, out)
     return False
 
@@ -169,7 +169,7 @@ def is_overfull(own: FleetState, worker: int) -> bool:
 def end_attempt(workers: Workers, batches: Batches, tasks: Tasks, message: np.void, out: Outbox) -> bool:
     """Note that an attempt's run time is over, and tell the submitter; return whether it was a long one."""
     worker, task = message["to"], message["task"]
-    give_back(workers.own, tasks, task, worker)
+    give_back(workers.own, tasks, tasks.shape[task], worker)
     forget_running(workers, worker, task)
     post(out, DONE, worker, 0, task, worker)
     is_long: bool = batches.is_long[batches.of_task[task]]
@@ -197,7 +197,7 @@ def resize_worker(workers: Workers, batches: Batches, tasks: Tasks, change: int,
     while workers.running[worker] != NOBODY and not holds_running(workers, tasks, worker, change):
         task = workers.running[worker]
         batch = batches.of_task[task]
-        give_back(workers.own, tasks, task, worker)
+        give_back(workers.own, tasks, tasks.shape[task], worker)
         forget_running(workers, worker, task)
         workers.long_running[worker] -= batches.is_long[batch]
         bounce(batches, worker, batch, task, True, out)

@@ -11,20 +11,28 @@ from subak.federation.messages import NOBODY
 from subak.kernel import inlined
 
 ROW = np.dtype([
-    ("task", np.int32),
+    ("task", np.int64),
+    ("row", np.int32),  # of the task, among the open tasks of its owner
+    ("owner", np.int32),  # of the task: its global master
+    ("shape", np.int32),
+    ("queue", np.int32),
+    ("priority", np.int32),
     ("machine", np.int32),
     ("next", np.int32),  # row of the machine's next attempt, or of the next free row
     ("before", np.int32),  # row of the machine's attempt before it
     ("handle", np.int32),  # of a worker's: the local master's row, which it says with every report
     ("heir", np.int32),  # row of the attempt that this one is preempted for; of an ended one, of the next that ended
     ("awaits", np.int32),  # how many are being preempted for this one
-    ("owner", np.int32),  # its global master
     ("preempted", np.int16),  # how often its task had been preempted before
+    ("round", np.int16),  # of the task: how often it was submitted anew after an attempt that failed
+    ("code", np.int16),  # exit code
+    ("in_gang", np.int8),  # whether the task starts together with others
     ("state", np.int8),
     ("reason", np.int8),  # why it ended, or is being ended
     ("attempt", np.int64),
     ("start", np.int64),  # number of the start at its machine
     ("version", np.int64),  # of the ledger, when its end was entered
+    ("limit", np.float64),  # seconds that it may run
     ("since", np.float64),  # seconds, when it came into its state
 ])
 FREE_ROW, ROWS_USED, ROWS_EVER = range(3)  # of `size`
@@ -62,8 +70,9 @@ def add_attempt(attempts: Attempts, machine: int, task: int, attempt: int, state
     attempts.size[ROWS_USED] += 1
     row = attempts.row[number]
     row["task"], row["machine"], row["attempt"], row["state"] = task, machine, attempt, state
-    row["heir"], row["awaits"], row["owner"], row["reason"] = NOBODY, 0, NOBODY, 0
-    row["preempted"] = 0
+    row["heir"], row["awaits"], row["reason"] = NOBODY, 0, 0
+    row["row"], row["owner"], row["shape"], row["queue"], row["priority"] = NOBODY, NOBODY, NOBODY, NOBODY, 0
+    row["preempted"], row["in_gang"], row["round"], row["code"], row["limit"] = 0, 0, 0, 0, 0.0
     row["start"], row["version"], row["since"] = 0, 0, 0.0
     row["next"], row["before"], row["handle"] = attempts.first[machine], NOBODY, NOBODY
     if attempts.first[machine] != NOBODY:
@@ -108,3 +117,24 @@ def drop_attempt(attempts: Attempts, number: int) -> None:
     row["next"], row["machine"] = attempts.size[FREE_ROW], NOBODY
     attempts.size[FREE_ROW] = number
     attempts.size[ROWS_USED] -= 1
+
+
+# -- what whoever runs a task must know of it: copied from messages to rows, and back ----------------------------------
+
+
+@inlined
+def note_task(row: np.void, message: np.void) -> None:
+    """Write down what a message says of its task."""
+    row["row"], row["owner"], row["shape"], row["queue"] = (
+        message["row"], message["owner"], message["shape"], message["queue"])
+    row["priority"], row["in_gang"], row["preempted"] = message["priority"], message["in_gang"], message["preempted"]
+    row["round"], row["limit"] = message["round"], message["limit"]
+
+
+@inlined
+def tell_task(message: np.void, row: np.void) -> None:
+    """Say in a message what is known of its task."""
+    message["row"], message["owner"], message["shape"], message["queue"] = (
+        row["row"], row["owner"], row["shape"], row["queue"])
+    message["priority"], message["in_gang"], message["preempted"] = row["priority"], row["in_gang"], row["preempted"]
+    message["round"], message["limit"] = row["round"], row["limit"]

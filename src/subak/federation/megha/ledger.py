@@ -19,12 +19,20 @@ from subak.kernel import inlined
 
 ENTRY_WHOLE, ENTRY_TOOK, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED = range(5)
 ENTRY = np.dtype([
-    ("kind", np.int8), ("reason", np.int8),
+    ("kind", np.int8),
+    ("reason", np.int8),
     ("held", np.int8),  # whether the attempt waits for its gang
+    ("in_gang", np.int8),  # whether the task starts together with others
     ("preempted", np.int16),  # how often the task had been preempted
+    ("round", np.int16),  # how often the task had been submitted anew after an attempt that failed
+    ("code", np.int16),  # exit code
     ("machine", np.int32),
-    ("task", np.int32),  # of ENTRY_SIZED: the configuration, NOBODY when the machine is absent
-    ("owner", np.int32), ("attempt", np.int64),
+    ("task", np.int64),  # of ENTRY_SIZED: the configuration, NOBODY when the machine is absent
+    ("attempt", np.int64),
+    ("owner", np.int32),  # of the task: its global master
+    ("row", np.int32),  # of the task, among the open tasks of its owner
+    ("shape", np.int32),
+    ("queue", np.int32),
 ])
 VERSION, WHOLE_AT, LEDGER_EPOCH = range(3)  # of `size`
 
@@ -38,13 +46,14 @@ class Ledger(NamedTuple):
 
 
 @inlined
-def enter(ledger: Ledger, kind: int, machine: int, task: int, attempt: int, owner: int) -> np.void:
-    """Write an entry, and return it for its reason."""
+def enter(ledger: Ledger, kind: int, machine: int, task: int, attempt: int) -> np.void:
+    """Write an entry, and return it for the fields beyond these."""
     entry = ledger.entry[ledger.size[VERSION] % ledger.entry.size]
     ledger.size[VERSION] += 1
-    entry["kind"], entry["reason"], entry["held"] = kind, NO_REASON, 0
-    entry["preempted"] = 0
-    entry["machine"], entry["task"], entry["owner"], entry["attempt"] = machine, task, owner, attempt
+    entry["kind"], entry["reason"], entry["held"], entry["in_gang"], entry["preempted"] = kind, NO_REASON, 0, 0, 0
+    entry["machine"], entry["task"], entry["attempt"] = machine, task, attempt
+    entry["owner"], entry["row"], entry["shape"], entry["queue"] = NOBODY, NOBODY, NOBODY, NOBODY
+    entry["round"], entry["code"] = 0, 0
     return entry
 
 

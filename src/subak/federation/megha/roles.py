@@ -18,8 +18,9 @@ from subak.federation.megha.global_master.handlers import (
     on_retry,
     on_submit,
     on_update,
+    on_withdraw,
 )
-from subak.federation.megha.global_master.rebuild import on_wake, restart
+from subak.federation.megha.global_master.rebuild import on_settle, on_wake, restart
 from subak.federation.megha.global_master.state import GlobalMaster
 from subak.federation.megha.ledger import Ledger
 from subak.federation.megha.local_master.failover import (
@@ -43,7 +44,20 @@ from subak.federation.megha.local_master.handlers import (
     on_started,
 )
 from subak.federation.megha.local_master.state import LocalMaster
-from subak.federation.megha.submitter import Submitter, on_arrive, on_done, on_rebuild, on_resubmit
+from subak.federation.megha.open_tasks import OpenTasks
+from subak.federation.megha.submitter import (
+    Jobs,
+    Submitter,
+    on_arrive,
+    on_cancel,
+    on_done,
+    on_expire,
+    on_hand_over,
+    on_rebuild,
+    on_release,
+    on_resubmit,
+    on_try_again,
+)
 from subak.federation.megha.topology import Rules, Topology
 from subak.federation.megha.worker import (
     Workers,
@@ -66,13 +80,17 @@ from subak.federation.messages import (
     ASK,
     BEAT,
     BOOT,
+    CANCEL,
+    CATCH_UP,
     CHANGE,
     CHECK,
     DONE,
     ENDED,
     EXITED,
+    EXPIRE,
     FORGET,
     GO,
+    HAND_OVER,
     HOLDS,
     KILL,
     LAUNCH,
@@ -88,24 +106,28 @@ from subak.federation.messages import (
     REBUILD,
     RECONFIGURE,
     REFUSED,
+    RELEASE,
     REOPEN,
     REPARTITION,
     REPORT,
     RESTART,
     RESUBMIT,
     RETRY,
+    SETTLE,
     START,
     STARTED,
     STILL_HELD,
     SUBMIT,
     TICK,
+    TRY_AGAIN,
     UPDATE,
     WAKE,
     WATCH,
+    WITHDRAW,
     Outbox,
 )
-from subak.kernel import inlined
-from subak.workload.tasks import Tasks
+from subak.kernel import noinline
+from subak.workload.tasks import Requests, Tasks
 
 
 class Megha(NamedTuple):
@@ -113,19 +135,18 @@ class Megha(NamedTuple):
 
     topology: Topology
     rules: Rules
-    submitter: Submitter
+    jobs: Jobs
+    submitters: list[Submitter]  # one beside each global master
     masters: list[GlobalMaster]
     locals: list[LocalMaster]  # of every cluster, behind them their standbys
     workers: Workers
-    task: np.ndarray  # TASK[task], as the global masters that own them have them
-    gang: np.ndarray  # GANG[gang], the same
 
 
 class SubmitterTables(NamedTuple):
     """What `serve_submitter` works on."""
 
-    submitter: Submitter
-    topology: Topology
+    submitters: list[Submitter]
+    jobs: Jobs
     inbox: np.ndarray  # MESSAGE[place]
     out: Outbox
 
@@ -134,10 +155,10 @@ class GlobalMasterTables(NamedTuple):
     """What `serve_global_master` works on."""
 
     masters: list[GlobalMaster]
+    tasks: list[OpenTasks]  # of each of them
     ledgers: list[Ledger]  # of the local masters and standbys, or copies of them
     topology: Topology
     rules: Rules
-    tasks: Tasks
     inbox: np.ndarray  # MESSAGE[place]
     out: Outbox
 
@@ -148,7 +169,7 @@ class LocalMasterTables(NamedTuple):
     locals: list[LocalMaster]
     topology: Topology
     rules: Rules
-    tasks: Tasks
+    shapes: Requests
     inbox: np.ndarray  # MESSAGE[place]
     out: Outbox
 
@@ -159,7 +180,7 @@ class WorkerTables(NamedTuple):
     workers: Workers
     topology: Topology
     rules: Rules
-    tasks: Tasks
+    shapes: Requests
     lost: np.ndarray  # int32[place], tasks that the operator's changes of machines cost
     inbox: np.ndarray  # MESSAGE[place]
     out: Outbox
@@ -169,20 +190,23 @@ def tables_of(
     roles: Megha, tasks: Tasks, lost: np.ndarray, inbox: np.ndarray, out: Outbox
 ) -> tuple[SubmitterTables, GlobalMasterTables, LocalMasterTables, WorkerTables]:
     """Return what the roles of a federation in one process work on, which share an inbox and an outbox."""
-    topology, rules = roles.topology, roles.rules
+    topology, rules, shapes = roles.topology, roles.rules, Requests(tasks.request, tasks.constraint_set)
+    of_submitters, ledgers = [each.tasks for each in roles.submitters], [each.ledger for each in roles.locals]
     return (
-        SubmitterTables(roles.submitter, topology, inbox, out),
-        GlobalMasterTables(roles.masters, [local.ledger for local in roles.locals], topology, rules, tasks, inbox, out),
-        LocalMasterTables(roles.locals, topology, rules, tasks, inbox, out),
-        WorkerTables(roles.workers, topology, rules, tasks, lost, inbox, out),
+        SubmitterTables(roles.submitters, roles.jobs, inbox, out),
+        GlobalMasterTables(roles.masters, of_submitters, ledgers, topology, rules, inbox, out),
+        LocalMasterTables(roles.locals, topology, rules, shapes, inbox, out),
+        WorkerTables(roles.workers, topology, rules, shapes, lost, inbox, out),
     )
 
 
 # -- serving: each returns the task that a global master's last turn placed, or tried to, else NOBODY ------------------
+#
+# A message is handed on in a function of its own: in the loop, what any handler may need was made ready at every call.
 
 
 def serve_submitter(tables: SubmitterTables, now: float, count: int) -> int:
-    """Hand the first *count* messages of the inbox to the submitter."""
+    """Hand the first *count* messages of the inbox to their submitters."""
     inbox = tables.inbox
     for place in range(count):
         to_submitter(tables, inbox[place])
@@ -216,39 +240,53 @@ def serve_worker(tables: WorkerTables, now: float, count: int) -> int:
 SERVE = (serve_submitter, serve_global_master, serve_local_master, serve_worker)  # by role
 
 
-@inlined
+@noinline
 def to_submitter(tables: SubmitterTables, message: np.void) -> None:
-    """Hand a message to the submitter."""
+    """Hand a message to a submitter."""
     kind = message["kind"]
-    submitter, topology, out = tables.submitter, tables.topology, tables.out
+    submitter, jobs, out = tables.submitters[message["to"]], tables.jobs, tables.out
     if kind == ARRIVE:
-        on_arrive(submitter, message, out)
+        on_arrive(submitter, jobs, message, out)
     elif kind == DONE:
-        on_done(submitter, message, out)
+        on_done(submitter, jobs, message, out)
+    elif kind == CANCEL:
+        on_cancel(submitter, jobs, message, out)
+    elif kind == EXPIRE:
+        on_expire(submitter, jobs, message, out)
+    elif kind == TRY_AGAIN:
+        on_try_again(submitter, jobs, message, out)
+    elif kind == HAND_OVER:
+        on_hand_over(submitter, jobs, message, out)
+    elif kind == RELEASE:
+        on_release(submitter, jobs, message, out)
     elif kind == RESUBMIT:
-        on_resubmit(submitter, topology, message, out)
+        on_resubmit(submitter, jobs, message, out)
     elif kind == REBUILD:
-        on_rebuild(submitter, topology, message, out)
+        on_rebuild(submitter, jobs, message, out)
 
 
-@inlined
-def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:
+@noinline
+def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:  # noqa: C901
     """Hand a message to a global master; return the task that it placed, or tried to, in a turn."""
     kind = message["kind"]
     master, topology, rules = tables.masters[message["to"]], tables.topology, tables.rules
-    tasks, out = tables.tasks, tables.out
+    tasks, out = tables.tasks[message["to"]], tables.out
     if kind == SUBMIT:
         on_submit(master, topology, rules, tasks, message, out)
     elif kind == PLACE:
         return on_place(master, topology, rules, tasks, out)
-    elif kind in (LAUNCHED, REFUSED, ENDED, UPDATE):
+    elif kind in (LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP):
         on_update(master, topology, rules, tasks, now, message, tables.ledgers[message["sender"]], out)
         if kind == LAUNCHED and message["reason"] == STILL_HELD:
-            on_launched(master, topology, message, out)
+            on_launched(master, topology, tasks, message, out)
+    elif kind == WITHDRAW:
+        on_withdraw(master, topology, rules, tasks, message, out)
     elif kind == RETRY:
-        on_retry(master, topology, rules, message, out)
+        on_retry(master, topology, rules, tasks, message, out)
     elif kind == REOPEN:
         on_reopen(master, topology, message, out)
+    elif kind == SETTLE:
+        on_settle(master, topology, rules, tasks, message, out)
     elif kind == WAKE:
         on_wake(master, topology, rules, out)
     elif kind == RESTART:
@@ -256,16 +294,16 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
     return NOBODY
 
 
-@inlined
+@noinline
 def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> None:  # noqa: C901, PLR0912
     """Hand a message to a local master."""
     kind = message["kind"]
     local, topology, rules = tables.locals[message["to"]], tables.topology, tables.rules
-    tasks, out = tables.tasks, tables.out
+    shapes, out = tables.shapes, tables.out
     if kind in (LAUNCH, REPARTITION, PREEMPT):
-        on_request(local, topology, rules, tasks, now, message, out)
+        on_request(local, topology, rules, shapes, now, message, out)
     elif kind == OVER:
-        on_over(local, topology, rules, tasks, now, message, out)
+        on_over(local, topology, rules, shapes, now, message, out)
     elif kind == BEAT:
         on_beat(local, topology, rules, message, out)
     elif kind == NOTED:
@@ -273,41 +311,41 @@ def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> 
     elif kind == GO:
         on_go(local, topology, now, message, out)
     elif kind == ABANDON:
-        on_abandon(local, topology, rules, tasks, now, message, out)
+        on_abandon(local, topology, rules, shapes, now, message, out)
     elif kind == STARTED:
         on_started(local, message)
     elif kind == CHECK:
-        on_check(local, topology, rules, tasks, now, message, out)
+        on_check(local, topology, rules, shapes, now, message, out)
     elif kind == ALIVE:
-        on_alive(local, topology, rules, tasks, now, message, out)
+        on_alive(local, topology, rules, shapes, now, message, out)
     elif kind == HOLDS:
-        on_holds(local, topology, rules, tasks, now, message, out)
+        on_holds(local, topology, rules, shapes, now, message, out)
     elif kind == PULSE:
         on_pulse(local, topology, rules, now, message, out)
     elif kind == WATCH:
-        on_watch(local, topology, rules, tasks, now, out)
+        on_watch(local, topology, rules, shapes, now, out)
     elif kind == ASK:
         on_ask(local, topology, rules, message, out)
     elif kind == CHANGE:
-        on_change(local, topology, rules, tasks, now, message, out)
+        on_change(local, topology, rules, shapes, now, message, out)
     elif kind == BOOT:
         begin_timers(local, topology, rules, out)
     elif kind == RESTART:
         restart_local(local, topology, rules, now, out)
 
 
-@inlined
+@noinline
 def to_worker(tables: WorkerTables, now: float, message: np.void) -> None:  # noqa: C901
     """Hand a message to a worker."""
     kind = message["kind"]
     workers, topology, rules = tables.workers, tables.topology, tables.rules
-    tasks, out = tables.tasks, tables.out
+    shapes, out = tables.shapes, tables.out
     if kind == START:
-        on_start(workers, topology, rules, tasks, now, message, out)
+        on_start(workers, topology, rules, shapes, now, message, out)
     elif kind == EXITED:
-        on_exited(workers, topology, rules, tasks, message, out)
+        on_exited(workers, topology, rules, shapes, message, out)
     elif kind == KILL:
-        on_kill(workers, topology, rules, tasks, message, out)
+        on_kill(workers, topology, rules, shapes, message, out)
     elif kind == FORGET:
         on_forget(workers, message)
     elif kind == REPORT:
@@ -315,7 +353,7 @@ def to_worker(tables: WorkerTables, now: float, message: np.void) -> None:  # no
     elif kind == LEASE:
         on_lease(workers, message)
     elif kind == TICK:
-        on_tick(workers, topology, rules, tasks, now, message, out)
+        on_tick(workers, topology, rules, shapes, now, message, out)
     elif kind == BOOT:
         begin_ticks(workers, topology, rules, message["to"], out)
     elif kind == RESTART:
@@ -323,4 +361,4 @@ def to_worker(tables: WorkerTables, now: float, message: np.void) -> None:  # no
     elif kind == POWER_OFF:
         on_power_off(workers, topology, message["to"], out)
     elif kind == RECONFIGURE:
-        on_reconfigure(workers, topology, rules, tasks, now, message, tables.lost, out)
+        on_reconfigure(workers, topology, rules, shapes, now, message, tables.lost, out)

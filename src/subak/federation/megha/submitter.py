@@ -1,9 +1,18 @@
-"""The submitter: hands each task to the global master of its queue, and keeps it until it has heard of its end.
+"""The submitter of a global master: hands it each task of its queues, and keeps it until both know of its end.
 
 Rules: a task is submitted when it has arrived and no stage it waits for is open; it is submitted again, at doubling
 intervals, while nothing is heard of it (the network may lose messages, a global master its memory); a global master
-that was restarted asks for all of its tasks that have not ended. Of a gang it is told which have ended, because nobody
-else may remember. A second DONE changes nothing.
+that was restarted asks for all of its tasks that are open. Of a gang it is told which have ended, because nobody else
+may remember. A second DONE changes nothing.
+
+A task whose attempt failed, or ran for longer than it may, is submitted anew while its terms allow, after a while that
+doubles each time; attempts that are lost or preempted are the global master's affair. A task that is cancelled, or has
+waited for too long, is withdrawn: the global master says what became of it, since it may have finished meanwhile. What
+depends on a stage that did not finish is cancelled. A gang starts together and fails together, and is not tried again.
+
+An open task has a row in a table of both (open_tasks.py). When its end is DONE, and the master that now is has said so
+too, the row is another's: a master that said so and was restarted has forgotten it, and may have been handed the task
+again. The rows of a gang are given back together.
 
 What each message does in each state of a task: transitions.py.
 """
@@ -11,83 +20,434 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.federation.megha.topology import Topology
-from subak.federation.messages import FINISHED_WELL, NOBODY, READY, RESUBMIT, SUBMIT, Outbox, post
+from subak.federation.megha.open_tasks import (
+    TASKS_EVER,
+    OpenTasks,
+    close_gang,
+    close_task,
+    is_still,
+    join_gang,
+    open_gang,
+    open_task,
+)
+from subak.federation.messages import (
+    CANCELLED,
+    EXPIRE,
+    FAILED,
+    FINISHED_WELL,
+    GANG_FAILED,
+    GIVEN_UP,
+    HAND_OVER,
+    LOST_TOO_OFTEN,
+    NO_REASON,
+    NOBODY,
+    RAN_TOO_LONG,
+    READY,
+    REASONS,
+    RELEASE,
+    RESUBMIT,
+    STAGE_FAILED,
+    SUBMIT,
+    TRY_AGAIN,
+    WAITED_TOO_LONG,
+    WITHDRAW,
+    Outbox,
+    is_filling,
+    post,
+)
 from subak.kernel import inlined, noinline
 from subak.workload.tasks import Stages
 
-SUBMISSION_NEW, SUBMISSION_BLOCKED, SUBMISSION_OPEN, SUBMISSION_ENDED = range(4)
-ME = 0  # there is one submitter
+SUBMISSIONS = ("NEW", "BLOCKED", "OPEN", "BACKOFF", "WITHDRAWN", "ENDED")
+(SUBMISSION_NEW, SUBMISSION_BLOCKED, SUBMISSION_OPEN, SUBMISSION_BACKOFF, SUBMISSION_WITHDRAWN,
+ SUBMISSION_ENDED) = range(len(SUBMISSIONS))
 DOUBLINGS_MAX = 6
+INCARNATION_KNOWN = 0  # of `scalar`
+
+SUBMISSION = np.dtype([
+    ("tries", np.int8),  # how often it was submitted
+    ("reason", np.int8),  # why it was withdrawn, or has ended; 0 while it is to be placed
+    ("settled", np.bool_),  # whether the present incarnation of the global master has said that it ended
+])
+ASKED = np.dtype([
+    ("queue", np.int32),
+    ("lane", np.int32),  # alike tasks of a queue share one
+    ("priority", np.int32),
+    ("owner", np.int32),  # the global master of its queue
+])
+ENDING = np.dtype([  # what became of a task
+    ("outcome", np.int8),  # one of OUTCOMES, 0 while it is open
+    ("reason", np.int8),  # why: one of REASONS
+    ("code", np.int16),  # exit code of its last attempt
+    ("failed", np.int16),  # attempts that failed or ran too long
+    ("refusals", np.int16),
+    ("repartitions", np.int16),
+    ("preempted", np.int16),
+])
+OUTCOMES = ("", "FINISHED", "FAILED", "CANCELLED", "TIMED_OUT", "LOST")
+NO_OUTCOME, OUTCOME_FINISHED, OUTCOME_FAILED, OUTCOME_CANCELLED, OUTCOME_TIMED_OUT, OUTCOME_LOST = range(len(OUTCOMES))
+OUTCOME_OF = np.array([{  # by reason
+    FINISHED_WELL: OUTCOME_FINISHED, FAILED: OUTCOME_FAILED, GANG_FAILED: OUTCOME_FAILED, CANCELLED: OUTCOME_CANCELLED,
+    STAGE_FAILED: OUTCOME_CANCELLED, RAN_TOO_LONG: OUTCOME_TIMED_OUT, WAITED_TOO_LONG: OUTCOME_TIMED_OUT,
+    LOST_TOO_OFTEN: OUTCOME_LOST,
+}.get(reason, NO_OUTCOME) for reason in range(len(REASONS))], np.int8)
+TERMS = np.dtype([  # on which a task is run; of a gang none may be tried again
+    ("retries", np.int16),  # how often it is tried again after an attempt that failed or ran too long
+    ("losses_max", np.int16),  # attempts that may be lost with their machines before the task is
+    ("backoff", np.float64),  # seconds before it is tried again; twice as long each time
+    ("wait_max", np.float64),  # seconds: a task that still waits when so many have passed is ended, TIMED_OUT
+    ("run_max", np.float64),  # seconds that an attempt may run
+])
+
+
+class Jobs(NamedTuple):
+    """The tasks that are submitted, as the workload has them; each submitter touches those of its own queues."""
+
+    state: np.ndarray  # int8[task], one of SUBMISSIONS
+    asked: np.ndarray  # ASKED[task]
+    rank: np.ndarray  # float64[task]
+    shape: np.ndarray  # int32[task]
+    gang: np.ndarray  # int32[task], NOBODY where it starts by itself; empty without gangs
+    gang_size: np.ndarray  # int32[gang], tasks
+    gang_row: np.ndarray  # int32[gang], where it is open; else NOBODY
+    gang_left: np.ndarray  # int32[gang], tasks that have not ended
+    gang_failed: np.ndarray  # bool[gang], whether one has not finished, so that none will
+    ending: np.ndarray  # ENDING[task]
+    terms: np.ndarray  # TERMS[task], or TERMS[1] for all
+    given_up: np.ndarray  # bool[stage], whether its tasks are cancelled, because a stage before it did not finish
+    to_give_up: np.ndarray  # int32[stage], a stack
+    stages: Stages
 
 
 class Submitter(NamedTuple):
-    """What those who submit know of their tasks."""
+    """One submitter, and what it keeps of the tasks that are open."""
 
-    state: np.ndarray  # int8[task]: SUBMISSION_NEW, SUBMISSION_BLOCKED, SUBMISSION_OPEN, SUBMISSION_ENDED
-    owner: np.ndarray  # int32[task], its global master
-    tries: np.ndarray  # int8[task], how often it was submitted
-    stages: Stages
-    retry: float  # seconds until it is submitted again; inf: never
+    number: int  # that of its global master
+    tasks: OpenTasks
+    submission: np.ndarray  # SUBMISSION[row]
+    scalar: np.ndarray  # int64[1]: INCARNATION_KNOWN, of the global master that asked last
+    retry: float  # seconds until a task is submitted again; inf: never
 
 
 @inlined
-def on_arrive(submitter: Submitter, message: np.void, out: Outbox) -> None:
-    """Submit a task that arrived, unless its stage waits for others."""
-    task, stages = message["task"], submitter.stages
+def on_arrive(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Submit a task that arrived, unless its stage waits for others or it was cancelled before."""
+    task, stages = message["task"], jobs.stages
+    if jobs.state[task] == SUBMISSION_ENDED:
+        return
     if stages.of_task.size > 0 and stages.waits[stages.of_task[task]] > 0:
-        submitter.state[task] = SUBMISSION_BLOCKED
+        jobs.state[task] = SUBMISSION_BLOCKED
     else:
-        submit(submitter, task, out)
+        submit(submitter, jobs, task, out)
 
 
 @inlined
-def submit(submitter: Submitter, task: int, out: Outbox) -> None:
-    """Submit a task for the first time."""
-    submitter.state[task] = SUBMISSION_OPEN
-    post(out, READY, ME, ME, task, NOBODY)
-    send(submitter, task, out)
+def terms_of(jobs: Jobs, task: int) -> np.void:
+    """Return the terms of a task."""
+    return jobs.terms[task if jobs.terms.size > 1 else 0]
+
+
+# -- what is submitted, and said again ---------------------------------------------------------------------------------
 
 
 @inlined
-def send(submitter: Submitter, task: int, out: Outbox) -> None:
-    """Hand a task to its global master, and look after it later."""
-    post(out, SUBMIT, ME, submitter.owner[task], task, NOBODY)
+def submit(submitter: Submitter, jobs: Jobs, task: int, out: Outbox) -> None:
+    """Submit a task for the first time; one of a gang that has failed is given up."""
+    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY and jobs.gang_failed[jobs.gang[task]]:
+        give_up(submitter, jobs, task, GANG_FAILED, out)
+    else:
+        begin_round(submitter, jobs, admit(submitter.tasks, jobs, task), out)
+
+
+@inlined
+def admit(tasks: OpenTasks, jobs: Jobs, task: int) -> int:
+    """Give a task a row, and write there what it asks for."""
+    row, asked, terms = open_task(tasks, task), jobs.asked[task], terms_of(jobs, task)
+    tasks.rank[row], tasks.shape[row], tasks.queue[row] = jobs.rank[task], jobs.shape[task], asked["queue"]
+    tasks.lane[row], tasks.priority[row] = asked["lane"], asked["priority"]
+    tasks.losses_max[row], tasks.limit[row] = terms["losses_max"], terms["run_max"]
+    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY:
+        gang = jobs.gang[task]
+        if jobs.gang_row[gang] == NOBODY:
+            jobs.gang_row[gang] = open_gang(tasks, gang, jobs.gang_size[gang])
+        join_gang(tasks, row, jobs.gang_row[gang])
+    return row
+
+
+@inlined
+def begin_round(submitter: Submitter, jobs: Jobs, row: int, out: Outbox) -> None:
+    """Let a task wait from now on: for the first time, or after an attempt that failed."""
+    task, submission = submitter.tasks.number[row], submitter.submission[row]
+    jobs.state[task] = SUBMISSION_OPEN
+    submission["tries"], submission["reason"], submission["settled"] = 0, NO_REASON, False
+    post(out, READY, submitter.number, NOBODY, task, NOBODY)
+    send(submitter, jobs, row, out)
+    look_after(submitter, row, out)
+    if terms_of(jobs, task)["wait_max"] < np.inf:
+        timer(submitter, EXPIRE, row, terms_of(jobs, task)["wait_max"], out)
+
+
+@inlined
+def send(submitter: Submitter, jobs: Jobs, row: int, out: Outbox) -> None:
+    """Say again what is wanted of an open task: that it be placed or withdrawn, or nothing because it has ended."""
+    task = submitter.tasks.number[row]
+    kind = WITHDRAW if jobs.state[task] == SUBMISSION_WITHDRAWN else SUBMIT
+    message = post(out, kind, submitter.number, submitter.number, task, NOBODY)
+    message["row"], message["round"] = row, submitter.tasks.round[row]
+    message["reason"], message["incarnation"] = submitter.submission[row]["reason"], submitter.scalar[INCARNATION_KNOWN]
+
+
+@inlined
+def timer(submitter: Submitter, kind: int, row: int, delay: float, out: Outbox) -> None:
+    """Arm a timer for an open task."""
+    message = post(out, kind, submitter.number, submitter.number, submitter.tasks.number[row], NOBODY)
+    message["row"], message["round"], message["delay"] = row, submitter.tasks.round[row], delay
+
+
+@inlined
+def look_after(submitter: Submitter, row: int, out: Outbox) -> None:
+    """Arm the timer to say it again."""
     if submitter.retry < np.inf:
-        row = post(out, RESUBMIT, ME, ME, task, NOBODY)
-        row["delay"] = submitter.retry * 2.0 ** submitter.tries[task]
-        submitter.tries[task] = min(submitter.tries[task] + 1, DOUBLINGS_MAX)
+        submission = submitter.submission[row]
+        timer(submitter, RESUBMIT, row, submitter.retry * 2.0 ** submission["tries"], out)
+        submission["tries"] = min(submission["tries"] + 1, DOUBLINGS_MAX)
 
 
 @inlined
-def on_resubmit(submitter: Submitter, topology: Topology, message: np.void, out: Outbox) -> None:
-    """Submit a task again of which nothing was heard."""
-    task = message["task"]
-    if submitter.state[task] == SUBMISSION_OPEN:
-        send(submitter, task, out)
-        if topology.gang.size > 0 and topology.gang[task] != NOBODY:
-            tell_ended(submitter, topology, topology.gang[task], out)
+def is_this(submitter: Submitter, message: np.void) -> bool:
+    """Whether a message is about an open task, in its present round."""
+    return is_still(submitter.tasks, message["row"], message["task"], message["round"])
+
+
+@inlined
+def on_resubmit(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Say again what was not heard of, or whose end the global master has not confirmed."""
+    row = message["row"]
+    if is_this(submitter, message) and not submitter.submission[row]["settled"]:
+        send(submitter, jobs, row, out)
+        if submitter.tasks.gang[row] != NOBODY:
+            tell_ended(submitter, jobs, submitter.tasks.gang[row], row, out)
+        look_after(submitter, row, out)
 
 
 @noinline
-def tell_ended(submitter: Submitter, topology: Topology, gang: int, out: Outbox) -> None:
-    """Say which tasks of a gang have ended."""
-    for place in range(topology.gang_first[gang], topology.gang_first[gang + 1]):
-        task = topology.gang_task[place]
-        if submitter.state[task] == SUBMISSION_ENDED:
-            row = post(out, SUBMIT, ME, submitter.owner[task], task, NOBODY)
-            row["reason"] = FINISHED_WELL
+def tell_ended(submitter: Submitter, jobs: Jobs, gang: int, but: int, out: Outbox) -> None:
+    """Say which tasks of a gang have ended; one of them, *but*, was told of already."""
+    row = submitter.tasks.gangs[gang]["first"]
+    while row != NOBODY:
+        if row != but and jobs.state[submitter.tasks.number[row]] == SUBMISSION_ENDED:
+            send(submitter, jobs, row, out)
+        row = submitter.tasks.next[row]
 
 
 @inlined
-def on_done(submitter: Submitter, message: np.void, out: Outbox) -> None:
-    """Count a task that ended off in its stage; the last one releases the stages that wait for it."""
-    task, stages = message["task"], submitter.stages
-    if submitter.state[task] != SUBMISSION_OPEN:
+def on_rebuild(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Hand a restarted global master all of its tasks that are open, and say which of their gangs have ended.
+
+    Where that was done already, it is the one task that is asked for.
+    """
+    if message["incarnation"] > submitter.scalar[INCARNATION_KNOWN]:
+        submitter.scalar[INCARNATION_KNOWN] = message["incarnation"]
+        hand_over(submitter, jobs, 0, out)
+    elif is_this(submitter, message):
+        send(submitter, jobs, message["row"], out)
+
+
+@inlined
+def on_hand_over(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Go on to hand the tasks over, unless the global master was restarted again."""
+    if message["incarnation"] == submitter.scalar[INCARNATION_KNOWN]:
+        hand_over(submitter, jobs, message["row"], out)
+
+
+@noinline
+def hand_over(submitter: Submitter, jobs: Jobs, first: int, out: Outbox) -> None:
+    """Hand the global master, whose incarnation is new, the open tasks from a row on."""
+    for row in range(first, submitter.tasks.size[TASKS_EVER]):
+        if is_filling(out):
+            later = post(out, HAND_OVER, submitter.number, submitter.number, NOBODY, NOBODY)
+            later["row"], later["incarnation"] = row, submitter.scalar[INCARNATION_KNOWN]
+            return
+        if submitter.tasks.number[row] != NOBODY and jobs.state[submitter.tasks.number[row]] != SUBMISSION_BACKOFF:
+            send(submitter, jobs, row, out)
+            if submitter.submission[row]["settled"]:
+                submitter.submission[row]["settled"], submitter.submission[row]["tries"] = False, 0
+                look_after(submitter, row, out)
+
+
+# -- ends --------------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def on_done(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Note how a task has ended, or that it is to be tried again."""
+    row, task = message["row"], message["task"]
+    if not is_this(submitter, message):
         return
-    submitter.state[task] = SUBMISSION_ENDED
-    if stages.of_task.size == 0:
+    submission = submitter.submission[row]
+    if jobs.state[task] in (SUBMISSION_OPEN, SUBMISSION_WITHDRAWN):
+        note_attempts(jobs, message)
+        submission["reason"] = message["reason"]
+        if may_try_again(submitter, jobs, row):
+            jobs.state[task] = SUBMISSION_BACKOFF
+        else:
+            conclude(submitter, jobs, task, message["reason"], out)
+            if submitter.tasks.gang[row] != NOBODY and message["reason"] != FINISHED_WELL:
+                withdraw_gang(submitter, jobs, submitter.tasks.gang[row], out)
+    if message["incarnation"] == submitter.scalar[INCARNATION_KNOWN] and not submission["settled"]:
+        submission["settled"] = True
+        if jobs.state[task] == SUBMISSION_BACKOFF:
+            pause = terms_of(jobs, task)["backoff"] * 2.0 ** (jobs.ending[task]["failed"] - 1)
+            timer(submitter, TRY_AGAIN, row, pause, out)
+        else:
+            close(submitter, jobs, row)
+
+
+@inlined
+def note_attempts(jobs: Jobs, message: np.void) -> None:
+    """Note what a task has been through since it was submitted last."""
+    ending = jobs.ending[message["task"]]
+    ending["refusals"] += message["refusals"]
+    ending["repartitions"] += message["repartitions"]
+    ending["preempted"] += message["preempted"]
+    ending["failed"] += message["reason"] in (FAILED, RAN_TOO_LONG)
+    ending["code"] = message["code"]
+
+
+@inlined
+def may_try_again(submitter: Submitter, jobs: Jobs, row: int) -> bool:
+    """Whether a task is to be submitted anew after the end that was noted last."""
+    task = submitter.tasks.number[row]
+    return bool(
+        submitter.submission[row]["reason"] in (FAILED, RAN_TOO_LONG) and jobs.state[task] == SUBMISSION_OPEN
+        and submitter.tasks.gang[row] == NOBODY and jobs.ending[task]["failed"] <= terms_of(jobs, task)["retries"]
+    )
+
+
+@inlined
+def on_try_again(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Submit a task anew."""
+    if is_this(submitter, message) and jobs.state[message["task"]] == SUBMISSION_BACKOFF:
+        submitter.tasks.round[message["row"]] += 1
+        begin_round(submitter, jobs, message["row"], out)
+
+
+@inlined
+def conclude(submitter: Submitter, jobs: Jobs, task: int, reason: int, out: Outbox) -> None:
+    """Note that a task has ended for good; the last one of a stage releases the stages that wait for it."""
+    if reason != FINISHED_WELL:
+        give_up(submitter, jobs, task, reason, out)
         return
+    note_end(jobs, task, reason)
+    if jobs.stages.of_task.size > 0:
+        end_of_stage(submitter, jobs, task, out)
+
+
+@noinline
+def give_up(submitter: Submitter, jobs: Jobs, task: int, reason: int, out: Outbox) -> None:
+    """Note that a task will not finish: what depends on it is cancelled, and its gang has failed."""
+    note_end(jobs, task, reason)
+    post(out, GIVEN_UP, submitter.number, NOBODY, task, NOBODY)["reason"] = reason
+    if jobs.stages.of_task.size > 0:
+        give_dependents_up(jobs, jobs.stages.of_task[task])
+    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY:
+        jobs.gang_failed[jobs.gang[task]] = True
+        close_if_over(submitter, jobs, jobs.gang[task])
+
+
+@inlined
+def note_end(jobs: Jobs, task: int, reason: int) -> None:
+    """Note how a task has ended, and count it off in its gang."""
+    jobs.ending[task]["outcome"], jobs.ending[task]["reason"] = OUTCOME_OF[reason], reason
+    jobs.state[task] = SUBMISSION_ENDED
+    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY:
+        jobs.gang_left[jobs.gang[task]] -= 1
+
+
+@inlined
+def close(submitter: Submitter, jobs: Jobs, row: int) -> None:
+    """Give the row of a task back that is settled; those of a gang when all of it are."""
+    gang = submitter.tasks.gang[row]
+    if gang == NOBODY:
+        close_task(submitter.tasks, row)
+    else:
+        close_if_over(submitter, jobs, submitter.tasks.gangs[gang]["number"])
+
+
+@inlined
+def close_if_over(submitter: Submitter, jobs: Jobs, gang: int) -> None:
+    """Give the rows of a gang back when all of it has ended, and what was submitted of it is settled."""
+    if jobs.gang_left[gang] > 0 or jobs.gang_row[gang] == NOBODY:
+        return
+    row = submitter.tasks.gangs[jobs.gang_row[gang]]["first"]
+    while row != NOBODY:
+        if not submitter.submission[row]["settled"]:
+            return
+        row = submitter.tasks.next[row]
+    close_gang(submitter.tasks, jobs.gang_row[gang])
+    jobs.gang_row[gang] = NOBODY
+
+
+# -- withdrawals -------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def on_cancel(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """End a task that its user does not want any more, wherever it is."""
+    task = message["task"]
+    if jobs.state[task] in (SUBMISSION_NEW, SUBMISSION_BLOCKED):
+        give_up(submitter, jobs, task, CANCELLED, out)
+        if jobs.gang.size > 0 and jobs.gang[task] != NOBODY and jobs.gang_row[jobs.gang[task]] != NOBODY:
+            withdraw_gang(submitter, jobs, jobs.gang_row[jobs.gang[task]], out)
+        return
+    for row in range(submitter.tasks.size[TASKS_EVER]):
+        if submitter.tasks.number[row] == task:
+            withdraw(submitter, jobs, row, CANCELLED, out)
+            if jobs.state[task] == SUBMISSION_BACKOFF:
+                give_up(submitter, jobs, task, CANCELLED, out)
+                if submitter.submission[row]["settled"]:
+                    close(submitter, jobs, row)
+                return
+            if submitter.tasks.gang[row] != NOBODY:
+                withdraw_gang(submitter, jobs, submitter.tasks.gang[row], out)
+
+
+@inlined
+def withdraw(submitter: Submitter, jobs: Jobs, row: int, reason: int, out: Outbox) -> None:
+    """Ask the global master to end a task that is open."""
+    task = submitter.tasks.number[row]
+    if jobs.state[task] == SUBMISSION_OPEN:
+        jobs.state[task], submitter.submission[row]["reason"] = SUBMISSION_WITHDRAWN, reason
+        send(submitter, jobs, row, out)
+
+
+@noinline
+def withdraw_gang(submitter: Submitter, jobs: Jobs, gang: int, out: Outbox) -> None:
+    """End what has not ended of a gang, of which one has not finished."""
+    row = submitter.tasks.gangs[gang]["first"]
+    while row != NOBODY:
+        withdraw(submitter, jobs, row, GANG_FAILED, out)
+        row = submitter.tasks.next[row]
+
+
+@inlined
+def on_expire(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Ask the global master to end a task if it still waits; look again when as much time has passed."""
+    row = message["row"]
+    if is_this(submitter, message) and jobs.state[message["task"]] == SUBMISSION_OPEN:
+        asked = post(out, WITHDRAW, submitter.number, submitter.number, message["task"], NOBODY)
+        asked["row"], asked["round"], asked["reason"] = row, message["round"], WAITED_TOO_LONG
+        asked["incarnation"] = submitter.scalar[INCARNATION_KNOWN]
+        timer(submitter, EXPIRE, row, terms_of(jobs, message["task"])["wait_max"], out)
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def end_of_stage(submitter: Submitter, jobs: Jobs, task: int, out: Outbox) -> None:
+    """Count a task that finished off in its stage."""
+    stages = jobs.stages
     stage = stages.of_task[task]
     stages.left[stage] -= 1
     if stages.left[stage] > 0:
@@ -95,25 +455,51 @@ def on_done(submitter: Submitter, message: np.void, out: Outbox) -> None:
     for edge in range(stages.child_first[stage], stages.child_first[stage + 1]):
         child = stages.child[edge]
         stages.waits[child] -= 1
-        if stages.waits[child] == 0:
-            release(submitter, child, out)
+        if stages.waits[child] == 0 and not jobs.given_up[child]:
+            release(submitter, jobs, child, stages.task_first[child], out)
 
 
 @inlined
-def release(submitter: Submitter, stage: int, out: Outbox) -> None:
-    """Submit those tasks of a stage that have arrived; the others will be when they arrive."""
-    for place in range(submitter.stages.task_first[stage], submitter.stages.task_first[stage + 1]):
-        task = submitter.stages.task[place]
-        if submitter.state[task] == SUBMISSION_BLOCKED:
-            submit(submitter, task, out)
+def release(submitter: Submitter, jobs: Jobs, stage: int, first: int, out: Outbox) -> None:
+    """Submit those tasks of a stage, from a place on, that have arrived; the others will be when they arrive."""
+    for place in range(first, jobs.stages.task_first[stage + 1]):
+        if is_filling(out):
+            later = post(out, RELEASE, submitter.number, submitter.number, NOBODY, NOBODY)
+            later["count"], later["row"] = stage, place
+            return
+        task = jobs.stages.task[place]
+        if jobs.state[task] == SUBMISSION_BLOCKED:
+            submit(submitter, jobs, task, out)
 
 
 @inlined
-def on_rebuild(submitter: Submitter, topology: Topology, message: np.void, out: Outbox) -> None:
-    """Hand a restarted global master all of its tasks that have not ended."""
-    for gang in range(topology.gang_first.size - 1):
-        if submitter.owner[topology.gang_task[topology.gang_first[gang]]] == message["sender"]:
-            tell_ended(submitter, topology, gang, out)
-    for task in range(submitter.state.size):
-        if submitter.state[task] == SUBMISSION_OPEN and submitter.owner[task] == message["sender"]:
-            post(out, SUBMIT, ME, message["sender"], task, NOBODY)
+def on_release(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
+    """Go on to submit the tasks of a stage."""
+    if not jobs.given_up[message["count"]]:
+        release(submitter, jobs, message["count"], message["row"], out)
+
+
+@noinline
+def give_dependents_up(jobs: Jobs, stage: int) -> None:
+    """Cancel what depends on a stage that cannot finish any more, and what depends on that."""
+    stages, stack = jobs.stages, 0
+    jobs.to_give_up[0] = stage
+    while stack >= 0:
+        before = jobs.to_give_up[stack]
+        stack -= 1
+        for edge in range(stages.child_first[before], stages.child_first[before + 1]):
+            child = stages.child[edge]
+            if not jobs.given_up[child]:
+                jobs.given_up[child] = True
+                stack += 1
+                jobs.to_give_up[stack] = child
+                cancel_stage(jobs, child)
+
+
+@inlined
+def cancel_stage(jobs: Jobs, stage: int) -> None:
+    """Note that the tasks of a stage, none of which was submitted yet, never will be."""
+    for place in range(jobs.stages.task_first[stage], jobs.stages.task_first[stage + 1]):
+        task = jobs.stages.task[place]
+        if jobs.state[task] != SUBMISSION_ENDED:
+            note_end(jobs, task, STAGE_FAILED)

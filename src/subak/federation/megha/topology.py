@@ -1,4 +1,4 @@
-"""What all roles of a federation know from the start: whose machines, partitions, queues, lanes, gangs, configurations.
+"""What all roles of a federation know from the start: whose machines, partitions, queues, lanes, configurations.
 
 Machines are numbered by local master, then by partition; a partition begins at a block of 64, the places that this
 leaves empty are machines that are never there.
@@ -11,11 +11,6 @@ MACHINE_PLACE = np.dtype([
     ("cluster", np.int32),  # its local master
     ("home", np.int32),  # the global master of its partition
     ("configuration", np.int32),  # at time 0; NOBODY where it is absent
-])
-TASK_PLACE = np.dtype([
-    ("queue", np.int32),
-    ("lane", np.int32),  # alike tasks of a queue share one
-    ("priority", np.int32),
 ])
 QUEUE_PLACE = np.dtype([
     ("owner", np.int32),  # its global master
@@ -31,13 +26,9 @@ class Topology(NamedTuple):
     machine: np.ndarray  # MACHINE_PLACE[machine]
     size: np.ndarray  # int32[cluster], machines without the empty places
     block: np.ndarray  # int64[partition + 1], first blocks; partition = local master * global masters + global master
-    task: np.ndarray  # TASK_PLACE[task]
     queue: np.ndarray  # QUEUE_PLACE[queue]
     lane_first: np.ndarray  # int32[queue + 1], lanes of a queue are contiguous
     shape_of_lane: np.ndarray  # int32[lane]
-    gang: np.ndarray  # int32[task], NOBODY where it starts by itself; empty without gangs
-    gang_first: np.ndarray  # int64[gang + 1], where its tasks begin in gang_task
-    gang_task: np.ndarray  # int32[place]
     capacity: np.ndarray  # int32[resource, configuration], units
     placement: int  # how a machine of a partition is chosen (placement.py)
     changed_to: np.ndarray  # int32[change], the configuration a change of the fleet leads to; NOBODY: it leaves

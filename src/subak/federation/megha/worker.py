@@ -25,6 +25,8 @@ from subak.federation.megha.attempts import (
     find_attempt,
     find_by_handle,
     has_room,
+    note_task,
+    tell_task,
 )
 from subak.federation.megha.global_master.requests import speaker
 from subak.federation.megha.global_master.state import INCARNATION_BITS
@@ -50,7 +52,7 @@ from subak.federation.messages import (
     post,
 )
 from subak.kernel import inlined, noinline
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Shapes
 
 STATES = ("RUNNING", "ENDED")
 WORKER_RUNNING, WORKER_ENDED = range(2)
@@ -79,7 +81,7 @@ class Workers(NamedTuple):
 
 @inlined
 def on_start(
-    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
     """Begin an attempt, unless the order is old, doubled, not for this incarnation, or comes when the lease is over."""
     machine = message["machine"]
@@ -89,17 +91,19 @@ def on_start(
         return
     if not is_new(workers.machine[machine], message["start"] & NUMBER_MASK):
         number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
-        if number != NOBODY and workers.rows.row[number]["state"] == WORKER_RUNNING:
+        if number == NOBODY:
+            report(workers, topology, OVER, machine, message["task"], message["attempt"], UNKNOWN, out)
+        elif workers.rows.row[number]["state"] == WORKER_RUNNING:
             report(workers, topology, STARTED, machine, message["task"], message["attempt"], NO_REASON, out)
         else:
-            reason = workers.rows.row[number]["reason"] if number != NOBODY else UNKNOWN
-            report(workers, topology, OVER, machine, message["task"], message["attempt"], reason, out)
-    elif has_room(workers.rows) and has_amounts(workers, tasks, message["task"], machine):
+            report_end(workers, topology, number, out)
+    elif has_room(workers.rows) and has_amounts(workers, shapes, message["shape"], machine):
         number = add_attempt(workers.rows, machine, message["task"], message["attempt"], WORKER_RUNNING)
+        note_task(workers.rows.row[number], message)
         workers.rows.row[number]["start"], workers.rows.row[number]["handle"] = message["start"], message["handle"]
-        hold(workers, tasks, message["task"], machine, -1)
+        hold(workers, shapes, message["shape"], machine, -1)
         row = post(out, BEGIN, machine, machine, message["task"], machine)
-        row["attempt"], row["handle"] = message["attempt"], number
+        row["attempt"], row["handle"], row["limit"] = message["attempt"], number, message["limit"]
     else:
         report(workers, topology, OVER, machine, message["task"], message["attempt"], NOT_FREE, out)
 
@@ -133,19 +137,19 @@ def adopt(workers: Workers, machine: int, epoch: int) -> None:
 
 
 @inlined
-def has_amounts(workers: Workers, tasks: Tasks, task: int, machine: int) -> bool:
-    """Whether the machine has room for the task."""
+def has_amounts(workers: Workers, shapes: Shapes, shape: int, machine: int) -> bool:
+    """Whether the machine has room for a task of a shape."""
     for resource in range(workers.free.shape[0]):
-        if workers.free[resource, machine] < tasks.request[resource, tasks.shape[task]]:
+        if workers.free[resource, machine] < shapes.request[resource, shape]:
             return False
     return True
 
 
 @inlined
-def hold(workers: Workers, tasks: Tasks, task: int, machine: int, sign: int) -> None:
-    """Give the task's amounts back (*sign* 1), or take them (-1)."""
+def hold(workers: Workers, shapes: Shapes, shape: int, machine: int, sign: int) -> None:
+    """Give a task's amounts back (*sign* 1), or take them (-1)."""
     for resource in range(workers.free.shape[0]):
-        workers.free[resource, machine] += sign * tasks.request[resource, tasks.shape[task]]
+        workers.free[resource, machine] += sign * shapes.request[resource, shape]
 
 
 @inlined
@@ -160,23 +164,29 @@ def report(  # noqa: PLR0913, PLR0917  (a message has many fields)
 
 
 @inlined
+def report_end(workers: Workers, topology: Topology, number: int, out: Outbox) -> None:
+    """Tell the local master of the end of an attempt that is not forgotten."""
+    row = workers.rows.row[number]
+    over = report(workers, topology, OVER, row["machine"], row["task"], row["attempt"], row["reason"], out)
+    over["code"], over["handle"] = row["code"], row["handle"]
+
+
+@inlined
 def end(
-    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, number: int, reason: int, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, shapes: Shapes, number: int, reason: int, out: Outbox
 ) -> None:
     """Report the end of a running attempt, and keep it until it may be forgotten."""
     row = workers.rows.row[number]
-    task, machine, attempt = row["task"], row["machine"], row["attempt"]
     row["state"], row["reason"] = WORKER_ENDED, reason
-    hold(workers, tasks, task, machine, 1)
-    over = report(workers, topology, OVER, machine, task, attempt, reason, out)
-    over["handle"] = row["handle"]
+    hold(workers, shapes, row["shape"], row["machine"], 1)
+    report_end(workers, topology, number, out)
     if rules.retry == FOREVER:  # nothing is lost on the way, so nothing is kept to be said again
         drop_attempt(workers.rows, number)
 
 
 @inlined
 def on_kill(
-    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, shapes: Shapes, message: np.void, out: Outbox
 ) -> None:
     """End an attempt; if it is not there it is over, and never begins."""
     machine = message["machine"]
@@ -186,15 +196,16 @@ def on_kill(
     number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
     if number != NOBODY and workers.rows.row[number]["state"] == WORKER_RUNNING:
         post(out, HALT, machine, machine, message["task"], machine)["reason"] = message["reason"]
-        end(workers, topology, rules, tasks, number, message["reason"], out)
+        end(workers, topology, rules, shapes, number, message["reason"], out)
+    elif number != NOBODY:
+        report_end(workers, topology, number, out)
     else:
-        reason = workers.rows.row[number]["reason"] if number != NOBODY else message["reason"]
-        report(workers, topology, OVER, machine, message["task"], message["attempt"], reason, out)
+        report(workers, topology, OVER, machine, message["task"], message["attempt"], message["reason"], out)
 
 
 @inlined
 def on_exited(
-    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, shapes: Shapes, message: np.void, out: Outbox
 ) -> None:
     """Report that an attempt has come to its end, or why the executor lost it."""
     machine, task = message["machine"], message["task"]
@@ -205,7 +216,8 @@ def on_exited(
         number = workers.rows.row[number]["next"]
     if number != NOBODY:
         reason = message["reason"] if message["reason"] != NO_REASON else FINISHED_WELL
-        end(workers, topology, rules, tasks, number, reason, out)
+        workers.rows.row[number]["code"] = message["code"]
+        end(workers, topology, rules, shapes, number, reason, out)
 
 
 @inlined
@@ -231,7 +243,8 @@ def on_report(workers: Workers, topology: Topology, message: np.void, now: float
     while number != NOBODY:
         row = workers.rows.row[number]
         held = post(out, HOLDS, machine, message["sender"], row["task"], machine)
-        held["attempt"], held["reason"] = row["attempt"], row["reason"]
+        tell_task(held, row)
+        held["attempt"], held["reason"], held["code"] = row["attempt"], row["reason"], row["code"]
         held["epoch"] = workers.machine[machine]["epoch"]
         held["start"], held["incarnation"], held["count"] = row["start"], workers.machine[machine]["incarnation"], count
         held["report"] = message["report"]
@@ -269,7 +282,7 @@ def on_lease(workers: Workers, message: np.void) -> None:
 
 @inlined
 def on_tick(
-    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    workers: Workers, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
     """Give a sign of life, say again what was not noted, and stop everything when the lease is over."""
     machine = message["machine"]
@@ -281,10 +294,10 @@ def on_tick(
     while number != NOBODY:
         row = workers.rows.row[number]
         if row["state"] == WORKER_ENDED:
-            report(workers, topology, OVER, machine, row["task"], row["attempt"], row["reason"], out)
+            report_end(workers, topology, number, out)
         elif too_late:
             post(out, HALT, machine, machine, row["task"], machine)["reason"] = LEASE_LOST
-            end(workers, topology, rules, tasks, number, LEASE_LOST, out)
+            end(workers, topology, rules, shapes, number, LEASE_LOST, out)
         number = row["next"]
     if too_late:
         begin_incarnation(workers, machine, now)
@@ -336,7 +349,7 @@ def on_power_off(workers: Workers, topology: Topology, machine: int, out: Outbox
 
 @inlined
 def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what it costs)
-    workers: Workers, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, lost: np.ndarray,
+    workers: Workers, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, lost: np.ndarray,
     out: Outbox,
 ) -> None:
     """Carry out change `count` of the fleet; a machine that shrinks loses the tasks first .. last - 1 of *lost*."""
@@ -353,7 +366,7 @@ def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what 
         message["reason"] = MACHINE_LOST
         for loss in range(message["first"], message["last"]):
             message["task"], message["attempt"] = lost[loss], ANY_ATTEMPT
-            on_exited(workers, topology, rules, tasks, message, out)
+            on_exited(workers, topology, rules, shapes, message, out)
 
 
 @noinline

@@ -218,7 +218,7 @@ def hold_up(queues: Reservations, worker: int, number: int, seconds: float) -> N
 def on_nothing_left(roles: Sparrow, tasks: Tasks, message: np.void) -> None:
     """Give back what was taken for a task, and forget the reservation."""
     batches = roles.batches
-    give_back(roles.workers.own, tasks, batches.task[batches.first[message["batch"]]], message["to"])
+    give_back(roles.workers.own, tasks, tasks.shape[batches.task[batches.first[message["batch"]]]], message["to"])
     free_row(roles.queues, message["handle"])
 
 

@@ -162,7 +162,7 @@ def handle_hawk(roles: Hawk, tasks: Tasks, now: float, message: np.void, out: Ou
     if kind == EXITED:
         end_and_tell(sparrow, tasks, message, out)
     elif kind == NOTHING_LEFT:
-        give_back(workers.own, tasks, batches.task[batches.first[message["batch"]]], worker)
+        give_back(workers.own, tasks, tasks.shape[batches.task[batches.first[message["batch"]]]], worker)
     elif kind == ENQUEUE:
         queue_up(workers, queues, batches, sparrow.members, message, now, out)
     elif kind == STOLEN:

@@ -211,7 +211,7 @@ def handle_sparrow(roles: Sparrow, tasks: Tasks, now: float, message: np.void, o
     elif kind == ASSIGN:
         accept(workers, batches, roles.members, tasks, message, now, out)
     elif kind == NOTHING_LEFT:
-        give_back(workers.own, tasks, batches.task[batches.first[message["batch"]]], to)
+        give_back(workers.own, tasks, tasks.shape[batches.task[batches.first[message["batch"]]]], to)
     elif kind == EXITED:
         end_attempt(workers, batches, tasks, message, out)
     elif kind == CHANGE:

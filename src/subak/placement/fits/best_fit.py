@@ -10,7 +10,7 @@ from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import kernel
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Shapes, Tasks
 
 LEAST_FREE, MOST_FREE, ALIGNED = range(3)
 
@@ -31,34 +31,34 @@ def aligned_fit(fleet: FleetState, tasks: Tasks, task: int) -> int:
 
 
 @kernel
-def cost(fleet: FleetState, tasks: Tasks, shape: int, machine: int, rule: int) -> float:
+def cost(fleet: FleetState, shapes: Shapes, shape: int, machine: int, rule: int) -> float:
     """Return what a rule wants least of a machine."""
     total = 0.0
     for resource in range(fleet.free.shape[0]):
         share = fleet.free[resource, machine] * fleet.scale[resource]
         if rule == ALIGNED:
-            share *= tasks.request[resource, shape] * fleet.scale[resource]
+            share *= shapes.request[resource, shape] * fleet.scale[resource]
         total += share
     return total if rule == LEAST_FREE else -total
 
 
 @kernel
-def extreme_fit(fleet: FleetState, tasks: Tasks, shape: int, rule: int) -> int:
+def extreme_fit(fleet: FleetState, shapes: Shapes, shape: int, rule: int) -> int:
     """Return the machine that fits at the least cost under a rule, or NOWHERE."""
-    return int(extreme_in(fleet, tasks, shape, rule, 0, fleet.block_free_max.shape[1]))
+    return int(extreme_in(fleet, shapes, shape, rule, 0, fleet.block_free_max.shape[1]))
 
 
 @kernel
-def extreme_in(fleet: FleetState, tasks: Tasks, shape: int, rule: int, first: int, end: int) -> int:
+def extreme_in(fleet: FleetState, shapes: Shapes, shape: int, rule: int, first: int, end: int) -> int:
     """Return the machine of blocks *first* to *end* that fits at the least cost under a rule, or NOWHERE."""
     best, least = NOWHERE, np.inf
     for block in range(first, end):
-        if block_may_fit(fleet, tasks, shape, block):
-            word = fitting_word(fleet, tasks, shape, block)
+        if block_may_fit(fleet, shapes, shape, block):
+            word = fitting_word(fleet, shapes, shape, block)
             while word != NO_BITS:
                 machine = block * BLOCK + lowest_bit(word)
                 word &= word - ONE
-                found = cost(fleet, tasks, shape, machine, rule)
+                found = cost(fleet, shapes, shape, machine, rule)
                 if found < least:
                     best, least = machine, found
     return best

@@ -16,7 +16,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from scipy.cluster.vq import kmeans2
+import scipy  # its parts load when they are first used
 
 from subak.errors import InputError
 from subak.fleet.shapes import Shapes
@@ -144,7 +144,7 @@ def find_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, count
     for _ in range(RESTARTS if count > 1 else 0):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a cluster that runs empty is left out below
-            found, _ = kmeans2(points, count, minit="++", rng=random)
+            found, _ = scipy.cluster.vq.kmeans2(points, count, minit="++", rng=random)
         centre, settled = _settle(asked, tasks, weight, np.where(weight[:, None] > 0, found.T / scale, mean))
         all_settled = all_settled and settled
         variance = _variance(asked, tasks, weight, centre)

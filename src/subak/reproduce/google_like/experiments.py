@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import polars as pl
-from scipy import stats
+import scipy  # its parts load when they are first used
 
 from subak.errors import InputError
 from subak.reproduce.google_like import published as paper
@@ -150,7 +150,7 @@ def reproduce(measured: Measured, seed: int = 1) -> Reproduction:
     comparisons = {ending: _compare_makespans(ending, seen[ending]) for ending in ENDINGS if _enough(seen[ending])}
     gaps = measured.gaps[measured.gaps > 0]
     if _enough(gaps):
-        law = stats.lomax(c=paper.GAP_SHAPE, loc=0.0, scale=(paper.GAP_SHAPE - 1) * paper.GAP_MEAN)
+        law = scipy.stats.lomax(c=paper.GAP_SHAPE, loc=0.0, scale=(paper.GAP_SHAPE - 1) * paper.GAP_MEAN)
         comparisons["gaps"] = compare("gaps between tasks", gaps, {PAPER_LAW: law})
     rows = (*_event_rows(measured), *_share_rows(measured), *_makespan_rows(measured, runs),
             *_law_rows(comparisons, runs), *_attempt_rows(measured.attempts),
@@ -168,7 +168,7 @@ def _makespans(tasks: pl.DataFrame) -> np.ndarray:
 
 def _compare_makespans(ending: str, values: np.ndarray) -> Comparison:
     laws = paper.LAWS[ending]
-    law = stats.lognorm(s=laws["sigma"], loc=0.0, scale=float(np.exp(laws["mu"])))
+    law = scipy.stats.lognorm(s=laws["sigma"], loc=0.0, scale=float(np.exp(laws["mu"])))
     return compare(f"makespans until {ending}", values, {PAPER_LAW: law})
 
 

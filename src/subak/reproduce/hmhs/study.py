@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy import stats
+import scipy  # its parts load when they are first used
 
 from subak.fleet.table import Fleet
 from subak.placement.mapreduce.batch import find_batch
@@ -99,7 +99,7 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     """Return the mean, and half the width of its 95 % interval (Student's t; nan for a single value)."""
     if values.size < 2:
         return float(values.mean()), float("nan")
-    half = stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
+    half = scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
     return float(values.mean()), float(half)
 
 

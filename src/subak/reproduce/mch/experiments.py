@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
+import scipy  # its parts load when they are first used
 
 from subak.reproduce.claims import Figure, Reproduction, choose_figures, judge_all
 from subak.reproduce.mch import sharing
@@ -140,8 +140,8 @@ def exponent(size: np.ndarray, value: np.ndarray) -> tuple[float, float]:
     """Return the slope of log *value* over log *size*, and the half width of its 95 % interval (nan below 3 points)."""
     if len(size) < 3:
         return float("nan"), float("nan")
-    fit = stats.linregress(np.log(size), np.log(value))
-    return float(fit.slope), float(fit.stderr * stats.t.ppf(0.5 + CONFIDENCE / 2, len(size) - 2))
+    fit = scipy.stats.linregress(np.log(size), np.log(value))
+    return float(fit.slope), float(fit.stderr * scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(size) - 2))
 
 
 def _exponent_text(points: pl.DataFrame) -> tuple[float, str]:

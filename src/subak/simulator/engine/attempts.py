@@ -50,6 +50,8 @@ def end_time(sim: Simulation, task: int, machine: int, start: float) -> float:
     end = start + attempt_seconds(sim.speeds, sim.tasks, task, machine)
     if sim.slow.opened.size > 0:
         end = max(end, sim.slow.opened[sim.stages.of_task[task]] + run_seconds(sim.speeds, sim.tasks, task, machine))
+    if sim.cut.size > 0 and sim.cut[task] >= 0.0:
+        end = start + sim.cut[task]
     if uses_too_much(sim, task) and end < np.inf:
         end -= (1.0 - sim.overuse.part[task]) * run_seconds(sim.speeds, sim.tasks, task, machine)
     return end
@@ -58,7 +60,7 @@ def end_time(sim: Simulation, task: int, machine: int, start: float) -> float:
 @inlined
 def stop(sim: Simulation, task: int, machine: int) -> None:
     """Give back what an attempt holds."""
-    give_back(sim.fleet, sim.tasks, task, machine)
+    give_back(sim.fleet, sim.tasks, sim.tasks.shape[task], machine)
     sim.counts[RUNNING_NOW] -= 1
     sim.step.ended[sim.counts[ENDED_NOW]] = task
     sim.counts[ENDED_NOW] += 1

@@ -100,6 +100,7 @@ def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -
         fleet=build_fleet_state(capacity, present, truth, len(reasons), terms.seed),
         speeds=build_speeds(workload, fleet, order),
         overuse=overuse,
+        cut=np.zeros(0),
         claims=claims,
         events=build_events((2 if terms.slow_start == 1.0 else 3) * tasks.arrival.size + 2048),
         progress=_progress(tasks),

@@ -87,6 +87,8 @@ class Simulation(NamedTuple):
     fleet: FleetState
     speeds: Speeds
     overuse: Overuse
+    cut: np.ndarray  # float64[task], seconds after which the present attempt ends without finishing, negative where it
+    # does not; empty where all finish
     claims: Claims
     events: Events
     progress: Progress

@@ -4,6 +4,7 @@ The loop knows roles by four functions that serve them and by the addresses of t
 all architectures, and an edit of a handler compiles that role alone.
 """
 import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
 from subak.federation.serving import SERVE, Service, signature_of
 from subak.kernel import SETTINGS, function_type
 from subak.kernel_state import Addressed, addressed
-from subak.kernel_together import kernels_of
+from subak.kernel_together import Job, kernels_of
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
 from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch
@@ -54,6 +55,7 @@ def run_federated(
 
 # -- compiled, or in plain Python --------------------------------------------------------------------------------------
 
+
 @dataclass(frozen=True)
 class Services:
     """The functions that serve each role, and the tables that they work on."""
@@ -84,12 +86,18 @@ def build_services(
     jobs = {run_federated: types.int64(sim, net, services, types.int64[::1], due, out, types.int64)}
     for function, held in zip(functions, tables, strict=True):
         jobs[function] = signature_of(held)
-    with _without_warning():
-        loop, *compiled = kernels_of([(signature, function) for function, signature in jobs.items()])
+    loop, *compiled = _kernels(tuple((signature, function) for function, signature in jobs.items()))
     service = dict(zip(list(jobs)[1:], (Service(kernel) for kernel in compiled), strict=True))
     places = {id(held): addressed(held) for held in tables}
     return Services(loop, tuple(service[function] for function in functions),
                     tuple(places[id(held)] for held in tables))
+
+
+@functools.cache
+def _kernels(jobs: tuple[Job, ...]) -> list[Any]:
+    """Return the compiled function of each job: once a process, as it takes longer to read them than many a run."""
+    with _without_warning():
+        return kernels_of(list(jobs))
 
 
 @contextlib.contextmanager

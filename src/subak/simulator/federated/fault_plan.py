@@ -212,6 +212,7 @@ def _side(name: str, settings: Federation, first: np.ndarray, machine_order: np.
     clusters = _clusters(settings, first)
     groups = {
         "everybody": [EVERYBODY],
+        "submitter": range(first[SUBMITTER], first[GLOBAL_MASTER]),
         "global masters": range(first[GLOBAL_MASTER], first[LOCAL_MASTER]),
         "local masters": range(first[LOCAL_MASTER], first[LOCAL_MASTER] + clusters),
         "standbys": range(first[LOCAL_MASTER] + clusters, first[WORKER]),

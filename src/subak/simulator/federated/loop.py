@@ -13,28 +13,37 @@ import numpy as np
 from subak.federation.messages import (
     ARRIVE,
     BEGIN,
+    CANCEL,
+    CANCELLED,
     CHANGE,
     EXITED,
+    FAILED,
+    GIVEN_UP,
     HALT,
     HANDLER,
     NO_REASON,
     NOBODY,
+    OVERRUN,
+    POSTED,
     PREEMPTED,
+    RAN_TOO_LONG,
     READY,
     Outbox,
 )
 from subak.kernel import inlined, noinline
 from subak.placement.claims import (
     KEPT,
+    OUTBOX_FULL,
     TASK_BLOCKED,
     TASK_FINISHED,
+    TASK_GIVEN_UP,
     TASK_RUNNING,
     TASK_UNPLACEABLE,
     TASK_WAITING,
     VIOLATED_RULE,
     claim,
 )
-from subak.simulator.engine.attempts import commit, drop_dead, lose, note_waiting, stop
+from subak.simulator.engine.attempts import commit, drop_dead, lose, note_loss, note_waiting, stop
 from subak.simulator.engine.changes import apply_change
 from subak.simulator.engine.heap import drop_first, first_time
 from subak.simulator.engine.recorder import finish, pass_time
@@ -63,11 +72,13 @@ from subak.simulator.engine.state import (
     WAITING_NOW,
     Simulation,
 )
+from subak.simulator.federated.fates import KILLED
 from subak.simulator.federated.network import (
     FREE,
     LAST_PROGRESS,
     LIVELY,
     MARGIN,
+    NEXT_CANCEL,
     TIMEOUT,
     Network,
     next_served,
@@ -86,7 +97,8 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
     exit_, message = first_time(sim.events), first_time(net.events)
     arrival = time_at(sim.tasks.arrival, sim.counts[NEXT_ARRIVAL])
     change = time_at(sim.changes.time, sim.counts[NEXT_CHANGE])
-    time = min(exit_, message, arrival, change)
+    cancel = time_at(net.cancel_time, net.size[NEXT_CANCEL])
+    time = min(exit_, message, arrival, change, cancel)
     if time > sim.clock[UNTIL] or is_over(sim, net, time, arrival, change):
         if net.faults.on[0] and sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] == 0 and time <= sim.clock[UNTIL]:
             sim.clock[NOW] = max(net.idle[LAST_PROGRESS], sim.clock[ACCOUNTED])  # what came after was patience
@@ -108,9 +120,11 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
         return take_change(sim, net, time, due)
     if exit_ == time:
         return take_exit(sim, net, time, due)
-    if message > time:
+    if arrival == time and message > time:
         return take_arrival(sim, net, time, due)
-    return take_message(sim, net, min(arrival, change, exit_, sim.clock[UNTIL]), due)
+    if message > time:
+        return take_cancel(sim, net, time, due)
+    return take_message(sim, net, min(arrival, change, exit_, cancel, sim.clock[UNTIL]), due)
 
 
 @inlined
@@ -159,10 +173,10 @@ def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) ->
     sim.counts[NEXT_ARRIVAL] += 1
     sim.counts[EVENTS] += 1
     sim.record.current[TIMELINE_ARRIVALS] += 1
-    if sim.claims.status[task] == TASK_UNPLACEABLE:
+    if sim.claims.status[task] in (TASK_UNPLACEABLE, TASK_GIVEN_UP):
         return NOTHING
     sim.claims.status[task] = TASK_BLOCKED
-    return to_role(due, ARRIVE, 0, task, NOBODY)
+    return to_role(due, ARRIVE, net.submitter[task] if net.submitter.size > 0 else 0, task, NOBODY)
 
 
 @inlined
@@ -189,13 +203,32 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     sim.clock[NOW] = time
     sim.counts[EVENTS] += 1
     net.size[LIVELY] -= 1
-    sim.record.current[TIMELINE_ENDS] += 1
+    reason = net.why[task] if net.why.size > 0 else NO_REASON
+    if reason == NO_REASON:
+        sim.record.current[TIMELINE_ENDS] += 1
+    else:
+        note_loss(sim, task, machine)
+        net.failed[task] += 1
     stop(sim, task, machine)
     sim.step.is_freed[machine] = False
-    sim.claims.status[task] = TASK_FINISHED
+    sim.claims.status[task] = TASK_FINISHED if reason == NO_REASON else TASK_BLOCKED
     to_role(due, EXITED, machine, task, machine)
     due[0]["handle"], due[0]["attempt"] = net.handle[task], net.attempt[task]
+    due[0]["reason"], due[0]["code"] = reason, net.fates.code[task] if reason == FAILED else 0
     return HANDLE
+
+
+@noinline
+def take_cancel(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
+    """Let a user cancel a task."""
+    task = net.cancel_task[net.size[NEXT_CANCEL]]
+    note_progress(sim, net, time)
+    sim.clock[NOW] = time
+    net.size[NEXT_CANCEL] += 1
+    sim.counts[EVENTS] += 1
+    if sim.claims.status[task] == TASK_UNPLACEABLE:
+        return NOTHING
+    return to_role(due, CANCEL, net.submitter[task], task, NOBODY)
 
 
 @noinline
@@ -225,24 +258,31 @@ def next_instant(sim: Simulation, net: Network) -> float:
         time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
     if sim.counts[NEXT_CHANGE] < sim.changes.time.size:
         time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
+    time = min(time, time_at(net.cancel_time, net.size[NEXT_CANCEL]))
     return float(time)
 
 
 @inlined
 def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> int:
     """Carry a handler's effects out, send its messages; return LOOP_PAUSED, or LOOP_BROKEN at the first broken rule."""
-    for place in range(out.size[0]):
+    for place in range(out.size[POSTED]):
         message = out.row[place]
         if message["kind"] == READY:
             let_wait(sim, net, message["task"])
         elif message["kind"] == BEGIN:
             net.handle[message["task"]], net.attempt[message["task"]] = message["handle"], message["attempt"]
+            if sim.cut.size > 0:
+                cut_short(sim, net, message["task"], message["limit"])
             begin(sim, net, message["task"], message["machine"])
+        elif message["kind"] == GIVEN_UP:
+            give_up(sim, net, message["task"])
         elif message["kind"] == HALT:
             halt(sim, net, message["task"], message["machine"], message["reason"])
         else:
             transmit(net, sim.clock[NOW], sender_role, message)
-    out.size[0] = 0
+    out.size[POSTED] = 0
+    if out.size[OVERRUN] > 0:
+        sim.claims.violation[VIOLATED_RULE] = OUTBOX_FULL
     return int(sim.claims.violation[VIOLATED_RULE]) != KEPT
 
 
@@ -256,11 +296,41 @@ def carry_out_apart(sim: Simulation, net: Network, sender_role: int, out: Outbox
 def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
     """Run an attempt, if the machine really has what it asks and the task does not run already."""
     note_progress(sim, net, sim.clock[NOW])
-    if sim.claims.status[task] == TASK_FINISHED and net.faults.on[0]:
+    if net.faults.on[0] and sim.claims.status[task] == TASK_FINISHED:
         run_again(sim, task)
+    elif net.faults.on[0] and sim.claims.status[task] == TASK_BLOCKED:  # that an attempt failed was forgotten, likewise
+        note_waiting(sim, task)
     if claim(sim.claims, sim.fleet, sim.tasks, task, machine):
         commit(sim)
-        net.size[LIVELY] += sim.tasks.run_time[task] < np.inf
+        net.size[LIVELY] += ends_by_itself(sim, task)
+
+
+@inlined
+def ends_by_itself(sim: Simulation, task: int) -> bool:
+    """Whether the present attempt of a task is no service that nobody stops."""
+    is_cut = sim.cut.size > 0 and sim.cut[task] >= 0.0
+    return bool((sim.cut[task] if is_cut else sim.tasks.run_time[task]) < np.inf)
+
+
+@noinline
+def cut_short(sim: Simulation, net: Network, task: int, limit: float) -> None:
+    """Note when, and why, the attempt that begins will end, if it will not finish: it fails, or runs for too long."""
+    seconds, net.why[task] = sim.tasks.run_time[task], NO_REASON
+    if net.failed[task] < net.fates.fails[task]:
+        seconds, net.why[task] = net.fates.after[task], CANCELLED if net.fates.code[task] == KILLED else FAILED
+    if limit < seconds:
+        seconds, net.why[task] = limit, RAN_TOO_LONG
+    sim.cut[task] = -1.0 if net.why[task] == NO_REASON else seconds
+
+
+@noinline
+def give_up(sim: Simulation, net: Network, task: int) -> None:
+    """End a task that has not finished, and is not to be tried again."""
+    note_progress(sim, net, sim.clock[NOW])
+    if sim.claims.status[task] == TASK_WAITING:
+        sim.counts[WAITING_NOW] -= 1
+        sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
+    sim.claims.status[task] = TASK_GIVEN_UP
 
 
 @noinline
@@ -289,14 +359,15 @@ def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) ->
 @inlined
 def forget_exit(sim: Simulation, net: Network, task: int) -> None:
     """Count the exit of a lost attempt off; that of a service nobody stops was never counted."""
-    net.size[LIVELY] -= sim.tasks.run_time[task] < np.inf
+    net.size[LIVELY] -= ends_by_itself(sim, task)
 
 
 @inlined
 def let_wait(sim: Simulation, net: Network, task: int) -> None:
     """Count a task among the waiting from now on: it was submitted."""
     note_progress(sim, net, sim.clock[NOW])
-    sim.progress.ready[task] = sim.clock[NOW]
+    if sim.progress.attempts[task] == 0:  # what is tried again has been ready since before its first attempt
+        sim.progress.ready[task] = sim.clock[NOW]
     note_waiting(sim, task)
 
 

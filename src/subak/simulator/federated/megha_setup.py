@@ -31,9 +31,10 @@ from subak.federation.megha.local_master.state import (
     MACHINE,
     LocalMaster,
 )
+from subak.federation.megha.open_tasks import build_open_tasks
 from subak.federation.megha.roles import SERVE, Megha, tables_of
-from subak.federation.megha.submitter import Submitter
-from subak.federation.megha.topology import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, TASK_PLACE, Rules, Topology
+from subak.federation.megha.submitter import ASKED, ENDING, SUBMISSION, TERMS, Jobs, Submitter
+from subak.federation.megha.topology import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, Rules, Topology
 from subak.federation.megha.worker import WORKER_ROW, Workers
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
@@ -119,18 +120,16 @@ def build_megha(instance: Instance) -> Megha:
         settings.standby,
     )
     running = most_running(instance)
-    owner = queues.owner[queues.of_task].astype(np.int32)
-    tasks = len(workload.tasks)
-    submitter = Submitter(np.zeros(tasks, np.int8), owner, np.zeros(tasks, np.int8), sim.stages, settings.retry)
+    jobs = _jobs(instance, queues)
+    submitters = _submitters(instance, jobs)
     machines = sim.fleet.free.shape[1]
     workers = Workers(
         build_attempts(machines, running), np.maximum(sim.fleet.free, 0),
         records(WORKER_ROW, incarnation=np.ones(machines), top=np.full(machines, NOBODY),
                 configuration=topology.machine["configuration"]),
     )
-    masters = _global_masters(instance, topology, queues, running)
-    return Megha(topology, rules, submitter, masters, _local_masters(instance, topology, running), workers,
-                 masters[0].task, masters[0].gang)
+    masters = _global_masters(instance, topology, queues, running, submitters)
+    return Megha(topology, rules, jobs, submitters, masters, _local_masters(instance, topology, running), workers)
 
 
 def find_queues(workload: Workload, settings: Federation, file: TreeFile | None = None) -> Queues:
@@ -199,36 +198,65 @@ def _is_gang(workload: Workload) -> np.ndarray:
     return ((workload.stages["gang"].fill_null(False).to_numpy()) & (sizes > 1)).astype(np.int64)
 
 
-def _gangs(workload: Workload) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return int32[task] gangs (empty without any), where the tasks of each begin, and the tasks."""
+def _gangs(workload: Workload) -> tuple[np.ndarray, np.ndarray]:
+    """Return int32[task] gangs (empty without any), and int32[gang], how many tasks each has."""
     gang_stages = np.flatnonzero(_is_gang(workload))
     if gang_stages.size == 0:
-        return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32)
+        return np.zeros(0, np.int32), np.zeros(0, np.int32)
     number = np.full(len(workload.stages), NOBODY)
     number[gang_stages] = np.arange(gang_stages.size)
     gang = number[workload.tasks["stage"].to_numpy()].astype(np.int32)
-    tasks = np.flatnonzero(gang >= 0)
-    tasks = tasks[np.argsort(gang[tasks], kind="stable")]
-    first = np.concatenate([[0], np.cumsum(np.bincount(gang[tasks], minlength=gang_stages.size))])
-    return gang, first.astype(np.int64), tasks.astype(np.int32)
+    return gang, np.bincount(gang[gang >= 0], minlength=gang_stages.size).astype(np.int32)
+
+
+def _jobs(instance: Instance, queues: Queues) -> Jobs:
+    """Return what is submitted."""
+    workload, sim = instance.workload, instance.simulation
+    stage, tasks = workload.tasks["stage"].to_numpy(), len(workload.tasks)
+    gang, gang_size = _gangs(workload)
+    asked = records(ASKED, queue=queues.of_task, lane=queues.lane,
+                    priority=workload.stages["priority"].to_numpy()[stage], owner=queues.owner[queues.of_task])
+    return Jobs(np.zeros(tasks, np.int8), asked, sim.tasks.rank, sim.tasks.shape, gang, gang_size,
+                np.full(gang_size.size, NOBODY, np.int32), gang_size.copy(), np.zeros(gang_size.size, np.bool_),
+                np.zeros(tasks, ENDING),
+                _everybody_finishes() if instance.terms is None else instance.terms,
+                np.zeros(sim.stages.left.size, np.bool_), np.zeros(sim.stages.left.size, np.int32), sim.stages)
+
+
+def _everybody_finishes() -> np.ndarray:
+    """Return TERMS[1]: tasks run as long as they do, and are begun again as often as they are lost."""
+    terms = np.zeros(1, TERMS)
+    terms["losses_max"], terms["wait_max"], terms["run_max"] = np.iinfo(np.int16).max, np.inf, np.inf
+    return terms
+
+
+def _submitters(instance: Instance, jobs: Jobs) -> list[Submitter]:
+    """Return the submitters, each with room for all tasks of its queues: memory is used as they are open at once."""
+    settings, tasks = instance.settings, instance.simulation.tasks
+    owners = np.bincount(jobs.asked["owner"], minlength=settings.global_masters)
+    of_gangs = np.zeros(settings.global_masters, np.int64)
+    if jobs.gang.size:
+        with_gang = np.flatnonzero(jobs.gang != NOBODY)
+        of_gangs = np.bincount(jobs.asked["owner"][with_gang][np.unique(jobs.gang[with_gang], return_index=True)[1]],
+                               minlength=settings.global_masters)
+    return [Submitter(
+        number, build_open_tasks(int(owners[number]), int(of_gangs[number]), tasks.request, tasks.constraint_set),
+        np.zeros(int(owners[number]), SUBMISSION), np.ones(1, np.int64), settings.retry,
+    ) for number in range(settings.global_masters)]
 
 
 def _topology(instance: Instance, queues: Queues) -> Topology:
-    workload, fleet, settings = instance.workload, instance.fleet, instance.settings
+    fleet, settings = instance.fleet, instance.settings
     order, blocks = _partitions(fleet, settings)
     clusters, masters = cluster_count(fleet, settings), settings.global_masters
     partition = np.repeat(np.arange(clusters * masters), np.diff(blocks) * BLOCK)
     configurations, configuration, changed_to = _configurations(instance, order)
-    gang, gang_first, gang_task = _gangs(workload)
-    stage = workload.tasks["stage"].to_numpy()
     return Topology(
         masters, clusters, records(MACHINE_PLACE, cluster=partition // masters, home=partition % masters,
                                 configuration=configuration),
         np.bincount((partition // masters)[order != NO_ROW], minlength=clusters).astype(np.int32), blocks,
-        records(TASK_PLACE, queue=queues.of_task, lane=queues.lane,
-             priority=workload.stages["priority"].to_numpy()[stage]),
         records(QUEUE_PLACE, owner=queues.owner, share=queues.share), queues.lane_first, queues.shape_of_lane,
-        gang, gang_first, gang_task, configurations, PLACEMENTS.index(settings.placement), changed_to,
+        configurations, PLACEMENTS.index(settings.placement), changed_to,
     )
 
 
@@ -276,26 +304,26 @@ def believed(fleet: FleetState) -> FleetState:
     )
 
 
-def _global_masters(instance: Instance, topology: Topology, queues: Queues, running: int) -> list[GlobalMaster]:
-    """Return the global masters; they share the tables by task, by gang and by lane, each touching its own."""
+def _global_masters(
+    instance: Instance, topology: Topology, queues: Queues, running: int, submitters: list[Submitter]
+) -> list[GlobalMaster]:
+    """Return the global masters."""
     sim, masters, clusters = instance.simulation, topology.global_masters, topology.local_masters
-    tasks, resources = sim.tasks.arrival.size, sim.fleet.free.shape[0]
-    queue_count, gangs = len(queues.owner), len(topology.gang_first) - 1
+    resources, queue_count = sim.fleet.free.shape[0], len(queues.owner)
     held_rows = running if instance.settings.preemption != "off" else 1
     queue_first = np.searchsorted(queues.owner, np.arange(masters + 1)).astype(np.int32)
-    task, gang = np.zeros(tasks, TASK), np.zeros(gangs, GANG)
-    task["machine"], task["sent_to"] = NOBODY, NOBODY
-    lanes, lane_size = build_lanes(len(topology.shape_of_lane), tasks), np.zeros((queue_count, 3), np.int64)
     same, bins = _queue_order(instance, queues), _bins(instance)
     return [GlobalMaster(
         number=number, fleet=believed(sim.fleet), held=build_attempts(sim.fleet.free.shape[1], held_rows),
         consumed=np.zeros((clusters, queue_count, resources), np.int64),
         total=np.zeros((queue_count, resources), np.int64), cluster=records(CLUSTER, known=np.ones(clusters)),
-        listed=topology.machine["configuration"] != NOBODY, queue_first=queue_first, lanes=lanes, lane_size=lane_size,
-        task=task, gang=gang, queue_order=_own_queue_order(same),
+        listed=topology.machine["configuration"] != NOBODY, queue_first=queue_first,
+        lanes=build_lanes(len(topology.shape_of_lane), submitter.tasks.number.size, number=submitter.tasks.number),
+        lane_size=np.zeros((queue_count, 3), np.int64), task=np.zeros(submitter.tasks.number.size, TASK),
+        gang=np.zeros(submitter.tasks.gangs.size, GANG), queue_order=_own_queue_order(same),
         bins=bins._replace(running=np.zeros_like(bins.running)),
         scalar=_scalar(queue_first[number]), tally=np.zeros(len(TALLY), np.int64),
-    ) for number in range(masters)]
+    ) for number, submitter in enumerate(submitters)]
 
 
 def _scalar(first_queue: int) -> np.ndarray:
@@ -372,19 +400,27 @@ def _local_masters(instance: Instance, topology: Topology, running: int) -> list
 def megha_counts(fleet: Fleet, settings: Federation, machines: int) -> tuple[int, ...]:
     """Return how many of each role there are."""
     sides = 2 if settings.standby else 1
-    return (1, settings.global_masters, sides * cluster_count(fleet, settings), machines, 1)
+    return (settings.global_masters, settings.global_masters, sides * cluster_count(fleet, settings), machines, 1)
 
 
 def megha_outbox(instance: Instance) -> int:
-    """Return the most messages of one handler: a rebuilt queue, a gang, a machine's attempts, or one to everybody."""
-    settings, machines = instance.settings, instance.simulation.fleet.free.shape[1]
-    everybody = machines + settings.global_masters + 1024
-    _, gang_first, _ = _gangs(instance.workload)
-    gang = 4 * int(np.diff(gang_first).max(initial=0))
-    tasks = len(instance.workload.tasks)
-    stages = 2 * int(np.bincount(instance.workload.tasks["stage"].to_numpy()).max()) if (
-        instance.workload.has_dependencies) else 0
-    return everybody + max(gang, stages, 2 * tasks if math.isfinite(settings.retry) else 0) + 64 * BLOCK
+    """Return the most messages of a step: to a cluster's machines and all masters, of a machine's tasks or a gang's."""
+    settings, fleet = instance.settings, instance.fleet
+    machines = int(np.bincount(clusters_of(fleet, settings)).max())
+    masters = settings.global_masters + 2 * cluster_count(fleet, settings)
+    gang = int(_gangs(instance.workload)[1].max(initial=0))
+    return machines + masters + 3 * most_on_a_machine(instance) + 4 * gang + 64
+
+
+def most_on_a_machine(instance: Instance) -> int:
+    """Return a bound on the attempts that a machine holds at once, like `most_running`."""
+    sim, bound = instance.simulation, 0.0
+    for row, request in enumerate(sim.tasks.request):
+        asked = request[request > 0]
+        if asked.size:
+            largest = max(instance.fleet.capacity[row].max(initial=0), sim.changes.capacity[row].max(initial=0))
+            bound += float(largest // asked.min())
+    return int(min(bound, sim.tasks.arrival.size)) + 1
 
 
 MEGHA = Architecture(
@@ -396,5 +432,6 @@ MEGHA = Architecture(
     outbox=megha_outbox,
     mends=True,
     cluster=lambda roles: np.ascontiguousarray(roles.topology.machine["cluster"]),
+    submitter=lambda roles: np.ascontiguousarray(roles.jobs.asked["owner"]),
 )
 CENTRAL = replace(MEGHA, fixed={"global_masters": 1, "local_masters": 1})

@@ -28,6 +28,7 @@ from subak.federation.messages import (
 from subak.kernel import inlined
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import Events, build_events, drop_first, first_time, insert, push_event
+from subak.simulator.federated.fates import Fates, no_fates
 from subak.simulator.federated.faults import (
     REPLAY,
     Faults,
@@ -40,12 +41,12 @@ from subak.simulator.federated.faults import (
 
 ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
 # size
-FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN, DRIVEN, CLUSTERS = range(8)
+FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN, DRIVEN, CLUSTERS, NEXT_CANCEL = range(9)
 CONSTANT, UNIFORM, EXPONENTIAL = range(3)  # laws of the delay
 LAWS = ("constant", "uniform", "exponential")
 LAW, MEAN, SPREAD = range(3)  # of `delay`
 # timers that go on for ever, and what they send when there is no news, so that a run is not kept from ending by them
-PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "REOPEN", "RETRY", "RESUBMIT",
+PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "REOPEN", "RETRY", "RESUBMIT", "EXPIRE",
                               "UPDATE", "NOTED", "ALIVE", "LEASE", "PULSE") for name in KINDS])
 LAST_PROGRESS, TIMEOUT = range(2)  # of `idle`
 # kinds whose travel and service are part of their task's allocation time
@@ -61,8 +62,9 @@ class Network(NamedTuple):
     sent: np.ndarray  # float64[slot], seconds
     armed_in: np.ndarray  # int32[slot], the receiver's incarnation in which it arrived, or that armed the timer
     slot: np.ndarray  # int32[slot], the free ones first
-    size: np.ndarray  # int64[8]: FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN (slots that must be free before a
-    # message is handled), DRIVEN (whether roles are told that they begin, or their machine changes), CLUSTERS
+    size: np.ndarray  # int64[9]: FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN (slots that must be free before a
+    # message is handled), DRIVEN (whether roles are told that they begin, or their machine changes), CLUSTERS,
+    # NEXT_CANCEL (the cancellation that comes next)
     first: np.ndarray  # int64[role + 1], where the addresses of a role begin
     busy: np.ndarray  # float64[address], until when it serves
     worked: np.ndarray  # float64[address], seconds of service so far
@@ -81,8 +83,14 @@ class Network(NamedTuple):
     at_worker: np.ndarray  # float64[task], seconds waiting for and in service at workers
     communication: np.ndarray  # float64[task], seconds on the network
     batch: np.ndarray  # int32[task], tasks that were submitted in one message with it
+    submitter: np.ndarray  # int32[task], to whom it arrives; empty: to the only one
     cluster: np.ndarray  # int32[machine], where roles are DRIVEN
     is_there: np.ndarray  # bool[machine], as the operator last said
+    fates: Fates
+    why: np.ndarray  # int8[task], for which reason the present attempt ends; empty where all finish
+    failed: np.ndarray  # int16[task], attempts that ended by themselves without finishing; likewise
+    cancel_time: np.ndarray  # float64[cancellation], seconds, sorted
+    cancel_task: np.ndarray  # int32[cancellation]
     faults: Faults
 
 
@@ -93,7 +101,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
     return Network(
         events=build_events(slots),
         flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), armed_in=np.zeros(slots, np.int32),
-        slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0]),
+        slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0, 0]),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
         busy=np.zeros(addresses), worked=np.zeros(addresses), queued=np.zeros(addresses),
         incarnation=np.ones(addresses, np.int32),
@@ -102,7 +110,10 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         recorded=np.zeros(len(KINDS), np.int64),
         attempt=np.zeros(tasks, np.int64), handle=np.full(tasks, NOBODY, np.int32),
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
-        batch=np.ones(tasks, np.int32), cluster=np.zeros(0, np.int32), is_there=np.zeros(0, np.bool_),
+        batch=np.ones(tasks, np.int32), submitter=np.zeros(0, np.int32),
+        cluster=np.zeros(0, np.int32), is_there=np.zeros(0, np.bool_),
+        fates=no_fates(), why=np.zeros(0, np.int8), failed=np.zeros(0, np.int16),
+        cancel_time=np.zeros(0), cancel_task=np.zeros(0, np.int32),
         faults=build_faults(),
     )
 

@@ -6,7 +6,6 @@ import numpy as np
 from subak.federation.messages import (
     BOOT,
     CHANGE,
-    GLOBAL_MASTER,
     LOCAL_MASTER,
     NOBODY,
     POWER_OFF,
@@ -26,13 +25,7 @@ from subak.simulator.federated.network import CLUSTERS, Network
 @inlined
 def serve(services: Any, tables: np.ndarray, role: int, now: float) -> int:
     """Hand the message that is due to a role; return the task that a global master's turn placed, or NOBODY."""
-    if role == GLOBAL_MASTER:
-        return services[GLOBAL_MASTER](tables[GLOBAL_MASTER], now, 1)
-    if role == LOCAL_MASTER:
-        return services[LOCAL_MASTER](tables[LOCAL_MASTER], now, 1)
-    if role == WORKER:
-        return services[WORKER](tables[WORKER], now, 1)
-    return services[SUBMITTER](tables[SUBMITTER], now, 1)
+    return services[role](tables[role], now, 1)
 
 
 @inlined
@@ -66,10 +59,10 @@ def boot_all(
     for cluster in range(clusters):
         for number in range(cluster, masters, clusters):
             order(net, services, tables, due, sim.clock[NOW], net.first[LOCAL_MASTER] + number, BOOT)
-    carry_out_apart(sim, net, LOCAL_MASTER, out)
+            carry_out_apart(sim, net, LOCAL_MASTER, out)
     for address in range(net.first[WORKER], net.first[WORKER + 1]):
         order(net, services, tables, due, sim.clock[NOW], address, BOOT)
-    carry_out_apart(sim, net, WORKER, out)
+        carry_out_apart(sim, net, WORKER, out)
 
 
 @noinline

@@ -1,7 +1,7 @@
 """A federated run from Python: an architecture builds its roles, and one loop drives them."""
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -17,6 +17,9 @@ from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.federated.engine import Services, build_services
+from subak.simulator.federated.failure_plan import FailurePlan
+from subak.simulator.federated.fate_draws import draw_fates
+from subak.simulator.federated.fates import NEVER, Fates
 from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, refuse_late_timers, under_faults
 from subak.simulator.federated.loop import MESSAGES_FULL
 from subak.simulator.federated.network import (
@@ -37,6 +40,7 @@ SLOTS_PER_TASK = 4  # messages and timers on their way at once, for each task, a
 SLOTS_PER_MACHINE = 2
 SLOTS = 100_000  # and for the rest; there is made room for more
 SLOTS_MAX = 20_000_000
+OUTBOX_MORE = 16_384
 MARGIN_PER_MESSAGE = 3  # of a handler's, under faults: each may be doubled, and bring an old one with it
 
 
@@ -51,6 +55,8 @@ class Instance:
     seed: int
     queues: TreeFile | None = None  # weights of queues
     rows: int = 0  # of attempts at a local master; 0: as many as can run, and ends that are kept
+    outbox: int = OUTBOX_MORE  # messages that a walk over tasks may post before it stops, to go on afterwards
+    terms: np.ndarray | None = None  # TERMS[task], on which tasks are run; None: they all finish
 
     @property
     def simulation(self) -> Simulation:
@@ -67,10 +73,11 @@ class Architecture:
     build: Callable[[Instance], Any]  # the roles: a NamedTuple of arrays
     serve: tuple[Callable[..., int], ...]  # by role: (its tables, now, how many messages) -> the task of a turn
     tables: Callable[[Any, Simulation, np.ndarray, Outbox], tuple[Any, ...]]  # by role: what these functions work on
-    outbox: Callable[[Instance], int] = lambda instance: 4096  # messages of one handler at most
+    outbox: Callable[[Instance], int] = lambda instance: 4096  # messages of one handler, or step of a walk, at most
     slots_per_task: Callable[[Federation], int] = lambda settings: SLOTS_PER_TASK  # messages on their way at once
     mends: bool = False  # whether it gets over faults
     cluster: Callable[[Any], np.ndarray] | None = None  # of roles that are driven: int32[machine]
+    submitter: Callable[[Any], np.ndarray] | None = None  # int32[task], whose it is, where there are several
     batch: Callable[[Any], np.ndarray] | None = None  # of roles that submit in batches: int32[task], tasks in its batch
     fixed: dict[str, Any] = field(default_factory=dict)  # settings that this architecture is defined by
 
@@ -130,8 +137,11 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     queues: TreeFile | None = None,
     compiled: bool = True,
     rows: int = 0,
+    outbox: int = OUTBOX_MORE,
+    failures: tuple[Fates, np.ndarray] | None = None,
 ) -> Opened:
-    """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* as of `Instance`.
+    """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* and *outbox* as of
+    `Instance`; *failures* are what befalls tasks, and on which terms they run.
 
     Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
     """
@@ -147,13 +157,19 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     tasks, machines = len(workload.tasks), len(order)
     slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
     simulation = prepared.simulation
-    instance = Instance(workload, fleet, settings, prepared, seed, queues, rows)
-    due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance))
+    if failures is not None:
+        prepared = replace(prepared, simulation=simulation._replace(cut=np.full(tasks, -1.0)))
+        simulation = prepared.simulation
+    terms = None if failures is None else failures[1]
+    instance = Instance(workload, fleet, settings, prepared, seed, queues, rows, outbox, terms)
+    due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance), instance.outbox)
     margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
     slots = max(slots, margin + SLOTS)
     network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
     network.size[MARGIN] = margin
     network.idle[TIMEOUT] = quiet_seconds(settings)
+    if failures is not None:
+        network = _with_fates(network, *failures)
     if faults is not None:
         network = arm_faults(faults, settings, network, order)
     roles = architecture.build(instance)
@@ -176,12 +192,15 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     check: Callable[[Simulation, Network, Any], None] | None = None,
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
+    failures: FailurePlan | None = None,
 ) -> dict[str, Any]:
     """Simulate one federation; return `prepared`, `loop_result` and `federated`. The arguments are those of `simulate`.
 
     Raises RunError when a role breaks a rule.
     """
-    opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues)
+    drawn = None if failures is None else _drawn(failures, architecture, workload, seed)
+    opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues,
+                            failures=drawn)
     simulation, roles = opened.simulation, opened.roles
     loop_result = run_to_end(
         simulation, opened.step, fixed, on_progress,
@@ -200,6 +219,15 @@ def refuse_limits(file: TreeFile) -> None:
                          "queues, and no limits")
 
 
+def _drawn(
+    failures: FailurePlan, architecture: Architecture, workload: Workload, seed: int
+) -> tuple[Fates, np.ndarray]:
+    """Return what befalls the tasks of a run, and on which terms they are run."""
+    if not architecture.mends:
+        raise InputError("failures: only megha and central know of them; in the other federations every task finishes")
+    return draw_fates(failures, workload, seed)
+
+
 def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federation, seed: int) -> Network:
     assert len(counts) == len(ROLES)
     network = build_network(counts, tasks, slots, seed)
@@ -210,6 +238,17 @@ def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federati
     return network
 
 
+def _with_fates(network: Network, fates: Fates, terms: np.ndarray) -> Network:
+    """Return the network on which tasks meet their fates; the run goes on while any may still wait for too long."""
+    by_time = np.argsort(fates.cancel_at, kind="stable")[: int((fates.cancel_at < NEVER).sum())]
+    longest = terms["wait_max"][terms["wait_max"] < NEVER].max(initial=0.0)
+    network.idle[TIMEOUT] += longest
+    return network._replace(
+        fates=fates, why=np.zeros(fates.fails.size, np.int8), failed=np.zeros(fates.fails.size, np.int16),
+        cancel_time=fates.cancel_at[by_time],
+        cancel_task=by_time.astype(np.int32))
+
+
 def _told_of(network: Network, architecture: Architecture, roles: Any, fleet: Fleet, order: np.ndarray) -> Network:
     """Return the network, knowing what it must of the architecture's roles."""
     network = network._replace(is_there=fleet.machines["present"].to_numpy()[order] & (order != NO_ROW))
@@ -217,6 +256,8 @@ def _told_of(network: Network, architecture: Architecture, roles: Any, fleet: Fl
         cluster = architecture.cluster(roles)
         network.size[DRIVEN], network.size[CLUSTERS] = 1, cluster.max() + 1
         network = network._replace(cluster=cluster)
+    if architecture.submitter is not None:
+        network = network._replace(submitter=architecture.submitter(roles))
     if architecture.batch is not None:
         network = network._replace(batch=architecture.batch(roles))
     return network

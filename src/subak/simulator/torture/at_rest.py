@@ -15,6 +15,13 @@ from subak.federation.megha.local_master.state import ATTEMPT_STARTING as STARTI
 from subak.federation.megha.local_master.state import (
     SILENT,
 )
+from subak.federation.megha.submitter import (
+    OUTCOME_FINISHED,
+    OUTCOMES,
+    SUBMISSION_BACKOFF,
+    SUBMISSION_OPEN,
+    terms_of,
+)
 from subak.federation.megha.submitter import SUBMISSION_ENDED as SUBMITTED_ENDED
 from subak.federation.megha.worker import WORKER_RUNNING as RUNS
 from subak.federation.messages import (
@@ -25,11 +32,12 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.fleet.state import BLOCK
-from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_UNPLACEABLE
+from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_GIVEN_UP, TASK_UNPLACEABLE
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.placement.claims import TASK_WAITING as WAITS
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_ARRIVAL
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.network import PERIODIC
 from subak.simulator.torture.invariants import Watch
 
@@ -49,7 +57,7 @@ def unrest(watch: Watch) -> str:
 
 def unrest_of(watch: Watch, task: int) -> str:  # noqa: PLR0911
     """Say how a task is not as it must be in the end."""
-    sim, phase = watch.sim, watch.roles.task["phase"][task]
+    sim, phase = watch.sim, states_by_task(watch.roles)["phase"][task]
     status = sim.claims.status[task]
     if is_out_of_reach(watch, task):
         return ""
@@ -58,14 +66,29 @@ def unrest_of(watch: Watch, task: int) -> str:  # noqa: PLR0911
         return f"task {task} is {name}, its global master has it {called}"
     if status == TASK_FINISHED and phase == PHASE_WAITING and not could_run(watch, task):
         return ""  # the news of its end was lost with its worker, and there is no machine to run it again
-    if status == TASK_FINISHED and watch.roles.submitter.state[task] != SUBMITTED_ENDED:
+    if status == TASK_FINISHED and watch.roles.jobs.state[task] != SUBMITTED_ENDED:
         return f"task {task} is {name}, its submitter has not heard of it, its global master has it {called}"
     if status == TASK_FINISHED and phase not in (PHASE_ENDED, PHASE_UNKNOWN):  # else it never hears
         return f"task {task} is {name}, its global master has it {called}"
     if status == WAITS and (phase != PHASE_WAITING or could_run(watch, task)):
         return f"task {task} waits, its global master has it {called}"
-    if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE):
+    if status not in (PHYSICALLY, TASK_FINISHED, WAITS, TASK_BLOCKED, TASK_UNPLACEABLE, TASK_GIVEN_UP):
         return f"task {task} is {name}"
+    return wrong_outcome(watch, task)
+
+
+def wrong_outcome(watch: Watch, task: int) -> str:
+    """Say how a task has not ended as it is said to have, or was tried more often than its terms allow."""
+    status, jobs = watch.sim.claims.status[task], watch.roles.jobs
+    ending, ended, name = jobs.ending[task], jobs.state[task] == SUBMITTED_ENDED, STATUSES[status]
+    if ending["failed"] > terms_of(jobs, task)["retries"] + 1:
+        return f"task {task} failed {ending['failed']} times, more often than it may be tried"
+    if ended and (ending["outcome"] == OUTCOME_FINISHED) != (status == TASK_FINISHED):
+        return f"task {task} is {name}, its outcome is {OUTCOMES[ending['outcome']] or 'unknown'}"
+    if status == TASK_GIVEN_UP and not ended:
+        return f"task {task} is {name}, and its submitter has not ended it"
+    if status == TASK_BLOCKED and jobs.state[task] in (SUBMISSION_OPEN, SUBMISSION_BACKOFF):
+        return f"task {task} is neither tried again nor given up"
     return ""
 
 
@@ -102,10 +125,7 @@ def could_run(watch: Watch, task: int) -> bool:
     members = [task]
     if watch.gang[task] != NOBODY:
         gang, status = watch.gang[task], watch.sim.claims.status
-        places = watch.roles.topology.gang_task
-        members = [int(one) for one in places[watch.roles.topology.gang_first[gang] :
-                                              watch.roles.topology.gang_first[gang + 1]]
-                   if status[one] != TASK_FINISHED]
+        members = [one for one in np.flatnonzero(watch.gang == gang).tolist() if status[one] != TASK_FINISHED]
         if any(status[one] != WAITS for one in members):
             return False  # some have not arrived, or wait for their stage
     free = watch.sim.fleet.free.copy()
@@ -157,7 +177,8 @@ def is_out_of_reach(watch: Watch, task: int) -> bool:
 
 def is_out_of_sight(watch: Watch, master: int, task: int) -> bool:
     """Whether nobody can ever tell a global master what became of a task's last request."""
-    cluster, machine = int(watch.roles.task["sent_to"][task]), int(watch.roles.task["machine"][task])
+    state = states_by_task(watch.roles)[task]
+    cluster, machine = int(state["sent_to"]), int(state["machine"])
     if cluster == NOBODY:
         return False
     known = bool(watch.roles.masters[master].cluster["known"][cluster])
@@ -177,7 +198,7 @@ def in_vain(watch: Watch) -> set[str]:
     """Return the kinds of messages that go on for ever where somebody is dead."""
     kinds: set[str] = set()
     if any(is_dead(watch, master) for master in range(watch.masters)):
-        kinds |= {"SUBMIT", "RESUBMIT", "REBUILD", "OVER", "FORGET"}
+        kinds |= {"SUBMIT", "WITHDRAW", "RESUBMIT", "EXPIRE", "REBUILD", "OVER", "FORGET"}
     if any(is_down(watch, cluster) for cluster in range(watch.clusters)):
         kinds |= {"RETRY", "WAKE", "ASK", "LAUNCH", "REPARTITION", "PREEMPT", "GO", "ABANDON", "OVER"}
     return kinds

@@ -11,6 +11,7 @@ from subak.federation.megha.global_master.state import PHASES
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK
 from subak.federation.megha.local_master import state as local_state
 from subak.federation.megha.local_master.state import ACTIVE, MACHINE_STATES
+from subak.federation.megha.submitter import SUBMISSIONS
 from subak.federation.megha.transitions import ANY, TRANSITIONS
 from subak.federation.messages import (
     CHANGE,
@@ -26,13 +27,13 @@ from subak.federation.messages import (
 )
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_CHANGE
+from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.torture.invariants import Watch, must
 
-SUBMITTED = ("NEW", "BLOCKED", "OPEN", "ENDED")
 ENTRIES = {ENTRY_TOOK: "TOOK", ENTRY_GAVE: "GAVE", ENTRY_GONE: "GONE", ENTRY_SIZED: "SIZED"}
 OF_MACHINE = ("ALIVE", "HOLDS", "CHANGE")  # kinds that are about a machine
 BRINGS_NEWS = ("LAUNCHED", "REFUSED", "ENDED", "TOOK", "GAVE", "GONE")  # of others too
-FIRST = {"EXITED": "RUNNING", "ARRIVE": "NEW"}  # kinds that are not seen coming
+UNSEEN = ("ARRIVE", "CANCEL")  # kinds that are not seen coming, about tasks of which their submitter knows the state
 OF_MASTER = ("PULSE", "WATCH", "CHECK", "BEAT", "ASK", "NOTED")
 
 # Every row of the tables: a kind of message, and what it meets; and what that may become.
@@ -51,11 +52,13 @@ class Coverage:
         self.seen: Counter[tuple[str, str]] = Counter()
         self.kinds: Counter[str] = Counter()
         self.machine_state = ""  # of the machine that changes next
+        self.submitted: Any = ()  # states of all tasks at their submitters, before what happens next
 
     def look(self, opened: Any) -> tuple[Any, str, Any]:
         """Return what the next event is about, before it happens: (message, state, phases of all tasks)."""
         sim, net = opened.simulation, opened.network
-        phases = opened.roles.task["phase"].copy()
+        phases = states_by_task(opened.roles)["phase"]
+        self.submitted = opened.roles.jobs.state.copy()
         change = sim.counts[NEXT_CHANGE]
         if change < sim.changes.time.size:
             self.machine_state = MACHINE_STATES[opened.roles.locals[0].machine["state"][sim.changes.machine[change]]]
@@ -82,8 +85,8 @@ class Coverage:
             number = find_attempt(roles.workers.rows, machine, task, message["attempt"])
             return "new" if number == NOBODY else worker.STATES[roles.workers.rows.row[number]["state"]]
         if role == SUBMITTER:
-            return SUBMITTED[roles.submitter.state[task]]
-        return PHASES[roles.task["phase"][task]]
+            return SUBMISSIONS[roles.jobs.state[task]]
+        return PHASES[states_by_task(roles)["phase"][task]]
 
     def count(self, before: tuple[Any, str, Any], opened: Any, watch: Watch) -> None:
         """Count what was handled, and check what has become of what it met. Raises Broken."""
@@ -94,8 +97,10 @@ class Coverage:
         kind = KINDS[handled["kind"]]
         self.kinds[kind] += 1
         entries = self.of_entries(opened, watch, phases) if HANDLER[handled["kind"]] == GLOBAL_MASTER else set()
-        if kind in FIRST:
-            self.take(kind, FIRST[kind], self.state(opened.roles, handled))
+        if kind in UNSEEN:
+            self.take(kind, SUBMISSIONS[self.submitted[handled["task"]]], self.state(opened.roles, handled))
+        elif kind == "EXITED":
+            self.take(kind, "RUNNING", self.state(opened.roles, handled))
         elif handled["kind"] == CHANGE:
             self.seen[kind, self.machine_state] += 1
         elif handled["kind"] == PLACE:
@@ -111,7 +116,7 @@ class Coverage:
             if entry in ENTRIES and entry != ENTRY_SIZED and watch.owner[task] == opened.due[0]["to"]:
                 refused = opened.due[0]["kind"] == REFUSED and opened.due[0]["task"] == task
                 if told[task] == 1 and not refused and not watch.restarted:
-                    self.take(ENTRIES[entry], PHASES[phases[task]], PHASES[opened.roles.task["phase"][task]])
+                    self.take(ENTRIES[entry], PHASES[phases[task]], PHASES[states_by_task(opened.roles)["phase"][task]])
                 else:
                     self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1
         return set(told)

@@ -16,6 +16,7 @@ its own launches in flight.
 (h) messages on their way are counted rightly
 (i) at rest nothing is lost and nothing is left behind (at_rest.py)
 (k) nobody spins: an instant holds a bounded number of messages
+(l) a row of the table of open tasks is one task's, and is given back when nobody needs it any more
 (j) what a message meets becomes what the table of transitions says (coverage.py)
 """
 from typing import Any
@@ -35,7 +36,7 @@ from subak.federation.megha.global_master.state import (
     PHASES,
     QUEUED,
 )
-from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE, VERSION
+from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE, VERSION
 from subak.federation.megha.local_master.state import (
     ACTIVE,
     ATTEMPT_KILLING,
@@ -47,6 +48,7 @@ from subak.federation.megha.local_master.state import (
 from subak.federation.megha.local_master.state import ATTEMPT_HELD as HELD_ROW
 from subak.federation.megha.local_master.state import ATTEMPT_RUNNING as RUNNING_ROW
 from subak.federation.megha.local_master.state import ATTEMPT_STARTING as STARTING_ROW
+from subak.federation.megha.open_tasks import FREE_TASK, TASKS_EVER, TASKS_OPEN, OpenTasks
 from subak.federation.megha.roles import Megha
 from subak.federation.megha.topology import OFF, PAPER
 from subak.federation.megha.worker import WORKER_RUNNING as RUNS
@@ -59,6 +61,7 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     NOBODY,
     PLACE,
+    SETTLE,
     WORKER,
 )
 from subak.fleet.state import BLOCK
@@ -66,8 +69,10 @@ from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.queues.lanes import ACTIVE_LANES as LANES_ACTIVE
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
+from subak.simulator.federated.by_task import row_of_each, states_by_task
 from subak.simulator.federated.network import FREE, LIVELY, PERIODIC, Network
 
+MACHINE_OF, TASK_OF, ATTEMPT_OF = (list(ENTRY.fields or ()).index(name) for name in ("machine", "task", "attempt"))
 INSTANT_MAX = 3_000  # events at one time
 HOLDING = (HELD_ROW, STARTING_ROW, RUNNING_ROW, ATTEMPT_KILLING)  # rows of a local master that have their amounts
 
@@ -102,7 +107,7 @@ class Fold:
 
     def apply(self, entry: Any, watch: "Watch") -> None:
         """Apply one entry."""
-        kind, machine, task, attempt = entry[0], entry[4], entry[5], entry[7]
+        kind, machine, task, attempt = entry[0], entry[MACHINE_OF], entry[TASK_OF], entry[ATTEMPT_OF]
         if kind == ENTRY_WHOLE:
             self.forget()
         elif kind in (ENTRY_TOOK, ENTRY_GAVE):
@@ -125,10 +130,10 @@ class Watch:
         self.masters, self.clusters = topology.global_masters, topology.local_masters
         self.instances = len(roles.locals)
         self.request = [sim.tasks.request[:, shape].astype(np.int64) for shape in sim.tasks.shape]
-        self.queue = topology.task["queue"].tolist()
-        self.owner = topology.queue["owner"][topology.task["queue"]]
+        self.queue = roles.jobs.asked["queue"].tolist()
+        self.owner = roles.jobs.asked["owner"]
         self.capacity = [topology.capacity[:, number].astype(np.int64) for number in range(topology.capacity.shape[1])]
-        self.gang = topology.gang if topology.gang.size else np.full(len(self.queue), NOBODY)
+        self.gang = roles.jobs.gang if roles.jobs.gang.size else np.full(len(self.queue), NOBODY)
         bounds = topology.block[:: self.masters] * BLOCK
         self.span = [(int(bounds[cluster]), int(bounds[cluster + 1])) for cluster in range(self.clusters)]
         self.machines = np.flatnonzero(np.bincount(
@@ -223,7 +228,7 @@ class Watch:
             known.append(ring[place % len(ring)].item())
             book.apply(known[-1], self)
             if known[-1][0] == ENTRY_TOOK:
-                self.note_launch(known[-1][5])
+                self.note_launch(known[-1][TASK_OF])
         book.seen = version
 
     def check_local(self, number: int) -> None:
@@ -340,15 +345,37 @@ class Watch:
 
     def check_master(self, number: int, kind: int) -> None:
         """Check one global master after a message of a kind."""
-        mine = np.flatnonzero(self.owner == number)
-        self.check_view(number, mine)
-        self.check_lanes(number, mine)
-        self.check_gangs(number)
-        self.check_idle(number, mine, kind)
+        mine, table = np.flatnonzero(self.owner == number), states_by_task(self.roles)
+        self.check_view(number, mine, table)
+        self.check_lanes(number, mine, table)
+        self.check_gangs(number, table)
+        self.check_idle(number, kind)
+        self.check_rows(number)
 
-    def check_view(self, number: int, mine: np.ndarray) -> None:
+    def check_rows(self, number: int) -> None:
+        """(l) A row is that of one open task, or free; nothing of a former one is left in it."""
+        tasks, master = self.roles.submitters[number].tasks, self.roles.masters[number]
+        ever = int(tasks.size[TASKS_EVER])
+        numbers = tasks.number[:ever]
+        is_open = numbers[numbers != NOBODY].tolist()
+        must(len(is_open) == len(set(is_open)) == tasks.size[TASKS_OPEN], "l",
+             f"global master {number} has rows for tasks {is_open}, and counts {tasks.size[TASKS_OPEN]}")
+        must(all(self.owner[task] == number for task in is_open), "l",
+             f"of tasks {is_open} some are not of global master {number}")
+        free: list[int] = []
+        row = int(tasks.size[FREE_TASK])
+        while row != NOBODY and len(free) <= ever:
+            free.append(row)
+            row = int(tasks.next[row])
+        must(sorted(free) == np.flatnonzero(numbers == NOBODY).tolist(), "l",
+             f"rows {free} are listed as free, those of nobody are {np.flatnonzero(numbers == NOBODY).tolist()}")
+        busy = master.task["queued"][:ever] | master.task["flying"][:ever]
+        stale = np.flatnonzero(busy & (master.task["tenant"][:ever] != numbers + 1)).tolist()
+        must(not stale, "l", f"rows {stale} of global master {number} were given back while they were in use")
+
+    def check_view(self, number: int, mine: np.ndarray, table: np.ndarray) -> None:
         """(d) Its view is a fold of each local master's ledger, plus its launches in flight."""
-        master, table = self.roles.masters[number], self.roles.task
+        master = self.roles.masters[number]
         reborn = master.scalar[INCARNATION] != self.incarnation[number]
         self.incarnation[number] = master.scalar[INCARNATION]
         flying = mine[table["flying"][mine]]
@@ -372,7 +399,7 @@ class Watch:
                  f"global master {number} counts other amounts for queues in cluster {cluster} than the ledger")
             if self.roles.rules.preemption != OFF:
                 self.check_held(number, cluster, fold)
-            self.check_bins(number, cluster, fold, flying)
+            self.check_bins(number, cluster, fold, {int(task): int(table["machine"][task]) for task in flying})
         must(np.array_equal(master.consumed.sum(axis=0), master.total), "d",
              f"global master {number} has totals that are no sums")
         self.check_summary(master.fleet.free, master.fleet.block_free_max, 0, master.fleet.free.shape[1],
@@ -394,7 +421,7 @@ class Watch:
         whole = next((place for place in range(seen - 1, begin - 1, -1) if history[place][0] == ENTRY_WHOLE), begin)
         for place in range(whole, seen):
             fold.apply(history[place], self)
-            self.entries.append((history[place][0], history[place][5], history[place][7]))
+            self.entries.append((history[place][0], history[place][TASK_OF], history[place][ATTEMPT_OF]))
         fold.epoch, fold.seen = epoch, seen
 
     def differs(self, number: int, cluster: int, free: np.ndarray) -> str:
@@ -416,11 +443,11 @@ class Watch:
         must(held == fold.held, "d", f"global master {number} differs from its ledger in who holds what: "
                                      f"{sorted(held ^ fold.held)}")
 
-    def check_bins(self, number: int, cluster: int, fold: Fold, flying: np.ndarray) -> None:
+    def check_bins(self, number: int, cluster: int, fold: Fold, flying: dict[int, int]) -> None:
         """(d) It knows how many of each class run where, if machines emulate bins."""
         master, (first, end) = self.roles.masters[number], self.span[cluster]
         held = [(machine, task) for machine, task, _ in fold.held]
-        held += [(int(master.task["machine"][task]), int(task)) for task in flying]
+        held += [(machine, task) for task, machine in flying.items()]
         counted = np.zeros_like(master.bins.running)
         for machine, task in held if len(counted) else []:
             if first <= machine < end:
@@ -428,36 +455,42 @@ class Watch:
         must(np.array_equal(counted[:, first:end], master.bins.running[:, first:end]), "d",
              f"global master {number} counts other tasks in the bins of cluster {cluster} than the ledger has")
 
-    def check_lanes(self, number: int, mine: np.ndarray) -> None:
+    def check_lanes(self, number: int, mine: np.ndarray, table: np.ndarray) -> None:
         """(e) Every waiting task is in its lane, once; flags and counts agree."""
         master, topology = self.roles.masters[number], self.roles.topology
         first, end = master.queue_first[number], master.queue_first[number + 1]
         members: list[int] = []
+        lane_of, rows = self.roles.jobs.asked["lane"], row_of_each(self.roles)
         for queue in range(first, end):
             low, high = topology.lane_first[queue], topology.lane_first[queue + 1]
             active = sorted(master.lanes.active[low : low + master.lane_size[queue, LANES_ACTIVE]].tolist())
             full = [lane for lane in range(low, high) if master.lanes.root[lane] != NOBODY]
             must(active == full, "e", f"queue {queue} lists lanes {active} as active, {full} hold tasks")
             for lane in full:
-                inside = self.lane(int(master.lanes.root[lane]))
-                must(all(topology.task["lane"][task] == lane for task in inside), "e", f"lane {lane} holds {inside}")
+                inside = self.lane(number, int(master.lanes.root[lane]))
+                must(all(lane_of[task] == lane for task in inside), "e", f"lane {lane} holds {inside}")
                 members += inside
         must(len(members) == len(set(members)), "e",
              f"a task is twice in the lanes of global master {number}: {members}")
-        flags = mine[master.task["queued"][mine]].tolist()
+        flags = mine[table["queued"][mine]].tolist()
         must(sorted(members) == flags, "e", f"in lanes {sorted(members)}, flagged {flags}")
         must(master.scalar[QUEUED] == len(members), "e", f"{master.scalar[QUEUED]} noted in lanes, there "
                                                                 f"are {len(members)}")
-        waiting = mine[(master.task["phase"][mine] == PHASE_WAITING) & (self.gang[mine] == NOBODY)]
-        lost = sorted(task for task in set(waiting.tolist()) - set(members) if is_settled(master, task))
-        must(not lost, "e", f"tasks {lost} wait in no lane")
+        waiting = mine[(table["phase"][mine] == PHASE_WAITING) & (self.gang[mine] == NOBODY)]
+        lost = sorted(task for task in set(waiting.tolist()) - set(members) if is_settled(master, rows[task]))
+        must(not lost or self.is_settling(number), "e", f"tasks {lost} wait in no lane")
 
-    def lane(self, root: int) -> list[int]:
+    def is_settling(self, number: int) -> bool:
+        """Whether a global master has yet to go on with what a whole state settles."""
+        used = self.net.events.slot["item"][: self.net.events.size[SIZE]]
+        return bool(((self.net.flight["kind"][used] == SETTLE) & (self.net.flight["to"][used] == number)).any())
+
+    def lane(self, master: int, root: int) -> list[int]:
         """Return the tasks of a lane."""
-        lanes, found, open_tasks = self.roles.masters[0].lanes, [], [root]
+        lanes, found, open_tasks = self.roles.masters[master].lanes, [], [root]
         while open_tasks:
             task = open_tasks.pop()
-            found.append(task)
+            found.append(int(lanes.number[task]))
             must(len(found) <= len(self.queue), "e", "a lane is a ring")
             child = int(lanes.child[task])
             while child != NOBODY:
@@ -465,30 +498,42 @@ class Watch:
                 child = int(lanes.sibling[child])
         return found
 
-    def check_gangs(self, number: int) -> None:
+    def check_gangs(self, number: int, table: np.ndarray) -> None:
         """(e) Gangs count their members rightly, none of a gang runs while another is only held or requested."""
-        topology, master = self.roles.topology, self.roles.masters[number]
-        for gang in range(len(master.gang)):
-            members = topology.gang_task[topology.gang_first[gang] : topology.gang_first[gang + 1]]
-            if self.owner[members[0]] != number:
+        master, tasks = self.roles.masters[number], self.roles.submitters[number].tasks
+        for gang, row in enumerate(self.roles.jobs.gang_row):
+            is_here = row != NOBODY and self.owner[np.flatnonzero(self.gang == gang)[0]] == number
+            if not is_here or master.gang["tenant"][row] != gang + 1:
                 continue
-            phase = master.task["phase"][members]
+            members = self.members(tasks, row)
+            phase = table["phase"][members]
             waiting = int(np.isin(phase, (PHASE_WAITING, PHASE_ENDED)).sum())
-            must(master.gang["waiting"][gang] == waiting, "e", f"gang {gang} counts {master.gang['waiting'][gang]} "
-                                                                f"that wait or have ended, there are {waiting}")
+            must(master.gang["waiting"][row] == waiting, "e", f"gang {gang} counts {master.gang['waiting'][row]} "
+                                                               f"that wait or have ended, there are {waiting}")
             apart = np.isin(phase, (PHASE_FLYING, PHASE_HELD)).any() and (phase == PHASE_RUNNING).any()
             must(not apart, "e", f"gang {gang} starts in parts: {[PHASES[code] for code in phase]}")
-            settled = gang_is_settled(master, self.roles.topology, gang)
-            if settled and waiting == len(members) and (phase == PHASE_WAITING).any():
-                must(master.task["queued"][members].any(), "e", f"gang {gang} waits in no lane")
+            settled = gang_is_settled(master, tasks, row)
+            all_wait = waiting == self.roles.jobs.gang_size[gang] and (phase == PHASE_WAITING).any()
+            if settled and all_wait and not self.is_settling(number):
+                must(table["queued"][members].any(), "e", f"gang {gang} waits in no lane")
             for task in members[(self.sim.claims.status[members] == PHYSICALLY)]:
-                must(master.task["phase"][task] not in (PHASE_FLYING, PHASE_HELD), "e",
+                must(table["phase"][task] not in (PHASE_FLYING, PHASE_HELD), "e",
                      f"task {task} of gang {gang} runs before its gang may go")
 
-    def check_idle(self, number: int, mine: np.ndarray, kind: int) -> None:
+    def members(self, tasks: OpenTasks, gang: int) -> np.ndarray:
+        """Return the tasks of a gang that were submitted."""
+        found: list[int] = []
+        row = int(tasks.gangs[gang]["first"])
+        while row != NOBODY:
+            found.append(int(tasks.number[row]))
+            must(len(found) <= len(self.queue), "l", f"the list of gang {gang} is a ring")
+            row = int(tasks.next[row])
+        return np.array(found, np.int64)
+
+    def check_idle(self, number: int, kind: int) -> None:
         """(f) A turn that requested nothing has left the view and the tasks as they were."""
         master = self.roles.masters[number]
-        now = (master.fleet.free.copy(), master.total.copy(), master.task["phase"][mine].copy(),
+        now = (master.fleet.free.copy(), master.total.copy(), master.task["phase"].copy(),
                master.cluster["numbers"].sum())
         if kind == PLACE and number in self.before and now[3] == self.before[number][3]:
             for before, after in zip(self.before[number], now, strict=True):
@@ -505,7 +550,8 @@ class Watch:
                                                                f"{net.slot.size - net.size[FREE]} slots are taken")
         lively = int((~PERIODIC[net.flight["kind"][used]]).sum())
         status = sim.claims.status
-        lively += int(((status == PHYSICALLY) & (sim.tasks.run_time < np.inf)).sum())
+        seconds = np.where(sim.cut >= 0, sim.cut, sim.tasks.run_time) if sim.cut.size else sim.tasks.run_time
+        lively += int(((status == PHYSICALLY) & (seconds < np.inf)).sum())
         must(lively == net.size[LIVELY], "h", f"{net.size[LIVELY]} things are noted to go on, there are {lively}")
 
     @property

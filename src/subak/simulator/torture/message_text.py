@@ -87,7 +87,7 @@ def words(opened: Opened, message: Any) -> str:  # noqa: C901
     if name in CARRIES_UPDATE and message["last"] > message["first"]:
         said.append(f"entries {message['first']}-{message['last'] - 1}")
     if kind == PREEMPT:
-        said.append(f"from queue {message['queue']}")
+        said.append(f"from queue {message['victims']}")
     if message["delay"] and HANDLER[kind] in (SUBMITTER, GLOBAL_MASTER, LOCAL_MASTER, WORKER) and name in (
         "RETRY", "RESUBMIT", "WAKE", "BEAT", "CHECK", "WATCH", "TICK"
     ):

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
+from subak.federation.megha.submitter import TERMS
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, make_fleet
@@ -29,6 +30,7 @@ from subak.simulator.engine.state import (
     NOW,
     ROWS_CLOSED,
 )
+from subak.simulator.federated.fates import Fates
 from subak.simulator.federated.fault_plan import FaultPlan, random_plan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import TIMEOUT
@@ -58,6 +60,16 @@ class Stage(msgspec.Struct):
     gang: bool = False
 
 
+class Terms(msgspec.Struct):
+    """On which terms all tasks of a case are run."""
+
+    retries: int
+    losses_max: int
+    backoff: float
+    wait_max: float
+    run_max: float
+
+
 class Case(msgspec.Struct):
     """A federation, its work, and what goes wrong."""
 
@@ -72,6 +84,9 @@ class Case(msgspec.Struct):
     settings: Federation
     plan: FaultPlan | None
     rows: int = 0  # of attempts at a local master; 0: as many as can be
+    outbox: int = 256  # messages that a walk over tasks may post before it stops
+    fates: list[tuple[int, float, float]] = []  # of each task: attempts that fail, after how long, when it is cancelled
+    terms: Terms | None = None  # where tasks have fates
 
 
 @dataclass
@@ -119,8 +134,26 @@ def random_case(seed: int) -> Case:
             changes.append((round(float(random.uniform(0, over_at)), 3), int(random.integers(len(machines))),
                             bool(random.random() < 0.6), cpu, memory))
         changes.sort(key=lambda change: change[0])
+    fates, terms = _random_fates(np.random.default_rng([seed, 34]), tasks)
     return Case(seed, machines, racks, absent, changes, [queues[job % len(queues)] for job in jobs], stages, tasks,
-                settings, plan, rows)
+                settings, plan, rows, int(np.random.default_rng([seed, 35]).choice([1, 1, 4, 256])), fates, terms)
+
+
+def _random_fates(
+    random: np.random.Generator, tasks: list[tuple[int, float, float]]
+) -> tuple[list[tuple[int, float, float]], Terms | None]:
+    """Return what befalls each task of one case of two, and the terms on which they are run."""
+    if random.random() < 0.5:
+        return [], None
+    fates = []
+    for _, arrival, run_time in tasks:
+        fails = int(random.choice([0, 0, 0, 1, 1, 2, 5]))
+        after = float(round(random.uniform(0, min(run_time, 4.0)), 3)) if fails else math.inf
+        cancelled = float(arrival + round(random.uniform(0, 4.0), 3)) if random.random() < 0.2 else math.inf
+        fates.append((fails, after, cancelled))
+    return fates, Terms(
+        int(random.integers(0, 4)), int(random.choice([0, 1, 3, 30_000])), float(random.choice([0.0, 0.2, 1.0])),
+        float(random.choice([1.0, 3.0, math.inf])), float(random.choice([0.5, 2.0, math.inf])))
 
 
 def _tightened(
@@ -203,7 +236,7 @@ def _workload(case: Case) -> Workload:
         **{resource.name: [float(stage.request[row]) for stage in case.stages]
            for row, resource in enumerate(CPU_AND_MEMORY)},
     }, schema={**STAGE_COLUMNS, "gang": pl.Boolean, "cpu": pl.Float64, "memory": pl.Float64})
-    tasks = sorted(case.tasks, key=lambda task: task[1])
+    tasks = [case.tasks[number] for number in _by_arrival(case)]
     return make_workload(
         pl.DataFrame({"job": [f"j{row}" for row in range(len(case.queues))], "queue": case.queues,
                       "user": ["ada"] * len(case.queues)}),
@@ -212,6 +245,23 @@ def _workload(case: Case) -> Workload:
                       "arrival": [task[1] for task in tasks], "run_time": [task[2] for task in tasks]}),
         CPU_AND_MEMORY,
     )
+
+
+def _by_arrival(case: Case) -> list[int]:
+    return sorted(range(len(case.tasks)), key=lambda number: case.tasks[number][1])
+
+
+def failures_of(case: Case) -> tuple[Fates, np.ndarray] | None:
+    """Return what befalls the tasks of a case, and TERMS[task]; None where all finish."""
+    if case.terms is None:
+        return None
+    fates = [case.fates[number] for number in _by_arrival(case)]
+    terms = np.zeros(len(fates), TERMS)
+    for name, value in msgspec.structs.asdict(case.terms).items():
+        terms[name] = value
+    fails, after, cancel_at = (np.array(column) for column in zip(*fates, strict=True))
+    return Fates(fails.astype(np.int16), after.astype(np.float64), np.full(len(fates), 7, np.int16),
+                 cancel_at.astype(np.float64)), terms
 
 
 def _fleet(case: Case) -> Fleet:
@@ -238,7 +288,7 @@ def run_case(case: Case, coverage: Coverage | None = None, on_event: Callable[[s
     if settings.placement == "bins" and not _has_bins(workload, fleet):
         settings = msgspec.structs.replace(settings, placement="first-fit")
     opened = open_federated(workload, fleet, MEGHA, settings, case.seed, INTERVAL, math.inf, case.plan,
-                            compiled=False, rows=case.rows)
+                            compiled=False, rows=case.rows, outbox=case.outbox, failures=failures_of(case))
     ending = Ending(case)
     trace: deque[str] = deque(maxlen=TRACE_KEPT)
     try:
@@ -334,7 +384,10 @@ def _smaller(case: Case) -> Iterator[Case]:  # noqa: C901, PLR0912
         for first in range(0, len(case.tasks), size):
             kept = case.tasks[:first] + case.tasks[first + size :]
             if kept and len(kept) < len(case.tasks):
-                yield _without_empty_stages(msgspec.structs.replace(case, tasks=kept))
+                fates = case.fates[:first] + case.fates[first + size :]
+                yield _without_empty_stages(msgspec.structs.replace(case, tasks=kept, fates=fates))
+    if case.terms is not None:
+        yield msgspec.structs.replace(case, fates=[], terms=None)
     if plan is not None:
         for name in ("crash", "cut"):
             for place in range(len(getattr(plan, name))):
@@ -398,8 +451,9 @@ def _plain(case: Case) -> dict[str, Any]:
     defaults = msgspec.to_builtins(Federation())
     chosen = {name: value for name, value in msgspec.to_builtins(case.settings).items() if value != defaults[name]}
     plain = {**msgspec.to_builtins(case), "settings": chosen}
-    if case.plan is None:
-        del plain["plan"]
+    for name in ("plan", "terms"):
+        if plain[name] is None:
+            del plain[name]
     return plain
 
 

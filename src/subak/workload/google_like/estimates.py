@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from scipy import optimize, special
+import scipy  # its parts load when they are first used
 
 from subak.errors import InputError
 from subak.workload.google_like.parameters import Makespans
@@ -89,7 +89,7 @@ def fit_log_normal(seen: Ended, running: Weighted) -> LogNormal:
         return _log_normal(Peak(np.array([seen.mean, np.log(sigma)]), covariance))
 
     def loss(theta: np.ndarray) -> float:
-        survival = special.log_ndtr(-_standard(running.logs, theta[0], theta[1]))
+        survival = scipy.special.log_ndtr(-_standard(running.logs, theta[0], theta[1]))
         return _ended_loss(seen, theta[0], theta[1]) - float(running.weights @ survival)
 
     return _log_normal(_peak(loss, np.array([seen.mean, 0.5 * np.log(seen.variance)])))
@@ -101,9 +101,9 @@ def fit_two_log_normals(first: Ended, second: Ended, running: Weighted) -> tuple
     A task that ended says its kind; one still running is of either: share * S1 + (1 - share) * S2.
     """
     def loss(theta: np.ndarray) -> float:
-        own = (special.log_expit(theta[4]), special.log_expit(-theta[4]))
-        survival = np.logaddexp(own[0] + special.log_ndtr(-_standard(running.logs, theta[0], theta[1])),
-                                own[1] + special.log_ndtr(-_standard(running.logs, theta[2], theta[3])))
+        own = (scipy.special.log_expit(theta[4]), scipy.special.log_expit(-theta[4]))
+        survival = np.logaddexp(own[0] + scipy.special.log_ndtr(-_standard(running.logs, theta[0], theta[1])),
+                                own[1] + scipy.special.log_ndtr(-_standard(running.logs, theta[2], theta[3])))
         return (_ended_loss(first, theta[0], theta[1]) + _ended_loss(second, theta[2], theta[3])
                 - first.size * own[0] - second.size * own[1] - float(running.weights @ survival))
 
@@ -111,7 +111,7 @@ def fit_two_log_normals(first: Ended, second: Ended, running: Weighted) -> tuple
                       np.log(first.size / second.size)])
     peak = _peak(loss, start)
     spread = Z * float(peak.covariance[4, 4]) ** 0.5
-    low, middle, high = special.expit(peak.at[4] + np.array([-spread, 0.0, spread])).tolist()
+    low, middle, high = scipy.special.expit(peak.at[4] + np.array([-spread, 0.0, spread])).tolist()
     laws = [_log_normal(Peak(peak.at[part], peak.covariance[part, part])) for part in (slice(0, 2), slice(2, 4))]
     return Estimate(middle, low, high), laws[0], laws[1]
 
@@ -141,8 +141,8 @@ def _log_normal(peak: Peak) -> LogNormal:
 def _peak(loss: Callable[[np.ndarray], float], start: np.ndarray) -> Peak:
     """Minimise *loss* from *start*; the inverse of its curvature there is the covariance."""
     scale = max(abs(loss(start)), 1.0)
-    found = optimize.minimize(lambda theta: loss(theta) / scale, start, method="Nelder-Mead",
-                              options={"xatol": 1e-7, "fatol": 1e-13, "maxiter": 4000, "maxfev": 4000})
+    found = scipy.optimize.minimize(lambda theta: loss(theta) / scale, start, method="Nelder-Mead",
+                                    options={"xatol": 1e-7, "fatol": 1e-13, "maxiter": 4000, "maxfev": 4000})
     return Peak(found.x, np.linalg.inv(_curvature(loss, found.x)))
 
 
@@ -166,7 +166,7 @@ def fit_gap_shape(gaps: np.ndarray) -> Estimate:
     even where no Pareto law is right. The shape is kept within SHAPE_MIN and SHAPE_MAX; at an end it has no interval.
     """
     mean = float(gaps.mean())
-    found = optimize.minimize_scalar(
+    found = scipy.optimize.minimize_scalar(
         lambda log_surplus: _gap_loss(gaps, 1 + np.exp(log_surplus), mean), method="bounded",
         bounds=(np.log(SHAPE_MIN - 1), np.log(SHAPE_MAX - 1)), options={"xatol": 1e-7})
     shape = 1 + float(np.exp(found.x))
@@ -227,7 +227,7 @@ def fit_truncated_exponential(values: np.ndarray) -> Estimate:
     def surplus(rate: float) -> float:
         return 1 / rate - 1 / np.expm1(rate) - mean
 
-    rate = float(optimize.brentq(surplus, 1e-3, 700.0))
+    rate = float(scipy.optimize.brentq(surplus, 1e-3, 700.0))
     information = 1 / rate**2 - 1 / (4 * np.sinh(rate / 2) ** 2)
     spread = Z / float(len(values) * information) ** 0.5
     return Estimate(rate, rate - spread, rate + spread)
@@ -246,6 +246,6 @@ def fit_zipf(counts: np.ndarray) -> Estimate:
 
     if len(counts) < 2 or moments(0.0)[0] <= seen:
         return Estimate(0.0)
-    exponent = float(optimize.brentq(lambda each: moments(each)[0] - seen, 0.0, 50.0))
+    exponent = float(scipy.optimize.brentq(lambda each: moments(each)[0] - seen, 0.0, 50.0))
     spread = Z / float(total * moments(exponent)[1]) ** 0.5
     return Estimate(exponent, exponent - spread, exponent + spread)

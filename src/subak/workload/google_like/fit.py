@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 import polars as pl
-from scipy import stats
+import scipy  # its parts load when they are first used
 
 from subak.errors import InputError
 from subak.workload.google_like import small_models
@@ -332,14 +332,14 @@ def _comparisons(samples: Samples, parameters: Parameters, lengths: Lengths) -> 
     for kind, name in MAKESPANS.items():
         law = lengths.laws[kind]
         if law is not None:
-            frozen = stats.lognorm(s=law.sigma.value, loc=0.0, scale=float(np.exp(law.mu.value)))
+            frozen = scipy.stats.lognorm(s=law.sigma.value, loc=0.0, scale=float(np.exp(law.mu.value)))
             written[name] = (samples.ended[kind], frozen)
     return tuple(compare(name, values[values > 0], {} if law is None else {WRITTEN: law})
                  for name, (values, law) in written.items() if len(np.unique(values[values > 0])) > 1)
 
 
 def _gap_law(parameters: Parameters, mean: float) -> Any:
-    return stats.lomax(c=parameters.gap_shape, loc=0.0, scale=(parameters.gap_shape - 1) * mean)
+    return scipy.stats.lomax(c=parameters.gap_shape, loc=0.0, scale=(parameters.gap_shape - 1) * mean)
 
 
 SUBSAMPLE_NOTE = (f"Weibull, gamma and Pareto from 0 are fitted to {VALUES_SEEN_MAX:,} values evenly spaced by rank "

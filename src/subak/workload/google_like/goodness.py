@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from scipy import optimize, stats
+import scipy  # its parts load when they are first used
 
 LEVELS = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 CURVE_LEVELS = (*(step / 200 for step in range(200)), 0.998, 0.999, 0.9995, 0.9999, 1.0)
@@ -37,7 +37,7 @@ class Law(msgspec.Struct, frozen=True):
     @property
     def frozen(self) -> Any:
         """The law as scipy.stats has it."""
-        return getattr(stats, self.family)(**self.parameters)
+        return getattr(scipy.stats, self.family)(**self.parameters)
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -103,22 +103,22 @@ def _parameters(law: Any) -> dict[str, float]:
 def log_normal(values: np.ndarray) -> Any:
     """Return the log-normal law of greatest likelihood: mu and sigma are those of the logarithms."""
     logs = np.log(values)
-    return stats.lognorm(s=float(logs.std()), loc=0.0, scale=float(np.exp(logs.mean())))
+    return scipy.stats.lognorm(s=float(logs.std()), loc=0.0, scale=float(np.exp(logs.mean())))
 
 
 def pareto_from_least(values: np.ndarray) -> Any:
     """Return the Pareto law that starts at the least value, as the paper fits it."""
     least = float(values.min())
-    return stats.pareto(b=float(1 / np.log(values / least).mean()), loc=0.0, scale=least)
+    return scipy.stats.pareto(b=float(1 / np.log(values / least).mean()), loc=0.0, scale=least)
 
 
 def pareto_from_zero(values: np.ndarray) -> Any:
     """Return the Pareto law that starts at 0 (Lomax); its likelihood is maximised over the scale alone."""
     middle = float(np.log(values).mean())
-    found = optimize.minimize_scalar(lambda log_scale: _lomax_loss(values, log_scale), method="bounded",
-                                     bounds=(middle - 15, middle + 15), options={"xatol": 1e-6})
+    found = scipy.optimize.minimize_scalar(lambda log_scale: _lomax_loss(values, log_scale), method="bounded",
+                                           bounds=(middle - 15, middle + 15), options={"xatol": 1e-6})
     scale = float(np.exp(found.x))
-    return stats.lomax(c=float(1 / np.log1p(values / scale).mean()), loc=0.0, scale=scale)
+    return scipy.stats.lomax(c=float(1 / np.log1p(values / scale).mean()), loc=0.0, scale=scale)
 
 
 def _lomax_loss(values: np.ndarray, log_scale: float) -> float:
@@ -138,15 +138,15 @@ def weibull(values: np.ndarray) -> Any:
     high = 1.0
     while surplus(high) < 0:
         high *= 2
-    shape = float(optimize.brentq(surplus, 1e-4, high))
+    shape = float(scipy.optimize.brentq(surplus, 1e-4, high))
     scale = np.exp(top) * float(np.exp(shape * (logs - top)).mean()) ** (1 / shape)
-    return stats.weibull_min(c=shape, loc=0.0, scale=float(scale))
+    return scipy.stats.weibull_min(c=shape, loc=0.0, scale=float(scale))
 
 
 def gamma(values: np.ndarray) -> Any:
     """Return the gamma law, by scipy."""
-    shape, loc, scale = stats.gamma.fit(values, floc=0.0)
-    return stats.gamma(a=float(shape), loc=loc, scale=float(scale))
+    shape, loc, scale = scipy.stats.gamma.fit(values, floc=0.0)
+    return scipy.stats.gamma(a=float(shape), loc=loc, scale=float(scale))
 
 
 FITS: dict[str, Callable[[np.ndarray], Any]] = {

@@ -1,6 +1,6 @@
 """The laws of the workload model, each an inverse distribution function: pure functions of uniforms in ]0, 1[."""
 import numpy as np
-from scipy.special import ndtri
+import scipy  # its parts load when they are first used
 
 from subak.workload.google_like.parameters import Diurnal, Makespans
 
@@ -18,7 +18,7 @@ def pareto_gaps(uniforms: np.ndarray, shape: float, mean: float) -> np.ndarray:
 
 def lognormal(uniforms: np.ndarray, law: Makespans) -> np.ndarray:
     """Return makespans, float64[task], seconds: the mean is the mass, mean / median the disparity (section V)."""
-    return np.exp(law.mu + law.sigma * ndtri(uniforms))
+    return np.exp(law.mu + law.sigma * scipy.special.ndtri(uniforms))
 
 
 def lognormal_of_two(uniforms: np.ndarray, second: np.ndarray, laws: tuple[Makespans, Makespans]) -> np.ndarray:
@@ -26,7 +26,7 @@ def lognormal_of_two(uniforms: np.ndarray, second: np.ndarray, laws: tuple[Makes
     mu = np.array([law.mu for law in laws])[second.view(np.uint8)]
     sigma = np.array([law.sigma for law in laws])[second.view(np.uint8)]
     with np.errstate(over="ignore"):  # who takes run times refuses an infinite one in words
-        return np.exp(mu + sigma * ndtri(uniforms))
+        return np.exp(mu + sigma * scipy.special.ndtri(uniforms))
 
 
 def truncated_exponential(uniforms: np.ndarray, rate: float | np.ndarray) -> np.ndarray:

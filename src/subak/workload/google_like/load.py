@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtr
+import scipy  # its parts load when they are first used
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet
@@ -19,7 +19,7 @@ def mean_tasks_per_job(jobs: Jobs | None) -> float:
         return 1.0
     steps = np.arange(1, jobs.most, dtype=np.float64)
     law = jobs.law
-    beyond = ndtr((law.mu - np.log(steps)) / law.sigma)  # P(log-normal >= k), that is P(size > k)
+    beyond = scipy.special.ndtr((law.mu - np.log(steps)) / law.sigma)  # P(log-normal >= k), that is P(size > k)
     return jobs.single + (1.0 - jobs.single) * (1.0 + math.fsum(beyond))
 
 

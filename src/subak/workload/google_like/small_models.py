@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy import optimize, special
+import scipy  # its parts load when they are first used
 
 from subak.resources import Resource
 from subak.workload.constraints import Constraint
@@ -58,13 +58,13 @@ def fit_jobs(sizes: np.ndarray) -> JobFit:
     def loss(theta: np.ndarray) -> float:
         mu, sigma = theta[0], np.exp(theta[1])
         inside = _log_between((lows - mu) / sigma, (highs - mu) / sigma)
-        return -float(counts @ (inside - special.log_ndtr(mu / sigma))) / float(counts.sum())
+        return -float(counts @ (inside - scipy.special.log_ndtr(mu / sigma))) / float(counts.sum())
 
     start = np.log(np.repeat(values, np.minimum(counts, 1000)) - 0.5)
-    found = optimize.minimize(loss, [start.mean(), np.log(max(start.std(), 0.1))], method="L-BFGS-B",
-                              bounds=[(-5.0, 20.0), (np.log(0.02), np.log(5.0))])
+    found = scipy.optimize.minimize(loss, [start.mean(), np.log(max(start.std(), 0.1))], method="L-BFGS-B",
+                                    bounds=[(-5.0, 20.0), (np.log(0.02), np.log(5.0))])
     mu, sigma = float(found.x[0]), float(np.exp(found.x[1]))
-    ones = float(special.ndtr(-mu / sigma))  # the log-normal's own share of jobs of one task
+    ones = float(scipy.special.ndtr(-mu / sigma))  # the log-normal's own share of jobs of one task
     alone = min(max((single.value - ones) / max(1 - ones, 1e-12), 0.0), 1.0)
     jobs = Jobs(single=alone, mass=float(np.exp(mu + sigma**2 / 2)), disparity=float(np.exp(sigma**2 / 2)),
                 most=int(sizes.max()))
@@ -75,14 +75,14 @@ def _log_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return ln(Phi(high) - Phi(low)), on the side of the tail where both are small."""
     swap = low > 0
     near, far = np.where(swap, -low, high), np.where(swap, -high, low)
-    upper = special.log_ndtr(near)
-    result: np.ndarray = upper + np.log(-np.expm1(np.minimum(special.log_ndtr(far) - upper, -1e-300)))
+    upper = scipy.special.log_ndtr(near)
+    result: np.ndarray = upper + np.log(-np.expm1(np.minimum(scipy.special.log_ndtr(far) - upper, -1e-300)))
     return np.maximum(result, -1e4)
 
 
 def _size_numbers(jobs: Jobs, mu: float, sigma: float, count: int) -> Numbers:
     """Return the model of sizes in numbers, cut at its largest."""
-    below: np.ndarray = special.ndtr((np.log(np.arange(1, jobs.most + 1)) - mu) / sigma)  # P(floor(L) < size)
+    below: np.ndarray = scipy.special.ndtr((np.log(np.arange(1, jobs.most + 1)) - mu) / sigma)  # P(floor(L) < size)
     share = jobs.single + (1 - jobs.single) * below  # P(size <= 1, 2, ...)
     share[-1] = 1.0
     most = float(np.searchsorted(share, 1 - 1 / (count + 1)) + 1)
@@ -186,7 +186,7 @@ def independent_frequencies(shares: np.ndarray) -> np.ndarray:
     if surplus(RARE) <= 0:
         return shares * RARE
     top = 1.0
-    return shares * (top if surplus(top) >= 0 else float(optimize.brentq(surplus, RARE, top)))
+    return shares * (top if surplus(top) >= 0 else float(scipy.optimize.brentq(surplus, RARE, top)))
 
 
 def fit_queues(jobs: pl.DataFrame, submissions: pl.Series) -> tuple[Queues, Estimate]:

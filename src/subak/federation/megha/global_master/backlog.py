@@ -6,9 +6,19 @@ nowhere leaves the round, which is Megha's rescheduling at the end of the queue;
 was freed in the view.
 """
 from subak.federation.megha.global_master.queue_order import queue_in_turn, tell_queue
-from subak.federation.megha.global_master.state import NEXT_QUEUE, PHASE_WAITING, QUEUED, SCANNED, GlobalMaster
+from subak.federation.megha.global_master.state import (
+    INCARNATION,
+    NEXT_QUEUE,
+    PHASE_ENDED,
+    PHASE_WAITING,
+    QUEUED,
+    SCANNED,
+    STILL_IN_USE,
+    GlobalMaster,
+)
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Topology
-from subak.federation.messages import NOBODY
+from subak.federation.messages import DONE, NOBODY, Outbox, post
 from subak.fleet.index import block_may_fit
 from subak.fleet.state import LOG, FleetState
 from subak.kernel import inlined
@@ -24,7 +34,6 @@ from subak.queues.lanes import (
     rise,
     settle_top,
 )
-from subak.workload.tasks import Tasks
 
 
 @inlined
@@ -34,19 +43,19 @@ def lanes_of(master: GlobalMaster, topology: Topology, queue: int) -> Lanes:
     return Lanes(
         lanes.root, lanes.length, lanes.child, lanes.sibling, lanes.score, lanes.target, lanes.aimed,
         lanes.active[first:end], lanes.position, lanes.contender[first:end], lanes.place, master.lane_size[queue],
-        lanes.by_shape,
+        lanes.by_shape, lanes.number,
     )
 
 
 @inlined
-def enqueue(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) -> None:
+def enqueue(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int) -> None:
     """Let a task wait in its lane; a lane that was empty joins the round."""
     if master.task[task]["queued"]:
         return
     master.task[task]["queued"] = True
     master.scalar[QUEUED] += 1
-    lane = topology.task[task]["lane"]
-    lanes = lanes_of(master, topology, topology.task[task]["queue"])
+    lane = tasks.lane[task]
+    lanes = lanes_of(master, topology, tasks.queue[task])
     was_empty = lanes.root[lane] == NOBODY
     push(lanes, tasks.rank, lane, task)
     if lanes.place[lane] != NO_PLACE:
@@ -56,15 +65,15 @@ def enqueue(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) -
 
 
 @inlined
-def choose(master: GlobalMaster, topology: Topology, tasks: Tasks) -> int:
+def choose(master: GlobalMaster, topology: Topology, tasks: OpenTasks, out: Outbox) -> int:
     """Return the queue whose turn it is, of those with a task to place, or NOBODY."""
     if master.queue_order.queue.size > 0:
-        return choose_fairly(master, topology, tasks)
+        return choose_fairly(master, topology, tasks, out)
     first, end = master.queue_first[master.number], master.queue_first[master.number + 1]
     for step in range(end - first):
         queue = master.scalar[NEXT_QUEUE] + step
         queue = queue if queue < end else queue - (end - first)
-        forget_stale(master, topology, tasks, queue)
+        forget_stale(master, topology, tasks, queue, out)
         if master.lane_size[queue, CONTENDERS] > 0:
             master.scalar[NEXT_QUEUE] = queue + 1 if queue + 1 < end else first
             return int(queue)
@@ -72,12 +81,12 @@ def choose(master: GlobalMaster, topology: Topology, tasks: Tasks) -> int:
 
 
 @inlined
-def choose_fairly(master: GlobalMaster, topology: Topology, tasks: Tasks) -> int:
+def choose_fairly(master: GlobalMaster, topology: Topology, tasks: OpenTasks, out: Outbox) -> int:
     """Return the queue that the fair order serves next, or NOBODY."""
     for queue in range(master.queue_order.leaf.size):
         shape = NOBODY
         if topology.queue[queue]["owner"] == master.number:
-            forget_stale(master, topology, tasks, queue)
+            forget_stale(master, topology, tasks, queue, out)
             if master.lane_size[queue, CONTENDERS] > 0:
                 lanes = lanes_of(master, topology, queue)
                 shape = tasks.shape[lanes.root[lanes.contender[0]]]
@@ -86,15 +95,18 @@ def choose_fairly(master: GlobalMaster, topology: Topology, tasks: Tasks) -> int
 
 
 @inlined
-def forget_stale(master: GlobalMaster, topology: Topology, tasks: Tasks, queue: int) -> None:
-    """Take tasks off the top that no longer wait: a restarted master learned that they run."""
+def forget_stale(master: GlobalMaster, topology: Topology, tasks: OpenTasks, queue: int, out: Outbox) -> None:
+    """Take tasks off the top that no longer wait: a restarted master learned that they run, or have ended."""
     lanes = lanes_of(master, topology, queue)
     while lanes.size[CONTENDERS] > 0 and master.task[lanes.root[lanes.contender[0]]]["phase"] != PHASE_WAITING:
+        task = lanes.root[lanes.contender[0]]
         leave_first(master, lanes, tasks)
+        if master.task[task]["phase"] == PHASE_ENDED:
+            say_done(master, tasks, task, out)
 
 
 @inlined
-def leave_first(master: GlobalMaster, lanes: Lanes, tasks: Tasks) -> None:
+def leave_first(master: GlobalMaster, lanes: Lanes, tasks: OpenTasks) -> None:
     """Take the task that is served first out of its lane."""
     lane = lanes.contender[0]
     master.scalar[QUEUED] -= 1
@@ -106,13 +118,23 @@ def leave_first(master: GlobalMaster, lanes: Lanes, tasks: Tasks) -> None:
 
 
 @inlined
-def set_aside(lanes: Lanes, tasks: Tasks) -> None:
+def say_done(master: GlobalMaster, tasks: OpenTasks, task: int, out: Outbox) -> None:
+    """Tell the submitter that a task has ended; while it is in a lane, the row is not to be another's."""
+    me = master.task[task]
+    row = post(out, DONE, master.number, master.number, tasks.number[task], NOBODY)
+    row["row"], row["round"], row["reason"], row["code"] = task, tasks.round[task], me["reason"], me["code"]
+    row["incarnation"] = STILL_IN_USE if me["queued"] else master.scalar[INCARNATION]
+    row["refusals"], row["repartitions"], row["preempted"] = me["refusals"], me["repartitioned"], me["preempted"]
+
+
+@inlined
+def set_aside(lanes: Lanes, tasks: OpenTasks) -> None:
     """Let the lane that is served first wait for the next round."""
     drop_top(lanes, tasks.rank)
 
 
 @inlined
-def wake_lanes(master: GlobalMaster, topology: Topology, tasks: Tasks) -> None:
+def wake_lanes(master: GlobalMaster, topology: Topology, tasks: OpenTasks) -> None:
     """Begin a round with the lanes that may fit where something was freed since the last round began."""
     scanned, count = master.scalar[SCANNED], master.fleet.freed_blocks[LOG]
     if scanned == count:
@@ -129,7 +151,7 @@ def wake_lanes(master: GlobalMaster, topology: Topology, tasks: Tasks) -> None:
 
 
 @inlined
-def may_fit_since(view: FleetState, tasks: Tasks, shape: int, since: int, count: int) -> bool:
+def may_fit_since(view: FleetState, tasks: OpenTasks, shape: int, since: int, count: int) -> bool:
     """Whether the shape may fit a block in which something was freed since then."""
     if count - since > LOG:
         return True

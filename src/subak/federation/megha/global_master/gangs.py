@@ -4,7 +4,7 @@ All of a gang are placed on the view at once, or none; each is requested and hel
 go. When one is refused, lost or preempted, the others are given up, and the gang waits again as a whole; tasks of it
 that have ended stay ended.
 """
-from subak.federation.megha.global_master.backlog import enqueue
+from subak.federation.megha.global_master.backlog import enqueue, say_done
 from subak.federation.megha.global_master.requests import launch_kind, note_flight, request_launch, send_request
 from subak.federation.megha.global_master.search import find_machine
 from subak.federation.megha.global_master.state import (
@@ -17,20 +17,15 @@ from subak.federation.megha.global_master.state import (
     PLACING,
     SCANNED,
     GlobalMaster,
+    phase_of,
 )
 from subak.federation.megha.global_master.view import forget_flight
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import ABANDON, GO, NOBODY, PLACE, Outbox, post
+from subak.federation.messages import ABANDON, GO, NO_REASON, NOBODY, PLACE, Outbox, post
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.state import LOG
 from subak.kernel import inlined, noinline
-from subak.workload.tasks import Tasks
-
-
-@inlined
-def gang_of(topology: Topology, task: int) -> int:
-    """Return the gang of a task, NOBODY where it starts by itself."""
-    return int(topology.gang[task]) if topology.gang.size > 0 else NOBODY
 
 
 @inlined
@@ -41,19 +36,21 @@ def is_settled(master: GlobalMaster, task: int) -> bool:
 
 
 @noinline
-def gang_is_settled(master: GlobalMaster, topology: Topology, gang: int) -> bool:
+def gang_is_settled(master: GlobalMaster, tasks: OpenTasks, gang: int) -> bool:
     """Whether it is known what became of the last requests of all tasks of a gang."""
-    for place in range(topology.gang_first[gang], topology.gang_first[gang + 1]):
-        if not is_settled(master, topology.gang_task[place]):
+    task = tasks.gangs[gang]["first"]
+    while task != NOBODY:
+        if not is_settled(master, task):
             return False
+        task = tasks.next[task]
     return True
 
 
 @inlined
-def let_wait(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) -> None:
+def let_wait(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int) -> None:
     """Let a task wait for its turn; one of a gang waits until all of the gang do."""
     master.task[task]["phase"] = PHASE_WAITING
-    gang = gang_of(topology, task)
+    gang = tasks.gang[task]
     if gang == NOBODY:
         if is_settled(master, task):
             enqueue(master, topology, tasks, task)
@@ -63,120 +60,152 @@ def let_wait(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) 
 
 
 @noinline
-def enqueue_gang(master: GlobalMaster, topology: Topology, tasks: Tasks, gang: int) -> None:
+def enqueue_gang(master: GlobalMaster, topology: Topology, tasks: OpenTasks, gang: int) -> None:
     """Put a gang of which all wait, or have ended, in the queue, by its first task that waits."""
-    first, end = topology.gang_first[gang], topology.gang_first[gang + 1]
-    if master.gang[gang]["waiting"] < end - first or not gang_is_settled(master, topology, gang):
+    if master.gang[gang]["waiting"] < tasks.gangs[gang]["size"] or not gang_is_settled(master, tasks, gang):
         return
     master.gang[gang]["failed"] = False
     master.gang[gang]["held"] = 0
-    for place in range(first, end):
-        if master.task[topology.gang_task[place]]["phase"] == PHASE_WAITING:
-            enqueue(master, topology, tasks, topology.gang_task[place])
+    task = tasks.gangs[gang]["first"]
+    while task != NOBODY:
+        if phase_of(master, tasks, task) == PHASE_WAITING:
+            enqueue(master, topology, tasks, task)
             return
+        task = tasks.next[task]
 
 
 @inlined
-def place_gang(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, gang: int, out: Outbox) -> bool:
+def place_gang(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, gang: int, out: Outbox
+) -> bool:
     """Find a machine for every task of a gang and request them all, or leave the view as it was."""
-    first, end = topology.gang_first[gang], topology.gang_first[gang + 1]
     freed = master.fleet.freed_blocks[LOG]
-    for place in range(first, end):
-        task = topology.gang_task[place]
-        if master.task[task]["phase"] == PHASE_WAITING:
+    task = tasks.gangs[gang]["first"]
+    while task != NOBODY:
+        if phase_of(master, tasks, task) == PHASE_WAITING:
             machine = find_machine(master, topology, tasks, task)
             if machine == NOWHERE:
-                take_back(master, topology, tasks, first, place)
+                take_back(master, topology, tasks, gang)
                 if master.scalar[SCANNED] == freed:  # what was only tried is no news
                     master.scalar[SCANNED] = master.fleet.freed_blocks[LOG]
                 return False
             note_flight(master, topology, tasks, task, machine)
-    for place in range(first, end):
-        task = topology.gang_task[place]
-        if master.task[task]["phase"] == PHASE_FLYING:
+        task = tasks.next[task]
+    task = tasks.gangs[gang]["first"]
+    while task != NOBODY:
+        if phase_of(master, tasks, task) == PHASE_FLYING:
             master.gang[gang]["waiting"] -= 1
             kind = launch_kind(master, topology, master.task[task]["machine"])
-            request_launch(master, topology, rules, task, kind, NOBODY, out)
+            request_launch(master, topology, rules, tasks, task, kind, NOBODY, out)
+        task = tasks.next[task]
     return True
 
 
 @inlined
-def take_back(master: GlobalMaster, topology: Topology, tasks: Tasks, first: int, end: int) -> None:
+def take_back(master: GlobalMaster, topology: Topology, tasks: OpenTasks, gang: int) -> None:
     """Give back in the view what was taken for a gang that does not fit."""
-    for place in range(first, end):
-        task = topology.gang_task[place]
-        if master.task[task]["phase"] == PHASE_FLYING:
+    task = tasks.gangs[gang]["first"]
+    while task != NOBODY:
+        if phase_of(master, tasks, task) == PHASE_FLYING:
             forget_flight(master, topology, tasks, task)
             master.task[task]["phase"] = PHASE_WAITING
+        task = tasks.next[task]
 
 
 @inlined
-def member_held(master: GlobalMaster, topology: Topology, rules: Rules, task: int, out: Outbox) -> None:
+def member_held(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, out: Outbox
+) -> None:
     """Note that a task of a gang is held; when all are, they go. One that is held too late is given up."""
-    gang = gang_of(topology, task)
+    gang = tasks.gang[task]
     master.task[task]["phase"] = PHASE_HELD
     if master.gang[gang]["failed"]:
-        leave(master, topology, rules, task, out)
+        leave(master, topology, rules, tasks, task, out)
         return
     master.gang[gang]["held"] += 1
-    first, end = topology.gang_first[gang], topology.gang_first[gang + 1]
-    for place in range(first, end):
-        if master.task[topology.gang_task[place]]["phase"] not in (PHASE_HELD, PHASE_ENDED):
-            return
-    for place in range(first, end):
-        member = topology.gang_task[place]
-        if master.task[member]["phase"] == PHASE_HELD:
+    member, missing = tasks.gangs[gang]["first"], tasks.gangs[gang]["size"]
+    while member != NOBODY:
+        missing -= phase_of(master, tasks, member) in (PHASE_HELD, PHASE_ENDED)
+        member = tasks.next[member]
+    member = tasks.gangs[gang]["first"]
+    while missing == 0 and member != NOBODY:
+        if phase_of(master, tasks, member) == PHASE_HELD:
             master.task[member]["phase"] = PHASE_RUNNING
-            send_request(master, topology, rules, member, GO, NOBODY, 0, out)
+            send_request(master, topology, rules, tasks, member, GO, NOBODY, 0, out)
+        member = tasks.next[member]
 
 
 @noinline
-def give_gang_up(master: GlobalMaster, topology: Topology, rules: Rules, gang: int, out: Outbox) -> None:
+def give_gang_up(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, gang: int, out: Outbox
+) -> None:
     """Give up every task of a gang that is requested, held or running."""
     master.gang[gang]["failed"] = True
-    for place in range(topology.gang_first[gang], topology.gang_first[gang + 1]):
-        member = topology.gang_task[place]
-        if master.task[member]["phase"] in (PHASE_FLYING, PHASE_HELD, PHASE_RUNNING):
-            leave(master, topology, rules, member, out)
+    member = tasks.gangs[gang]["first"]
+    while member != NOBODY:
+        if phase_of(master, tasks, member) in (PHASE_FLYING, PHASE_HELD, PHASE_RUNNING):
+            leave(master, topology, rules, tasks, member, out)
+        member = tasks.next[member]
 
 
 @noinline
-def give_up_if_in_part(master: GlobalMaster, topology: Topology, rules: Rules, gang: int, out: Outbox) -> None:
+def give_up_if_in_part(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, gang: int, out: Outbox
+) -> None:
     """Give a gang up of which one waits while another is held or runs: that one was lost while nobody looked."""
     waits, goes_on = False, False
-    for place in range(topology.gang_first[gang], topology.gang_first[gang + 1]):
-        phase = master.task[topology.gang_task[place]]["phase"]
+    member = tasks.gangs[gang]["first"]
+    while member != NOBODY:
+        phase = phase_of(master, tasks, member)
         waits |= phase == PHASE_WAITING
         goes_on |= phase in (PHASE_HELD, PHASE_RUNNING)
+        member = tasks.next[member]
     if waits and goes_on and not master.gang[gang]["failed"]:
-        give_gang_up(master, topology, rules, gang, out)
+        give_gang_up(master, topology, rules, tasks, gang, out)
 
 
 @inlined
-def note_ended_member(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) -> None:
+def note_ended_member(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int) -> None:
     """Note that a task of a gang ended in the master's former incarnation."""
     master.task[task]["phase"] = PHASE_ENDED
-    master.gang[gang_of(topology, task)]["waiting"] += 1
-    enqueue_gang(master, topology, tasks, gang_of(topology, task))
+    master.gang[tasks.gang[task]]["waiting"] += 1
+    enqueue_gang(master, topology, tasks, tasks.gang[task])
 
 
 @noinline
-def leave(master: GlobalMaster, topology: Topology, rules: Rules, task: int, out: Outbox) -> None:
+def conclude(
+    master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int, reason: int, out: Outbox
+) -> None:
+    """End a task, and tell its submitter why."""
+    me, gang = master.task[task], tasks.gang[task]
+    if gang != NOBODY and me["phase"] not in (PHASE_WAITING, PHASE_ENDED):
+        master.gang[gang]["waiting"] += 1
+    me["phase"], me["reason"], me["doubted"] = PHASE_ENDED, reason, False
+    say_done(master, tasks, task, out)
+    if gang != NOBODY:
+        enqueue_gang(master, topology, tasks, gang)
+
+
+@noinline
+def leave(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, out: Outbox) -> None:
     """Give a task's attempt up; it is LEAVING until the local master has confirmed it."""
     master.task[task]["phase"] = PHASE_LEAVING
-    send_request(master, topology, rules, task, ABANDON, NOBODY, 0, out)
+    send_request(master, topology, rules, tasks, task, ABANDON, NOBODY, 0, out)
 
 
 @noinline
 def wait_again(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, reason: int, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, reason: int, out: Outbox
 ) -> None:
-    """Let a task wait again whose attempt was refused or lost; its gang is given up."""
+    """Let a task wait again whose attempt was refused or lost, its gang given up; one that is withdrawn has ended."""
     me = master.task[task]
+    if me["withdrawn"] != NO_REASON:
+        conclude(master, topology, tasks, task, me["withdrawn"], out)
+        return
     me["reason"], me["phase"], me["doubted"] = reason, PHASE_WAITING, False  # so it is not given up with its gang
-    gang = gang_of(topology, task)
+    gang = tasks.gang[task]
     if gang != NOBODY and not master.gang[gang]["failed"]:
-        give_gang_up(master, topology, rules, gang, out)
+        give_gang_up(master, topology, rules, tasks, gang, out)
     let_wait(master, topology, tasks, task)
     take_turn(master, out)
 

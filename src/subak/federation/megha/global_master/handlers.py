@@ -14,13 +14,20 @@ Sources: Megha sections IV-A to IV-D and Algorithms 1 and 2; gangs and prioritie
 """
 import numpy as np
 
-from subak.federation.megha.global_master.backlog import choose, lanes_of, leave_first, set_aside, wake_lanes
+from subak.federation.megha.global_master.backlog import (
+    choose,
+    lanes_of,
+    leave_first,
+    say_done,
+    set_aside,
+    wake_lanes,
+)
 from subak.federation.megha.global_master.gangs import (
-    enqueue_gang,
+    conclude,
     gang_is_settled,
-    gang_of,
     give_gang_up,
     give_up_if_in_part,
+    is_settled,
     leave,
     let_wait,
     member_held,
@@ -45,6 +52,7 @@ from subak.federation.megha.global_master.state import (
     DOUBTS,
     ENTRIES_APPLIED,
     INCARNATION,
+    INCARNATION_BITS,
     LOST_ATTEMPTS,
     NEVER_SEEN,
     PHASE_ENDED,
@@ -60,6 +68,7 @@ from subak.federation.megha.global_master.state import (
     SCANNED,
     SHARE_USED_UP,
     GlobalMaster,
+    is_here,
 )
 from subak.federation.megha.global_master.view import (
     MISSING,
@@ -73,60 +82,123 @@ from subak.federation.megha.global_master.view import (
     take_in_view,
 )
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import OFF, Rules, Topology
 from subak.federation.messages import (
     ABANDON,
     ASK,
-    DONE,
-    FINISHED_WELL,
+    CATCH_UP,
+    CONCLUSIVE,
     GO,
+    LEASE_LOST,
+    LOST_TOO_OFTEN,
+    MACHINE_LOST,
+    NO_REASON,
     NO_ROOM,
     NO_VICTIMS,
     NOBODY,
     NOTED,
     PREEMPT,
     PREEMPTED,
+    REBUILD,
     REFUSED,
     REOPEN,
+    UNKNOWN,
     UPDATE,
+    WAITED_TOO_LONG,
     Outbox,
+    is_filling,
     post,
 )
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import note_freed_block
 from subak.fleet.state import LOG
-from subak.kernel import inlined
-from subak.workload.tasks import Tasks
+from subak.kernel import inlined, noinline
+
+LOSSES = (MACHINE_LOST, LEASE_LOST, UNKNOWN)  # ends of attempts that nobody wanted
 
 
 @inlined
 def on_submit(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, message: np.void, out: Outbox
 ) -> None:
-    """Let a task wait; one that has ended is said to be done again, any other is known already."""
-    task, phase = message["task"], master.task[message["task"]]["phase"]
-    if message["reason"] == FINISHED_WELL:
-        if phase == PHASE_UNKNOWN:
-            note_ended_member(master, topology, tasks, task)
-            take_turn(master, out)
-    elif phase == PHASE_UNKNOWN:
+    """Let a task wait; one that has ended is said to be done again, any other is known already.
+
+    What was handed to a former incarnation may have ended since: whether it is open yet, the submitter is asked.
+    """
+    task = message["row"]
+    if not is_for_this_incarnation(master, tasks, message, out):
+        return
+    if message["reason"] != NO_REASON:
+        on_ended_before(master, topology, tasks, task, message["reason"], out)
+    elif master.task[task]["phase"] == PHASE_UNKNOWN:
         let_wait(master, topology, tasks, task)
-        gang = gang_of(topology, task)
-        if gang != NOBODY and gang_is_settled(master, topology, gang):
-            give_up_if_in_part(master, topology, rules, gang, out)
+        gang = tasks.gang[task]
+        if gang != NOBODY and gang_is_settled(master, tasks, gang):
+            give_up_if_in_part(master, topology, rules, tasks, gang, out)
         take_turn(master, out)
-    elif phase == PHASE_ENDED:
-        post(out, DONE, master.number, 0, task, NOBODY)
+    elif master.task[task]["phase"] == PHASE_ENDED:
+        say_done(master, tasks, task, out)
+
+
+@noinline
+def is_for_this_incarnation(master: GlobalMaster, tasks: OpenTasks, message: np.void, out: Outbox) -> bool:
+    """Whether what a submitter says of an open task was said to this incarnation; else it is asked to say it again."""
+    task = message["row"]
+    if not is_here(master, tasks, task, message["task"], message["round"]):
+        return False
+    if message["incarnation"] == master.scalar[INCARNATION]:
+        return True
+    again = post(out, REBUILD, master.number, master.number, message["task"], NOBODY)
+    again["row"], again["round"], again["incarnation"] = task, message["round"], master.scalar[INCARNATION]
+    return False
 
 
 @inlined
-def on_place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, out: Outbox) -> int:
+def on_withdraw(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, message: np.void, out: Outbox
+) -> None:
+    """End a task that is not wanted any more, wherever it is; one that waited too long only if it still waits."""
+    if not is_for_this_incarnation(master, tasks, message, out):
+        return
+    task, me = message["row"], master.task[message["row"]]
+    waits = me["phase"] in (PHASE_UNKNOWN, PHASE_WAITING)
+    if me["phase"] == PHASE_ENDED:
+        say_done(master, tasks, task, out)
+    elif waits and is_settled(master, task):
+        conclude(master, topology, tasks, task, message["reason"], out)
+    elif waits or message["reason"] != WAITED_TOO_LONG:
+        me["withdrawn"] = message["reason"]
+        if me["phase"] == PHASE_UNKNOWN:
+            let_wait(master, topology, tasks, task)
+        elif me["phase"] not in (PHASE_WAITING, PHASE_LEAVING):
+            leave(master, topology, rules, tasks, task, out)
+
+
+@noinline
+def on_ended_before(
+    master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int, reason: int, out: Outbox
+) -> None:
+    """Note that a task has ended, as a former incarnation said; one that was placed again ends again."""
+    phase = master.task[task]["phase"]
+    master.task[task]["reason"] = reason
+    if tasks.gang[task] == NOBODY and phase in (PHASE_UNKNOWN, PHASE_WAITING):
+        master.task[task]["phase"] = PHASE_ENDED
+    elif phase == PHASE_UNKNOWN:
+        note_ended_member(master, topology, tasks, task)
+        take_turn(master, out)
+    if master.task[task]["phase"] == PHASE_ENDED:
+        say_done(master, tasks, task, out)
+
+
+@inlined
+def on_place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, out: Outbox) -> int:
     """Place one task of the queue whose turn it is; return it, NOBODY if there is none. Megha Fig. 2, Algorithm 2."""
     master.scalar[PLACING] = 0
-    queue = choose(master, topology, tasks)
+    queue = choose(master, topology, tasks, out)
     if queue == NOBODY and master.scalar[QUEUED] > 0:
         wake_lanes(master, topology, tasks)
-        queue = choose(master, topology, tasks)
+        queue = choose(master, topology, tasks, out)
     if queue == NOBODY:
         return NOBODY
     lanes = lanes_of(master, topology, queue)
@@ -136,19 +208,19 @@ def on_place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Task
     else:
         set_aside(lanes, tasks)
     take_turn(master, out)
-    return int(task)
+    return int(tasks.number[task])
 
 
 @inlined
-def place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, out: Outbox) -> bool:
+def place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, out: Outbox) -> bool:
     """Request a machine for a task (and all of its gang), by preemption where the rules allow it; return whether."""
-    gang = gang_of(topology, task)
+    gang = tasks.gang[task]
     if gang != NOBODY:
         return place_gang(master, topology, rules, tasks, gang, out)
     machine = find_machine(master, topology, tasks, task)
     if machine != NOWHERE:
         note_flight(master, topology, tasks, task, machine)
-        request_launch(master, topology, rules, task, launch_kind(master, topology, machine), NOBODY, out)
+        request_launch(master, topology, rules, tasks, task, launch_kind(master, topology, machine), NOBODY, out)
         return True
     if rules.preemption != OFF:
         return preempt(master, topology, rules, tasks, task, out)
@@ -156,7 +228,7 @@ def place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, 
 
 
 @inlined
-def preempt(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, out: Outbox) -> bool:
+def preempt(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, out: Outbox) -> bool:
     """Ask for the amounts of a queue in violation, if the task's queue is entitled to them; return whether."""
     if master.task[task]["tried"] > master.scalar[BEATS]:
         return False
@@ -168,14 +240,14 @@ def preempt(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks
         return False
     master.tally[PREEMPTIONS] += 1
     note_flight(master, topology, tasks, task, machine)
-    request_launch(master, topology, rules, task, PREEMPT, queue, out)
+    request_launch(master, topology, rules, tasks, task, PREEMPT, queue, out)
     return True
 
 
 @inlined
 def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and what it carries)
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, ledger: Ledger,
-    out: Outbox,
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, now: float, message: np.void,
+    ledger: Ledger, out: Outbox,
 ) -> None:
     """Bring the view up to what the message carries: a periodic update, or an answer with the state piggybacked."""
     cluster = message["sender"] % topology.local_masters
@@ -183,10 +255,14 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
     if start == MISSING:
         ask(master, topology, cluster, out)
     elif start != NOTHING_NEW:
-        for version in range(start, message["last"]):
+        version = start
+        while version < message["last"] and not is_filling(out):
             apply_entry(master, topology, rules, tasks, ledger.entry[version % ledger.entry.size], out)
-        master.tally[ENTRIES_APPLIED] += message["last"] - start
-        master.cluster[cluster]["seen"] = message["last"]
+            version += 1
+        master.tally[ENTRIES_APPLIED] += version - start
+        master.cluster[cluster]["seen"] = version
+        if version < message["last"]:
+            catch_up(master, version, message, out)
         if master.scalar[DOUBTS]:
             settle_doubts(master, topology, rules, tasks, out)
         settle_cluster(master, topology, rules, tasks, cluster, out)
@@ -195,6 +271,14 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
     if message["kind"] == UPDATE:
         answer_heartbeat(master, rules, cluster, message, out)
     take_turn_if_news(master, out)
+
+
+@noinline
+def catch_up(master: GlobalMaster, version: int, message: np.void, out: Outbox) -> None:
+    """Go on with an update after this handler, from an entry on."""
+    rest = post(out, CATCH_UP, message["sender"], master.number, NOBODY, NOBODY)
+    rest["incarnation"], rest["epoch"] = message["incarnation"], message["epoch"]
+    rest["first"], rest["last"], rest["count"] = version, message["last"], message["last"] - version
 
 
 @inlined
@@ -228,20 +312,18 @@ def ask(master: GlobalMaster, topology: Topology, cluster: int, out: Outbox) -> 
 
 @inlined
 def apply_entry(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, entry: np.void, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, entry: np.void, out: Outbox
 ) -> None:
     """Apply one entry of a ledger to the view and to an own task."""
     kind = entry["kind"]
     if kind == ENTRY_TOOK:
         if take_in_view(master, topology, rules, tasks, entry):
-            confirm(master, topology, rules, entry, out)
+            confirm(master, topology, rules, tasks, entry, out)
     elif kind in (ENTRY_GAVE, ENTRY_GONE):
         if kind == ENTRY_GAVE:
             give_in_view(master, topology, rules, tasks, entry)
-        task = entry["task"]
-        owner = topology.queue[topology.task[task]["queue"]]["owner"]
-        if owner == master.number and is_mine(master, entry):
-            end(master, topology, rules, tasks, task, entry["reason"], out)
+        if is_mine(master, tasks, entry):
+            end(master, topology, rules, tasks, entry, out)
     elif kind == ENTRY_SIZED:
         size_in_view(master, topology, entry)
     else:
@@ -249,64 +331,68 @@ def apply_entry(
 
 
 @inlined
-def confirm(master: GlobalMaster, topology: Topology, rules: Rules, entry: np.void, out: Outbox) -> None:
+def confirm(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, entry: np.void, out: Outbox
+) -> None:
     """Note that the local master holds an own task's attempt."""
-    task = entry["task"]
+    task = entry["row"]
     phase = master.task[task]["phase"]
     master.task[task]["doubted"] = False
     if phase == PHASE_FLYING:
         if entry["held"]:
-            member_held(master, topology, rules, task, out)
+            member_held(master, topology, rules, tasks, task, out)
         else:
             master.task[task]["phase"] = PHASE_RUNNING
     elif phase in (PHASE_UNKNOWN, PHASE_WAITING):
-        if phase == PHASE_WAITING and gang_of(topology, task) != NOBODY:
-            master.gang[gang_of(topology, task)]["waiting"] -= 1
+        if phase == PHASE_WAITING and tasks.gang[task] != NOBODY:
+            master.gang[tasks.gang[task]]["waiting"] -= 1
         master.task[task]["attempt"], master.task[task]["machine"] = entry["attempt"], entry["machine"]
         master.task[task]["sent_epoch"] = master.cluster[topology.machine[entry["machine"]]["cluster"]]["epoch"]
         master.task[task]["phase"] = PHASE_RUNNING
-        if entry["held"]:
-            leave(master, topology, rules, task, out)
+        if entry["held"] or master.task[task]["withdrawn"] != NO_REASON:
+            leave(master, topology, rules, tasks, task, out)
 
 
 @inlined
 def end(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, reason: int, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, entry: np.void, out: Outbox
 ) -> None:
-    """Note the end of an own task's attempt: the task has ended, or waits again."""
-    phase, gang = master.task[task]["phase"], gang_of(topology, task)
-    if phase == PHASE_ENDED:
+    """Note the end of an own task's attempt: the task has ended, or waits again, unless it was lost too often."""
+    task, reason = entry["row"], entry["reason"]
+    me = master.task[task]
+    if me["phase"] == PHASE_ENDED:
         return
-    if master.task[task]["flying"]:
+    if me["flying"]:
         forget_flight(master, topology, tasks, task)
-    master.task[task]["doubted"] = False
-    if reason == FINISHED_WELL:
-        if gang != NOBODY and phase != PHASE_WAITING:
-            master.gang[gang]["waiting"] += 1
-        master.task[task]["phase"] = PHASE_ENDED
-        post(out, DONE, master.number, 0, task, NOBODY)
-        if gang != NOBODY:
-            enqueue_gang(master, topology, tasks, gang)
-    elif phase not in (PHASE_UNKNOWN, PHASE_WAITING):
+    me["doubted"] = False
+    if CONCLUSIVE[reason]:
+        me["code"] = entry["code"]
+        conclude(master, topology, tasks, task, reason, out)
+    elif me["phase"] not in (PHASE_UNKNOWN, PHASE_WAITING):
         master.tally[LOST_ATTEMPTS] += 1
-        master.task[task]["preempted"] += reason == PREEMPTED
+        me["preempted"] += reason == PREEMPTED
+        me["lost"] += reason in LOSSES and entry["attempt"] >> INCARNATION_BITS == master.scalar[INCARNATION]
+        if me["lost"] > tasks.losses_max[task]:
+            me["withdrawn"] = LOST_TOO_OFTEN
         wait_again(master, topology, rules, tasks, task, reason, out)
 
 
 @inlined
-def is_current(master: GlobalMaster, message: np.void) -> bool:
+def is_current(master: GlobalMaster, tasks: OpenTasks, message: np.void) -> bool:
     """Whether a message is about the last attempt of its task."""
-    task = master.task[message["task"]]
+    if not is_here(master, tasks, message["row"], message["task"], message["round"]):
+        return False
+    task = master.task[message["row"]]
     return bool(task["attempt"] == message["attempt"] and task["machine"] == message["machine"])
 
 
 @inlined
 def on_refused(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, message: np.void, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, message: np.void, out: Outbox
 ) -> None:
     """Give the amounts back in the view and let the task wait: the local master has refused, and will not launch it."""
-    task = message["task"]
-    if is_current(master, message) and master.task[task]["phase"] in (PHASE_FLYING, PHASE_LEAVING):
+    task = message["row"]
+    if is_current(master, tasks, message) and master.task[task]["phase"] in (PHASE_FLYING, PHASE_LEAVING):
         if master.task[task]["flying"]:
             forget_flight(master, topology, tasks, task)
         master.tally[REFUSALS] += 1
@@ -339,25 +425,27 @@ def on_reopen(master: GlobalMaster, topology: Topology, message: np.void, out: O
 
 @inlined
 def on_launched(
-    master: GlobalMaster, topology: Topology, message: np.void, out: Outbox
+    master: GlobalMaster, topology: Topology, tasks: OpenTasks, message: np.void, out: Outbox
 ) -> None:
     """Repeat what became of a gang to a local master that says it still holds one of its tasks."""
-    task = message["task"]
-    if is_current(master, message):
+    task = message["row"]
+    if is_current(master, tasks, message):
         if master.task[task]["phase"] == PHASE_RUNNING:
-            post_request(master, topology, task, GO, NOBODY, out)
+            post_request(master, topology, tasks, task, GO, NOBODY, out)
         elif master.task[task]["phase"] == PHASE_LEAVING:
-            post_request(master, topology, task, ABANDON, NOBODY, out)
+            post_request(master, topology, tasks, task, ABANDON, NOBODY, out)
 
 
 @inlined
-def on_retry(master: GlobalMaster, topology: Topology, rules: Rules, message: np.void, out: Outbox) -> None:
+def on_retry(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, message: np.void, out: Outbox
+) -> None:
     """Repeat a request that was not answered; for a lease at most while others of its gang are held for it."""
-    task, kind, gang = message["task"], message["repeats"], gang_of(topology, message["task"])
-    if not is_current(master, message):
+    if not is_current(master, tasks, message):
         return
+    task, kind, gang = message["row"], message["repeats"], tasks.gang[message["row"]]
     me = master.task[task]
     if kind != ABANDON and me["flying"] and gang != NOBODY and message["count"] * rules.retry >= rules.lease:
-        give_gang_up(master, topology, rules, gang, out)
+        give_gang_up(master, topology, rules, tasks, gang, out)
     elif (kind == ABANDON and me["phase"] == PHASE_LEAVING) or (kind != ABANDON and me["flying"]):
-        send_request(master, topology, rules, task, kind, message["queue"], message["count"] + 1, out)
+        send_request(master, topology, rules, tasks, task, kind, message["victims"], message["count"] + 1, out)

@@ -14,7 +14,7 @@ from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined
 from subak.placement.fits.best_fit import ALIGNED, extreme_in
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Shapes
 
 PLACEMENTS = ("first-fit", "aligned-fit", "bins")
 FIRST_FIT, ALIGNED_FIT, BINS = range(3)
@@ -29,19 +29,19 @@ class Bins(NamedTuple):
 
 
 @inlined
-def hold(view: FleetState, bins: Bins, tasks: Tasks, task: int, machine: int) -> None:
-    """Let a task hold its amounts on a machine in a view."""
-    take(view, tasks, task, machine)
+def hold(view: FleetState, bins: Bins, shapes: Shapes, shape: int, machine: int) -> None:
+    """Let a task of a shape hold its amounts on a machine in a view."""
+    take(view, shapes, shape, machine)
     if bins.running.shape[0] > 0:
-        bins.running[bins.class_of_shape[tasks.shape[task]], machine] += 1
+        bins.running[bins.class_of_shape[shape], machine] += 1
 
 
 @inlined
-def let_go(view: FleetState, bins: Bins, tasks: Tasks, task: int, machine: int) -> None:
-    """Give back in a view what a task holds on a machine."""
-    give_back(view, tasks, task, machine)
+def let_go(view: FleetState, bins: Bins, shapes: Shapes, shape: int, machine: int) -> None:
+    """Give back in a view what a task of a shape holds on a machine."""
+    give_back(view, shapes, shape, machine)
     if bins.running.shape[0] > 0:
-        bins.running[bins.class_of_shape[tasks.shape[task]], machine] -= 1
+        bins.running[bins.class_of_shape[shape], machine] -= 1
 
 
 @inlined
@@ -53,24 +53,24 @@ def hold_nothing(bins: Bins, machine: int) -> None:
 
 @inlined
 def chosen_in(
-    view: FleetState, bins: Bins, tasks: Tasks, shape: int, placement: int, first: int, end: int
+    view: FleetState, bins: Bins, shapes: Shapes, shape: int, placement: int, first: int, end: int
 ) -> int:
     """Return the machine for a shape in blocks *first* to *end* of a view, or NOWHERE."""
     if placement == ALIGNED_FIT:
-        return extreme_in(view, tasks, shape, ALIGNED, first, end)
+        return extreme_in(view, shapes, shape, ALIGNED, first, end)
     if placement == BINS:
-        return emptiest_bin(view, bins, tasks, shape, first, end)
-    return fitting_in(view, tasks, shape, first * BLOCK, end)
+        return emptiest_bin(view, bins, shapes, shape, first, end)
+    return fitting_in(view, shapes, shape, first * BLOCK, end)
 
 
 @inlined
-def emptiest_bin(view: FleetState, bins: Bins, tasks: Tasks, shape: int, first: int, end: int) -> int:
+def emptiest_bin(view: FleetState, bins: Bins, shapes: Shapes, shape: int, first: int, end: int) -> int:
     """Return the first machine that fits with the highest N - kappa, or NOWHERE."""
     kind = bins.class_of_shape[shape]
     best, highest = NOWHERE, 0
     for block in range(first, end):
-        if block_may_fit(view, tasks, shape, block):
-            word = fitting_word(view, tasks, shape, block)
+        if block_may_fit(view, shapes, shape, block):
+            word = fitting_word(view, shapes, shape, block)
             while word != NO_BITS:
                 machine = block * BLOCK + lowest_bit(word)
                 word &= word - ONE

@@ -10,21 +10,20 @@ Tasks of gangs are never preempted, nor those that were preempted as often as th
 """
 import numpy as np
 
-from subak.federation.megha.global_master.gangs import gang_of
 from subak.federation.megha.global_master.state import GlobalMaster
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import PAPER, Rules, Topology
 from subak.federation.messages import NOBODY
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import NO_BITS, ONE
 from subak.fleet.state import BLOCK
 from subak.kernel import inlined, noinline
-from subak.workload.tasks import Tasks
 
 SLACK = 1e-9  # of a share, for the rounding of its quotient
 
 
 @inlined
-def dominant_share(master: GlobalMaster, tasks: Tasks, queue: int, shape: int) -> float:
+def dominant_share(master: GlobalMaster, tasks: OpenTasks, queue: int, shape: int) -> float:
     """Return the largest share a queue would hold with another task of *shape*; NOBODY for what it holds."""
     largest = 0.0
     for resource in range(master.total.shape[1]):
@@ -37,15 +36,17 @@ def dominant_share(master: GlobalMaster, tasks: Tasks, queue: int, shape: int) -
 
 
 @inlined
-def may_preempt(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int) -> bool:
+def may_preempt(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int) -> bool:
     """Whether the task's queue is entitled to more: Algorithm 2's first comparison."""
-    queue = topology.task[task]["queue"]
+    queue = tasks.queue[task]
     shape = NOBODY if rules.preemption == PAPER else tasks.shape[task]
     return dominant_share(master, tasks, queue, shape) <= topology.queue[queue]["share"] + SLACK
 
 
 @inlined
-def find_victims(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int) -> tuple[int, int]:
+def find_victims(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int
+) -> tuple[int, int]:
     """Return (machine, queue): preempting tasks of the queue there makes room; (NOWHERE, NOBODY) if nothing does.
 
     Queues are tried in the order of their violation, the largest first, ties by number.
@@ -56,7 +57,7 @@ def find_victims(master: GlobalMaster, topology: Topology, rules: Rules, tasks: 
         for other in range(topology.queue.size):
             excess = dominant_share(master, tasks, other, NOBODY) - topology.queue[other]["share"]
             untried = excess < bound or (excess == bound and other > last)
-            if untried and excess > violation and other != topology.task[task]["queue"]:
+            if untried and excess > violation and other != tasks.queue[task]:
                 queue, violation = other, excess
         if queue == NOBODY:
             return NOWHERE, NOBODY
@@ -68,7 +69,7 @@ def find_victims(master: GlobalMaster, topology: Topology, rules: Rules, tasks: 
 
 @inlined
 def machine_with_victims(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, queue: int
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, queue: int
 ) -> int:
     """Return the first machine on which preempting tasks of a queue makes room for the task, or NOWHERE."""
     allowed = tasks.constraint_set[tasks.shape[task]]
@@ -79,14 +80,14 @@ def machine_with_victims(
         for lane in range(BLOCK):
             machine = block * BLOCK + lane
             has_some = (word >> np.uint64(lane)) & ONE != NO_BITS and master.held.first[machine] != NOBODY
-            if has_some and makes_room(master, topology, rules, tasks, task, machine, queue):
+            if has_some and makes_room(master, rules, tasks, task, machine, queue):
                 return machine
     return NOWHERE
 
 
 @noinline
 def makes_room(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, task: int, machine: int, queue: int
+    master: GlobalMaster, rules: Rules, tasks: OpenTasks, task: int, machine: int, queue: int
 ) -> bool:
     """Whether the queue's preemptible tasks on the machine hold enough for the task, with what is free."""
     for resource in range(master.total.shape[1]):
@@ -94,8 +95,8 @@ def makes_room(
         number = master.held.first[machine]
         while number != NOBODY:
             row = master.held.row[number]
-            if is_victim(topology, rules, row["preempted"], row["task"], queue):
-                room += tasks.request[resource, tasks.shape[row["task"]]]
+            if is_victim(rules, row, queue):
+                room += tasks.request[resource, row["shape"]]
             number = row["next"]
         if room < tasks.request[resource, tasks.shape[task]]:
             return False
@@ -103,8 +104,6 @@ def makes_room(
 
 
 @inlined
-def is_victim(topology: Topology, rules: Rules, times: int, task: int, queue: int) -> bool:
-    """Whether a task that was preempted so many times may be preempted in favour of another queue."""
-    return bool(
-        topology.task[task]["queue"] == queue and times < rules.preemptions_max and gang_of(topology, task) == NOBODY
-    )
+def is_victim(rules: Rules, held: np.void, queue: int) -> bool:
+    """Whether an attempt that is held is of a queue, and may be preempted in favour of another."""
+    return bool(held["queue"] == queue and held["preempted"] < rules.preemptions_max and not held["in_gang"])

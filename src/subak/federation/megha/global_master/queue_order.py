@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.messages import NOBODY
 from subak.kernel import inlined
 from subak.queues.hierarchy import Hierarchy, next_leaf, tell
-from subak.workload.tasks import Tasks
 
 ROUND_ROBIN = "round-robin"
 NOTHING_SATURATED = 0
@@ -27,7 +27,7 @@ class QueueOrder(NamedTuple):
 
 @inlined
 def tell_queue(
-    order: QueueOrder, tasks: Tasks, queue: int, total: np.ndarray, present: np.ndarray, shape: int
+    order: QueueOrder, tasks: OpenTasks, queue: int, total: np.ndarray, present: np.ndarray, shape: int
 ) -> None:
     """Tell the tree what a queue holds (*total*, int64[queue, resource]) and asks for next, if that is news.
 

@@ -8,12 +8,15 @@ does not hold have been lost with it.
 
 Source: Megha section IV-D: global masters are stateless.
 """
+import numpy as np
+
 from subak.federation.megha.global_master.backlog import enqueue, lanes_of
 from subak.federation.megha.global_master.gangs import (
+    conclude,
     enqueue_gang,
     gang_is_settled,
-    gang_of,
     give_up_if_in_part,
+    is_settled,
     take_turn,
     wait_again,
 )
@@ -30,24 +33,28 @@ from subak.federation.megha.global_master.state import (
     PLACING,
     QUEUED,
     GlobalMaster,
+    phase_of,
 )
 from subak.federation.megha.global_master.view import begin_whole
+from subak.federation.megha.open_tasks import GANGS_EVER, TASKS_EVER, OpenTasks
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import ASK, NOBODY, REBUILD, UNKNOWN, WAKE, Outbox, post
+from subak.federation.messages import ASK, NO_REASON, NOBODY, REBUILD, SETTLE, UNKNOWN, WAKE, Outbox, is_filling, post
 from subak.fleet.state import BLOCK
 from subak.kernel import inlined, noinline
 from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, drop_top, pop
-from subak.workload.tasks import Tasks
 
 
 @inlined
 def settle_doubts(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, out: Outbox
 ) -> None:
     """Let own tasks wait again that a local master, in its whole state, does not hold."""
     master.scalar[DOUBTS] = 0
-    for task in range(master.task.size):
-        if master.task[task]["doubted"] and topology.queue[topology.task[task]["queue"]]["owner"] == master.number:
+    for task in range(tasks.size[TASKS_EVER]):
+        if is_filling(out):
+            master.scalar[DOUBTS] = 1
+            break
+        if master.task[task]["doubted"]:
             if master.listed[master.task[task]["machine"]]:
                 master.task[task]["doubted"] = False
                 master.tally[LOST_ATTEMPTS] += 1
@@ -57,11 +64,11 @@ def settle_doubts(
 
 
 @inlined
-def restart(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, out: Outbox) -> None:
+def restart(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, out: Outbox) -> None:
     """Begin a new incarnation with nothing: ask the local masters for their state, and the submitter for its tasks."""
     forget_everything(master, topology, rules, tasks)
     master.scalar[INCARNATION] += 1
-    post(out, REBUILD, master.number, 0, NOBODY, NOBODY)
+    post(out, REBUILD, master.number, master.number, NOBODY, NOBODY)["incarnation"] = master.scalar[INCARNATION]
     on_wake(master, topology, rules, out)
 
 
@@ -95,7 +102,7 @@ def is_known(master: GlobalMaster, topology: Topology, cluster: int) -> bool:
 
 @inlined
 def settle_cluster(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, cluster: int, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, cluster: int, out: Outbox
 ) -> None:
     """Let what was last requested from a cluster have its turn once it is known what became of it; gangs that start in
     part are given up.
@@ -103,28 +110,53 @@ def settle_cluster(
     if master.cluster[cluster]["known"] or not is_known(master, topology, cluster):
         return
     master.cluster[cluster]["known"] = True
-    for task in range(master.task.size):
-        me = master.task[task]
-        if me["sent_to"] == cluster and me["phase"] == PHASE_WAITING and is_own(master, topology, task) and (
-            gang_of(topology, task) == NOBODY
-        ):
-            enqueue(master, topology, tasks, task)
-    for gang in range(master.gang.size):
-        own = is_own(master, topology, topology.gang_task[topology.gang_first[gang]])
-        if own and gang_is_settled(master, topology, gang):
-            give_up_if_in_part(master, topology, rules, gang, out)
+    settle_from(master, topology, rules, tasks, cluster, 0, 0, out)
+
+
+@inlined
+def on_settle(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, message: np.void, out: Outbox
+) -> None:
+    """Go on to settle a cluster."""
+    cluster = topology.machine[message["machine"]]["cluster"]
+    settle_from(master, topology, rules, tasks, cluster, message["row"], message["count"], out)
+
+
+@noinline
+def settle_from(  # noqa: PLR0913, PLR0917  (where a walk goes on)
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, cluster: int, first: int,
+    first_gang: int, out: Outbox,
+) -> None:
+    """Let what was requested from a cluster have its turn, from a task and a gang on."""
+    for task in range(first, tasks.size[TASKS_EVER]):
+        if is_filling(out):
+            settle_later(master, topology, cluster, task, first_gang, out)
+            return
+        if phase_of(master, tasks, task) == PHASE_WAITING and is_settled(master, task):
+            if master.task[task]["withdrawn"] != NO_REASON:
+                conclude(master, topology, tasks, task, master.task[task]["withdrawn"], out)
+            elif tasks.gang[task] == NOBODY and master.task[task]["sent_to"] == cluster:
+                enqueue(master, topology, tasks, task)
+    for gang in range(first_gang, tasks.size[GANGS_EVER]):
+        if is_filling(out):
+            settle_later(master, topology, cluster, tasks.size[TASKS_EVER], gang, out)
+            return
+        if tasks.gangs[gang]["number"] != NOBODY and gang_is_settled(master, tasks, gang):
+            give_up_if_in_part(master, topology, rules, tasks, gang, out)
             enqueue_gang(master, topology, tasks, gang)
     take_turn(master, out)
 
 
-@inlined
-def is_own(master: GlobalMaster, topology: Topology, task: int) -> bool:
-    """Whether a task is of a queue of this master's."""
-    return bool(topology.queue[topology.task[task]["queue"]]["owner"] == master.number)
+@noinline
+def settle_later(master: GlobalMaster, topology: Topology, cluster: int, task: int, gang: int, out: Outbox) -> None:
+    """Go on to settle a cluster after this handler, from a task and a gang on."""
+    machine = topology.block[cluster * topology.global_masters] * BLOCK
+    later = post(out, SETTLE, master.number, master.number, NOBODY, machine)
+    later["row"], later["count"] = task, gang
 
 
 @inlined
-def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks) -> None:
+def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks) -> None:
     """Lose what only memory held."""
     for queue in range(master.queue_first[master.number], master.queue_first[master.number + 1]):
         lanes = lanes_of(master, topology, queue)
@@ -132,12 +164,10 @@ def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, ta
             drop_top(lanes, tasks.rank)
         while lanes.size[ACTIVE_LANES] > 0:
             pop(lanes, tasks.rank, lanes.active[0])
-    for task in range(master.task.size):
-        if is_own(master, topology, task):
-            forget_task(master, task)
-    for gang in range(master.gang.size):
-        if is_own(master, topology, topology.gang_task[topology.gang_first[gang]]):
-            master.gang[gang]["waiting"], master.gang[gang]["held"], master.gang[gang]["failed"] = 0, 0, False
+    for task in range(tasks.size[TASKS_EVER]):
+        forget_task(master, task)
+    for gang in range(tasks.size[GANGS_EVER]):
+        master.gang[gang]["waiting"], master.gang[gang]["held"], master.gang[gang]["failed"] = 0, 0, False
     for cluster in range(topology.local_masters):
         row = master.cluster[cluster]
         row["seen"], row["epoch"], row["numbers"] = NEVER_SEEN, 0, 0
@@ -154,3 +184,4 @@ def forget_task(master: GlobalMaster, task: int) -> None:
     master.task[task]["phase"] = PHASE_UNKNOWN
     master.task[task]["attempt"], master.task[task]["machine"], master.task[task]["sent_epoch"] = 0, NOBODY, 0
     master.task[task]["queued"], master.task[task]["flying"], master.task[task]["doubted"] = False, False, False
+    master.task[task]["withdrawn"] = NO_REASON

@@ -8,37 +8,49 @@ from subak.federation.megha.global_master.state import (
     REPARTITIONS,
     GlobalMaster,
 )
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import GO, LAUNCH, REPARTITION, RETRY, Outbox, post
+from subak.federation.messages import (
+    ABANDON,
+    GANG_LOST,
+    GO,
+    LAUNCH,
+    NO_REASON,
+    NOBODY,
+    REPARTITION,
+    RETRY,
+    Outbox,
+    post,
+)
 from subak.kernel import inlined
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Shapes
 
 FOREVER = float("inf")
 
 
 @inlined
-def note_flight(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int, machine: int) -> None:
+def note_flight(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int, machine: int) -> None:
     """Take a task's amounts in the view, before the local master has agreed."""
-    hold(master.fleet, master.bins, tasks, task, machine)
-    consume(master, tasks, task, topology.machine[machine]["cluster"], topology.task[task]["queue"], 1)
+    hold(master.fleet, master.bins, tasks, tasks.shape[task], machine)
+    consume(master, tasks, tasks.shape[task], topology.machine[machine]["cluster"], tasks.queue[task], 1)
     master.task[task]["phase"], master.task[task]["machine"], master.task[task]["flying"] = PHASE_FLYING, machine, True
 
 
 @inlined
-def consume(master: GlobalMaster, tasks: Tasks, task: int, cluster: int, queue: int, sign: int) -> None:
+def consume(master: GlobalMaster, shapes: Shapes, shape: int, cluster: int, queue: int, sign: int) -> None:
     """Count a task's amounts in or out of what its queue uses."""
-    shape = tasks.shape[task]
     for resource in range(master.total.shape[1]):
-        amount = sign * tasks.request[resource, shape]
+        amount = sign * shapes.request[resource, shape]
         master.consumed[cluster, queue, resource] += amount
         master.total[queue, resource] += amount
 
 
 @inlined
-def request_launch(
-    master: GlobalMaster, topology: Topology, rules: Rules, task: int, kind: int, queue: int, out: Outbox
+def request_launch(  # noqa: PLR0913, PLR0917  (a message has many fields)
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, kind: int, victims: int,
+    out: Outbox,
 ) -> None:
-    """Ask the local master for the attempt that the view was changed for; *queue* is whom to preempt, or NOBODY."""
+    """Ask the local master for the attempt that the view was changed for; *victims*: of which queue, or NOBODY's."""
     cluster = topology.machine[master.task[task]["machine"]]["cluster"]
     master.cluster[cluster]["numbers"] += 1
     master.task[task]["attempt"] = (master.scalar[INCARNATION] << INCARNATION_BITS) + master.cluster[cluster]["numbers"]
@@ -48,33 +60,40 @@ def request_launch(
     else:
         master.tally[REPARTITIONS] += 1
         master.task[task]["repartitioned"] += 1
-    send_request(master, topology, rules, task, kind, queue, 0, out)
+    send_request(master, topology, rules, tasks, task, kind, victims, 0, out)
 
 
 @inlined
 def send_request(  # noqa: PLR0913, PLR0917  (a message has many fields)
-    master: GlobalMaster, topology: Topology, rules: Rules, task: int, kind: int, queue: int, repeats: int, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, kind: int, victims: int,
+    repeats: int, out: Outbox,
 ) -> None:
     """Send, or send for the *repeats*-th time again, the request for a task's attempt, and look after it later."""
-    post_request(master, topology, task, kind, queue, out)
+    post_request(master, topology, tasks, task, kind, victims, out)
     if rules.retry < FOREVER and kind != GO:
-        later = post(out, RETRY, master.number, master.number, task, master.task[task]["machine"])
-        later["attempt"], later["delay"], later["queue"] = master.task[task]["attempt"], rules.retry, queue
-        later["repeats"], later["count"] = kind, repeats
+        later = post(out, RETRY, master.number, master.number, tasks.number[task], master.task[task]["machine"])
+        later["row"], later["round"] = task, tasks.round[task]
+        later["attempt"], later["delay"] = master.task[task]["attempt"], rules.retry
+        later["victims"], later["repeats"], later["count"] = victims, kind, repeats
 
 
 @inlined
 def post_request(
-    master: GlobalMaster, topology: Topology, task: int, kind: int, queue: int, out: Outbox
+    master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int, kind: int, victims: int, out: Outbox
 ) -> None:
     """Send the request for a task's attempt."""
     machine = master.task[task]["machine"]
     cluster = topology.machine[machine]["cluster"]
     instance = speaker(topology, cluster, master.cluster[cluster]["epoch"])
-    row = post(out, kind, master.number, instance, task, machine)
+    row = post(out, kind, master.number, instance, tasks.number[task], machine)
+    row["row"], row["shape"], row["queue"], row["owner"] = task, tasks.shape[task], tasks.queue[task], master.number
+    row["round"], row["priority"], row["in_gang"] = tasks.round[task], tasks.priority[task], tasks.gang[task] != NOBODY
+    row["limit"] = tasks.limit[task]
+    if kind == ABANDON:
+        row["reason"] = master.task[task]["withdrawn"] if master.task[task]["withdrawn"] != NO_REASON else GANG_LOST
     row["attempt"], row["epoch"] = master.task[task]["attempt"], master.task[task]["sent_epoch"]
-    row["seen"], row["queue"], row["preempted"] = master.cluster[cluster]["seen"], queue, master.task[task]["preempted"]
-    row["incarnation"] = master.scalar[INCARNATION]
+    row["preempted"], row["seen"] = master.task[task]["preempted"], master.cluster[cluster]["seen"]
+    row["victims"], row["incarnation"] = victims, master.scalar[INCARNATION]
 
 
 @inlined

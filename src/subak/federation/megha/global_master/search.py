@@ -11,18 +11,18 @@ from subak.federation.megha.global_master.state import (
     SEARCHES,
     GlobalMaster,
 )
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Topology
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import SEEN
 from subak.fleet.state import LOG
 from subak.kernel import inlined
-from subak.workload.tasks import Tasks
 
 FOREVER = float("inf")
 
 
 @inlined
-def find_machine(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) -> int:
+def find_machine(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int) -> int:
     """Return a machine that fits in the view, NOWHERE if none does; nothing is searched twice in the same view."""
     shape = tasks.shape[task]
     view = master.fleet
@@ -38,7 +38,7 @@ def find_machine(master: GlobalMaster, topology: Topology, tasks: Tasks, task: i
 
 
 @inlined
-def in_own_partitions(master: GlobalMaster, topology: Topology, tasks: Tasks, shape: int) -> int:
+def in_own_partitions(master: GlobalMaster, topology: Topology, tasks: OpenTasks, shape: int) -> int:
     """Search the master's partition of each cluster, beginning with the next in turn."""
     clusters = topology.local_masters
     cluster = master.scalar[NEXT_INTERNAL]
@@ -52,7 +52,7 @@ def in_own_partitions(master: GlobalMaster, topology: Topology, tasks: Tasks, sh
 
 
 @inlined
-def in_other_partitions(master: GlobalMaster, topology: Topology, tasks: Tasks, shape: int) -> int:
+def in_other_partitions(master: GlobalMaster, topology: Topology, tasks: OpenTasks, shape: int) -> int:
     """Search the partitions of the other masters: one of each cluster, then the next of each."""
     clusters, masters = topology.local_masters, topology.global_masters
     turn = master.scalar[NEXT_EXTERNAL]
@@ -68,7 +68,9 @@ def in_other_partitions(master: GlobalMaster, topology: Topology, tasks: Tasks, 
 
 
 @inlined
-def in_partition(master: GlobalMaster, topology: Topology, tasks: Tasks, shape: int, cluster: int, owner: int) -> int:
+def in_partition(
+    master: GlobalMaster, topology: Topology, tasks: OpenTasks, shape: int, cluster: int, owner: int
+) -> int:
     """Return a machine of a cluster's partition that fits, or NOWHERE; a closed cluster has none."""
     if master.cluster[cluster]["closed"]:
         return NOWHERE

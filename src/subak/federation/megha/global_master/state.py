@@ -1,7 +1,7 @@
 """What a global master keeps: its view, what its queues hold and use, and where each of its tasks is.
 
-A task is UNKNOWN (not submitted), WAITING, FLYING (requested), HELD (its gang is incomplete), RUNNING, LEAVING (given
-up, the local master has not confirmed it), or ENDED.
+A task is the row of an open task (open_tasks.py). It is UNKNOWN (not submitted), WAITING, FLYING (requested), HELD (its
+gang is incomplete), RUNNING, LEAVING (given up, the local master has not confirmed it), or ENDED.
 """
 from typing import NamedTuple
 
@@ -10,7 +10,10 @@ import numpy as np
 from subak.federation.megha.attempts import Attempts
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.queue_order import QueueOrder
+from subak.federation.megha.open_tasks import OpenTasks, is_still
+from subak.federation.messages import NOBODY
 from subak.fleet.state import FleetState
+from subak.kernel import inlined
 from subak.queues.lanes import Lanes
 
 PHASES = ("UNKNOWN", "WAITING", "FLYING", "HELD", "RUNNING", "LEAVING", "ENDED")
@@ -24,6 +27,7 @@ SCALARS = 9
  SHARE_USED_UP, NO_MACHINE) = range(11)
 TALLY = ("searches", "launches", "repartitions", "preemption attempts", "refusals", "attempts lost", "updates",
          "entries applied", "updates overrun", "share used up", "no machine")
+STILL_IN_USE = 0  # no incarnation: of a DONE after which the row of the task is still needed
 NEVER_SEEN = -1  # version of a cluster whose whole state has not been seen
 INCARNATION_BITS = 40  # of an attempt's number: so many requests has an incarnation before it would run into the next
 
@@ -37,21 +41,27 @@ CLUSTER = np.dtype([
     ("closed", np.bool_),  # whether its local master had no room to note an attempt: asked again after a while
 ])
 TASK = np.dtype([
+    ("tenant", np.int64),  # 1 + the number of the task that this is about, 0 for none, whoever has the row by now
     ("attempt", np.int64),  # number of the last
     ("machine", np.int32),  # of the last
     ("sent_epoch", np.int32),  # of the local master it was requested from
     ("sent_to", np.int32),  # cluster it was last requested from, NOBODY for none; on disk
+    ("round", np.int16),  # of the task (open_tasks.py), likewise
     ("refusals", np.int16),
     ("repartitioned", np.int16),  # launches on other partitions
     ("preempted", np.int16),
+    ("lost", np.int16),  # attempts of this incarnation that were lost
+    ("code", np.int16),  # exit code of the attempt that it ended with
     ("tried", np.int64),  # BEATS when a preemption for it was refused, not to be tried again before the next
     ("phase", np.int8),  # one of PHASES
-    ("reason", np.int8),  # of the last refusal or loss
+    ("reason", np.int8),  # of the last refusal or loss, or why it has ended
+    ("withdrawn", np.int8),  # for which reason it is to be ended, though it may run; 0 where it is wanted
     ("queued", np.bool_),  # whether it is in a lane
     ("flying", np.bool_),  # whether its amounts are taken in the view by its own request only
     ("doubted", np.bool_),  # whether the local master must confirm that it still holds it
 ])
 GANG = np.dtype([
+    ("tenant", np.int64),  # 1 + the number of the gang that this is about, likewise
     ("waiting", np.int32),  # tasks that wait, or have ended
     ("held", np.int32),  # tasks that are held
     ("failed", np.bool_),  # whether it is being given up
@@ -59,7 +69,7 @@ GANG = np.dtype([
 
 
 class GlobalMaster(NamedTuple):
-    """One global master. Tables by task are shared by all in a simulation, each touching its own tasks."""
+    """One global master."""
 
     number: int
     fleet: FleetState  # its view: what it believes is free
@@ -71,9 +81,42 @@ class GlobalMaster(NamedTuple):
     queue_first: np.ndarray  # int32[global_master + 1], its queues are contiguous
     lanes: Lanes  # a lane for each queue and shape; `active` and `contender` of a queue are its lanes' places
     lane_size: np.ndarray  # int64[queue, 3], as Lanes.size, for each queue
-    task: np.ndarray  # TASK[task]
-    gang: np.ndarray  # GANG[gang]
+    task: np.ndarray  # TASK[row]
+    gang: np.ndarray  # GANG[row]
     queue_order: QueueOrder
     bins: Bins
     scalar: np.ndarray  # int64[9]: NEXT_QUEUE ... QUEUED (tasks in lanes), BEATS (heartbeats heard)
     tally: np.ndarray  # int64[11]: SEARCHES ... NO_MACHINE
+
+
+@inlined
+def is_here(master: GlobalMaster, tasks: OpenTasks, row: int, number: int, round_: int) -> bool:
+    """Whether a row is still that of a task; of one that is new to the row, or submitted anew, nothing is known."""
+    if not is_still(tasks, row, number, round_):
+        return False
+    if master.task[row]["tenant"] != number + 1 or master.task[row]["round"] != round_:
+        begin_task(master, row, number, round_)
+    gang = tasks.gang[row]
+    if gang != NOBODY and master.gang[gang]["tenant"] != tasks.gangs[gang]["number"] + 1:
+        master.gang[gang]["tenant"] = tasks.gangs[gang]["number"] + 1
+        master.gang[gang]["waiting"], master.gang[gang]["held"], master.gang[gang]["failed"] = 0, 0, False
+    return True
+
+
+@inlined
+def begin_task(master: GlobalMaster, row: int, number: int, round_: int) -> None:
+    """Know nothing of a task that has come into a row."""
+    me = master.task[row]
+    me["tenant"], me["round"], me["phase"] = number + 1, round_, PHASE_UNKNOWN
+    me["reason"], me["withdrawn"], me["code"], me["lost"] = 0, 0, 0, 0
+    me["attempt"], me["machine"], me["sent_epoch"], me["sent_to"] = 0, NOBODY, 0, NOBODY
+    me["refusals"], me["repartitioned"], me["preempted"], me["tried"] = 0, 0, 0, 0
+    me["queued"], me["flying"], me["doubted"] = False, False, False
+
+
+@inlined
+def phase_of(master: GlobalMaster, tasks: OpenTasks, row: int) -> int:
+    """Return the phase of the task that has a row now."""
+    me = master.task[row]
+    is_about = me["tenant"] == tasks.number[row] + 1 and me["round"] == tasks.round[row]
+    return int(me["phase"]) if is_about else PHASE_UNKNOWN

@@ -20,15 +20,17 @@ from subak.federation.megha.global_master.state import (
     PHASE_WAITING,
     UPDATES,
     GlobalMaster,
+    is_here,
+    phase_of,
 )
 from subak.federation.megha.ledger import ENTRY_WHOLE, Ledger, still_holds
+from subak.federation.megha.open_tasks import TASKS_EVER, OpenTasks
 from subak.federation.megha.topology import OFF, Rules, Topology
 from subak.federation.messages import NOBODY
 from subak.fleet.amounts import shift
 from subak.fleet.index import lower_summary, note_freed_block
 from subak.fleet.state import BLOCK
 from subak.kernel import inlined, noinline
-from subak.workload.tasks import Tasks
 
 NOTHING_NEW, MISSING = -1, -2  # what an update brings instead of a version to apply it from
 
@@ -62,52 +64,55 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
 
 
 @inlined
-def take_in_view(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, entry: np.void) -> bool:
+def take_in_view(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, entry: np.void) -> bool:
     """Apply TOOK; return whether it is news of an own task's attempt."""
-    task, machine = entry["task"], entry["machine"]
-    cluster = topology.machine[machine]["cluster"]
-    own = topology.queue[topology.task[task]["queue"]]["owner"] == master.number and is_mine(master, entry)
-    if own and master.task[task]["flying"]:
-        master.task[task]["flying"] = False
+    machine, shape = entry["machine"], entry["shape"]
+    own = is_mine(master, tasks, entry)
+    if own and master.task[entry["row"]]["flying"]:
+        master.task[entry["row"]]["flying"] = False
     else:
-        hold(master.fleet, master.bins, tasks, task, machine)
-        consume(master, tasks, task, cluster, topology.task[task]["queue"], 1)
+        hold(master.fleet, master.bins, tasks, shape, machine)
+        consume(master, tasks, shape, topology.machine[machine]["cluster"], entry["queue"], 1)
     if rules.preemption != OFF and has_room(master.held):
-        row = add_attempt(master.held, machine, task, entry["attempt"], entry["held"])
-        master.held.row[row]["preempted"] = entry["preempted"]
+        row = master.held.row[add_attempt(master.held, machine, entry["task"], entry["attempt"], entry["held"])]
+        row["preempted"], row["shape"], row["queue"] = entry["preempted"], shape, entry["queue"]
+        row["in_gang"] = entry["in_gang"]
     return bool(own)
 
 
 @inlined
-def is_mine(master: GlobalMaster, entry: np.void) -> bool:
+def is_mine(master: GlobalMaster, tasks: OpenTasks, entry: np.void) -> bool:
     """Whether an entry is about the attempt of an own task that the master stands by, or one of its former incarnation.
 
-    Attempts are numbered for each cluster, so the machine must be the same too.
+    Attempts are numbered for each cluster, so the machine must be the same too. A task that is not open any more has
+    ended, whatever runs of it.
     """
-    task = master.task[entry["task"]]
+    if entry["owner"] != master.number or not is_here(master, tasks, entry["row"], entry["task"], entry["round"]):
+        return False
+    task = master.task[entry["row"]]
     if task["phase"] in (PHASE_UNKNOWN, PHASE_WAITING):
         return bool(entry["attempt"] >> INCARNATION_BITS < master.scalar[INCARNATION])
     return bool(task["attempt"] == entry["attempt"] and task["machine"] == entry["machine"])
 
 
 @inlined
-def give_in_view(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, entry: np.void) -> None:
+def give_in_view(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, entry: np.void) -> None:
     """Apply GAVE: the amounts are free again."""
-    task, machine = entry["task"], entry["machine"]
-    let_go(master.fleet, master.bins, tasks, task, machine)
-    consume(master, tasks, task, topology.machine[machine]["cluster"], topology.task[task]["queue"], -1)
+    machine, shape = entry["machine"], entry["shape"]
+    let_go(master.fleet, master.bins, tasks, shape, machine)
+    consume(master, tasks, shape, topology.machine[machine]["cluster"], entry["queue"], -1)
     if rules.preemption != OFF:
-        row = find_attempt(master.held, machine, task, entry["attempt"])
+        row = find_attempt(master.held, machine, entry["task"], entry["attempt"])
         if row != NOBODY:
             drop_attempt(master.held, row)
 
 
 @inlined
-def forget_flight(master: GlobalMaster, topology: Topology, tasks: Tasks, task: int) -> None:
+def forget_flight(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int) -> None:
     """Give a launch in flight back in the view: it was refused, or never sent."""
     machine = master.task[task]["machine"]
-    let_go(master.fleet, master.bins, tasks, task, machine)
-    consume(master, tasks, task, topology.machine[machine]["cluster"], topology.task[task]["queue"], -1)
+    let_go(master.fleet, master.bins, tasks, tasks.shape[task], machine)
+    consume(master, tasks, tasks.shape[task], topology.machine[machine]["cluster"], tasks.queue[task], -1)
     master.task[task]["flying"] = False
 
 
@@ -119,7 +124,7 @@ def size_in_view(master: GlobalMaster, topology: Topology, entry: np.void) -> No
 
 
 @noinline
-def begin_whole(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Tasks, cluster: int) -> None:
+def begin_whole(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, cluster: int) -> None:
     """Apply WHOLE: empty the view of a cluster, and doubt every own task on it until it is told again."""
     masters = topology.global_masters
     first, end = topology.block[cluster * masters], topology.block[(cluster + 1) * masters]
@@ -153,17 +158,15 @@ def empty_machine(master: GlobalMaster, rules: Rules, machine: int) -> None:
 
 
 @inlined
-def doubt_all(master: GlobalMaster, topology: Topology, tasks: Tasks, cluster: int) -> None:
+def doubt_all(master: GlobalMaster, topology: Topology, tasks: OpenTasks, cluster: int) -> None:
     """Doubt own tasks on a cluster; those still in flight to the local master that speaks are taken again."""
-    for task in range(master.task.size):
-        phase = master.task[task]["phase"]
-        owner = topology.queue[topology.task[task]["queue"]]["owner"]
-        if PHASE_FLYING <= phase <= PHASE_LEAVING and owner == master.number:
+    for task in range(tasks.size[TASKS_EVER]):
+        if PHASE_FLYING <= phase_of(master, tasks, task) <= PHASE_LEAVING:
             machine = master.task[task]["machine"]
             if topology.machine[machine]["cluster"] == cluster:
                 if master.task[task]["flying"] and master.task[task]["sent_epoch"] == master.cluster[cluster]["epoch"]:
-                    hold(master.fleet, master.bins, tasks, task, machine)
-                    consume(master, tasks, task, cluster, topology.task[task]["queue"], 1)
+                    hold(master.fleet, master.bins, tasks, tasks.shape[task], machine)
+                    consume(master, tasks, tasks.shape[task], cluster, tasks.queue[task], 1)
                 else:
                     master.task[task]["flying"], master.task[task]["doubted"] = False, True
 

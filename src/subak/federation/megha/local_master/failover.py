@@ -17,7 +17,13 @@ Sources: Megha section IV-D names active and standby; leases after Gray and Cher
 """
 import numpy as np
 
-from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, has_room
+from subak.federation.megha.attempts import (
+    add_attempt,
+    drop_attempt,
+    find_attempt,
+    has_room,
+    note_task,
+)
 from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, VERSION, WHOLE_AT, enter
 from subak.federation.megha.local_master.handlers import adopt_incarnation, finish
 from subak.federation.megha.local_master.state import (
@@ -38,6 +44,7 @@ from subak.federation.megha.local_master.state import (
     TAKEOVERS,
     WORKERS_LOST,
     LocalMaster,
+    answer_for,
     enter_row,
     enter_size,
     first_machine,
@@ -67,13 +74,14 @@ from subak.federation.messages import (
     UPDATE,
     WATCH,
     Outbox,
+    is_filling,
     post,
 )
 from subak.fleet.amounts import shift, take
 from subak.fleet.index import lower_summary
 from subak.fleet.state import BLOCK
 from subak.kernel import inlined, noinline
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Shapes
 
 FOREVER = float("inf")
 NEVER = -1  # a version that nobody has seen
@@ -112,18 +120,23 @@ def begin_timers(local: LocalMaster, topology: Topology, rules: Rules, out: Outb
 
 @inlined
 def on_check(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Look after workers and unanswered orders; the next look follows."""
+    """Look after workers and unanswered orders, from a machine on; the next look follows."""
     if local.scalar[ACTIVE] == 0 or message["epoch"] != local.scalar[EPOCH]:
         return
     confirmed = not rules.standby or now - local.clock[PULSE_AT] <= patience(rules)
-    for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
+    first = message["machine"] if message["machine"] != NOBODY else first_machine(topology, local.cluster)
+    for machine in range(first, first_machine(topology, local.cluster + 1)):
+        if is_filling(out):
+            later = post(out, CHECK, local.number, local.number, NOBODY, machine)
+            later["epoch"] = local.scalar[EPOCH]
+            return
         state = local.machine[machine]["state"]
         silence = now - local.machine[machine]["heard"]
         if state in (LISTED, SILENT) and confirmed and silence > rules.lease + rules.timer_slack:
             local.tally[WORKERS_LOST] += 1
-            lose_machine(local, topology, rules, tasks, machine, LOST_MACHINE, now, out)
+            lose_machine(local, topology, rules, shapes, machine, LOST_MACHINE, now, out)
         elif is_awaited(local, machine):
             summon(local, machine, out)
         repeat_orders(local, topology, rules, machine, now, out)
@@ -162,26 +175,25 @@ def repeat_orders(
             elif row["state"] == ATTEMPT_KILLING:
                 order(local, KILL, number, out)
             elif row["state"] == ATTEMPT_HELD:
-                answer = tell(local, topology, rules, LAUNCHED, row["owner"], row["task"], machine, out)
-                answer["attempt"], answer["reason"] = row["attempt"], STILL_HELD
+                answer_for(local, topology, rules, LAUNCHED, number, STILL_HELD, out)
         number = row["next"]
 
 
 @noinline
 def lose_machine(  # noqa: PLR0913, PLR0917  (a machine, and what became of it)
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, machine: int, state: int, now: float,
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, machine: int, state: int, now: float,
     out: Outbox
 ) -> None:
     """End every attempt on a machine that is lost or was taken away, and let it have nothing."""
     local.machine[machine]["reborn"] = 0
-    lose_attempts(local, topology, rules, tasks, machine, state, now, out)
+    lose_attempts(local, topology, rules, shapes, machine, state, now, out)
     shift(local.fleet, machine, topology.capacity, NOBODY)
-    enter(local.ledger, ENTRY_SIZED, machine, NOBODY, 0, NOBODY)
+    enter(local.ledger, ENTRY_SIZED, machine, NOBODY, 0)
 
 
 @noinline
 def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, machine: int, state: int, now: float,
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, machine: int, state: int, now: float,
     out: Outbox
 ) -> None:
     """End every attempt on a machine; those that waited for victims there are refused."""
@@ -191,15 +203,14 @@ def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
         row = local.rows.row[number]
         if row["state"] == ATTEMPT_PENDING:
             local.tally[REFUSED_OTHER] += 1
-            answer = tell(local, topology, rules, REFUSED, row["owner"], row["task"], machine, out)
-            answer["attempt"], answer["reason"] = row["attempt"], NOT_THERE
+            answer_for(local, topology, rules, REFUSED, number, NOT_THERE, out)
             forget_heir(local, machine, number)
             drop_attempt(local.rows, number)
             number = local.rows.first[machine]
         elif row["state"] != ATTEMPT_OVER:
             row["heir"] = NOBODY if not has_heir(local, number) else row["heir"]
             if row["heir"] == NOBODY:
-                finish(local, topology, rules, tasks, number, MACHINE_LOST, now, out)
+                finish(local, topology, rules, shapes, number, MACHINE_LOST, now, out)
                 number = local.rows.first[machine]
             else:
                 number = row["next"]
@@ -209,7 +220,7 @@ def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
 
 @noinline
 def lose_unreported(  # noqa: PLR0913, PLR0917  (as above)
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, machine: int, report: int, now: float,
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, machine: int, report: int, now: float,
     out: Outbox,
 ) -> None:
     """End the attempts that a worker was told of and that are not in its report."""
@@ -217,7 +228,7 @@ def lose_unreported(  # noqa: PLR0913, PLR0917  (as above)
     while number != NOBODY:
         row = local.rows.row[number]
         if row["state"] in ON_A_WORKER and row["awaits"] != report:
-            finish(local, topology, rules, tasks, number, MACHINE_LOST, now, out)
+            finish(local, topology, rules, shapes, number, MACHINE_LOST, now, out)
             number = local.rows.first[machine]
         else:
             number = row["next"]
@@ -232,7 +243,7 @@ def has_heir(local: LocalMaster, number: int) -> bool:
 
 @inlined
 def on_alive(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
     """Note a sign of life of a worker with `count` attempts, sent at `delay`."""
     machine = message["machine"]
@@ -249,7 +260,7 @@ def on_alive(
         local.machine[machine]["reborn"] = max(local.machine[machine]["reborn"], message["incarnation"])
         summon(local, machine, out)
     else:
-        note_worker_incarnation(local, topology, rules, tasks, machine, message["incarnation"], now, out)
+        note_worker_incarnation(local, topology, rules, shapes, machine, message["incarnation"], now, out)
     local.machine[machine]["heard"] = max(local.machine[machine]["heard"], now)
     row = post(out, LEASE, local.number, machine, NOBODY, machine)
     row["delay"], row["epoch"], row["incarnation"] = message["delay"], local.scalar[EPOCH], message["incarnation"]
@@ -260,12 +271,12 @@ def on_alive(
 
 @noinline
 def note_worker_incarnation(  # noqa: PLR0913, PLR0917  (a machine, and its worker's incarnation)
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, machine: int, incarnation: int, now: float,
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, machine: int, incarnation: int, now: float,
     out: Outbox
 ) -> None:
     """End what ran in a former incarnation of a worker, and is not known to have ended."""
     if incarnation > local.machine[machine]["worker_incarnation"]:
-        lose_attempts(local, topology, rules, tasks, machine, local.machine[machine]["state"], now, out)
+        lose_attempts(local, topology, rules, shapes, machine, local.machine[machine]["state"], now, out)
         local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"] = incarnation, 0
 
 
@@ -279,7 +290,7 @@ def list_machine(local: LocalMaster, topology: Topology, machine: int) -> None:
 
 @inlined
 def on_holds(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
     """Enter an attempt that a worker reports, one of `count`; with the last of them all is known of its machine.
 
@@ -297,14 +308,15 @@ def on_holds(
     if message["report"] > local.machine[machine]["report"]:
         local.machine[machine]["report"], local.machine[machine]["reported"] = message["report"], 0
     if number == NOBODY:
-        number = learn_attempt(local, topology, tasks, now, message)
+        number = learn_attempt(local, shapes, now, message)
     elif message["reason"] != NO_REASON and local.rows.row[number]["state"] in ON_A_WORKER:
-        finish(local, topology, rules, tasks, number, message["reason"], now, out)
+        local.rows.row[number]["code"] = message["code"]
+        finish(local, topology, rules, shapes, number, message["reason"], now, out)
     if local.rows.row[number]["awaits"] != message["report"]:
         local.rows.row[number]["awaits"] = message["report"]
         local.machine[machine]["reported"] += 1
     if local.machine[machine]["reported"] == message["count"]:
-        lose_unreported(local, topology, rules, tasks, machine, message["report"], now, out)
+        lose_unreported(local, topology, rules, shapes, machine, message["report"], now, out)
         local.machine[machine]["heard"] = now
         local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"] = message["incarnation"], 0
         if local.machine[machine]["state"] == SILENT:
@@ -312,15 +324,15 @@ def on_holds(
 
 
 @inlined
-def learn_attempt(local: LocalMaster, topology: Topology, tasks: Tasks, now: float, message: np.void) -> int:
+def learn_attempt(local: LocalMaster, shapes: Shapes, now: float, message: np.void) -> int:
     """Enter an attempt that a worker knows of and this master does not; return its row."""
     machine = message["machine"]
     number = add_attempt(local.rows, machine, message["task"], message["attempt"], ATTEMPT_RUNNING)
     row = local.rows.row[number]
-    row["owner"], row["since"] = topology.queue[topology.task[message["task"]]["queue"]]["owner"], now
-    row["start"] = message["start"]
+    note_task(row, message)
+    row["since"], row["start"], row["code"] = now, message["start"], message["code"]
     if message["reason"] == NO_REASON:
-        take(local.fleet, tasks, message["task"], machine)
+        take(local.fleet, shapes, row["shape"], machine)
         enter_row(local, number)
     else:
         row["state"], row["reason"] = ATTEMPT_OVER, message["reason"]
@@ -368,7 +380,7 @@ def step_down(local: LocalMaster, epoch: int, rules: Rules, now: float, out: Out
 
 @inlined
 def on_watch(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, out: Outbox
 ) -> None:
     """Take over when the active master has not been heard for long; else look again."""
     if local.scalar[ACTIVE]:
@@ -439,7 +451,7 @@ def on_ask(local: LocalMaster, topology: Topology, rules: Rules, message: np.voi
 
 @noinline
 def on_change(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
     """Note the operator's word on a machine; `count` is the change of the fleet."""
     machine = message["machine"]
@@ -450,7 +462,7 @@ def on_change(
         return
     if configuration == NOBODY:
         if not was_absent:
-            lose_machine(local, topology, rules, tasks, machine, ABSENT, now, out)
+            lose_machine(local, topology, rules, shapes, machine, ABSENT, now, out)
     elif was_absent:
         local.machine[machine]["worker_incarnation"] += 1
         local.machine[machine]["starts"], local.machine[machine]["heard"] = 0, now

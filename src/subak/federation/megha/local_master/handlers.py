@@ -13,10 +13,16 @@ Sources: Megha sections IV-A, IV-B.4, IV-B.6 and IV-C; windows and epochs make i
 """
 import numpy as np
 
-from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, find_by_handle, has_room
-from subak.federation.megha.global_master.gangs import gang_of
+from subak.federation.megha.attempts import (
+    add_attempt,
+    drop_attempt,
+    find_attempt,
+    find_by_handle,
+    has_room,
+    note_task,
+)
 from subak.federation.megha.global_master.state import INCARNATION_BITS
-from subak.federation.megha.ledger import ENTRY_TOOK, enter
+from subak.federation.megha.ledger import ENTRY_TOOK
 from subak.federation.megha.local_master.state import (
     ACCEPTED,
     ACTIVE,
@@ -33,7 +39,10 @@ from subak.federation.megha.local_master.state import (
     REFUSED_OTHER,
     SILENT,
     LocalMaster,
+    answer_for,
     end_row,
+    enter_attempt,
+    forget_heir,
     forget_noted,
     forget_pending,
     order,
@@ -46,9 +55,9 @@ from subak.federation.messages import (
     BEAT,
     ENDED,
     FORGET,
-    GANG_LOST,
     KILL,
     LAUNCHED,
+    NO_REASON,
     NO_ROOM,
     NO_VICTIMS,
     NOBODY,
@@ -64,9 +73,9 @@ from subak.federation.messages import (
 )
 from subak.federation.messages import PREEMPTED as PREEMPTED_REASON
 from subak.fleet.amounts import give_back, take
-from subak.fleet.feasible import fits
+from subak.fleet.feasible import shape_fits
 from subak.kernel import inlined, noinline
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Shapes
 
 NUMBER_MASK = (1 << INCARNATION_BITS) - 1
 FOREVER = float("inf")
@@ -75,14 +84,14 @@ FOREVER = float("inf")
 @inlined
 def note_seen(local: LocalMaster, sender: int, message: np.void, out: Outbox) -> None:
     """Note what a global master has seen of this epoch, and forget the ends that were kept for it."""
-    if message["epoch"] == local.scalar[EPOCH] and message["seen"] > local.asker[sender]["known"]:
+    if message["epoch"] == local.scalar[EPOCH] and message["seen"] >= local.asker[sender]["known"]:
         local.asker[sender]["known"] = message["seen"]
         forget_noted(local, sender, out)
 
 
 @inlined
 def on_request(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
     """Carry out LAUNCH, REPARTITION or PREEMPT, or refuse it; either way the answer carries the state."""
     if not heeds(local, topology, message, out):
@@ -97,7 +106,7 @@ def on_request(
     elif not is_new(local.asker[sender], message["attempt"] & NUMBER_MASK):
         refuse(local, topology, rules, message, OLD_REQUEST, out)
     else:
-        decide(local, topology, rules, tasks, now, message, out)
+        decide(local, topology, rules, shapes, now, message, out)
 
 
 @inlined
@@ -134,25 +143,24 @@ def repeat_answer(local: LocalMaster, topology: Topology, rules: Rules, number: 
     if row["state"] == ATTEMPT_PENDING:
         return
     kind = ENDED if row["state"] == ATTEMPT_OVER else LAUNCHED
-    answer = tell(local, topology, rules, kind, row["owner"], row["task"], row["machine"], out)
-    answer["attempt"], answer["reason"] = row["attempt"], row["reason"]
+    answer_for(local, topology, rules, kind, number, row["reason"], out)
 
 
 @inlined
 def decide(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
     """Accept a new request if the truth allows it."""
-    task, machine = message["task"], message["machine"]
+    machine = message["machine"]
     if local.machine[machine]["state"] != LISTED:
         refuse(local, topology, rules, message, NOT_THERE, out)
     elif not has_room(local.rows):
         refuse(local, topology, rules, message, NO_ROOM, out)
-    elif fits(local.fleet, tasks, task, machine):
+    elif shape_fits(local.fleet, shapes, message["shape"], machine):
         number = note_request(local, message, ATTEMPT_HELD)
-        accept(local, topology, rules, tasks, number, now, out)
+        accept(local, topology, rules, shapes, number, now, out)
     elif message["kind"] == PREEMPT:
-        begin_preemption(local, topology, rules, tasks, now, message, out)
+        begin_preemption(local, topology, rules, shapes, now, message, out)
     else:
         refuse(local, topology, rules, message, NOT_FREE, out)
 
@@ -161,29 +169,25 @@ def decide(
 def note_request(local: LocalMaster, message: np.void, state: int) -> int:
     """Note a requested attempt, and return its row."""
     number = add_attempt(local.rows, message["machine"], message["task"], message["attempt"], state)
-    row = local.rows.row[number]
-    row["owner"], row["preempted"] = message["sender"], message["preempted"]
+    note_task(local.rows.row[number], message)
     return number
 
 
 @inlined
 def accept(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, number: int, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, number: int, now: float, out: Outbox
 ) -> None:
     """Take the amounts of an attempt and start it; one of a gang is held. The global master is told."""
     row = local.rows.row[number]
-    task, machine = row["task"], row["machine"]
     local.tally[ACCEPTED] += 1
-    take(local.fleet, tasks, task, machine)
-    entry = enter(local.ledger, ENTRY_TOOK, machine, task, row["attempt"], row["owner"])
-    entry["preempted"] = row["preempted"]
-    if gang_of(topology, task) == NOBODY:
+    take(local.fleet, shapes, row["shape"], row["machine"])
+    entry = enter_attempt(local, ENTRY_TOOK, number)
+    if not row["in_gang"]:
         start(local, number, now, INCARNATION_BITS, out)
     else:
         entry["held"] = 1
         row["state"], row["since"] = ATTEMPT_HELD, now
-    answer = tell(local, topology, rules, LAUNCHED, row["owner"], task, machine, out)
-    answer["attempt"] = row["attempt"]
+    answer_for(local, topology, rules, LAUNCHED, number, NO_REASON, out)
 
 
 @noinline
@@ -193,18 +197,19 @@ def refuse(
     """Answer that the attempt has nothing and never will."""
     local.tally[REFUSED_NOT_FREE if reason == NOT_FREE else REFUSED_OTHER] += 1
     answer = tell(local, topology, rules, REFUSED, message["sender"], message["task"], message["machine"], out)
-    answer["attempt"], answer["reason"] = message["attempt"], reason
+    answer["row"], answer["round"], answer["attempt"], answer["reason"] = (
+        message["row"], message["round"], message["attempt"], reason)
 
 
 @inlined
 def begin_preemption(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
     """End as many tasks of the queue as make room: those of the least priority first, of equals the latest started."""
-    task, machine, queue = message["task"], message["machine"], message["queue"]
+    machine, queue = message["machine"], message["victims"]
     heir = note_request(local, message, ATTEMPT_PENDING)
-    while not enough(local, tasks, task, machine, heir):
-        victim = next_victim(local, topology, rules, machine, queue)
+    while not enough(local, shapes, message["shape"], machine, heir):
+        victim = next_victim(local, rules, machine, queue)
         if victim == NOBODY:
             spare_victims(local, machine, heir)
             drop_attempt(local.rows, heir)
@@ -222,7 +227,7 @@ def begin_preemption(
 
 
 @inlined
-def enough(local: LocalMaster, tasks: Tasks, task: int, machine: int, heir: int) -> bool:
+def enough(local: LocalMaster, shapes: Shapes, shape: int, machine: int, heir: int) -> bool:
     """Whether what is free and not spoken for, and what the attempt's own victims hold, suffices."""
     for resource in range(local.fleet.free.shape[0]):
         spoken_for = 0
@@ -230,7 +235,7 @@ def enough(local: LocalMaster, tasks: Tasks, task: int, machine: int, heir: int)
         number = local.rows.first[machine]
         while number != NOBODY:
             row = local.rows.row[number]
-            amount = tasks.request[resource, tasks.shape[row["task"]]]
+            amount = shapes.request[resource, row["shape"]]
             if row["state"] == ATTEMPT_PENDING and number != heir:
                 spoken_for += amount
             elif row["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING) and row["heir"] == heir:
@@ -238,33 +243,32 @@ def enough(local: LocalMaster, tasks: Tasks, task: int, machine: int, heir: int)
             elif row["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING) and row["heir"] != NOBODY:
                 spoken_for -= amount
             number = row["next"]
-        if room - max(spoken_for, 0) < tasks.request[resource, tasks.shape[task]]:
+        if room - max(spoken_for, 0) < shapes.request[resource, shape]:
             return False
     return True
 
 
 @inlined
-def next_victim(local: LocalMaster, topology: Topology, rules: Rules, machine: int, queue: int) -> int:
+def next_victim(local: LocalMaster, rules: Rules, machine: int, queue: int) -> int:
     """Return the row of the next task of the queue to preempt on a machine, NOBODY if there is none."""
     best = NOBODY
     number = local.rows.first[machine]
     while number != NOBODY:
         row = local.rows.row[number]
         may = row["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING) and row["heir"] == NOBODY
-        may = may and topology.task[row["task"]]["queue"] == queue and gang_of(topology, row["task"]) == NOBODY
-        may = may and row["preempted"] < rules.preemptions_max
-        if may and (best == NOBODY or goes_first(local, topology, number, best)):
+        may = may and row["queue"] == queue and not row["in_gang"] and row["preempted"] < rules.preemptions_max
+        if may and (best == NOBODY or goes_first(local, number, best)):
             best = number
         number = row["next"]
     return int(best)
 
 
 @inlined
-def goes_first(local: LocalMaster, topology: Topology, number: int, other: int) -> bool:
+def goes_first(local: LocalMaster, number: int, other: int) -> bool:
     """Whether one attempt is preempted before another."""
     first, second = local.rows.row[number], local.rows.row[other]
-    if topology.task[first["task"]]["priority"] != topology.task[second["task"]]["priority"]:
-        return bool(topology.task[first["task"]]["priority"] < topology.task[second["task"]]["priority"])
+    if first["priority"] != second["priority"]:
+        return bool(first["priority"] < second["priority"])
     return bool(first["start"] > second["start"])
 
 
@@ -298,7 +302,7 @@ def on_go(local: LocalMaster, topology: Topology, now: float, message: np.void, 
 
 @inlined
 def on_abandon(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
     """Give an attempt up, wherever it is; one that was never seen is never carried out."""
     if not heeds(local, topology, message, out):
@@ -309,15 +313,19 @@ def on_abandon(
         if message["epoch"] == local.scalar[EPOCH]:
             if message["attempt"] >> INCARNATION_BITS == message["incarnation"]:  # a former one's is not heeded anyway
                 is_new(local.asker[message["sender"]], message["attempt"] & NUMBER_MASK)
-            refuse(local, topology, rules, message, GANG_LOST, out)
+            refuse(local, topology, rules, message, message["reason"], out)
         elif local.machine[machine]["state"] != SILENT:
             refuse(local, topology, rules, message, OLD_EPOCH, out)
         return
     state = local.rows.row[number]["state"]
     if state == ATTEMPT_HELD:
-        finish(local, topology, rules, tasks, number, GANG_LOST, now, out)
+        finish(local, topology, rules, shapes, number, message["reason"], now, out)
+    elif state == ATTEMPT_PENDING:
+        forget_heir(local, machine, number)
+        drop_attempt(local.rows, number)
+        refuse(local, topology, rules, message, message["reason"], out)
     elif state in (ATTEMPT_STARTING, ATTEMPT_RUNNING):
-        kill(local, number, GANG_LOST, now, out)
+        kill(local, number, message["reason"], now, out)
     elif state == ATTEMPT_OVER:
         repeat_answer(local, topology, rules, number, out)
 
@@ -332,7 +340,7 @@ def on_started(local: LocalMaster, message: np.void) -> None:
 
 @inlined
 def on_over(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, now: float, message: np.void, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
     """Note that a worker is done with an attempt, for whatever reason."""
     machine = message["machine"]
@@ -344,45 +352,43 @@ def on_over(
         row = post(out, FORGET, local.number, machine, message["task"], machine)
         row["attempt"], row["epoch"] = message["attempt"], local.scalar[EPOCH]
     elif local.rows.row[number]["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING):
-        finish(local, topology, rules, tasks, number, message["reason"], now, out)
+        local.rows.row[number]["code"] = message["code"]
+        finish(local, topology, rules, shapes, number, message["reason"], now, out)
 
 
 @inlined
 def finish(  # noqa: PLR0913, PLR0917  (an attempt, and why it is over)
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, number: int, reason: int, now: float,
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, number: int, reason: int, now: float,
     out: Outbox
 ) -> None:
     """Give an attempt's amounts back, tell its global master, and go on with what waited for them."""
     row = local.rows.row[number]
-    task, machine, owner, attempt, heir = row["task"], row["machine"], row["owner"], row["attempt"], row["heir"]
-    give_back(local.fleet, tasks, task, machine)
+    owner, heir = row["owner"], row["heir"]
+    give_back(local.fleet, shapes, row["shape"], row["machine"])
     end_row(local, number, reason)
-    answer = tell(local, topology, rules, ENDED, owner, task, machine, out)
-    answer["attempt"], answer["reason"] = attempt, reason
+    answer_for(local, topology, rules, ENDED, number, reason, out)
     if rules.retry == FOREVER:  # nothing is lost on the way, so nothing is kept to be said again
         local.asker[owner]["over_first"] = NOBODY
         drop_attempt(local.rows, number)
     if heir != NOBODY:
         local.rows.row[heir]["awaits"] -= 1
         if local.rows.row[heir]["awaits"] == 0:
-            end_preemption(local, topology, rules, tasks, heir, now, out)
+            end_preemption(local, topology, rules, shapes, heir, now, out)
 
 
 @inlined
 def end_preemption(
-    local: LocalMaster, topology: Topology, rules: Rules, tasks: Tasks, number: int, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, number: int, now: float, out: Outbox
 ) -> None:
     """Start the attempt for which the last victim has gone, unless others were faster to what is free."""
     row = local.rows.row[number]
-    task, machine = row["task"], row["machine"]
-    if local.machine[machine]["state"] == LISTED and fits(local.fleet, tasks, task, machine):
-        accept(local, topology, rules, tasks, number, now, out)
+    machine = row["machine"]
+    if local.machine[machine]["state"] == LISTED and shape_fits(local.fleet, shapes, row["shape"], machine):
+        accept(local, topology, rules, shapes, number, now, out)
         return
-    owner, attempt = row["owner"], row["attempt"]
-    drop_attempt(local.rows, number)
     local.tally[REFUSED_NOT_FREE] += 1
-    answer = tell(local, topology, rules, REFUSED, owner, task, machine, out)
-    answer["attempt"], answer["reason"] = attempt, NOT_FREE
+    answer_for(local, topology, rules, REFUSED, number, NOT_FREE, out)
+    drop_attempt(local.rows, number)
 
 
 @inlined

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.federation.megha.attempts import Attempts, drop_attempt
+from subak.federation.megha.attempts import Attempts, drop_attempt, tell_task
 from subak.federation.megha.ledger import (
     ENTRY_GAVE,
     ENTRY_GONE,
@@ -23,7 +23,7 @@ from subak.federation.megha.ledger import (
     reaches_back_to,
 )
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import FORGET, NO_REASON, NOBODY, START, Outbox, post
+from subak.federation.messages import FORGET, NO_REASON, NOBODY, START, Outbox, is_filling, post
 from subak.fleet.state import BLOCK, FleetState
 from subak.kernel import inlined, noinline
 
@@ -104,7 +104,7 @@ def write_whole(local: LocalMaster, topology: Topology) -> None:
     """Enter the whole state of the cluster into the ledger."""
     first, end = first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)
     local.ledger.size[WHOLE_AT] = local.ledger.size[VERSION]
-    enter(local.ledger, ENTRY_WHOLE, first, NOBODY, 0, NOBODY)
+    enter(local.ledger, ENTRY_WHOLE, first, NOBODY, 0)
     for machine in range(first, end):
         number = local.rows.first[machine]
         while number != NOBODY:
@@ -114,14 +114,36 @@ def write_whole(local: LocalMaster, topology: Topology) -> None:
             enter_size(local, machine)
 
 
+@inlined
+def answer_for(
+    local: LocalMaster, topology: Topology, rules: Rules, kind: int, number: int, reason: int, out: Outbox
+) -> None:
+    """Tell a global master what became of an attempt of its task."""
+    row = local.rows.row[number]
+    answer = tell(local, topology, rules, kind, row["owner"], row["task"], row["machine"], out)
+    answer["row"], answer["round"], answer["attempt"], answer["reason"] = (
+        row["row"], row["round"], row["attempt"], reason)
+
+
+@inlined
+def enter_attempt(local: LocalMaster, kind: int, number: int) -> np.void:
+    """Enter something of an attempt, and return the entry for the fields that depend on the kind."""
+    row = local.rows.row[number]
+    entry = enter(local.ledger, kind, row["machine"], row["task"], row["attempt"])
+    entry["owner"], entry["row"], entry["shape"], entry["queue"] = row["owner"], row["row"], row["shape"], row["queue"]
+    entry["in_gang"], entry["preempted"], entry["round"] = row["in_gang"], row["preempted"], row["round"]
+    entry["code"] = row["code"]
+    return entry
+
+
 @noinline
 def enter_row(local: LocalMaster, number: int) -> None:
     """Enter an attempt as it stands."""
     row = local.rows.row[number]
     if row["state"] != ATTEMPT_PENDING:
         kind = ENTRY_GONE if row["state"] == ATTEMPT_OVER else ENTRY_TOOK
-        entry = enter(local.ledger, kind, row["machine"], row["task"], row["attempt"], row["owner"])
-        entry["reason"], entry["preempted"] = row["reason"] if kind == ENTRY_GONE else NO_REASON, row["preempted"]
+        entry = enter_attempt(local, kind, number)
+        entry["reason"] = row["reason"] if kind == ENTRY_GONE else NO_REASON
         entry["held"] = row["state"] == ATTEMPT_HELD
 
 
@@ -129,7 +151,7 @@ def enter_row(local: LocalMaster, number: int) -> None:
 def enter_size(local: LocalMaster, machine: int) -> None:
     """Enter the capacity of a machine of which everything is known."""
     configuration = local.machine[machine]["configuration"] if local.machine[machine]["state"] == LISTED else NOBODY
-    enter(local.ledger, ENTRY_SIZED, machine, configuration, 0, NOBODY)
+    enter(local.ledger, ENTRY_SIZED, machine, configuration, 0)
 
 
 @inlined
@@ -150,14 +172,13 @@ def order(local: LocalMaster, kind: int, number: int, out: Outbox) -> None:
     message = post(out, kind, local.number, row["machine"], row["task"], row["machine"])
     message["attempt"], message["start"], message["epoch"] = row["attempt"], row["start"], local.scalar[EPOCH]
     message["reason"], message["handle"] = row["reason"], number
+    tell_task(message, row)
 
 
 @inlined
 def end_row(local: LocalMaster, number: int, reason: int) -> None:
     """Enter the end of an attempt that held its amounts; it is kept until its global master has noted it."""
-    row = local.rows.row[number]
-    entry = enter(local.ledger, ENTRY_GAVE, row["machine"], row["task"], row["attempt"], row["owner"])
-    entry["reason"] = reason
+    enter_attempt(local, ENTRY_GAVE, number)["reason"] = reason
     keep_over(local, number, reason)
 
 
@@ -179,11 +200,11 @@ def keep_over(local: LocalMaster, number: int, reason: int) -> None:
 def forget_noted(local: LocalMaster, owner: int, out: Outbox) -> None:
     """Forget attempts whose end their global master has noted, the oldest first, and let their workers do so.
 
-    Nothing of a machine is forgotten while its report comes in.
+    Nothing of a machine is forgotten while its report comes in; what is left is forgotten with the next word of it.
     """
     asker, rows = local.asker[owner], local.rows.row
     before, number = NOBODY, asker["over_first"]
-    while number != NOBODY and rows[number]["version"] <= asker["known"]:
+    while number != NOBODY and rows[number]["version"] <= asker["known"] and not is_filling(out):
         after = rows[number]["heir"]
         if is_awaited(local, rows[number]["machine"]):
             before = number

@@ -1,0 +1,36 @@
+"""What global masters know of each task of the workload: for those who look at a run."""
+import numpy as np
+
+from subak.federation.megha.global_master.state import PHASE_ENDED, TASK
+from subak.federation.megha.open_tasks import TASKS_EVER, OpenTasks
+from subak.federation.megha.roles import Megha
+from subak.federation.megha.submitter import SUBMISSION_ENDED
+from subak.federation.messages import NOBODY
+
+
+def states_by_task(roles: Megha) -> np.ndarray:
+    """Return TASK[task]: as its global master has each open task, and of each other what is left of it."""
+    jobs = roles.jobs
+    table = np.zeros(jobs.state.size, TASK)
+    table["machine"], table["sent_to"] = NOBODY, NOBODY
+    ended = jobs.state == SUBMISSION_ENDED
+    table["phase"][ended] = PHASE_ENDED
+    for kept, of_master in (("refusals", "refusals"), ("repartitions", "repartitioned"), ("preempted", "preempted")):
+        table[of_master] = jobs.ending[kept]
+    for submitter, master in zip(roles.submitters, roles.masters, strict=True):
+        rows = known_rows(submitter.tasks, master.task)
+        table[submitter.tasks.number[rows]] = master.task[rows]
+    return table
+
+
+def known_rows(tasks: OpenTasks, known: np.ndarray) -> np.ndarray:
+    """Return the rows of the open tasks of which their global master knows, by its *known* (TASK[row])."""
+    number, ever = tasks.number, int(tasks.size[TASKS_EVER])
+    is_known = (known["tenant"] == number + 1) & (known["round"] == tasks.round) & (number != NOBODY)
+    return np.flatnonzero(is_known[:ever])
+
+
+def row_of_each(roles: Megha) -> dict[int, int]:
+    """Return the row of each open task, by its number."""
+    tables = (submitter.tasks.number[: submitter.tasks.size[TASKS_EVER]] for submitter in roles.submitters)
+    return {int(number): row for table in tables for row, number in enumerate(table) if number != NOBODY}
