@@ -1,4 +1,5 @@
 """A role by itself, as a function: from the bytes of its state and a message to its next state and its answers."""
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,14 @@ from subak.federation.megha.roles import SERVE, GlobalMasterTables, LocalMasterT
 from subak.federation.messages import (
     ENDED,
     GLOBAL_MASTER,
+    HANDLER,
     LAUNCHED,
     LOCAL_MASTER,
     MESSAGE,
     REFUSED,
     SUBMITTER,
     UPDATE,
+    WORKER,
     build_outbox,
 )
 from subak.federation.serving import compiled_service
@@ -22,6 +25,7 @@ from subak.simulator.exhaustive.canonical import (
     LONG_AGO,
     NORMALISERS,
     STATES,
+    Desk,
     Scope,
     canonical_message,
     mark_kept,
@@ -29,6 +33,7 @@ from subak.simulator.exhaustive.canonical import (
     write_ledger,
 )
 from subak.simulator.federated.simulate import Opened
+from subak.workload.tasks import Requests
 
 NEWS = (LAUNCHED, REFUSED, ENDED, UPDATE)  # carry entries of a ledger
 ANSWERS_MAX = 256  # messages of one handler
@@ -93,32 +98,44 @@ def _marks(state: Any, named: Any, memory: np.ndarray, place: list[int]) -> dict
 
 
 class Actor:
-    """One role of a federation, with tables that it shares with nobody."""
+    """One role of a federation, with tables that it shares with nobody; a global master's submitter is part of it."""
 
     def __init__(self, opened: Opened, role: int, number: int, compiled: bool) -> None:
         self.role, self.number = role, number
         there = np.flatnonzero(opened.roles.topology.machine["configuration"] >= 0).tolist()
-        self.machines = [number] if role not in (SUBMITTER, GLOBAL_MASTER, LOCAL_MASTER) else there
-        states = _states(opened, role)
-        own = states[number if role in (GLOBAL_MASTER, LOCAL_MASTER) else 0]
+        self.machines = [number] if role == WORKER else there
+        own = _state(opened, role, number)
         self.image, self.blank = Image(own, self.machines), Image(own, self.machines)
-        self.state = self.image.state
+        self.state = _joined(self.image.state)
         for state in (self.state, self.blank.state):
             if hasattr(state, "rows"):
                 state.rows.row["since"] = LONG_AGO
         self.ledgers = [Ledger(np.zeros_like(local.ledger.entry), np.zeros(3, np.int64))
                         for local in opened.roles.locals]
         self.inbox, self.out = np.zeros(1, MESSAGE), build_outbox(ANSWERS_MAX)
-        states[number if role in (GLOBAL_MASTER, LOCAL_MASTER) else 0] = self.state
-        self.tables = _tables(opened, role, states, self.ledgers, self.inbox, self.out)
-        self.serve = compiled_service(SERVE[role], self.tables) if compiled else self.plainly
+        self.tables = self.served(opened)
+        self.serve = {each: compiled_service(SERVE[each], tables) if compiled else _plainly(SERVE[each], tables)
+                      for each, tables in self.tables.items()}
         self.scope = Scope(self.machines, opened.roles.topology.lane_first)
         self.normalise = NORMALISERS[type(self.state)]
 
-    def plainly(self, now: float, count: int) -> int:
-        """Serve in plain Python."""
-        with np.errstate(over="ignore"):
-            return SERVE[self.role](self.tables, now, count)
+    def served(self, opened: Opened) -> dict[int, Any]:
+        """Return what the functions of its roles work on."""
+        topology, rules, tasks = opened.roles.topology, opened.roles.rules, opened.simulation.tasks
+        shapes, inbox, out = Requests(tasks.request, tasks.constraint_set), self.inbox, self.out
+        if self.role == LOCAL_MASTER:
+            locals_ = _with(opened.roles.locals, self.number, self.state)
+            return {LOCAL_MASTER: LocalMasterTables(locals_, topology, rules, shapes, inbox, out)}
+        if self.role == WORKER:
+            lost = opened.simulation.losses.task
+            return {WORKER: WorkerTables(self.state, topology, rules, shapes, lost, inbox, out)}
+        submitters = _with(opened.roles.submitters, self.number, self.state.submitter)
+        masters = _with(opened.roles.masters, self.number, self.state.master)
+        return {
+            SUBMITTER: SubmitterTables(submitters, self.state.jobs, inbox, out),
+            GLOBAL_MASTER: GlobalMasterTables(masters, [each.tasks for each in submitters], self.ledgers, topology,
+                                              rules, inbox, out),
+        }
 
     def load(self, key: bytes) -> None:
         """Take on a state."""
@@ -149,7 +166,8 @@ class Actor:
         if self.role == GLOBAL_MASTER and self.inbox[0]["kind"] in NEWS:
             self.bring(entries)
         self.out.size[0] = 0
-        self.serve(now, 1)
+        kind = int(self.inbox[0]["kind"])
+        self.serve[SUBMITTER if HANDLER[kind] == SUBMITTER else self.role](now, 1)
         return self.out.row[: self.out.size[0]]
 
     def bring(self, entries: bytes) -> None:
@@ -160,20 +178,31 @@ class Actor:
         bring(copy, message["epoch"], message["first"], np.frombuffer(entries, copy.entry.dtype))
 
 
-def _states(opened: Opened, role: int) -> list[Any]:
+def _state(opened: Opened, role: int, number: int) -> Any:
     roles = opened.roles
-    return {SUBMITTER: [roles.submitter], GLOBAL_MASTER: list(roles.masters), LOCAL_MASTER: list(roles.locals)}.get(
-        role, [roles.workers])
-
-
-def _tables(
-    opened: Opened, role: int, states: list[Any], ledgers: list[Ledger], inbox: np.ndarray, out: Any
-) -> Any:
-    topology, rules, tasks = opened.roles.topology, opened.roles.rules, opened.simulation.tasks
-    if role == SUBMITTER:
-        return SubmitterTables(states[0], topology, inbox, out)
-    if role == GLOBAL_MASTER:
-        return GlobalMasterTables(states, ledgers, topology, rules, tasks, inbox, out)
+    if role == WORKER:
+        return roles.workers
     if role == LOCAL_MASTER:
-        return LocalMasterTables(states, topology, rules, tasks, inbox, out)
-    return WorkerTables(states[0], topology, rules, tasks, opened.simulation.losses.task, inbox, out)
+        return roles.locals[number]
+    return Desk(roles.jobs, roles.submitters[number], roles.masters[number])
+
+
+def _joined(state: Any) -> Any:
+    """Return a state in which a global master's lanes go by the numbers of its open tasks, as they are."""
+    if not isinstance(state, Desk):
+        return state
+    lanes = state.master.lanes._replace(number=state.submitter.tasks.number)
+    return state._replace(master=state.master._replace(lanes=lanes))
+
+
+def _with(states: list[Any], number: int, state: Any) -> list[Any]:
+    return [state if place == number else each for place, each in enumerate(states)]
+
+
+def _plainly(serve: Callable[..., int], tables: Any) -> Callable[[float, int], int]:
+    """Return a function that serves in plain Python."""
+    def call(now: float, count: int) -> int:
+        with np.errstate(over="ignore"):
+            return serve(tables, now, count)
+
+    return call

@@ -31,6 +31,7 @@ from subak.federation.megha.global_master.state import (
     QUEUED,
     SCANNED,
     GlobalMaster,
+    phase_of,
 )
 from subak.federation.megha.ledger import LEDGER_EPOCH, VERSION, WHOLE_AT
 from subak.federation.megha.local_master.state import (
@@ -47,9 +48,10 @@ from subak.federation.megha.local_master.state import (
     SILENT,
     LocalMaster,
 )
-from subak.federation.megha.submitter import SUBMISSION_ENDED, Submitter
+from subak.federation.megha.open_tasks import FREE_GANG, FREE_TASK, GANGS_EVER, TASKS_EVER, TASKS_OPEN, OpenTasks
+from subak.federation.megha.submitter import INCARNATION_KNOWN, SUBMISSION_ENDED, Jobs, Submitter
 from subak.federation.megha.worker import WORKER_ENDED, WORKER_RUNNING, Workers
-from subak.federation.messages import FIELDS, FINISHED_WELL, KINDS, MESSAGE, NOBODY, RETRY, WATCH
+from subak.federation.messages import DONE, FIELDS, FINISHED_WELL, KINDS, MESSAGE, NOBODY, RETRY, WATCH
 from subak.fleet.index import SEEN
 from subak.fleet.state import LOG
 from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, NO_PLACE
@@ -63,9 +65,10 @@ NOW, LATE = 0.0, 1e9  # seconds: what handlers are told; LATE is behind every le
 LONG_AGO = -1e9  # since when every order has waited: it may be repeated at any time
 
 POOL_ROW = {
-    "task": PLAIN, "machine": PLAIN, "next": PLACE, "before": PLACE, "handle": HINT, "heir": PLACE, "awaits": PLAIN,
-    "owner": PLAIN, "preempted": PLAIN, "state": PLAIN, "reason": PLAIN, "attempt": PLAIN, "start": PLAIN,
-    "version": PLAIN, "since": TIME,
+    "task": PLAIN, "row": PLAIN, "owner": PLAIN, "shape": PLAIN, "queue": PLAIN, "priority": PLAIN, "machine": PLAIN,
+    "next": PLACE, "before": PLACE, "handle": HINT, "heir": PLACE, "awaits": PLAIN, "preempted": PLAIN, "round": PLAIN,
+    "code": PLAIN, "in_gang": PLAIN, "state": PLAIN, "reason": PLAIN, "attempt": PLAIN, "start": PLAIN,
+    "version": PLAIN, "limit": PLAIN, "since": TIME,
 }
 POOL = {"row": POOL_ROW, "first": PLACE, "size": {FREE_ROW: CACHE, ROWS_USED: PLAIN, ROWS_EVER: PLAIN}}
 BOOKS = {  # of a local master's machines
@@ -77,21 +80,50 @@ VIEW = {**BOOKS, "freed_blocks": COUNTER, "frontier": COUNTER, "present": PLAIN}
 LANES = {
     "root": PLAIN, "length": PLAIN, "child": PLAIN, "sibling": PLAIN, "score": CONSTANT, "target": CONSTANT,
     "aimed": CONSTANT, "active": PLAIN, "position": PLAIN, "contender": PLAIN, "place": PLAIN, "size": CONSTANT,
-    "by_shape": CONSTANT,
+    "by_shape": CONSTANT, "number": CONSTANT,  # that of the open tasks
 }
+OPEN_TASKS = {
+    "number": PLAIN, "rank": PLAIN, "shape": PLAIN, "queue": PLAIN, "lane": PLAIN, "priority": PLAIN, "round": PLAIN,
+    "losses_max": PLAIN, "limit": PLAIN, "gang": PLAIN, "next": PLAIN, "gangs": PLAIN,
+    "size": {FREE_TASK: PLAIN, TASKS_EVER: PLAIN, FREE_GANG: PLAIN, GANGS_EVER: PLAIN, TASKS_OPEN: PLAIN},
+    "request": CONSTANT, "constraint_set": CONSTANT,
+}
+
+
+class Desk(NamedTuple):
+    """A global master and the submitter beside it: one process, and one disk with the table of open tasks."""
+
+    jobs: Jobs
+    submitter: Submitter
+    master: GlobalMaster
+
+
 STATES: dict[type, dict[str, Any]] = {
-    Submitter: {"state": PLAIN, "owner": CONSTANT, "tries": TALLY, "stages": CONSTANT, "retry": CONSTANT},
+    Jobs: {
+        "state": PLAIN, "asked": CONSTANT, "rank": CONSTANT, "shape": CONSTANT, "gang": CONSTANT, "gang_size": CONSTANT,
+        "gang_row": PLAIN, "gang_left": PLAIN, "gang_failed": PLAIN,
+        "ending": {"outcome": PLAIN, "reason": PLAIN, "code": PLAIN, "failed": PLAIN, "refusals": TALLY,
+                   "repartitions": TALLY, "preempted": TALLY},
+        "terms": CONSTANT, "given_up": PLAIN, "to_give_up": CACHE, "stages": CONSTANT,
+    },
+    Submitter: {
+        "number": CONSTANT, "tasks": OPEN_TASKS,
+        "submission": {"tries": TALLY, "reason": PLAIN, "settled": PLAIN},  # tries only says when it rings
+        "scalar": {INCARNATION_KNOWN: PLAIN}, "retry": CONSTANT,
+    },
     GlobalMaster: {
         "number": CONSTANT, "fleet": VIEW, "held": CONSTANT,  # used with preemption only
         "consumed": PLAIN, "total": PLAIN,
         "cluster": {"seen": PLAIN, "seen_at": TIME, "epoch": PLAIN, "numbers": PLAIN, "known": PLAIN, "closed": PLAIN},
         "listed": PLAIN, "queue_first": CONSTANT, "lanes": LANES, "lane_size": PLAIN,
         "task": {
-            "attempt": PLAIN, "machine": PLAIN, "sent_epoch": PLAIN, "sent_to": PLAIN, "refusals": TALLY,
-            "repartitioned": TALLY, "preempted": PLAIN, "tried": TALLY, "phase": PLAIN, "reason": TALLY,
-            "queued": PLAIN, "flying": PLAIN, "doubted": PLAIN,
+            "tenant": PLAIN, "attempt": PLAIN, "machine": PLAIN, "sent_epoch": PLAIN, "sent_to": PLAIN, "round": PLAIN,
+            "refusals": TALLY, "repartitioned": TALLY, "preempted": PLAIN, "lost": TALLY,  # may be lost without bound
+            "code": PLAIN, "tried": TALLY, "phase": PLAIN, "reason": PLAIN, "withdrawn": PLAIN, "queued": PLAIN,
+            "flying": PLAIN, "doubted": PLAIN,
         },
-        "gang": {"waiting": PLAIN, "held": PLAIN, "failed": PLAIN}, "queue_order": CONSTANT, "bins": CONSTANT,
+        "gang": {"tenant": PLAIN, "waiting": PLAIN, "held": PLAIN, "failed": PLAIN},
+        "queue_order": CONSTANT, "bins": CONSTANT,
         "scalar": {
             NEXT_QUEUE: PLAIN, NEXT_INTERNAL: PLAIN, NEXT_EXTERNAL: PLAIN, PLACING: PLAIN, INCARNATION: PLAIN,
             SCANNED: COUNTER, DOUBTS: PLAIN, QUEUED: PLAIN, BEATS: TALLY,
@@ -116,12 +148,15 @@ STATES: dict[type, dict[str, Any]] = {
                     "configuration": PLAIN},
     },
 }
+STATES[Desk] = {"jobs": STATES[Jobs], "submitter": STATES[Submitter], "master": STATES[GlobalMaster]}
 OF_MACHINES = ("free", "capacity", "first", "machine")  # attributes whose last axis is that of the machines
 
 # Of messages every field that their kind has is kept (messages.py), but for these, which are as `post` makes them:
-BLANK = {"delay": 0.0, "travelled": 0.0, "handle": NOBODY}
-BLANK_OF = {RETRY: {"count": 0}, WATCH: {"epoch": 0}}  # of a timer: how often it rang; what its handler does not read
-UNSAID = {"reason": 0, "task": NOBODY, "machine": NOBODY, "epoch": 0, "count": 0, "queue": NOBODY, "batch": 0,
+BLANK = {"delay": 0.0, "travelled": 0.0, "handle": NOBODY, "refusals": 0, "repartitions": 0}  # tallies, in a DONE
+BLANK_OF = {RETRY: {"count": 0}, WATCH: {"epoch": 0}, DONE: {"preempted": 0}}  # how often it rang; what nobody reads
+UNSAID = {"reason": 0, "task": NOBODY, "machine": NOBODY, "row": NOBODY, "shape": NOBODY, "queue": NOBODY,
+          "owner": NOBODY, "priority": 0, "epoch": 0, "count": 0, "victims": NOBODY, "batch": 0, "in_gang": 0,
+          "round": 0, "code": 0, "limit": 0.0,
           "preempted": 0, "repeats": 0, "attempt": 0, "start": 0, "seen": 0, "incarnation": 0, "report": 0, "first": 0,
           "last": 0}
 
@@ -228,8 +263,26 @@ def renumber(rows: Attempts, machines: list[int], blank: np.ndarray) -> dict[int
     return new
 
 
-def normalise_submitter(_state: Submitter, _blank: Submitter, _scope: Scope) -> None:
-    """Leave it: what a submitter keeps is canonical."""
+def normalise_desk(desk: Desk, blank: Desk, scope: Scope) -> None:
+    """Blank what rows keep of tasks that had them before, and order what a global master keeps."""
+    tasks = desk.submitter.tasks
+    for row in range(tasks.size[TASKS_EVER]):
+        me = desk.master.task[row]
+        if tasks.number[row] == NOBODY:
+            _forget_free(desk, blank, row)
+        if (me["tenant"], me["round"]) != (tasks.number[row] + 1, tasks.round[row]) and not me["queued"]:
+            doubted = me["doubted"]  # which is looked at whoever has the row
+            desk.master.task[row] = blank.master.task[row]
+            me["doubted"] = doubted
+    normalise_global(desk.master, blank.master, scope)
+
+
+def _forget_free(desk: Desk, blank: Desk, row: int) -> None:
+    """Blank what is written anew when a row is given out."""
+    tasks, empty = desk.submitter.tasks, blank.submitter.tasks
+    for column in ("rank", "shape", "queue", "lane", "priority", "round", "losses_max", "limit", "gang"):
+        getattr(tasks, column)[row] = getattr(empty, column)[row]
+    desk.submitter.submission[row] = blank.submitter.submission[row]
 
 
 def normalise_worker(workers: Workers, blank: Workers, scope: Scope) -> None:
@@ -287,6 +340,8 @@ def normalise_global(master: GlobalMaster, _blank: GlobalMaster, scope: Scope) -
     for task in master.task:
         if task["phase"] in (PHASE_UNKNOWN, PHASE_WAITING, PHASE_ENDED):
             task["attempt"], task["machine"], task["sent_epoch"] = 0, NOBODY, 0
+        if task["phase"] != PHASE_ENDED:
+            task["reason"] = 0  # of the last refusal or loss, which nobody asks for
     _normalise_freed(master)
     for lane in range(master.lanes.root.size):
         _normalise_lane(master, lane)
@@ -316,7 +371,7 @@ def _normalise_lane(master: GlobalMaster, lane: int) -> None:
         if task != NOBODY:
             inside.append(task)
             open_tasks += [int(lanes.child[task]), int(lanes.sibling[task])]
-    inside.sort()  # ranks are equal: all tasks arrive at one time
+    inside.sort(key=lambda row: lanes.number[row])  # ranks are equal: all tasks arrive at one time
     for task, after in zip(inside, [*inside[1:], NOBODY], strict=False):
         lanes.child[task], lanes.sibling[task] = after, NOBODY
     idle = ~master.task["queued"]
@@ -328,7 +383,8 @@ def _normalise_lists(master: GlobalMaster, queue: int, first: int, end: int) -> 
     """Sort the lanes that hold tasks, and those that are served in this round; blank what is behind."""
     lanes, size = master.lanes, master.lane_size[queue]
     active = sorted(lanes.active[first : first + size[ACTIVE_LANES]].tolist())
-    contending = sorted(lanes.contender[first : first + size[CONTENDERS]].tolist(), key=lambda lane: lanes.root[lane])
+    contending = sorted(lanes.contender[first : first + size[CONTENDERS]].tolist(),
+                        key=lambda lane: lanes.number[lanes.root[lane]])
     lanes.active[first:end], lanes.contender[first:end] = 0, 0
     lanes.position[first:end], lanes.place[first:end] = 0, NO_PLACE
     for place, lane in enumerate(active):
@@ -338,7 +394,7 @@ def _normalise_lists(master: GlobalMaster, queue: int, first: int, end: int) -> 
 
 
 NORMALISERS: dict[type, Any] = {
-    Submitter: normalise_submitter, GlobalMaster: normalise_global, LocalMaster: normalise_local,
+    Desk: normalise_desk, LocalMaster: normalise_local,
     Workers: normalise_worker,
 }
 
@@ -348,15 +404,27 @@ NORMALISERS: dict[type, Any] = {
 
 def knows_ended(state: Any) -> int:
     """Return the tasks (bits) of which a role remembers that they have finished."""
-    if isinstance(state, Submitter):
-        ended = np.flatnonzero(state.state == SUBMISSION_ENDED).tolist()
-    elif isinstance(state, GlobalMaster):
-        ended = np.flatnonzero(state.task["phase"] == PHASE_ENDED).tolist()
-    elif isinstance(state, LocalMaster):
+    if isinstance(state, Desk):
+        return over_for_good(state) | _bits(_ended_at(state.submitter.tasks, state.master))
+    if isinstance(state, LocalMaster):
         ended = _finished(state.rows, ATTEMPT_OVER) if state.scalar[ACTIVE] else []
     else:
         ended = _finished(state.rows, WORKER_ENDED)
-    return sum(1 << task for task in set(ended))
+    return _bits(ended)
+
+
+def over_for_good(state: Any) -> int:
+    """Return the tasks (bits) of whose end a submitter has heard; 0 of other roles."""
+    return _bits(np.flatnonzero(state.jobs.state == SUBMISSION_ENDED).tolist()) if isinstance(state, Desk) else 0
+
+
+def _ended_at(tasks: OpenTasks, master: GlobalMaster) -> list[int]:
+    return [int(tasks.number[row]) for row in range(tasks.size[TASKS_EVER])
+            if tasks.number[row] != NOBODY and phase_of(master, tasks, row) == PHASE_ENDED]
+
+
+def _bits(tasks: list[int]) -> int:
+    return sum(1 << task for task in set(tasks))
 
 
 def _finished(rows: Attempts, over: int) -> list[int]:

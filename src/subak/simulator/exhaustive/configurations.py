@@ -38,7 +38,6 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     crashing: tuple[str, ...] = ()  # names of roles, as "worker 0"
     early: int | None = None  # timers that ring while something is under way; None: any number
     returns: bool = True  # whether who has crashed may come back
-    passes: bool = True  # whether the known hole is passed over: a SUBMIT that outlives its global master (decision 23)
     numbers: int = 3  # starts and reports that a local master may number, of a machine; moves beyond are not followed
 
     @property

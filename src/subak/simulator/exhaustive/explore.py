@@ -89,10 +89,10 @@ class Walk:
         return report
 
     def is_done(self) -> np.ndarray:
-        """Return bool[state], whether its submitter has heard of the end of all tasks."""
+        """Return bool[state], whether the submitters have heard of the end of all tasks."""
         everything = (1 << self.configuration.tasks) - 1
-        done = np.array(self.moves.knows) == everything
-        return done[self.tables.tables["row"][: int(self.tables.count[STATES]), 0]]
+        rows = self.tables.tables["row"][: int(self.tables.count[STATES]), : self.configuration.global_masters]
+        return np.bitwise_or.reduce(np.array(self.moves.over)[rows], axis=1) == everything
 
     def once(self, on_progress: Callable[[int, int], None] | None) -> int:
         """Walk once; return why the walk ended."""

@@ -21,9 +21,7 @@ from subak.simulator.exhaustive.graph import (
     CUTS,
     DELIVERED,
     DOWN_AT,
-    EXCUSED_AT,
     FINE,
-    FINISHED_AT,
     FLIGHT,
     FULL,
     MISSES,
@@ -33,7 +31,6 @@ from subak.simulator.exhaustive.graph import (
     PAUSED,
     RETURN,
     STATES,
-    TASK_BITS,
     TOO_WIDE,
     TRUTH,
     WIDEST,
@@ -45,6 +42,7 @@ from subak.simulator.exhaustive.walk import (
     add_to_flight,
     begin_child,
     excuse,
+    finds_nobody,
     happen_also,
     is_down,
     may,
@@ -140,8 +138,6 @@ def befall(graph: Graph, row: np.ndarray, slot: int, kind: int) -> None:
     if kind == CRASH:
         child[at] |= 1 << (DOWN_AT + slot)
         excuse(graph, NOTHING, graph.knows[row[slot]] if slot < graph.first_local else 0)
-        if graph.passes and slot < graph.first_local:  # each task was submitted, and may be again
-            child[at] |= ((child[at] >> FINISHED_AT) & TASK_BITS) << EXCUSED_AT
     elif kind == RETURN:
         child[at] &= ~(1 << (DOWN_AT + slot))
 
@@ -164,7 +160,7 @@ def deliver_all(flood: Flood, number: int, message: int, gone: int) -> int:
     """Make the moves in which a message comes, in each way."""
     graph, lacking = flood.graph, 0
     slot = graph.message_to[message]
-    if is_down(graph, graph.row[number], slot):
+    if finds_nobody(graph, graph.row[number], message):
         return 0
     for way in range(graph.way_first[message], graph.way_first[message + 1]):
         variant = graph.way[way]

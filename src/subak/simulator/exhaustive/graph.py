@@ -38,10 +38,9 @@ class Graph(NamedTuple):
     """All tables of a walk; those that grow are replaced as a whole."""
 
     slots: int  # roles
-    first_local: int  # slot of the first local master; before it are the submitter and the global masters
+    first_local: int  # slot of the first local master; before it are the global masters, each with its submitter
     width: int  # of a row
     early: int  # whether timers that ring early take from a budget
-    passes: int  # whether the known hole is passed over: a SUBMIT that outlives its global master
     row: np.ndarray  # int32[state, word]
     parent: np.ndarray  # int32[state]
     place: np.ndarray  # int32[hash], a state + 1, or 0
@@ -50,7 +49,7 @@ class Graph(NamedTuple):
     is_cut: np.ndarray  # uint8[state], whether a move of it was not followed
     message_to: np.ndarray  # int32[message], a slot
     crosses: np.ndarray  # uint8[message], whether it crosses the network
-    submits: np.ndarray  # int32[message], the task of a SUBMIT, a bit
+    outlives: np.ndarray  # uint8[message], whether it is for a submitter, which is not down when its global master is
     group: np.ndarray  # int32[message], the same for all of a kind from one role to another
     way_first: np.ndarray  # int32[message + 1]
     way: np.ndarray  # int32[place], variants: the ways to deliver a message

@@ -123,10 +123,12 @@ class Moves:
         self.opened, self.configuration, self.waits = opened, configuration, waits
         sides = 2 if configuration.standby else 1
         self.machines = np.flatnonzero(opened.roles.topology.machine["configuration"] >= 0).tolist()
-        self.who = [(SUBMITTER, 0), *((GLOBAL_MASTER, number) for number in range(configuration.global_masters)),
+        self.who = [*((GLOBAL_MASTER, number) for number in range(configuration.global_masters)),
                     *((LOCAL_MASTER, number) for number in range(sides)),
                     *((WORKER, machine) for machine in self.machines)]
         self.slot = {who: slot for slot, who in enumerate(self.who)}
+        self.slot |= {(SUBMITTER, number): self.slot[GLOBAL_MASTER, number]  # they share a process, and its disk
+                      for number in range(configuration.global_masters)}
         self.actors = [Actor(opened, role, number, compiled) for role, number in self.who]
         self.local_slots = [slot for slot, (role, _) in enumerate(self.who) if role == LOCAL_MASTER]
         tasks = opened.simulation.tasks
@@ -140,6 +142,7 @@ class Moves:
         self.states: list[tuple[int, bytes]] = []  # slot and key
         self.state_ids: list[dict[bytes, int]] = [{} for _ in self.who]
         self.knows: list[int] = []
+        self.over: list[int] = []  # of each state, the tasks (bits) of whose end a submitter has heard
         self.speaks: list[bool] = []
         self.epoch: list[int] = []
         self.wrong: list[int] = []
@@ -155,6 +158,16 @@ class Moves:
         """Return the name of a role: "worker 0"."""
         role, number = self.who[slot]
         return role_name(self.opened, role, number)
+
+    def receiver(self, message: int) -> str:
+        """Return the name of whom a message is for."""
+        row = self.messages[message].fields
+        return self.role_name(int(HANDLER[row["kind"]]), int(row["to"]))
+
+    def role_name(self, role: int, number: int) -> str:
+        """Return the name of a role; submitters are numbered where there are several."""
+        name = role_name(self.opened, role, number)
+        return f"{name} {number}" if role == SUBMITTER and self.configuration.global_masters > 1 else name
 
     def crash_variant(self, slot: int) -> int:
         """Return the variant in which a role crashes, NOTHING where it may not."""
@@ -212,6 +225,7 @@ class Moves:
         if number == len(self.states):
             self.states.append((slot, key))
             self.knows.append(canonical.knows_ended(actor.state))
+            self.over.append(canonical.over_for_good(actor.state))
             self.speaks.append(canonical.speaks(actor.state))
             self.epoch.append(canonical.epoch_of(actor.state))
             self.wrong.append(self.what_is_wrong(actor))
@@ -231,7 +245,8 @@ class Moves:
 
     def begin(self) -> tuple[list[int], list[int]]:
         """Return the states of all roles, and what is under way when tasks arrive."""
-        flight = [self.message(self.told(ARRIVE, 0, task), b"") for task in range(self.configuration.tasks)]
+        owner = self.opened.roles.jobs.asked["owner"].tolist()
+        flight = [self.message(self.told(ARRIVE, owner[task], task), b"") for task in range(self.configuration.tasks)]
         states = []
         for slot, (role, number) in enumerate(self.who):
             actor = self.actors[slot]

@@ -30,8 +30,8 @@ from subak.simulator.exhaustive.graph import (
     WRONGS,
 )
 from subak.simulator.exhaustive.moves import CRASHED, FIND_DEAD, FIND_DESERTED, FIND_LOST, Variant
-from subak.simulator.exhaustive.walk import is_down, left, may, step
-from subak.simulator.torture.message_text import role_name, words
+from subak.simulator.exhaustive.walk import finds_nobody, is_down, left, may, step
+from subak.simulator.torture.message_text import words
 
 ANSWER = "        "  # before each answer
 MORE = ("incarnation", "count", "report", "seen", "start")  # fields that tell messages apart
@@ -67,7 +67,7 @@ def _deliveries(walk: Walk, row: np.ndarray, message: int) -> Iterator[Move]:
     """Yield the moves in which a message comes, as `deliver` makes them."""
     graph, ways = walk.tables.graph, walk.moves.messages[message].variants
     slot = int(graph.message_to[message])
-    if is_down(graph, row, slot):
+    if finds_nobody(graph, row, message):
         yield Move(slot, NOTHING, message, NOTHING, DELIVERED)
         return
     for variant in ways:
@@ -118,11 +118,11 @@ def move_words(walk: Walk, move: Move) -> str:
         return f"{moves.name(move.slot)} comes back"
     variant: Variant | None = moves.variants[move.variant] if move.variant != NOTHING else None
     message = move.gone if move.gone != NOTHING else variant.message if variant else NOTHING
-    said = message_words(walk, moves.messages[message].row)
+    said, receiver = message_words(walk, moves.messages[message].row), moves.receiver(message)
     if variant is None:
-        return f"{'lost' if move.charge == LOST else 'in vain'}: {said} -> {moves.name(move.slot)}"
+        return f"{'lost' if move.charge == LOST else 'in vain'}: {said} -> {receiver}"
     doubled = "doubled: " if move.gone == NOTHING else ""
-    return f"{doubled}{moves.name(move.slot)} <- {said}{_what_it_finds(walk, variant)}"
+    return f"{doubled}{receiver} <- {said}{_what_it_finds(walk, variant)}"
 
 
 def _what_it_finds(walk: Walk, variant: Variant) -> str:
@@ -164,7 +164,7 @@ def answers_words(walk: Walk, number: int, move: Move) -> list[str]:
     for row, _ in answers if variant.what != CRASHED else []:
         message = as_row(row)
         role, to = int(HANDLER[message["kind"]]), int(message["to"])
-        lines.append(f"{ANSWER}{message_words(walk, row)} -> {role_name(moves.opened, role, to)}")
+        lines.append(f"{ANSWER}{message_words(walk, row)} -> {moves.role_name(role, to)}")
     return lines
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from subak.federation.messages import CROSSES, SUBMIT
+from subak.federation.messages import CROSSES, HANDLER, SUBMITTER
 from subak.federation.serving import compiled_service
 from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.graph import (
@@ -29,11 +29,11 @@ from subak.simulator.exhaustive.walk import walk
 WIDTH = 40  # messages and timers under way, at most
 FIRST_STATES = 1 << 14
 FIRST_ROWS = 1 << 10  # of all other tables
-FEW_BYTES = ("is_cut", "crosses", "repeats", "speaks", "is_void", "used", "voided")
+FEW_BYTES = ("is_cut", "crosses", "outlives", "repeats", "speaks", "is_void", "used", "voided")
 MANY_BYTES = ("edge_first", "memo_key", "result_key")
 OF_STATES = {"parent": 1, "place": 4, "edge_first": 1, "edge": 8, "is_cut": 1}  # rows for each state at first
 OF_THE_REST = (
-    "message_to", "crosses", "submits", "group", "way_first", "way", "cost", "needs", "needs_slot", "repeats",
+    "message_to", "crosses", "outlives", "group", "way_first", "way", "cost", "needs", "needs_slot", "repeats",
     "lapse", "also_first", "also_slot", "also", "knows", "speaks", "epoch", "result_key", "next_state", "wrong",
     "out_first", "out", "halted_first", "halted", "begins", "halts", "ends", "is_void", "used", "voided",
 )
@@ -115,8 +115,7 @@ class Tables:
         messages = moves.messages[told["message"] :]
         ways = [variant for message in messages for variant in message.variants]
         self.append("message_to", told["message"], [message.slot for message in messages])
-        self.append("submits", told["message"], [
-            1 << int(message.fields["task"]) if message.kind == SUBMIT else 0 for message in messages])
+        self.append("outlives", told["message"], [HANDLER[message.kind] == SUBMITTER for message in messages])
         self.append("group", told["message"], [message.group for message in messages])
         self.append("crosses", told["message"], [bool(CROSSES[message.kind]) for message in messages])
         self.append("way_first", told["message"], [told["way"]])
@@ -144,7 +143,7 @@ class Tables:
         """Let the compiled functions work on the tables as they are now."""
         self.graph = Graph(
             self.slots, self.moves.local_slots[0], self.width, int(self.configuration.early is not None),
-            int(self.configuration.passes), **self.tables)
+            **self.tables)
         service = compiled_service if self.compiled else _plainly
         self.call = {name: service(function, self.graph) for name, function in FUNCTIONS.items()}
         self.stale = False

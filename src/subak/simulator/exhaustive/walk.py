@@ -57,6 +57,12 @@ def is_down(graph: Graph, row: np.ndarray, slot: int) -> bool:
 
 
 @inlined
+def finds_nobody(graph: Graph, row: np.ndarray, message: int) -> bool:
+    """Whether a message's receiver is down; the submitter beside a global master is not."""
+    return is_down(graph, row, graph.message_to[message]) and not graph.outlives[message]
+
+
+@inlined
 def left(graph: Graph, row: np.ndarray, budget: int) -> int:
     """Return how often something may still happen."""
     return (row[graph.slots + BUDGET] >> (BITS * budget)) & TASK_BITS
@@ -157,8 +163,6 @@ def go_down(graph: Graph, row: np.ndarray, slot: int) -> None:
     graph.child[graph.slots + TRUTH] |= 1 << (DOWN_AT + slot)
     drop_timers(graph, slot)
     excuse(graph, NOTHING, graph.knows[row[slot]] if slot < graph.first_local else 0)
-    if graph.passes:
-        pass_over(graph, slot)
 
 
 @inlined
@@ -259,11 +263,11 @@ def is_answer(graph: Graph, result: int, message: int) -> bool:
 
 @inlined
 def drop_timers(graph: Graph, slot: int) -> None:
-    """Drop all timers of a role, which is down."""
+    """Drop all timers of a role, which is down; not those of a submitter beside it, which are on disk."""
     child, place = graph.child, graph.slots + FLIGHT
     while place < graph.width and child[place] != NOTHING:
         message = child[place]
-        if graph.crosses[message] == 0 and graph.message_to[message] == slot:
+        if graph.crosses[message] == 0 and graph.message_to[message] == slot and not graph.outlives[message]:
             take_from_flight(graph, message)
         else:
             place += 1
@@ -278,22 +282,11 @@ def excuse(graph: Graph, silent: int, noted: int) -> None:
     """
     child, slots, known = graph.child, graph.slots, 0
     for slot in range(slots):
-        if slot != silent and not is_down(graph, child, slot):
-            remembered = graph.knows[child[slot]]
+        if slot != silent and (slot < graph.first_local or not is_down(graph, child, slot)):
+            remembered = graph.knows[child[slot]]  # of a global master that is down: its submitter's
             known |= remembered & ~noted if slot >= graph.first_local else remembered
     finished = (child[slots + TRUTH] >> FINISHED_AT) & TASK_BITS
     child[slots + TRUTH] |= (finished & ~known) << EXCUSED_AT
-
-
-@inlined
-def pass_over(graph: Graph, slot: int) -> None:
-    """Excuse a second run of tasks that are being submitted to a global master which crashes (decision 23)."""
-    child, at = graph.child, graph.slots + TRUTH
-    for place in range(graph.slots + FLIGHT, graph.width):
-        if child[place] == NOTHING:
-            return
-        if graph.message_to[child[place]] == slot:
-            child[at] |= (graph.submits[child[place]] & (child[at] >> FINISHED_AT)) << EXCUSED_AT
 
 
 @inlined
@@ -362,7 +355,7 @@ def expand(graph: Graph, number: int, adds: bool) -> int:
 def deliver(graph: Graph, number: int, message: int, adds: bool) -> int:
     """Make the moves in which a message comes, or a timer rings, in each way; comes twice, or is lost."""
     lacking, row, slot = 0, graph.row[number], graph.message_to[message]
-    if is_down(graph, row, slot):
+    if finds_nobody(graph, row, message):
         return step(graph, number, slot, NOTHING, message, NOTHING, DELIVERED, adds)
     for way in range(graph.way_first[message], graph.way_first[message + 1]):
         variant = graph.way[way]
