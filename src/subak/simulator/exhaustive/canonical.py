@@ -264,25 +264,8 @@ def renumber(rows: Attempts, machines: list[int], blank: np.ndarray) -> dict[int
 
 
 def normalise_desk(desk: Desk, blank: Desk, scope: Scope) -> None:
-    """Blank what rows keep of tasks that had them before, and order what a global master keeps."""
-    tasks = desk.submitter.tasks
-    for row in range(tasks.size[TASKS_EVER]):
-        me = desk.master.task[row]
-        if tasks.number[row] == NOBODY:
-            _forget_free(desk, blank, row)
-        if (me["tenant"], me["round"]) != (tasks.number[row] + 1, tasks.round[row]) and not me["queued"]:
-            doubted = me["doubted"]  # which is looked at whoever has the row
-            desk.master.task[row] = blank.master.task[row]
-            me["doubted"] = doubted
+    """Leave the submitter and the open tasks, whose rows messages name, and order what a global master keeps."""
     normalise_global(desk.master, blank.master, scope)
-
-
-def _forget_free(desk: Desk, blank: Desk, row: int) -> None:
-    """Blank what is written anew when a row is given out."""
-    tasks, empty = desk.submitter.tasks, blank.submitter.tasks
-    for column in ("rank", "shape", "queue", "lane", "priority", "round", "losses_max", "limit", "gang"):
-        getattr(tasks, column)[row] = getattr(empty, column)[row]
-    desk.submitter.submission[row] = blank.submitter.submission[row]
 
 
 def normalise_worker(workers: Workers, blank: Workers, scope: Scope) -> None:
@@ -405,17 +388,17 @@ NORMALISERS: dict[type, Any] = {
 def knows_ended(state: Any) -> int:
     """Return the tasks (bits) of which a role remembers that they have finished."""
     if isinstance(state, Desk):
-        return over_for_good(state) | _bits(_ended_at(state.submitter.tasks, state.master))
+        return over_for_good(state) | bits_of(_ended_at(state.submitter.tasks, state.master))
     if isinstance(state, LocalMaster):
         ended = _finished(state.rows, ATTEMPT_OVER) if state.scalar[ACTIVE] else []
     else:
         ended = _finished(state.rows, WORKER_ENDED)
-    return _bits(ended)
+    return bits_of(ended)
 
 
 def over_for_good(state: Any) -> int:
     """Return the tasks (bits) of whose end a submitter has heard; 0 of other roles."""
-    return _bits(np.flatnonzero(state.jobs.state == SUBMISSION_ENDED).tolist()) if isinstance(state, Desk) else 0
+    return bits_of(np.flatnonzero(state.jobs.state == SUBMISSION_ENDED).tolist()) if isinstance(state, Desk) else 0
 
 
 def _ended_at(tasks: OpenTasks, master: GlobalMaster) -> list[int]:
@@ -423,8 +406,9 @@ def _ended_at(tasks: OpenTasks, master: GlobalMaster) -> list[int]:
             if tasks.number[row] != NOBODY and phase_of(master, tasks, row) == PHASE_ENDED]
 
 
-def _bits(tasks: list[int]) -> int:
-    return sum(1 << task for task in set(tasks))
+def bits_of(tasks: list[int]) -> int:
+    """Return a set of tasks, a bit each; NOBODY has none."""
+    return sum(1 << task for task in set(tasks) if task != NOBODY)
 
 
 def _finished(rows: Attempts, over: int) -> list[int]:

@@ -58,12 +58,15 @@ MARGIN_OF_SETS = 1 << 13  # states that one state may add
 
 
 class Flood(NamedTuple):
-    """The tables of such a walk, beside those of the graph: rows have only the executor's timers under way."""
+    """The tables of such a walk, beside those of the graph.
+
+    Rows have under way only what comes once: arrivals, and the timers of the executor.
+    """
 
     graph: Graph
     sent: np.ndarray  # uint64[state, word], messages that were ever sent on a way to the state, a bit each
     answers: np.ndarray  # uint64[word], what is sent in the move that is being made
-    runs: np.ndarray  # uint8[message], whether it is a timer of the executor: an attempt runs until then
+    runs: np.ndarray  # uint8[message], whether it comes once: a timer of the executor, until which an attempt runs
     queue: np.ndarray  # int32[place], states to be looked at, in a ring
     is_queued: np.ndarray  # uint8[state]
     ends: np.ndarray  # int64[2]

@@ -21,10 +21,10 @@ TASK_BITS = 15
 (STATES, HEAD, EDGES, MISSES, LACKS, MOVES, CUTS, BAD, BAD_STATE, WIDEST, LOOKAHEAD) = range(11)
 COUNTS = 11
 COMPLETE, FULL, MISSING, BROKEN, TOO_WIDE, PAUSED = range(6)  # why a walk comes back
-(FINE, TWICE, AGAIN, DISAGREES, BOOKS, OVERFULL) = range(6)  # what is wrong with a state
+(FINE, TWICE, AGAIN, DISAGREES, BOOKS, OVERFULL, STRAY) = range(7)  # what is wrong with a state
 WRONGS = ("", "a task runs twice at once", "a task that has finished runs again",
           "a worker and its executor disagree about what runs", "a local master's books are not what its attempts hold",
-          "a machine is oversubscribed")
+          "a machine is oversubscribed", "an attempt begins that is no task's")
 IMPOSSIBLE = -2  # beside budgets
 LOST, DOUBLED, LEASES, TAKEOVERS, CRASHES, EARLY = range(6)  # budgets
 DISABLED, CUT = -1, -2  # instead of a role's next state

@@ -40,7 +40,7 @@ from subak.federation.messages import (
 )
 from subak.simulator.exhaustive import canonical
 from subak.simulator.exhaustive.actor import Actor
-from subak.simulator.exhaustive.canonical import LATE, NOW, canonical_message
+from subak.simulator.exhaustive.canonical import LATE, NOW, bits_of, canonical_message
 from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.graph import (
     BOOKS,
@@ -57,6 +57,7 @@ from subak.simulator.exhaustive.graph import (
     NEEDS_SPEAKER,
     NOTHING,
     OVERFULL,
+    STRAY,
     TAKEOVERS,
 )
 from subak.simulator.federated.simulate import Opened
@@ -356,10 +357,6 @@ class Moves:
         if variant.message != NOTHING and self.messages[variant.message].kind == EXITED:
             ended = [int(self.messages[variant.message].fields["task"])]
             runs.pop(ended[0], None)
-        agrees = canonical.running_on(actor.state, actor.number) == runs
-        return Result(NOTHING, tuple(exits), tuple(number for _, number in halted), _bits(begun),
-                      _bits([task for task, _ in halted]), _bits(ended), FINE if agrees else DISAGREES)
-
-
-def _bits(tasks: list[int]) -> int:
-    return sum(1 << task for task in set(tasks))
+        wrong = FINE if canonical.running_on(actor.state, actor.number) == runs else DISAGREES
+        return Result(NOTHING, tuple(exits), tuple(number for _, number in halted), bits_of(begun),
+                      bits_of([task for task, _ in halted]), bits_of(ended), STRAY if NOBODY in begun else wrong)

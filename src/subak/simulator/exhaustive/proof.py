@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from subak.federation.messages import EXITED
+from subak.federation.messages import ARRIVE, EXITED
 from subak.federation.serving import compiled_service
 from subak.kernel import SETTINGS
 from subak.simulator.exhaustive.configurations import Configuration, open_configuration
@@ -28,6 +28,7 @@ from subak.simulator.exhaustive.graph import (
 from subak.simulator.exhaustive.moves import Moves
 from subak.simulator.exhaustive.tables import Tables
 
+ONCE = (ARRIVE, EXITED)  # come from outside, and nobody doubles them
 AT_ONCE = 1 << 14  # states between two reports of progress
 
 
@@ -55,13 +56,15 @@ class Sets:
         self.compiled = jit
         row = self.tables.tables["row"][0]
         first = [int(message) for message in row[self.tables.slots + FLIGHT :] if message != NOTHING]
+        once = [message for message in first if self.moves.messages[message].kind in ONCE]
         row[self.tables.slots + FLIGHT :] = NOTHING
+        row[self.tables.slots + FLIGHT : self.tables.slots + FLIGHT + len(once)] = once
         self.sent = np.zeros((1, 1), np.uint64)
         self.queue = np.zeros(1, np.int32)
         self.is_queued = np.ones(1, np.uint8)
         self.ends = np.array([0, 1])
         self.make_room()
-        for message in first:
+        for message in set(first) - set(once):
             self.sent[0, message // WORD] |= np.uint64(1) << np.uint64(message % WORD)
         self.tables.tables["place"][:] = 0
         self.tables.call["place_states"](0.0, 1)
@@ -85,7 +88,7 @@ class Sets:
 
     def rebuild(self) -> None:
         """Let the compiled function work on the tables as they are now."""
-        runs = np.array([message.kind == EXITED for message in self.moves.messages], np.uint8)
+        runs = np.array([message.kind in ONCE for message in self.moves.messages], np.uint8)
         flood = Flood(self.tables.graph, self.sent, np.zeros(self.sent.shape[1], np.uint64), runs, self.queue,
                       self.is_queued, self.ends)
         self.spread: Callable[[float, int], int] = (
