@@ -239,7 +239,7 @@ PLANTED = (
     (forget_which_starts_came, DOUBLED, AGAIN, 7), (forget_which_requests_came, DOUBLED, AGAIN, 9),
     (start_for_any_incarnation, LEASE, AGAIN, 10), (obey_every_epoch, TAKEOVER, AGAIN, 11),
     (lose_attempts_before_a_report, LEASE, AGAIN, 12), (never_list_a_lost_machine, LEASE, STUCK, 2),
-    (take_what_a_former_incarnation_was_told, MASTER, STRAY, 16),
+    (take_what_a_former_incarnation_was_told, MASTER, STRAY, 21),
     (lose_workers_unconfirmed, msgspec.structs.replace(TAKEOVER, workers=2), TWICE, 15),
 )
 
