@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from subak.cli.commands import exhaustive
-from subak.federation.megha import roles, worker
+from subak.federation.megha import roles, submitter, worker
 from subak.federation.megha.global_master import handlers as global_master
 from subak.federation.megha.global_master.state import is_here
 from subak.federation.megha.local_master import failover, handlers
 from subak.federation.megha.local_master.state import ABSENT, ACTIVE, EPOCH, LOST_MACHINE
+from subak.federation.megha.submitter import SUBMISSION_ENDED
 from subak.simulator.exhaustive.actor import Actor
 from subak.simulator.exhaustive.canonical import STATES, check_message_named, check_named
 from subak.simulator.exhaustive.check import check, length
@@ -27,6 +28,8 @@ DOUBLED = Configuration(name="doubled", doubled=1, early=0)
 LEASE = Configuration(name="lease", leases=1, early=0)
 WORKER = Configuration(name="worker", crashes=1, crashing=("worker 0",), early=0)
 TAKEOVER = Configuration(name="takeover", standby=True, takeovers=1, early=0)
+FAILURE = Configuration(name="failure", failures=2, retries=1, early=0)
+CANCEL = Configuration(name="cancel", cancelled=1, lost=1, early=0)
 MASTER = Configuration(name="master", crashes=1, crashing=("global master 0",), early=1)
 
 
@@ -85,7 +88,8 @@ def test_what_was_dropped_and_matters_later_is_kept_in_the_next_round():
     assert (report.complete, report.wrong) == (True, "")
 
 
-@pytest.mark.parametrize("configuration", [DOUBLED, LEASE, WORKER, TAKEOVER, MASTER], ids=lambda each: each.name)
+@pytest.mark.parametrize("configuration", [DOUBLED, LEASE, WORKER, TAKEOVER, MASTER, FAILURE, CANCEL],
+                         ids=lambda each: each.name)
 def test_a_tiny_federation_is_clean(configuration):
     report = found(configuration)
     assert (report.complete, report.wrong) == (True, "")
@@ -235,11 +239,26 @@ def take_what_a_former_incarnation_was_told(monkeypatch):
         master, tasks, message["row"], message["task"], message["round"]))
 
 
+def never_try_again(monkeypatch):
+    """A task whose attempt failed stays where it is."""
+    monkeypatch.setattr(roles, "on_try_again", lambda *_: None)
+
+
+def say_nothing_of_what_has_ended(monkeypatch):
+    """A submitter that has heard of an end once asks no more whether the row may be another's."""
+    def on_resubmit(sender, jobs, message, out):
+        if jobs.state[message["task"]] != SUBMISSION_ENDED:
+            submitter.on_resubmit(sender, jobs, message, out)
+
+    monkeypatch.setattr(roles, "on_resubmit", on_resubmit)
+
+
 PLANTED = (
     (forget_which_starts_came, DOUBLED, AGAIN, 7), (forget_which_requests_came, DOUBLED, AGAIN, 9),
     (start_for_any_incarnation, LEASE, AGAIN, 10), (obey_every_epoch, TAKEOVER, AGAIN, 11),
     (lose_attempts_before_a_report, LEASE, AGAIN, 12), (never_list_a_lost_machine, LEASE, STUCK, 2),
     (take_what_a_former_incarnation_was_told, MASTER, STRAY, 21),
+    (never_try_again, FAILURE, STUCK, 6), (say_nothing_of_what_has_ended, CANCEL, STUCK, 6),
     (lose_workers_unconfirmed, msgspec.structs.replace(TAKEOVER, workers=2), TWICE, 15),
 )
 

@@ -401,6 +401,14 @@ def over_for_good(state: Any) -> int:
     return bits_of(np.flatnonzero(state.jobs.state == SUBMISSION_ENDED).tolist()) if isinstance(state, Desk) else 0
 
 
+def closed(state: Any) -> int:
+    """Return the tasks (bits) that have ended for their submitter and whose rows may be others'; 0 of other roles."""
+    if not isinstance(state, Desk):
+        return 0
+    tasks = state.submitter.tasks
+    return over_for_good(state) & ~bits_of(tasks.number[: tasks.size[TASKS_EVER]].tolist())
+
+
 def _ended_at(tasks: OpenTasks, master: GlobalMaster) -> list[int]:
     return [int(tasks.number[row]) for row in range(tasks.size[TASKS_EVER])
             if tasks.number[row] != NOBODY and phase_of(master, tasks, row) == PHASE_ENDED]

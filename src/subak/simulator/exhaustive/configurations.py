@@ -36,6 +36,9 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     takeovers: int = 0  # of a standby while the other one lives
     crashes: int = 0  # of the roles in `crashing`
     crashing: tuple[str, ...] = ()  # names of roles, as "worker 0"
+    failures: int = 0  # of attempts that come to their end
+    retries: int = 0  # how often a task is tried again after such
+    cancelled: int = 0  # tasks that their users cancel at some time, the first ones
     early: int | None = None  # timers that ring while something is under way; None: any number
     returns: bool = True  # whether who has crashed may come back
     numbers: int = 3  # starts and reports that a local master may number, of a machine; moves beyond are not followed
@@ -46,7 +49,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(getattr(self, name) or 0 for name in BUDGETS)
 
 
-BUDGETS = ("lost", "doubled", "leases", "takeovers", "crashes", "early")  # in the order of those of graph.py
+BUDGETS = ("lost", "doubled", "leases", "takeovers", "crashes", "early", "failures")  # in the order of graph.py
 
 
 def open_configuration(configuration: Configuration) -> Opened:
@@ -69,6 +72,7 @@ def open_configuration(configuration: Configuration) -> Opened:
         heartbeat=1.0 if configuration.beats else math.inf, standby=configuration.standby)
     opened = open_federated(workload, fleet, MEGHA, settings, 1, 1e6, math.inf, compiled=False)
     opened.roles = _small(opened.roles)
+    opened.roles.jobs.terms["retries"], opened.roles.jobs.terms["backoff"] = configuration.retries, 1.0
     return opened
 
 
@@ -96,6 +100,8 @@ CONFIGURATIONS = (
     Configuration(name="local-master-crash", crashes=2, crashing=("local master 0",), early=1),
     Configuration(name="standby", standby=True, takeovers=1, lost=1, early=1),
     Configuration(name="pair-crash", standby=True, crashes=2, crashing=("local master 0", "standby 0"), early=0),
+    Configuration(name="failure", failures=2, retries=1, doubled=1, early=1),
+    Configuration(name="cancel", cancelled=1, lost=1, doubled=1, early=1),
 )
 
 

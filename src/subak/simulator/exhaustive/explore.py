@@ -89,7 +89,7 @@ class Walk:
         return report
 
     def is_done(self) -> np.ndarray:
-        """Return bool[state], whether the submitters have heard of the end of all tasks."""
+        """Return bool[state], whether all tasks have ended, their submitters know it, and their rows are free."""
         everything = (1 << self.configuration.tasks) - 1
         rows = self.tables.tables["row"][: int(self.tables.count[STATES]), : self.configuration.global_masters]
         return np.bitwise_or.reduce(np.array(self.moves.over)[rows], axis=1) == everything

@@ -26,7 +26,7 @@ WRONGS = ("", "a task runs twice at once", "a task that has finished runs again"
           "a worker and its executor disagree about what runs", "a local master's books are not what its attempts hold",
           "a machine is oversubscribed", "an attempt begins that is no task's")
 IMPOSSIBLE = -2  # beside budgets
-LOST, DOUBLED, LEASES, TAKEOVERS, CRASHES, EARLY = range(6)  # budgets
+LOST, DOUBLED, LEASES, TAKEOVERS, CRASHES, EARLY, FAILURES = range(7)  # budgets
 DISABLED, CUT = -1, -2  # instead of a role's next state
 NEEDS_NOTHING, NEEDS_DOWN, NEEDS_QUIET, NEEDS_SPEAKER, NEEDS_RIVAL = range(5)
 DELIVERED, CRASH, RETURN = range(3)  # of a step

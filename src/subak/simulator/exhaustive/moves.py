@@ -4,7 +4,8 @@ Most messages are delivered in one way. Where a handler looks at the clock, each
 own: a TICK finds the lease of its worker over or not, a CHECK declares nobody lost, or one machine of which nothing was
 heard for a lease, and a WATCH takes over. What the passing of time does to others happens in the same step: when a
 worker finds its lease over, the local masters have heard nothing of it for a lease; when a standby takes over, it has
-not confirmed the other for a third of one. docs/decisions/0023 says why this leaves nothing out.
+not confirmed the other for a third of one. docs/decisions/0023 says why this leaves nothing out. An attempt that comes
+to its end has finished, or failed.
 """
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,9 +17,11 @@ from subak.federation.messages import (
     BEAT,
     BEGIN,
     BOOT,
+    CANCEL,
     CHECK,
     EXECUTOR,
     EXITED,
+    FAILED,
     GLOBAL_MASTER,
     HALT,
     HANDLER,
@@ -48,6 +51,7 @@ from subak.simulator.exhaustive.graph import (
     CUT,
     DISABLED,
     DISAGREES,
+    FAILURES,
     FINE,
     LEASES,
     NEEDS_DOWN,
@@ -64,7 +68,7 @@ from subak.simulator.federated.simulate import Opened
 from subak.simulator.torture.message_text import role_name
 
 (DELIVER, FIND_NOBODY_LOST, FIND_LOST, FIND_DEAD, FIND_DESERTED, TAKE_OVER, EXPIRE, DECONFIRM, CRASHED,
- RETURNED) = range(10)
+ RETURNED, FAIL) = range(11)
 PERIODIC = (RESUBMIT, RETRY, WAKE, BEAT, CHECK, TICK)  # timers that ring again and again
 UNHEARD = (READY, LEASE)  # not followed: an effect that only counts, and a message that only sets a time
 
@@ -143,7 +147,7 @@ class Moves:
         self.states: list[tuple[int, bytes]] = []  # slot and key
         self.state_ids: list[dict[bytes, int]] = [{} for _ in self.who]
         self.knows: list[int] = []
-        self.over: list[int] = []  # of each state, the tasks (bits) of whose end a submitter has heard
+        self.over: list[int] = []  # of each state, the tasks (bits) that have ended, and whose rows are free
         self.speaks: list[bool] = []
         self.epoch: list[int] = []
         self.wrong: list[int] = []
@@ -203,6 +207,8 @@ class Moves:
             expire = tuple((other, self.variant(Variant(other, EXPIRE, machine=machine))) for other in self.local_slots)
             return [Variant(slot, message=number, repeats=patient),
                     Variant(slot, message=number, now=LATE, cost=LEASES, also=expire)]
+        if message.kind == EXITED and self.configuration.failures:
+            return [Variant(slot, message=number), Variant(slot, FAIL, number, cost=FAILURES)]
         if message.kind == CHECK:
             lost = [Variant(slot, what, number, machine=one, lapse=self.slot[WORKER, one], needs=needs,
                             needs_slot=self.slot[WORKER, one])
@@ -226,7 +232,7 @@ class Moves:
         if number == len(self.states):
             self.states.append((slot, key))
             self.knows.append(canonical.knows_ended(actor.state))
-            self.over.append(canonical.over_for_good(actor.state))
+            self.over.append(canonical.closed(actor.state))
             self.speaks.append(canonical.speaks(actor.state))
             self.epoch.append(canonical.epoch_of(actor.state))
             self.wrong.append(self.what_is_wrong(actor))
@@ -248,6 +254,8 @@ class Moves:
         """Return the states of all roles, and what is under way when tasks arrive."""
         owner = self.opened.roles.jobs.asked["owner"].tolist()
         flight = [self.message(self.told(ARRIVE, owner[task], task), b"") for task in range(self.configuration.tasks)]
+        flight += [self.message(self.told(CANCEL, owner[task], task), b"")
+                   for task in range(self.configuration.cancelled)]
         states = []
         for slot, (role, number) in enumerate(self.who):
             actor = self.actors[slot]
@@ -311,6 +319,8 @@ class Moves:
             return self.look_after(actor, variant, message)
         if what == TAKE_OVER:
             canonical.hear_no_pulse(state)
+        if what == FAIL:
+            return actor.tell(failed(message.fields), b"", variant.now)
         deconfirmed = message.kind == PULSE and canonical.is_deconfirmed(state)
         answers = actor.tell(message.row, message.entries, variant.now)
         if deconfirmed:
@@ -342,7 +352,9 @@ class Moves:
         """Return what a role's answers do to what runs on its machine: whose exit is now to come, whose is not."""
         if actor.role != WORKER:
             return Result(NOTHING)
-        begun, halted, exits, ended = [], [], [], []
+        begun, halted, exits = [], [], []
+        ended: list[int] = []
+        failing: list[int] = []
         runs = dict(runs)
         for row, _ in answers:
             told = np.frombuffer(row, MESSAGE)[0]
@@ -355,8 +367,17 @@ class Moves:
                 halted.append((task, self.message(self.told(EXITED, actor.number, task, actor.number, runs.pop(task)),
                                                   b"")))
         if variant.message != NOTHING and self.messages[variant.message].kind == EXITED:
-            ended = [int(self.messages[variant.message].fields["task"])]
-            runs.pop(ended[0], None)
+            task = int(self.messages[variant.message].fields["task"])
+            (failing if variant.what == FAIL else ended).append(task)
+            runs.pop(task, None)
         wrong = FINE if canonical.running_on(actor.state, actor.number) == runs else DISAGREES
         return Result(NOTHING, tuple(exits), tuple(number for _, number in halted), bits_of(begun),
-                      bits_of([task for task, _ in halted]), bits_of(ended), STRAY if NOBODY in begun else wrong)
+                      bits_of([task for task, _ in halted] + failing), bits_of(ended),
+                      STRAY if NOBODY in begun else wrong)
+
+
+def failed(exited: np.void) -> bytes:
+    """Return the end of an attempt as one that failed."""
+    row = exited.copy()
+    row["reason"], row["code"] = FAILED, 1
+    return bytes(row.tobytes())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from subak.federation.messages import ARRIVE, EXITED
+from subak.federation.messages import ARRIVE, CANCEL, EXITED
 from subak.federation.serving import compiled_service
 from subak.kernel import SETTINGS
 from subak.simulator.exhaustive.configurations import Configuration, open_configuration
@@ -28,7 +28,7 @@ from subak.simulator.exhaustive.graph import (
 from subak.simulator.exhaustive.moves import Moves
 from subak.simulator.exhaustive.tables import Tables
 
-ONCE = (ARRIVE, EXITED)  # come from outside, and nobody doubles them
+ONCE = (ARRIVE, CANCEL, EXITED)  # come from outside, and nobody doubles them
 AT_ONCE = 1 << 14  # states between two reports of progress
 
 

@@ -29,7 +29,7 @@ from subak.simulator.exhaustive.graph import (
     STATES,
     WRONGS,
 )
-from subak.simulator.exhaustive.moves import CRASHED, FIND_DEAD, FIND_DESERTED, FIND_LOST, Variant
+from subak.simulator.exhaustive.moves import CRASHED, FAIL, FIND_DEAD, FIND_DESERTED, FIND_LOST, Variant
 from subak.simulator.exhaustive.walk import finds_nobody, is_down, left, may, step
 from subak.simulator.torture.message_text import words
 
@@ -131,6 +131,8 @@ def _what_it_finds(walk: Walk, variant: Variant) -> str:
         return ", finds its lease over"
     if kind == CHECK and variant.what in (FIND_LOST, FIND_DEAD, FIND_DESERTED):
         return f", finds worker {walk.moves.machines.index(variant.machine)} silent for a lease"
+    if variant.what == FAIL:
+        return ", having failed"
     return ", finds its master silent" if kind == WATCH else ""
 
 
