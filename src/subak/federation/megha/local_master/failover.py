@@ -264,7 +264,8 @@ def on_alive(
     local.machine[machine]["heard"] = max(local.machine[machine]["heard"], now)
     row = post(out, LEASE, local.number, machine, NOBODY, machine)
     row["delay"], row["epoch"], row["incarnation"] = message["delay"], local.scalar[EPOCH], message["incarnation"]
-    if message["count"] == 0 and local.machine[machine]["state"] in (SILENT, LOST_MACHINE):
+    state = local.machine[machine]["state"]
+    if (message["count"] == 0 and state == SILENT) or (state == LOST_MACHINE and local.machine[machine]["reborn"] == 0):
         list_machine(local, topology, machine)
 
 
