@@ -45,11 +45,13 @@ from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan, random_p
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
 from subak.simulator.simulate import simulate
+from subak.simulator.torture import torture
 from subak.simulator.torture.coverage import ALLOWED, Coverage
 from subak.simulator.torture.invariants import Broken, Watch
 from subak.simulator.torture.torture import Case, Stage, Terms, build, next_event, random_case, run_case, shrink
 
-SEEDS = (22, 63, 75, 82, 157, 423, 536, 550, 577, 579, 595, 705, 713, 868, *range(1, 13))  # with the case below they take every row
+# With the case below they take every row of the tables.
+SEEDS = (22, 63, 75, 82, 157, 423, 536, 550, 577, 579, 595, 705, 713, 868, *range(1, 13))
 WITHDRAWN_WHILE_IT_PREEMPTS = Case(
     seed=1, machines=[(1, 1)], racks=[""], absent=[], changes=[], queues=["a", "b"],
     stages=[Stage(0, (1, 0)), Stage(1, (1, 0))], tasks=[(0, 0.0, 5.0), (1, 1.0, 1.0)], plan=None,
@@ -344,10 +346,11 @@ def there_is_no_bound_on_retries(monkeypatch):
 
 
 @pytest.mark.parametrize(("plant", "seeds"), [
-    (an_epoch_is_not_looked_at, (2, 148)), (a_window_is_forgotten, (1, 2)), (a_row_is_given_back_too_early, (1, 2)),
-    (ends_of_a_dead_master_are_kept_with_those_of_others, (2, 3)), (there_is_no_bound_on_retries, (0, 1))])
+    (an_epoch_is_not_looked_at, (159,)), (a_window_is_forgotten, (1, 2)), (a_row_is_given_back_too_early, (1, 2)),
+    (ends_of_a_dead_master_are_kept_with_those_of_others, (2,)), (there_is_no_bound_on_retries, (0, 1))])
 def test_a_planted_defect_is_found(plant, seeds, monkeypatch):
-    """The seeds are the first ones that find it, of 1,000."""
+    """Each is found within the first 160 seeds; these are quick about it. Without it they are at rest much sooner."""
+    monkeypatch.setattr(torture, "EVENTS_MAX", 4_000)
     plant(monkeypatch)
     assert any(run_case(random_case(seed)).failure for seed in seeds)
 
