@@ -25,8 +25,8 @@ from subak.federation.megha.roles import SERVE
 from subak.federation.messages import (
     EXECUTOR,
     EXITED,
-    FAILED,
     HANDLER,
+    HAS_FAILED,
     KINDS,
     LOCAL_MASTER,
     MESSAGE,
@@ -342,7 +342,7 @@ def ends_of_a_dead_master_are_kept_with_those_of_others(monkeypatch):
 def there_is_no_bound_on_retries(monkeypatch):
     """What failed is tried again for ever."""
     monkeypatch.setattr(submitter, "may_try_again", lambda one, jobs, row: (
-        one.submission[row]["reason"] in (FAILED, RAN_TOO_LONG) and one.tasks.gang[row] == NOBODY))
+        one.submission[row]["reason"] in (HAS_FAILED, RAN_TOO_LONG) and one.tasks.gang[row] == NOBODY))
 
 
 @pytest.mark.parametrize(("plant", "seeds"), [
@@ -370,7 +370,7 @@ def test_a_failure_is_made_as_small_as_it_can_be(monkeypatch):
 @pytest.mark.parametrize(("row", "may", "said"), [
     (("START", "new"), ("new",), "(j) START made new RUNNING; it may be new"),
     (("TOOK", "FLYING"), ("HELD",), "(j) TOOK made FLYING RUNNING; it may be HELD, LEAVING"),
-    (("DONE", "OPEN"), None, "(j) DONE made OPEN ENDED; it may be OPEN"),
+    (("EXITED", "RUNNING"), None, "(j) EXITED made RUNNING ENDED; it may be RUNNING"),
 ])
 def test_what_the_table_does_not_say_is_noticed(row, may, said, monkeypatch):
     if may is None:
