@@ -92,9 +92,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
      "dominant_share(master, tasks, queue, shape) <= topology.queue[queue]['share'] + SLACK  ->  "
      "dominant_share(master, tasks, queue, shape) < topology.queue[queue]['share'] + SLACK"):
         "no share is above another by just the slack for rounding",
-    ("goes_first", 'return bool(topology.task[first["task"]]["priority"] < topology.task[second["task"]]["priority"])',
-     "topology.task[first['task']]['priority'] < topology.task[second['task']]['priority']  ->  "
-     "topology.task[first['task']]['priority'] <= topology.task[second['task']]['priority']"): "they differ here",
+    ("goes_first", 'return bool(first["priority"] < second["priority"])',
+     "first['priority'] < second['priority']  ->  first['priority'] <= second['priority']"): "they differ here",
     ("gap", 'finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())', "0  ->  1"): NAMED,
     ("gap", 'finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())', "0  ->  -1"): NAMED,
     ("_best", "if measure.best is None or len(known) < 2:", "2  ->  1"): "of one value all are equal, so none is best",

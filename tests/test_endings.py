@@ -14,8 +14,8 @@ from subak.experiment.scenario import Scenario
 from subak.federation.megha.submitter import OUTCOME_OF
 from subak.federation.messages import (
     CANCELLED,
-    FAILED,
     FINISHED_WELL,
+    HAS_FAILED,
     LOST_TOO_OFTEN,
     RAN_TOO_LONG,
     STAGE_FAILED,
@@ -59,7 +59,7 @@ def test_the_columns_of_tasks_say_how_each_ended():
     plan = FailurePlan(task=[Rule(job="j5", wait_max=60.0), Rule(job="j4", run_max=9.0, retries=1),
                              Rule(job="j3", losses_max=2)])
     tasks = ended(plain(*[(0, 1, 1)] * 8), {
-        0: (FINISHED_WELL, 0, 0), 1: (FAILED, 7, 1), 2: (CANCELLED, 0, 0), 3: (LOST_TOO_OFTEN, 0, 0),
+        0: (FINISHED_WELL, 0, 0), 1: (HAS_FAILED, 7, 1), 2: (CANCELLED, 0, 0), 3: (LOST_TOO_OFTEN, 0, 0),
         4: (RAN_TOO_LONG, 0, 2), 5: (WAITED_TOO_LONG, 0, 0), 6: (FINISHED_WELL, 0, 3), 7: (STAGE_FAILED, 0, 0)}, plan)
     assert tasks.columns[-3:] == ["outcome", "exit_code", "attempts_failed"]
     assert tasks["outcome"].to_list() == [
@@ -79,7 +79,8 @@ def test_the_columns_of_tasks_say_how_each_ended():
 
 def test_counts_of_a_run_say_how_its_tasks_ended():
     tasks = ended(plain(*[(0, 1, 1)] * 4), {
-        0: (FAILED, 1, 4), 1: (FAILED, 1, 4), 2: (CANCELLED, 0, 0), 3: (FINISHED_WELL, 0, 1)}, scheduler="central")
+        0: (HAS_FAILED, 1, 4), 1: (HAS_FAILED, 1, 4), 2: (CANCELLED, 0, 0), 3: (FINISHED_WELL, 0, 1),
+    }, scheduler="central")
     found = outcome_counts(tasks)
     assert found.outcomes == {"FINISHED": 1, "FAILED": 2, "CANCELLED": 1, "TIMED_OUT": 0, "LOST": 0}
     assert found.attempts_failed == 9

@@ -6,9 +6,9 @@ import pytest
 from subak.federation.megha.submitter import OUTCOMES
 from subak.federation.messages import (
     CANCELLED,
-    FAILED,
     FINISHED_WELL,
     GANG_FAILED,
+    HAS_FAILED,
     LOST_TOO_OFTEN,
     RAN_TOO_LONG,
     REASONS,
@@ -61,7 +61,7 @@ def test_a_failed_attempt_is_tried_again_after_a_while_that_doubles():
 
 def test_a_task_that_fails_more_often_than_it_may_has_failed_with_its_exit_code():
     opened = ended([(0, 0.0, 5.0)], [(5, 2.0, NEVER)], terms(retries=1, backoff=1.0))
-    assert said(opened) == ("FAILED", FAILED, 2, 2, 3.0, "GIVEN_UP")
+    assert said(opened) == ("FAILED", HAS_FAILED, 2, 2, 3.0, "GIVEN_UP")
     assert opened.roles.jobs.ending[0]["code"] == 7
 
 
@@ -120,14 +120,14 @@ def test_what_depends_on_a_stage_that_failed_is_cancelled_and_the_rest_goes_on()
     opened = ended(tasks, [(9, 0.5, NEVER), FINE, FINE, FINE, FINE], terms(), stages)
     order = sorted(range(5), key=lambda place: tasks[place][1])
     outcomes = {order[row]: said(opened, row)[:2] for row in range(5)}
-    assert outcomes == {0: ("FAILED", FAILED), 1: ("CANCELLED", STAGE_FAILED), 2: ("CANCELLED", STAGE_FAILED),
+    assert outcomes == {0: ("FAILED", HAS_FAILED), 1: ("CANCELLED", STAGE_FAILED), 2: ("CANCELLED", STAGE_FAILED),
                         3: ("CANCELLED", STAGE_FAILED), 4: ("FINISHED", FINISHED_WELL)}
 
 
 def test_a_gang_fails_together_even_what_of_it_comes_later():
     gang = [Stage(0, (1, 0), gang=True)]
     opened = ended([(0, 0.0, 5.0), (0, 0.0, 5.0)], [(1, 2.0, NEVER), FINE], terms(retries=3), gang, ((2, 1),))
-    assert said(opened, 0)[:4] == ("FAILED", FAILED, 1, 1), "a gang is not tried again"
+    assert said(opened, 0)[:4] == ("FAILED", HAS_FAILED, 1, 1), "a gang is not tried again"
     assert said(opened, 1)[:2] == ("FAILED", GANG_FAILED)
     late = ended([(0, 0.0, 5.0), (0, 4.0, 5.0)], [(0, NEVER, 1.0), FINE], terms(), gang, ((2, 1),))
     assert said(late, 0)[:3] == ("CANCELLED", CANCELLED, 0)
@@ -138,7 +138,7 @@ def test_a_gang_fails_together_even_what_of_it_comes_later():
 def test_every_reason_that_ends_a_task_has_an_outcome():
     from subak.federation.megha.submitter import OUTCOME_OF
 
-    final = (FINISHED_WELL, FAILED, RAN_TOO_LONG, WAITED_TOO_LONG, CANCELLED, STAGE_FAILED, GANG_FAILED,
+    final = (FINISHED_WELL, HAS_FAILED, RAN_TOO_LONG, WAITED_TOO_LONG, CANCELLED, STAGE_FAILED, GANG_FAILED,
              LOST_TOO_OFTEN)
     assert [bool(OUTCOME_OF[reason]) for reason in range(len(REASONS))] == [
         reason in final for reason in range(len(REASONS))]

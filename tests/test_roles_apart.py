@@ -30,13 +30,14 @@ from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.torture import INTERVAL, build, failures_of, next_event, random_case
 
 NEWS = (LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP)
-INBOX = 8
+INBOX, LARGE = 8, 20_000
 
 
-def opened_case(seed):
+def opened_case(seed, outbox=None):
+    """A drawn federation; with an *outbox* of its own no walk has to stop, however many messages a role is told."""
     case = random_case(seed)
     return open_federated(*build(case), MEGHA, case.settings, case.seed, INTERVAL, np.inf, case.plan, compiled=False,
-                          rows=case.rows, outbox=case.outbox, failures=failures_of(case))
+                          rows=case.rows, outbox=outbox or case.outbox, failures=failures_of(case))
 
 
 class Recorder:
@@ -97,7 +98,8 @@ def copied(state, copies):
 
 def alone(opened, roles):
     """Return the tables of a process of a federation that has not begun, by role: no other process shares any."""
-    inbox, out, copies = np.zeros(INBOX, MESSAGE), build_outbox(opened.out.spare, opened.out.row.size), {}
+    out = build_outbox(opened.out.spare, opened.out.row.size - opened.out.spare)
+    inbox, copies = np.zeros(INBOX, MESSAGE), {}
     tables = {role: copied(opened.services.tables[role].state, copies)._replace(inbox=inbox, out=out)
               for role in roles}
     if GLOBAL_MASTER in tables:
@@ -161,9 +163,10 @@ def test_a_role_by_itself_answers_with_the_same_bytes(seed):
 
 @pytest.mark.parametrize("seed", SEEDS[:6])
 def test_so_does_the_compiled_function_of_a_process_whatever_it_is_told_at_once(seed):
-    recorder = Recorder(opened_case(seed)).run()
+    recorder = Recorder(opened_case(seed, LARGE)).run()
     assert {call[0] for calls in recorder.calls.values() for call in calls} == set(range(WORKER + 1))
-    assert_same_answers(opened_case(seed), recorder, lambda role, tables: compiled_service(SERVE[role], tables), INBOX)
+    assert_same_answers(opened_case(seed, LARGE), recorder,
+                        lambda role, tables: compiled_service(SERVE[role], tables), INBOX)
 
 
 def test_a_copy_of_a_ledger_holds_what_came_whatever_came_before_it():

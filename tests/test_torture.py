@@ -25,8 +25,8 @@ from subak.federation.megha.roles import SERVE
 from subak.federation.messages import (
     EXECUTOR,
     EXITED,
-    FAILED,
     HANDLER,
+    HAS_FAILED,
     KINDS,
     LOCAL_MASTER,
     MESSAGE,
@@ -45,11 +45,19 @@ from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan, random_p
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
 from subak.simulator.simulate import simulate
+from subak.simulator.torture import torture
 from subak.simulator.torture.coverage import ALLOWED, Coverage
 from subak.simulator.torture.invariants import Broken, Watch
-from subak.simulator.torture.torture import Case, Stage, build, next_event, random_case, run_case, shrink
+from subak.simulator.torture.torture import Case, Stage, Terms, build, next_event, random_case, run_case, shrink
 
-SEEDS = (157, 164, 334, 343, 374, 579, 597, 705, 713, 777, 840, 868, 1395, *range(1, 16))  # they take every row
+# With the case below they take every row of the tables.
+SEEDS = (22, 63, 75, 82, 157, 423, 536, 550, 577, 579, 595, 705, 713, 868, *range(1, 13))
+WITHDRAWN_WHILE_IT_PREEMPTS = Case(
+    seed=1, machines=[(1, 1)], racks=[""], absent=[], changes=[], queues=["a", "b"],
+    stages=[Stage(0, (1, 0)), Stage(1, (1, 0))], tasks=[(0, 0.0, 5.0), (1, 1.0, 1.0)], plan=None,
+    settings=Federation(global_masters=2, local_masters=1, heartbeat=0.3, delay=0.1, service_scale=0.0,
+                        preemption="strict", shares={"a": 0.0, "b": 1.0}),
+    fates=[(0, math.inf, math.inf), (0, math.inf, 1.1)], terms=Terms(0, 30_000, 0.0, math.inf, math.inf))
 OF_THE_OTHERS = {"PROBE", "FETCH", "ASSIGN", "NOTHING_LEFT", "BOUNCED", "REJECTED", "ENQUEUE", "LONG_BEGUN",
                  "LONG_OVER", "STEAL", "STOLEN", "DEAL"}  # messages of Sparrow, Hawk, Eagle and Pigeon
 AT_ONCE = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=math.inf)
@@ -276,9 +284,9 @@ def test_there_is_always_room_for_more_messages(monkeypatch):
 
 def test_torture_is_clean_and_takes_every_row_of_the_transition_tables():
     coverage = Coverage()
-    for seed in SEEDS:
-        ending = run_case(random_case(seed), coverage)
-        assert not ending.failure, f"seed {seed}: {ending.failure}"
+    for case in (WITHDRAWN_WHILE_IT_PREEMPTS, *map(random_case, SEEDS)):
+        ending = run_case(case, coverage)
+        assert not ending.failure, f"seed {case.seed}: {ending.failure}"
     assert coverage.missing() == []
     handled = {name for name, role in zip(KINDS, HANDLER, strict=True) if role != EXECUTOR}
     assert handled - set(coverage.kinds) == OF_THE_OTHERS
@@ -334,14 +342,15 @@ def ends_of_a_dead_master_are_kept_with_those_of_others(monkeypatch):
 def there_is_no_bound_on_retries(monkeypatch):
     """What failed is tried again for ever."""
     monkeypatch.setattr(submitter, "may_try_again", lambda one, jobs, row: (
-        one.submission[row]["reason"] in (FAILED, RAN_TOO_LONG) and one.tasks.gang[row] == NOBODY))
+        one.submission[row]["reason"] in (HAS_FAILED, RAN_TOO_LONG) and one.tasks.gang[row] == NOBODY))
 
 
 @pytest.mark.parametrize(("plant", "seeds"), [
-    (an_epoch_is_not_looked_at, (2, 148)), (a_window_is_forgotten, (1, 2)), (a_row_is_given_back_too_early, (1, 2)),
-    (ends_of_a_dead_master_are_kept_with_those_of_others, (2, 3)), (there_is_no_bound_on_retries, (0, 1))])
+    (an_epoch_is_not_looked_at, (159,)), (a_window_is_forgotten, (1, 2)), (a_row_is_given_back_too_early, (1, 2)),
+    (ends_of_a_dead_master_are_kept_with_those_of_others, (2,)), (there_is_no_bound_on_retries, (0, 1))])
 def test_a_planted_defect_is_found(plant, seeds, monkeypatch):
-    """The seeds are the first ones that find it, of 1,000."""
+    """Each is found within the first 160 seeds; these are quick about it. Without it they are at rest much sooner."""
+    monkeypatch.setattr(torture, "EVENTS_MAX", 4_000)
     plant(monkeypatch)
     assert any(run_case(random_case(seed)).failure for seed in seeds)
 
@@ -361,7 +370,7 @@ def test_a_failure_is_made_as_small_as_it_can_be(monkeypatch):
 @pytest.mark.parametrize(("row", "may", "said"), [
     (("START", "new"), ("new",), "(j) START made new RUNNING; it may be new"),
     (("TOOK", "FLYING"), ("HELD",), "(j) TOOK made FLYING RUNNING; it may be HELD, LEAVING"),
-    (("DONE", "OPEN"), None, "(j) DONE made OPEN ENDED; it may be OPEN"),
+    (("EXITED", "RUNNING"), None, "(j) EXITED made RUNNING ENDED; it may be RUNNING"),
 ])
 def test_what_the_table_does_not_say_is_noticed(row, may, said, monkeypatch):
     if may is None:

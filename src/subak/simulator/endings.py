@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 
 from subak.federation.megha.submitter import OUTCOME_FAILED, OUTCOME_FINISHED, OUTCOMES
-from subak.federation.messages import FAILED, LOST_TOO_OFTEN, RAN_TOO_LONG, REASONS, STAGE_FAILED, WAITED_TOO_LONG
+from subak.federation.messages import HAS_FAILED, LOST_TOO_OFTEN, RAN_TOO_LONG, REASONS, STAGE_FAILED, WAITED_TOO_LONG
 from subak.placement.claims import STATUSES, TASK_GIVEN_UP
 from subak.simulator.engine.columns import coded, numbers
 from subak.simulator.outcome import Outcome
@@ -65,7 +65,7 @@ def _why(end: _End) -> str:
     """Say why a task was given up."""
     last = "its attempt" if end.failed <= 1 else f"none of its {end.failed:g} attempts finished; the last"
     words = {
-        FAILED: f"{last} failed with exit code {end.code:g}",
+        HAS_FAILED: f"{last} failed with exit code {end.code:g}",
         RAN_TOO_LONG: f"{last} ran for longer than it may ({end.run_max:g} s)",
         WAITED_TOO_LONG: f"{REASONS[WAITED_TOO_LONG]} ({end.wait_max:g} s)",
         LOST_TOO_OFTEN: f"{REASONS[LOST_TOO_OFTEN]} ({end.losses_max:g} times)",

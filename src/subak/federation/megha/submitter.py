@@ -33,11 +33,11 @@ from subak.federation.megha.open_tasks import (
 from subak.federation.messages import (
     CANCELLED,
     EXPIRE,
-    FAILED,
     FINISHED_WELL,
     GANG_FAILED,
     GIVEN_UP,
     HAND_OVER,
+    HAS_FAILED,
     LOST_TOO_OFTEN,
     NO_REASON,
     NOBODY,
@@ -87,9 +87,9 @@ ENDING = np.dtype([  # what became of a task
 OUTCOMES = ("", "FINISHED", "FAILED", "CANCELLED", "TIMED_OUT", "LOST")
 NO_OUTCOME, OUTCOME_FINISHED, OUTCOME_FAILED, OUTCOME_CANCELLED, OUTCOME_TIMED_OUT, OUTCOME_LOST = range(len(OUTCOMES))
 OUTCOME_OF = np.array([{  # by reason
-    FINISHED_WELL: OUTCOME_FINISHED, FAILED: OUTCOME_FAILED, GANG_FAILED: OUTCOME_FAILED, CANCELLED: OUTCOME_CANCELLED,
-    STAGE_FAILED: OUTCOME_CANCELLED, RAN_TOO_LONG: OUTCOME_TIMED_OUT, WAITED_TOO_LONG: OUTCOME_TIMED_OUT,
-    LOST_TOO_OFTEN: OUTCOME_LOST,
+    FINISHED_WELL: OUTCOME_FINISHED, HAS_FAILED: OUTCOME_FAILED, GANG_FAILED: OUTCOME_FAILED,
+    CANCELLED: OUTCOME_CANCELLED, STAGE_FAILED: OUTCOME_CANCELLED, LOST_TOO_OFTEN: OUTCOME_LOST,
+    RAN_TOO_LONG: OUTCOME_TIMED_OUT, WAITED_TOO_LONG: OUTCOME_TIMED_OUT,
 }.get(reason, NO_OUTCOME) for reason in range(len(REASONS))], np.int8)
 TERMS = np.dtype([  # on which a task is run; of a gang none may be tried again
     ("retries", np.int16),  # how often it is tried again after an attempt that failed or ran too long
@@ -310,7 +310,7 @@ def note_attempts(jobs: Jobs, message: np.void) -> None:
     ending["refusals"] += message["refusals"]
     ending["repartitions"] += message["repartitions"]
     ending["preempted"] += message["preempted"]
-    ending["failed"] += message["reason"] in (FAILED, RAN_TOO_LONG)
+    ending["failed"] += message["reason"] in (HAS_FAILED, RAN_TOO_LONG)
     ending["code"] = message["code"]
 
 
@@ -319,7 +319,7 @@ def may_try_again(submitter: Submitter, jobs: Jobs, row: int) -> bool:
     """Whether a task is to be submitted anew after the end that was noted last."""
     task = submitter.tasks.number[row]
     return bool(
-        submitter.submission[row]["reason"] in (FAILED, RAN_TOO_LONG) and jobs.state[task] == SUBMISSION_OPEN
+        submitter.submission[row]["reason"] in (HAS_FAILED, RAN_TOO_LONG) and jobs.state[task] == SUBMISSION_OPEN
         and submitter.tasks.gang[row] == NOBODY and jobs.ending[task]["failed"] <= terms_of(jobs, task)["retries"]
     )
 

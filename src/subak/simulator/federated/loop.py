@@ -17,10 +17,10 @@ from subak.federation.messages import (
     CANCELLED,
     CHANGE,
     EXITED,
-    FAILED,
     GIVEN_UP,
     HALT,
     HANDLER,
+    HAS_FAILED,
     NO_REASON,
     NOBODY,
     OVERRUN,
@@ -214,7 +214,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     sim.claims.status[task] = TASK_FINISHED if reason == NO_REASON else TASK_BLOCKED
     to_role(due, EXITED, machine, task, machine)
     due[0]["handle"], due[0]["attempt"] = net.handle[task], net.attempt[task]
-    due[0]["reason"], due[0]["code"] = reason, net.fates.code[task] if reason == FAILED else 0
+    due[0]["reason"], due[0]["code"] = reason, net.fates.code[task] if reason == HAS_FAILED else 0
     return HANDLE
 
 
@@ -317,7 +317,7 @@ def cut_short(sim: Simulation, net: Network, task: int, limit: float) -> None:
     """Note when, and why, the attempt that begins will end, if it will not finish: it fails, or runs for too long."""
     seconds, net.why[task] = sim.tasks.run_time[task], NO_REASON
     if net.failed[task] < net.fates.fails[task]:
-        seconds, net.why[task] = net.fates.after[task], CANCELLED if net.fates.code[task] == KILLED else FAILED
+        seconds, net.why[task] = net.fates.after[task], CANCELLED if net.fates.code[task] == KILLED else HAS_FAILED
     if limit < seconds:
         seconds, net.why[task] = limit, RAN_TOO_LONG
     sim.cut[task] = -1.0 if net.why[task] == NO_REASON else seconds

@@ -182,25 +182,28 @@ def _shares(names: list[str], settings: Federation, file: TreeFile | None) -> np
 
 
 def _lanes(workload: Workload, queue_of_stage: np.ndarray, queues: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return int32[stage] lanes, one for each queue, shape and kind; where each queue's begin; the shape of each."""
+    """Return int32[stage] lanes, one for each queue, shape and gang size; where each queue's begin; the shape of each.
+
+    Where one of a lane fits nowhere the others do not either: so a large gang holds no smaller one up.
+    """
     shape = find_shapes(workload).of_stage
-    keys = np.stack([queue_of_stage, shape, _is_gang(workload)])
+    keys = np.stack([queue_of_stage, shape, _gang_sizes(workload)])
     distinct, lane = np.unique(keys, axis=1, return_inverse=True)
     first = np.searchsorted(distinct[0], np.arange(queues + 1))
     return lane.reshape(-1).astype(np.int32), first.astype(np.int32), distinct[1].astype(np.int32)
 
 
-def _is_gang(workload: Workload) -> np.ndarray:
-    """Return int64[stage]: 1 where a stage of several tasks must start together."""
+def _gang_sizes(workload: Workload) -> np.ndarray:
+    """Return int64[stage]: the tasks of a stage of several that must start together, else 0."""
     if "gang" not in workload.stages.columns:
         return np.zeros(len(workload.stages), np.int64)
     sizes = np.bincount(workload.tasks["stage"].to_numpy(), minlength=len(workload.stages))
-    return ((workload.stages["gang"].fill_null(False).to_numpy()) & (sizes > 1)).astype(np.int64)
+    return np.where(workload.stages["gang"].fill_null(False).to_numpy() & (sizes > 1), sizes, 0)
 
 
 def _gangs(workload: Workload) -> tuple[np.ndarray, np.ndarray]:
     """Return int32[task] gangs (empty without any), and int32[gang], how many tasks each has."""
-    gang_stages = np.flatnonzero(_is_gang(workload))
+    gang_stages = np.flatnonzero(_gang_sizes(workload))
     if gang_stages.size == 0:
         return np.zeros(0, np.int32), np.zeros(0, np.int32)
     number = np.full(len(workload.stages), NOBODY)

@@ -64,7 +64,7 @@ def unrest_of(watch: Watch, task: int) -> str:  # noqa: PLR0911
     name, called = STATUSES[status], PHASES[phase]
     if status == PHYSICALLY and (sim.tasks.run_time[task] < np.inf or phase != PHASE_RUNNING):
         return f"task {task} is {name}, its global master has it {called}"
-    if status == TASK_FINISHED and phase == PHASE_WAITING and not could_run(watch, task):
+    if status in (TASK_FINISHED, TASK_BLOCKED) and phase == PHASE_WAITING and not could_run(watch, task):
         return ""  # the news of its end was lost with its worker, and there is no machine to run it again
     if status == TASK_FINISHED and watch.roles.jobs.state[task] != SUBMITTED_ENDED:
         return f"task {task} is {name}, its submitter has not heard of it, its global master has it {called}"
