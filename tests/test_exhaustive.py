@@ -24,7 +24,7 @@ from subak.simulator.exhaustive.script import play
 TWICE, AGAIN = "a task runs twice at once", "a task that has finished runs again"
 STRAY = "an attempt begins that is no task's"
 QUIET = Configuration(name="quiet", beats=False)
-DOUBLED = Configuration(name="doubled", doubled=1, early=0)
+DOUBLED_LEFT = Configuration(name="doubled", doubled=1, early=0)
 LEASE = Configuration(name="lease", leases=1, early=0)
 WORKER = Configuration(name="worker", crashes=1, crashing=("worker 0",), early=0)
 TAKEOVER = Configuration(name="takeover", standby=True, takeovers=1, early=0)
@@ -83,12 +83,12 @@ def test_dropping_what_does_nothing_leaves_no_state_of_a_role_out():
 
 
 def test_what_was_dropped_and_matters_later_is_kept_in_the_next_round():
-    report = found(DOUBLED)
+    report = found(DOUBLED_LEFT)
     assert report.rounds > 1
     assert (report.complete, report.wrong) == (True, "")
 
 
-@pytest.mark.parametrize("configuration", [DOUBLED, LEASE, WORKER, TAKEOVER, MASTER, FAILURE, CANCEL],
+@pytest.mark.parametrize("configuration", [DOUBLED_LEFT, LEASE, WORKER, TAKEOVER, MASTER, FAILURE, CANCEL],
                          ids=lambda each: each.name)
 def test_a_tiny_federation_is_clean(configuration):
     report = found(configuration)
@@ -139,7 +139,7 @@ def test_a_walk_that_is_cut_short_says_so(run):
 
 def test_what_is_wrong_is_printed_with_the_way_to_it(run, monkeypatch):
     forget_which_starts_came(monkeypatch)
-    monkeypatch.setattr(exhaustive, "check", lambda _, most, show: check(DOUBLED, most, show, compiled=False))
+    monkeypatch.setattr(exhaustive, "check", lambda _, most, show: check(DOUBLED_LEFT, most, show, compiled=False))
     code, out, err = run("torture", "--exhaustive", "--config", "one-task")
     assert code == 1
     assert f"doubled: {AGAIN}, after 7 moves" in err
@@ -254,7 +254,7 @@ def say_nothing_of_what_has_ended(monkeypatch):
 
 
 PLANTED = (
-    (forget_which_starts_came, DOUBLED, AGAIN, 7), (forget_which_requests_came, DOUBLED, AGAIN, 9),
+    (forget_which_starts_came, DOUBLED_LEFT, AGAIN, 7), (forget_which_requests_came, DOUBLED_LEFT, AGAIN, 9),
     (start_for_any_incarnation, LEASE, AGAIN, 10), (obey_every_epoch, TAKEOVER, AGAIN, 11),
     (lose_attempts_before_a_report, LEASE, AGAIN, 12), (never_list_a_lost_machine, LEASE, STUCK, 2),
     (take_what_a_former_incarnation_was_told, MASTER, STRAY, 21),

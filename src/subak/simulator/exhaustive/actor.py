@@ -37,7 +37,7 @@ from subak.workload.tasks import Requests
 
 NEWS = (LAUNCHED, REFUSED, ENDED, UPDATE)  # carry entries of a ledger
 ANSWERS_MAX = 256  # messages of one handler
-ALIGNED = 16  # bytes
+ALIGNMENT = 16  # bytes
 
 
 class Image:
@@ -67,14 +67,14 @@ def _arrays(state: Any, named: Any) -> list[tuple[str, Any]]:
 
 
 def _size(state: Any, named: Any) -> int:
-    return sum(_size(value, named[name]) if isinstance(value, tuple) else -(-value.nbytes // ALIGNED) * ALIGNED
+    return sum(_size(value, named[name]) if isinstance(value, tuple) else -(-value.nbytes // ALIGNMENT) * ALIGNMENT
                for name, value in _arrays(state, named))
 
 
 def _taken(value: np.ndarray, memory: np.ndarray, place: list[int]) -> np.ndarray:
     """Return the next bytes of the memory, as many as an array has."""
     first = place[0]
-    place[0] += -(-value.nbytes // ALIGNED) * ALIGNED
+    place[0] += -(-value.nbytes // ALIGNMENT) * ALIGNMENT
     return memory[first : first + value.nbytes]
 
 

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.explore import Report, Walk
-from subak.simulator.exhaustive.graph import NOTHING
+from subak.simulator.exhaustive.graph import NONE_THERE
 from subak.simulator.exhaustive.script import ANSWER, path_to
 
 
@@ -14,7 +14,7 @@ def check(
     """Return what a walk of a configuration finds; not *compiled*, handlers are called as plain Python."""
     walk = Walk(configuration, states_max, handlers=compiled)
     report = walk.run(on_progress)
-    if report.bad_state != NOTHING:
+    if report.bad_state != NONE_THERE:
         report.script = path_to(walk, report.bad_state)
     return report
 

@@ -15,10 +15,10 @@ from subak.simulator.exhaustive.graph import (
     COMPLETE,
     CUTS,
     FULL,
+    GRAPH_MISSING,
     HEAD,
-    MISSING,
     MOVES,
-    NOTHING,
+    NONE_THERE,
     PAUSED,
     STATES,
     TOO_WIDE,
@@ -47,7 +47,7 @@ class Report:
     complete: bool = False
     why: str = ""  # why it is not complete
     wrong: str = ""
-    bad_state: int = NOTHING
+    bad_state: int = NONE_THERE
     script: list[str] = field(default_factory=list)
 
 
@@ -85,7 +85,7 @@ class Walk:
             report.wrong, report.bad_state = WRONGS[int(count[BAD])], int(count[BAD_STATE])
         elif why == COMPLETE:
             report.bad_state = stuck(self.tables.tables, self.is_done())
-            report.wrong = STUCK if report.bad_state != NOTHING else ""
+            report.wrong = STUCK if report.bad_state != NONE_THERE else ""
         return report
 
     def is_done(self) -> np.ndarray:
@@ -97,10 +97,10 @@ class Walk:
     def once(self, on_progress: Callable[[int, int], None] | None) -> int:
         """Walk once; return why the walk ended."""
         count = self.tables.count
-        why, until = MISSING, PAUSE
+        why, until = GRAPH_MISSING, PAUSE
         while why not in (COMPLETE, BROKEN, TOO_WIDE):
             why = self.tables.call["walk"](0.0, until)
-            if why == MISSING:
+            if why == GRAPH_MISSING:
                 self.tables.make_good()
             elif why == FULL and not self.tables.make_room(self.states_max):
                 break

@@ -24,10 +24,10 @@ from subak.simulator.exhaustive.graph import (
     FINE,
     FLIGHT,
     FULL,
+    GRAPH_MISSING,
     MISSES,
-    MISSING,
     MOVES,
-    NOTHING,
+    NONE_THERE,
     PAUSED,
     RETURN,
     STATES,
@@ -50,9 +50,9 @@ from subak.simulator.exhaustive.walk import (
     take_from_flight,
 )
 
-WORD = 64  # bits
+WORD_BITS = 64  # bits
 NONE, ONE = np.uint64(0), np.uint64(1)
-FIRST, LAST = range(2)  # of `ends`: where the queue begins, and ends
+QUEUE_BEGINS, QUEUE_ENDS = range(2)  # of `ends`: where the queue begins, and ends
 LACKING_MAX = 64  # states that lack something, before what they lack is made good
 MARGIN_OF_SETS = 1 << 13  # states that one state may add
 
@@ -77,15 +77,15 @@ def push(flood: Flood, state: int) -> None:
     """Let a state be looked at (again)."""
     if not flood.is_queued[state]:
         flood.is_queued[state] = 1
-        flood.queue[flood.ends[LAST] % flood.queue.size] = state
-        flood.ends[LAST] += 1
+        flood.queue[flood.ends[QUEUE_ENDS] % flood.queue.size] = state
+        flood.ends[QUEUE_ENDS] += 1
 
 
 @inlined
 def pop(flood: Flood) -> int:
     """Return the next state to look at."""
-    state = flood.queue[flood.ends[FIRST] % flood.queue.size]
-    flood.ends[FIRST] += 1
+    state = flood.queue[flood.ends[QUEUE_BEGINS] % flood.queue.size]
+    flood.ends[QUEUE_BEGINS] += 1
     flood.is_queued[state] = 0
     return int(state)
 
@@ -98,7 +98,7 @@ def go(
     graph = flood.graph
     row, child = graph.row[number], graph.child
     result = look_up(graph, row[slot], variant)
-    if result == NOTHING:
+    if result == NONE_THERE:
         return 1
     if graph.next_state[result] < 0:
         graph.tally[CUTS] += graph.next_state[result] == CUT
@@ -114,7 +114,7 @@ def go(
     if happen_also(graph, variant, True):
         return 1
     befall(graph, row, slot, kind)
-    if graph.lapse[variant] != NOTHING:
+    if graph.lapse[variant] != NONE_THERE:
         excuse(graph, graph.lapse[variant], 0)
     wrong = note_truth(graph, result)
     graph.tally[MOVES] += 1
@@ -131,7 +131,7 @@ def send(flood: Flood, message: int) -> None:
     if flood.runs[message]:
         add_to_flight(flood.graph, message)
     else:
-        flood.answers[message // WORD] |= ONE << np.uint64(message % WORD)
+        flood.answers[message // WORD_BITS] |= ONE << np.uint64(message % WORD_BITS)
 
 
 @inlined
@@ -140,7 +140,7 @@ def befall(graph: Graph, row: np.ndarray, slot: int, kind: int) -> None:
     child, at = graph.child, graph.slots + TRUTH
     if kind == CRASH:
         child[at] |= 1 << (DOWN_AT + slot)
-        excuse(graph, NOTHING, graph.knows[row[slot]] if slot < graph.first_local else 0)
+        excuse(graph, NONE_THERE, graph.knows[row[slot]] if slot < graph.first_local else 0)
     elif kind == RETURN:
         child[at] &= ~(1 << (DOWN_AT + slot))
 
@@ -178,21 +178,21 @@ def look_at(flood: Flood, number: int) -> int:
     graph, lacking = flood.graph, 0
     row = graph.row[number]
     for place in range(graph.slots + FLIGHT, graph.width):
-        if row[place] == NOTHING:
+        if row[place] == NONE_THERE:
             break
         lacking += deliver_all(flood, number, row[place], row[place])
     for word in range(flood.answers.size):
         bits = flood.sent[number, word]
-        for bit in range(WORD):
+        for bit in range(WORD_BITS):
             if bits != NONE and (bits >> np.uint64(bit)) & ONE != NONE:
-                lacking += deliver_all(flood, number, word * WORD + bit, NOTHING)
+                lacking += deliver_all(flood, number, word * WORD_BITS + bit, NONE_THERE)
     for slot in range(graph.slots):
         crash, come_back = graph.crash[slot], graph.come_back[slot]
         if is_down(graph, row, slot):
-            if come_back != NOTHING:
-                lacking += go(flood, number, slot, come_back, NOTHING, NOTHING, RETURN)
-        elif crash != NOTHING and may(graph, row, slot, crash):
-            lacking += go(flood, number, slot, crash, NOTHING, graph.cost[crash], CRASH)
+            if come_back != NONE_THERE:
+                lacking += go(flood, number, slot, come_back, NONE_THERE, NONE_THERE, RETURN)
+        elif crash != NONE_THERE and may(graph, row, slot, crash):
+            lacking += go(flood, number, slot, crash, NONE_THERE, graph.cost[crash], CRASH)
     return lacking
 
 
@@ -201,8 +201,8 @@ def spread(flood: Flood, _now: float, most: int) -> int:
     tally, lacking = flood.graph.tally, 0
     tally[MISSES] = 0
     for _ in range(most):
-        if flood.ends[FIRST] == flood.ends[LAST]:
-            return MISSING if lacking else COMPLETE
+        if flood.ends[QUEUE_BEGINS] == flood.ends[QUEUE_ENDS]:
+            return GRAPH_MISSING if lacking else COMPLETE
         if tally[STATES] + MARGIN_OF_SETS > flood.graph.row.shape[0]:
             return FULL
         state = pop(flood)
@@ -210,9 +210,9 @@ def spread(flood: Flood, _now: float, most: int) -> int:
             push(flood, state)
             lacking += 1
             if lacking >= LACKING_MAX or tally[MISSES] >= flood.graph.miss.shape[0]:
-                return MISSING
+                return GRAPH_MISSING
         if tally[WIDEST] > flood.graph.width:
             return TOO_WIDE
         if tally[BAD] != FINE:
             return BROKEN
-    return MISSING if lacking else PAUSED
+    return GRAPH_MISSING if lacking else PAUSED

@@ -11,7 +11,7 @@ import numpy as np
 
 from subak.kernel import inlined, noinline
 
-NOTHING = -1
+NONE_THERE = -1
 # a row's words behind the roles' states
 TRUTH, BUDGET, FLIGHT = range(3)
 TASKS_MAX, BITS = 4, 4  # bits of a budget, and of each set of tasks in TRUTH
@@ -20,17 +20,17 @@ TASK_BITS = 15
 # of `tally`
 (STATES, HEAD, EDGES, MISSES, LACKS, MOVES, CUTS, BAD, BAD_STATE, WIDEST, LOOKAHEAD) = range(11)
 COUNTS = 11
-COMPLETE, FULL, MISSING, BROKEN, TOO_WIDE, PAUSED = range(6)  # why a walk comes back
+COMPLETE, FULL, GRAPH_MISSING, BROKEN, TOO_WIDE, PAUSED = range(6)  # why a walk comes back
 (FINE, TWICE, AGAIN, DISAGREES, BOOKS, OVERFULL, STRAY) = range(7)  # what is wrong with a state
 WRONGS = ("", "a task runs twice at once", "a task that has finished runs again",
           "a worker and its executor disagree about what runs", "a local master's books are not what its attempts hold",
           "a machine is oversubscribed", "an attempt begins that is no task's")
 IMPOSSIBLE = -2  # beside budgets
-LOST, DOUBLED, LEASES, TAKEOVERS, CRASHES, EARLY, FAILURES = range(7)  # budgets
+LOST_LEFT, DOUBLED_LEFT, LEASES_LEFT, TAKEOVERS_LEFT, CRASHES_LEFT, EARLY_LEFT, FAILURES_LEFT = range(7)  # budgets
 DISABLED, CUT = -1, -2  # instead of a role's next state
 NEEDS_NOTHING, NEEDS_DOWN, NEEDS_QUIET, NEEDS_SPEAKER, NEEDS_RIVAL = range(5)
 DELIVERED, CRASH, RETURN = range(3)  # of a step
-MARGIN = 512  # states and edges that one state may add
+MOST_MORE = 512  # states and edges that one state may add
 MISSES_MAX = 512
 
 
@@ -61,13 +61,13 @@ class Graph(NamedTuple):
     also_first: np.ndarray  # int32[variant + 1]
     also_slot: np.ndarray  # int32[effect]
     also: np.ndarray  # int32[effect], a variant that happens to another role at the same time
-    crash: np.ndarray  # int32[slot], the variant, NOTHING where it may not
+    crash: np.ndarray  # int32[slot], the variant, NONE_THERE where it may not
     come_back: np.ndarray  # int32[slot], the variant
     knows: np.ndarray  # int32[role state], tasks that it remembers to have finished
     speaks: np.ndarray  # uint8[role state], whether it is a local master that speaks for its cluster
     epoch: np.ndarray  # int32[role state], of a local master or worker
     memo_key: np.ndarray  # int64[hash]: role state * 2^20 + variant, + 1, or 0
-    memo: np.ndarray  # int32[hash], a result, NOTHING where it is asked for
+    memo: np.ndarray  # int32[hash], a result, NONE_THERE where it is asked for
     result_key: np.ndarray  # int64[result]
     next_state: np.ndarray  # int32[result], a role state, DISABLED or CUT
     wrong: np.ndarray  # int32[result]
@@ -91,23 +91,23 @@ VARIANT_BITS = 20
 
 @inlined
 def look_up(graph: Graph, state: int, variant: int) -> int:
-    """Return the result of a variant in a role's state; NOTHING where it is not known, which is noted."""
+    """Return the result of a variant in a role's state; NONE_THERE where it is not known, which is noted."""
     key = (np.int64(state) << VARIANT_BITS) + variant + 1
     mask = graph.memo_key.size - 1
     place = mixed(key) & mask
     while graph.memo_key[place] != 0:
         if graph.memo_key[place] == key:
             result = graph.memo[place]
-            if result == NOTHING:
+            if result == NONE_THERE:
                 graph.tally[LACKS] += 1
             return int(result)
         place = (place + 1) & mask
     graph.tally[LACKS] += 1
     if graph.tally[MISSES] < graph.miss.shape[0]:
-        graph.memo_key[place], graph.memo[place] = key, NOTHING
+        graph.memo_key[place], graph.memo[place] = key, NONE_THERE
         graph.miss[graph.tally[MISSES], 0], graph.miss[graph.tally[MISSES], 1] = state, variant
         graph.tally[MISSES] += 1
-    return NOTHING
+    return NONE_THERE
 
 
 @inlined

@@ -1,11 +1,11 @@
 """Whether the work gets done: from every state, by moves that are no faults, one must be reached in which it is."""
 import numpy as np
 
-from subak.simulator.exhaustive.graph import EDGES, NOTHING, STATES
+from subak.simulator.exhaustive.graph import EDGES, NONE_THERE, STATES
 
 
 def stuck(tables: dict[str, np.ndarray], is_done: np.ndarray) -> int:
-    """Return the first state from which no done one can be reached, NOTHING if there is none.
+    """Return the first state from which no done one can be reached, NONE_THERE if there is none.
 
     *is_done*: bool[state]. Of a state with a move that was not followed nothing is said.
     """
@@ -22,7 +22,7 @@ def stuck(tables: dict[str, np.ndarray], is_done: np.ndarray) -> int:
         frontier = np.unique(before[~reaches[before]])
         reaches[frontier] = True
     left = np.flatnonzero(~reaches)
-    return int(left[0]) if left.size else NOTHING
+    return int(left[0]) if left.size else NONE_THERE
 
 
 def _ranges(first: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -21,10 +21,10 @@ from subak.federation.messages import (
     CHECK,
     EXECUTOR,
     EXITED,
-    FAILED,
     GLOBAL_MASTER,
     HALT,
     HANDLER,
+    HAS_FAILED,
     LEASE,
     LOCAL_MASTER,
     MESSAGE,
@@ -47,27 +47,27 @@ from subak.simulator.exhaustive.canonical import LATE, NOW, bits_of, canonical_m
 from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.graph import (
     BOOKS,
-    CRASHES,
+    CRASHES_LEFT,
     CUT,
     DISABLED,
     DISAGREES,
-    FAILURES,
+    FAILURES_LEFT,
     FINE,
-    LEASES,
+    LEASES_LEFT,
     NEEDS_DOWN,
     NEEDS_NOTHING,
     NEEDS_QUIET,
     NEEDS_RIVAL,
     NEEDS_SPEAKER,
-    NOTHING,
+    NONE_THERE,
     OVERFULL,
     STRAY,
-    TAKEOVERS,
+    TAKEOVERS_LEFT,
 )
 from subak.simulator.federated.simulate import Opened
 from subak.simulator.torture.message_text import role_name
 
-(DELIVER, FIND_NOBODY_LOST, FIND_LOST, FIND_DEAD, FIND_DESERTED, TAKE_OVER, EXPIRE, DECONFIRM, CRASHED,
+(DELIVER, FIND_NOBODY_LOST, FIND_LOST, FIND_DEAD, FIND_DESERTED, TAKE_OVER, LEASE_EXPIRES, DECONFIRM, CRASHED,
  RETURNED, FAIL) = range(11)
 PERIODIC = (RESUBMIT, RETRY, WAKE, BEAT, CHECK, TICK)  # timers that ring again and again
 UNHEARD = (READY, LEASE)  # not followed: an effect that only counts, and a message that only sets a time
@@ -79,14 +79,14 @@ class Variant:
 
     slot: int
     what: int = DELIVER
-    message: int = NOTHING
+    message: int = NONE_THERE
     now: float = NOW
     machine: int = NOBODY
-    cost: int = NOTHING  # a budget
+    cost: int = NONE_THERE  # a budget
     needs: int = NEEDS_NOTHING
     needs_slot: int = 0
     repeats: bool = False  # whether it is a timer that waits while what it would send is still under way
-    lapse: int = NOTHING  # slot of a worker that is declared lost
+    lapse: int = NONE_THERE  # slot of a worker that is declared lost
     also: tuple[tuple[int, int], ...] = ()  # (slot, variant)
 
 
@@ -154,8 +154,9 @@ class Moves:
         self.calls = 0
         self.does_nothing: dict[tuple[int, int], bool] = {}  # role state and variant
         self.crash = [self.crash_variant(slot) for slot in range(len(self.who))]
-        self.come_back = [self.variant(Variant(slot, RETURNED)) if self.crash[slot] != NOTHING and configuration.returns
-                          else NOTHING for slot in range(len(self.who))]
+        self.come_back = [
+            self.variant(Variant(slot, RETURNED)) if self.crash[slot] != NONE_THERE and configuration.returns
+            else NONE_THERE for slot in range(len(self.who))]
 
     # -- numbers ------------------------------------------------------------------------------------------------------
 
@@ -175,10 +176,10 @@ class Moves:
         return f"{name} {number}" if role == SUBMITTER and self.configuration.global_masters > 1 else name
 
     def crash_variant(self, slot: int) -> int:
-        """Return the variant in which a role crashes, NOTHING where it may not."""
+        """Return the variant in which a role crashes, NONE_THERE where it may not."""
         if self.name(slot) not in self.configuration.crashing:
-            return NOTHING
-        return self.variant(Variant(slot, CRASHED, cost=CRASHES))
+            return NONE_THERE
+        return self.variant(Variant(slot, CRASHED, cost=CRASHES_LEFT))
 
     def variant(self, variant: Variant) -> int:
         """Return the number of a variant."""
@@ -204,11 +205,12 @@ class Moves:
         slot, machine = message.slot, int(message.fields["machine"])
         patient = self.waits and message.kind in PERIODIC
         if message.kind == TICK:
-            expire = tuple((other, self.variant(Variant(other, EXPIRE, machine=machine))) for other in self.local_slots)
+            expire = tuple((other, self.variant(Variant(other, LEASE_EXPIRES, machine=machine)))
+                           for other in self.local_slots)
             return [Variant(slot, message=number, repeats=patient),
-                    Variant(slot, message=number, now=LATE, cost=LEASES, also=expire)]
+                    Variant(slot, message=number, now=LATE, cost=LEASES_LEFT, also=expire)]
         if message.kind == EXITED and self.configuration.failures:
-            return [Variant(slot, message=number), Variant(slot, FAIL, number, cost=FAILURES)]
+            return [Variant(slot, message=number), Variant(slot, FAIL, number, cost=FAILURES_LEFT)]
         if message.kind == CHECK:
             lost = [Variant(slot, what, number, machine=one, lapse=self.slot[WORKER, one], needs=needs,
                             needs_slot=self.slot[WORKER, one])
@@ -221,7 +223,8 @@ class Moves:
             other = next(one for one in self.local_slots if one != slot)
             also = ((other, self.variant(Variant(other, DECONFIRM))),)
             return [Variant(slot, TAKE_OVER, number, needs=NEEDS_QUIET, needs_slot=other, also=also),
-                    Variant(slot, TAKE_OVER, number, cost=TAKEOVERS, needs=NEEDS_SPEAKER, needs_slot=other, also=also)]
+                    Variant(slot, TAKE_OVER, number, cost=TAKEOVERS_LEFT, needs=NEEDS_SPEAKER, needs_slot=other,
+                            also=also)]
         return [Variant(slot, message=number, repeats=patient)]
 
     def state(self, slot: int) -> int:
@@ -300,8 +303,8 @@ class Moves:
         handed_on = tuple(sorted({*self.heard(answers), *effects.answers}))
         if variant.what == CRASHED:
             handed_on = ()
-        kind = self.messages[variant.message].kind if variant.message != NOTHING else NOTHING
-        is_void = after == state and not handed_on and kind not in (NOTHING, EXITED)
+        kind = self.messages[variant.message].kind if variant.message != NONE_THERE else NONE_THERE
+        is_void = after == state and not handed_on and kind not in (NONE_THERE, EXITED)
         return Result(after, handed_on, effects.halted, effects.begins, effects.halts, effects.ends,
                       self.wrong[after] or effects.wrong, is_void)
 
@@ -311,8 +314,8 @@ class Moves:
         if what in (CRASHED, RETURNED):
             lost = actor.tell(self.told(POWER_OFF, actor.number, NOBODY), b"", NOW) if actor.role == WORKER else []
             return lost + actor.tell(self.told(RESTART, actor.number, NOBODY), b"", NOW)
-        if what in (EXPIRE, DECONFIRM):
-            canonical.expire(state, machine) if what == EXPIRE else canonical.deconfirm(state)
+        if what in (LEASE_EXPIRES, DECONFIRM):
+            canonical.expire(state, machine) if what == LEASE_EXPIRES else canonical.deconfirm(state)
             return []
         message = self.messages[variant.message]
         if what in (FIND_NOBODY_LOST, FIND_LOST, FIND_DEAD, FIND_DESERTED):
@@ -351,7 +354,7 @@ class Moves:
     ) -> Result:
         """Return what a role's answers do to what runs on its machine: whose exit is now to come, whose is not."""
         if actor.role != WORKER:
-            return Result(NOTHING)
+            return Result(NONE_THERE)
         begun, halted, exits = [], [], []
         ended: list[int] = []
         failing: list[int] = []
@@ -366,12 +369,12 @@ class Moves:
             elif told["kind"] == HALT and task in runs:
                 halted.append((task, self.message(self.told(EXITED, actor.number, task, actor.number, runs.pop(task)),
                                                   b"")))
-        if variant.message != NOTHING and self.messages[variant.message].kind == EXITED:
+        if variant.message != NONE_THERE and self.messages[variant.message].kind == EXITED:
             task = int(self.messages[variant.message].fields["task"])
             (failing if variant.what == FAIL else ended).append(task)
             runs.pop(task, None)
         wrong = FINE if canonical.running_on(actor.state, actor.number) == runs else DISAGREES
-        return Result(NOTHING, tuple(exits), tuple(number for _, number in halted), bits_of(begun),
+        return Result(NONE_THERE, tuple(exits), tuple(number for _, number in halted), bits_of(begun),
                       bits_of([task for task, _ in halted] + failing), bits_of(ended),
                       STRAY if NOBODY in begun else wrong)
 
@@ -379,5 +382,5 @@ class Moves:
 def failed(exited: np.void) -> bytes:
     """Return the end of an attempt as one that failed."""
     row = exited.copy()
-    row["reason"], row["code"] = FAILED, 1
+    row["reason"], row["code"] = HAS_FAILED, 1
     return bytes(row.tobytes())

@@ -10,7 +10,7 @@ from subak.federation.messages import ARRIVE, CANCEL, EXITED
 from subak.federation.serving import compiled_service
 from subak.kernel import SETTINGS
 from subak.simulator.exhaustive.configurations import Configuration, open_configuration
-from subak.simulator.exhaustive.flood import MARGIN_OF_SETS, WORD, Flood, spread
+from subak.simulator.exhaustive.flood import MARGIN_OF_SETS, WORD_BITS, Flood, spread
 from subak.simulator.exhaustive.graph import (
     BAD,
     BROKEN,
@@ -18,9 +18,9 @@ from subak.simulator.exhaustive.graph import (
     CUTS,
     FLIGHT,
     FULL,
-    MISSING,
+    GRAPH_MISSING,
     MOVES,
-    NOTHING,
+    NONE_THERE,
     STATES,
     TOO_WIDE,
     WRONGS,
@@ -55,9 +55,9 @@ class Sets:
         self.tables = Tables(unbounded, self.moves, jit, drops=False)
         self.compiled = jit
         row = self.tables.tables["row"][0]
-        first = [int(message) for message in row[self.tables.slots + FLIGHT :] if message != NOTHING]
+        first = [int(message) for message in row[self.tables.slots + FLIGHT :] if message != NONE_THERE]
         once = [message for message in first if self.moves.messages[message].kind in ONCE]
-        row[self.tables.slots + FLIGHT :] = NOTHING
+        row[self.tables.slots + FLIGHT :] = NONE_THERE
         row[self.tables.slots + FLIGHT : self.tables.slots + FLIGHT + len(once)] = once
         self.sent = np.zeros((1, 1), np.uint64)
         self.queue = np.zeros(1, np.int32)
@@ -65,7 +65,7 @@ class Sets:
         self.ends = np.array([0, 1])
         self.make_room()
         for message in set(first) - set(once):
-            self.sent[0, message // WORD] |= np.uint64(1) << np.uint64(message % WORD)
+            self.sent[0, message // WORD_BITS] |= np.uint64(1) << np.uint64(message % WORD_BITS)
         self.tables.tables["place"][:] = 0
         self.tables.call["place_states"](0.0, 1)
         self.rebuild()
@@ -74,7 +74,7 @@ class Sets:
         """See to it that there is room for more states, and for the messages that there are."""
         tables = self.tables
         tables.make_room(1 << 62, MARGIN_OF_SETS)
-        rows, words = len(tables.tables["row"]), -(-len(self.moves.messages) // WORD)
+        rows, words = len(tables.tables["row"]), -(-len(self.moves.messages) // WORD_BITS)
         if self.sent.shape != (rows, words):
             sent = np.zeros((rows, 2 * words if words > self.sent.shape[1] else self.sent.shape[1]), np.uint64)
             sent[: len(self.sent), : self.sent.shape[1]] = self.sent[:rows]
@@ -101,12 +101,12 @@ def prove(
 ) -> Proof:
     """Flood a configuration until nothing new comes, something is wrong, or there are too many states."""
     began, sets = time.monotonic(), Sets(configuration, compiled, handlers)
-    tally, why = sets.tables.count, MISSING
+    tally, why = sets.tables.count, GRAPH_MISSING
     while why not in (COMPLETE, BROKEN, TOO_WIDE) and int(tally[STATES]) <= states_max:
         why = sets.spread(0.0, AT_ONCE)
-        if why == MISSING:
+        if why == GRAPH_MISSING:
             sets.tables.make_good()
-        if why in (MISSING, FULL):
+        if why in (GRAPH_MISSING, FULL):
             sets.make_room()
             sets.rebuild()
         if on_progress:

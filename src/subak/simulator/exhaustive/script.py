@@ -19,12 +19,12 @@ from subak.simulator.exhaustive.graph import (
     BAD,
     CRASH,
     DELIVERED,
-    DOUBLED,
+    DOUBLED_LEFT,
     FLIGHT,
-    LOST,
+    LOST_LEFT,
     MISSES,
     MOVES,
-    NOTHING,
+    NONE_THERE,
     RETURN,
     STATES,
     WRONGS,
@@ -51,16 +51,16 @@ class Move(NamedTuple):
 def moves_from(walk: Walk, number: int) -> Iterator[Move]:
     """Yield the moves from a state, as `expand` makes them."""
     graph, row = walk.tables.graph, walk.tables.graph.row[number]
-    flight = [int(message) for message in row[walk.tables.slots + FLIGHT :] if message != NOTHING]
+    flight = [int(message) for message in row[walk.tables.slots + FLIGHT :] if message != NONE_THERE]
     for message in flight:
         yield from _deliveries(walk, row, message)
     for slot in range(walk.tables.slots):
         crash, come_back = int(graph.crash[slot]), int(graph.come_back[slot])
         if is_down(graph, row, slot):
-            if come_back != NOTHING:
-                yield Move(slot, come_back, NOTHING, NOTHING, RETURN)
-        elif crash != NOTHING and may(graph, row, slot, crash):
-            yield Move(slot, crash, NOTHING, int(graph.cost[crash]), CRASH)
+            if come_back != NONE_THERE:
+                yield Move(slot, come_back, NONE_THERE, NONE_THERE, RETURN)
+        elif crash != NONE_THERE and may(graph, row, slot, crash):
+            yield Move(slot, crash, NONE_THERE, int(graph.cost[crash]), CRASH)
 
 
 def _deliveries(walk: Walk, row: np.ndarray, message: int) -> Iterator[Move]:
@@ -68,16 +68,16 @@ def _deliveries(walk: Walk, row: np.ndarray, message: int) -> Iterator[Move]:
     graph, ways = walk.tables.graph, walk.moves.messages[message].variants
     slot = int(graph.message_to[message])
     if finds_nobody(graph, row, message):
-        yield Move(slot, NOTHING, message, NOTHING, DELIVERED)
+        yield Move(slot, NONE_THERE, message, NONE_THERE, DELIVERED)
         return
     for variant in ways:
         if may(graph, row, slot, variant):
             yield Move(slot, variant, message, int(graph.cost[variant]), DELIVERED)
     if graph.crosses[message]:
-        if left(graph, row, DOUBLED) > 0:
-            yield Move(slot, ways[0], NOTHING, DOUBLED, DELIVERED)
-        if left(graph, row, LOST) > 0:
-            yield Move(slot, NOTHING, message, LOST, DELIVERED)
+        if left(graph, row, DOUBLED_LEFT) > 0:
+            yield Move(slot, ways[0], NONE_THERE, DOUBLED_LEFT, DELIVERED)
+        if left(graph, row, LOST_LEFT) > 0:
+            yield Move(slot, NONE_THERE, message, LOST_LEFT, DELIVERED)
 
 
 def taken(walk: Walk, number: int, move: Move, adds: bool = False) -> None:
@@ -90,7 +90,7 @@ def taken(walk: Walk, number: int, move: Move, adds: bool = False) -> None:
 def path_to(walk: Walk, number: int) -> list[str]:
     """Return the moves, in words, that lead from the first state to another."""
     path = [number]
-    while walk.tables.graph.parent[path[-1]] != NOTHING:
+    while walk.tables.graph.parent[path[-1]] != NONE_THERE:
         path.append(int(walk.tables.graph.parent[path[-1]]))
     path.reverse()
     lines: list[str] = []
@@ -116,12 +116,12 @@ def move_words(walk: Walk, move: Move) -> str:
         return f"{moves.name(move.slot)} crashes"
     if move.kind == RETURN:
         return f"{moves.name(move.slot)} comes back"
-    variant: Variant | None = moves.variants[move.variant] if move.variant != NOTHING else None
-    message = move.gone if move.gone != NOTHING else variant.message if variant else NOTHING
+    variant: Variant | None = moves.variants[move.variant] if move.variant != NONE_THERE else None
+    message = move.gone if move.gone != NONE_THERE else variant.message if variant else NONE_THERE
     said, receiver = message_words(walk, moves.messages[message].row), moves.receiver(message)
     if variant is None:
-        return f"{'lost' if move.charge == LOST else 'in vain'}: {said} -> {receiver}"
-    doubled = "doubled: " if move.gone == NOTHING else ""
+        return f"{'lost' if move.charge == LOST_LEFT else 'in vain'}: {said} -> {receiver}"
+    doubled = "doubled: " if move.gone == NONE_THERE else ""
     return f"{doubled}{receiver} <- {said}{_what_it_finds(walk, variant)}"
 
 
@@ -156,7 +156,7 @@ def as_row(row: bytes) -> Any:
 
 def answers_words(walk: Walk, number: int, move: Move) -> list[str]:
     """Say what a role answers to a move, effects on the executor with it."""
-    if move.variant == NOTHING:
+    if move.variant == NONE_THERE:
         return []
     moves, variant = walk.moves, walk.moves.variants[move.variant]
     actor = moves.actors[move.slot]

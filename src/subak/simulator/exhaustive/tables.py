@@ -13,10 +13,10 @@ from subak.simulator.exhaustive.graph import (
     EDGES,
     FLIGHT,
     LOOKAHEAD,
-    MARGIN,
     MISSES,
     MISSES_MAX,
-    NOTHING,
+    MOST_MORE,
+    NONE_THERE,
     STATES,
     VARIANT_BITS,
     Graph,
@@ -74,12 +74,12 @@ class Tables:
         """Enter the first state."""
         states, flight = self.moves.begin()
         row = self.tables["row"][0]
-        row[:] = NOTHING
+        row[:] = NONE_THERE
         row[: self.slots] = states
         row[self.slots] = 0
         row[self.slots + 1] = sum(left << (BITS * place) for place, left in enumerate(self.configuration.budgets))
         row[self.slots + FLIGHT : self.slots + FLIGHT + len(set(flight))] = sorted(set(flight))
-        self.tables["parent"][0] = NOTHING
+        self.tables["parent"][0] = NONE_THERE
         self.count[STATES], self.count[LOOKAHEAD] = 1, AHEAD
         self.sync()
         self.rebuild()
@@ -148,7 +148,7 @@ class Tables:
         self.call = {name: service(function, self.graph) for name, function in FUNCTIONS.items()}
         self.stale = False
 
-    def make_room(self, states_max: int, margin: int = MARGIN) -> bool:
+    def make_room(self, states_max: int, margin: int = MOST_MORE) -> bool:
         """See to it that there is room for *margin* more states; return whether there may be more."""
         states = int(self.count[STATES])
         if states >= states_max:
@@ -158,7 +158,7 @@ class Tables:
             for name in ("row", "parent", "is_cut"):
                 self.room(name, size)
             self.room("edge_first", size + 1)
-        if int(self.count[EDGES]) + 2 * MARGIN > len(self.tables["edge"]):
+        if int(self.count[EDGES]) + 2 * MOST_MORE > len(self.tables["edge"]):
             self.room("edge", 2 * len(self.tables["edge"]))
         if 2 * len(self.tables["row"]) > len(self.tables["place"]):
             self.tables["place"] = np.zeros(1 << (4 * len(self.tables["row"]) - 1).bit_length(), np.int32)

@@ -14,28 +14,28 @@ from subak.simulator.exhaustive.graph import (
     CUT,
     CUTS,
     DELIVERED,
-    DOUBLED,
+    DOUBLED_LEFT,
     DOWN_AT,
-    EARLY,
+    EARLY_LEFT,
     EDGES,
     EXCUSED_AT,
     FINE,
     FINISHED_AT,
     FLIGHT,
     FULL,
+    GRAPH_MISSING,
     HEAD,
     IMPOSSIBLE,
     LOOKAHEAD,
-    LOST,
-    MARGIN,
+    LOST_LEFT,
     MISSES,
-    MISSING,
+    MOST_MORE,
     MOVES,
     NEEDS_DOWN,
     NEEDS_NOTHING,
     NEEDS_QUIET,
     NEEDS_RIVAL,
-    NOTHING,
+    NONE_THERE,
     PAUSED,
     RETURN,
     STATES,
@@ -72,14 +72,14 @@ def left(graph: Graph, row: np.ndarray, budget: int) -> int:
 def add_to_flight(graph: Graph, message: int) -> None:
     """Let a message be under way; it is there once. The row's last word stays empty, unless it is too wide."""
     child, place = graph.child, graph.slots + FLIGHT
-    while place < graph.width and child[place] != NOTHING and child[place] < message:
+    while place < graph.width and child[place] != NONE_THERE and child[place] < message:
         place += 1
     if place < graph.width and child[place] == message:
         return
     moved = message
     while place < graph.width:
         child[place], moved = moved, child[place]
-        if moved == NOTHING:
+        if moved == NONE_THERE:
             return
         place += 1
     graph.tally[WIDEST] = graph.width + 1
@@ -92,7 +92,7 @@ def take_from_flight(graph: Graph, message: int) -> None:
     while place < graph.width and child[place] != message:
         place += 1
     while place < graph.width:
-        child[place] = child[place + 1] if place + 1 < graph.width else NOTHING
+        child[place] = child[place + 1] if place + 1 < graph.width else NONE_THERE
         place += 1
 
 
@@ -102,19 +102,19 @@ def step(  # noqa: PLR0913, PLR0917  (a move has many parts)
 ) -> int:
     """Make the state to which a move leads, and add it; return whether the move needs something that is lacking.
 
-    *gone*: the message that is no more under way, NOTHING where it stays; *charge*: the budget that it takes from.
+    *gone*: the message that is no more under way, NONE_THERE where it stays; *charge*: the budget that it takes from.
     """
-    row, result, wrong = graph.row[number], NOTHING, FINE
-    if variant != NOTHING:
+    row, result, wrong = graph.row[number], NONE_THERE, FINE
+    if variant != NONE_THERE:
         result = look_up(graph, row[slot], variant)
-        if result == NOTHING:
+        if result == NONE_THERE:
             return 1
         charge = price(graph, row, variant, result, charge)
         if charge == IMPOSSIBLE:
             note_cut(graph, number, result, adds)
             return 0
     begin_child(graph, row, gone, charge)
-    if result != NOTHING:
+    if result != NONE_THERE:
         if happen(graph, row, slot, variant, result, kind, adds):
             return 1
         wrong = note_truth(graph, result)
@@ -128,9 +128,9 @@ def begin_child(graph: Graph, row: np.ndarray, gone: int, charge: int) -> None:
     """Begin a state as another is, less a message and what a move takes from a budget."""
     for word in range(graph.width):
         graph.child[word] = row[word]
-    if gone != NOTHING:
+    if gone != NONE_THERE:
         take_from_flight(graph, gone)
-    if charge != NOTHING:
+    if charge != NONE_THERE:
         graph.child[graph.slots + BUDGET] -= 1 << (BITS * charge)
 
 
@@ -152,7 +152,7 @@ def happen(
         go_down(graph, row, slot)
     elif kind == RETURN:
         child[graph.slots + TRUTH] &= ~(1 << (DOWN_AT + slot))
-    if graph.lapse[variant] != NOTHING:
+    if graph.lapse[variant] != NONE_THERE:
         excuse(graph, graph.lapse[variant], 0)
     return drop_void(graph, result, slot, graph.also_first[variant] < graph.also_first[variant + 1])
 
@@ -162,7 +162,7 @@ def go_down(graph: Graph, row: np.ndarray, slot: int) -> None:
     """Let a role be down, with its timers and what it remembered."""
     graph.child[graph.slots + TRUTH] |= 1 << (DOWN_AT + slot)
     drop_timers(graph, slot)
-    excuse(graph, NOTHING, graph.knows[row[slot]] if slot < graph.first_local else 0)
+    excuse(graph, NONE_THERE, graph.knows[row[slot]] if slot < graph.first_local else 0)
 
 
 @inlined
@@ -178,7 +178,7 @@ def add_move(graph: Graph, number: int, charge: int, wrong: int) -> None:
     """Add the state that was made, and the move to it; note what is wrong with it."""
     graph.tally[MOVES] += 1
     new = add_state(graph, number)
-    if charge == NOTHING and new != number:
+    if charge == NONE_THERE and new != number:
         graph.edge[graph.tally[EDGES]] = new
         graph.tally[EDGES] += 1
     if wrong != FINE and graph.tally[BAD] == FINE:
@@ -190,18 +190,18 @@ def price(graph: Graph, row: np.ndarray, variant: int, result: int, charge: int)
     """Return the budget that a variant takes from, *charge* unless it is a timer that rings early, or IMPOSSIBLE."""
     if graph.next_state[result] < 0:
         return IMPOSSIBLE
-    if charge != NOTHING or not graph.repeats[variant]:
+    if charge != NONE_THERE or not graph.repeats[variant]:
         return charge
     for at in range(graph.slots + FLIGHT, graph.width):
         message = row[at]
-        if message == NOTHING:
-            return NOTHING
+        if message == NONE_THERE:
+            return NONE_THERE
         if graph.crosses[message]:
             if graph.early:
-                return EARLY if left(graph, row, EARLY) > 0 else IMPOSSIBLE
+                return EARLY_LEFT if left(graph, row, EARLY_LEFT) > 0 else IMPOSSIBLE
             if is_like_an_answer(graph, result, message):
                 return IMPOSSIBLE
-    return NOTHING
+    return NONE_THERE
 
 
 @inlined
@@ -222,7 +222,7 @@ def happen_also(graph: Graph, variant: int, adds: bool) -> bool:
         slot = graph.also_slot[place]
         if not is_down(graph, graph.child, slot):
             result = look_up(graph, graph.child[slot], graph.also[place])
-            if result == NOTHING:
+            if result == NONE_THERE:
                 lacking = True
             else:
                 graph.used[result] |= np.uint8(adds)
@@ -237,12 +237,12 @@ def drop_void(graph: Graph, result: int, changed: int, several: bool) -> bool:
     Return whether something is lacking. *several*: whether other roles than *changed* have.
     """
     child, place = graph.child, graph.slots + FLIGHT
-    while place < graph.width and child[place] != NOTHING:
+    while place < graph.width and child[place] != NONE_THERE:
         message = child[place]
         slot = graph.message_to[message]
         if (several or slot == changed or is_answer(graph, result, message)) and not is_down(graph, child, slot):
             met = look_up(graph, child[slot], graph.way[graph.way_first[message]])
-            if met == NOTHING:
+            if met == NONE_THERE:
                 return True
             if graph.is_void[met]:
                 graph.voided[met] = 1
@@ -265,7 +265,7 @@ def is_answer(graph: Graph, result: int, message: int) -> bool:
 def drop_timers(graph: Graph, slot: int) -> None:
     """Drop all timers of a role, which is down; not those of a submitter beside it, which are on disk."""
     child, place = graph.child, graph.slots + FLIGHT
-    while place < graph.width and child[place] != NOTHING:
+    while place < graph.width and child[place] != NONE_THERE:
         message = child[place]
         if graph.crosses[message] == 0 and graph.message_to[message] == slot and not graph.outlives[message]:
             take_from_flight(graph, message)
@@ -311,7 +311,7 @@ def may(graph: Graph, row: np.ndarray, slot: int, variant: int) -> bool:
 
     A local master hears nothing of another that is down, does not speak, or speaks in an earlier epoch than its own.
     """
-    if graph.cost[variant] != NOTHING and left(graph, row, graph.cost[variant]) == 0:
+    if graph.cost[variant] != NONE_THERE and left(graph, row, graph.cost[variant]) == 0:
         return False
     needs, other = graph.needs[variant], graph.needs_slot[variant]
     if needs == NEEDS_NOTHING:
@@ -338,16 +338,16 @@ def expand(graph: Graph, number: int, adds: bool) -> int:
     """Make all moves from a state; return how many need what is lacking."""
     lacking, row, slots = 0, graph.row[number], graph.slots
     for place in range(slots + FLIGHT, graph.width):
-        if row[place] == NOTHING:
+        if row[place] == NONE_THERE:
             break
         lacking += deliver(graph, number, row[place], adds)
     for slot in range(slots):
         crash, come_back = graph.crash[slot], graph.come_back[slot]
         if is_down(graph, row, slot):
-            if come_back != NOTHING:
-                lacking += step(graph, number, slot, come_back, NOTHING, NOTHING, RETURN, adds)
-        elif crash != NOTHING and may(graph, row, slot, crash):
-            lacking += step(graph, number, slot, crash, NOTHING, graph.cost[crash], CRASH, adds)
+            if come_back != NONE_THERE:
+                lacking += step(graph, number, slot, come_back, NONE_THERE, NONE_THERE, RETURN, adds)
+        elif crash != NONE_THERE and may(graph, row, slot, crash):
+            lacking += step(graph, number, slot, crash, NONE_THERE, graph.cost[crash], CRASH, adds)
     return lacking
 
 
@@ -356,17 +356,17 @@ def deliver(graph: Graph, number: int, message: int, adds: bool) -> int:
     """Make the moves in which a message comes, or a timer rings, in each way; comes twice, or is lost."""
     lacking, row, slot = 0, graph.row[number], graph.message_to[message]
     if finds_nobody(graph, row, message):
-        return step(graph, number, slot, NOTHING, message, NOTHING, DELIVERED, adds)
+        return step(graph, number, slot, NONE_THERE, message, NONE_THERE, DELIVERED, adds)
     for way in range(graph.way_first[message], graph.way_first[message + 1]):
         variant = graph.way[way]
         if may(graph, row, slot, variant):
             lacking += step(graph, number, slot, variant, message, graph.cost[variant], DELIVERED, adds)
     if graph.crosses[message]:
         first = graph.way[graph.way_first[message]]
-        if left(graph, row, DOUBLED) > 0:
-            lacking += step(graph, number, slot, first, NOTHING, DOUBLED, DELIVERED, adds)
-        if left(graph, row, LOST) > 0:
-            lacking += step(graph, number, slot, NOTHING, message, LOST, DELIVERED, adds)
+        if left(graph, row, DOUBLED_LEFT) > 0:
+            lacking += step(graph, number, slot, first, NONE_THERE, DOUBLED_LEFT, DELIVERED, adds)
+        if left(graph, row, LOST_LEFT) > 0:
+            lacking += step(graph, number, slot, NONE_THERE, message, LOST_LEFT, DELIVERED, adds)
     return lacking
 
 
@@ -377,13 +377,13 @@ def walk(graph: Graph, _now: float, most: int) -> int:
     while count[HEAD] < count[STATES]:
         if count[HEAD] >= most:
             return PAUSED
-        if count[STATES] + MARGIN > graph.row.shape[0] or count[EDGES] + MARGIN > graph.edge.size:
+        if count[STATES] + MOST_MORE > graph.row.shape[0] or count[EDGES] + MOST_MORE > graph.edge.size:
             return FULL
         edges, moves, cuts = count[EDGES], count[MOVES], count[CUTS]
         if expand(graph, count[HEAD], True) > 0:
             count[EDGES], count[MOVES], count[CUTS] = edges, moves, cuts
             look_ahead(graph)
-            return MISSING
+            return GRAPH_MISSING
         if count[WIDEST] > graph.width:
             return TOO_WIDE
         count[HEAD] += 1
