@@ -21,10 +21,10 @@ from subak.federation.messages import (
     CHECK,
     EXECUTOR,
     EXITED,
-    FAILED,
     GLOBAL_MASTER,
     HALT,
     HANDLER,
+    HAS_FAILED,
     LEASE,
     LOCAL_MASTER,
     MESSAGE,
@@ -379,5 +379,5 @@ class Moves:
 def failed(exited: np.void) -> bytes:
     """Return the end of an attempt as one that failed."""
     row = exited.copy()
-    row["reason"], row["code"] = FAILED, 1
+    row["reason"], row["code"] = HAS_FAILED, 1
     return bytes(row.tobytes())
