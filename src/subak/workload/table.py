@@ -83,6 +83,13 @@ class Workload:
         """Whether any stage waits for another."""
         return bool((self.stages["depends_on"].list.len() > 0).any())
 
+    def gang_sizes(self) -> np.ndarray:
+        """Return int64[stage]: the tasks of a stage of several that must start together, else 0."""
+        if "gang" not in self.stages.columns:
+            return np.zeros(len(self.stages), np.int64)
+        sizes = np.bincount(self.tasks["stage"].to_numpy(), minlength=len(self.stages))
+        return np.where(self.stages["gang"].fill_null(False).to_numpy() & (sizes > 1), sizes, 0)
+
     def write(self, folder: Path) -> None:
         """Write workload.toml and three Parquet files into an existing *folder*."""
         write_toml(_Header(self.resources, self.provenance), folder / "workload.toml")

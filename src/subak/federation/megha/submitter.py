@@ -407,9 +407,9 @@ def on_cancel(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -
                 give_up(submitter, jobs, task, CANCELLED, out)
                 if submitter.submission[row]["settled"]:
                     close(submitter, jobs, row)
-                return
-            if submitter.tasks.gang[row] != NOBODY:
+            elif submitter.tasks.gang[row] != NOBODY:
                 withdraw_gang(submitter, jobs, submitter.tasks.gang[row], out)
+            return
 
 
 @inlined

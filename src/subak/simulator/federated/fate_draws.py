@@ -100,7 +100,7 @@ def rules_of_stages(plan: FailurePlan, workload: Workload) -> np.ndarray:
     Raises PlanError for a name that nothing has, and for gangs that were to be tried again.
     """
     columns = _names_of_stages(workload)
-    gang = _is_gang(workload)
+    gang = workload.gang_sizes() > 0
     rule = np.full(len(workload.stages), -1)
     for number, each in enumerate(plan.task):
         fits = np.ones(rule.size, bool) if each.gang is None else gang == each.gang
@@ -115,14 +115,6 @@ def _names_of_stages(workload: Workload) -> dict[str, pl.Series]:
     """Return for each of NAMES what it is of every stage."""
     jobs = workload.jobs.select("queue", "user", "job")
     return {**jobs[workload.stages["job"]].to_dict(), "stage": workload.stages["name"]}
-
-
-def _is_gang(workload: Workload) -> np.ndarray:
-    """Return bool[stage]: whether its tasks start together, of which there must be several."""
-    if "gang" not in workload.stages.columns:
-        return np.zeros(len(workload.stages), bool)
-    sizes = np.bincount(workload.tasks["stage"].to_numpy(), minlength=len(workload.stages))
-    return np.asarray(workload.stages["gang"].fill_null(False).to_numpy() & (sizes > 1))
 
 
 def _fits(values: pl.Series, wanted: str, name: str) -> np.ndarray:

@@ -187,23 +187,15 @@ def _lanes(workload: Workload, queue_of_stage: np.ndarray, queues: int) -> tuple
     Where one of a lane fits nowhere the others do not either: so a large gang holds no smaller one up.
     """
     shape = find_shapes(workload).of_stage
-    keys = np.stack([queue_of_stage, shape, _gang_sizes(workload)])
+    keys = np.stack([queue_of_stage, shape, workload.gang_sizes()])
     distinct, lane = np.unique(keys, axis=1, return_inverse=True)
     first = np.searchsorted(distinct[0], np.arange(queues + 1))
     return lane.reshape(-1).astype(np.int32), first.astype(np.int32), distinct[1].astype(np.int32)
 
 
-def _gang_sizes(workload: Workload) -> np.ndarray:
-    """Return int64[stage]: the tasks of a stage of several that must start together, else 0."""
-    if "gang" not in workload.stages.columns:
-        return np.zeros(len(workload.stages), np.int64)
-    sizes = np.bincount(workload.tasks["stage"].to_numpy(), minlength=len(workload.stages))
-    return np.where(workload.stages["gang"].fill_null(False).to_numpy() & (sizes > 1), sizes, 0)
-
-
 def _gangs(workload: Workload) -> tuple[np.ndarray, np.ndarray]:
     """Return int32[task] gangs (empty without any), and int32[gang], how many tasks each has."""
-    gang_stages = np.flatnonzero(_gang_sizes(workload))
+    gang_stages = np.flatnonzero(workload.gang_sizes())
     if gang_stages.size == 0:
         return np.zeros(0, np.int32), np.zeros(0, np.int32)
     number = np.full(len(workload.stages), NOBODY)
