@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from subak.federation.megha.submitter import OUTCOME_FAILED, OUTCOME_FINISHED, OUTCOMES
+from subak.federation.megha.jobs import OUTCOME_FAILED, OUTCOME_FINISHED, OUTCOMES
 from subak.federation.messages import HAS_FAILED, LOST_TOO_OFTEN, RAN_TOO_LONG, REASONS, STAGE_FAILED, WAITED_TOO_LONG
 from subak.placement.claims import STATUSES, TASK_GIVEN_UP
 from subak.simulator.engine.columns import coded, numbers

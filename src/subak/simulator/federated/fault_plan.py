@@ -38,7 +38,8 @@ import numpy as np
 from subak.errors import InputError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, SUBMITTER, WORKER
 from subak.federation.settings import Federation
-from subak.simulator.federated.faults import (
+from subak.simulator.federated.network import TIMEOUT, Network
+from subak.simulator.mishaps.faults import (
     ACTION_CRASH,
     ACTION_RESTART,
     DUPLICATION,
@@ -55,7 +56,6 @@ from subak.simulator.federated.faults import (
     TIMER_LATE,
     Faults,
 )
-from subak.simulator.federated.network import TIMEOUT, Network
 from subak.tables import read_toml
 
 FOREVER = math.inf

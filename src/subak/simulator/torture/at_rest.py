@@ -10,19 +10,13 @@ from subak.federation.megha.global_master.state import (
     PHASE_WAITING,
     PHASES,
 )
+from subak.federation.megha.jobs import OUTCOME_FINISHED, OUTCOMES, SUBMISSION_BACKOFF, SUBMISSION_OPEN, terms_of
+from subak.federation.megha.jobs import SUBMISSION_ENDED as SUBMITTED_ENDED
 from subak.federation.megha.local_master.state import ATTEMPT_RUNNING as RUNNING_ROW
 from subak.federation.megha.local_master.state import ATTEMPT_STARTING as STARTING_ROW
 from subak.federation.megha.local_master.state import (
     SILENT,
 )
-from subak.federation.megha.submitter import (
-    OUTCOME_FINISHED,
-    OUTCOMES,
-    SUBMISSION_BACKOFF,
-    SUBMISSION_OPEN,
-    terms_of,
-)
-from subak.federation.megha.submitter import SUBMISSION_ENDED as SUBMITTED_ENDED
 from subak.federation.megha.worker import WORKER_RUNNING as RUNS
 from subak.federation.messages import (
     GLOBAL_MASTER,
@@ -35,17 +29,16 @@ from subak.fleet.state import BLOCK
 from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_GIVEN_UP, TASK_UNPLACEABLE
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.placement.claims import TASK_WAITING as WAITS
-from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_ARRIVAL
 from subak.simulator.federated.by_task import states_by_task
-from subak.simulator.federated.network import PERIODIC
+from subak.simulator.federated.network import PERIODIC, on_the_way
 from subak.simulator.torture.invariants import Watch
 
 
 def unrest(watch: Watch) -> str:
     """(i) Say what is not yet as it must be in the end, an empty text when everything is."""
     sim = watch.sim
-    used = watch.net.events.slot["item"][: watch.net.events.size[SIZE]]
+    used = on_the_way(watch.net)
     if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
         return "tasks are still to arrive"
     kinds = sorted({KINDS[kind] for kind in watch.net.flight["kind"][used] if not PERIODIC[kind]} - in_vain(watch))

@@ -8,10 +8,10 @@ from typing import Any
 from subak.federation.megha import worker
 from subak.federation.megha.attempts import find_attempt
 from subak.federation.megha.global_master.state import PHASES
+from subak.federation.megha.jobs import SUBMISSIONS
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK
 from subak.federation.megha.local_master import state as local_state
 from subak.federation.megha.local_master.state import ACTIVE, MACHINE_STATES
-from subak.federation.megha.submitter import SUBMISSIONS
 from subak.federation.megha.transitions import ANY, TRANSITIONS
 from subak.federation.messages import (
     CHANGE,
@@ -25,10 +25,11 @@ from subak.federation.messages import (
     SUBMITTER,
     WORKER,
 )
-from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import NEXT_CHANGE
 from subak.simulator.federated.by_task import states_by_task
-from subak.simulator.torture.invariants import Watch, must
+from subak.simulator.federated.network import on_the_way
+from subak.simulator.torture.folds import must
+from subak.simulator.torture.invariants import Watch
 
 ENTRIES = {ENTRY_TOOK: "TOOK", ENTRY_GAVE: "GAVE", ENTRY_GONE: "GONE", ENTRY_SIZED: "SIZED"}
 OF_MACHINE = ("ALIVE", "HOLDS", "CHANGE")  # kinds that are about a machine
@@ -62,9 +63,10 @@ class Coverage:
         change = sim.counts[NEXT_CHANGE]
         if change < sim.changes.time.size:
             self.machine_state = MACHINE_STATES[opened.roles.locals[0].machine["state"][sim.changes.machine[change]]]
-        if net.events.size[SIZE] == 0:
+        slots = on_the_way(net)
+        if slots.size == 0:
             return None, "", phases
-        message = net.flight[net.events.slot[0]["item"]].copy()
+        message = net.flight[slots[0]].copy()
         return message, self.state(opened.roles, message), phases
 
     def state(self, roles: Any, message: Any) -> str:  # noqa: PLR0911
@@ -78,7 +80,8 @@ class Coverage:
             if kind in OF_MASTER:
                 return "active" if local.scalar[ACTIVE] else "standby"
             number = find_attempt(local.rows, machine, task, message["attempt"])
-            return "new" if number == NOBODY else local_state.STATES[local.rows.row[number]["state"]]
+            state = "new" if number == NOBODY else local_state.STATES[local.rows.row[number]["state"]]
+            return state if local.scalar[ACTIVE] else f"{state}, at a standby"
         if task == NOBODY:
             return ANY
         if role == WORKER:
@@ -111,12 +114,12 @@ class Coverage:
 
     def of_entries(self, opened: Any, watch: Watch, phases: Any) -> set[int]:
         """Count what an update told of tasks; return these."""
-        told = Counter(task for _, task, _ in watch.entries)
-        for entry, task, _ in watch.entries:
+        told, now = Counter(task for _, task, _ in watch.entries), states_by_task(opened.roles)
+        for entry, task, round_ in watch.entries:
             if entry in ENTRIES and entry != ENTRY_SIZED and watch.owner[task] == opened.due[0]["to"]:
                 refused = opened.due[0]["kind"] == REFUSED and opened.due[0]["task"] == task
-                if told[task] == 1 and not refused and not watch.restarted:
-                    self.take(ENTRIES[entry], PHASES[phases[task]], PHASES[states_by_task(opened.roles)["phase"][task]])
+                if told[task] == 1 and round_ == now["round"][task] and not refused and not watch.restarted:
+                    self.take(ENTRIES[entry], PHASES[phases[task]], PHASES[now["phase"][task]])
                 else:
                     self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1
         return set(told)

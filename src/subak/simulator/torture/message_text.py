@@ -8,6 +8,7 @@ from subak.federation.megha.global_master.state import INCARNATION_BITS
 from subak.federation.messages import (
     ARRIVE,
     ASK,
+    CANCEL,
     CHANGE,
     EXITED,
     GLOBAL_MASTER,
@@ -72,7 +73,7 @@ def words(opened: Opened, message: Any) -> str:  # noqa: C901
         said.append(f"task {message['task']}")
     if message["machine"] != NOBODY:
         said.append(f"machine {opened.prepared.machine_order[message['machine']]}")
-    if kind in (ARRIVE, EXITED, CHANGE):
+    if kind in (ARRIVE, CANCEL, EXITED, CHANGE):
         return ", ".join(said)
     if message["attempt"] > MASK:
         said.append(f"attempt {message['attempt'] >> INCARNATION_BITS}.{message['attempt'] & MASK}")

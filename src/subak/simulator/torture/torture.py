@@ -15,11 +15,12 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.federation.megha.submitter import TERMS
+from subak.federation.megha.jobs import TERMS
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, make_fleet
 from subak.placement.lotes.plan import make_plan
+from subak.queues.tree import Queue, TreeChange, TreeFile
 from subak.resources import Resource
 from subak.simulator.engine.state import (
     LOOP_BROKEN,
@@ -30,14 +31,15 @@ from subak.simulator.engine.state import (
     NOW,
     ROWS_CLOSED,
 )
-from subak.simulator.federated.fates import Fates
 from subak.simulator.federated.fault_plan import FaultPlan, random_plan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import TIMEOUT
 from subak.simulator.federated.simulate import Opened, broken_rule, open_federated
+from subak.simulator.mishaps.fates import Fates
 from subak.simulator.torture.at_rest import unrest
 from subak.simulator.torture.coverage import Coverage
-from subak.simulator.torture.invariants import Broken, Watch
+from subak.simulator.torture.folds import Broken
+from subak.simulator.torture.invariants import Watch
 from subak.simulator.torture.message_text import event_words
 from subak.workload.table import STAGE_COLUMNS, Workload, make_workload
 
@@ -87,6 +89,7 @@ class Case(msgspec.Struct):
     outbox: int = 256  # messages that a walk over tasks may post before it stops
     fates: list[tuple[int, float, float]] = []  # of each task: attempts that fail, after how long, when it is cancelled
     terms: Terms | None = None  # where tasks have fates
+    trees: list[tuple[float, list[float]]] = []  # from a time on, the weights of the queues, by name
 
 
 @dataclass
@@ -135,8 +138,20 @@ def random_case(seed: int) -> Case:
                             bool(random.random() < 0.6), cpu, memory))
         changes.sort(key=lambda change: change[0])
     fates, terms = _random_fates(np.random.default_rng([seed, 34]), tasks)
+    trees = _random_trees(np.random.default_rng([seed, 36]), len(queues), over_at)
+    if trees:
+        settings = msgspec.structs.replace(settings, shares={})
     return Case(seed, machines, racks, absent, changes, [queues[job % len(queues)] for job in jobs], stages, tasks,
-                settings, plan, rows, int(np.random.default_rng([seed, 35]).choice([1, 1, 4, 256])), fates, terms)
+                settings, plan, rows, int(np.random.default_rng([seed, 35]).choice([1, 1, 4, 256])), fates, terms,
+                trees)
+
+
+def _random_trees(random: np.random.Generator, queues: int, over_at: float) -> list[tuple[float, list[float]]]:
+    """Return how the weights of the queues change, in one case of four."""
+    if random.random() < 0.75:
+        return []
+    times = np.round(np.sort(random.uniform(0, over_at, random.integers(1, 4))), 3)
+    return [(float(time), random.choice([1.0, 1.0, 2.0, 10.0], queues).tolist()) for time in times]
 
 
 def _random_fates(
@@ -211,6 +226,7 @@ def _random_settings(
     return Federation(
         global_masters=masters, local_masters=clusters, heartbeat=float(pick(0.5, 1.0, 3.0)), delay=delay,
         delay_law=law, delay_spread=delay / 2 if law == "uniform" else 0.0,
+        service_profile="python",  # of slow masters, at which messages wait for each other
         service_scale=float(pick(0.0, 1.0, 10.0)), updates=str(pick("changes", "full")),
         preemption=str(pick("off", "strict", "strict", "paper")),
         shares={name: share for name in sorted(set(used))}, preemptions_max=int(pick(0, 1, 3)),
@@ -288,7 +304,8 @@ def run_case(case: Case, coverage: Coverage | None = None, on_event: Callable[[s
     if settings.placement == "bins" and not _has_bins(workload, fleet):
         settings = msgspec.structs.replace(settings, placement="first-fit")
     opened = open_federated(workload, fleet, MEGHA, settings, case.seed, INTERVAL, math.inf, case.plan,
-                            compiled=False, rows=case.rows, outbox=case.outbox, failures=failures_of(case))
+                            _tree_file(case), compiled=False, rows=case.rows, outbox=case.outbox,
+                            failures=failures_of(case))
     ending = Ending(case)
     trace: deque[str] = deque(maxlen=TRACE_KEPT)
     try:
@@ -300,6 +317,16 @@ def run_case(case: Case, coverage: Coverage | None = None, on_event: Callable[[s
         ending.failure = f"at {ending.seconds:g} s: {broken}"
     ending.trace = list(trace)
     return ending
+
+
+def _tree_file(case: Case) -> TreeFile | None:
+    """Return the queues of a case and how they change, None where they do not."""
+    names = sorted(set(case.queues))
+    return TreeFile(change=[
+        TreeChange(time=time, queue=[Queue(name=name, weight=weight)
+                                     for name, weight in zip(names, weights, strict=False)])
+        for time, weights in case.trees
+    ]) if case.trees else None
 
 
 def _has_bins(workload: Workload, fleet: Fleet) -> bool:
@@ -396,6 +423,8 @@ def _smaller(case: Case) -> Iterator[Case]:  # noqa: C901, PLR0912
         for name in ("loss", "heartbeat_loss", "duplication", "reordering", "spike"):
             if getattr(plan, name) > 0:
                 yield msgspec.structs.replace(case, plan=msgspec.structs.replace(plan, **{name: 0.0}))
+    for place in range(len(case.trees)):
+        yield msgspec.structs.replace(case, trees=case.trees[:place] + case.trees[place + 1 :])
     for place in range(len(case.changes)):
         yield msgspec.structs.replace(case, changes=case.changes[:place] + case.changes[place + 1 :])
     if case.absent:

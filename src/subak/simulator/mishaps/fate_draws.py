@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from subak.federation.megha.submitter import TERMS
-from subak.simulator.federated.failure_plan import ANY, EVENLY, NAMES, FailurePlan, PlanError, Rule
-from subak.simulator.federated.fates import ALWAYS, KILLED, NEVER, Fates
+from subak.federation.megha.jobs import TERMS
+from subak.simulator.mishaps.failure_plan import ANY, EVENLY, NAMES, FailurePlan, PlanError, Rule
+from subak.simulator.mishaps.fates import ALWAYS, KILLED, NEVER, Fates
 from subak.workload.table import Workload
 
 RECORDED_FAILED, RECORDED_KILLED = "FAIL", "KILL"  # outcomes of a trace

@@ -1,0 +1,1 @@
+"""What goes wrong in a simulation: with messages, and with attempts."""
