@@ -19,12 +19,14 @@ MESSAGE = np.dtype([
     ("machine", np.int32),  # -1 where it is about no machine
     ("task", np.int64),  # -1 where it is about no task
     ("row", np.int32),  # of the task among the open tasks of its global master
-    ("shape", np.int32),  # of the task: what it asks for, as a column of the table of requests
+    ("shape", np.int32),  # of the task: what it asks for, as a column of the table of requests; of a machine that
+    # changes: what it has, as a column of the table of capacities, or NOBODY
     ("queue", np.int32),  # of the task
     ("owner", np.int32),  # of the task: its global master
     ("priority", np.int32),  # of the task
     ("epoch", np.int32),  # of the local master that is meant or that speaks
-    ("count", np.int32),  # how many entries, tasks, attempts or reservations it is about
+    ("count", np.int32),  # how many entries, tasks, attempts or reservations it is about; of DONE, whether the master
+    # needs the row yet; of a change of a machine, which of the run's it is
     ("victims", np.int32),  # queue whose tasks are to be preempted; -1 for nobody's
     ("batch", np.int32),  # tasks that were submitted together
     ("handle", np.int32),  # a row of the receiver's own, which it gave the sender
@@ -63,7 +65,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("EXPIRE", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: does the task wait for longer than it may?
     ("TRY_AGAIN", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: submit a task anew that failed
     ("DONE", SUBMITTER, True,  # the task has ended, or its attempt in a way that its submitter must know
-     f"{_OF_TASK} machine reason code incarnation refusals repartitions preempted"),
+     f"{_OF_TASK} machine reason code incarnation count refusals repartitions preempted"),
     ("HAND_OVER", SUBMITTER, False, "row incarnation"),  # goes on with a REBUILD, from a row on
     ("RELEASE", SUBMITTER, False, "count row"),  # goes on to submit the tasks of stage `count`, from a place on
     ("REBUILD", SUBMITTER, True,  # a restarted global master asks for its open tasks, or again for one
@@ -96,7 +98,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
      "machine epoch delay"),
     ("OVER", LOCAL_MASTER, True,  # a worker: the attempt is over, for a reason
      "task machine attempt reason code epoch handle"),
-    ("STARTED", LOCAL_MASTER, True, "task machine attempt epoch"),  # a worker answers a repeated start
+    ("STARTED", LOCAL_MASTER, True, "task machine attempt epoch"),  # a worker has begun the attempt
     ("ALIVE", LOCAL_MASTER, True,  # a worker lives, and runs count attempts
      "machine reason epoch incarnation count delay"),
     ("HOLDS", LOCAL_MASTER, True,  # a worker runs this attempt, one of count
@@ -104,7 +106,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("PULSE", LOCAL_MASTER, True, "epoch count delay"),  # the active one to the standby: I live
     ("WATCH", LOCAL_MASTER, False, "epoch delay"),  # timer of the standby: does the active one live?
     ("CHANGE", LOCAL_MASTER, False,  # the operator: a machine leaves, joins or takes another capacity
-     "machine count first last"),
+     "machine count shape first last"),
     ("START", WORKER, True, _ORDER),
     ("KILL", WORKER, True, f"{_ORDER} reason"),
     ("FORGET", WORKER, True, f"{_ORDER} reason"),  # the end of the attempt is noted
@@ -140,7 +142,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("RESTART", EXECUTOR, False, ""),  # begin anew, with nothing but what is on disk
     ("POWER_OFF", EXECUTOR, False, ""),  # to a worker: the machine has failed, with everything that ran on it
     ("RECONFIGURE", EXECUTOR, False,  # to a worker: the machine leaves, joins or takes another capacity
-     "machine count first last"),
+     "machine count shape first last"),
 )
 KINDS = tuple(name for name, *_ in _KINDS)
 HANDLER = np.array([role for _, role, *_ in _KINDS], np.int8)

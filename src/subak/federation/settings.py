@@ -1,5 +1,6 @@
 """What a federation is set to: masters, network, costs, preemption, sampling; the words of options and of TOML."""
 import math
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,16 +24,35 @@ BOUNDS = {
     "priority_seconds": (0, SECONDS_MAX), "timer_slack": (0, SECONDS_MAX), "cutoff": (0, math.inf),
     "heartbeat": (SECONDS_MIN, math.inf), "retry": (SECONDS_MIN, math.inf), "lease": (SECONDS_MIN, math.inf),
 }
-# Seconds of service of each kind of message at its receiver, as the handlers take in plain Python (bench/handlers.py);
-# kinds that are not listed cost nothing.
-SERVICE_S: dict[str, float] = {
-    "SUBMIT": 20e-6, "PLACE": 130e-6, "LAUNCHED": 30e-6, "REFUSED": 30e-6, "ENDED": 30e-6, "UPDATE": 20e-6,
-    "LAUNCH": 75e-6, "REPARTITION": 75e-6, "PREEMPT": 100e-6, "GO": 30e-6, "ABANDON": 40e-6, "OVER": 40e-6,
-    "NOTED": 10e-6,
-    "FETCH": 10e-6, "BOUNCED": 10e-6, "REJECTED": 10e-6, "LONG_BEGUN": 5e-6, "LONG_OVER": 5e-6, "DEAL": 20e-6,
-}
-# Further seconds for each entry or machine that an update carries.
-PART_S: dict[str, float] = {"LAUNCHED": 18e-6, "REFUSED": 18e-6, "ENDED": 18e-6, "UPDATE": 18e-6}
+
+
+class Profile(NamedTuple):
+    """How long each kind of message occupies its receiver, by what runs the handlers (bench/handlers.py)."""
+
+    service: dict[str, float]  # seconds; kinds that are not listed cost nothing
+    part: dict[str, float]  # further seconds for each entry or machine that an update carries
+
+
+PYTHON = Profile(
+    service={
+        "SUBMIT": 20e-6, "PLACE": 130e-6, "LAUNCHED": 30e-6, "REFUSED": 30e-6, "ENDED": 30e-6, "UPDATE": 20e-6,
+        "LAUNCH": 75e-6, "REPARTITION": 75e-6, "PREEMPT": 100e-6, "GO": 30e-6, "ABANDON": 40e-6, "OVER": 40e-6,
+        "NOTED": 10e-6,
+        "FETCH": 10e-6, "BOUNCED": 10e-6, "REJECTED": 10e-6, "LONG_BEGUN": 5e-6, "LONG_OVER": 5e-6, "DEAL": 20e-6,
+    },
+    part={"LAUNCHED": 18e-6, "REFUSED": 18e-6, "ENDED": 18e-6, "UPDATE": 18e-6},
+)
+COMPILED = Profile(
+    service={
+        "SUBMIT": 1e-6, "PLACE": 1e-6, "LAUNCHED": 1e-6, "REFUSED": 1.2e-6, "ENDED": 1.3e-6, "UPDATE": 1e-6,
+        "LAUNCH": 1.2e-6, "REPARTITION": 1.2e-6, "PREEMPT": 1.1e-6, "GO": 1e-6, "ABANDON": 1.2e-6, "OVER": 1.1e-6,
+        "NOTED": 0.8e-6,
+        "FETCH": 0.8e-6, "BOUNCED": 0.8e-6, "REJECTED": 0.9e-6, "LONG_BEGUN": 0.9e-6, "LONG_OVER": 0.9e-6,
+        "DEAL": 0.8e-6,
+    },
+    part={"LAUNCHED": 0.05e-6, "REFUSED": 0.05e-6, "ENDED": 0.05e-6, "UPDATE": 0.05e-6},
+)
+PROFILES = {"compiled": COMPILED, "python": PYTHON}
 
 
 class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -44,8 +64,9 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     delay: float = 0.0005  # mean of the network's (Megha section V-B)
     delay_law: str = "constant"
     delay_spread: float = 0.0  # uniform: delay - spread .. delay + spread
-    service: dict[str, float] = {}  # seconds of service by kind of message, over the defaults
-    part: dict[str, float] = {}  # seconds by kind of message for each entry it carries, over the defaults
+    service_profile: str = "compiled"  # whose service times these are: of compiled masters, or of plain python's
+    service: dict[str, float] = {}  # seconds of service by kind of message, over the profile's
+    part: dict[str, float] = {}  # seconds by kind of message for each entry it carries, over the profile's
     service_scale: float = 1.0  # all service times times this; 0: masters cost nothing
     updates: str = "changes"  # what updates carry: only what changed, or the whole cluster
     preemption: str = "off"  # preemption for queues below their share: off, strict, or the paper's Algorithm 2
@@ -76,7 +97,8 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if not self.probe_ratio > 0:
             raise InputError(f"probe_ratio: must be more than 0, not {self.probe_ratio:g}")
         for name, words in (("delay_law", LAWS), ("updates", UPDATES), ("preemption", PREEMPTION_RULES),
-                            ("placement", PLACEMENTS), ("order", ("fifo", "priority")),
+                            ("service_profile", tuple(PROFILES)), ("placement", PLACEMENTS),
+                            ("order", ("fifo", "priority")),
                             ("queue_order", (ROUND_ROBIN, *FAIR_ORDERS)), ("sampling", ("batch", "task"))):
             if getattr(self, name) not in words:
                 raise InputError(f"{name}: must be one of {', '.join(words)}, not {getattr(self, name)!r}")
@@ -91,7 +113,7 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         for table in ("service", "part"):
             for kind, seconds in getattr(self, table).items():
                 if kind not in KINDS:
-                    raise InputError(f"{table}: must be of kinds of messages such as {', '.join(PART_S)}; "
+                    raise InputError(f"{table}: must be of kinds of messages such as {', '.join(COMPILED.part)}; "
                                      f"there is no kind {kind!r}")
                 _between(f"{table}.{kind}", seconds, 0, SECONDS_MAX)
         for queue, share in self.shares.items():
@@ -104,12 +126,12 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def service_seconds(self) -> list[float]:
         """Return the seconds of service of each kind, in the order of KINDS."""
-        table = {**SERVICE_S, **self.service}
+        table = {**PROFILES[self.service_profile].service, **self.service}
         return [table.get(kind, 0.0) * self.service_scale for kind in KINDS]
 
     def part_seconds(self) -> list[float]:
         """Return the seconds for each entry that a message carries, in the order of KINDS."""
-        table = {**PART_S, **self.part}
+        table = {**PROFILES[self.service_profile].part, **self.part}
         return [table.get(kind, 0.0) * self.service_scale for kind in KINDS]
 
 

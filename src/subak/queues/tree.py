@@ -10,6 +10,12 @@ weight = 2.0                        # against its siblings; left out: 1
 limit = 0.5                         # its largest dominant share, more than 0 and at most 1; left out: none
 demand = { cpu = 1, memory = 0 }    # of one task; only of queues without children
 tasks = 100                         # how many it has; left out: without end
+
+[[change]]                          # of a federation that runs: from then on its queues are these, and no others
+time = 3600                         # seconds
+[[change.queue]]
+name = "n1/1"
+weight = 5.0
 ```
 
 A queue that has children may have jobs of its own: they are in a leaf whose name ends with a slash, `n1/`, which may be
@@ -49,11 +55,19 @@ class Queue(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     tasks: int | None = None
 
 
+class TreeChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What the queues are from a time on."""
+
+    time: float  # seconds
+    queue: list[Queue] = []
+
+
 class TreeFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A file of queues, checked by `read_tree`; *tree* returns what it lists."""
 
     capacity: dict[str, float] = {}
     queue: list[Queue] = []
+    change: list[TreeChange] = []  # in the order of their times
 
 
 @dataclass(frozen=True)
@@ -136,6 +150,18 @@ def read_tree(path: Path) -> TreeFile:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return file
+
+
+def refuse_changes(file: TreeFile, by: str) -> None:
+    """Raise InputError where the queues of a file change while *by*, which does not look at them again, goes on."""
+    if file.change:
+        raise InputError(f"queues: change at {file.change[0].time:g} s; {by} keeps to one tree, only the federations "
+                         "megha and central follow a change")
+
+
+def changed(file: TreeFile, change: TreeChange) -> TreeFile:
+    """Return the file as it is from a change on."""
+    return TreeFile(capacity=file.capacity, queue=change.queue)
 
 
 def tree_of_file(file: TreeFile) -> QueueTree:
@@ -287,6 +313,23 @@ def _refuse_deep(name: str, levels: int) -> None:
 
 def _check(file: TreeFile) -> None:
     """Raise InputError for the first rule that a file breaks."""
+    _check_tree(file)
+    before = 0.0
+    for change in file.change:
+        where = f"change at {change.time:g} s"
+        if not (math.isfinite(change.time) and change.time >= 0):
+            raise InputError(f"{where}: its time must be a number of seconds from 0 on")
+        if change.time < before:
+            raise InputError(f"{where}: must come before the one at {before:g} s, changes are in the order of time")
+        before = change.time
+        try:
+            _check_tree(changed(file, change))
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+
+
+def _check_tree(file: TreeFile) -> None:
+    """Raise InputError for the first rule that the queues of a file break."""
     for resource, amount in file.capacity.items():
         if not (math.isfinite(amount) and amount > 0):
             raise InputError(f"capacity.{resource}: must be a number more than 0, not {amount:g}")

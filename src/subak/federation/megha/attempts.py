@@ -10,31 +10,31 @@ import numpy as np
 from subak.federation.messages import NOBODY
 from subak.kernel import inlined
 
-ROW = np.dtype([
+ROW = np.dtype([  # first what is asked for when an attempt has ended: of an old row, one or two lines of a cache
     ("task", np.int64),
-    ("row", np.int32),  # of the task, among the open tasks of its owner
-    ("owner", np.int32),  # of the task: its global master
-    ("shape", np.int32),
-    ("queue", np.int32),
-    ("priority", np.int32),
+    ("attempt", np.int64),
     ("machine", np.int32),
+    ("handle", np.int32),  # of a worker's: the local master's row, which it says with every report
     ("next", np.int32),  # row of the machine's next attempt, or of the next free row
     ("before", np.int32),  # row of the machine's attempt before it
-    ("handle", np.int32),  # of a worker's: the local master's row, which it says with every report
-    ("heir", np.int32),  # row of the attempt that this one is preempted for; of an ended one, of the next that ended
-    ("awaits", np.int32),  # how many are being preempted for this one
-    ("preempted", np.int16),  # how often its task had been preempted before
-    ("round", np.int16),  # of the task: how often it was submitted anew after an attempt that failed
-    ("code", np.int16),  # exit code
-    ("in_gang", np.int8),  # whether the task starts together with others
     ("state", np.int8),
     ("reason", np.int8),  # why it ended, or is being ended
-    ("attempt", np.int64),
+    ("code", np.int16),  # exit code
+    ("shape", np.int32),
+    ("queue", np.int32),
+    ("owner", np.int32),  # of the task: its global master
+    ("row", np.int32),  # of the task, among the open tasks of its owner
+    ("preempted", np.int16),  # how often its task had been preempted before
+    ("round", np.int16),  # of the task: how often it was submitted anew after an attempt that failed
+    ("in_gang", np.int8),  # whether the task starts together with others
     ("start", np.int64),  # number of the start at its machine
     ("version", np.int64),  # of the ledger, when its end was entered
-    ("limit", np.float64),  # seconds that it may run
     ("since", np.float64),  # seconds, when it came into its state
-])
+    ("limit", np.float64),  # seconds that it may run
+    ("priority", np.int32),
+    ("heir", np.int32),  # row of the attempt that this one is preempted for; of an ended one, of the next that ended
+    ("awaits", np.int32),  # how many are being preempted for this one
+], align=True)
 FREE_ROW, ROWS_USED, ROWS_EVER = range(3)  # of `size`
 ANY_ATTEMPT = -1
 

@@ -7,7 +7,7 @@ them back, the master reads.
 
 Columns are called as those of `Tasks`, whose place this takes where a global master asks what fits.
 """
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from subak.federation.messages import NOBODY
 from subak.kernel import inlined
 
 FREE_TASK, TASKS_EVER, FREE_GANG, GANGS_EVER, TASKS_OPEN = range(5)  # of `size`
+COLUMNS: list[tuple[str, Any]] = [  # of `OpenTasks`
+    ("number", np.int64), ("rank", np.float64), ("shape", np.int32), ("queue", np.int32), ("gang", np.int32),
+    ("lane", np.int32), ("round", np.int16), ("losses_max", np.int16), ("priority", np.int32), ("next", np.int32),
+    ("limit", np.float64),
+]
+OPEN_TASK = np.dtype(COLUMNS, align=True)
 OPEN_GANG = np.dtype([
     ("number", np.int64),  # of the gang, NOBODY where the row is free
     ("size", np.int32),  # tasks
@@ -44,12 +50,14 @@ class OpenTasks(NamedTuple):
 
 
 def build_open_tasks(tasks: int, gangs: int, request: np.ndarray, constraint_set: np.ndarray) -> OpenTasks:
-    """Return a table with nothing open, for so many tasks and gangs at once; memory is used as rows are."""
+    """Return a table with nothing open, for so many tasks and gangs at once; memory is used as rows are.
+
+    Columns of a row lie side by side, since they are written and read together. There are two rows at least: the column
+    of a single row is of another type.
+    """
+    row = np.zeros(max(tasks, 2), OPEN_TASK)
     return OpenTasks(
-        number=np.zeros(tasks, np.int64), rank=np.zeros(tasks), shape=np.zeros(tasks, np.int32),
-        queue=np.zeros(tasks, np.int32), lane=np.zeros(tasks, np.int32), priority=np.zeros(tasks, np.int32),
-        round=np.zeros(tasks, np.int16), losses_max=np.zeros(tasks, np.int16), limit=np.zeros(tasks),
-        gang=np.zeros(tasks, np.int32), next=np.zeros(tasks, np.int32), gangs=np.zeros(gangs, OPEN_GANG),
+        **{name: row[name] for name, _ in COLUMNS}, gangs=np.zeros(gangs, OPEN_GANG),
         size=np.array([NOBODY, 0, NOBODY, 0, 0]), request=request, constraint_set=constraint_set,
     )
 

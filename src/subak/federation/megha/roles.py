@@ -22,6 +22,7 @@ from subak.federation.megha.global_master.handlers import (
 )
 from subak.federation.megha.global_master.rebuild import on_settle, on_wake, restart
 from subak.federation.megha.global_master.state import GlobalMaster
+from subak.federation.megha.jobs import Jobs
 from subak.federation.megha.ledger import Ledger
 from subak.federation.megha.local_master.failover import (
     begin_timers,
@@ -46,7 +47,6 @@ from subak.federation.megha.local_master.handlers import (
 from subak.federation.megha.local_master.state import LocalMaster
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.submitter import (
-    Jobs,
     Submitter,
     on_arrive,
     on_cancel,
@@ -313,7 +313,7 @@ def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> 
     elif kind == ABANDON:
         on_abandon(local, topology, rules, shapes, now, message, out)
     elif kind == STARTED:
-        on_started(local, message)
+        on_started(local, now, message)
     elif kind == CHECK:
         on_check(local, topology, rules, shapes, now, message, out)
     elif kind == ALIVE:
@@ -349,7 +349,7 @@ def to_worker(tables: WorkerTables, now: float, message: np.void) -> None:  # no
     elif kind == FORGET:
         on_forget(workers, message)
     elif kind == REPORT:
-        on_report(workers, topology, message, now, out)
+        on_report(workers, topology, rules, message, now, out)
     elif kind == LEASE:
         on_lease(workers, message)
     elif kind == TICK:

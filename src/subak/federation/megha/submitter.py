@@ -20,6 +20,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.federation.megha.jobs import (
+    OUTCOME_OF,
+    SUBMISSION_BACKOFF,
+    SUBMISSION_BLOCKED,
+    SUBMISSION_ENDED,
+    SUBMISSION_NEW,
+    SUBMISSION_OPEN,
+    SUBMISSION_WITHDRAWN,
+    Jobs,
+    gang_of,
+    is_known,
+    terms_of,
+)
 from subak.federation.megha.open_tasks import (
     TASKS_EVER,
     OpenTasks,
@@ -38,7 +51,6 @@ from subak.federation.messages import (
     GIVEN_UP,
     HAND_OVER,
     HAS_FAILED,
-    LOST_TOO_OFTEN,
     NO_REASON,
     NOBODY,
     RAN_TOO_LONG,
@@ -56,12 +68,9 @@ from subak.federation.messages import (
     post,
 )
 from subak.kernel import inlined, noinline
-from subak.workload.tasks import Stages
 
-SUBMISSIONS = ("NEW", "BLOCKED", "OPEN", "BACKOFF", "WITHDRAWN", "ENDED")
-(SUBMISSION_NEW, SUBMISSION_BLOCKED, SUBMISSION_OPEN, SUBMISSION_BACKOFF, SUBMISSION_WITHDRAWN,
- SUBMISSION_ENDED) = range(len(SUBMISSIONS))
 DOUBLINGS_MAX = 6
+OF_AN_ATTEMPT = np.array([each in (FINISHED_WELL, HAS_FAILED, RAN_TOO_LONG) for each in range(len(REASONS))])
 INCARNATION_KNOWN = 0  # of `scalar`
 
 SUBMISSION = np.dtype([
@@ -69,54 +78,6 @@ SUBMISSION = np.dtype([
     ("reason", np.int8),  # why it was withdrawn, or has ended; 0 while it is to be placed
     ("settled", np.bool_),  # whether the present incarnation of the global master has said that it ended
 ])
-ASKED = np.dtype([
-    ("queue", np.int32),
-    ("lane", np.int32),  # alike tasks of a queue share one
-    ("priority", np.int32),
-    ("owner", np.int32),  # the global master of its queue
-])
-ENDING = np.dtype([  # what became of a task
-    ("outcome", np.int8),  # one of OUTCOMES, 0 while it is open
-    ("reason", np.int8),  # why: one of REASONS
-    ("code", np.int16),  # exit code of its last attempt
-    ("failed", np.int16),  # attempts that failed or ran too long
-    ("refusals", np.int16),
-    ("repartitions", np.int16),
-    ("preempted", np.int16),
-])
-OUTCOMES = ("", "FINISHED", "FAILED", "CANCELLED", "TIMED_OUT", "LOST")
-NO_OUTCOME, OUTCOME_FINISHED, OUTCOME_FAILED, OUTCOME_CANCELLED, OUTCOME_TIMED_OUT, OUTCOME_LOST = range(len(OUTCOMES))
-OUTCOME_OF = np.array([{  # by reason
-    FINISHED_WELL: OUTCOME_FINISHED, HAS_FAILED: OUTCOME_FAILED, GANG_FAILED: OUTCOME_FAILED,
-    CANCELLED: OUTCOME_CANCELLED, STAGE_FAILED: OUTCOME_CANCELLED, LOST_TOO_OFTEN: OUTCOME_LOST,
-    RAN_TOO_LONG: OUTCOME_TIMED_OUT, WAITED_TOO_LONG: OUTCOME_TIMED_OUT,
-}.get(reason, NO_OUTCOME) for reason in range(len(REASONS))], np.int8)
-TERMS = np.dtype([  # on which a task is run; of a gang none may be tried again
-    ("retries", np.int16),  # how often it is tried again after an attempt that failed or ran too long
-    ("losses_max", np.int16),  # attempts that may be lost with their machines before the task is
-    ("backoff", np.float64),  # seconds before it is tried again; twice as long each time
-    ("wait_max", np.float64),  # seconds: a task that still waits when so many have passed is ended, TIMED_OUT
-    ("run_max", np.float64),  # seconds that an attempt may run
-])
-
-
-class Jobs(NamedTuple):
-    """The tasks that are submitted, as the workload has them; each submitter touches those of its own queues."""
-
-    state: np.ndarray  # int8[task], one of SUBMISSIONS
-    asked: np.ndarray  # ASKED[task]
-    rank: np.ndarray  # float64[task]
-    shape: np.ndarray  # int32[task]
-    gang: np.ndarray  # int32[task], NOBODY where it starts by itself; empty without gangs
-    gang_size: np.ndarray  # int32[gang], tasks
-    gang_row: np.ndarray  # int32[gang], where it is open; else NOBODY
-    gang_left: np.ndarray  # int32[gang], tasks that have not ended
-    gang_failed: np.ndarray  # bool[gang], whether one has not finished, so that none will
-    ending: np.ndarray  # ENDING[task]
-    terms: np.ndarray  # TERMS[task], or TERMS[1] for all
-    given_up: np.ndarray  # bool[stage], whether its tasks are cancelled, because a stage before it did not finish
-    to_give_up: np.ndarray  # int32[stage], a stack
-    stages: Stages
 
 
 class Submitter(NamedTuple):
@@ -132,44 +93,40 @@ class Submitter(NamedTuple):
 @inlined
 def on_arrive(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
     """Submit a task that arrived, unless its stage waits for others or it was cancelled before."""
-    task, stages = message["task"], jobs.stages
-    if jobs.state[task] == SUBMISSION_ENDED:
+    place, stages = message["task"] & jobs.mask, jobs.stages
+    if not is_known(jobs, message["task"]) or jobs.state[place] == SUBMISSION_ENDED:
         return
-    if stages.of_task.size > 0 and stages.waits[stages.of_task[task]] > 0:
-        jobs.state[task] = SUBMISSION_BLOCKED
+    if stages.of_task.size > 0 and stages.waits[stages.of_task[place]] > 0:
+        jobs.state[place] = SUBMISSION_BLOCKED
     else:
-        submit(submitter, jobs, task, out)
-
-
-@inlined
-def terms_of(jobs: Jobs, task: int) -> np.void:
-    """Return the terms of a task."""
-    return jobs.terms[task if jobs.terms.size > 1 else 0]
+        submit(submitter, jobs, place, out)
 
 
 # -- what is submitted, and said again ---------------------------------------------------------------------------------
 
 
 @inlined
-def submit(submitter: Submitter, jobs: Jobs, task: int, out: Outbox) -> None:
+def submit(submitter: Submitter, jobs: Jobs, place: int, out: Outbox) -> None:
     """Submit a task for the first time; one of a gang that has failed is given up."""
-    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY and jobs.gang_failed[jobs.gang[task]]:
-        give_up(submitter, jobs, task, GANG_FAILED, out)
+    gang = gang_of(jobs, place)
+    if gang != NOBODY and jobs.gang_failed[gang]:
+        give_up(submitter, jobs, place, GANG_FAILED, out)
     else:
-        begin_round(submitter, jobs, admit(submitter.tasks, jobs, task), out)
+        begin_round(submitter, jobs, admit(submitter.tasks, jobs, place), out)
 
 
 @inlined
-def admit(tasks: OpenTasks, jobs: Jobs, task: int) -> int:
+def admit(tasks: OpenTasks, jobs: Jobs, place: int) -> int:
     """Give a task a row, and write there what it asks for."""
-    row, asked, terms = open_task(tasks, task), jobs.asked[task], terms_of(jobs, task)
-    tasks.rank[row], tasks.shape[row], tasks.queue[row] = jobs.rank[task], jobs.shape[task], asked["queue"]
+    row, asked, terms = open_task(tasks, jobs.number[place]), jobs.asked[place], terms_of(jobs, place)
+    jobs.row[place] = row
+    tasks.rank[row], tasks.shape[row], tasks.queue[row] = jobs.rank[place], jobs.shape[place], asked["queue"]
     tasks.lane[row], tasks.priority[row] = asked["lane"], asked["priority"]
     tasks.losses_max[row], tasks.limit[row] = terms["losses_max"], terms["run_max"]
-    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY:
-        gang = jobs.gang[task]
+    gang = gang_of(jobs, place)
+    if gang != NOBODY:
         if jobs.gang_row[gang] == NOBODY:
-            jobs.gang_row[gang] = open_gang(tasks, gang, jobs.gang_size[gang])
+            jobs.gang_row[gang] = open_gang(tasks, jobs.number[place], jobs.gang_size[gang])
         join_gang(tasks, row, jobs.gang_row[gang])
     return row
 
@@ -178,20 +135,21 @@ def admit(tasks: OpenTasks, jobs: Jobs, task: int) -> int:
 def begin_round(submitter: Submitter, jobs: Jobs, row: int, out: Outbox) -> None:
     """Let a task wait from now on: for the first time, or after an attempt that failed."""
     task, submission = submitter.tasks.number[row], submitter.submission[row]
-    jobs.state[task] = SUBMISSION_OPEN
+    terms = terms_of(jobs, task & jobs.mask)
+    jobs.state[task & jobs.mask] = SUBMISSION_OPEN
     submission["tries"], submission["reason"], submission["settled"] = 0, NO_REASON, False
     post(out, READY, submitter.number, NOBODY, task, NOBODY)
     send(submitter, jobs, row, out)
     look_after(submitter, row, out)
-    if terms_of(jobs, task)["wait_max"] < np.inf:
-        timer(submitter, EXPIRE, row, terms_of(jobs, task)["wait_max"], out)
+    if terms["wait_max"] < np.inf:
+        timer(submitter, EXPIRE, row, terms["wait_max"], out)
 
 
 @inlined
 def send(submitter: Submitter, jobs: Jobs, row: int, out: Outbox) -> None:
     """Say again what is wanted of an open task: that it be placed or withdrawn, or nothing because it has ended."""
     task = submitter.tasks.number[row]
-    kind = WITHDRAW if jobs.state[task] == SUBMISSION_WITHDRAWN else SUBMIT
+    kind = WITHDRAW if jobs.state[task & jobs.mask] == SUBMISSION_WITHDRAWN else SUBMIT
     message = post(out, kind, submitter.number, submitter.number, task, NOBODY)
     message["row"], message["round"] = row, submitter.tasks.round[row]
     message["reason"], message["incarnation"] = submitter.submission[row]["reason"], submitter.scalar[INCARNATION_KNOWN]
@@ -211,6 +169,12 @@ def look_after(submitter: Submitter, row: int, out: Outbox) -> None:
         submission = submitter.submission[row]
         timer(submitter, RESUBMIT, row, submitter.retry * 2.0 ** submission["tries"], out)
         submission["tries"] = min(submission["tries"] + 1, DOUBLINGS_MAX)
+
+
+@inlined
+def state_in(jobs: Jobs, tasks: OpenTasks, row: int) -> int:
+    """Return the state of the task that has a row, one of SUBMISSIONS."""
+    return int(jobs.state[tasks.number[row] & jobs.mask])
 
 
 @inlined
@@ -235,7 +199,7 @@ def tell_ended(submitter: Submitter, jobs: Jobs, gang: int, but: int, out: Outbo
     """Say which tasks of a gang have ended; one of them, *but*, was told of already."""
     row = submitter.tasks.gangs[gang]["first"]
     while row != NOBODY:
-        if row != but and jobs.state[submitter.tasks.number[row]] == SUBMISSION_ENDED:
+        if row != but and state_in(jobs, submitter.tasks, row) == SUBMISSION_ENDED:
             send(submitter, jobs, row, out)
         row = submitter.tasks.next[row]
 
@@ -268,7 +232,7 @@ def hand_over(submitter: Submitter, jobs: Jobs, first: int, out: Outbox) -> None
             later = post(out, HAND_OVER, submitter.number, submitter.number, NOBODY, NOBODY)
             later["row"], later["incarnation"] = row, submitter.scalar[INCARNATION_KNOWN]
             return
-        if submitter.tasks.number[row] != NOBODY and jobs.state[submitter.tasks.number[row]] != SUBMISSION_BACKOFF:
+        if submitter.tasks.number[row] != NOBODY and state_in(jobs, submitter.tasks, row) != SUBMISSION_BACKOFF:
             send(submitter, jobs, row, out)
             if submitter.submission[row]["settled"]:
                 submitter.submission[row]["settled"], submitter.submission[row]["tries"] = False, 0
@@ -280,24 +244,29 @@ def hand_over(submitter: Submitter, jobs: Jobs, first: int, out: Outbox) -> None
 
 @inlined
 def on_done(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
-    """Note how a task has ended, or that it is to be tried again."""
-    row, task = message["row"], message["task"]
-    if not is_this(submitter, message):
+    """Note how a task has ended, or that it is to be tried again.
+
+    Of a former incarnation only the ends of attempts count: what else it decided, the present one does not know, which
+    may have begun the task meanwhile, and is asked again.
+    """
+    row, place = message["row"], message["task"] & jobs.mask
+    is_present = message["incarnation"] == submitter.scalar[INCARNATION_KNOWN]
+    if not is_this(submitter, message) or not (is_present or OF_AN_ATTEMPT[message["reason"]]):
         return
     submission = submitter.submission[row]
-    if jobs.state[task] in (SUBMISSION_OPEN, SUBMISSION_WITHDRAWN):
+    if jobs.state[place] in (SUBMISSION_OPEN, SUBMISSION_WITHDRAWN):
         note_attempts(jobs, message)
         submission["reason"] = message["reason"]
         if may_try_again(submitter, jobs, row):
-            jobs.state[task] = SUBMISSION_BACKOFF
+            jobs.state[place] = SUBMISSION_BACKOFF
         else:
-            conclude(submitter, jobs, task, message["reason"], out)
+            conclude(submitter, jobs, place, message["reason"], out)
             if submitter.tasks.gang[row] != NOBODY and message["reason"] != FINISHED_WELL:
                 withdraw_gang(submitter, jobs, submitter.tasks.gang[row], out)
-    if message["incarnation"] == submitter.scalar[INCARNATION_KNOWN] and not submission["settled"]:
+    if is_present and message["count"] == 0 and not submission["settled"]:
         submission["settled"] = True
-        if jobs.state[task] == SUBMISSION_BACKOFF:
-            pause = terms_of(jobs, task)["backoff"] * 2.0 ** (jobs.ending[task]["failed"] - 1)
+        if jobs.state[place] == SUBMISSION_BACKOFF:
+            pause = terms_of(jobs, place)["backoff"] * 2.0 ** (jobs.ending[place]["failed"] - 1)
             timer(submitter, TRY_AGAIN, row, pause, out)
         else:
             close(submitter, jobs, row)
@@ -305,73 +274,84 @@ def on_done(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> 
 
 @inlined
 def note_attempts(jobs: Jobs, message: np.void) -> None:
-    """Note what a task has been through since it was submitted last."""
-    ending = jobs.ending[message["task"]]
-    ending["refusals"] += message["refusals"]
-    ending["repartitions"] += message["repartitions"]
-    ending["preempted"] += message["preempted"]
-    ending["failed"] += message["reason"] in (HAS_FAILED, RAN_TOO_LONG)
+    """Note what a task has been through since it was submitted last.
+
+    In its first round there is nothing to add to: what is only written need not be waited for.
+    """
+    ending = jobs.ending[message["task"] & jobs.mask]
+    failed = message["reason"] in (HAS_FAILED, RAN_TOO_LONG)
     ending["code"] = message["code"]
+    if message["round"] == 0:
+        ending["refusals"], ending["repartitions"] = message["refusals"], message["repartitions"]
+        ending["preempted"], ending["failed"] = message["preempted"], failed
+    else:
+        ending["refusals"] += message["refusals"]
+        ending["repartitions"] += message["repartitions"]
+        ending["preempted"] += message["preempted"]
+        ending["failed"] += failed
 
 
 @inlined
 def may_try_again(submitter: Submitter, jobs: Jobs, row: int) -> bool:
     """Whether a task is to be submitted anew after the end that was noted last."""
-    task = submitter.tasks.number[row]
+    place = submitter.tasks.number[row] & jobs.mask
     return bool(
-        submitter.submission[row]["reason"] in (HAS_FAILED, RAN_TOO_LONG) and jobs.state[task] == SUBMISSION_OPEN
-        and submitter.tasks.gang[row] == NOBODY and jobs.ending[task]["failed"] <= terms_of(jobs, task)["retries"]
+        submitter.submission[row]["reason"] in (HAS_FAILED, RAN_TOO_LONG) and jobs.state[place] == SUBMISSION_OPEN
+        and submitter.tasks.gang[row] == NOBODY and jobs.ending[place]["failed"] <= terms_of(jobs, place)["retries"]
     )
 
 
 @inlined
 def on_try_again(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
     """Submit a task anew."""
-    if is_this(submitter, message) and jobs.state[message["task"]] == SUBMISSION_BACKOFF:
+    if is_this(submitter, message) and jobs.state[message["task"] & jobs.mask] == SUBMISSION_BACKOFF:
         submitter.tasks.round[message["row"]] += 1
         begin_round(submitter, jobs, message["row"], out)
 
 
 @inlined
-def conclude(submitter: Submitter, jobs: Jobs, task: int, reason: int, out: Outbox) -> None:
+def conclude(submitter: Submitter, jobs: Jobs, place: int, reason: int, out: Outbox) -> None:
     """Note that a task has ended for good; the last one of a stage releases the stages that wait for it."""
     if reason != FINISHED_WELL:
-        give_up(submitter, jobs, task, reason, out)
+        give_up(submitter, jobs, place, reason, out)
         return
-    note_end(jobs, task, reason)
+    note_end(jobs, place, reason)
     if jobs.stages.of_task.size > 0:
-        end_of_stage(submitter, jobs, task, out)
+        end_of_stage(submitter, jobs, place, out)
 
 
 @noinline
-def give_up(submitter: Submitter, jobs: Jobs, task: int, reason: int, out: Outbox) -> None:
+def give_up(submitter: Submitter, jobs: Jobs, place: int, reason: int, out: Outbox) -> None:
     """Note that a task will not finish: what depends on it is cancelled, and its gang has failed."""
-    note_end(jobs, task, reason)
-    post(out, GIVEN_UP, submitter.number, NOBODY, task, NOBODY)["reason"] = reason
+    note_end(jobs, place, reason)
+    post(out, GIVEN_UP, submitter.number, NOBODY, jobs.number[place], NOBODY)["reason"] = reason
     if jobs.stages.of_task.size > 0:
-        give_dependents_up(jobs, jobs.stages.of_task[task])
-    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY:
-        jobs.gang_failed[jobs.gang[task]] = True
-        close_if_over(submitter, jobs, jobs.gang[task])
+        give_dependents_up(jobs, jobs.stages.of_task[place])
+    gang = gang_of(jobs, place)
+    if gang != NOBODY:
+        jobs.gang_failed[gang] = True
+        close_if_over(submitter, jobs, gang)
 
 
 @inlined
-def note_end(jobs: Jobs, task: int, reason: int) -> None:
+def note_end(jobs: Jobs, place: int, reason: int) -> None:
     """Note how a task has ended, and count it off in its gang."""
-    jobs.ending[task]["outcome"], jobs.ending[task]["reason"] = OUTCOME_OF[reason], reason
-    jobs.state[task] = SUBMISSION_ENDED
-    if jobs.gang.size > 0 and jobs.gang[task] != NOBODY:
-        jobs.gang_left[jobs.gang[task]] -= 1
+    jobs.ending[place]["outcome"], jobs.ending[place]["reason"] = OUTCOME_OF[reason], reason
+    jobs.state[place] = SUBMISSION_ENDED
+    gang = gang_of(jobs, place)
+    if gang != NOBODY:
+        jobs.gang_left[gang] -= 1
 
 
 @inlined
 def close(submitter: Submitter, jobs: Jobs, row: int) -> None:
     """Give the row of a task back that is settled; those of a gang when all of it are."""
-    gang = submitter.tasks.gang[row]
-    if gang == NOBODY:
+    place = submitter.tasks.number[row] & jobs.mask
+    if submitter.tasks.gang[row] == NOBODY:
+        jobs.row[place] = NOBODY
         close_task(submitter.tasks, row)
     else:
-        close_if_over(submitter, jobs, submitter.tasks.gangs[gang]["number"])
+        close_if_over(submitter, jobs, jobs.gang[place])
 
 
 @inlined
@@ -379,10 +359,15 @@ def close_if_over(submitter: Submitter, jobs: Jobs, gang: int) -> None:
     """Give the rows of a gang back when all of it has ended, and what was submitted of it is settled."""
     if jobs.gang_left[gang] > 0 or jobs.gang_row[gang] == NOBODY:
         return
-    row = submitter.tasks.gangs[jobs.gang_row[gang]]["first"]
+    first = submitter.tasks.gangs[jobs.gang_row[gang]]["first"]
+    row = first
     while row != NOBODY:
         if not submitter.submission[row]["settled"]:
             return
+        row = submitter.tasks.next[row]
+    row = first
+    while row != NOBODY:
+        jobs.row[submitter.tasks.number[row] & jobs.mask] = NOBODY
         row = submitter.tasks.next[row]
     close_gang(submitter.tasks, jobs.gang_row[gang])
     jobs.gang_row[gang] = NOBODY
@@ -394,30 +379,28 @@ def close_if_over(submitter: Submitter, jobs: Jobs, gang: int) -> None:
 @inlined
 def on_cancel(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
     """End a task that its user does not want any more, wherever it is."""
-    task = message["task"]
-    if jobs.state[task] in (SUBMISSION_NEW, SUBMISSION_BLOCKED):
-        give_up(submitter, jobs, task, CANCELLED, out)
-        if jobs.gang.size > 0 and jobs.gang[task] != NOBODY and jobs.gang_row[jobs.gang[task]] != NOBODY:
-            withdraw_gang(submitter, jobs, jobs.gang_row[jobs.gang[task]], out)
+    place = message["task"] & jobs.mask
+    if not is_known(jobs, message["task"]) or jobs.state[place] == SUBMISSION_ENDED:
         return
-    for row in range(submitter.tasks.size[TASKS_EVER]):
-        if submitter.tasks.number[row] == task:
-            withdraw(submitter, jobs, row, CANCELLED, out)
-            if jobs.state[task] == SUBMISSION_BACKOFF:
-                give_up(submitter, jobs, task, CANCELLED, out)
-                if submitter.submission[row]["settled"]:
-                    close(submitter, jobs, row)
-            elif submitter.tasks.gang[row] != NOBODY:
-                withdraw_gang(submitter, jobs, submitter.tasks.gang[row], out)
-            return
+    row, gang = jobs.row[place], gang_of(jobs, place)
+    if jobs.state[place] in (SUBMISSION_NEW, SUBMISSION_BLOCKED):
+        give_up(submitter, jobs, place, CANCELLED, out)
+    elif jobs.state[place] == SUBMISSION_BACKOFF:
+        give_up(submitter, jobs, place, CANCELLED, out)
+        if submitter.submission[row]["settled"]:
+            close(submitter, jobs, row)
+    else:
+        withdraw(submitter, jobs, row, CANCELLED, out)
+    if gang != NOBODY and jobs.gang_row[gang] != NOBODY:
+        withdraw_gang(submitter, jobs, jobs.gang_row[gang], out)
 
 
 @inlined
 def withdraw(submitter: Submitter, jobs: Jobs, row: int, reason: int, out: Outbox) -> None:
     """Ask the global master to end a task that is open."""
-    task = submitter.tasks.number[row]
-    if jobs.state[task] == SUBMISSION_OPEN:
-        jobs.state[task], submitter.submission[row]["reason"] = SUBMISSION_WITHDRAWN, reason
+    place = submitter.tasks.number[row] & jobs.mask
+    if jobs.state[place] == SUBMISSION_OPEN:
+        jobs.state[place], submitter.submission[row]["reason"] = SUBMISSION_WITHDRAWN, reason
         send(submitter, jobs, row, out)
 
 
@@ -433,22 +416,22 @@ def withdraw_gang(submitter: Submitter, jobs: Jobs, gang: int, out: Outbox) -> N
 @inlined
 def on_expire(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
     """Ask the global master to end a task if it still waits; look again when as much time has passed."""
-    row = message["row"]
-    if is_this(submitter, message) and jobs.state[message["task"]] == SUBMISSION_OPEN:
+    row, place = message["row"], message["task"] & jobs.mask
+    if is_this(submitter, message) and jobs.state[place] == SUBMISSION_OPEN:
         asked = post(out, WITHDRAW, submitter.number, submitter.number, message["task"], NOBODY)
         asked["row"], asked["round"], asked["reason"] = row, message["round"], WAITED_TOO_LONG
         asked["incarnation"] = submitter.scalar[INCARNATION_KNOWN]
-        timer(submitter, EXPIRE, row, terms_of(jobs, message["task"])["wait_max"], out)
+        timer(submitter, EXPIRE, row, terms_of(jobs, place)["wait_max"], out)
 
 
 # -- stages ------------------------------------------------------------------------------------------------------------
 
 
 @inlined
-def end_of_stage(submitter: Submitter, jobs: Jobs, task: int, out: Outbox) -> None:
+def end_of_stage(submitter: Submitter, jobs: Jobs, place: int, out: Outbox) -> None:
     """Count a task that finished off in its stage."""
     stages = jobs.stages
-    stage = stages.of_task[task]
+    stage = stages.of_task[place]
     stages.left[stage] -= 1
     if stages.left[stage] > 0:
         return
@@ -462,14 +445,14 @@ def end_of_stage(submitter: Submitter, jobs: Jobs, task: int, out: Outbox) -> No
 @inlined
 def release(submitter: Submitter, jobs: Jobs, stage: int, first: int, out: Outbox) -> None:
     """Submit those tasks of a stage, from a place on, that have arrived; the others will be when they arrive."""
-    for place in range(first, jobs.stages.task_first[stage + 1]):
+    for member in range(first, jobs.stages.task_first[stage + 1]):
         if is_filling(out):
             later = post(out, RELEASE, submitter.number, submitter.number, NOBODY, NOBODY)
-            later["count"], later["row"] = stage, place
+            later["count"], later["row"] = stage, member
             return
-        task = jobs.stages.task[place]
-        if jobs.state[task] == SUBMISSION_BLOCKED:
-            submit(submitter, jobs, task, out)
+        place = jobs.stages.task[member]
+        if jobs.state[place] == SUBMISSION_BLOCKED:
+            submit(submitter, jobs, place, out)
 
 
 @inlined
@@ -499,7 +482,7 @@ def give_dependents_up(jobs: Jobs, stage: int) -> None:
 @inlined
 def cancel_stage(jobs: Jobs, stage: int) -> None:
     """Note that the tasks of a stage, none of which was submitted yet, never will be."""
-    for place in range(jobs.stages.task_first[stage], jobs.stages.task_first[stage + 1]):
-        task = jobs.stages.task[place]
-        if jobs.state[task] != SUBMISSION_ENDED:
-            note_end(jobs, task, STAGE_FAILED)
+    for member in range(jobs.stages.task_first[stage], jobs.stages.task_first[stage + 1]):
+        place = jobs.stages.task[member]
+        if jobs.state[place] != SUBMISSION_ENDED:
+            note_end(jobs, place, STAGE_FAILED)

@@ -27,11 +27,8 @@ class Topology(NamedTuple):
     size: np.ndarray  # int32[cluster], machines without the empty places
     block: np.ndarray  # int64[partition + 1], first blocks; partition = local master * global masters + global master
     queue: np.ndarray  # QUEUE_PLACE[queue]
-    lane_first: np.ndarray  # int32[queue + 1], lanes of a queue are contiguous
-    shape_of_lane: np.ndarray  # int32[lane]
     capacity: np.ndarray  # int32[resource, configuration], units
     placement: int  # how a machine of a partition is chosen (placement.py)
-    changed_to: np.ndarray  # int32[change], the configuration a change of the fleet leads to; NOBODY: it leaves
 
 
 class Rules(NamedTuple):

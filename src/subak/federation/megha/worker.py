@@ -104,6 +104,8 @@ def on_start(
         hold(workers, shapes, message["shape"], machine, -1)
         row = post(out, BEGIN, machine, machine, message["task"], machine)
         row["attempt"], row["handle"], row["limit"] = message["attempt"], number, message["limit"]
+        if rules.retry < FOREVER:
+            report(workers, topology, STARTED, machine, message["task"], message["attempt"], NO_REASON, out)
     else:
         report(workers, topology, OVER, machine, message["task"], message["attempt"], NOT_FREE, out)
 
@@ -229,13 +231,13 @@ def on_forget(workers: Workers, message: np.void) -> None:
 
 
 @inlined
-def on_report(workers: Workers, topology: Topology, message: np.void, now: float, out: Outbox) -> None:
+def on_report(
+    workers: Workers, topology: Topology, rules: Rules, message: np.void, now: float, out: Outbox
+) -> None:
     """Obey a later epoch, and say everything that runs or has ended and is not forgotten."""
     machine = message["machine"]
-    if message["epoch"] < workers.machine[machine]["epoch"]:
+    if not obeys(workers, topology, rules, message, out):
         return
-    if message["epoch"] > workers.machine[machine]["epoch"]:
-        adopt(workers, machine, message["epoch"])
     count = attempts_on(workers, machine)
     if count == 0:
         sign_of_life(workers, topology, machine, now, out)
@@ -352,9 +354,9 @@ def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what 
     workers: Workers, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, lost: np.ndarray,
     out: Outbox,
 ) -> None:
-    """Carry out change `count` of the fleet; a machine that shrinks loses the tasks first .. last - 1 of *lost*."""
+    """Take another configuration, or leave; a machine that shrinks loses the tasks first .. last - 1 of *lost*."""
     machine, me = message["machine"], workers.machine[message["machine"]]
-    before, after = me["configuration"], topology.changed_to[message["count"]]
+    before, after = me["configuration"], message["shape"]
     me["configuration"] = after
     if after == NOBODY:
         forget_all(workers, topology, machine)

@@ -9,11 +9,11 @@ from subak.federation.megha.global_master.queue_order import queue_in_turn, tell
 from subak.federation.megha.global_master.state import (
     INCARNATION,
     NEXT_QUEUE,
+    OWN_QUEUES,
     PHASE_ENDED,
     PHASE_WAITING,
     QUEUED,
     SCANNED,
-    STILL_IN_USE,
     GlobalMaster,
 )
 from subak.federation.megha.open_tasks import OpenTasks
@@ -37,9 +37,9 @@ from subak.queues.lanes import (
 
 
 @inlined
-def lanes_of(master: GlobalMaster, topology: Topology, queue: int) -> Lanes:
+def lanes_of(master: GlobalMaster, queue: int) -> Lanes:
     """Return the lanes of one queue: the same heaps, with the queue's own list of active lanes and its own round."""
-    first, end, lanes = topology.lane_first[queue], topology.lane_first[queue + 1], master.lanes
+    first, end, lanes = master.lane_span[queue, 0], master.lane_span[queue, 1], master.lanes
     return Lanes(
         lanes.root, lanes.length, lanes.child, lanes.sibling, lanes.score, lanes.target, lanes.aimed,
         lanes.active[first:end], lanes.position, lanes.contender[first:end], lanes.place, master.lane_size[queue],
@@ -48,14 +48,14 @@ def lanes_of(master: GlobalMaster, topology: Topology, queue: int) -> Lanes:
 
 
 @inlined
-def enqueue(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int) -> None:
+def enqueue(master: GlobalMaster, tasks: OpenTasks, task: int) -> None:
     """Let a task wait in its lane; a lane that was empty joins the round."""
     if master.task[task]["queued"]:
         return
     master.task[task]["queued"] = True
     master.scalar[QUEUED] += 1
     lane = tasks.lane[task]
-    lanes = lanes_of(master, topology, tasks.queue[task])
+    lanes = lanes_of(master, tasks.queue[task])
     was_empty = lanes.root[lane] == NOBODY
     push(lanes, tasks.rank, lane, task)
     if lanes.place[lane] != NO_PLACE:
@@ -69,13 +69,13 @@ def choose(master: GlobalMaster, topology: Topology, tasks: OpenTasks, out: Outb
     """Return the queue whose turn it is, of those with a task to place, or NOBODY."""
     if master.queue_order.queue.size > 0:
         return choose_fairly(master, topology, tasks, out)
-    first, end = master.queue_first[master.number], master.queue_first[master.number + 1]
-    for step in range(end - first):
-        queue = master.scalar[NEXT_QUEUE] + step
-        queue = queue if queue < end else queue - (end - first)
-        forget_stale(master, topology, tasks, queue, out)
+    place = master.scalar[NEXT_QUEUE]
+    for _ in range(master.scalar[OWN_QUEUES]):
+        queue = master.own[place]
+        place = place + 1 if place + 1 < master.scalar[OWN_QUEUES] else 0
+        forget_stale(master, tasks, queue, out)
         if master.lane_size[queue, CONTENDERS] > 0:
-            master.scalar[NEXT_QUEUE] = queue + 1 if queue + 1 < end else first
+            master.scalar[NEXT_QUEUE] = place
             return int(queue)
     return NOBODY
 
@@ -86,18 +86,18 @@ def choose_fairly(master: GlobalMaster, topology: Topology, tasks: OpenTasks, ou
     for queue in range(master.queue_order.leaf.size):
         shape = NOBODY
         if topology.queue[queue]["owner"] == master.number:
-            forget_stale(master, topology, tasks, queue, out)
+            forget_stale(master, tasks, queue, out)
             if master.lane_size[queue, CONTENDERS] > 0:
-                lanes = lanes_of(master, topology, queue)
+                lanes = lanes_of(master, queue)
                 shape = tasks.shape[lanes.root[lanes.contender[0]]]
         tell_queue(master.queue_order, tasks, queue, master.total, master.fleet.present, shape)
     return queue_in_turn(master.queue_order)
 
 
 @inlined
-def forget_stale(master: GlobalMaster, topology: Topology, tasks: OpenTasks, queue: int, out: Outbox) -> None:
+def forget_stale(master: GlobalMaster, tasks: OpenTasks, queue: int, out: Outbox) -> None:
     """Take tasks off the top that no longer wait: a restarted master learned that they run, or have ended."""
-    lanes = lanes_of(master, topology, queue)
+    lanes = lanes_of(master, queue)
     while lanes.size[CONTENDERS] > 0 and master.task[lanes.root[lanes.contender[0]]]["phase"] != PHASE_WAITING:
         task = lanes.root[lanes.contender[0]]
         leave_first(master, lanes, tasks)
@@ -119,11 +119,11 @@ def leave_first(master: GlobalMaster, lanes: Lanes, tasks: OpenTasks) -> None:
 
 @inlined
 def say_done(master: GlobalMaster, tasks: OpenTasks, task: int, out: Outbox) -> None:
-    """Tell the submitter that a task has ended; while it is in a lane, the row is not to be another's."""
+    """Tell the submitter that a task has ended, and whether it is in a lane yet, which needs its row."""
     me = master.task[task]
     row = post(out, DONE, master.number, master.number, tasks.number[task], NOBODY)
     row["row"], row["round"], row["reason"], row["code"] = task, tasks.round[task], me["reason"], me["code"]
-    row["incarnation"] = STILL_IN_USE if me["queued"] else master.scalar[INCARNATION]
+    row["incarnation"], row["count"] = master.scalar[INCARNATION], me["queued"]
     row["refusals"], row["repartitions"], row["preempted"] = me["refusals"], me["repartitioned"], me["preempted"]
 
 
@@ -134,18 +134,18 @@ def set_aside(lanes: Lanes, tasks: OpenTasks) -> None:
 
 
 @inlined
-def wake_lanes(master: GlobalMaster, topology: Topology, tasks: OpenTasks) -> None:
+def wake_lanes(master: GlobalMaster, tasks: OpenTasks) -> None:
     """Begin a round with the lanes that may fit where something was freed since the last round began."""
     scanned, count = master.scalar[SCANNED], master.fleet.freed_blocks[LOG]
     if scanned == count:
         return
     master.scalar[SCANNED] = count
-    for queue in range(master.queue_first[master.number], master.queue_first[master.number + 1]):
-        lanes = lanes_of(master, topology, queue)
+    for own in master.own[: master.scalar[OWN_QUEUES]]:
+        lanes = lanes_of(master, own)
         for place in range(lanes.size[ACTIVE_LANES]):
             lane = lanes.active[place]
             if lanes.place[lane] == NO_PLACE and may_fit_since(
-                master.fleet, tasks, topology.shape_of_lane[lane], scanned, count
+                master.fleet, tasks, tasks.shape[lanes.root[lane]], scanned, count
             ):
                 contend(lanes, tasks.rank, lane)
 

@@ -53,7 +53,7 @@ def let_wait(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: i
     gang = tasks.gang[task]
     if gang == NOBODY:
         if is_settled(master, task):
-            enqueue(master, topology, tasks, task)
+            enqueue(master, tasks, task)
     else:
         master.gang[gang]["waiting"] += 1
         enqueue_gang(master, topology, tasks, gang)
@@ -65,11 +65,10 @@ def enqueue_gang(master: GlobalMaster, topology: Topology, tasks: OpenTasks, gan
     if master.gang[gang]["waiting"] < tasks.gangs[gang]["size"] or not gang_is_settled(master, tasks, gang):
         return
     master.gang[gang]["failed"] = False
-    master.gang[gang]["held"] = 0
     task = tasks.gangs[gang]["first"]
     while task != NOBODY:
         if phase_of(master, tasks, task) == PHASE_WAITING:
-            enqueue(master, topology, tasks, task)
+            enqueue(master, tasks, task)
             return
         task = tasks.next[task]
 
@@ -122,7 +121,6 @@ def member_held(
     if master.gang[gang]["failed"]:
         leave(master, topology, rules, tasks, task, out)
         return
-    master.gang[gang]["held"] += 1
     member, missing = tasks.gangs[gang]["first"], tasks.gangs[gang]["size"]
     while member != NOBODY:
         missing -= phase_of(master, tasks, member) in (PHASE_HELD, PHASE_ENDED)

@@ -197,11 +197,11 @@ def on_place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Open
     master.scalar[PLACING] = 0
     queue = choose(master, topology, tasks, out)
     if queue == NOBODY and master.scalar[QUEUED] > 0:
-        wake_lanes(master, topology, tasks)
+        wake_lanes(master, tasks)
         queue = choose(master, topology, tasks, out)
     if queue == NOBODY:
         return NOBODY
-    lanes = lanes_of(master, topology, queue)
+    lanes = lanes_of(master, queue)
     task = lanes.root[lanes.contender[0]]
     if place(master, topology, rules, tasks, task, out):
         leave_first(master, lanes, tasks)

@@ -28,6 +28,7 @@ from subak.federation.megha.global_master.state import (
     NEXT_EXTERNAL,
     NEXT_INTERNAL,
     NEXT_QUEUE,
+    OWN_QUEUES,
     PHASE_UNKNOWN,
     PHASE_WAITING,
     PLACING,
@@ -136,7 +137,7 @@ def settle_from(  # noqa: PLR0913, PLR0917  (where a walk goes on)
             if master.task[task]["withdrawn"] != NO_REASON:
                 conclude(master, topology, tasks, task, master.task[task]["withdrawn"], out)
             elif tasks.gang[task] == NOBODY and master.task[task]["sent_to"] == cluster:
-                enqueue(master, topology, tasks, task)
+                enqueue(master, tasks, task)
     for gang in range(first_gang, tasks.size[GANGS_EVER]):
         if is_filling(out):
             settle_later(master, topology, cluster, tasks.size[TASKS_EVER], gang, out)
@@ -158,8 +159,8 @@ def settle_later(master: GlobalMaster, topology: Topology, cluster: int, task: i
 @inlined
 def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks) -> None:
     """Lose what only memory held."""
-    for queue in range(master.queue_first[master.number], master.queue_first[master.number + 1]):
-        lanes = lanes_of(master, topology, queue)
+    for queue in master.own[: master.scalar[OWN_QUEUES]]:
+        lanes = lanes_of(master, queue)
         while lanes.size[CONTENDERS] > 0:
             drop_top(lanes, tasks.rank)
         while lanes.size[ACTIVE_LANES] > 0:
@@ -167,7 +168,7 @@ def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, ta
     for task in range(tasks.size[TASKS_EVER]):
         forget_task(master, task)
     for gang in range(tasks.size[GANGS_EVER]):
-        master.gang[gang]["waiting"], master.gang[gang]["held"], master.gang[gang]["failed"] = 0, 0, False
+        master.gang[gang]["waiting"], master.gang[gang]["failed"] = 0, False
     for cluster in range(topology.local_masters):
         row = master.cluster[cluster]
         row["seen"], row["epoch"], row["numbers"] = NEVER_SEEN, 0, 0
@@ -175,7 +176,6 @@ def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, ta
         begin_whole(master, topology, rules, tasks, cluster)
     for word in (NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, DOUBTS, QUEUED):
         master.scalar[word] = 0
-    master.scalar[NEXT_QUEUE] = master.queue_first[master.number]
 
 
 @inlined

@@ -20,14 +20,14 @@ PHASES = ("UNKNOWN", "WAITING", "FLYING", "HELD", "RUNNING", "LEAVING", "ENDED")
 PHASE_UNKNOWN, PHASE_WAITING, PHASE_FLYING, PHASE_HELD, PHASE_RUNNING, PHASE_LEAVING, PHASE_ENDED = range(7)
 
 # scalar
-NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, INCARNATION, SCANNED, DOUBTS, QUEUED, BEATS = range(9)
-SCALARS = 9
+(NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, INCARNATION, SCANNED, DOUBTS, QUEUED, BEATS,
+ OWN_QUEUES) = range(10)
+SCALARS = 10
 # tally
 (SEARCHES, LAUNCHES, REPARTITIONS, PREEMPTIONS, REFUSALS, LOST_ATTEMPTS, UPDATES, ENTRIES_APPLIED, OVERRUNS,
  SHARE_USED_UP, NO_MACHINE) = range(11)
 TALLY = ("searches", "launches", "repartitions", "preemption attempts", "refusals", "attempts lost", "updates",
          "entries applied", "updates overrun", "share used up", "no machine")
-STILL_IN_USE = 0  # no incarnation: of a DONE after which the row of the task is still needed
 NEVER_SEEN = -1  # version of a cluster whose whole state has not been seen
 INCARNATION_BITS = 40  # of an attempt's number: so many requests has an incarnation before it would run into the next
 
@@ -63,7 +63,6 @@ TASK = np.dtype([
 GANG = np.dtype([
     ("tenant", np.int64),  # 1 + the number of the gang that this is about, likewise
     ("waiting", np.int32),  # tasks that wait, or have ended
-    ("held", np.int32),  # tasks that are held
     ("failed", np.bool_),  # whether it is being given up
 ])
 
@@ -78,14 +77,16 @@ class GlobalMaster(NamedTuple):
     total: np.ndarray  # int64[queue, resource], units, over all clusters
     cluster: np.ndarray  # CLUSTER[cluster]
     listed: np.ndarray  # bool[machine], whether all attempts on it are known
-    queue_first: np.ndarray  # int32[global_master + 1], its queues are contiguous
-    lanes: Lanes  # a lane for each queue and shape; `active` and `contender` of a queue are its lanes' places
+    own: np.ndarray  # int32[place], its queues, OWN_QUEUES of them, in the order of their turns
+    lanes: Lanes  # one for each queue, shape and size of gang; a queue has places of its own in `active`, `contender`
+    lane_span: np.ndarray  # int32[queue, 2]: its first place, and that behind its last; of own queues
     lane_size: np.ndarray  # int64[queue, 3], as Lanes.size, for each queue
     task: np.ndarray  # TASK[row]
     gang: np.ndarray  # GANG[row]
     queue_order: QueueOrder
     bins: Bins
-    scalar: np.ndarray  # int64[9]: NEXT_QUEUE ... QUEUED (tasks in lanes), BEATS (heartbeats heard)
+    scalar: np.ndarray  # int64[10]: NEXT_QUEUE (a place in own) ... QUEUED (tasks in lanes), BEATS (heartbeats heard),
+    # OWN_QUEUES
     tally: np.ndarray  # int64[11]: SEARCHES ... NO_MACHINE
 
 
@@ -99,7 +100,7 @@ def is_here(master: GlobalMaster, tasks: OpenTasks, row: int, number: int, round
     gang = tasks.gang[row]
     if gang != NOBODY and master.gang[gang]["tenant"] != tasks.gangs[gang]["number"] + 1:
         master.gang[gang]["tenant"] = tasks.gangs[gang]["number"] + 1
-        master.gang[gang]["waiting"], master.gang[gang]["held"], master.gang[gang]["failed"] = 0, 0, False
+        master.gang[gang]["waiting"], master.gang[gang]["failed"] = 0, False
     return True
 
 

@@ -122,7 +122,11 @@ def begin_timers(local: LocalMaster, topology: Topology, rules: Rules, out: Outb
 def on_check(
     local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Look after workers and unanswered orders, from a machine on; the next look follows."""
+    """Look after workers and unanswered orders, from a machine on; the next look follows.
+
+    A worker that is silent and may not be declared lost, for want of a partner who could say whether it obeys another,
+    is asked itself: only so does a master that was deposed while it was cut off hear of it, if its partner then dies.
+    """
     if local.scalar[ACTIVE] == 0 or message["epoch"] != local.scalar[EPOCH]:
         return
     confirmed = not rules.standby or now - local.clock[PULSE_AT] <= patience(rules)
@@ -132,12 +136,12 @@ def on_check(
             later = post(out, CHECK, local.number, local.number, NOBODY, machine)
             later["epoch"] = local.scalar[EPOCH]
             return
-        state = local.machine[machine]["state"]
-        silence = now - local.machine[machine]["heard"]
-        if state in (LISTED, SILENT) and confirmed and silence > rules.lease + rules.timer_slack:
+        is_silent = now - local.machine[machine]["heard"] > rules.lease + rules.timer_slack
+        is_silent = is_silent and local.machine[machine]["state"] in (LISTED, SILENT)
+        if is_silent and confirmed:
             local.tally[WORKERS_LOST] += 1
             lose_machine(local, topology, rules, shapes, machine, LOST_MACHINE, now, out)
-        elif is_awaited(local, machine):
+        elif is_silent or is_awaited(local, machine):
             summon(local, machine, out)
         repeat_orders(local, topology, rules, machine, now, out)
     pulse(local, topology, rules, now, out)
@@ -453,9 +457,8 @@ def on_ask(local: LocalMaster, topology: Topology, rules: Rules, message: np.voi
 def on_change(
     local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Note the operator's word on a machine; `count` is the change of the fleet."""
-    machine = message["machine"]
-    configuration = topology.changed_to[message["count"]]
+    """Note the operator's word on a machine: its configuration from now on, or that it leaves."""
+    machine, configuration = message["machine"], message["shape"]
     was_absent = local.machine[machine]["configuration"] == NOBODY
     local.machine[machine]["configuration"] = configuration
     if local.scalar[ACTIVE] == 0:

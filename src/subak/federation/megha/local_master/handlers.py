@@ -331,11 +331,11 @@ def on_abandon(
 
 
 @inlined
-def on_started(local: LocalMaster, message: np.void) -> None:
-    """Note that an attempt runs."""
+def on_started(local: LocalMaster, now: float, message: np.void) -> None:
+    """Note that an attempt runs: its start need not be repeated."""
     number = find_attempt(local.rows, message["machine"], message["task"], message["attempt"])
-    if number != NOBODY and local.rows.row[number]["state"] == ATTEMPT_STARTING:
-        local.rows.row[number]["state"] = ATTEMPT_RUNNING
+    if number != NOBODY and local.scalar[ACTIVE] and local.rows.row[number]["state"] == ATTEMPT_STARTING:
+        local.rows.row[number]["state"], local.rows.row[number]["since"] = ATTEMPT_RUNNING, now
 
 
 @inlined

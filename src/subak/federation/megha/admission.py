@@ -1,0 +1,242 @@
+"""Jobs are admitted while a federation runs: each is written into the tables of a submitter and its global master.
+
+A job takes places next to each other for its tasks, and for its stages and the edges between them; a task's number is
+the job's, which no other ever has, above its place. A lane is there from the first task that needs it on. When nothing
+of a job is open any more its places are another's.
+"""
+import bisect
+from dataclasses import dataclass
+
+import numpy as np
+
+from subak.errors import InputError
+from subak.federation.megha.global_master.state import NEXT_QUEUE, OWN_QUEUES, GlobalMaster
+from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_NEW, Jobs
+from subak.federation.messages import NOBODY
+
+LANES_FIRST = 4  # places for lanes that a queue has at first; twice as many whenever they are used up
+
+
+class Spans:
+    """Places of a table that are free, in spans of neighbours; the lowest are taken first, so memory is used again."""
+
+    def __init__(self, places: int) -> None:
+        self.free = [(0, places)] if places else []  # (first, end), in order, no two of which touch
+
+    def take(self, count: int) -> int | None:
+        """Return the first of *count* places next to each other, None where there are none."""
+        for number, (first, end) in enumerate(self.free):
+            if end - first >= count:
+                self.free[number : number + 1] = [(first + count, end)] if end - first > count else []
+                return first
+        return None
+
+    def give(self, first: int, count: int) -> None:
+        """Let places be free again."""
+        end = first + count
+        number = bisect.bisect(self.free, (first, end))
+        if number < len(self.free) and self.free[number][0] == end:
+            end = self.free.pop(number)[1]
+        if number and self.free[number - 1][1] == first:
+            number -= 1
+            first = self.free.pop(number)[0]
+        if end > first:
+            self.free.insert(number, (first, end))
+
+
+@dataclass(frozen=True)
+class StageAsked:
+    """Tasks of a job that are alike."""
+
+    tasks: int
+    shape: int
+    depends_on: tuple[int, ...] = ()  # stages of the job, by their places in it; each is before this one
+    priority: int = 0
+    gang: bool = False
+
+
+@dataclass(frozen=True)
+class JobAsked:
+    """A job, in numbers."""
+
+    queue: int
+    stages: tuple[StageAsked, ...]
+    rank: float  # its tasks are served in this order, within their queue
+    retries: int = 0
+    losses_max: int = int(np.iinfo(np.int16).max)
+    backoff: float = 0.0  # seconds, as the following
+    wait_max: float = np.inf
+    run_max: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Admitted:
+    """A job, and where it is."""
+
+    numbers: tuple[np.ndarray, ...]  # int64[task] of each stage
+    places: int  # the first
+    tasks: int
+    stages: int  # the first
+    edges: int  # the first
+    edge_count: int
+    gangs: tuple[int, ...]
+
+
+class Admission:
+    """Who writes jobs into the tables of one submitter and of the global master beside it."""
+
+    def __init__(self, jobs: Jobs, master: GlobalMaster, admitted: int = 0) -> None:
+        """*admitted*: how many jobs were admitted before the tables were made, all of which have numbers of their own.
+
+        Jobs have room as `build_jobs` made it, nothing is admitted yet; the master has room for lanes.
+        """
+        self.jobs, self.master, self.admitted = jobs, master, admitted
+        self.places, self.edges = Spans(jobs.number.size), Spans(jobs.stages.child.size)
+        self.stages, self.gangs = Spans(jobs.stages.left.size), Spans(jobs.gang_size.size)
+        self.lane_places = Spans(master.lanes.active.size)
+        self.lanes: dict[tuple[int, int, int], int] = {}  # by queue, shape and size of the gang
+        self.of_queue: dict[int, int] = {}  # lanes of each
+
+    # -- jobs ----------------------------------------------------------------------------------------------------------
+
+    def admit(self, job: JobAsked) -> Admitted:
+        """Write a job down, and return the numbers of its tasks, which may arrive from now on.
+
+        Raises InputError where there is no room, before anything but lanes is written.
+        """
+        lanes = [self.lane(job.queue, stage.shape, stage.tasks if stage.gang else 0) for stage in job.stages]
+        taken = self._room_for(job)
+        self.admitted += 1
+        numbers, first = [], taken.places
+        for number, stage in enumerate(job.stages):
+            places = slice(first, first + stage.tasks)
+            self._write_stage(taken.stages + number, job, stage, places)
+            self.jobs.asked[places]["lane"] = lanes[number]
+            numbers.append((np.int64(self.admitted) * self.jobs.number.size) + np.arange(places.start, places.stop))
+            self.jobs.number[places] = numbers[-1]
+            first += stage.tasks
+        self._write_edges(job, taken)
+        gangs = iter(taken.gangs)
+        for stage, own in zip(job.stages, numbers, strict=True):
+            if stage.gang:
+                self._write_gang(next(gangs), own & self.jobs.mask)
+        return Admitted(tuple(numbers), taken.places, taken.tasks, taken.stages, taken.edges, taken.edge_count,
+                        taken.gangs)
+
+    def _room_for(self, job: JobAsked) -> Admitted:
+        """Take the places that a job needs, or none."""
+        tasks, edges = sum(stage.tasks for stage in job.stages), sum(len(stage.depends_on) for stage in job.stages)
+        wanted = [("tasks", self.places, tasks), ("stages", self.stages, len(job.stages) + 1),
+                  ("dependencies", self.edges, edges)]
+        wanted += [("gangs", self.gangs, 1) for stage in job.stages if stage.gang]
+        taken: list[tuple[Spans, int, int]] = []
+        for what, spans, count in wanted:
+            first = spans.take(count) if count else 0
+            if first is None:
+                for others, place, size in taken:
+                    others.give(place, size)
+                raise InputError(f"job: there is no room for {count:,} more {what} beside those that are open")
+            taken.append((spans, first, count))
+        places, stages, edge = (first for _, first, _ in taken[:3])
+        return Admitted((), places, tasks, stages, edge, edges, tuple(first for _, first, _ in taken[3:]))
+
+    def _write_stage(self, number: int, job: JobAsked, stage: StageAsked, places: slice) -> None:
+        """Write down what the tasks of a stage ask for."""
+        jobs, graph = self.jobs, self.jobs.stages
+        jobs.state[places], jobs.row[places], jobs.gang[places] = SUBMISSION_NEW, NOBODY, NOBODY
+        asked = jobs.asked[places]
+        asked["queue"], asked["priority"], asked["owner"] = job.queue, stage.priority, self.master.number
+        jobs.rank[places], jobs.shape[places] = job.rank, stage.shape
+        jobs.ending[places] = np.zeros(1, jobs.ending.dtype)
+        for name in ("retries", "losses_max", "backoff", "wait_max", "run_max"):
+            jobs.terms[places][name] = getattr(job, name)
+        graph.of_task[places], graph.left[number] = number, stage.tasks
+        graph.waits[number], jobs.given_up[number] = len(stage.depends_on), False
+        graph.task_first[number], graph.task_first[number + 1] = places.start, places.stop
+
+    def _write_edges(self, job: JobAsked, taken: Admitted) -> None:
+        """Write down which stages wait for which."""
+        graph, edge = self.jobs.stages, taken.edges
+        for number in range(len(job.stages)):
+            graph.child_first[taken.stages + number] = edge
+            for after, stage in enumerate(job.stages):
+                if number in stage.depends_on:
+                    graph.child[edge] = taken.stages + after
+                    edge += 1
+        graph.child_first[taken.stages + len(job.stages)] = edge
+
+    def _write_gang(self, gang: int, places: np.ndarray) -> None:
+        """Let tasks start together."""
+        jobs = self.jobs
+        jobs.gang[places], jobs.gang_size[gang], jobs.gang_left[gang] = gang, places.size, places.size
+        jobs.gang_row[gang], jobs.gang_failed[gang] = NOBODY, False
+
+    def is_over(self, job: Admitted) -> bool:
+        """Whether all tasks of a job have ended and none has a row any more."""
+        places = slice(job.places, job.places + job.tasks)
+        return bool((self.jobs.state[places] == SUBMISSION_ENDED).all() and (self.jobs.row[places] == NOBODY).all())
+
+    def forget(self, job: Admitted) -> None:
+        """Give the places of a job back that is over; what is still said of its tasks changes nothing."""
+        self.jobs.number[job.places : job.places + job.tasks] = NOBODY
+        self.places.give(job.places, job.tasks)
+        self.stages.give(job.stages, len(job.numbers) + 1)
+        if job.edge_count:
+            self.edges.give(job.edges, job.edge_count)
+        for gang in job.gangs:
+            self.gangs.give(gang, 1)
+
+    # -- lanes and queues ----------------------------------------------------------------------------------------------
+
+    def lane(self, queue: int, shape: int, gang: int) -> int:
+        """Return the lane of tasks of a queue and shape, that start in gangs of a size (0: by themselves)."""
+        key = queue, shape, gang
+        if key not in self.lanes:
+            if len(self.lanes) == self.master.lanes.root.size:
+                raise InputError(f"job: there may be {len(self.lanes):,} kinds of tasks at most, and there are so many")
+            self._widen(queue)
+            self.lanes[key] = len(self.lanes)
+            self.of_queue[queue] = self.of_queue.get(queue, 0) + 1
+        return self.lanes[key]
+
+    def _widen(self, queue: int) -> None:
+        """Make place for one more lane of a queue: where its places are used up, twice as many are somewhere else."""
+        master = self.master
+        (first, end), count = master.lane_span[queue].tolist(), self.of_queue.get(queue, 0)
+        if count < end - first:
+            return
+        places = max(LANES_FIRST, 2 * count)
+        begin = self.lane_places.take(places)
+        if begin is None:
+            raise InputError(f"job: there is no room for {places:,} lanes of queue {queue}")
+        for table in (master.lanes.active, master.lanes.contender):
+            table[begin : begin + count] = table[first:end]
+        master.lane_span[queue] = begin, begin + places
+        if end > first:
+            self.lane_places.give(first, end - first)
+
+    def add_queue(self, queue: int) -> None:
+        """Let a queue have its turn with this master, behind all others."""
+        master, count = self.master, int(self.master.scalar[OWN_QUEUES])
+        if queue not in master.own[:count]:
+            if count == master.own.size:
+                raise InputError(f"queue: a global master may have {count:,} at most, and it has so many")
+            master.own[count] = queue
+            master.scalar[OWN_QUEUES] += 1
+
+    def remove_queue(self, queue: int) -> None:
+        """Let a queue have no turn any more. Raises InputError while tasks of it are open, or have yet to be."""
+        master, jobs, count = self.master, self.jobs, int(self.master.scalar[OWN_QUEUES])
+        if queue not in master.own[:count]:
+            return
+        known = (jobs.number != NOBODY) & (jobs.asked["queue"] == queue)
+        left = int((known & ((jobs.state != SUBMISSION_ENDED) | (jobs.row != NOBODY))).sum())
+        if left:
+            raise InputError(f"queue: must be empty before it is removed, and {left:,} tasks of it have not ended")
+        place = master.own[:count].tolist().index(queue)
+        master.own[place : count - 1] = master.own[place + 1 : count]
+        master.scalar[OWN_QUEUES] -= 1
+        if master.scalar[NEXT_QUEUE] > place:
+            master.scalar[NEXT_QUEUE] -= 1
+        if master.scalar[NEXT_QUEUE] >= master.scalar[OWN_QUEUES]:
+            master.scalar[NEXT_QUEUE] = 0

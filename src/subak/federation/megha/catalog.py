@@ -1,0 +1,102 @@
+"""What comes into being while a federation runs: shapes, sets of constraints, configurations, machines.
+
+Each is a row, or a column, of a table with room for more; whoever drives roles writes it before any message names it.
+Handlers look up what messages name and walk over nothing else, so what nobody names yet is not there for them.
+"""
+from collections.abc import Hashable, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+import polars as pl
+
+from subak.errors import InputError
+from subak.fleet.state import BLOCK, LOG, FleetState
+from subak.workload.constraints import Constraint, satisfied
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Numbers(Generic[Key]):
+    """Numbers of things by what they are, given in the order in which they are first asked for."""
+
+    def __init__(self, room: int, what: str) -> None:
+        self.room, self.what = room, what
+        self.of: dict[Key, int] = {}
+
+    def number(self, key: Key) -> tuple[int, bool]:
+        """Return the number of a thing, and whether it is new. Raises InputError where there is no room for it."""
+        if key in self.of:
+            return self.of[key], False
+        if len(self.of) == self.room:
+            raise InputError(f"{self.what}: there may be {self.room:,} at most, and there are so many")
+        self.of[key] = len(self.of)
+        return self.of[key], True
+
+
+class Catalog:
+    """The shapes that tasks have, and the configurations and attributes that machines have, in the tables of roles."""
+
+    def __init__(
+        self, request: np.ndarray, constraint_set: np.ndarray, capacity: np.ndarray, allowed: np.ndarray
+    ) -> None:
+        """All tables are empty, with room: *request*, int32[resource, shape]; *constraint_set*, int32[shape];
+        *capacity*, int32[resource, configuration]; *allowed*, uint64[constraint set, block], of every fleet.
+        """
+        self.request, self.constraint_set, self.capacity, self.allowed = request, constraint_set, capacity, allowed
+        self.shapes = Numbers[tuple[tuple[int, ...], tuple[Constraint, ...]]](request.shape[1], "shapes of tasks")
+        self.sets = Numbers[tuple[Constraint, ...]](len(allowed), "sets of constraints")
+        self.configurations = Numbers[tuple[int, ...]](capacity.shape[1], "capacities of machines")
+        self.attributes: dict[int, dict[str, str]] = {}  # of machines
+
+    def shape(self, request: Sequence[int], constraints: Sequence[Constraint] = ()) -> int:
+        """Return the shape of tasks that ask for so much (units), of machines that meet all constraints."""
+        constraint_set = self.constraint_set_of(constraints)
+        shape, is_new = self.shapes.number((tuple(request), tuple(sorted(set(constraints)))))
+        if is_new:
+            self.request[:, shape], self.constraint_set[shape] = request, constraint_set
+        return shape
+
+    def constraint_set_of(self, constraints: Sequence[Constraint]) -> int:
+        """Return the number of a set of constraints."""
+        key = tuple(sorted(set(constraints)))
+        number, is_new = self.sets.number(key)
+        if is_new:
+            for machine, attributes in self.attributes.items():
+                self._allow(number, key, machine, attributes)
+        return number
+
+    def configuration(self, capacity: Sequence[int]) -> int:
+        """Return the configuration of machines that have so much, in units."""
+        number, is_new = self.configurations.number(tuple(capacity))
+        if is_new:
+            self.capacity[:, number] = capacity
+        return number
+
+    def describe(self, machine: int, attributes: dict[str, str]) -> None:
+        """Let a machine have attributes, those it had before no more."""
+        self.attributes[machine] = attributes
+        for constraints, number in self.sets.of.items():
+            self._allow(number, constraints, machine, attributes)
+
+    def _allow(
+        self, number: int, constraints: tuple[Constraint, ...], machine: int, attributes: dict[str, str]
+    ) -> None:
+        """Note whether a machine meets a set of constraints."""
+        meets = all(satisfied(each, pl.Series([attributes.get(each.attribute)], dtype=pl.String))[0]
+                    for each in constraints)
+        bit = np.uint64(1) << np.uint64(machine % BLOCK)
+        word = self.allowed[number, machine // BLOCK]
+        self.allowed[number, machine // BLOCK] = word | bit if meets else word & ~bit
+
+
+def empty_fleet(resources: int, machines: int, sets: int, shapes: int) -> FleetState:
+    """Return a fleet none of whose machines is there, with room for so many sets of constraints and shapes."""
+    blocks = -(-machines // BLOCK)
+    return FleetState(
+        free=np.zeros((resources, blocks * BLOCK), np.int32), capacity=np.zeros((resources, blocks * BLOCK), np.int32),
+        block_free_max=np.zeros((resources, blocks), np.int32), allowed=np.zeros((sets, blocks), np.uint64),
+        version=np.zeros(blocks, np.int64), freed_blocks=np.zeros(LOG + 1, np.int64),
+        frontier=np.zeros((2, shapes), np.int64), used=np.zeros(resources, np.int64),
+        present=np.zeros(resources, np.int64), scale=np.ones(resources), random=np.ones(1, np.uint64),
+        machines=machines,
+    )
