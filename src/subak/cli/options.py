@@ -13,7 +13,7 @@ import typer
 from subak.errors import InputError
 from subak.experiment.scenario import FOREVER, Scenario, read_scenario, supported_settings
 from subak.federation.megha.global_master.placement import PLACEMENTS
-from subak.federation.settings import PREEMPTION_RULES, UPDATES, Federation
+from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.tables import read_toml
@@ -87,6 +87,9 @@ class ScenarioOptions:
         "SECONDS", "Between a local master's periodic updates [default: 10].", FEDERATED)] = None
     delay: Annotated[float | None, _option(
         "SECONDS", "That a message is under way [default: 0.0005].", FEDERATED)] = None
+    service_profile: Annotated[str | None, _option(
+        "|".join(PROFILES), "Whose service times these are: masters whose handlers are compiled, or in plain Python "
+                            "[default: compiled].", FEDERATED)] = None
     service_scale: Annotated[float | None, _option(
         "TIMES", "All service times times this; 0: masters cost nothing [default: 1].", FEDERATED)] = None
     updates: Annotated[str | None, _option(

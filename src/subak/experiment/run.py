@@ -31,11 +31,11 @@ from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
-from subak.simulator.federated.failure_plan import FailurePlan, PlanError, read_failure_plan
 from subak.simulator.federated.fault_plan import FaultPlan, RoleError, read_fault_plan
 from subak.simulator.federated_results import waiting_tables
+from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, read_failure_plan
 from subak.simulator.outcome import Outcome
-from subak.simulator.results import attempt_table, task_table, timeline_table
+from subak.simulator.results import attempt_table, attempts_lost, task_table, timeline_table
 from subak.simulator.simulate import simulate
 from subak.tables import write_table, write_toml
 from subak.workload.samples import sample_folder, sample_names
@@ -226,6 +226,7 @@ def summarise(
     (workload, fleet), loop = inputs, outcome.loop_result
     names = [resource.name for resource in workload.resources]
     source = workload.provenance
+    lost, run_time_lost = attempts_lost(outcome)
     return Summary(
         scheduler=outcome.scheduler.name,
         label=label,
@@ -243,8 +244,8 @@ def summarise(
         utilisation=measures.utilisation(timeline, names),
         waiting=measures.waiting(timeline),
         stranded=measures.stranded(timeline, names),
-        attempts_lost=sum(lost.shape[1] for lost in loop.losses),
-        run_time_lost=float(sum((end - start).sum() for _, _, start, end in loop.losses)),
+        attempts_lost=lost,
+        run_time_lost=run_time_lost,
         failures=measures.outcome_counts(tasks),
         federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks),
         fairness=fair,

@@ -46,11 +46,12 @@ def fairness(
     tasks: pl.DataFrame, attempts: pl.DataFrame, timeline: pl.DataFrame, workload: Workload, fleet: Fleet,
     file: TreeFile | None = None,
 ) -> Fairness | None:
-    """Return the measures of a run with its task table, lost attempts and timeline; None if it has only one queue.
+    """Return the measures of a run with its task table, lost attempts and timeline; None if it has only one queue,
+    and where queues change while it goes on: there is no one tree to measure by.
 
     *file* lists weights; without it all queues weigh the same. Raises InputError where the names make no tree.
     """
-    if workload.jobs["queue"].n_unique() < 2:
+    if workload.jobs["queue"].n_unique() < 2 or (file is not None and file.change):
         return None
     tree = tree_of_paths(workload.jobs["queue"].unique(maintain_order=True).to_list(), file)
     trail, capacity = attempt_trail(tasks, attempts, workload, tree), capacity_steps(fleet)

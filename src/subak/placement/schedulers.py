@@ -87,7 +87,9 @@ LOTES_OPTIONS: dict[str, tuple[str, Any]] = {  # the setting each changes, and i
     "deficit": ("choice", "deficit"), "sampled": ("sampled", 32), "replanned": ("replan_seconds", 21_600.0),
 }
 PLACEMENT_OPTIONS = frozenset({"backfill", *ORDERS, *FAIR_ORDERS})
-NETWORK_SETTINGS = ("delay", "delay_law", "delay_spread", "service", "part", "service_scale")  # of every federation
+NETWORK_SETTINGS = (  # of every federation
+    "delay", "delay_law", "delay_spread", "service_profile", "service", "part", "service_scale",
+)
 _CENTRAL = (
     "heartbeat", "updates", "preemption", "shares", "preemptions_max", "placement", "queue_order", "order",
     "priority_seconds", "retry", "lease", "timer_slack", "standby", *NETWORK_SETTINGS,

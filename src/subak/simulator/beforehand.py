@@ -7,14 +7,14 @@ from subak.fleet.speeds import refuse_speeds, stage_groups
 from subak.fleet.table import Fleet
 from subak.placement.schedulers import Scheduler
 from subak.queues.fair_orders import FAIR_ORDERS, refuse_collapsed
-from subak.queues.tree import TreeFile, tree_of_paths
+from subak.queues.tree import TreeFile, changed, refuse_changes, tree_of_paths
 from subak.resources import same_resources
 from subak.simulator.federated.architectures import ARCHITECTURES
-from subak.simulator.federated.failure_plan import FailurePlan
-from subak.simulator.federated.fate_draws import refuse_plan
 from subak.simulator.federated.fault_plan import FaultPlan, faults_of
 from subak.simulator.federated.megha_setup import find_queues
 from subak.simulator.federated.simulate import refuse_limits
+from subak.simulator.mishaps.failure_plan import FailurePlan
+from subak.simulator.mishaps.fate_draws import refuse_plan
 from subak.workload.table import Workload
 
 
@@ -39,6 +39,7 @@ def refuse_inputs(
     if scheduler.order in FAIR_ORDERS:
         refuse_collapsed(scheduler.order, [resource.name for resource in workload.resources])
     if queues is not None:
+        refuse_changes(queues, scheduler.name)
         tree_of_paths(workload.jobs["queue"].to_list(), queues)
 
 
@@ -47,13 +48,16 @@ def _refuse_federation(
     queues: TreeFile | None,
 ) -> None:
     refuse_speeds(workload, fleet, scheduler.name)
+    architecture = ARCHITECTURES[scheduler.architecture]
     if queues is not None:
         refuse_limits(queues)
-    architecture = ARCHITECTURES[scheduler.architecture]
+        if architecture.change_queues is None:
+            refuse_changes(queues, scheduler.name)
     settings = architecture.settled(settings)
     order = architecture.machine_order(fleet, settings)
     if "shares" in scheduler.settings:
-        find_queues(workload, settings, queues)
+        for file in [queues] if queues is None else [queues, *(changed(queues, change) for change in queues.change)]:
+            find_queues(workload, settings, file)
     if faults is not None and architecture.mends:
         first = np.concatenate([[0], np.cumsum(architecture.counts(fleet, settings, len(order)))])
         faults_of(faults, settings, first, order)

@@ -129,6 +129,17 @@ def attempt_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.Data
     ])
 
 
+def attempts_lost(outcome: Outcome) -> tuple[int, float]:
+    """Return how many attempts were lost, and the seconds that they had run; those that failed were not lost."""
+    losses = outcome.loop_result.losses
+    count = sum(part.shape[1] for part in losses)
+    seconds = float(sum((end - start).sum() for _, _, start, end in losses))
+    if outcome.federated is None:
+        return count, seconds
+    network = outcome.federated.network
+    return count - int(network.failed.sum()), seconds - float(network.failed_seconds.sum())
+
+
 def machine_rows(outcome: Outcome) -> np.ndarray:
     """Return int32[task]: the fleet's row of the last machine of each task, -1 where it never started."""
     machine = outcome.simulation.progress.machine

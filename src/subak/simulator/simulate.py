@@ -20,15 +20,16 @@ from subak.placement.claims import (
 )
 from subak.placement.schedulers import Scheduler
 from subak.queues.fair_orders import FAIR_ORDERS
+from subak.queues.tree import refuse_changes
 from subak.simulator.central.engines import central_loop
 from subak.simulator.central.integrity import Integrity
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms
 from subak.simulator.engine.state import LOOP_DONE, Simulation
 from subak.simulator.federated.architectures import ARCHITECTURES
-from subak.simulator.federated.failure_plan import FailurePlan
 from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated.simulate import simulate_federated
+from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.simulator.outcome import Outcome
 from subak.tables import first_line
 from subak.workload.table import Workload
@@ -77,6 +78,8 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
     for what, plan in (("faults", faults), ("failures", failures)):
         if plan is not None:
             raise InputError(f"{what}: {scheduler.name} is no federation; only megha and central support them")
+    if terms.queues is not None:
+        refuse_changes(terms.queues, scheduler.name)
     loop = central_loop(workload, fleet, scheduler, terms)
     simulation, waiting = loop.prepared.simulation, loop.waiting
     loop_result = run_to_end(

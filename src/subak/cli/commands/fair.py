@@ -12,7 +12,7 @@ from subak.errors import InputError
 from subak.measures.fair_shares import EXACT, SHARED_TASKS_MAX, FairShares, fair_shares
 from subak.output.writing import new_folder
 from subak.queues.fair_orders import share_out
-from subak.queues.tree import ROOT, read_tree
+from subak.queues.tree import ROOT, read_tree, refuse_changes
 from subak.report import tags
 from subak.report.console import Console, Text, echo, waiting
 from subak.report.number_text import share_text
@@ -64,6 +64,7 @@ def fair(
 
 def _found(path: Path) -> FairShares:
     file = read_tree(path)
+    refuse_changes(file, "subak fair")
     try:
         with waiting("Sharing out"):
             return fair_shares(file, share_out)

@@ -115,7 +115,7 @@ def is_alive(sim: Simulation, slot: np.void) -> bool:
 @inlined
 def drop_dead(sim: Simulation) -> None:
     """Drop the events of lost attempts that have come to the top: nothing happens at their instants."""
-    while sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):
+    while sim.counts[LOST_EVENTS] > 0 and sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):
         drop_first(sim.events)
         sim.counts[LOST_EVENTS] -= 1
 

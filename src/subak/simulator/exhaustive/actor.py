@@ -67,15 +67,22 @@ def _arrays(state: Any, named: Any) -> list[tuple[str, Any]]:
 
 
 def _size(state: Any, named: Any) -> int:
-    return sum(_size(value, named[name]) if isinstance(value, tuple) else -(-value.nbytes // ALIGNMENT) * ALIGNMENT
+    return sum(_size(value, named[name]) if isinstance(value, tuple) else _room(value)
                for name, value in _arrays(state, named))
 
 
+def _room(value: np.ndarray) -> int:
+    """Return how many bytes an array takes; a column of records has gaps, so that it keeps its type."""
+    nbytes = value.nbytes if value.flags.c_contiguous else 2 * value.nbytes
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
 def _taken(value: np.ndarray, memory: np.ndarray, place: list[int]) -> np.ndarray:
-    """Return the next bytes of the memory, as many as an array has."""
-    first = place[0]
-    place[0] += -(-value.nbytes // ALIGNMENT) * ALIGNMENT
-    return memory[first : first + value.nbytes]
+    """Return the next bytes of the memory, as many as an array has, an axis more than it has."""
+    first, step, size = place[0], 1 if value.flags.c_contiguous else 2, value.dtype.itemsize
+    place[0] += _room(value)
+    taken = memory[first : first + step * value.nbytes].reshape(-1, size)[::step]
+    return taken.reshape(*value.shape, size) if step == 1 else taken
 
 
 def _laid(state: Any, named: Any, memory: np.ndarray, place: list[int]) -> Any:
@@ -85,7 +92,7 @@ def _laid(state: Any, named: Any, memory: np.ndarray, place: list[int]) -> Any:
         if isinstance(value, tuple):
             changed[name] = _laid(value, named[name], memory, place)
         elif value.size:
-            changed[name] = _taken(value, memory, place).view(value.dtype).reshape(value.shape)
+            changed[name] = _taken(value, memory, place).view(value.dtype)[..., 0]
             changed[name][...] = value
     return state._replace(**changed)
 
@@ -93,7 +100,7 @@ def _laid(state: Any, named: Any, memory: np.ndarray, place: list[int]) -> Any:
 def _marks(state: Any, named: Any, memory: np.ndarray, place: list[int]) -> dict[str, Any]:
     """Return by name the bytes of each array, an axis more than it has."""
     return {name: _marks(value, named[name], memory, place) if isinstance(value, tuple)
-            else _taken(value, memory, place).reshape(*value.shape, value.dtype.itemsize)
+            else _taken(value, memory, place)
             for name, value in _arrays(state, named) if isinstance(value, tuple) or value.size}
 
 
@@ -116,7 +123,7 @@ class Actor:
         self.tables = self.served(opened)
         self.serve = {each: compiled_service(SERVE[each], tables) if compiled else _plainly(SERVE[each], tables)
                       for each, tables in self.tables.items()}
-        self.scope = Scope(self.machines, opened.roles.topology.lane_first)
+        self.scope = Scope(self.machines, opened.roles.masters[0].lane_span)
         self.normalise = NORMALISERS[type(self.state)]
 
     def served(self, opened: Opened) -> dict[int, Any]:

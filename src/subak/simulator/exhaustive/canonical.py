@@ -24,6 +24,7 @@ from subak.federation.megha.global_master.state import (
     NEXT_EXTERNAL,
     NEXT_INTERNAL,
     NEXT_QUEUE,
+    OWN_QUEUES,
     PHASE_ENDED,
     PHASE_UNKNOWN,
     PHASE_WAITING,
@@ -33,6 +34,7 @@ from subak.federation.megha.global_master.state import (
     GlobalMaster,
     phase_of,
 )
+from subak.federation.megha.jobs import SUBMISSION_ENDED, Jobs
 from subak.federation.megha.ledger import LEDGER_EPOCH, VERSION, WHOLE_AT
 from subak.federation.megha.local_master.state import (
     ACTIVE,
@@ -49,7 +51,7 @@ from subak.federation.megha.local_master.state import (
     LocalMaster,
 )
 from subak.federation.megha.open_tasks import FREE_GANG, FREE_TASK, GANGS_EVER, TASKS_EVER, TASKS_OPEN, OpenTasks
-from subak.federation.megha.submitter import INCARNATION_KNOWN, SUBMISSION_ENDED, Jobs, Submitter
+from subak.federation.megha.submitter import INCARNATION_KNOWN, Submitter
 from subak.federation.megha.worker import WORKER_ENDED, WORKER_RUNNING, Workers
 from subak.federation.messages import DONE, FIELDS, FINISHED_WELL, KINDS, MESSAGE, NOBODY, RETRY, WATCH
 from subak.fleet.index import SEEN
@@ -100,7 +102,8 @@ class Desk(NamedTuple):
 
 STATES: dict[type, dict[str, Any]] = {
     Jobs: {
-        "state": PLAIN, "asked": CONSTANT, "rank": CONSTANT, "shape": CONSTANT, "gang": CONSTANT, "gang_size": CONSTANT,
+        "number": CONSTANT, "mask": CONSTANT, "state": PLAIN, "row": PLAIN, "asked": CONSTANT, "rank": CONSTANT,
+        "shape": CONSTANT, "gang": CONSTANT, "gang_size": CONSTANT,
         "gang_row": PLAIN, "gang_left": PLAIN, "gang_failed": PLAIN,
         "ending": {"outcome": PLAIN, "reason": PLAIN, "code": PLAIN, "failed": PLAIN, "refusals": TALLY,
                    "repartitions": TALLY, "preempted": TALLY},
@@ -115,18 +118,19 @@ STATES: dict[type, dict[str, Any]] = {
         "number": CONSTANT, "fleet": VIEW, "held": CONSTANT,  # used with preemption only
         "consumed": PLAIN, "total": PLAIN,
         "cluster": {"seen": PLAIN, "seen_at": TIME, "epoch": PLAIN, "numbers": PLAIN, "known": PLAIN, "closed": PLAIN},
-        "listed": PLAIN, "queue_first": CONSTANT, "lanes": LANES, "lane_size": PLAIN,
+        "listed": PLAIN, "own": CONSTANT, "lanes": LANES, "lane_span": CONSTANT,
+        "lane_size": PLAIN,
         "task": {
             "tenant": PLAIN, "attempt": PLAIN, "machine": PLAIN, "sent_epoch": PLAIN, "sent_to": PLAIN, "round": PLAIN,
             "refusals": TALLY, "repartitioned": TALLY, "preempted": PLAIN, "lost": TALLY,  # may be lost without bound
             "code": PLAIN, "tried": TALLY, "phase": PLAIN, "reason": PLAIN, "withdrawn": PLAIN, "queued": PLAIN,
             "flying": PLAIN, "doubted": PLAIN,
         },
-        "gang": {"tenant": PLAIN, "waiting": PLAIN, "held": PLAIN, "failed": PLAIN},
+        "gang": {"tenant": PLAIN, "waiting": PLAIN, "failed": PLAIN},
         "queue_order": CONSTANT, "bins": CONSTANT,
         "scalar": {
             NEXT_QUEUE: PLAIN, NEXT_INTERNAL: PLAIN, NEXT_EXTERNAL: PLAIN, PLACING: PLAIN, INCARNATION: PLAIN,
-            SCANNED: COUNTER, DOUBTS: PLAIN, QUEUED: PLAIN, BEATS: TALLY,
+            SCANNED: COUNTER, DOUBTS: PLAIN, QUEUED: PLAIN, BEATS: TALLY, OWN_QUEUES: PLAIN,
         },
         "tally": TALLY,
     },
@@ -165,7 +169,7 @@ class Scope(NamedTuple):
     """What of a federation a role touches."""
 
     machines: list[int]
-    lane_first: np.ndarray  # int32[queue + 1]
+    lane_span: np.ndarray  # int32[queue, 2]
 
 
 def check_named(state: Any, named: Any, path: str = "") -> None:
@@ -329,7 +333,7 @@ def normalise_global(master: GlobalMaster, _blank: GlobalMaster, scope: Scope) -
     for lane in range(master.lanes.root.size):
         _normalise_lane(master, lane)
     for queue in range(len(master.lane_size)):
-        _normalise_lists(master, queue, *scope.lane_first[queue : queue + 2].tolist())
+        _normalise_lists(master, queue, *scope.lane_span[queue].tolist())
 
 
 def _normalise_freed(master: GlobalMaster) -> None:

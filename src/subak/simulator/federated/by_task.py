@@ -2,9 +2,9 @@
 import numpy as np
 
 from subak.federation.megha.global_master.state import PHASE_ENDED, TASK
+from subak.federation.megha.jobs import SUBMISSION_ENDED
 from subak.federation.megha.open_tasks import TASKS_EVER, OpenTasks
 from subak.federation.megha.roles import Megha
-from subak.federation.megha.submitter import SUBMISSION_ENDED
 from subak.federation.messages import NOBODY
 
 

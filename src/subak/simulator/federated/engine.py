@@ -7,7 +7,7 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,11 @@ class Services:
         with _without_warning():
             return self.loop(sim, net, self.serve, addresses, due, out, budget)
 
+    def renewed(self) -> "Services":
+        """Return these, where arrays of the tables were replaced by others."""
+        compiled = any(each.words.size for each in self.tables)
+        return replace(self, tables=_addressed(tuple(each.state for each in self.tables))) if compiled else self
+
 
 def build_services(
     functions: tuple[Callable[..., int], ...], tables: tuple[Any, ...], state: tuple[Any, ...] | None
@@ -88,9 +93,13 @@ def build_services(
         jobs[function] = signature_of(held)
     loop, *compiled = _kernels(tuple((signature, function) for function, signature in jobs.items()))
     service = dict(zip(list(jobs)[1:], (Service(kernel) for kernel in compiled), strict=True))
+    return Services(loop, tuple(service[function] for function in functions), _addressed(tables))
+
+
+def _addressed(tables: tuple[Any, ...]) -> tuple[Addressed, ...]:
+    """Return the words of the tables of each role; roles may share theirs."""
     places = {id(held): addressed(held) for held in tables}
-    return Services(loop, tuple(service[function] for function in functions),
-                    tuple(places[id(held)] for held in tables))
+    return tuple(places[id(held)] for held in tables)
 
 
 @functools.cache

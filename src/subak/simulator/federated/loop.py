@@ -72,13 +72,14 @@ from subak.simulator.engine.state import (
     WAITING_NOW,
     Simulation,
 )
-from subak.simulator.federated.fates import KILLED
+from subak.simulator.federated.line import first_time_of
 from subak.simulator.federated.network import (
     FREE,
     LAST_PROGRESS,
     LIVELY,
     MARGIN,
     NEXT_CANCEL,
+    NEXT_TREE,
     TIMEOUT,
     Network,
     next_served,
@@ -86,15 +87,16 @@ from subak.simulator.federated.network import (
     transmit,
 )
 from subak.simulator.federated.timeline import record_messages, turn_interval
+from subak.simulator.mishaps.fates import KILLED
 
-HANDLE, NOTHING, MESSAGES_FULL = 10, 11, 12  # beside the reasons for which a loop comes back
+HANDLE, NOTHING, MESSAGES_FULL, QUEUES_CHANGE = 10, 11, 12, 13  # beside the reasons for which a loop comes back
 
 
 @inlined
-def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR0911  (each event is one way out)
+def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: C901, PLR0911  (each event is one way out)
     """Take the next event; return HANDLE with the message to handle in *due* (MESSAGE[1]), NOTHING, or why to stop."""
     drop_dead(sim)
-    exit_, message = first_time(sim.events), first_time(net.events)
+    exit_, message = first_time(sim.events), first_time_of(net.line, net.events)
     arrival = time_at(sim.tasks.arrival, sim.counts[NEXT_ARRIVAL])
     change = time_at(sim.changes.time, sim.counts[NEXT_CHANGE])
     cancel = time_at(net.cancel_time, net.size[NEXT_CANCEL])
@@ -104,6 +106,8 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
             sim.clock[NOW] = max(net.idle[LAST_PROGRESS], sim.clock[ACCOUNTED])  # what came after was patience
         record_messages(sim, net)
         return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else min(exit_, message)))
+    if time > net.idle[NEXT_TREE]:
+        return QUEUES_CHANGE
     if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
         return LOOP_LOSSES_FULL
     if net.size[FREE] < net.size[MARGIN]:
@@ -124,7 +128,7 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: PLR
         return take_arrival(sim, net, time, due)
     if message > time:
         return take_cancel(sim, net, time, due)
-    return take_message(sim, net, min(arrival, change, exit_, cancel, sim.clock[UNTIL]), due)
+    return take_message(sim, net, min(arrival, change, exit_, cancel, sim.clock[UNTIL], net.idle[NEXT_TREE]), due)
 
 
 @inlined
@@ -209,6 +213,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     else:
         note_loss(sim, task, machine)
         net.failed[task] += 1
+        net.failed_seconds[task] += time - sim.progress.start[task]
     stop(sim, task, machine)
     sim.step.is_freed[machine] = False
     sim.claims.status[task] = TASK_FINISHED if reason == NO_REASON else TASK_BLOCKED
@@ -246,14 +251,15 @@ def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> 
         forget_exit(sim, net, sim.losses.task[loss])
     sim.step.is_freed[machine] = False
     to_role(due, CHANGE, NOBODY, NOBODY, machine)
-    due[0]["count"], due[0]["first"], due[0]["last"] = change, before, sim.counts[LOSSES]
+    due[0]["count"], due[0]["shape"] = change, net.changed_to[change] if net.changed_to.size > 0 else NOBODY
+    due[0]["first"], due[0]["last"] = before, sim.counts[LOSSES]
     return HANDLE
 
 
 @inlined
 def next_instant(sim: Simulation, net: Network) -> float:
     """Return when the next event is, inf if there is none."""
-    time = min(first_time(sim.events), first_time(net.events))
+    time = min(first_time(sim.events), first_time_of(net.line, net.events))
     if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
         time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
     if sim.counts[NEXT_CHANGE] < sim.changes.time.size:

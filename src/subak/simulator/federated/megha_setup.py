@@ -6,43 +6,32 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.federation.megha.attempts import build_attempts
 from subak.federation.megha.global_master.placement import PLACEMENTS, Bins
 from subak.federation.megha.global_master.queue_order import ROUND_ROBIN, QueueOrder
 from subak.federation.megha.global_master.state import (
-    CLUSTER,
-    GANG,
-    INCARNATION,
-    NEXT_QUEUE,
-    SCALARS,
-    TALLY,
-    TASK,
     GlobalMaster,
 )
-from subak.federation.megha.ledger import ENTRY, Ledger
+from subak.federation.megha.jobs import ASKED, ENDING, TERMS, Jobs
 from subak.federation.megha.local_master.state import (
-    ABSENT,
-    ACTIVE,
-    ASKER,
-    EPOCH,
-    LISTED,
-    LOCAL_SCALARS,
-    LOCAL_TALLY,
-    MACHINE,
     LocalMaster,
 )
-from subak.federation.megha.open_tasks import build_open_tasks
 from subak.federation.megha.roles import SERVE, Megha, tables_of
-from subak.federation.megha.submitter import ASKED, ENDING, SUBMISSION, TERMS, Jobs, Submitter
+from subak.federation.megha.submitter import Submitter
+from subak.federation.megha.tables import (
+    build_global_master,
+    build_local_master,
+    build_machines,
+    build_submitter,
+    build_workers,
+    records,
+)
 from subak.federation.megha.topology import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, Rules, Topology
-from subak.federation.megha.worker import WORKER_ROW, Workers
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.fleet.shapes import find_shapes
 from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.fleet.table import Fleet
 from subak.queues.fair_orders import branches_of, hierarchy_of
-from subak.queues.lanes import build_lanes
 from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.simulate import Architecture, Instance
@@ -52,6 +41,7 @@ CLUSTERS_USUAL = 10  # of a fleet that names only one
 NAMED_MAX = 3  # queues in an error
 ROWS_MORE = 4096  # rows of attempts beyond what can run at once
 LEDGER_MIN = 4096  # entries
+WHOLE_NUMBER = -1  # of a number: its place, where every task has one of its own
 
 
 @dataclass(frozen=True)
@@ -63,8 +53,8 @@ class Queues:
     name: list[str]  # of each queue, as in the workload
     share: np.ndarray  # float64[queue]
     lane: np.ndarray  # int32[task]
-    lane_first: np.ndarray  # int32[queue + 1]
-    shape_of_lane: np.ndarray  # int32[lane]
+    lane_span: np.ndarray  # int32[queue, 2]: its first lane, and that behind its last
+    lanes: int
 
 
 def cluster_count(fleet: Fleet, settings: Federation) -> int:
@@ -122,12 +112,7 @@ def build_megha(instance: Instance) -> Megha:
     running = most_running(instance)
     jobs = _jobs(instance, queues)
     submitters = _submitters(instance, jobs)
-    machines = sim.fleet.free.shape[1]
-    workers = Workers(
-        build_attempts(machines, running), np.maximum(sim.fleet.free, 0),
-        records(WORKER_ROW, incarnation=np.ones(machines), top=np.full(machines, NOBODY),
-                configuration=topology.machine["configuration"]),
-    )
+    workers = build_workers(topology, np.maximum(sim.fleet.free, 0), running)
     masters = _global_masters(instance, topology, queues, running, submitters)
     return Megha(topology, rules, jobs, submitters, masters, _local_masters(instance, topology, running), workers)
 
@@ -157,11 +142,11 @@ def find_queues(workload: Workload, settings: Federation, file: TreeFile | None 
     number = np.empty(len(names), np.int64)
     number[by_owner] = np.arange(len(names))
     of_stage = number[of_job][stage_job]
-    lane, lane_first, shape = _lanes(workload, of_stage, len(names))
+    lane, span, lanes = _lanes(workload, of_stage, len(names))
     stage = workload.tasks["stage"].to_numpy()
     ordered = [names[place] for place in by_owner]
     return Queues(of_stage[stage].astype(np.int32), owner[by_owner].astype(np.int32), ordered,
-                  _shares(ordered, settings, file), lane[stage], lane_first, shape)
+                  _shares(ordered, settings, file), lane[stage], span, lanes)
 
 
 def _codes(values: pl.Series, names: list[str]) -> np.ndarray:
@@ -181,8 +166,8 @@ def _shares(names: list[str], settings: Federation, file: TreeFile | None) -> np
     return np.array([settings.shares.get(name, rest) for name in names])
 
 
-def _lanes(workload: Workload, queue_of_stage: np.ndarray, queues: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return int32[stage] lanes, one for each queue, shape and gang size; where each queue's begin; the shape of each.
+def _lanes(workload: Workload, queue_of_stage: np.ndarray, queues: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return int32[stage] lanes, one for each queue, shape and gang size; each queue's span of them; how many.
 
     Where one of a lane fits nowhere the others do not either: so a large gang holds no smaller one up.
     """
@@ -190,7 +175,8 @@ def _lanes(workload: Workload, queue_of_stage: np.ndarray, queues: int) -> tuple
     keys = np.stack([queue_of_stage, shape, workload.gang_sizes()])
     distinct, lane = np.unique(keys, axis=1, return_inverse=True)
     first = np.searchsorted(distinct[0], np.arange(queues + 1))
-    return lane.reshape(-1).astype(np.int32), first.astype(np.int32), distinct[1].astype(np.int32)
+    span = np.stack([first[:-1], first[1:]], axis=1).astype(np.int32)
+    return lane.reshape(-1).astype(np.int32), span, distinct.shape[1]
 
 
 def _gangs(workload: Workload) -> tuple[np.ndarray, np.ndarray]:
@@ -211,11 +197,15 @@ def _jobs(instance: Instance, queues: Queues) -> Jobs:
     gang, gang_size = _gangs(workload)
     asked = records(ASKED, queue=queues.of_task, lane=queues.lane,
                     priority=workload.stages["priority"].to_numpy()[stage], owner=queues.owner[queues.of_task])
-    return Jobs(np.zeros(tasks, np.int8), asked, sim.tasks.rank, sim.tasks.shape, gang, gang_size,
-                np.full(gang_size.size, NOBODY, np.int32), gang_size.copy(), np.zeros(gang_size.size, np.bool_),
-                np.zeros(tasks, ENDING),
-                _everybody_finishes() if instance.terms is None else instance.terms,
-                np.zeros(sim.stages.left.size, np.bool_), np.zeros(sim.stages.left.size, np.int32), sim.stages)
+    stages, gangs = sim.stages, gang_size.size
+    return Jobs(
+        number=np.arange(tasks), mask=WHOLE_NUMBER, state=np.zeros(tasks, np.int8),
+        row=np.full(tasks, NOBODY, np.int32), asked=asked, rank=sim.tasks.rank, shape=sim.tasks.shape, gang=gang,
+        gang_size=gang_size,
+        gang_row=np.full(gangs, NOBODY, np.int32), gang_left=gang_size.copy(), gang_failed=np.zeros(gangs, np.bool_),
+        ending=np.zeros(tasks, ENDING), terms=_everybody_finishes() if instance.terms is None else instance.terms,
+        given_up=np.zeros(stages.left.size, np.bool_), to_give_up=np.zeros(stages.left.size, np.int32), stages=stages,
+    )
 
 
 def _everybody_finishes() -> np.ndarray:
@@ -234,10 +224,8 @@ def _submitters(instance: Instance, jobs: Jobs) -> list[Submitter]:
         with_gang = np.flatnonzero(jobs.gang != NOBODY)
         of_gangs = np.bincount(jobs.asked["owner"][with_gang][np.unique(jobs.gang[with_gang], return_index=True)[1]],
                                minlength=settings.global_masters)
-    return [Submitter(
-        number, build_open_tasks(int(owners[number]), int(of_gangs[number]), tasks.request, tasks.constraint_set),
-        np.zeros(int(owners[number]), SUBMISSION), np.ones(1, np.int64), settings.retry,
-    ) for number in range(settings.global_masters)]
+    return [build_submitter(number, int(owners[number]), int(of_gangs[number]), tasks.request, tasks.constraint_set,
+                            settings.retry) for number in range(settings.global_masters)]
 
 
 def _topology(instance: Instance, queues: Queues) -> Topology:
@@ -245,22 +233,14 @@ def _topology(instance: Instance, queues: Queues) -> Topology:
     order, blocks = _partitions(fleet, settings)
     clusters, masters = cluster_count(fleet, settings), settings.global_masters
     partition = np.repeat(np.arange(clusters * masters), np.diff(blocks) * BLOCK)
-    configurations, configuration, changed_to = _configurations(instance, order)
+    configurations, configuration, _ = _configurations(instance, order)
     return Topology(
         masters, clusters, records(MACHINE_PLACE, cluster=partition // masters, home=partition % masters,
                                 configuration=configuration),
         np.bincount((partition // masters)[order != NO_ROW], minlength=clusters).astype(np.int32), blocks,
-        records(QUEUE_PLACE, owner=queues.owner, share=queues.share), queues.lane_first, queues.shape_of_lane,
-        configurations, PLACEMENTS.index(settings.placement), changed_to,
+        records(QUEUE_PLACE, owner=queues.owner, share=queues.share),
+        configurations, PLACEMENTS.index(settings.placement),
     )
-
-
-def records(kind: np.dtype, **columns: np.ndarray) -> np.ndarray:
-    """Return an array of records from their columns."""
-    table = np.zeros(len(next(iter(columns.values()))), kind)
-    for name, values in columns.items():
-        table[name] = values
-    return table
 
 
 def _configurations(instance: Instance, order: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -303,38 +283,24 @@ def _global_masters(
     instance: Instance, topology: Topology, queues: Queues, running: int, submitters: list[Submitter]
 ) -> list[GlobalMaster]:
     """Return the global masters."""
-    sim, masters, clusters = instance.simulation, topology.global_masters, topology.local_masters
-    resources, queue_count = sim.fleet.free.shape[0], len(queues.owner)
-    held_rows = running if instance.settings.preemption != "off" else 1
-    queue_first = np.searchsorted(queues.owner, np.arange(masters + 1)).astype(np.int32)
-    same, bins = _queue_order(instance, queues), _bins(instance)
-    return [GlobalMaster(
-        number=number, fleet=believed(sim.fleet), held=build_attempts(sim.fleet.free.shape[1], held_rows),
-        consumed=np.zeros((clusters, queue_count, resources), np.int64),
-        total=np.zeros((queue_count, resources), np.int64), cluster=records(CLUSTER, known=np.ones(clusters)),
-        listed=topology.machine["configuration"] != NOBODY, queue_first=queue_first,
-        lanes=build_lanes(len(topology.shape_of_lane), submitter.tasks.number.size, number=submitter.tasks.number),
-        lane_size=np.zeros((queue_count, 3), np.int64), task=np.zeros(submitter.tasks.number.size, TASK),
-        gang=np.zeros(submitter.tasks.gangs.size, GANG), queue_order=_own_queue_order(same),
-        bins=bins._replace(running=np.zeros_like(bins.running)),
-        scalar=_scalar(queue_first[number]), tally=np.zeros(len(TALLY), np.int64),
-    ) for number, submitter in enumerate(submitters)]
+    held = running if instance.settings.preemption != "off" else 1
+    same, bins = _queue_order(instance, queues, instance.queues), _bins(instance)
+    return [build_global_master(
+        submitter, topology, believed(instance.simulation.fleet),
+        own=np.flatnonzero(queues.owner == submitter.number), lanes=queues.lanes, lane_span=queues.lane_span,
+        lane_places=queues.lanes, queue_order=_own_queue_order(same),
+        bins=bins._replace(running=np.zeros_like(bins.running)), held=held,
+    ) for submitter in submitters]
 
 
-def _scalar(first_queue: int) -> np.ndarray:
-    scalar = np.zeros(SCALARS, np.int64)
-    scalar[NEXT_QUEUE], scalar[INCARNATION] = first_queue, 1
-    return scalar
-
-
-def _queue_order(instance: Instance, queues: Queues) -> QueueOrder:
+def _queue_order(instance: Instance, queues: Queues, file: TreeFile | None) -> QueueOrder:
     """Return the tree that global masters choose their queues by; with round robin there is nothing in it."""
     resources = len(instance.workload.resources)
     if instance.settings.queue_order == ROUND_ROBIN:
         tree, leaf = tree_of_paths(["none"]), np.zeros(0, np.int32)
         order, of_leaf = "drf", leaf
     else:
-        tree, order = tree_of_paths(queues.name, instance.queues), instance.settings.queue_order
+        tree, order = tree_of_paths(queues.name, file), instance.settings.queue_order
         place = np.full(len(tree), NOBODY, np.int32)
         place[tree.leaves] = np.arange(len(tree.leaves))
         leaf = place[queue_leaves(tree, queues.name)]
@@ -343,6 +309,15 @@ def _queue_order(instance: Instance, queues: Queues) -> QueueOrder:
     names = [resource.name for resource in instance.workload.resources]
     hierarchy = hierarchy_of(order, branches_of(tree), np.ones((len(tree.leaves), resources)), names)
     return QueueOrder(hierarchy, leaf, of_leaf, np.zeros((len(leaf), resources + 1), np.int64))
+
+
+def change_queues(roles: Megha, instance: Instance, file: TreeFile) -> None:
+    """Let the queues of a federation that runs have the weights of a file: their shares, and whose turn it is."""
+    queues = find_queues(instance.workload, instance.settings, file)
+    roles.topology.queue["share"] = queues.share
+    order = _queue_order(instance, queues, file)
+    for number, master in enumerate(roles.masters):
+        roles.masters[number] = master._replace(queue_order=_own_queue_order(order))
 
 
 def _own_queue_order(order: QueueOrder) -> QueueOrder:
@@ -368,27 +343,15 @@ def _bins(instance: Instance) -> Bins:
 
 def _local_masters(instance: Instance, topology: Topology, running: int) -> list[LocalMaster]:
     """Return the local masters, and their standbys; all of a side share the tables by machine."""
-    sim, masters, clusters = instance.simulation, topology.global_masters, topology.local_masters
-    machines = sim.fleet.free.shape[1]
+    sides, clusters = 2 if instance.settings.standby else 1, topology.local_masters
     rows = instance.rows or (2 * running if math.isfinite(instance.settings.retry) else running)
-    places = int(np.diff(topology.block[::masters]).max()) * BLOCK
+    places = int(np.diff(topology.block[:: topology.global_masters]).max()) * BLOCK
     ledger = 1 << max(LEDGER_MIN, 4 * (2 * places + min(running, 64 * places))).bit_length()
-    configuration = topology.machine["configuration"]
     result: list[LocalMaster] = []
-    for is_standby in (False, True) if instance.settings.standby else (False,):
-        fleet = believed(sim.fleet)
-        machine = records(MACHINE, configuration=configuration,
-                          state=np.where(configuration != NOBODY, LISTED, ABSENT), worker_incarnation=np.ones(machines))
-        for cluster in range(clusters):
-            scalar = np.full(LOCAL_SCALARS, NOBODY)
-            scalar[EPOCH], scalar[ACTIVE] = 0, not is_standby
-            asker = np.zeros(masters, ASKER)
-            asker["top"], asker["incarnation"], asker["over_first"] = NOBODY, 1, NOBODY
-            result.append(LocalMaster(
-                number=len(result), cluster=cluster, fleet=fleet, rows=build_attempts(machines, rows),
-                ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1, 0])), asker=asker, machine=machine,
-                scalar=scalar, clock=np.zeros(1), tally=np.zeros(len(LOCAL_TALLY), np.int64),
-            ))
+    for side in range(sides):
+        books, machine = believed(instance.simulation.fleet), build_machines(topology)
+        result += [build_local_master(side * clusters + cluster, topology, books, machine, rows, ledger)
+                   for cluster in range(clusters)]
     return result
 
 
@@ -426,7 +389,9 @@ MEGHA = Architecture(
     tables=lambda roles, simulation, due, out: tables_of(roles, simulation.tasks, simulation.losses.task, due, out),
     outbox=megha_outbox,
     mends=True,
+    change_queues=change_queues,
     cluster=lambda roles: np.ascontiguousarray(roles.topology.machine["cluster"]),
+    changed_to=lambda instance: _configurations(instance, partition_order(instance.fleet, instance.settings))[2],
     submitter=lambda roles: np.ascontiguousarray(roles.jobs.asked["owner"]),
 )
 CENTRAL = replace(MEGHA, fixed={"global_masters": 1, "local_masters": 1})

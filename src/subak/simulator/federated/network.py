@@ -2,8 +2,9 @@
 
 A message that crosses the network arrives after a delay; its receiver serves one message at a time, in the order of
 arrival, and what it answers leaves when the service is over. So a message is up to two events: it arrives, and it has
-been served; the first suffices when the receiver is idle and nothing else happens meanwhile. Messages have a heap of
-their own, apart from the much larger one of the attempts that run.
+been served; the first suffices when the receiver is idle and nothing else happens meanwhile. Messages that cross the
+network wait for their arrival in a line, where they come in order, which a constant delay sees to; all others, timers
+and what is being served, are in a heap of their own, apart from the much larger one of the attempts that run.
 
 Sources: Megha section III (the parts of the allocation time), section V-B (0.5 ms); service times are parameters.
 """
@@ -27,9 +28,19 @@ from subak.federation.messages import (
 )
 from subak.kernel import inlined
 from subak.placement.fits.random_fit import random_float
-from subak.simulator.engine.heap import Events, build_events, drop_first, first_time, insert, push_event
-from subak.simulator.federated.fates import Fates, no_fates
-from subak.simulator.federated.faults import (
+from subak.simulator.engine.heap import SEQUENCE, Events, build_events, insert
+from subak.simulator.federated.line import (
+    Line,
+    all_events,
+    build_line,
+    first_time_of,
+    join,
+    may_join,
+    take_first,
+    with_longer_line,
+)
+from subak.simulator.mishaps.fates import Fates, no_fates
+from subak.simulator.mishaps.faults import (
     REPLAY,
     Faults,
     build_faults,
@@ -48,16 +59,21 @@ LAW, MEAN, SPREAD = range(3)  # of `delay`
 # timers that go on for ever, and what they send when there is no news, so that a run is not kept from ending by them
 PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "REOPEN", "RETRY", "RESUBMIT", "EXPIRE",
                               "UPDATE", "NOTED", "ALIVE", "LEASE", "PULSE") for name in KINDS])
-LAST_PROGRESS, TIMEOUT = range(2)  # of `idle`
+LAST_PROGRESS, TIMEOUT, NEXT_TREE = range(3)  # of `idle`
 # kinds whose travel and service are part of their task's allocation time
 ON_PATH = np.array([name in ("SUBMIT", "LAUNCH", "REPARTITION", "PREEMPT", "REFUSED", "GO", "START",
                              "PROBE", "FETCH", "ASSIGN", "ENQUEUE", "DEAL") for name in KINDS])
+# columns that are looked at together lie together: most are not in the processor's cache any more when they are
+ADDRESS = np.dtype([("busy", np.float64), ("worked", np.float64), ("queued", np.float64), ("incarnation", np.int32)],
+                   align=True)
+RUNNING = np.dtype([("attempt", np.int64), ("handle", np.int32)], align=True)
 
 
 class Network(NamedTuple):
     """Messages on their way, and the roles they go to. An address is a role's first address plus its number."""
 
-    events: Events
+    events: Events  # its count of sequence numbers is the line's too
+    line: Line
     flight: np.ndarray  # MESSAGE[slot]
     sent: np.ndarray  # float64[slot], seconds
     armed_in: np.ndarray  # int32[slot], the receiver's incarnation in which it arrived, or that armed the timer
@@ -74,7 +90,8 @@ class Network(NamedTuple):
     part: np.ndarray  # float64[kind], seconds for each of the message's `count`
     delay: np.ndarray  # float64[3]: LAW, MEAN and SPREAD in seconds
     random: np.ndarray  # uint64[1]
-    idle: np.ndarray  # float64[2], seconds: LAST_PROGRESS when a task last began, ended or arrived; TIMEOUT after it
+    idle: np.ndarray  # float64[3], seconds: LAST_PROGRESS when a task last began, ended or arrived; TIMEOUT after it;
+    # NEXT_TREE, when the queues change next
     handled: np.ndarray  # int64[kind], messages
     recorded: np.ndarray  # int64[kind], of them, those that the timeline has
     attempt: np.ndarray  # int64[task], number of the attempt that runs, likewise
@@ -86,9 +103,11 @@ class Network(NamedTuple):
     submitter: np.ndarray  # int32[task], to whom it arrives; empty: to the only one
     cluster: np.ndarray  # int32[machine], where roles are DRIVEN
     is_there: np.ndarray  # bool[machine], as the operator last said
+    changed_to: np.ndarray  # int32[change], the configuration a machine changes to, NOBODY: it leaves; where DRIVEN
     fates: Fates
     why: np.ndarray  # int8[task], for which reason the present attempt ends; empty where all finish
     failed: np.ndarray  # int16[task], attempts that ended by themselves without finishing; likewise
+    failed_seconds: np.ndarray  # float64[task], for which these had run; likewise
     cancel_time: np.ndarray  # float64[cancellation], seconds, sorted
     cancel_task: np.ndarray  # int32[cancellation]
     faults: Faults
@@ -96,23 +115,24 @@ class Network(NamedTuple):
 
 def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> Network:
     """Return an idle network of *roles* (how many of each of ROLES) with room for *slots* messages at once."""
-    addresses = sum(roles)
     assert len(roles) == len(ROLES)
+    address, running = np.zeros(sum(roles), ADDRESS), np.zeros(max(tasks, 2), RUNNING)  # a column of one: another type
+    address["incarnation"], running["handle"] = 1, NOBODY
     return Network(
-        events=build_events(slots),
+        events=build_events(slots), line=build_line(slots),
         flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), armed_in=np.zeros(slots, np.int32),
         slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0, 0]),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
-        busy=np.zeros(addresses), worked=np.zeros(addresses), queued=np.zeros(addresses),
-        incarnation=np.ones(addresses, np.int32),
-        service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3), idle=np.array([0.0, np.inf]),
+        busy=address["busy"], worked=address["worked"], queued=address["queued"], incarnation=address["incarnation"],
+        service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3),
+        idle=np.array([0.0, np.inf, np.inf]),
         random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
         recorded=np.zeros(len(KINDS), np.int64),
-        attempt=np.zeros(tasks, np.int64), handle=np.full(tasks, NOBODY, np.int32),
+        attempt=running["attempt"], handle=running["handle"],
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
         batch=np.ones(tasks, np.int32), submitter=np.zeros(0, np.int32),
-        cluster=np.zeros(0, np.int32), is_there=np.zeros(0, np.bool_),
-        fates=no_fates(), why=np.zeros(0, np.int8), failed=np.zeros(0, np.int16),
+        cluster=np.zeros(0, np.int32), is_there=np.zeros(0, np.bool_), changed_to=np.zeros(0, np.int32),
+        fates=no_fates(), why=np.zeros(0, np.int8), failed=np.zeros(0, np.int16), failed_seconds=np.zeros(0),
         cancel_time=np.zeros(0), cancel_task=np.zeros(0, np.int32),
         faults=build_faults(),
     )
@@ -129,8 +149,13 @@ def with_more_room(net: Network) -> Network:
                            net.slot[net.size[FREE] :]])
     net.size[FREE] += slots
     return net._replace(
-        events=net.events._replace(slot=longer(net.events.slot)), flight=longer(net.flight), sent=longer(net.sent),
-        armed_in=longer(net.armed_in), slot=slot)
+        events=net.events._replace(slot=longer(net.events.slot)), line=with_longer_line(net.line, 2 * slots),
+        flight=longer(net.flight), sent=longer(net.sent), armed_in=longer(net.armed_in), slot=slot)
+
+
+def on_the_way(net: Network) -> np.ndarray:
+    """Return int32[message], the slots of all messages, that of the next event first."""
+    return all_events(net.line, net.events)["item"]
 
 
 @inlined
@@ -153,7 +178,12 @@ def enter(net: Network, now: float, time: float, message: np.void) -> None:
     net.sent[slot] = now
     if not PERIODIC[message["kind"]]:
         net.size[LIVELY] += 1
-    push_event(net.events, time, slot, ARRIVING)
+    sequence = net.events.size[SEQUENCE]
+    net.events.size[SEQUENCE] += 1
+    if CROSSES[message["kind"]] and may_join(net.line, time):
+        join(net.line, time, sequence, slot, ARRIVING)
+    else:
+        insert(net.events, time, sequence, slot, ARRIVING)
 
 
 @inlined
@@ -246,7 +276,7 @@ def serve(net: Network, time: float, sequence: int, slot: int, horizon: float) -
     note_path(net, message["task"], kind, role, began - time, service, travelled)
     if message["task"] == NOBODY:
         message["travelled"] += travelled
-    if done == time or done < min(horizon, first_time(net.events)):
+    if done == time or done < min(horizon, first_time_of(net.line, net.events)):
         return done
     net.armed_in[slot] = net.incarnation[address]
     insert(net.events, done, sequence, slot, SERVED)
@@ -267,13 +297,11 @@ def survives(net: Network, slot: int) -> bool:
 @inlined
 def next_served(net: Network, horizon: float) -> tuple[float, int]:
     """Take one event off the network; return its time and the slot of the message to handle, NOBODY for none."""
-    first = net.events.slot[0]
-    time, sequence, slot, place = first["time"], first["sequence"], first["item"], first["place"]
-    drop_first(net.events)
+    time, sequence, slot, place = take_first(net.line, net.events)
     if place == ARRIVING:
         done = serve(net, time, sequence, slot, horizon)
         return (done, slot) if done >= 0.0 else (time, NOBODY)
     return (time, slot) if survives(net, slot) else (time, NOBODY)
 
 
-__all__ = ["LAWS", "Network", "build_network", "next_served", "release_slot", "transmit"]
+__all__ = ["LAWS", "Network", "build_network", "next_served", "on_the_way", "release_slot", "transmit"]

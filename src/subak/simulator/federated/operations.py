@@ -17,9 +17,9 @@ from subak.federation.messages import (
 )
 from subak.kernel import inlined, noinline
 from subak.simulator.engine.state import NOW, UNTIL, Simulation
-from subak.simulator.federated.faults import ACTION_CRASH, ACTION_RESTART
 from subak.simulator.federated.loop import carry_out_apart, next_instant, to_role
 from subak.simulator.federated.network import CLUSTERS, Network
+from subak.simulator.mishaps.faults import ACTION_CRASH, ACTION_RESTART
 
 
 @inlined
@@ -70,8 +70,8 @@ def change_machine(
     sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
 ) -> None:
     """Carry out the operator's change of a machine at its worker; then tell its local master, and the standby."""
-    machine, change, now = due[0]["machine"], due[0]["count"], sim.clock[NOW]
-    address, is_there = net.first[WORKER] + machine, sim.changes.present[change]
+    machine, now, is_there = due[0]["machine"], sim.clock[NOW], due[0]["shape"] != NOBODY
+    address = net.first[WORKER] + machine
     if not is_there:
         net.incarnation[address] = -abs(net.incarnation[address])
     elif not net.is_there[machine]:

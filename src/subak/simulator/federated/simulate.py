@@ -12,28 +12,29 @@ from subak.federation.messages import MESSAGE, ROLES, Outbox, build_outbox
 from subak.federation.settings import LAWS, Federation
 from subak.fleet.table import Fleet
 from subak.placement.claims import RULES, VIOLATED_RULE, VIOLATING_MACHINE, VIOLATING_TASK
-from subak.queues.tree import TreeFile
+from subak.queues.tree import TreeChange, TreeFile, changed, refuse_changes
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.federated.engine import Services, build_services
-from subak.simulator.federated.failure_plan import FailurePlan
-from subak.simulator.federated.fate_draws import draw_fates
-from subak.simulator.federated.fates import NEVER, Fates
 from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, refuse_late_timers, under_faults
-from subak.simulator.federated.loop import MESSAGES_FULL
+from subak.simulator.federated.loop import MESSAGES_FULL, QUEUES_CHANGE
 from subak.simulator.federated.network import (
     CLUSTERS,
     DRIVEN,
     LAW,
     MARGIN,
     MEAN,
+    NEXT_TREE,
     SPREAD,
     TIMEOUT,
     Network,
     build_network,
     with_more_room,
 )
+from subak.simulator.mishaps.failure_plan import FailurePlan
+from subak.simulator.mishaps.fate_draws import draw_fates
+from subak.simulator.mishaps.fates import NEVER, Fates
 from subak.workload.table import Workload
 
 SLOTS_PER_TASK = 4  # messages and timers on their way at once, for each task, at most
@@ -76,7 +77,9 @@ class Architecture:
     outbox: Callable[[Instance], int] = lambda instance: 4096  # messages of one handler, or step of a walk, at most
     slots_per_task: Callable[[Federation], int] = lambda settings: SLOTS_PER_TASK  # messages on their way at once
     mends: bool = False  # whether it gets over faults
+    change_queues: Callable[[Any, Instance, TreeFile], None] | None = None  # let the queues of roles be those of a file
     cluster: Callable[[Any], np.ndarray] | None = None  # of roles that are driven: int32[machine]
+    changed_to: Callable[[Instance], np.ndarray] | None = None  # of roles that are driven: int32[change]
     submitter: Callable[[Any], np.ndarray] | None = None  # int32[task], whose it is, where there are several
     batch: Callable[[Any], np.ndarray] | None = None  # of roles that submit in batches: int32[task], tasks in its batch
     fixed: dict[str, Any] = field(default_factory=dict)  # settings that this architecture is defined by
@@ -106,6 +109,8 @@ class Opened:
     due: np.ndarray  # MESSAGE[1], what was handled last
     out: Outbox  # what its handler posted
     services: Services
+    change_queues: Callable[[TreeFile], None]
+    changes: list[TreeChange]  # of the queues, that are still to come
 
     @property
     def simulation(self) -> Simulation:
@@ -115,7 +120,12 @@ class Opened:
     def step(self, budget: int) -> int:
         """Run a number of events; return why it came back. Raises RunError where too many messages are on their way."""
         while True:
+            self.network.idle[NEXT_TREE] = self.changes[0].time if self.changes else math.inf
             why = self.services.run(self.simulation, self.network, self.due, self.out, budget)
+            if why == QUEUES_CHANGE:
+                self.change_queues(changed(TreeFile(), self.changes.pop(0)))
+                self.services = self.services.renewed()
+                continue
             if why != MESSAGES_FULL:
                 return why
             if self.network.slot.size > SLOTS_MAX:
@@ -147,6 +157,8 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     """
     if queues is not None:
         refuse_limits(queues)
+        if architecture.change_queues is None:
+            refuse_changes(queues, "this federation")
     if faults is not None:
         if not architecture.mends:
             raise InputError("faults: only megha and central get over them; the other federations repeat nothing")
@@ -173,10 +185,13 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     if faults is not None:
         network = arm_faults(faults, settings, network, order)
     roles = architecture.build(instance)
-    network = _told_of(network, architecture, roles, fleet, order)
+    network = _told_of(network, architecture, roles, instance, order)
     services = build_services(architecture.serve, architecture.tables(roles, simulation, due, out),
                               (simulation, network, due, out) if compiled else None)
-    return Opened(prepared, settings, network, roles, due, out, services)
+    change = architecture.change_queues
+    return Opened(prepared, settings, network, roles, due, out, services,
+                  lambda file: None if change is None else change(roles, instance, file),
+                  list(queues.change) if queues is not None else [])
 
 
 def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
@@ -213,7 +228,8 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
 
 def refuse_limits(file: TreeFile) -> None:
     """Raise InputError where a queue has a limit, which a federation does not keep."""
-    limited = next((queue for queue in file.queue if queue.limit < math.inf), None)
+    queues = [*file.queue, *(queue for change in file.change for queue in change.queue)]
+    limited = next((queue for queue in queues if queue.limit < math.inf), None)
     if limited is not None:
         raise InputError(f"queues: {limited.name} has the limit {limited.limit:g}; a federation heeds the weights of "
                          "queues, and no limits")
@@ -245,17 +261,22 @@ def _with_fates(network: Network, fates: Fates, terms: np.ndarray) -> Network:
     network.idle[TIMEOUT] += longest
     return network._replace(
         fates=fates, why=np.zeros(fates.fails.size, np.int8), failed=np.zeros(fates.fails.size, np.int16),
+        failed_seconds=np.zeros(fates.fails.size),
         cancel_time=fates.cancel_at[by_time],
         cancel_task=by_time.astype(np.int32))
 
 
-def _told_of(network: Network, architecture: Architecture, roles: Any, fleet: Fleet, order: np.ndarray) -> Network:
+def _told_of(
+    network: Network, architecture: Architecture, roles: Any, instance: Instance, order: np.ndarray
+) -> Network:
     """Return the network, knowing what it must of the architecture's roles."""
-    network = network._replace(is_there=fleet.machines["present"].to_numpy()[order] & (order != NO_ROW))
+    network = network._replace(is_there=instance.fleet.machines["present"].to_numpy()[order] & (order != NO_ROW))
     if architecture.cluster is not None:
         cluster = architecture.cluster(roles)
         network.size[DRIVEN], network.size[CLUSTERS] = 1, cluster.max() + 1
         network = network._replace(cluster=cluster)
+    if architecture.changed_to is not None:
+        network = network._replace(changed_to=architecture.changed_to(instance))
     if architecture.submitter is not None:
         network = network._replace(submitter=architecture.submitter(roles))
     if architecture.batch is not None:
