@@ -5,12 +5,13 @@
 #   make docs    write again what is generated: docs/reference.md
 #   make bench   run every benchmark in bench/
 #   make mutants change the code that decides in small ways, and see which changes no test notices
+#   make conditions  count how often each guard of Megha's handlers decided which way, and see which never did
 #   make clean   remove .venv and what was built
 PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out/demo
 
-.PHONY: help demo test lint docs bench mutants clean
+.PHONY: help demo test lint docs bench mutants conditions clean
 .DEFAULT_GOAL := help
 
 help:
@@ -37,6 +38,9 @@ bench: .venv/installed-dev
 
 mutants: .venv/installed-dev
 	$(BIN)/python tests/mutants.py
+
+conditions: .venv/installed-dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/python tests/conditions.py
 
 clean:
 	rm -rf .venv build dist

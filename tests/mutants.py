@@ -3,10 +3,12 @@
     python tests/mutants.py                       a sample of each module of the table below
     python tests/mutants.py --only lanes --sample 0 --again
     python tests/mutants.py --list lanes          the changes there are, without running anything
+    python tests/mutants.py --all megha           every change of a room of the table ROOMS; --only, --again as above
 
 Nothing is changed on disk. Without the compiler, a kernel is a plain function, of which a process that is forked for a
 mutant has another body, and runs the tests that call it. What was found is added to out/mutants.jsonl line by line, and
-what is there already is not tried again (survivors are with --again), so it can be ended at any time.
+what is there already is not tried again (survivors are with --again), so it can be ended at any time. A change meets
+the tests that run its line, the quickest first.
 """
 import argparse
 import ast
@@ -16,6 +18,7 @@ import hashlib
 import importlib
 import inspect
 import json
+import math
 import operator
 import os
 import random
@@ -31,12 +34,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from equivalent_mutants import EQUIVALENT
+
 # The modules with decisions in them, and what pytest is given to try each: the files that answer for it, the quickest
 # first, without the tests that take longest.
 HAND, FAIR = ("test_engine_by_hand.py", "test_kernels.py"), "test_fair_orders.py"
 PREEMPTION = (FAIR, "-k", "place or guarantee or preemption or cap_is_kept or who_is_above")
 MEGHA = ("test_golden.py", "test_megha_known_answers.py", "test_torture.py",
-         "-k", "not (covered or clean or smallest or always_room or without_delay)")
+         "-k", "not (covered or clean or every or smallest or always_room or without_delay)")
 MODULES: dict[str, tuple[str, ...]] = {
     "subak.fleet.amounts": HAND,
     "subak.fleet.index": HAND,
@@ -57,51 +62,22 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.report.comparison": ("test_comparison.py", "test_batch_report.py", "test_report.py", "-k",
                                 "first_in or verdict or best or refusal or judges or messages_that or know"),
 }
-# Changes that nothing could notice, by function, line and change, and why.
-ONLY_ROOM = "room for what a step notes, which the next step empties; a place more or less is no matter"
-NO_READER = "whose sibling it is, is written again before anybody reads it: a root has none"
-NAMED = "the statuses of a run name every one"
-SAME_KEYS = "the two keys of a node differ under mch alone, which does not scale by holdings"
-EQUIVALENT: dict[tuple[str, str, str], str] = {
-    ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
-    ("best_in_block", "best, highest = NOWHERE, -1.0", "1.0  ->  2.0"): "no alignment is below 0",
-    ("meld_children", "lanes.sibling[first] = NOBODY", "lanes.sibling[first] = NOBODY  ->  pass"): NO_READER,
-    ("meld_children", "lanes.sibling[second] = NOBODY", "lanes.sibling[second] = NOBODY  ->  pass"): NO_READER,
-    ("meld_children", "lanes.sibling[pairs] = NOBODY", "lanes.sibling[pairs] = NOBODY  ->  pass"): NO_READER,
-    ("scale_by_holdings", "if level < key < NEVER:", "level < key < NEVER  ->  not level < key < NEVER"): SAME_KEYS,
-    ("scale_by_holdings", "value[KEY] = dominant_at(tree, slot, key) / weight",
-     "value[KEY] = dominant_at(tree, slot, key) / weight  ->  pass"): SAME_KEYS,
-    ("next_leaf", "if saturated == (1 << tree.vector.shape[1]) - 1:", "1  ->  0"):
-        "every leaf asks for a saturated resource then, and is refused one by one",
-    ("is_new", 'window["bits"] = (window["bits"] << np.uint64(ahead) if ahead < WINDOW else NO_BITS) | ONE',
-     "ahead < WINDOW  ->  ahead <= WINDOW"):
-        "without the compiler a shift by 64 gives 0; compiled, test_a_window_by_hand notices",
-    ("neediest_leaf", "lack = 1.0 - share_with(fair, tasks, node, shape, 0) / guarantee[node]", "1.0  ->  2.0"):
-        "who may take lacks something, so the order is all that matters",
-    ("excess", "while node > 0 and not is_above(fair, node, fair.queue[leaf]):", "0  ->  -1"):
-        "the root is above every queue",
-    ("reclaim_places", "if sim.counts[PREEMPTED_EVER] > before:",
-     "sim.counts[PREEMPTED_EVER] > before  ->  sim.counts[PREEMPTED_EVER] >= before"):
-        "where nothing was preempted nothing is left to be served",
-    ("replace", "sim.counts[ARRIVED_NOW], sim.counts[ENDED_NOW] = 0, 0  # they have been seen", "0  ->  1"): ONLY_ROOM,
-    ("replace", "sim.counts[ARRIVED_NOW], sim.counts[ENDED_NOW] = 0, 0  # they have been seen", "0  ->  -1"): ONLY_ROOM,
-    ("_winner", "return f\"All schedulers have the same {title.removeprefix('lowest ')}, {text(ranked[0][0])}.\"",
-     "0  ->  -1"): "they read the same",
-    ("dominant_share", "largest = 0.0", "0.0  ->  -1.0"): "where nothing is present nobody holds anything",
-    ("may_preempt", 'return dominant_share(master, tasks, queue, shape) <= topology.queue[queue]["share"] + SLACK',
-     "dominant_share(master, tasks, queue, shape) <= topology.queue[queue]['share'] + SLACK  ->  "
-     "dominant_share(master, tasks, queue, shape) < topology.queue[queue]['share'] + SLACK"):
-        "no share is above another by just the slack for rounding",
-    ("goes_first", 'return bool(first["priority"] < second["priority"])',
-     "first['priority'] < second['priority']  ->  first['priority'] <= second['priority']"): "they differ here",
-    ("gap", 'finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())', "0  ->  1"): NAMED,
-    ("gap", 'finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())', "0  ->  -1"): NAMED,
-    ("_best", "if measure.best is None or len(known) < 2:", "2  ->  1"): "of one value all are equal, so none is best",
+# Modules that are tried as a whole, not by a sample, and the tests that answer for all of them.
+ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "megha": (("subak/federation/megha/worker.py", "subak/federation/megha/local_master",
+               "subak/federation/megha/global_master", "subak/federation/megha", "subak/federation/messages.py",
+               "subak/federation/settings.py"), (
+        "test_golden.py", "test_outcomes.py", "test_protocol_defects.py", "test_federation_parts.py",
+        "test_federation_settings.py", "test_open_tasks.py", "test_message_fields.py", "test_roles_apart.py",
+        "test_megha_known_answers.py", "test_torture.py",
+        "-k", "not (every_row or every_guard or small_as or always_room or without_delay or year or drawn or command "
+              "or same_seed or planted or table_does_not or megha-10 or same_bytes or compiled)")),
 }
-
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "out" / "mutants.jsonl"
-PYTEST = ["-q", "-s", "-p", "no:cacheprovider", "-W", "ignore", "--hypothesis-profile", "mutants"]
+PYTEST = ["-q", "-s", "--tb", "native", "--assert", "plain",
+          "-p", "no:cacheprovider", "-W", "ignore", "--hypothesis-profile", "mutants"]
+SURVIVES = -1  # no test
 MEMORY_MAX = 16 << 30  # bytes of addresses that a process may have
 
 COMPARISONS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -113,10 +89,18 @@ CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 NOT_CODE = {"annotation", "returns", "args", "decorator_list", "type_params"}  # fields of a function or an assignment
 
 
+class Place(NamedTuple):
+    """Where a mutant is found again."""
+
+    module: str
+    number: int  # among the mutants of the module
+
+
 class Mutant(NamedTuple):
     """A change of one place of a module, and what makes it in the tree that it was found in."""
 
     function: str  # as its `__qualname__`; what is defined in a function belongs to that
+    step: int  # line of the statement
     line: int
     change: str
     make: Callable[[], None]
@@ -125,10 +109,10 @@ class Mutant(NamedTuple):
 # -- finding them ------------------------------------------------------------------------------------------------------
 
 
-def mutants(tree: ast.AST, prefix: str = "", function: str = "") -> Iterator[Mutant]:
+def mutants(tree: ast.AST, prefix: str = "", function: str = "", step: int = 0) -> Iterator[Mutant]:
     """Every change of what functions do, from top to bottom; words of errors are left alone."""
     for field, place, node, put in children(tree):
-        below, name = prefix, function
+        below, name, line = prefix, function, node.lineno if isinstance(node, ast.stmt) else step
         if not function and isinstance(node, ast.ClassDef):
             below = f"{prefix}{node.name}."
         if not function and isinstance(node, ast.FunctionDef):
@@ -136,9 +120,10 @@ def mutants(tree: ast.AST, prefix: str = "", function: str = "") -> Iterator[Mut
         if function and not is_docstring(tree, place, node):
             negated = [ast.UnaryOp(ast.Not(), node)] if field == "test" and not is_not(node) else []
             for other in [*others(node), *negated]:
-                yield Mutant(function, node.lineno, f"{said(node)}  ->  {said(other)}", functools.partial(put, other))
+                change = f"{said(node)}  ->  {said(other)}"
+                yield Mutant(function, line, node.lineno, change, functools.partial(put, other))
         if not isinstance(node, ast.Raise):
-            yield from mutants(node, below, name)
+            yield from mutants(node, below, name, line)
 
 
 def children(tree: ast.AST) -> Iterator[tuple[str, int, ast.AST, Callable[[ast.AST], None]]]:
@@ -235,8 +220,8 @@ def place_of(mutant: Mutant, lines: list[str]) -> tuple[str, str, str]:
     return mutant.function.rpartition(".")[2], lines[mutant.line - 1].strip(), mutant.change
 
 
-def sample_of(module: str, count: int, seed: int) -> dict[str, int]:
-    """The mutants of a module that are tried, by what is noted of them: their numbers; all with a count of 0."""
+def sample_of(module: str, count: int, seed: int) -> dict[str, Place]:
+    """The mutants of a module that are tried, by what is noted of them; all with a count of 0."""
     source = source_of(module)
     found = list(mutants(ast.parse(source)))
     lines = source.splitlines()
@@ -244,7 +229,7 @@ def sample_of(module: str, count: int, seed: int) -> dict[str, int]:
     if 0 < count < len(found):
         drawn = sorted(random.Random(f"{seed} {module}").sample(drawn, count))
     digest = hashlib.sha256(source.encode()).hexdigest()[:12]
-    return {f"{digest} {number} {name_of(module, found[number])}": number for number in drawn
+    return {f"{digest} {number} {name_of(module, found[number])}": Place(module, number) for number in drawn
             if place_of(found[number], lines) not in EQUIVALENT}
 
 
@@ -257,17 +242,18 @@ class Item(NamedTuple):
     number: int
     file: str
     seconds: float
-    calls: set[str]  # functions of the module
+    steps: set[str]  # statements of the modules, as `step_name` has them
     failed: bool
 
 
 class Trial:
     """A plugin of pytest that runs the tests it has collected again and again, each time in a process of its own."""
 
-    def __init__(self, module: str, wanted: dict[str, int], note: Callable[[str, bool], None]) -> None:
-        self.module, self.wanted, self.note = module, wanted, note
-        self.called: set[str] = set()  # since it was last emptied
-        self.before: set[str] = set()  # the test itself began: by fixtures, which others may share
+    def __init__(self, wanted: dict[str, Place], note: Callable[[str, bool], None], seconds: float) -> None:
+        self.wanted, self.note, self.seconds = wanted, note, seconds
+        self.modules = sorted({place.module for place in wanted.values()})
+        self.taken: set[str] = set()  # steps since it was last emptied
+        self.before: set[str] = set()  # those before the test itself began: of fixtures, which others may share
         self.why = "no tests were collected"
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -275,64 +261,89 @@ class Trial:
         if "polars-0" in threads():
             self.why = "a test file makes tables while it is imported, and processes with threads cannot be forked"
             return True
-        rows = in_process(lambda: self.watched(session), 900)
+        rows = in_process(lambda: self.watched(session), 1800)
         if rows is None or not rows or any(row[-1] for row in rows):
             failed = [session.items[row[0]].nodeid for row in rows or [] if row[-1]]
             self.why = f"without any change there fail {', '.join(failed) or 'all, by crash or time'}"
             return True
         self.why = ""
-        items = [Item(*row[:3], set(row[3]), row[4]) for row in rows]
-        found = list(mutants(ast.parse(source_of(self.module))))
-        for key, number in self.wanted.items():
-            matter = sorted([item for item in items if found[number].function in item.calls],
-                            key=lambda item: (item.file, item.seconds))
-            seconds = sum(item.seconds for item in matter)
-            passed = in_process(functools.partial(self.passes, session, matter, number), int(5 * seconds) + 5)
-            self.note(key, bool(passed))
+        items = [Item(*row[:3], set(row[3]), row[4]) for row in rows if row[2] <= self.seconds]
+        trees = {module: ast.parse(source_of(module)) for module in self.modules}
+        found = {module: list(mutants(tree)) for module, tree in trees.items()}
+        killed = dict.fromkeys(range(len(session.items)), 0)  # by each test
+        for key, place in self.wanted.items():
+            mutant = found[place.module][place.number]
+            matter = [item for item in items if step_name(place.module, mutant.step) in item.steps]
+            matter.sort(key=lambda item: (item.seconds + 0.01) / (killed[item.number] + 1))
+            killer = in_process(functools.partial(self.killer, session, matter, trees[place.module], place.module,
+                                                  mutant), 1 << 20) if matter else SURVIVES
+            if killer is not None and killer != SURVIVES:
+                killed[killer] += 1
+            self.note(key, killer == SURVIVES)
         return True
 
     def watched(self, session: pytest.Session) -> list[tuple[int, str, float, list[str], bool]]:
-        """Run every test, and see which functions of the module it calls; those of fixtures count for a whole file."""
-        change_code(self.module, self.instrumented(), self.called.add)
+        """Run every test, and see which steps of the modules it takes; those of fixtures count for a whole file."""
+        for module in self.modules:
+            change_code(module, instrumented(module), self.taken.add)
         rows, shared = [], {}
         for number, item in enumerate(session.items):
-            self.called.clear()
+            self.taken.clear()
+            self.before = set()
             began, failed = time.process_time(), session.testsfailed
             self.run(session, item)
             shared.setdefault(item.path.name, set()).update(self.before)
-            rows.append((number, item.path.name, time.process_time() - began, sorted(self.called),
+            rows.append((number, item.path.name, time.process_time() - began, sorted(self.taken),
                          session.testsfailed > failed))
-        return [(number, file, seconds, sorted(shared[file].union(calls)), failed)
-                for number, file, seconds, calls, failed in rows]
+        return [(number, file, seconds, sorted(shared[file].union(steps)), failed)
+                for number, file, seconds, steps, failed in rows]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self) -> Iterator[None]:
-        """Note what fixtures called."""
-        self.before = set(self.called)
+        """Note what fixtures did."""
+        self.before = set(self.taken)
         return (yield)
 
-    def passes(self, session: pytest.Session, matter: list[Item], number: int) -> bool:
-        """Whether the tests pass with a mutant."""
-        tree = ast.parse(source_of(self.module))
-        mutant = list(mutants(tree))[number]
+    def killer(self, session: pytest.Session, matter: list[Item], tree: ast.AST, module: str, mutant: Mutant) -> int:
+        """The test that fails with a mutant, or SURVIVES; where one takes far longer than without it ends the process.
+
+        Called in a process of its own, in which the tree and the module are changed.
+        """
         mutant.make()
-        change_code(self.module, tree, None, mutant.function)
+        change_code(module, tree, None, mutant.function)
         for item in matter:
+            most = math.ceil(time.process_time() + 3.0 * item.seconds + 1.0)
+            resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
             self.run(session, session.items[item.number])
             if session.testsfailed:
-                return False
-        return True
+                return item.number
+        return SURVIVES
 
     def run(self, session: pytest.Session, item: pytest.Item) -> None:
         """Run a test; what it shares with others is torn down behind it."""
         session.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
 
-    def instrumented(self) -> ast.Module:
-        """The module, with functions that say so when they are called."""
-        tree = ast.parse(source_of(self.module))
-        for name, function in functions(tree):
-            function.body.insert(0, ast.parse(f"_called_({name!r})").body[0])
-        return tree
+
+def step_name(module: str, line: int) -> str:
+    """What a statement is known by."""
+    return f"{module}:{line}"
+
+
+def instrumented(module: str) -> ast.Module:
+    """A module whose functions say of each statement that it is reached."""
+    tree = ast.parse(source_of(module))
+    for _, function in functions(tree):
+        for node in list(ast.walk(function)):
+            for field in ("body", "orelse", "finalbody"):
+                steps = getattr(node, field, None)
+                if isinstance(steps, list):
+                    setattr(node, field, [each for step in steps for each in (*told(module, step), step)])
+    return tree
+
+
+def told(module: str, step: ast.AST) -> list[ast.stmt]:
+    """The statement that says that a statement is reached."""
+    return ast.parse(f"_called_({step_name(module, step.lineno)!r})").body if isinstance(step, ast.stmt) else []
 
 
 def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -397,15 +408,24 @@ def in_process(work: Callable[[], Any], cpu_seconds: int) -> Any:
     return json.loads(answer) if answer.endswith(b"\n") else None
 
 
-def try_module(module: str, wanted: dict[str, int], note: Callable[[str, bool], None]) -> str:
-    """Try mutants of a module in this process's children; return why it could not be done, or nothing."""
+def try_all(
+    words: tuple[str, ...], wanted: dict[str, Place], note: Callable[[str, bool], None], seconds: float
+) -> str:
+    """Try mutants in this process's children with some tests; return why it could not be done, or nothing."""
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
-    trial = Trial(module, wanted, note)
-    tests = [str(ROOT / "tests" / word) if word.startswith("test_") else word for word in MODULES[module]]
+    trial = Trial(wanted, note, seconds)
+    tests = [str(ROOT / "tests" / word) if word.startswith("test_") else word for word in words]
     pytest.main([*PYTEST, *tests], plugins=[trial])
     return trial.why
+
+
+def modules_of(room: str) -> list[str]:
+    """The modules of a room."""
+    paths = [path for part in ROOMS[room][0] for path in
+             ([ROOT / "src" / part] if part.endswith(".py") else sorted((ROOT / "src" / part).rglob("*.py")))]
+    return list(dict.fromkeys(".".join(path.relative_to(ROOT / "src").with_suffix("").parts) for path in paths))
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
@@ -425,33 +445,45 @@ def note(key: str, survives: bool) -> None:
 
 def main() -> None:
     """Try the mutants, and show what survives and how many were killed."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--sample", type=int, default=25, metavar="N", help="mutants of each module; 0: all")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", metavar="PART", help="modules with this in their name")
-    parser.add_argument("--again", action="store_true", help="try survivors of former runs again")
-    parser.add_argument("--list", metavar="PART", help="show the mutants of modules, and run nothing")
-    options = parser.parse_args()
-    modules = [module for module in MODULES if (options.list or options.only) in module]
+    options = options_given()
+    groups = [(modules_of(options.all), ROOMS[options.all][1])] if options.all else [
+        ([module], words) for module, words in MODULES.items()]
+    groups = [([module for module in modules if (options.list or options.only) in module], words)
+              for modules, words in groups]
+    count = 0 if options.all or options.list is not None else options.sample
+    samples = {module: sample_of(module, count, options.seed) for modules, _ in groups for module in modules}
     if options.list is not None:
-        for module in modules:
-            say("\n".join(key.split(" ", 1)[1] for key in sample_of(module, 0, options.seed)))
+        say("\n".join(key.split(" ", 1)[1] for keys in samples.values() for key in keys))
         return
     os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports Numba
     sys.path.insert(0, str(ROOT / "src"))
-    for module in modules:
-        wanted = sample_of(module, options.sample, options.seed)
+    for modules, words in groups:
         known = read_log(LOG)
-        new = {key: number for key, number in wanted.items()
+        new = {key: place for module in modules for key, place in samples[module].items()
                if key not in known or (known[key] and options.again)}
-        why = in_process(lambda: try_module(module, new, note), 1 << 20) if new else ""  # noqa: B023  (called at once)
+        why = in_process(lambda: try_all(words, new, note, options.quick), 1 << 20) if new else ""  # noqa: B023  (called at once)
         if why != "":
-            raise SystemExit(f"{module}: {why}")
-        say(f"{module}: {len(new)} tried")
-    report({module: sample_of(module, options.sample, options.seed) for module in modules}, read_log(LOG))
+            raise SystemExit(f"{', '.join(modules)}: {why}")
+        if modules:
+            say(f"{', '.join(modules)}: {len(new)} tried")
+    report(samples, read_log(LOG))
 
 
-def report(wanted: dict[str, dict[str, int]], known: dict[str, bool]) -> None:
+def options_given() -> argparse.Namespace:
+    """What was asked for on the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--sample", type=int, default=25, metavar="N", help="mutants of each module; 0: all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--all", choices=ROOMS, help="every mutant of the modules of a room, with the room's tests")
+    parser.add_argument("--only", default="", metavar="PART", help="modules with this in their name")
+    parser.add_argument("--again", action="store_true", help="try survivors of former runs again")
+    parser.add_argument("--quick", type=float, default=math.inf, metavar="SECONDS",
+                        help="only with tests that take no longer; then with the others by --again")
+    parser.add_argument("--list", metavar="PART", help="show the mutants of modules, and run nothing")
+    return parser.parse_args()
+
+
+def report(wanted: dict[str, dict[str, Place]], known: dict[str, bool]) -> None:
     """Show the survivors, and how many were killed of each module and of all."""
     say("\nSurvivors:")
     for key in [key for keys in wanted.values() for key in keys if known[key]]:

@@ -2,7 +2,20 @@
 import ast
 import sys
 
-from mutants import EQUIVALENT, MODULES, ROOT, change_code, in_process, mutants, path_of, place_of, source_of
+from mutants import (
+    EQUIVALENT,
+    MODULES,
+    ROOMS,
+    ROOT,
+    change_code,
+    in_process,
+    instrumented,
+    modules_of,
+    mutants,
+    path_of,
+    place_of,
+    source_of,
+)
 
 SOURCE = '''
 """1 + 1 in words is no code."""
@@ -60,6 +73,22 @@ def test_a_change_is_made_in_the_function_that_others_have_imported(tmp_path, mo
     monkeypatch.delitem(sys.modules, "changed_here")
 
 
+def test_each_statement_says_that_it_is_reached(tmp_path, monkeypatch):
+    (tmp_path / "told_here.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    from told_here import Box
+
+    import mutants as under_test
+
+    monkeypatch.setattr(under_test, "source_of", lambda _: SOURCE)
+    reached, box = set(), Box()
+    change_code("told_here", instrumented("told_here"), reached.add)
+    box.room, box.shut = 3, False
+    assert box.add(2)
+    assert {int(step.rpartition(":")[2]) for step in reached} == {8, 9, 10, 11}  # not 12, where it raises
+    monkeypatch.delitem(sys.modules, "told_here")
+
+
 def test_a_process_of_its_own_answers_or_is_ended():
     def loop():
         while True:
@@ -71,13 +100,16 @@ def test_a_process_of_its_own_answers_or_is_ended():
 
 
 def test_the_table_names_what_is_there():
-    for module, words in MODULES.items():
+    rooms = [(module, words) for room, (_, words) in ROOMS.items() for module in modules_of(room)]
+    assert len(rooms) > 20
+    for module, words in (*MODULES.items(), *rooms):
         assert (ROOT / path_of(module)).is_file(), module
         for word in words:
             assert not word.startswith("test_") or (ROOT / "tests" / word).is_file(), word
 
 
 def test_what_nothing_could_notice_is_still_there_to_be_noticed():
-    there = {place_of(mutant, source_of(module).splitlines()) for module in MODULES
+    tried = {*MODULES, *(module for room in ROOMS for module in modules_of(room))}
+    there = {place_of(mutant, source_of(module).splitlines()) for module in tried
              for mutant in mutants(ast.parse(source_of(module)))}
     assert set(EQUIVALENT) - there == set()

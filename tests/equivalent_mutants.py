@@ -1,0 +1,143 @@
+"""Changes that tests/mutants.py does not try, because nothing could notice them."""
+
+# Changes that nothing could notice, by function, line and change, and why.
+ONLY_ROOM = "room for what a step notes, which the next step empties; a place more or less is no matter"
+NO_READER = "whose sibling it is, is written again before anybody reads it: a root has none"
+NAMED = "the statuses of a run name every one"
+SAME_KEYS = "the two keys of a node differ under mch alone, which does not scale by holdings"
+NEWEST = "an attempt that its executor ends is the newest of its task on its machine"
+ONLY_ENDS = "only what has ended is to be forgotten"
+FROM_ONE = "numbers of starts and of requests begin at 1, and a bit of what is older says nothing"
+AROUND = "it is taken modulo twice as much"
+SIZED = "an entry that is about no task says nothing by its attempt"
+VICTIMS = "what waits for victims is newer than they are, and is given up before them, so that nothing waits any more"
+YES = "any number but 0 says yes"
+DIFFER = "no two starts have a number"
+GANG_DOWN = "when a gang is given up all of it that is anywhere leaves, and what leaves is not given up again"
+BEFORE_NEXT = "what was tried is compared with the number of the next heartbeat, which is passed all the same"
+FAR_BACK = "one more than what the log holds is further back than it goes, and so are two"
+ONE_TERM = "where there is one, it is the last one too"
+TWO = "a stage that waits for another is of a workload of two tasks at least"
+AGAIN = "what is given up is given up again, to no effect: its tasks have ended"
+SOME_ROWS = "pools have rows"
+EQUIVALENT: dict[tuple[str, str, str], str] = {
+    ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
+    ("best_in_block", "best, highest = NOWHERE, -1.0", "1.0  ->  2.0"): "no alignment is below 0",
+    ("meld_children", "lanes.sibling[first] = NOBODY", "lanes.sibling[first] = NOBODY  ->  pass"): NO_READER,
+    ("meld_children", "lanes.sibling[second] = NOBODY", "lanes.sibling[second] = NOBODY  ->  pass"): NO_READER,
+    ("meld_children", "lanes.sibling[pairs] = NOBODY", "lanes.sibling[pairs] = NOBODY  ->  pass"): NO_READER,
+    ("scale_by_holdings", "if level < key < NEVER:", "level < key < NEVER  ->  not level < key < NEVER"): SAME_KEYS,
+    ("scale_by_holdings", "value[KEY] = dominant_at(tree, slot, key) / weight",
+     "value[KEY] = dominant_at(tree, slot, key) / weight  ->  pass"): SAME_KEYS,
+    ("next_leaf", "if saturated == (1 << tree.vector.shape[1]) - 1:", "1  ->  0"):
+        "every leaf asks for a saturated resource then, and is refused one by one",
+    ("is_new", 'window["bits"] = (window["bits"] << np.uint64(ahead) if ahead < WINDOW else NO_BITS) | ONE',
+     "ahead < WINDOW  ->  ahead <= WINDOW"):
+        "without the compiler a shift by 64 gives 0; compiled, test_a_window_by_hand notices",
+    ("neediest_leaf", "lack = 1.0 - share_with(fair, tasks, node, shape, 0) / guarantee[node]", "1.0  ->  2.0"):
+        "who may take lacks something, so the order is all that matters",
+    ("excess", "while node > 0 and not is_above(fair, node, fair.queue[leaf]):", "0  ->  -1"):
+        "the root is above every queue",
+    ("reclaim_places", "if sim.counts[PREEMPTED_EVER] > before:",
+     "sim.counts[PREEMPTED_EVER] > before  ->  sim.counts[PREEMPTED_EVER] >= before"):
+        "where nothing was preempted nothing is left to be served",
+    ("replace", "sim.counts[ARRIVED_NOW], sim.counts[ENDED_NOW] = 0, 0  # they have been seen", "0  ->  1"): ONLY_ROOM,
+    ("replace", "sim.counts[ARRIVED_NOW], sim.counts[ENDED_NOW] = 0, 0  # they have been seen", "0  ->  -1"): ONLY_ROOM,
+    ("_winner", "return f\"All schedulers have the same {title.removeprefix('lowest ')}, {text(ranked[0][0])}.\"",
+     "0  ->  -1"): "they read the same",
+    ("dominant_share", "largest = 0.0", "0.0  ->  -1.0"): "where nothing is present nobody holds anything",
+    ("may_preempt", 'return dominant_share(master, tasks, queue, shape) <= topology.queue[queue]["share"] + SLACK',
+     "dominant_share(master, tasks, queue, shape) <= topology.queue[queue]['share'] + SLACK  ->  "
+     "dominant_share(master, tasks, queue, shape) < topology.queue[queue]['share'] + SLACK"):
+        "no share is above another by just the slack for rounding",
+    ("goes_first", 'return bool(first["priority"] < second["priority"])',
+     "first['priority'] < second['priority']  ->  first['priority'] <= second['priority']"): "they differ here",
+    ("gap", 'finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())', "0  ->  1"): NAMED,
+    ("gap", 'finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())', "0  ->  -1"): NAMED,
+    ("_best", "if measure.best is None or len(known) < 2:", "2  ->  1"): "of one value all are equal, so none is best",
+    ("adopt",
+     "workers.machine[machine][\"top\"], workers.machine[machine][\"bits\"] = -1, np.uint64(0)",
+     "1  ->  2"): FROM_ONE,
+    ("adopt",
+     "workers.machine[machine][\"top\"], workers.machine[machine][\"bits\"] = -1, np.uint64(0)",
+     "1  ->  0"): FROM_ONE,
+    ("adopt",
+     "workers.machine[machine][\"top\"], workers.machine[machine][\"bits\"] = -1, np.uint64(0)",
+     "0  ->  1"): FROM_ONE,
+    ("on_exited", "while number != NOBODY and (", "number != NOBODY  ->  number == NOBODY"): NEWEST,
+    ("on_exited",
+     "workers.rows.row[number][\"task\"] != task or workers.rows.row[number][\"state\"] != WORKER_RUNNING",
+     "workers.rows.row[number]['task'] != task or workers.rows.row[number]['state'] != "
+     "WORKER_RUNNING  ->  workers.rows.row[number]['task'] != task and workers.rows.row[number]['state'] != "
+     "WORKER_RUNNING"): NEWEST,
+    ("on_forget",
+     "if number != NOBODY and workers.rows.row[number][\"state\"] == WORKER_ENDED:",
+     "number != NOBODY and workers.rows.row[number]['state'] == WORKER_ENDED  ->  number != NOBODY "
+     "or workers.rows.row[number]['state'] == WORKER_ENDED"): ONLY_ENDS,
+    ("begin_incarnation",
+     "workers.machine[machine][\"top\"], workers.machine[machine][\"bits\"] = -1, np.uint64(0)",
+     "1  ->  2"): FROM_ONE,
+    ("begin_incarnation",
+     "workers.machine[machine][\"top\"], workers.machine[machine][\"bits\"] = -1, np.uint64(0)",
+     "1  ->  0"): FROM_ONE,
+    ("begin_incarnation",
+     "workers.machine[machine][\"top\"], workers.machine[machine][\"bits\"] = -1, np.uint64(0)",
+     "0  ->  1"): FROM_ONE,
+    ("pulse",
+     "other = (local.number + topology.local_masters) % (2 * topology.local_masters)",
+     "local.number + topology.local_masters  ->  local.number - topology.local_masters"): AROUND,
+    ("lose_machine", "enter(local.ledger, ENTRY_SIZED, machine, NOBODY, 0)", "0  ->  1"): SIZED,
+    ("lose_machine", "enter(local.ledger, ENTRY_SIZED, machine, NOBODY, 0)", "0  ->  -1"): SIZED,
+    ("lose_attempts",
+     "row[\"heir\"] = NOBODY if not has_heir(local, number) else row[\"heir\"]",
+     "row['heir'] = NOBODY if not has_heir(local, number) else row['heir']  ->  pass"): VICTIMS,
+    ("lose_attempts",
+     "row[\"heir\"] = NOBODY if not has_heir(local, number) else row[\"heir\"]",
+     "not has_heir(local, number)  ->  has_heir(local, number)"): VICTIMS,
+    ("has_heir",
+     "return bool(heir != NOBODY and local.rows.row[heir][\"state\"] == ATTEMPT_PENDING)",
+     "heir != NOBODY and local.rows.row[heir]['state'] == ATTEMPT_PENDING  ->  heir != NOBODY or "
+     "local.rows.row[heir]['state'] == ATTEMPT_PENDING"): VICTIMS,
+    ("has_heir",
+     "return bool(heir != NOBODY and local.rows.row[heir][\"state\"] == ATTEMPT_PENDING)",
+     "heir != NOBODY  ->  heir == NOBODY"): VICTIMS,
+    ("has_heir",
+     "return bool(heir != NOBODY and local.rows.row[heir][\"state\"] == ATTEMPT_PENDING)",
+     "local.rows.row[heir]['state'] == ATTEMPT_PENDING  ->  local.rows.row[heir]['state'] != ATTEMPT_PENDING"): VICTIMS,
+    ("take_over", "local.scalar[ACTIVE] = 1", "1  ->  2"): YES,
+    ("forget_cluster",
+     "local.asker[master][\"top\"], local.asker[master][\"bits\"] = NEVER, np.uint64(0)",
+     "0  ->  1"): FROM_ONE,
+    ("adopt_incarnation",
+     "local.asker[sender][\"top\"], local.asker[sender][\"bits\"] = NOBODY, np.uint64(0)",
+     "0  ->  1"): FROM_ONE,
+    ("accept", "entry[\"held\"] = 1", "1  ->  2"): YES,
+    ("goes_first",
+     "return bool(first[\"start\"] > second[\"start\"])",
+     "first['start'] > second['start']  ->  first['start'] >= second['start']"): DIFFER,
+    ("write_whole", "enter(local.ledger, ENTRY_WHOLE, first, NOBODY, 0)", "0  ->  1"): SIZED,
+    ("write_whole", "enter(local.ledger, ENTRY_WHOLE, first, NOBODY, 0)", "0  ->  -1"): SIZED,
+    ("enter_size", "enter(local.ledger, ENTRY_SIZED, machine, configuration, 0)", "0  ->  1"): SIZED,
+    ("enter_size", "enter(local.ledger, ENTRY_SIZED, machine, configuration, 0)", "0  ->  -1"): SIZED,
+    ("member_held",
+     "leave(master, topology, rules, tasks, task, out)",
+     "leave(master, topology, rules, tasks, task, out)  ->  pass"): GANG_DOWN,
+    ("give_gang_up", "master.gang[gang][\"failed\"] = True", "master.gang[gang]['failed'] = True  ->  pass"): GANG_DOWN,
+    ("give_gang_up", "master.gang[gang][\"failed\"] = True", "True  ->  False"): GANG_DOWN,
+    ("take_turn", "master.scalar[PLACING] = 1", "1  ->  2"): YES,
+    ("answer_heartbeat", "master.scalar[BEATS] += 1", "1  ->  2"): BEFORE_NEXT,
+    ("answer_heartbeat", "master.scalar[SCANNED] = master.fleet.freed_blocks[LOG] - LOG - 1", "1  ->  2"): FAR_BACK,
+    ("settle_doubts", "master.scalar[DOUBTS] = 1", "1  ->  2"): YES,
+    ("on_wake", "unknown += 1", "1  ->  2"): YES,
+    ("on_arrive", "if stages.of_task.size > 0 and stages.waits[stages.of_task[place]] > 0:", "0  ->  1"): TWO,
+    ("terms_of", "return jobs.terms[place if jobs.terms.size > 1 else 0]", "0  ->  -1"): ONE_TERM,
+    ("conclude", "if jobs.stages.of_task.size > 0:", "0  ->  1"): TWO,
+    ("give_up", "if jobs.stages.of_task.size > 0:", "0  ->  1"): TWO,
+    ("give_dependents_up", "jobs.given_up[child] = True", "jobs.given_up[child] = True  ->  pass"): AGAIN,
+    ("give_dependents_up", "jobs.given_up[child] = True", "True  ->  False"): AGAIN,
+    ("begin_whole", "master.scalar[DOUBTS] = 1", "1  ->  2"): YES,
+    ("build_attempts",
+     "return Attempts(np.zeros(max(rows, 1), ROW), np.full(machines, NOBODY, np.int32), "
+     "np.array([NOBODY, 0, 0]))",
+     "1  ->  0"): SOME_ROWS,
+}
