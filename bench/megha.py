@@ -25,7 +25,8 @@ GROWTH = tuple(("megha", size, 10, 200_000, None) for size in (1_000, 5_000, 10_
 def measure(scheduler: str, size: int, local_masters: int, tasks: int) -> dict[str, float]:
     """Return tasks a second (median, least, most) and the peak memory in GB, of this process."""
     workload, fleet = workload_of(steady(tasks, size, LOAD, seed=1)), machines(size, local_masters)
-    settings = Federation(local_masters=local_masters, service_scale=0.0 if scheduler == "sparrow" else 1.0)
+    settings = Federation(local_masters=local_masters, service_profile="python",  # as before masters were compiled
+                          service_scale=0.0 if scheduler == "sparrow" else 1.0)
     simulate(workload, fleet, find_scheduler(scheduler), until=0.0, federation=settings)  # compile, or load, the engine
     rates = sorted(tasks / simulate(workload, fleet, find_scheduler(scheduler), federation=settings).loop_result.seconds
                    for _ in range(ROUNDS))

@@ -14,8 +14,8 @@ import subak.policy
 from subak.cli import app as command_line
 from subak.experiment.scenario import Scenario
 from subak.federation import messages
-from subak.federation.megha.submitter import OUTCOMES
-from subak.federation.settings import LAWS, PART_S, SERVICE_S, Federation
+from subak.federation.megha.jobs import OUTCOMES
+from subak.federation.settings import LAWS, PROFILES, Federation, Profile
 from subak.fleet import table as fleet
 from subak.measures import batch, fairness
 from subak.measures.runs import FailureFacts, FairnessFacts, FederationFacts, Summary
@@ -23,7 +23,8 @@ from subak.placement.claims import STATUSES
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS
 from subak.simulator import federated_results, results
-from subak.simulator.federated import failure_plan, fault_plan
+from subak.simulator.federated import fault_plan
+from subak.simulator.mishaps import failure_plan
 from subak.workload import table as workload
 from subak.workload.constraints import OPERATORS
 from subak.workload.readers import READERS
@@ -227,7 +228,8 @@ def lotes() -> list[str]:
 def federations() -> list[str]:
     """Return the settings, the messages with their service times, the reasons, and how faults are planned."""
     costs = [(f"`{name}`", messages.ROLES[messages.HANDLER[number]], "yes" if messages.CROSSES[number] else "no",
-              service_of(name), kind_comment(name)) for number, name in enumerate(messages.KINDS)]
+              *(service_of(name, each) for each in PROFILES.values()), kind_comment(name))
+             for number, name in enumerate(messages.KINDS)]
     settings = zip(Federation.__struct_fields__, struct_rows(Federation), strict=True)
     return [
         "## Federations\n",
@@ -240,9 +242,12 @@ def federations() -> list[str]:
                [(*row, supporters(name)) for name, row in settings]),
         "### Messages\n",
         "A role serves one message at a time; what it answers leaves when the service is over. A message that crosses "
-        "the network is under way for the delay. `service` and `part` are tables by kind: "
+        "the network is under way for the delay. How long a service takes depends on the `service_profile`: whether "
+        "masters are compiled, as `bench/handlers.py` measures them, each message with the call that hands it over, or "
+        "run in plain Python. `service` and `part` are tables by kind, and come before it: "
         "`service = {LAUNCH = 0.0001}`.\n",
-        *table(("kind", "handled by", "crosses the network", "service, µs", "what it says"), costs),
+        *table(("kind", "handled by", "crosses the network", *(f"{name}, µs" for name in PROFILES), "what it says"),
+               costs),
         *protocol(),
         "### Reasons\n",
         "Why a request is refused, or an attempt ends:\n",
@@ -269,9 +274,9 @@ def supporters(setting: str) -> str:
     return "all" if len(names) == len(federated) else ", ".join(names)
 
 
-def service_of(kind: str) -> str:
-    part = f" + {1e6 * PART_S[kind]:g} for each entry" if kind in PART_S else ""
-    return f"{1e6 * SERVICE_S.get(kind, 0.0):g}{part}"
+def service_of(kind: str, profile: Profile) -> str:
+    part = f" + {1e6 * profile.part[kind]:g} for each entry" if kind in profile.part else ""
+    return f"{1e6 * profile.service.get(kind, 0.0):g}{part}"
 
 
 def kind_comment(kind: str) -> str:

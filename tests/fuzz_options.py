@@ -40,7 +40,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "until": NEGATIVE, "slow_start": (*NEGATIVE, "1.01", *HUGE), "search_seconds": (*NEGATIVE, *HUGE, "5"),
         "search_moves": ("-1", "5"), "global_masters": ("0", "-1", "10001", "3"), "local_masters": ("-1", "10001", "3"),
         "heartbeat": ("0", *NEGATIVE, "5"), "delay": (*NEGATIVE, *HUGE, "0.1"), "service_scale": (*NEGATIVE, *HUGE, "2"),
-        "updates": ("full", "x", ""), "placement": ("bins", "x", ""), "preemption": ("strict", "x", ""),
+        "service_profile": ("python", "x", ""), "updates": ("full", "x", ""), "placement": ("bins", "x", ""), "preemption": ("strict", "x", ""),
         "shares": ("a", "a=", "a=x", "=1", "a=2", "a=nan", "a=-1", "a=0.5", ""), "reclaims_per_hour": (*NEGATIVE, *HUGE[1:], "5"),
         "request_error": (*NEGATIVE, "1", *HUGE), "scenario": ("W/workload.toml",), "federation": ("W/workload.toml",),
         "faults": ("W/workload.toml",), "failures": ("W/workload.toml",), "queues": ("W/workload.toml",), "lotes": ("W/workload.toml",), "fleet": ("absent", "x.tr"),

@@ -9,8 +9,8 @@ from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.queues.tree import TreeFile
-from subak.simulator.federated.failure_plan import FailurePlan
 from subak.simulator.federated.fault_plan import FaultPlan
+from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.workload.google_like.parameters import Parameters
 
 # What stands for a kind of file: its struct, a text in order, and the commands that read it (FILE is its name). All
@@ -70,7 +70,7 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
         "steal_attempts": (*NUMBERS, "1000001"), "starvation_limit": (*NUMBERS, "1000001"),
         "fair_weight": (*NUMBERS, "0", "1000001"),
         **{name: ('"x"', '""', '"OFF"') for name in ("delay_law", "updates", "fairness", "placement", "order", "queue_order",
-                                                      "sampling")},
+                                                      "sampling", "service_profile")},
         "service": ("{ NOPE = 1 }", "{ SUBMIT = -1 }", "{ SUBMIT = nan }", "{ SUBMIT = 1e9 }", '{ SUBMIT = "x" }'),
         "part": ("{ NOPE = 1 }", "{ UPDATE = -1 }", "{ UPDATE = nan }", "{ UPDATE = inf }"),
         "shares": ("{ a = -1 }", "{ a = 2 }", "{ a = nan }", "{ a = 0.6, b = 0.6 }", "{ a = 0.5 }"),

@@ -11,7 +11,7 @@ from fake_runs import write_comparison, write_run
 from small import CPU, fleet_of, plain
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario
-from subak.federation.megha.submitter import OUTCOME_OF
+from subak.federation.megha.jobs import OUTCOME_OF
 from subak.federation.messages import (
     CANCELLED,
     FINISHED_WELL,
@@ -33,8 +33,8 @@ from subak.report.console import Console
 from subak.report.explain import explain
 from subak.report.page import write_report
 from subak.report.terminal import run_panel
-from subak.simulator.federated.failure_plan import FailurePlan, Rule
-from subak.simulator.results import task_table
+from subak.simulator.mishaps.failure_plan import FailurePlan, Rule
+from subak.simulator.results import attempts_lost, task_table
 from subak.simulator.simulate import simulate
 from subak.workload.samples import sample_folder
 from subak.workload.table import make_workload
@@ -122,6 +122,17 @@ def test_a_task_that_was_given_up_demands_nothing_after_its_last_attempt():
     # task 1 waits from 1 to 2 and from 3 to 6, task 2 never runs
     assert sorted(trail.waits.tolist()) == [0.0, 1.0, 3.0, 4.0, np.inf, np.inf]
     assert sorted(trail.starts.tolist()) == [1.0, 2.0, 5.0, 6.0, np.inf, np.inf]
+
+
+def test_an_attempt_that_failed_was_not_lost():
+    """j0 fails on machine 0 from 0 to 2 and from 3 to 5; j1 loses machine 1 at 6 s, and runs on machine 0 to 16 s."""
+    plan = FailurePlan(task=[Rule(job="j0", fail=1.0, fail_after=0.5, retries=1, backoff=1.0)])
+    settings = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=1.0)
+    fleet = fleet_of((1,), (1,), changes=[(6.0, 1, False, 0)])
+    outcome = simulate(plain((0, 4, 1), (0, 10, 1)), fleet, find_scheduler("megha"), federation=settings, failures=plan)
+    assert outcome.simulation.progress.attempts.tolist() == [2, 2]
+    assert outcome.simulation.progress.start[1] == 6.0
+    assert attempts_lost(outcome) == (1, 6.0)
 
 
 # -- what the trace recorded -------------------------------------------------------------------------------------------
@@ -220,6 +231,8 @@ def test_a_plan_is_copied_and_a_run_repeats_itself_from_the_copy(run, site, tmp_
     assert filecmp.cmpfiles(first, second, names, shallow=False) == (names, [], [])
     summary = json.loads((first / "summary.json").read_bytes())
     assert summary["failures"].keys() == {"outcomes", "attempts_failed"}
+    assert summary["failures"]["attempts_failed"] == pl.read_parquet(first / "attempts.parquet").height > 0
+    assert (summary["attempts_lost"], summary["run_time_lost"]) == (0, 0.0)
     explained(first)
 
 

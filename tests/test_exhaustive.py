@@ -9,9 +9,9 @@ from subak.cli.commands import exhaustive
 from subak.federation.megha import roles, submitter, worker
 from subak.federation.megha.global_master import handlers as global_master
 from subak.federation.megha.global_master.state import is_here
+from subak.federation.megha.jobs import SUBMISSION_ENDED
 from subak.federation.megha.local_master import failover, handlers
 from subak.federation.megha.local_master.state import ABSENT, ACTIVE, EPOCH, LOST_MACHINE
-from subak.federation.megha.submitter import SUBMISSION_ENDED
 from subak.simulator.exhaustive.actor import Actor
 from subak.simulator.exhaustive.canonical import STATES, check_message_named, check_named
 from subak.simulator.exhaustive.check import check, length
@@ -255,7 +255,7 @@ def say_nothing_of_what_has_ended(monkeypatch):
 
 PLANTED = (
     (forget_which_starts_came, DOUBLED_LEFT, AGAIN, 7), (forget_which_requests_came, DOUBLED_LEFT, AGAIN, 9),
-    (start_for_any_incarnation, LEASE, AGAIN, 10), (obey_every_epoch, TAKEOVER, AGAIN, 11),
+    (start_for_any_incarnation, LEASE, AGAIN, 12), (obey_every_epoch, TAKEOVER, AGAIN, 16),
     (lose_attempts_before_a_report, LEASE, AGAIN, 12), (never_list_a_lost_machine, LEASE, STUCK, 2),
     (take_what_a_former_incarnation_was_told, MASTER, STRAY, 21),
     (never_try_again, FAILURE, STUCK, 6), (say_nothing_of_what_has_ended, CANCEL, STUCK, 6),

@@ -7,10 +7,10 @@ import pytest
 
 from small import plain, staged
 from subak.errors import InputError
-from subak.federation.megha.submitter import TERMS
-from subak.simulator.federated.failure_plan import FailurePlan, PlanError, Rule, read_failure_plan
-from subak.simulator.federated.fate_draws import draw_fates, rules_of_stages
-from subak.simulator.federated.fates import ALWAYS, KILLED, NEVER
+from subak.federation.megha.jobs import TERMS
+from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, Rule, read_failure_plan
+from subak.simulator.mishaps.fate_draws import draw_fates, rules_of_stages
+from subak.simulator.mishaps.fates import ALWAYS, KILLED, NEVER
 from subak.workload.table import make_workload
 
 REFUSED = {

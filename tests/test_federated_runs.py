@@ -15,8 +15,8 @@ from subak.errors import InputError
 from subak.experiment.parallel import in_good_order, jobs_of
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario, changed_settings, settings_of
-from subak.federation.messages import REFUSED, REPARTITION
-from subak.federation.settings import Federation
+from subak.federation.messages import KINDS, REFUSED, REPARTITION
+from subak.federation.settings import PROFILES, Federation
 from subak.kernel import SETTINGS
 from subak.measures.runs import load_runs
 from subak.placement.claims import TASK_FINISHED
@@ -333,6 +333,31 @@ def test_a_run_repeats_itself_to_the_byte_with_settings_and_faults(command, site
     assert filecmp.cmpfiles(first, second, names, shallow=False) == (names, [], [])
     settings = json.loads((first / "summary.json").read_bytes())["federation"]["settings"]
     assert (settings["heartbeat"], settings["preemptions_max"], settings["service"]) == (3, 1, {"LAUNCH": 0.001})
+
+
+def test_masters_are_as_fast_as_the_profile_of_service_times_says(command, site, tmp_path):
+    (tmp_path / "f.toml").write_text('service_profile = "python"\nservice = {LAUNCH = 0.001}\n')
+    times = {}
+    for name, more in (("compiled", ()), ("python", ("--service-profile", "python")),
+                       ("file", ("--federation", tmp_path / "f.toml"))):
+        code, _, said = command("simulate", site, *MACHINES, *MASTERS, "--scheduler", "megha", *more, "--until", 60,
+                                "--out", tmp_path / name)
+        assert code == 0, said
+        facts = json.loads((tmp_path / name / "summary.json").read_bytes())["federation"]
+        times[name] = (facts["settings"]["service_profile"], facts["service"]["PLACE"], facts["service"]["LAUNCH"])
+    assert times == {"compiled": ("compiled", 1e-6, 1.2e-6), "python": ("python", 130e-6, 75e-6),
+                     "file": ("python", 130e-6, 0.001)}
+    assert 'service_profile = "python"' in (tmp_path / "python" / "scenario.toml").read_text()
+    code, _, said = command("simulate", site, *MACHINES, "--scheduler", "megha", "--service-profile", "java")
+    assert code == 2
+    assert "service_profile: must be one of compiled, python, not 'java'" in " ".join(said.split())
+
+
+def test_profiles_charge_for_the_same_messages_and_compiled_masters_are_faster():
+    compiled, python = PROFILES["compiled"], PROFILES["python"]
+    for fast, slow in ((compiled.service, python.service), (compiled.part, python.part)):
+        assert fast.keys() == slow.keys() <= set(KINDS)
+        assert all(0 < 5 * fast[kind] < slow[kind] for kind in fast)
 
 
 def test_compare_federations_with_another(command, site, tmp_path):

@@ -40,8 +40,18 @@ from subak.queues.lanes import (
     rise,
     settle_top,
 )
-from subak.simulator.engine.heap import SIZE, build_events, drop_first, push_event
+from subak.simulator.engine.heap import SIZE, build_events, drop_first, insert, push_event
 from subak.simulator.engine.sorting import sort
+from subak.simulator.federated.line import (
+    all_events,
+    build_line,
+    first_time_of,
+    in_line,
+    join,
+    may_join,
+    take_first,
+    with_longer_line,
+)
 from subak.workload.tasks import Tasks
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=100)
@@ -174,6 +184,32 @@ def test_events_leave_in_order_of_time_then_sequence(moves):
             assert (slot["time"], slot["item"], slot["place"]) == (*first, first[1] + 7)
             drop_first(events)
         assert events.size[SIZE] == len(naive)
+
+
+@quick
+@given(moves=st.lists(st.none() | st.tuples(st.sampled_from([0.0, 1.0, 1.0, 2.0, math.inf]), st.booleans()),
+                      max_size=80))
+def test_events_in_a_line_beside_a_heap_leave_in_order_of_time_then_sequence(moves):
+    line, events, naive = build_line(1), build_events(100), []
+    for sequence, move in enumerate(moves):
+        if move is not None:
+            time, is_sent = move
+            if len(in_line(line)) == line.event.size:
+                line = with_longer_line(line, 2 * line.event.size)
+            if is_sent and may_join(line, time):
+                join(line, time, sequence, sequence + 7, 1)
+            else:
+                insert(events, time, sequence, sequence + 7, 1)
+            naive.append((time, sequence))
+        elif naive:
+            first = min(naive)
+            naive.remove(first)
+            assert first_time_of(line, events) == first[0]
+            assert all_events(line, events)[0]["sequence"] == first[1]
+            assert take_first(line, events) == (*first, first[1] + 7, 1)
+        assert sorted(all_events(line, events)["sequence"]) == sorted(sequence for _, sequence in naive)
+        assert list(in_line(line)["time"]) == sorted(in_line(line)["time"])
+    assert naive or first_time_of(line, events) == math.inf
 
 
 # -- searching the fleet -----------------------------------------------------------------------------------------------

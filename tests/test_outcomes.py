@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from subak.federation.megha.submitter import OUTCOMES
+from subak.federation.megha.jobs import OUTCOMES
 from subak.federation.messages import (
     CANCELLED,
     FINISHED_WELL,
@@ -136,7 +136,7 @@ def test_a_gang_fails_together_even_what_of_it_comes_later():
 
 
 def test_every_reason_that_ends_a_task_has_an_outcome():
-    from subak.federation.megha.submitter import OUTCOME_OF
+    from subak.federation.megha.jobs import OUTCOME_OF
 
     final = (FINISHED_WELL, HAS_FAILED, RAN_TOO_LONG, WAITED_TOO_LONG, CANCELLED, STAGE_FAILED, GANG_FAILED,
              LOST_TOO_OFTEN)

@@ -175,6 +175,13 @@ def test_a_worker_stops_before_its_lease_can_be_over_for_others_even_when_a_time
     assert len(kinds(hand.tell_kind(4.5, TICK, to=0, machine=0, incarnation=1), HALT)) == 1
 
 
+def test_a_timer_of_a_former_incarnation_is_not_armed_again():
+    hand = ByHand(plain((0, 50, 1)), fleet_of((1,)), LOSSY)
+    hand.begun(0.1)
+    assert not hand.tell_kind(1.0, TICK, to=0, machine=0, incarnation=0).size
+    assert len(kinds(hand.tell_kind(1.0, TICK, to=0, machine=0, incarnation=1), TICK)) == 1
+
+
 def test_a_start_that_comes_when_the_lease_is_over_begins_nothing():
     hand = ByHand(plain((0, 50, 1)), fleet_of((1,)), LOSSY)
     start = hand.requested(0.0)

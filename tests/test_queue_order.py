@@ -10,10 +10,12 @@ from subak.errors import InputError
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.placement.claims import TASK_FINISHED, TASK_RUNNING
-from subak.queues.tree import Queue, TreeFile
+from subak.policy import find_scheduler
+from subak.queues.tree import Queue, TreeChange, TreeFile
 from subak.simulator.engine.state import LOOP_DONE
 from subak.simulator.federated.megha_setup import MEGHA, find_queues
 from subak.simulator.federated.simulate import open_federated
+from subak.simulator.simulate import simulate
 from subak.simulator.torture.invariants import Watch
 from subak.simulator.torture.torture import next_event
 from test_fair_orders import busy, queued, quick
@@ -49,6 +51,50 @@ def test_in_turns_they_are_served_evenly():
     opened = run(*two_queues(), ONE_MASTER, until=35.0)
     running = opened.simulation.claims.status == TASK_RUNNING
     assert abs(int(running[::2].sum()) - int(running[1::2].sum())) <= 1
+
+
+def turned(time=15.0, **more):
+    """Weights 2 and 1, and the other way round from a time on."""
+    return TreeFile(queue=[Queue(name="a", weight=2.0)],
+                    change=[TreeChange(time=time, queue=[Queue(name="b", weight=2.0)], **more)])
+
+
+@pytest.mark.parametrize("turns", ["drf", "hdrf", "hdrf-fast", "mch", "mch-exact", "c-ch"])
+def test_from_the_time_of_a_change_on_they_are_served_by_the_new_weights(turns):
+    opened = run(*two_queues(), msgspec.structs.replace(ONE_MASTER, queue_order=turns), turned(), until=35.0)
+    running = opened.simulation.claims.status == TASK_RUNNING
+    assert (running[::2].sum(), running[1::2].sum()) == (3, 6)
+    opened = run(*two_queues(), msgspec.structs.replace(ONE_MASTER, queue_order=turns), turned(36.0), until=35.0)
+    assert (opened.simulation.claims.status == TASK_RUNNING)[::2].sum() == 6, "not before it"
+
+
+def test_a_queue_whose_share_has_grown_preempts_for_it():
+    strict = msgspec.structs.replace(ONE_MASTER, preemption="strict")
+    opened = run(*two_queues(), strict, turned(2.0), until=8.0)
+    running = opened.simulation.claims.status == TASK_RUNNING
+    assert (running[::2].sum(), running[1::2].sum()) == (3, 6)
+    shares = msgspec.structs.replace(strict, shares={"a": 0.5, "b": 0.5})
+    opened = run(*two_queues(), shares, turned(2.0), until=8.0)
+    assert (opened.simulation.claims.status == TASK_RUNNING)[::2].sum() >= 4, "shares that are given stay"
+
+
+@pytest.mark.parametrize("turns", ["round-robin", "drf"])
+def test_a_change_is_the_same_compiled(turns):
+    federation = Federation(global_masters=2, local_masters=2, heartbeat=1.0, queue_order=turns, preemption="strict")
+    workload, fleet = two_queues()[0], fleet_of((5, 5), (4, 4), resources=TWO)
+    plainly = run(workload, fleet, federation, turned()).simulation
+    compiled = simulate(workload, fleet, find_scheduler("megha"), federation=federation, queues=turned()).simulation
+    assert np.array_equal(plainly.progress.start, compiled.progress.start)
+    assert np.array_equal(plainly.progress.attempts, compiled.progress.attempts)
+    before = simulate(workload, fleet, find_scheduler("megha"), federation=federation,
+                      queues=turned(1e9)).simulation
+    assert not np.array_equal(before.progress.start, compiled.progress.start)
+
+
+@pytest.mark.parametrize("name", ["first-fit", "hdrf", "sparrow", "pigeon"])
+def test_who_does_not_follow_a_change_refuses_it(name):
+    with pytest.raises(InputError, match=r"queues: change at 15 s; .* only the federations megha and central follow"):
+        simulate(*two_queues(), find_scheduler(name), queues=turned())
 
 
 @settings(quick, max_examples=6)

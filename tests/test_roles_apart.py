@@ -1,36 +1,20 @@
 """Every role by itself: what a role was told in a simulated run, told again to one that has tables of its own and knows
 of no other role, makes it answer with the same bytes; in plain Python, and by the compiled function of a process.
 """
-from collections import defaultdict
-
 import numpy as np
 import pytest
 
+from inboxes import INBOX, Recorder, alone, hand_over
 from subak.federation.megha.ledger import ENTRY, VERSION, Ledger, bring, carried, still_holds
 from subak.federation.megha.roles import SERVE
-from subak.federation.messages import (
-    CATCH_UP,
-    ENDED,
-    GLOBAL_MASTER,
-    KINDS,
-    LAUNCHED,
-    MESSAGE,
-    REFUSED,
-    ROLES,
-    SUBMITTER,
-    UPDATE,
-    WORKER,
-    build_outbox,
-)
+from subak.federation.messages import KINDS, ROLES, WORKER
 from subak.federation.serving import compiled_service
 from subak.simulator.engine.state import LOOP_DONE, NOW
-from subak.simulator.federated.engine import Services
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.torture import INTERVAL, build, failures_of, next_event, random_case
 
-NEWS = (LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP)
-INBOX, LARGE = 8, 20_000
+LARGE = 20_000
 
 
 def opened_case(seed, outbox=None):
@@ -40,99 +24,33 @@ def opened_case(seed, outbox=None):
                           rows=case.rows, outbox=outbox or case.outbox, failures=failures_of(case))
 
 
-class Recorder:
-    """Notes what each role was told, what its messages brought of a ledger, and what it answered."""
-
-    def __init__(self, opened):
-        self.opened, self.calls = opened, defaultdict(list)
-        services = opened.services
-        opened.services = Services(services.loop, tuple(self.recorded(role, serve) for role, serve in enumerate(
-            services.serve)), services.tables)
-
-    def recorded(self, role, serve):
-        def note(address, now, count):
-            message, before = self.opened.due.copy(), int(self.opened.out.size[0])
-            brought = self.brought(message[0]) if role == GLOBAL_MASTER else None
-            lost = self.opened.simulation.losses.task.copy() if role == WORKER else None
-            task = serve(address, now, count)
-            answers = self.opened.out.row[before : self.opened.out.size[0]].copy()
-            self.calls[self.process(role, int(message[0]["to"]))].append(
-                (role, now, message, brought, lost, answers, task))
-            return task
-        return note
-
-    @staticmethod
-    def process(role, number):
-        """The roles that are in one process: workers share a pool whose rows they name, and a global master has its
-        submitter beside it, with the table of open tasks on one disk.
-        """
-        if role == WORKER:
-            return (WORKER,), 0
-        return ((SUBMITTER, GLOBAL_MASTER) if role in (SUBMITTER, GLOBAL_MASTER) else (role,)), number
-
-    def brought(self, message):
-        if message["kind"] not in NEWS:
-            return None
-        ledger = self.opened.roles.locals[message["sender"]].ledger
-        return carried(ledger, message["epoch"], message["first"], message["last"])
-
-    def run(self):
-        for _ in range(30_000):
-            why, _ = next_event(self.opened)
-            if why == LOOP_DONE or self.opened.simulation.clock[NOW] > 40.0:
-                return self
-        raise AssertionError("no end")
-
-
-def copied(state, copies):
-    """Return a state with arrays of its own; what it had in common with another of *copies* it has in common again."""
-    if isinstance(state, np.ndarray):
-        return copies.setdefault(id(state), state.copy())
-    if isinstance(state, list):
-        return [copied(each, copies) for each in state]
-    if isinstance(state, tuple):
-        parts = [copied(each, copies) for each in state]
-        return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
-    return state
-
-
-def alone(opened, roles):
-    """Return the tables of a process of a federation that has not begun, by role: no other process shares any."""
-    out = build_outbox(opened.out.spare, opened.out.row.size - opened.out.spare)
-    inbox, copies = np.zeros(INBOX, MESSAGE), {}
-    tables = {role: copied(opened.services.tables[role].state, copies)._replace(inbox=inbox, out=out)
-              for role in roles}
-    if GLOBAL_MASTER in tables:
-        ledgers = [Ledger(np.zeros_like(each.entry), np.array([0, -1, 0])) for each in tables[GLOBAL_MASTER].ledgers]
-        tables[GLOBAL_MASTER] = tables[GLOBAL_MASTER]._replace(ledgers=ledgers)
-    return tables
+def recorded(seed, outbox=None):
+    """Run a drawn federation, and return what its roles were told."""
+    recorder = Recorder(opened_case(seed, outbox))
+    for _ in range(30_000):
+        why, _ = next_event(recorder.opened)
+        if why == LOOP_DONE or recorder.opened.simulation.clock[NOW] > 40.0:
+            return recorder
+    raise AssertionError("no end")
 
 
 def played(tables, serve, calls):
     """Tell a role again what it was told at one instant, in one call; return what it answers."""
-    for place, (_, _, message, brought, lost, *_) in enumerate(calls):
-        tables.inbox[place] = message[0]
-        if brought is not None:
-            bring(tables.ledgers[message[0]["sender"]], message[0]["epoch"], message[0]["first"], brought)
-        if lost is not None:
-            tables.lost[:] = lost
-    tables.out.size[0] = 0
+    hand_over(tables, calls)
     with np.errstate(over="ignore"):
-        task = serve(calls[0][1], len(calls))
+        task = serve(calls[0].now, len(calls))
     return tables.out.row[: tables.out.size[0]].copy(), task
 
 
 def in_batches(calls, most):
     """Yield up to *most* calls of one role at one instant, as a process hands them on; a machine's change by itself."""
     batch = []
-    for call in calls:
-        role, now, message, _, lost, *_ = call
-        if batch and ((role, now) != batch[0][:2] or len(batch) == most
-                      or message[0]["epoch"] != batch[0][2][0]["epoch"]
-                      or (lost is not None and not np.array_equal(lost, batch[0][4]))):
+    for told in calls:
+        if batch and ((told.role, told.now) != (batch[0].role, batch[0].now) or len(batch) == most
+                      or told.message[0]["epoch"] != batch[0].message[0]["epoch"] or told.lost is not None):
             yield batch
             batch = []
-        batch.append(call)
+        batch.append(told)
     yield batch
 
 
@@ -141,11 +59,11 @@ def assert_same_answers(opened, recorder, service, most):
         tables = alone(opened, roles)
         serve = {role: service(role, tables[role]) for role in roles}
         for batch in in_batches(calls, most):
-            role = batch[0][0]
+            role = batch[0].role
             again, task_again = played(tables[role], serve[role], batch)
-            told = f"{ROLES[role]} {number} was told {[KINDS[message[0]['kind']] for _, _, message, *_ in batch]}"
-            assert np.concatenate([answers for *_, answers, _ in batch]).tobytes() == again.tobytes(), told
-            assert task_again == batch[-1][-1], told
+            told = f"{ROLES[role]} {number} was told {[KINDS[each.message[0]['kind']] for each in batch]}"
+            assert np.concatenate([each.answers for each in batch]).tobytes() == again.tobytes(), told
+            assert task_again == batch[-1].task, told
 
 
 def in_plain_python(role, tables):
@@ -157,14 +75,14 @@ SEEDS = [seed for seed in range(60) if random_case(seed).settings.placement != "
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_role_by_itself_answers_with_the_same_bytes(seed):
-    recorder = Recorder(opened_case(seed)).run()
+    recorder = recorded(seed)
     assert_same_answers(opened_case(seed), recorder, in_plain_python, most=1)
 
 
 @pytest.mark.parametrize("seed", SEEDS[:6])
 def test_so_does_the_compiled_function_of_a_process_whatever_it_is_told_at_once(seed):
-    recorder = Recorder(opened_case(seed, LARGE)).run()
-    assert {call[0] for calls in recorder.calls.values() for call in calls} == set(range(WORKER + 1))
+    recorder = recorded(seed, LARGE)
+    assert {told.role for calls in recorder.calls.values() for told in calls} == set(range(WORKER + 1))
     assert_same_answers(opened_case(seed, LARGE), recorder,
                         lambda role, tables: compiled_service(SERVE[role], tables), INBOX)
 

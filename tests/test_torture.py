@@ -4,6 +4,7 @@ The roles are driven as plain Python here: compiling the whole federation takes 
 same source (tests/test_federated_runs.py runs it).
 """
 import dataclasses
+import functools
 import math
 
 import msgspec
@@ -13,14 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from conditions import ONE_WAY, handlers
+from golden_script import trace
 from small import cases, fleet_of, plain
 from subak.cli.app import app
 from subak.errors import InputError, RunError
 from subak.federation.megha import submitter, worker
 from subak.federation.megha.global_master import backlog, gangs
 from subak.federation.megha.global_master import handlers as master_handlers
-from subak.federation.megha.global_master.state import INCARNATION
+from subak.federation.megha.global_master.state import BEATS
 from subak.federation.megha.local_master import handlers as local_handlers
+from subak.federation.megha.local_master.state import STATES as LOCAL_STATES
 from subak.federation.megha.roles import SERVE
 from subak.federation.messages import (
     EXECUTOR,
@@ -28,11 +32,19 @@ from subak.federation.messages import (
     HANDLER,
     HAS_FAILED,
     KINDS,
+    LAUNCH,
     LOCAL_MASTER,
     MESSAGE,
+    NO_VICTIMS,
     NOBODY,
     POSTED,
+    PREEMPT,
     RAN_TOO_LONG,
+    REFUSED,
+    REPARTITION,
+    START,
+    STARTED,
+    SUBMIT,
     WORKER,
 )
 from subak.federation.settings import Federation
@@ -47,17 +59,22 @@ from subak.simulator.federated.simulate import open_federated
 from subak.simulator.simulate import simulate
 from subak.simulator.torture import torture
 from subak.simulator.torture.coverage import ALLOWED, Coverage
-from subak.simulator.torture.invariants import Broken, Watch
+from subak.simulator.torture.folds import Broken
+from subak.simulator.torture.invariants import Watch
 from subak.simulator.torture.torture import Case, Stage, Terms, build, next_event, random_case, run_case, shrink
+from test_golden import DASHES, SCRIPTS
 
-# With the case below they take every row of the tables.
-SEEDS = (22, 63, 75, 82, 157, 423, 536, 550, 577, 579, 595, 705, 713, 868, *range(1, 13))
+# With the case below they take every row of the tables, and, with the golden scripts, let every guard decide both ways.
+SEEDS = (22, 34, 37, 54, 62, 63, 75, 82, 128, 157, 259, 405, 423, 536, 550, 577, 579, 595, 626, 705, 713, 868,
+         *range(1, 13), 1011, 1029, 1042, 1045, 1051, 1053, 1075, 1092, 1133, 1134, 1205, 1213, 1231, 1232, 1316, 1374,
+         1447, 1453, 1645, 1680)
 WITHDRAWN_WHILE_IT_PREEMPTS = Case(
     seed=1, machines=[(1, 1)], racks=[""], absent=[], changes=[], queues=["a", "b"],
     stages=[Stage(0, (1, 0)), Stage(1, (1, 0))], tasks=[(0, 0.0, 5.0), (1, 1.0, 1.0)], plan=None,
     settings=Federation(global_masters=2, local_masters=1, heartbeat=0.3, delay=0.1, service_scale=0.0,
                         preemption="strict", shares={"a": 0.0, "b": 1.0}),
     fates=[(0, math.inf, math.inf), (0, math.inf, 1.1)], terms=Terms(0, 30_000, 0.0, math.inf, math.inf))
+SEED_BY_HAND = -1
 OF_THE_OTHERS = {"PROBE", "FETCH", "ASSIGN", "NOTHING_LEFT", "BOUNCED", "REJECTED", "ENQUEUE", "LONG_BEGUN",
                  "LONG_OVER", "STEAL", "STOLEN", "DEAL"}  # messages of Sparrow, Hawk, Eagle and Pigeon
 AT_ONCE = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=math.inf)
@@ -112,6 +129,72 @@ def test_a_task_is_preempted_at_most_so_often(most):
     assert (states_by_task(opened.roles)["preempted"] <= most).all()
     assert bool(states_by_task(opened.roles)["preempted"].max()) == bool(most)
     assert statuses(opened) == [TASK_FINISHED] * 7
+
+
+def test_a_task_is_preempted_for_the_thirty_thousandth_time_and_not_again():
+    """The tasks of a have been preempted 29,999 times when they are submitted; b wants their machines five times."""
+    settings = Federation(global_masters=2, local_masters=1, heartbeat=0.5, preemption="strict", preemptions_max=30_000,
+                          shares={"a": 0.1, "b": 0.9})
+    case = Case(
+        seed=1, machines=[(2, 1), (2, 1)], racks=["", ""], absent=[], changes=[],
+        queues=["a", *["b"] * 5], stages=[Stage(job, (2, 0)) for job in range(6)],
+        tasks=[(0, 0.0, 30.0)] * 2 + [(job, 2.0 * job, 1.0) for job in range(1, 6)], plan=None, settings=settings)
+    told = []
+
+    def note(opened):
+        message = opened.due[0]
+        if message["kind"] == SUBMIT and message["task"] < 2:
+            opened.roles.masters[message["to"]].task[message["row"]]["preempted"] = 29_999
+        elif message["kind"] in (LAUNCH, REPARTITION) and message["task"] < 2:
+            told.append(int(message["preempted"]))
+
+    opened = run(*build(case), settings, on_event=note)
+    assert sorted(set(told)) == [29_999, 30_000]
+    assert states_by_task(opened.roles)["preempted"][:2].tolist() == [30_000, 30_000]
+    assert statuses(opened) == [TASK_FINISHED] * 7
+
+
+def test_a_refused_preemption_waits_for_the_next_heartbeat_however_many_there_were():
+    """b and c want one machine at 2 s: c finds its task gone, and asks again when its master hears a heartbeat."""
+    settings = Federation(global_masters=3, local_masters=1, heartbeat=0.5, preemption="strict",
+                          shares={"a": 0.0, "b": 0.5, "c": 0.5})
+    case = Case(
+        seed=1, machines=[(2, 1), (2, 1)], racks=["", ""], absent=[], changes=[],
+        queues=["a", "b", "c"], stages=[Stage(job, (2, 0)) for job in range(3)],
+        tasks=[(0, 0.0, 30.0)] * 2 + [(1, 2.0, 1.0), (2, 2.0, 1.0)], plan=None, settings=settings)
+    asked, heard = [], []
+
+    def note(opened):
+        message, masters = opened.due[0], opened.roles.masters
+        if not heard:
+            heard.append(2**40)
+            for master in masters:
+                master.scalar[BEATS] = heard[0]
+        if message["kind"] == REFUSED and message["reason"] == NO_VICTIMS:
+            assert masters[message["to"]].task[message["row"]]["tried"] > heard[0]
+        if message["kind"] == PREEMPT and message["task"] == 3:
+            asked.append(float(opened.simulation.clock[NOW]))
+
+    assert statuses(run(*build(case), settings, on_event=note)) == [TASK_FINISHED] * 4
+    assert len(asked) == 2
+    assert asked[0] < 2.1
+    assert 2.5 < asked[1] < 2.6
+
+
+@pytest.mark.parametrize(("retry", "said"), [(math.inf, 0), (1.0, 1)])
+def test_where_messages_may_be_lost_a_worker_says_that_an_attempt_has_begun(retry, said):
+    """SUBMIT comes at 0.01 s, LAUNCH at 0.02, START at 0.03, and is not repeated; the attempt ends at 5.03 s."""
+    running = []
+
+    def note(opened):
+        if opened.due[0]["kind"] == STARTED:
+            row = opened.roles.locals[0].rows.row[0]
+            running.append((LOCAL_STATES[row["state"]], float(row["since"])))
+
+    federation = msgspec.structs.replace(AT_ONCE, delay=0.01, heartbeat=1.0, retry=retry)
+    opened = run(plain((0, 5, 1)), fleet_of((1,)), federation, on_event=note)
+    assert opened.network.handled[[START, STARTED]].tolist() == [1, said]
+    assert running == [("RUNNING", pytest.approx(0.04))] * said
 
 
 # -- one role by itself ------------------------------------------------------------------------------------------------
@@ -282,14 +365,42 @@ def test_there_is_always_room_for_more_messages(monkeypatch):
 # -- torture -----------------------------------------------------------------------------------------------------------
 
 
-def test_torture_is_clean_and_takes_every_row_of_the_transition_tables():
+@functools.cache
+def tortured(seed):
+    """How a case ended and what it covered; SEED_BY_HAND is the one that is written down above."""
     coverage = Coverage()
-    for case in (WITHDRAWN_WHILE_IT_PREEMPTS, *map(random_case, SEEDS)):
-        ending = run_case(case, coverage)
-        assert not ending.failure, f"seed {case.seed}: {ending.failure}"
+    with conditions():
+        return run_case(WITHDRAWN_WHILE_IT_PREEMPTS if seed == SEED_BY_HAND else random_case(seed), coverage), coverage
+
+
+@functools.cache
+def conditions():
+    return handlers()
+
+
+@pytest.mark.parametrize("seed", [SEED_BY_HAND, *SEEDS])
+def test_torture_is_clean(seed):
+    ending, _ = tortured(seed)
+    assert not ending.failure, f"seed {seed}: {ending.failure}"
+
+
+def test_torture_takes_every_row_of_the_transition_tables():
+    coverage = Coverage()
+    for seed in (SEED_BY_HAND, *SEEDS):
+        coverage.merge(tortured(seed)[1])
     assert coverage.missing() == []
     handled = {name for name, role in zip(KINDS, HANDLER, strict=True) if role != EXECUTOR}
     assert handled - set(coverage.kinds) == OF_THE_OTHERS
+
+
+def test_every_guard_decides_both_ways_but_those_of_which_it_is_known_why_not():
+    for seed in (SEED_BY_HAND, *SEEDS):
+        tortured(seed)
+    with conditions():
+        for path in SCRIPTS:
+            trace(path.read_text(encoding="utf-8").partition(DASHES)[0])
+    assert len(conditions().found) > 700
+    assert set(conditions().unseen()) == set(ONE_WAY)
 
 
 def test_the_same_seed_is_the_same_torture():
@@ -321,7 +432,7 @@ def a_row_is_given_back_too_early(monkeypatch):
 
     def say_done(master, tasks, task, out):
         backlog_say_done(master, tasks, task, out)
-        out.row[out.size[POSTED] - 1]["incarnation"] = master.scalar[INCARNATION]
+        out.row[out.size[POSTED] - 1]["count"] = 0
 
     backlog_say_done = backlog.say_done
     for module in (backlog, gangs, master_handlers):

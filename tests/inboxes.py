@@ -1,0 +1,117 @@
+"""What roles are told in a simulated run in plain Python, and roles with tables of their own that are told it again."""
+import time
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from subak.federation.megha.ledger import Ledger, bring, carried
+from subak.federation.megha.roles import Megha
+from subak.federation.messages import (
+    CATCH_UP,
+    ENDED,
+    GLOBAL_MASTER,
+    LAUNCHED,
+    MESSAGE,
+    RECONFIGURE,
+    REFUSED,
+    SUBMITTER,
+    UPDATE,
+    WORKER,
+    build_outbox,
+)
+from subak.simulator.federated.engine import Services
+
+NEWS = (LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP)
+INBOX = 8
+ALL_ROLES = (SUBMITTER, GLOBAL_MASTER, GLOBAL_MASTER + 1, WORKER)
+
+
+class Told(NamedTuple):
+    """A message that a role was told, and what became of it."""
+
+    role: int
+    now: float
+    message: np.ndarray  # MESSAGE[1]
+    brought: np.ndarray | None  # of a ledger, by what carries news
+    lost: np.ndarray | None  # tasks that it cost, where a machine changed
+    answers: np.ndarray  # MESSAGE[answer]
+    task: int
+    seconds: float  # in plain Python
+
+
+class Recorder:
+    """Notes what each role was told, what its messages brought of a ledger, and what it answered."""
+
+    def __init__(self, opened):
+        self.opened, self.calls = opened, defaultdict(list)  # of each process, see `process`
+        self.is_megha = isinstance(opened.roles, Megha)
+        services = opened.services
+        opened.services = Services(services.loop, tuple(self.recorded(role, serve) for role, serve in enumerate(
+            services.serve)), services.tables)
+
+    def recorded(self, role, serve):
+        def note(address, now, count):
+            message, before = self.opened.due.copy(), int(self.opened.out.size[0])
+            brought = self.brought(message[0]) if self.is_megha and role == GLOBAL_MASTER else None
+            lost = self.opened.simulation.losses.task.copy() if message[0]["kind"] == RECONFIGURE else None
+            began = time.perf_counter()
+            task = serve(address, now, count)
+            seconds = time.perf_counter() - began
+            answers = self.opened.out.row[before : self.opened.out.size[0]].copy()
+            self.calls[self.process(role, int(message[0]["to"]))].append(
+                Told(role, now, message, brought, lost, answers, task, seconds))
+            return task
+        return note
+
+    def process(self, role, number):
+        """The roles that are in one process: workers share a pool whose rows they name, and a global master has its
+        submitter beside it, with the table of open tasks on one disk; those that do not mend share all their tables.
+        """
+        if not self.is_megha:
+            return ALL_ROLES, 0
+        if role == WORKER:
+            return (WORKER,), 0
+        return ((SUBMITTER, GLOBAL_MASTER) if role in (SUBMITTER, GLOBAL_MASTER) else (role,)), number
+
+    def brought(self, message):
+        if message["kind"] not in NEWS:
+            return None
+        ledger = self.opened.roles.locals[message["sender"]].ledger
+        return carried(ledger, message["epoch"], message["first"], message["last"])
+
+
+def copied(state, copies):
+    """Return a state with arrays of its own; what it had in common with another of *copies* it has in common again."""
+    if isinstance(state, np.ndarray):
+        return copies.setdefault(id(state), state.copy())
+    if isinstance(state, list):
+        return [copied(each, copies) for each in state]
+    if isinstance(state, tuple):
+        parts = [copied(each, copies) for each in state]
+        return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+    return state
+
+
+def alone(opened, roles):
+    """Return the tables of a process of a federation that has not begun, by role: no other process shares any."""
+    out = build_outbox(opened.out.spare, opened.out.row.size - opened.out.spare)
+    inbox, copies = np.zeros(INBOX, MESSAGE), {}
+    tables = {role: copied(opened.services.tables[role].state, copies)._replace(inbox=inbox, out=out)
+              for role in roles}
+    if roles != ALL_ROLES and GLOBAL_MASTER in tables:
+        ledgers = [Ledger(np.zeros_like(each.entry), np.array([0, -1, 0])) for each in tables[GLOBAL_MASTER].ledgers]
+        tables[GLOBAL_MASTER] = tables[GLOBAL_MASTER]._replace(ledgers=ledgers)
+    return tables
+
+
+def hand_over(tables, calls):
+    """Lay before a role what it was told at one instant."""
+    for place, told in enumerate(calls):
+        tables.inbox[place] = told.message[0]
+        if told.brought is not None:
+            bring(tables.ledgers[told.message[0]["sender"]], told.message[0]["epoch"], told.message[0]["first"],
+                  told.brought)
+        if told.lost is not None:
+            tables.lost[:] = told.lost
+    tables.out.size[0] = 0
