@@ -29,9 +29,10 @@ from collections import Counter
 import numpy as np
 import polars as pl
 
-from subak.federation.megha.global_master.state import INCARNATION_BITS, PHASES, TALLY
+from subak.federation.megha.global_master.state import PHASES, TALLY
 from subak.federation.megha.jobs import OUTCOMES, TERMS
 from subak.federation.megha.local_master.state import ACTIVE, EPOCH, LOCAL_TALLY, STATES
+from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import KINDS, NOBODY
 from subak.federation.settings import Federation
 from subak.fleet.table import make_fleet

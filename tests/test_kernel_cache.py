@@ -23,9 +23,10 @@ from subak import kernel_files, kernel_key, kernel_state
 from subak.experiment import parallel
 from subak.experiment.scenario import Scenario
 from subak.federation.messages import GLOBAL_MASTER
-from subak.kernel import inlined, is_compiled, kernel, kernel_of, noinline
+from subak.kernel import is_compiled, kernel, kernel_of
 from subak.kernel_files import KEPT_DAYS, kernel_folder, remove_unused
 from subak.kernel_key import reached_from, signature_key, source_key
+from subak.marks import inlined, noinline
 from subak.placement.schedulers import SCHEDULERS
 from subak.simulator.central import fair as fair_run
 from subak.simulator.central import loop as central

@@ -6,7 +6,8 @@ import pytest
 from numba import typeof, types
 
 from subak import kernel_compiler
-from subak.kernel import SETTINGS, inlined, kernel_of, noinline
+from subak.kernel import SETTINGS, kernel_of
+from subak.marks import inlined, noinline
 
 pytestmark = pytest.mark.skipif(bool(SETTINGS.DISABLE_JIT), reason="nothing is compiled")
 

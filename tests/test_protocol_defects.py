@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 
 from small import fleet_of, plain, staged
-from subak.federation.megha.global_master.state import INCARNATION_BITS, PHASE_WAITING
+from subak.federation.megha.global_master.state import PHASE_WAITING
 from subak.federation.megha.roles import SERVE
+from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import (
     ABANDON,
     ALIVE,

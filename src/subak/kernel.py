@@ -19,7 +19,7 @@ from numba.core.typing.templates import _OverloadFunctionTemplate, infer, infer_
 
 from subak.kernel_cache import KernelCache, is_kept
 from subak.kernel_compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked
-from subak.kernel_state import COMPILED_AS
+from subak.marks import COMPILED_AS, INLINED, make_known_to
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -89,31 +89,13 @@ def kernel(function: Function) -> Function:
     return _kept(function, Compiler)
 
 
-def inlined(function: Function) -> Function:
-    """Compile *function* always into its callers; called from Python it is the plain function.
-
-    For hot paths: passing the state by value cost 60 ns a call.
-    """
-    setattr(function, COMPILED_AS, "inlined")
-    return _for_kernels(function, forceinline=True)
-
-
-def noinline(function: Function) -> Function:
-    """Compile *function* for its callers only, but once: for what is rarely called, so that its code is not repeated.
-
-    A call costs what passing the state costs.
-    """
-    setattr(function, COMPILED_AS, "noinline")
-    return _for_kernels(function, forceinline=False)
-
-
-def _for_kernels(function: Function, **options: Any) -> Function:
+def _for_kernels(function: Callable[..., Any]) -> None:
     """Let kernels call *function*, compiled once for integers of every width: each width was a function of its own."""
-    template: Any = make_overload_template(function, lambda *_, **__: function, {**INNER, **options}, False, "never")
+    options = {**INNER, "forceinline": getattr(function, COMPILED_AS) == INLINED}
+    template: Any = make_overload_template(function, lambda *_, **__: function, options, False, "never")
     name = f"{template.__name__}_of_wide_integers"
     widened = infer(type(template)(name, (template,), {"generic": _typed_wide, "_get_impl": _found}))
     infer_global(function, types.Function(widened))
-    return function
 
 
 def _typed_wide(template: Any, arguments: Any, named: Any) -> Any:
@@ -176,3 +158,6 @@ def _check_helpers(policy: Any) -> None:
 def function_type(signature: Any) -> Any:
     """Return the type of a compiled function passed as an argument: one engine serves every policy of a signature."""
     return types.FunctionType(signature)
+
+
+make_known_to(_for_kernels)

@@ -23,7 +23,8 @@ from numba.core import config as numba_config
 from numba.core import sigutils, types
 from numba.core.dispatcher import Dispatcher
 
-from subak.kernel_state import COMPILED_AS, StateAt, StatesAt
+from subak.kernel_state import StateAt, StatesAt
+from subak.marks import COMPILED_AS
 
 DIGITS = 16  # of a digest
 SETTINGS: Any = numba_config  # its settings are attributes made at run time

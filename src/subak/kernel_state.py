@@ -27,7 +27,6 @@ from numba.core.extending import (
 from numba.core.typing.templates import AttributeTemplate
 from numba.np.arrayobj import make_array, populate_array
 
-COMPILED_AS = "subak_compiled_as"  # attribute of a function: how its callers compile it
 WORD = 8  # bytes
 TUPLE: Any = types.BaseTuple
 ARRAY: Any = types.Array

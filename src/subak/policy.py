@@ -58,7 +58,7 @@ from typing import Any
 from subak.errors import InputError, PolicyError
 from subak.fleet.feasible import fits, next_fitting
 from subak.fleet.state import FleetState
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.placement import claims as outbox
 from subak.placement.claims import Claims
 from subak.placement.fits.random_fit import random_below

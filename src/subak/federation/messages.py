@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import inlined
+from subak.marks import inlined
 
 MESSAGE = np.dtype([
     ("kind", np.int16),  # one of KINDS

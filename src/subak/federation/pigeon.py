@@ -49,9 +49,8 @@ from subak.federation.messages import (
 from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back, shift, take
 from subak.fleet.feasible import NOWHERE, fitting_in
-from subak.fleet.index import NO_BITS
-from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import inlined
+from subak.fleet.state import BLOCK, NO_BITS, FleetState
+from subak.marks import inlined
 from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
 

@@ -3,7 +3,8 @@ import numpy as np
 
 from subak.fleet.index import lower_summary, note_freed_block, raise_summary
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, FleetState
-from subak.kernel import inlined, kernel, noinline
+from subak.kernel import kernel
+from subak.marks import inlined, noinline
 from subak.workload.tasks import Shapes
 
 

@@ -1,18 +1,9 @@
 """Whether a task fits a machine: the one function that every scheduler asks, and the exact search built on it."""
 import numpy as np
 
-from subak.fleet.index import (
-    ALL_BITS,
-    NO_BITS,
-    ONE,
-    block_may_fit,
-    first_block,
-    fitting_word,
-    lowest_bit,
-    note_first_block,
-)
-from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import inlined
+from subak.fleet.index import ALL_BITS, block_may_fit, first_block, fitting_word, lowest_bit, note_first_block
+from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
+from subak.marks import inlined
 from subak.workload.tasks import Shapes, Tasks
 
 NOWHERE = -1  # no machine

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, FleetState
-from subak.kernel import inlined, kernel
+from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, NO_BITS, ONE, FleetState
+from subak.kernel import kernel
+from subak.marks import inlined
 from subak.workload.tasks import Shapes
 
 SEEN, FRONTIER = 0, 1  # rows of FleetState.frontier
 LANES_OF_BLOCK = np.uint64(BLOCK)
 MOST = 2**31 - 1
-ONE, NO_BITS, ALL_BITS = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
+ALL_BITS = np.uint64(2**64 - 1)
 PAIRS, QUADS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
 NIBBLES, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 

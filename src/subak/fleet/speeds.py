@@ -8,7 +8,7 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.workload.table import Workload
 from subak.workload.tasks import Tasks
 

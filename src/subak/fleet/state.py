@@ -11,6 +11,7 @@ import numpy as np
 BLOCK = 64  # machines a block: one word of a constraint set's bit-vector
 FREE_WHEN_ABSENT = -1  # free amount of a machine that is not there
 LOG = 64  # freed blocks remembered
+ONE, NO_BITS = np.uint64(1), np.uint64(0)  # of a word
 
 
 

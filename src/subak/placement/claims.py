@@ -12,7 +12,7 @@ import numpy as np
 from subak.fleet.amounts import take
 from subak.fleet.feasible import fits
 from subak.fleet.state import FleetState
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.workload.tasks import Tasks
 
 STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACEABLE", "GIVEN_UP")

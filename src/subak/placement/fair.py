@@ -14,7 +14,7 @@ import numpy as np
 
 from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.state import FleetState
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.placement.claims import Claims, claim
 from subak.queues.hierarchy import (
     NOBODY,

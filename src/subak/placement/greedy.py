@@ -9,8 +9,6 @@ import numpy as np
 from subak.fleet.feasible import NOWHERE, fits
 from subak.fleet.index import (
     MOST,
-    NO_BITS,
-    ONE,
     block_may_fit,
     count_bits,
     equal_word,
@@ -21,8 +19,9 @@ from subak.fleet.index import (
     lowest_bit,
     note_first_block,
 )
-from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import inlined, kernel
+from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
+from subak.kernel import kernel
+from subak.marks import inlined
 from subak.placement.claims import Claims, claim
 from subak.placement.fits.random_fit import random_below
 from subak.placement.interface.hooks import Memory

@@ -10,7 +10,7 @@ import numpy as np
 
 from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.state import FleetState
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.placement.claims import Claims, claim
 from subak.queues.lanes import (
     ACTIVE_LANES,

@@ -14,7 +14,7 @@ import numpy as np
 
 from subak.fleet.feasible import shape_fits_without
 from subak.fleet.state import FleetState
-from subak.kernel import noinline
+from subak.marks import noinline
 from subak.placement.fair import ENOUGH, Fair, may_take, note_guarantees, share_with
 from subak.queues.hierarchy import NOBODY
 from subak.workload.tasks import Tasks

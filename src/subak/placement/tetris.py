@@ -8,9 +8,10 @@ aims, is the true maximum. Ties: the shorter run time, then the lower task, then
 import numpy as np
 
 from subak.fleet.feasible import NOWHERE, shape_fits_any
-from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
-from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import inlined, kernel
+from subak.fleet.index import block_may_fit, fitting_word, lowest_bit
+from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
+from subak.kernel import kernel
+from subak.marks import inlined
 from subak.placement.claims import Claims, claim
 from subak.placement.interface.hooks import Memory, build_memory
 from subak.placement.interface.instance import Instance

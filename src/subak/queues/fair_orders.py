@@ -5,7 +5,8 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.kernel import inlined, kernel
+from subak.kernel import kernel
+from subak.marks import inlined
 from subak.queues.hierarchy import (
     COLLAPSED,
     DRF,

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import inlined, kernel, noinline
+from subak.kernel import kernel
+from subak.marks import inlined, noinline
 
 NOBODY = -1
 NEVER = np.inf  # the key of what cannot be served

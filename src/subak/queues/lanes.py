@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import inlined, kernel
+from subak.kernel import kernel
+from subak.marks import inlined
 
 NOBODY = -1  # no task
 NO_PLACE = -1  # no place

@@ -10,7 +10,7 @@ import numpy as np
 
 from subak.fleet.feasible import shape_fits
 from subak.fleet.state import FleetState
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.queues.lanes import NOBODY, Lanes
 from subak.workload.tasks import Tasks
 

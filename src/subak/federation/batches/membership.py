@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.fleet.index import NO_BITS, ONE, count_bits, lowest_bit
-from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import inlined, kernel
+from subak.fleet.index import count_bits, lowest_bit
+from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
+from subak.kernel import kernel
+from subak.marks import inlined
 from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.messages import NOBODY
-from subak.kernel import inlined
+from subak.marks import inlined
 
 ROW = np.dtype([
     ("batch", np.int32),

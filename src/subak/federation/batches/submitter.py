@@ -16,7 +16,7 @@ import numpy as np
 
 from subak.federation.batches.table import Batches
 from subak.federation.messages import NOBODY, READY, SUBMIT, Outbox, post
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.workload.tasks import Stages
 
 ME = 0  # there is one submitter

@@ -36,7 +36,7 @@ from subak.federation.messages import (
 from subak.fleet.amounts import give_back, shift, take
 from subak.fleet.feasible import shape_fits
 from subak.fleet.state import FleetState
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.workload.tasks import Tasks
 
 GONE = -1  # configuration of a worker that is not there

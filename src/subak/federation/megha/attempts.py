@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.messages import NOBODY
-from subak.kernel import inlined
+from subak.marks import inlined
 
 ROW = np.dtype([  # first what is asked for when an attempt has ended: of an old row, one or two lines of a cache
     ("task", np.int64),

@@ -20,7 +20,7 @@ from subak.federation.messages import (
     STAGE_FAILED,
     WAITED_TOO_LONG,
 )
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.workload.tasks import Stages
 
 SUBMISSIONS = ("NEW", "BLOCKED", "OPEN", "BACKOFF", "WITHDRAWN", "ENDED")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.messages import NO_REASON, NOBODY
-from subak.kernel import inlined
+from subak.marks import inlined
 
 ENTRY_WHOLE, ENTRY_TOOK, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED = range(5)
 ENTRY = np.dtype([

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subak.federation.messages import NOBODY
-from subak.kernel import inlined
+from subak.marks import inlined
 
 FREE_TASK, TASKS_EVER, FREE_GANG, GANGS_EVER, TASKS_OPEN = range(5)  # of `size`
 COLUMNS: list[tuple[str, Any]] = [  # of `OpenTasks`

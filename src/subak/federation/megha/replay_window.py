@@ -4,8 +4,8 @@ So a doubled request is recognised, an overtaken one is still taken, and one tha
 """
 import numpy as np
 
-from subak.fleet.index import NO_BITS, ONE
-from subak.kernel import inlined
+from subak.fleet.state import NO_BITS, ONE
+from subak.marks import inlined
 
 WINDOW = 64
 

@@ -126,7 +126,7 @@ from subak.federation.messages import (
     WITHDRAW,
     Outbox,
 )
-from subak.kernel import noinline
+from subak.marks import noinline
 from subak.workload.tasks import Requests, Tasks
 
 

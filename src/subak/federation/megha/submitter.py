@@ -67,7 +67,7 @@ from subak.federation.messages import (
     is_filling,
     post,
 )
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 
 DOUBLINGS_MAX = 6
 OF_AN_ATTEMPT = np.array([each in (FINISHED_WELL, HAS_FAILED, RAN_TOO_LONG) for each in range(len(REASONS))])

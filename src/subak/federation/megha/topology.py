@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.marks import inlined
+
 MACHINE_PLACE = np.dtype([
     ("cluster", np.int32),  # its local master
     ("home", np.int32),  # the global master of its partition
@@ -16,6 +18,7 @@ QUEUE_PLACE = np.dtype([
     ("owner", np.int32),  # its global master
     ("share", np.float64),  # of the federation
 ])
+INCARNATION_BITS = 40  # of an attempt's number: so many requests has an incarnation before it would run into the next
 
 
 class Topology(NamedTuple):
@@ -45,3 +48,9 @@ class Rules(NamedTuple):
 
 
 OFF, STRICT, PAPER = range(3)
+
+
+@inlined
+def speaker(topology: Topology, cluster: int, epoch: int) -> int:
+    """Return the number of the local master that speaks for a cluster: epochs of a standby are odd."""
+    return int(cluster + topology.local_masters * (epoch % 2))

@@ -28,10 +28,8 @@ from subak.federation.megha.attempts import (
     note_task,
     tell_task,
 )
-from subak.federation.megha.global_master.requests import speaker
-from subak.federation.megha.global_master.state import INCARNATION_BITS
 from subak.federation.megha.replay_window import is_new
-from subak.federation.megha.topology import Rules, Topology
+from subak.federation.megha.topology import INCARNATION_BITS, Rules, Topology, speaker
 from subak.federation.messages import (
     ALIVE,
     BEGIN,
@@ -51,7 +49,7 @@ from subak.federation.messages import (
     Outbox,
     post,
 )
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.workload.tasks import Shapes
 
 STATES = ("RUNNING", "ENDED")

@@ -51,9 +51,8 @@ from subak.federation.sampling.sparrow import Schedulers, Sparrow, handle_sparro
 from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
 from subak.fleet.feasible import shape_fits
-from subak.fleet.index import ONE
-from subak.fleet.state import BLOCK
-from subak.kernel import inlined
+from subak.fleet.state import BLOCK, ONE
+from subak.marks import inlined
 from subak.workload.tasks import Tasks
 
 ROUNDS = 5  # probes of one that avoid long tasks, before it goes to the workers kept for short jobs

@@ -39,7 +39,7 @@ from subak.federation.sampling.central_scheduler import Central, handle_long, pl
 from subak.federation.sampling.sparrow import Sparrow, handle_sparrow, on_change
 from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks
 

@@ -51,7 +51,7 @@ from subak.federation.messages import (
 )
 from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.workload.tasks import Tasks
 
 

@@ -7,8 +7,8 @@ which is how Tetris (SIGCOMM 2014, section 3.2) chooses a machine for a task. Ti
 import numpy as np
 
 from subak.fleet.feasible import NOWHERE
-from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
-from subak.fleet.state import BLOCK, FleetState
+from subak.fleet.index import block_may_fit, fitting_word, lowest_bit
+from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
 from subak.kernel import kernel
 from subak.workload.tasks import Shapes, Tasks
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import inlined, kernel
+from subak.kernel import kernel
+from subak.marks import inlined
 
 LISTING_BEGINS, LISTING_GOES_ON, ALL_LISTED = 0, 1, 2  # how far a listing is
 VISITS_AT_ONCE = 1 << 19  # bins looked at in a call of the kernel, between which Ctrl-C is heard

@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.fleet.feasible import NOWHERE, shape_fits
-from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
-from subak.fleet.state import BLOCK, LOG, FleetState
-from subak.kernel import inlined
+from subak.fleet.index import block_may_fit, fitting_word, lowest_bit
+from subak.fleet.state import BLOCK, LOG, NO_BITS, ONE, FleetState
+from subak.marks import inlined
 from subak.placement.claims import Claims, claim
 from subak.placement.fits.random_fit import random_below, random_float
 from subak.placement.lotes.scores import Scores, best_machine, change_running, place_of

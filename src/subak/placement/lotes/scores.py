@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.fleet.feasible import NOWHERE
-from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
-from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import inlined
+from subak.fleet.index import block_may_fit, fitting_word, lowest_bit
+from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
+from subak.marks import inlined
 from subak.workload.tasks import Tasks
 
 SCORE_MIN = -64  # a machine that runs so many more of a class than its bin holds is as bad as any that runs more

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import inlined
+from subak.marks import inlined
 
 NOBODY = -1  # no job, no column
 JOBS_ADMITTED, JOBS_OPEN, TASKS_ASSIGNED = range(3)  # of `counts`

@@ -8,7 +8,7 @@ import numpy as np
 
 from subak.fleet.feasible import fits
 from subak.fleet.state import FleetState
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.placement.claims import Claims, claim
 from subak.queues.lanes import NOBODY, Lanes, pop, push
 from subak.workload.tasks import Tasks

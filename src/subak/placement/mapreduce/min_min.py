@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import inlined, kernel
+from subak.kernel import kernel
+from subak.marks import inlined
 from subak.placement.mapreduce.dispatch import (
     JOBS_ADMITTED,
     NOBODY,

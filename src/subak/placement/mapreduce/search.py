@@ -16,7 +16,8 @@ import msgspec
 import numpy as np
 
 from subak.errors import InputError
-from subak.kernel import inlined, kernel
+from subak.kernel import kernel
+from subak.marks import inlined
 from subak.placement.mapreduce.dispatch import Problem, execution_seconds
 from subak.placement.mapreduce.min_min import min_min
 

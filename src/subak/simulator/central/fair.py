@@ -4,7 +4,7 @@ from collections.abc import Callable
 import numpy as np
 
 from subak.fleet.shapes import find_shapes
-from subak.kernel import noinline
+from subak.marks import noinline
 from subak.placement.claims import KEPT, VIOLATED_RULE, claim
 from subak.placement.fair import (
     Fair,

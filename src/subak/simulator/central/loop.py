@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.placement.claims import (
     KEPT,
     TASK_BLOCKED,

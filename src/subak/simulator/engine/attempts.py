@@ -4,7 +4,7 @@ import numpy as np
 
 from subak.fleet.amounts import give_back
 from subak.fleet.speeds import attempt_seconds, run_seconds
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.placement.claims import (
     TASK_RUNNING,
     TASK_WAITING,

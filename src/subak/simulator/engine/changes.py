@@ -3,7 +3,7 @@
 import numpy as np
 
 from subak.fleet.amounts import remove, resize
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.simulator.engine.attempts import forget_lost_events, is_alive, lose, note_freed
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import (

@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import inlined
+from subak.marks import inlined
 
 EVENT = np.dtype([("time", np.float64), ("sequence", np.int64), ("item", np.int32), ("place", np.int32)])
 SIZE, SEQUENCE = 0, 1

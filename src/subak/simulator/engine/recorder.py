@@ -2,7 +2,7 @@
 import numpy as np
 
 from subak.fleet.feasible import shape_fits
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.simulator.engine.state import (
     ACCOUNTED,
     BOUNDARY,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.simulator.exhaustive.graph import (
     BAD,
     BAD_STATE,

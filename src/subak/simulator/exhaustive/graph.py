@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 
 NONE_THERE = -1
 # a row's words behind the roles' states

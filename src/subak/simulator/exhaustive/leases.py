@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from subak.federation.megha.global_master.state import INCARNATION_BITS
-from subak.federation.megha.topology import Rules
+from subak.federation.megha.topology import INCARNATION_BITS, Rules
 from subak.federation.messages import (
     ALIVE,
     CHECK,

@@ -1,7 +1,7 @@
 """The walk over a graph, breadth first: the moves from each state, made by looking up what comes of them."""
 import numpy as np
 
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.simulator.exhaustive.graph import (
     AGAIN,
     BAD,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.simulator.engine.heap import EVENT, SIZE, Events, drop_first, first_time
 
 TAKEN, PUT = range(2)  # of `size`

@@ -30,7 +30,7 @@ from subak.federation.messages import (
     READY,
     Outbox,
 )
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.placement.claims import (
     KEPT,
     OUTBOX_FULL,

@@ -26,7 +26,7 @@ from subak.federation.messages import (
     UPDATE,
     WORKER,
 )
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import SEQUENCE, Events, build_events, insert
 from subak.simulator.federated.line import (

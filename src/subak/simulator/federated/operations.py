@@ -15,7 +15,7 @@ from subak.federation.messages import (
     WORKER,
     Outbox,
 )
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.simulator.engine.state import NOW, UNTIL, Simulation
 from subak.simulator.federated.loop import carry_out_apart, next_instant, to_role
 from subak.simulator.federated.network import CLUSTERS, Network

@@ -1,6 +1,6 @@
 """The messages of an interval, in the timeline of a federated run."""
 from subak.federation.messages import REFUSED, REPARTITION
-from subak.kernel import noinline
+from subak.marks import noinline
 from subak.simulator.engine.recorder import close_until
 from subak.simulator.engine.state import (
     NEXT_ARRIVAL,

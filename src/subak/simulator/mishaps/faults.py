@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.messages import MESSAGE
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 
 # of `rate`

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from subak.federation.megha.global_master.state import INCARNATION_BITS
+from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import (
     ARRIVE,
     ASK,

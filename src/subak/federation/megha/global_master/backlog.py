@@ -21,7 +21,7 @@ from subak.federation.megha.topology import Topology
 from subak.federation.messages import DONE, NOBODY, Outbox, post
 from subak.fleet.index import block_may_fit
 from subak.fleet.state import LOG, FleetState
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.queues.lanes import (
     ACTIVE_LANES,
     CONTENDERS,

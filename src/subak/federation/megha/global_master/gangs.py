@@ -25,7 +25,7 @@ from subak.federation.megha.topology import Rules, Topology
 from subak.federation.messages import ABANDON, GO, NO_REASON, NOBODY, PLACE, Outbox, post
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.state import LOG
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 
 
 @inlined

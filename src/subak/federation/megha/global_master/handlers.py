@@ -44,7 +44,6 @@ from subak.federation.megha.global_master.requests import (
     post_request,
     request_launch,
     send_request,
-    speaker,
 )
 from subak.federation.megha.global_master.search import find_machine
 from subak.federation.megha.global_master.state import (
@@ -52,7 +51,6 @@ from subak.federation.megha.global_master.state import (
     DOUBTS,
     ENTRIES_APPLIED,
     INCARNATION,
-    INCARNATION_BITS,
     LOST_ATTEMPTS,
     NEVER_SEEN,
     PHASE_ENDED,
@@ -83,7 +81,7 @@ from subak.federation.megha.global_master.view import (
 )
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger
 from subak.federation.megha.open_tasks import OpenTasks
-from subak.federation.megha.topology import OFF, Rules, Topology
+from subak.federation.megha.topology import INCARNATION_BITS, OFF, Rules, Topology, speaker
 from subak.federation.messages import (
     ABANDON,
     ASK,
@@ -113,7 +111,7 @@ from subak.federation.messages import (
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import note_freed_block
 from subak.fleet.state import LOG
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 
 LOSSES = (MACHINE_LOST, LEASE_LOST, UNKNOWN)  # ends of attempts that nobody wanted
 

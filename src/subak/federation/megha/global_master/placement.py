@@ -10,9 +10,9 @@ import numpy as np
 
 from subak.fleet.amounts import give_back, take
 from subak.fleet.feasible import NOWHERE, fitting_in
-from subak.fleet.index import NO_BITS, ONE, block_may_fit, fitting_word, lowest_bit
-from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import inlined
+from subak.fleet.index import block_may_fit, fitting_word, lowest_bit
+from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
+from subak.marks import inlined
 from subak.placement.fits.best_fit import ALIGNED, extreme_in
 from subak.workload.tasks import Shapes
 

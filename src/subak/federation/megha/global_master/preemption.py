@@ -15,9 +15,8 @@ from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import PAPER, Rules, Topology
 from subak.federation.messages import NOBODY
 from subak.fleet.feasible import NOWHERE
-from subak.fleet.index import NO_BITS, ONE
-from subak.fleet.state import BLOCK
-from subak.kernel import inlined, noinline
+from subak.fleet.state import BLOCK, NO_BITS, ONE
+from subak.marks import inlined, noinline
 
 SLACK = 1e-9  # of a share, for the rounding of its quotient
 

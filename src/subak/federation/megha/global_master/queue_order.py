@@ -9,7 +9,7 @@ import numpy as np
 
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.messages import NOBODY
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.queues.hierarchy import Hierarchy, next_leaf, tell
 
 ROUND_ROBIN = "round-robin"

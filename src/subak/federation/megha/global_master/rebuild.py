@@ -41,7 +41,7 @@ from subak.federation.megha.open_tasks import GANGS_EVER, TASKS_EVER, OpenTasks
 from subak.federation.megha.topology import Rules, Topology
 from subak.federation.messages import ASK, NO_REASON, NOBODY, REBUILD, SETTLE, UNKNOWN, WAKE, Outbox, is_filling, post
 from subak.fleet.state import BLOCK
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, drop_top, pop
 
 

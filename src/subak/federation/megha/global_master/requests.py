@@ -2,14 +2,13 @@
 from subak.federation.megha.global_master.placement import hold
 from subak.federation.megha.global_master.state import (
     INCARNATION,
-    INCARNATION_BITS,
     LAUNCHES,
     PHASE_FLYING,
     REPARTITIONS,
     GlobalMaster,
 )
 from subak.federation.megha.open_tasks import OpenTasks
-from subak.federation.megha.topology import Rules, Topology
+from subak.federation.megha.topology import INCARNATION_BITS, Rules, Topology, speaker
 from subak.federation.messages import (
     ABANDON,
     GANG_LOST,
@@ -22,7 +21,7 @@ from subak.federation.messages import (
     Outbox,
     post,
 )
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.workload.tasks import Shapes
 
 FOREVER = float("inf")
@@ -100,9 +99,3 @@ def post_request(
 def launch_kind(master: GlobalMaster, topology: Topology, machine: int) -> int:
     """Return what a request for a machine is: LAUNCH on an own partition, REPARTITION on another's."""
     return LAUNCH if topology.machine[machine]["home"] == master.number else REPARTITION
-
-
-@inlined
-def speaker(topology: Topology, cluster: int, epoch: int) -> int:
-    """Return the number of the local master that speaks for a cluster: epochs of a standby are odd."""
-    return int(cluster + topology.local_masters * (epoch % 2))

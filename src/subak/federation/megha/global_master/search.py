@@ -16,7 +16,7 @@ from subak.federation.megha.topology import Topology
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import SEEN
 from subak.fleet.state import LOG
-from subak.kernel import inlined
+from subak.marks import inlined
 
 FOREVER = float("inf")
 

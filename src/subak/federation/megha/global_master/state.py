@@ -13,7 +13,7 @@ from subak.federation.megha.global_master.queue_order import QueueOrder
 from subak.federation.megha.open_tasks import OpenTasks, is_still
 from subak.federation.messages import NOBODY
 from subak.fleet.state import FleetState
-from subak.kernel import inlined
+from subak.marks import inlined
 from subak.queues.lanes import Lanes
 
 PHASES = ("UNKNOWN", "WAITING", "FLYING", "HELD", "RUNNING", "LEAVING", "ENDED")
@@ -29,7 +29,6 @@ SCALARS = 10
 TALLY = ("searches", "launches", "repartitions", "preemption attempts", "refusals", "attempts lost", "updates",
          "entries applied", "updates overrun", "share used up", "no machine")
 NEVER_SEEN = -1  # version of a cluster whose whole state has not been seen
-INCARNATION_BITS = 40  # of an attempt's number: so many requests has an incarnation before it would run into the next
 
 
 CLUSTER = np.dtype([

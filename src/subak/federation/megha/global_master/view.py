@@ -11,7 +11,6 @@ from subak.federation.megha.global_master.requests import consume
 from subak.federation.megha.global_master.state import (
     DOUBTS,
     INCARNATION,
-    INCARNATION_BITS,
     NEVER_SEEN,
     OVERRUNS,
     PHASE_FLYING,
@@ -25,12 +24,12 @@ from subak.federation.megha.global_master.state import (
 )
 from subak.federation.megha.ledger import ENTRY_WHOLE, Ledger, still_holds
 from subak.federation.megha.open_tasks import TASKS_EVER, OpenTasks
-from subak.federation.megha.topology import OFF, Rules, Topology
+from subak.federation.megha.topology import INCARNATION_BITS, OFF, Rules, Topology
 from subak.federation.messages import NOBODY
 from subak.fleet.amounts import shift
 from subak.fleet.index import lower_summary, note_freed_block
 from subak.fleet.state import BLOCK
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 
 NOTHING_NEW, MISSING = -1, -2  # what an update brings instead of a version to apply it from
 

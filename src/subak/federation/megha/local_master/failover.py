@@ -80,7 +80,7 @@ from subak.federation.messages import (
 from subak.fleet.amounts import shift, take
 from subak.fleet.index import lower_summary
 from subak.fleet.state import BLOCK
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.workload.tasks import Shapes
 
 FOREVER = float("inf")

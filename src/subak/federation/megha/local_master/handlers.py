@@ -21,7 +21,6 @@ from subak.federation.megha.attempts import (
     has_room,
     note_task,
 )
-from subak.federation.megha.global_master.state import INCARNATION_BITS
 from subak.federation.megha.ledger import ENTRY_TOOK
 from subak.federation.megha.local_master.state import (
     ACCEPTED,
@@ -50,7 +49,7 @@ from subak.federation.megha.local_master.state import (
     tell,
 )
 from subak.federation.megha.replay_window import is_new
-from subak.federation.megha.topology import Rules, Topology
+from subak.federation.megha.topology import INCARNATION_BITS, Rules, Topology
 from subak.federation.messages import (
     BEAT,
     ENDED,
@@ -74,7 +73,7 @@ from subak.federation.messages import (
 from subak.federation.messages import PREEMPTED as PREEMPTED_REASON
 from subak.fleet.amounts import give_back, take
 from subak.fleet.feasible import shape_fits
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 from subak.workload.tasks import Shapes
 
 NUMBER_MASK = (1 << INCARNATION_BITS) - 1

@@ -25,7 +25,7 @@ from subak.federation.megha.ledger import (
 from subak.federation.megha.topology import Rules, Topology
 from subak.federation.messages import FORGET, NO_REASON, NOBODY, START, Outbox, is_filling, post
 from subak.fleet.state import BLOCK, FleetState
-from subak.kernel import inlined, noinline
+from subak.marks import inlined, noinline
 
 STATES = ("HELD", "PENDING", "STARTING", "RUNNING", "KILLING", "OVER")
 ATTEMPT_HELD, ATTEMPT_PENDING, ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING, ATTEMPT_OVER = range(6)
