@@ -19,10 +19,9 @@ from subak.federation.megha.tables import (
     build_local_master,
     build_machines,
     build_submitter,
-    build_workers,
-    records,
 )
-from subak.federation.megha.topology import MACHINE_PLACE, OFF, QUEUE_PLACE, Rules, Topology
+from subak.federation.megha.topology import MACHINE_PLACE, OFF, QUEUE_PLACE, Rules, Topology, records
+from subak.federation.megha.worker import build_workers
 from subak.federation.messages import (
     ARRIVE,
     BEGIN,

@@ -9,7 +9,6 @@ from scipy import stats
 from published import trace
 from subak.errors import InputError
 from subak.resources import Resource
-from subak.workload.constraints import Constraint
 from subak.workload.google_like import estimates, goodness, small_models
 from subak.workload.google_like.fit import JOB_GAPS, fit
 from subak.workload.google_like.generate import Length, write_generated
@@ -25,6 +24,7 @@ from subak.workload.google_like.parameters import (
     read_parameters,
     write_parameters,
 )
+from subak.workload.predicates import Constraint
 from subak.workload.readers import swf, tr
 from subak.workload.readers.conversion import Options
 from subak.workload.samples import sample_folder

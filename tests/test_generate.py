@@ -16,7 +16,7 @@ from subak.cli.commands.generate import generate as command
 from subak.errors import InputError
 from subak.fleet.table import read_fleet, uniform_fleet
 from subak.resources import Resource
-from subak.workload.constraints import Constraint, satisfied
+from subak.workload.constraints import satisfied
 from subak.workload.google_like.chunks import Carried, arrivals, chunk_of
 from subak.workload.google_like.draw import Units
 from subak.workload.google_like.generate import Length, generate, write_generated
@@ -44,6 +44,7 @@ from subak.workload.google_like.parameters import (
     read_parameters,
     write_parameters,
 )
+from subak.workload.predicates import Constraint
 from subak.workload.table import read_workload
 
 SMALL = Jobs(single=0.3, mass=6.0, disparity=1.5, most=20)

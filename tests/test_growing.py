@@ -10,7 +10,7 @@ from subak.federation.megha.admission import JobAsked, Spans, StageAsked
 from subak.federation.megha.global_master.state import NEXT_QUEUE, OWN_QUEUES
 from subak.federation.megha.jobs import OUTCOME_CANCELLED, OUTCOME_FINISHED, SUBMISSION_ENDED
 from subak.federation.messages import CANCELLED, NOBODY
-from subak.workload.constraints import Constraint
+from subak.workload.predicates import Constraint
 
 
 def small(**more):

@@ -11,7 +11,8 @@ import pytest
 from published import trace
 from subak.errors import InputError
 from subak.fleet.table import read_fleet
-from subak.workload.constraints import Constraint, satisfied
+from subak.workload.constraints import satisfied
+from subak.workload.predicates import Constraint
 from subak.workload.readers import READERS
 from subak.workload.readers.alibaba2018_names import dependencies
 from subak.workload.readers.conversion import Conversion, Options

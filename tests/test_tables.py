@@ -12,7 +12,8 @@ from subak.fleet.table import make_fleet, read_fleet, uniform_fleet
 from subak.output.writing import new_folder
 from subak.resources import Resource, to_units
 from subak.tables import Provenance, read_table
-from subak.workload.constraints import Constraint, satisfied
+from subak.workload.constraints import satisfied
+from subak.workload.predicates import Constraint
 from subak.workload.table import make_workload, read_workload
 
 RACK = {"attribute": "rack", "operator": "=", "value": "a"}

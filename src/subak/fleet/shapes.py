@@ -5,7 +5,8 @@ import numpy as np
 import polars as pl
 
 from subak.fleet.table import Fleet
-from subak.workload.constraints import Constraint, satisfied
+from subak.workload.constraints import satisfied
+from subak.workload.predicates import Constraint
 from subak.workload.table import Workload
 
 

@@ -1,26 +1,10 @@
-"""Placement constraints: predicates on machine attributes, evaluated to one truth value a machine."""
-import msgspec
+"""Placement constraints of a fleet: predicates on machine attributes, evaluated to one truth value a machine."""
 import numpy as np
 import polars as pl
 
-OPERATORS = ("=", "!=", "<", ">", "<=", ">=")
+from subak.workload.predicates import Constraint
+
 CONSTRAINT_TYPE = pl.Struct({"attribute": pl.String, "operator": pl.String, "value": pl.String})
-
-
-class Constraint(msgspec.Struct, frozen=True, order=True):
-    """A predicate on one attribute, such as ``platform = x`` or ``kernel >= 3``.
-
-    As in the Google 2011 trace (format document, task constraints): ``=`` with an empty value asks that the
-    attribute is absent, ``!=`` with an empty value that it is present, and for an order an absent or
-    non-numeric attribute counts as 0.
-    """
-
-    attribute: str
-    operator: str
-    value: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.attribute} {self.operator} {self.value or '(none)'}"
 
 
 def satisfied(constraint: Constraint, values: pl.Series) -> np.ndarray:

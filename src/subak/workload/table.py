@@ -25,7 +25,8 @@ from subak.tables import (
     write_table,
     write_toml,
 )
-from subak.workload.constraints import CONSTRAINT_TYPE, OPERATORS
+from subak.workload.constraints import CONSTRAINT_TYPE
+from subak.workload.predicates import OPERATORS
 
 QUEUE_LEVELS_MAX = 64  # of a tree of queues: what is done for each queue is done for all above it
 TIME_MAX_S = 1e12  # 31,700 years: sums of such times keep a precision of a tenth of a millisecond

@@ -5,7 +5,7 @@ the job's, which no other ever has, above its place. A lane is there from the fi
 of a job is open any more its places are another's.
 """
 import bisect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,12 +23,14 @@ class Spans:
     def __init__(self, places: int) -> None:
         self.free = [(0, places)] if places else []  # (first, end), in order, no two of which touch
 
-    def take(self, count: int) -> int | None:
-        """Return the first of *count* places next to each other, None where there are none."""
+    def take(self, count: int, at: int | None = None) -> int | None:
+        """Return the first of *count* places next to each other, if given those from *at* on; None where taken."""
         for number, (first, end) in enumerate(self.free):
-            if end - first >= count:
-                self.free[number : number + 1] = [(first + count, end)] if end - first > count else []
-                return first
+            place = first if at is None else at
+            if first <= place and place + count <= end:
+                rest = [(first, place), (place + count, end)]
+                self.free[number : number + 1] = [each for each in rest if each[0] < each[1]]
+                return place
         return None
 
     def give(self, first: int, count: int) -> None:
@@ -73,6 +75,7 @@ class JobAsked:
 class Admitted:
     """A job, and where it is."""
 
+    number: int  # of the job: no other ever has it, with any global master
     numbers: tuple[np.ndarray, ...]  # int64[task] of each stage
     places: int  # the first
     tasks: int
@@ -85,12 +88,13 @@ class Admitted:
 class Admission:
     """Who writes jobs into the tables of one submitter and of the global master beside it."""
 
-    def __init__(self, jobs: Jobs, master: GlobalMaster, admitted: int = 0) -> None:
-        """*admitted*: how many jobs were admitted before the tables were made, all of which have numbers of their own.
+    def __init__(self, jobs: Jobs, master: GlobalMaster, masters: int = 1) -> None:
+        """*masters*: how many global masters there are, no two of which give a job, or a task, the same number.
 
         Jobs have room as `build_jobs` made it, nothing is admitted yet; the master has room for lanes.
         """
-        self.jobs, self.master, self.admitted = jobs, master, admitted
+        self.jobs, self.master, self.masters = jobs, master, masters
+        self.latest = master.number  # number of the job that was admitted last
         self.places, self.edges = Spans(jobs.number.size), Spans(jobs.stages.child.size)
         self.stages, self.gangs = Spans(jobs.stages.left.size), Spans(jobs.gang_size.size)
         self.lane_places = Spans(master.lanes.active.size)
@@ -104,41 +108,47 @@ class Admission:
 
         Raises InputError where there is no room, before anything but lanes is written.
         """
+        return self._write(self.latest + self.masters, job, None)
+
+    def restore(self, number: int, job: JobAsked, first: int) -> Admitted:
+        """Write a job down that was admitted before the tables were made, with its number, at its places."""
+        return self._write(number, job, first)
+
+    def _write(self, number: int, job: JobAsked, first: int | None) -> Admitted:
         lanes = [self.lane(job.queue, stage.shape, stage.tasks if stage.gang else 0) for stage in job.stages]
-        taken = self._room_for(job)
-        self.admitted += 1
-        numbers, first = [], taken.places
-        for number, stage in enumerate(job.stages):
-            places = slice(first, first + stage.tasks)
-            self._write_stage(taken.stages + number, job, stage, places)
-            self.jobs.asked[places]["lane"] = lanes[number]
-            numbers.append((np.int64(self.admitted) * self.jobs.number.size) + np.arange(places.start, places.stop))
+        taken = self._room_for(number, job, first)
+        self.latest = max(self.latest, number)
+        numbers, place = [], taken.places
+        for order, stage in enumerate(job.stages):
+            places = slice(place, place + stage.tasks)
+            self._write_stage(taken.stages + order, job, stage, places)
+            self.jobs.asked[places]["lane"] = lanes[order]
+            numbers.append(np.int64(number) * self.jobs.number.size + np.arange(places.start, places.stop))
             self.jobs.number[places] = numbers[-1]
-            first += stage.tasks
+            place += stage.tasks
         self._write_edges(job, taken)
         gangs = iter(taken.gangs)
         for stage, own in zip(job.stages, numbers, strict=True):
             if stage.gang:
                 self._write_gang(next(gangs), own & self.jobs.mask)
-        return Admitted(tuple(numbers), taken.places, taken.tasks, taken.stages, taken.edges, taken.edge_count,
-                        taken.gangs)
+        return replace(taken, numbers=tuple(numbers))
 
-    def _room_for(self, job: JobAsked) -> Admitted:
-        """Take the places that a job needs, or none."""
+    def _room_for(self, number: int, job: JobAsked, place: int | None) -> Admitted:
+        """Take the places that a job needs, or none; those of its tasks from *place* on."""
         tasks, edges = sum(stage.tasks for stage in job.stages), sum(len(stage.depends_on) for stage in job.stages)
         wanted = [("tasks", self.places, tasks), ("stages", self.stages, len(job.stages) + 1),
                   ("dependencies", self.edges, edges)]
         wanted += [("gangs", self.gangs, 1) for stage in job.stages if stage.gang]
         taken: list[tuple[Spans, int, int]] = []
         for what, spans, count in wanted:
-            first = spans.take(count) if count else 0
+            first = spans.take(count, place if spans is self.places else None) if count else 0
             if first is None:
-                for others, place, size in taken:
-                    others.give(place, size)
+                for others, own, size in taken:
+                    others.give(own, size)
                 raise InputError(f"job: there is no room for {count:,} more {what} beside those that are open")
             taken.append((spans, first, count))
         places, stages, edge = (first for _, first, _ in taken[:3])
-        return Admitted((), places, tasks, stages, edge, edges, tuple(first for _, first, _ in taken[3:]))
+        return Admitted(number, (), places, tasks, stages, edge, edges, tuple(first for _, first, _ in taken[3:]))
 
     def _write_stage(self, number: int, job: JobAsked, stage: StageAsked, places: slice) -> None:
         """Write down what the tasks of a stage ask for."""

@@ -7,20 +7,19 @@ from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
-import polars as pl
 
 from subak.errors import InputError
 from subak.fleet.state import BLOCK, LOG, FleetState
-from subak.workload.constraints import Constraint, satisfied
+from subak.workload.predicates import Constraint, is_met
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 class Numbers(Generic[Key]):
-    """Numbers of things by what they are, given in the order in which they are first asked for."""
+    """Numbers of things by what they are, given in the order in which they are first asked for, from *first* on."""
 
-    def __init__(self, room: int, what: str) -> None:
-        self.room, self.what = room, what
+    def __init__(self, room: int, what: str, first: int = 0) -> None:
+        self.room, self.what, self.first = room, what, first
         self.of: dict[Key, int] = {}
 
     def number(self, key: Key) -> tuple[int, bool]:
@@ -29,7 +28,7 @@ class Numbers(Generic[Key]):
             return self.of[key], False
         if len(self.of) == self.room:
             raise InputError(f"{self.what}: there may be {self.room:,} at most, and there are so many")
-        self.of[key] = len(self.of)
+        self.of[key] = self.first + len(self.of)
         return self.of[key], True
 
 
@@ -37,24 +36,32 @@ class Catalog:
     """The shapes that tasks have, and the configurations and attributes that machines have, in the tables of roles."""
 
     def __init__(
-        self, request: np.ndarray, constraint_set: np.ndarray, capacity: np.ndarray, allowed: np.ndarray
+        self, request: np.ndarray, constraint_set: np.ndarray, capacity: np.ndarray, allowed: np.ndarray, *,
+        shapes: range | None = None, configurations: range | None = None,
     ) -> None:
         """All tables are empty, with room: *request*, int32[resource, shape]; *constraint_set*, int32[shape];
         *capacity*, int32[resource, configuration]; *allowed*, uint64[constraint set, block], of every fleet.
+
+        *shapes*, *configurations*: the numbers that are given here, all where nobody else gives any.
         """
         self.request, self.constraint_set, self.capacity, self.allowed = request, constraint_set, capacity, allowed
-        self.shapes = Numbers[tuple[tuple[int, ...], tuple[Constraint, ...]]](request.shape[1], "shapes of tasks")
+        own = range(request.shape[1]) if shapes is None else shapes
+        self.shapes = Numbers[tuple[tuple[int, ...], tuple[Constraint, ...]]](len(own), "shapes of tasks", own.start)
         self.sets = Numbers[tuple[Constraint, ...]](len(allowed), "sets of constraints")
-        self.configurations = Numbers[tuple[int, ...]](capacity.shape[1], "capacities of machines")
+        own = range(capacity.shape[1]) if configurations is None else configurations
+        self.configurations = Numbers[tuple[int, ...]](len(own), "capacities of machines", own.start)
         self.attributes: dict[int, dict[str, str]] = {}  # of machines
 
     def shape(self, request: Sequence[int], constraints: Sequence[Constraint] = ()) -> int:
         """Return the shape of tasks that ask for so much (units), of machines that meet all constraints."""
-        constraint_set = self.constraint_set_of(constraints)
         shape, is_new = self.shapes.number((tuple(request), tuple(sorted(set(constraints)))))
         if is_new:
-            self.request[:, shape], self.constraint_set[shape] = request, constraint_set
+            self.learn_shape(shape, request, constraints)
         return shape
+
+    def learn_shape(self, shape: int, request: Sequence[int], constraints: Sequence[Constraint] = ()) -> None:
+        """Write down what tasks of a shape ask for, whoever gave it its number."""
+        self.request[:, shape], self.constraint_set[shape] = request, self.constraint_set_of(constraints)
 
     def constraint_set_of(self, constraints: Sequence[Constraint]) -> int:
         """Return the number of a set of constraints."""
@@ -69,8 +76,12 @@ class Catalog:
         """Return the configuration of machines that have so much, in units."""
         number, is_new = self.configurations.number(tuple(capacity))
         if is_new:
-            self.capacity[:, number] = capacity
+            self.learn_configuration(number, capacity)
         return number
+
+    def learn_configuration(self, configuration: int, capacity: Sequence[int]) -> None:
+        """Write down what machines of a configuration have, whoever gave it its number."""
+        self.capacity[:, configuration] = capacity
 
     def describe(self, machine: int, attributes: dict[str, str]) -> None:
         """Let a machine have attributes, those it had before no more."""
@@ -82,8 +93,7 @@ class Catalog:
         self, number: int, constraints: tuple[Constraint, ...], machine: int, attributes: dict[str, str]
     ) -> None:
         """Note whether a machine meets a set of constraints."""
-        meets = all(satisfied(each, pl.Series([attributes.get(each.attribute)], dtype=pl.String))[0]
-                    for each in constraints)
+        meets = all(is_met(each, attributes) for each in constraints)
         bit = np.uint64(1) << np.uint64(machine % BLOCK)
         word = self.allowed[number, machine // BLOCK]
         self.allowed[number, machine // BLOCK] = word | bit if meets else word & ~bit

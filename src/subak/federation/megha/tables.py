@@ -33,20 +33,11 @@ from subak.federation.megha.local_master.state import (
 )
 from subak.federation.megha.open_tasks import build_open_tasks
 from subak.federation.megha.submitter import SUBMISSION, Submitter
-from subak.federation.megha.topology import Topology
-from subak.federation.megha.worker import WORKER_ROW, Workers
+from subak.federation.megha.topology import Topology, records
 from subak.federation.messages import NOBODY
 from subak.fleet.state import FleetState
 from subak.queues.lanes import build_lanes
 from subak.workload.tasks import Stages
-
-
-def records(kind: np.dtype, **columns: np.ndarray) -> np.ndarray:
-    """Return an array of records from their columns."""
-    table = np.zeros(len(next(iter(columns.values()))), kind)
-    for name, values in columns.items():
-        table[name] = values
-    return table
 
 
 def build_jobs(places: int, stages: int, edges: int, gangs: int) -> Jobs:
@@ -124,14 +115,4 @@ def build_local_master(
         number=number, cluster=number % topology.local_masters, fleet=books,
         rows=build_attempts(topology.machine.size, rows), ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1, 0])),
         asker=asker, machine=machine, scalar=scalar, clock=np.zeros(1), tally=np.zeros(len(LOCAL_TALLY), np.int64),
-    )
-
-
-def build_workers(topology: Topology, free: np.ndarray, rows: int) -> Workers:
-    """Return the workers of all machines; *free*: int32[resource, machine], units."""
-    configuration = topology.machine["configuration"]
-    return Workers(
-        build_attempts(topology.machine.size, rows), free,
-        records(WORKER_ROW, incarnation=np.ones(configuration.size), top=np.full(configuration.size, NOBODY),
-                configuration=configuration),
     )

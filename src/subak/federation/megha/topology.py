@@ -50,6 +50,14 @@ class Rules(NamedTuple):
 OFF, STRICT, PAPER = range(3)
 
 
+def records(kind: np.dtype, **columns: np.ndarray) -> np.ndarray:
+    """Return an array of records from their columns."""
+    table = np.zeros(len(next(iter(columns.values()))), kind)
+    for name, values in columns.items():
+        table[name] = values
+    return table
+
+
 @inlined
 def speaker(topology: Topology, cluster: int, epoch: int) -> int:
     """Return the number of the local master that speaks for a cluster: epochs of a standby are odd."""

@@ -21,6 +21,7 @@ from subak.federation.megha.attempts import (
     ANY_ATTEMPT,
     Attempts,
     add_attempt,
+    build_attempts,
     drop_attempt,
     find_attempt,
     find_by_handle,
@@ -29,7 +30,7 @@ from subak.federation.megha.attempts import (
     tell_task,
 )
 from subak.federation.megha.replay_window import is_new
-from subak.federation.megha.topology import INCARNATION_BITS, Rules, Topology, speaker
+from subak.federation.megha.topology import INCARNATION_BITS, Rules, Topology, records, speaker
 from subak.federation.messages import (
     ALIVE,
     BEGIN,
@@ -75,6 +76,16 @@ class Workers(NamedTuple):
     rows: Attempts
     free: np.ndarray  # int32[resource, machine], units
     machine: np.ndarray  # WORKER_ROW[machine]
+
+
+def build_workers(topology: Topology, free: np.ndarray, rows: int) -> Workers:
+    """Return the workers of all machines; *free*: int32[resource, machine], units."""
+    configuration = topology.machine["configuration"]
+    return Workers(
+        build_attempts(topology.machine.size, rows), free,
+        records(WORKER_ROW, incarnation=np.ones(configuration.size), top=np.full(configuration.size, NOBODY),
+                configuration=configuration),
+    )
 
 
 @inlined

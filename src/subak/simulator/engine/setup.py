@@ -33,7 +33,7 @@ from subak.simulator.engine.state import (
     SlowStart,
     Step,
 )
-from subak.workload.constraints import Constraint
+from subak.workload.predicates import Constraint
 from subak.workload.table import Workload, expected_seconds
 from subak.workload.tasks import Stages, Tasks
 

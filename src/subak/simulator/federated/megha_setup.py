@@ -22,10 +22,9 @@ from subak.federation.megha.tables import (
     build_local_master,
     build_machines,
     build_submitter,
-    build_workers,
-    records,
 )
-from subak.federation.megha.topology import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, Rules, Topology
+from subak.federation.megha.topology import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, Rules, Topology, records
+from subak.federation.megha.worker import build_workers
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.fleet.shapes import find_shapes

@@ -5,9 +5,9 @@ import polars as pl
 from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
 from subak.tables import Provenance
-from subak.workload.constraints import Constraint
 from subak.workload.google_like.parameters import SHARES, Constraints, Priorities
 from subak.workload.google_like.streams import Purpose, uniforms
+from subak.workload.predicates import Constraint
 
 # The last capacity of every machine id over 29 days: machines, cpu, memory (LoTES, Table 1; digits of the trace).
 CONFIGURATIONS = (

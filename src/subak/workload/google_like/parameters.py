@@ -16,7 +16,7 @@ from subak.errors import InputError
 from subak.output.writing import write_file
 from subak.resources import Resource, to_units
 from subak.tables import read_toml
-from subak.workload.constraints import OPERATORS, Constraint
+from subak.workload.predicates import OPERATORS, Constraint
 
 DRAWN_TASKS_MAX = 2**31 - 1  # of a workload: task numbers are uint32, and some are left for other readers' markers
 MOST_CHOICES = 62  # a set of constraints is a bit mask of 64 bits

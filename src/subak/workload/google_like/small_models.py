@@ -10,7 +10,6 @@ import polars as pl
 import scipy  # its parts load when they are first used
 
 from subak.resources import Resource
-from subak.workload.constraints import Constraint
 from subak.workload.google_like.estimates import Estimate, fit_truncated_exponential, fit_zipf, share_of
 from subak.workload.google_like.goodness import Numbers, data_numbers
 from subak.workload.google_like.parameters import (
@@ -24,6 +23,7 @@ from subak.workload.google_like.parameters import (
     RequestClass,
     Stages,
 )
+from subak.workload.predicates import Constraint
 from subak.workload.table import Workload
 
 PLAIN_NUMBER = r"^[-+]?\d+(\.\d+)?$"  # as the generator takes it

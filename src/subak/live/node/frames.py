@@ -1,0 +1,142 @@
+"""What nodes send each other: frames of MessagePack, numbered on each connection, with messages as raw rows.
+
+A connection is ordered; a frame whose number is not the next one shows that something was lost, or doubled, on it, and
+ends it: both sides begin anew, and handlers take it that messages may be lost. So facts and entries of ledgers that were
+said once on a connection need not be said again. Rows are what handlers read and write, in the byte order of this
+machine: `PROTOCOL` names their layout, and processes with another one do not speak with each other.
+"""
+import hashlib
+import sys
+from typing import Annotated
+
+import numpy as np
+from msgspec import DecodeError, Meta, Struct, ValidationError, msgpack
+
+from subak.federation.megha.ledger import ENTRY
+from subak.federation.messages import KINDS, MESSAGE, REASONS
+from subak.live.node.facts import Fact
+
+FRAME_BYTES_MAX = 1 << 26
+Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+
+
+def _protocol() -> str:
+    parts = (MESSAGE.descr, ENTRY.descr, KINDS, REASONS, sys.byteorder)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+PROTOCOL = _protocol()
+
+
+class FrameError(Exception):
+    """What was received is no frame, or not the next one of its connection."""
+
+
+class Batch(Struct, frozen=True, array_like=True, tag=0):
+    """Messages, and what their receiver needs for them: facts, and entries of the sender's ledger from *first* on."""
+
+    messages: bytes = b""  # MESSAGE[row]
+    facts: tuple[Fact, ...] = ()
+    entries: bytes = b""  # ENTRY[row]
+    epoch: Number = 0  # of the ledger
+    first: int = 0
+
+
+class Retract(Struct, frozen=True, array_like=True, tag=1):
+    """No message will name these facts any more."""
+
+    names: tuple[tuple[int, int], ...]  # kind, number
+
+
+class Join(Struct, frozen=True, array_like=True, tag=2):
+    """A worker: this is a machine; *machine* is its number, below zero where it has none yet."""
+
+    machine: int
+    identity: str
+    name: str
+    capacity: tuple[int, ...]
+    attributes: dict[str, str]
+
+
+class Joined(Struct, frozen=True, array_like=True, tag=3):
+    """A local master: the machine has this number from now on, and is of this configuration."""
+
+    machine: int
+    configuration: int
+
+
+class Ask(Struct, frozen=True, array_like=True, tag=4):
+    """A question that people have, about what is done or written on a machine; *words* tell which."""
+
+    number: Number
+    words: str
+    machine: int
+    task: int = 0
+    attempt: int = 0
+    offset: int = 0
+    size: int = 0
+
+
+class Answer(Struct, frozen=True, array_like=True, tag=5):
+    """The answer to the question of this number; *problem* says why there is none."""
+
+    number: Number
+    body: bytes = b""
+    problem: str = ""
+
+
+Frame = Batch | Retract | Join | Joined | Ask | Answer
+_encode = msgpack.Encoder().encode
+_decode = msgpack.Decoder(tuple[Number, Frame]).decode
+
+
+class Outgoing:
+    """The sending side of a connection: which frame is next, and what the other side was told on it."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.said: dict[tuple[int, int], int] = {}  # version of each fact
+        self.epoch, self.low, self.high = -1, 0, 0  # entries low .. high - 1 of this epoch were said
+
+    def frame(self, frame: Frame) -> bytes:
+        """Return a frame as it is sent."""
+        self.number += 1
+        return _encode((self.number, frame))
+
+    def unsaid_entries(self, epoch: int, first: int, last: int) -> tuple[int, int]:
+        """Return which of the entries first .. last - 1 have to be said, as a range, and note that they were."""
+        if epoch != self.epoch or first > self.high or first < self.low:
+            self.epoch, self.low, self.high = epoch, first, max(last, first)
+            return first, last
+        begin, self.high = self.high, max(self.high, last)
+        return min(begin, self.high), self.high
+
+
+class Incoming:
+    """The receiving side of a connection."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def read(self, data: bytes) -> Frame:
+        """Return the frame that was received. Raises FrameError for what is none, or not the next one."""
+        try:
+            number, frame = _decode(data)
+        except (DecodeError, ValidationError) as error:
+            raise FrameError(f"no frame: {error}") from None
+        if number != self.number + 1:
+            raise FrameError(f"frame {number} follows {self.number}")
+        self.number = number
+        if isinstance(frame, Batch) and (len(frame.messages) % MESSAGE.itemsize or len(frame.entries) % ENTRY.itemsize):
+            raise FrameError("rows of another length")
+        return frame
+
+
+def messages_of(batch: Batch) -> np.ndarray:
+    """Return MESSAGE[row] of a batch; it may not be written to."""
+    return np.frombuffer(batch.messages, MESSAGE)
+
+
+def entries_of(batch: Batch) -> np.ndarray:
+    """Return ENTRY[row] of a batch; it may not be written to."""
+    return np.frombuffer(batch.entries, ENTRY)
