@@ -1,0 +1,351 @@
+"""What all nodes have in common: an inbox, timers, connections, and one call, `receive`, that says what is to be done.
+
+A node reads no clock, no socket and no file. It is told the time and what has arrived, and returns what is to be written
+and, once that is durable, what may be sent and done. Whoever drives it calls again when `due` has come, or something
+arrives. Messages that a role owes itself are served before it returns, all but very many: then `due` is now.
+"""
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from subak.federation.messages import (
+    ALIVE,
+    BEAT,
+    BOOT,
+    CHANGE,
+    CHECK,
+    CROSSES,
+    EXECUTOR,
+    GLOBAL_MASTER,
+    HANDLER,
+    HOLDS,
+    KINDS,
+    MESSAGE,
+    NOBODY,
+    OVERRUN,
+    POSTED,
+    RECONFIGURE,
+    REPORT,
+    RESTART,
+    ROLES,
+    TICK,
+    WATCH,
+    Outbox,
+    build_outbox,
+)
+from subak.live.node.facts import JOB, QUEUES, SHAPE, Fact, Facts
+from subak.live.node.frames import Batch, Frame, FrameError, Incoming, Outgoing, entries_of, messages_of
+from subak.live.node.layout import Layout, Peer
+
+BATCH = 256  # messages that a role is handed at once
+POSTS = 16  # messages that one of a batch may post
+SERVED_MAX = 20_000  # messages that are served before what they led to is sent
+BYTES = MESSAGE.itemsize
+HANDLER_OF, CROSSES_OF = HANDLER.tolist(), CROSSES.tolist()
+# What may post as many messages as a machine has attempts, or a federation machines, is served by itself.
+ALONE = frozenset((ALIVE, BEAT, BOOT, CHANGE, CHECK, HOLDS, RECONFIGURE, REPORT, RESTART, TICK, WATCH))
+Serve = Callable[[float, int], int]
+
+
+class Put(NamedTuple):
+    """Write bodies under keys into a table, over what was there."""
+
+    table: str
+    keys: list[Any]
+    bodies: list[bytes]
+
+
+class Drop(NamedTuple):
+    """Remove keys from a table."""
+
+    table: str
+    keys: list[Any]
+
+
+Write = Put | Drop
+
+
+class Cut(NamedTuple):
+    """An effect: end the connection with a peer, for a reason in words."""
+
+    peer: Peer
+    words: str
+
+
+class Ready(NamedTuple):
+    """What is to be done: *writes*, and when they are durable *frames* and *effects*."""
+
+    writes: list[Write]
+    frames: list[tuple[Peer, bytes]]
+    effects: list[Any]
+
+
+class Link:
+    """A connection with a peer, and what is to be sent on it."""
+
+    def __init__(self) -> None:
+        self.outgoing, self.incoming = Outgoing(), Incoming()
+        self.rows: list[bytes] = []  # messages
+        self.names: dict[tuple[int, int], None] = {}  # facts that they name, in order
+        self.low, self.high = 0, 0  # entries of the own ledger that they carry: low .. high - 1
+        self.frames: list[bytes] = []
+
+
+class DefectError(AssertionError):
+    """A node has done what it must not: an outbox ran over, or its tables contradict each other."""
+
+
+class Node:
+    """A role in a process; see the head of the file."""
+
+    def __init__(self, role: int, number: int, layout: Layout, spare: int) -> None:
+        """*spare*: messages that a handler may post which is served by itself."""
+        self.role, self.number, self.layout = role, number, layout
+        self.inbox = np.zeros(BATCH, MESSAGE)
+        self.out: Outbox = build_outbox(spare, BATCH * POSTS)
+        self.services: dict[int, Serve] = {}  # of the roles that are here
+        self.facts = Facts()
+        self.links: dict[Peer, Link] = {}
+        self.pending: deque[tuple[int, int, bytes]] = deque()  # role, kind, message
+        self.timers: list[tuple[float, int, int, bytes]] = []  # a heap: when, a tie-breaker, kind, message
+        self.armed = 0  # timers ever
+        self.now = 0.0
+        self.writes: list[Write] = []
+        self.effects: list[Any] = []
+
+    # -- for whoever drives it -----------------------------------------------------------------------------------------
+
+    def receive(self, now: float, arrivals: Iterable[tuple[Peer, bytes]] = ()) -> Ready:
+        """Take in what has arrived, serve all that is due, and return what is to be done."""
+        self.now = max(self.now, now)
+        for peer, data in arrivals:
+            self._take(peer, data)
+        while self.timers and self.timers[0][0] <= self.now:
+            _, _, kind, row = heapq.heappop(self.timers)
+            self.pending.append((HANDLER_OF[kind], kind, row))
+        self._serve_pending()
+        self.settle()
+        ready = Ready(self.writes, self._frames(), self.effects)
+        self.writes, self.effects = [], []
+        return ready
+
+    def due(self) -> float:
+        """Return when `receive` is to be called at the latest."""
+        if self.pending:
+            return self.now
+        return self.timers[0][0] if self.timers else float("inf")
+
+    def connect(self, peer: Peer) -> None:
+        """Note that a peer is connected, on a new connection."""
+        self.links[peer] = Link()
+        self.on_connected(peer)
+
+    def disconnect(self, peer: Peer) -> None:
+        """Note that a peer is connected no more."""
+        self.links.pop(peer, None)
+
+    # -- for the nodes of each role ------------------------------------------------------------------------------------
+
+    def on_connected(self, peer: Peer) -> None:
+        """Say what a peer must know first."""
+
+    def on_fact(self, fact: Fact) -> None:
+        """Write a fact down that is news."""
+
+    def on_entries(self, peer: Peer, epoch: int, first: int, entries: np.ndarray) -> None:
+        """Note entries of a peer's ledger."""
+
+    def entries(self, first: int, last: int) -> tuple[int, int, int]:
+        """Return the epoch of the own ledger, and of which entries there are any: first .. last - 1."""
+        return 0, first, last
+
+    def entry_bytes(self, link: Link, epoch: int, first: int, last: int) -> bytes:
+        """Return entries of the own ledger, and let the link carry the facts that they name."""
+        return b""
+
+    def on_frame(self, peer: Peer, frame: Frame) -> None:
+        """Take in a frame without messages."""
+
+    def on_effect(self, kind: int, row: np.void) -> None:
+        """Carry out what a handler posts to the executor."""
+
+    def settle(self) -> None:
+        """Do what follows from all that was served, before it is returned."""
+
+    def sound(self, rows: np.ndarray) -> bool:
+        """Whether numbers in messages from outside are within the tables."""
+        layout = self.layout
+        bounds = {"machine": layout.machines, "row": layout.places, "owner": layout.global_masters,
+                  "shape": layout.global_masters * layout.rooms.shapes, "queue": layout.rooms.queues,
+                  "victims": layout.rooms.queues}
+        return all(bool(((rows[name] >= NOBODY) & (rows[name] < bound)).all()) for name, bound in bounds.items())
+
+    # -- messages ------------------------------------------------------------------------------------------------------
+
+    def tell(self, kind: int, delay: float = 0.0, **fields: Any) -> None:
+        """Hand an own role a message, now or after *delay* seconds."""
+        message = np.zeros(1, MESSAGE)
+        for name in ("task", "machine", "row", "handle", "shape", "queue", "owner", "victims"):
+            message[name] = NOBODY
+        message["kind"], message["to"], message["sender"], message["delay"] = kind, self.number, self.number, delay
+        for name, value in fields.items():
+            message[name] = value
+        self._owe(kind, message.tobytes(), delay)
+
+    def frame_to(self, peer: Peer, frame: Frame) -> bool:
+        """Send a frame, behind the messages that are to be sent already; return whether the peer is connected."""
+        link = self.links.get(peer)
+        if link is None:
+            return False
+        self._close_batch(link)
+        link.frames.append(link.outgoing.frame(frame))
+        return True
+
+    def learn(self, fact: Fact) -> None:
+        """Note a fact of one's own."""
+        if self.facts.note(fact):
+            self.on_fact(fact)
+
+    def _owe(self, kind: int, row: bytes, delay: float) -> None:
+        if delay > 0.0:
+            self.armed += 1
+            heapq.heappush(self.timers, (self.now + delay, self.armed, kind, row))
+        else:
+            role = HANDLER_OF[kind]
+            self.pending.append((role if role in self.services else self.role, kind, row))
+
+    def _take(self, peer: Peer, data: bytes) -> None:
+        """Take in a frame; one that is none ends the connection."""
+        link = self.links.get(peer)
+        if link is None:
+            return
+        try:
+            frame = link.incoming.read(data)
+            if not isinstance(frame, Batch):
+                self.on_frame(peer, frame)
+                return
+            rows = messages_of(frame)
+            self._check(peer, rows)
+        except FrameError as error:
+            self.disconnect(peer)
+            self.effects.append(Cut(peer, str(error)))
+            return
+        for fact in frame.facts:
+            self.learn(fact)
+        if frame.entries:
+            self.on_entries(peer, frame.epoch, frame.first, entries_of(frame))
+        data = frame.messages
+        for place, kind in enumerate(rows["kind"].tolist()):
+            self.pending.append((HANDLER_OF[kind], kind, data[place * BYTES : (place + 1) * BYTES]))
+
+    def _check(self, peer: Peer, rows: np.ndarray) -> None:
+        """Raise FrameError for messages that nobody may send here: handlers look up what they name."""
+        for kind in set(rows["kind"].tolist()):
+            if not 0 <= kind < len(KINDS) or not CROSSES_OF[kind] or HANDLER_OF[kind] not in self.services:
+                raise FrameError(f"a {ROLES[peer[0]]} sent a message of kind {kind}")
+        if not (rows["sender"] == peer[1]).all() or not (rows["to"] == self.number).all() or not self.sound(rows):
+            raise FrameError("a message names what is not there")
+
+    def _serve_pending(self) -> None:
+        """Serve what is pending, in its order, and what that leads to."""
+        served = 0
+        while self.pending and served < SERVED_MAX:
+            role, kind, row = self.pending.popleft()
+            rows = [row]
+            if kind not in ALONE:
+                while self.pending and len(rows) < BATCH and self.pending[0][0] == role \
+                        and self.pending[0][1] not in ALONE:
+                    rows.append(self.pending.popleft()[2])
+            self._serve(role, rows)
+            served += len(rows)
+
+    def _serve(self, role: int, rows: list[bytes]) -> None:
+        """Hand messages to a role, and its answers on."""
+        count = len(rows)
+        self.inbox[:count] = np.frombuffer(b"".join(rows), MESSAGE)
+        self.out.size[POSTED] = 0
+        self.services[role](self.now, count)
+        if self.out.size[OVERRUN]:
+            raise DefectError(f"the outbox of a {ROLES[role]} ran over: {KINDS[int(self.inbox['kind'][0])]}")
+        self.served(self.inbox[:count])
+        posted = int(self.out.size[POSTED])
+        if posted:
+            self._hand_on(self.out.row[:posted])
+
+    def served(self, rows: np.ndarray) -> None:
+        """Note what was served."""
+
+    def _hand_on(self, rows: np.ndarray) -> None:
+        """Let each message go where it is to go: into the own inbox, to a timer, to a peer, or to be carried out."""
+        data = rows.tobytes()
+        kinds, receivers = rows["kind"].tolist(), rows["to"].tolist()
+        for place, kind in enumerate(kinds):
+            role = HANDLER_OF[kind]
+            row = data[place * BYTES : (place + 1) * BYTES]
+            if role == EXECUTOR:
+                self.on_effect(kind, rows[place].copy())
+            elif not CROSSES_OF[kind]:
+                self._owe(kind, row, float(rows[place]["delay"]))
+            elif role in self.services:
+                self.pending.append((role, kind, row))
+            else:
+                self._send((role, receivers[place]), rows[place], row)
+
+    def _send(self, peer: Peer, row: np.void, data: bytes) -> None:
+        """Put a message on the link to a peer; where there is none it is lost, as on any network."""
+        link = self.links.get(peer)
+        if link is None or not self.may_send(row):
+            return
+        link.rows.append(data)
+        shape, task = int(row["shape"]), int(row["task"])
+        if shape != NOBODY:
+            link.names[SHAPE, shape] = None
+            link.names[JOB, self.layout.job_of(task)] = None
+        if peer[0] == GLOBAL_MASTER and row["last"] > row["first"]:
+            first, last = int(row["first"]), int(row["last"])
+            link.low, link.high = (min(link.low, first), max(link.high, last)) if link.high else (first, last)
+
+    def may_send(self, row: np.void) -> bool:
+        """Whether a message may leave now."""
+        return True
+
+    # -- frames --------------------------------------------------------------------------------------------------------
+
+    def _close_batch(self, link: Link) -> None:
+        """Make a frame of the messages that are to be sent on a link, with what their receiver needs for them."""
+        if not link.rows:
+            return
+        epoch, first, entries = 0, 0, b""
+        if link.high > link.low:
+            epoch, low, high = self.entries(link.low, link.high)
+            first, last = link.outgoing.unsaid_entries(epoch, low, high)
+            entries = self.entry_bytes(link, epoch, first, last)
+        facts = tuple(self.facts.unsaid(link.outgoing.said, link.names))
+        link.frames.append(link.outgoing.frame(Batch(b"".join(link.rows), facts, entries, epoch, first)))
+        link.rows, link.names, link.low, link.high = [], {}, 0, 0
+
+    def _frames(self) -> list[tuple[Peer, bytes]]:
+        """Return the frames that are to be sent, in their order on each link."""
+        frames = []
+        for peer, link in self.links.items():
+            if link.rows:
+                self._close_batch(link)
+            if link.frames:
+                frames += [(peer, frame) for frame in link.frames]
+                link.frames = []
+        return frames
+
+    def say(self, peer: Peer, names: Iterable[tuple[int, int]]) -> None:
+        """Say facts to a peer that no message names."""
+        link = self.links.get(peer)
+        if link is not None:
+            facts = tuple(self.facts.unsaid(link.outgoing.said, names))
+            if facts:
+                self._close_batch(link)
+                link.frames.append(link.outgoing.frame(Batch(facts=facts)))
+
+
+__all__ = ["QUEUES", "Cut", "DefectError", "Drop", "Link", "Node", "Put", "Ready", "Write"]
