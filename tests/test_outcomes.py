@@ -13,6 +13,7 @@ from subak.federation.messages import (
     RAN_TOO_LONG,
     REASONS,
     STAGE_FAILED,
+    USED_TOO_MUCH,
     WAITED_TOO_LONG,
 )
 from subak.federation.settings import Federation
@@ -139,6 +140,6 @@ def test_every_reason_that_ends_a_task_has_an_outcome():
     from subak.federation.megha.jobs import OUTCOME_OF
 
     final = (FINISHED_WELL, HAS_FAILED, RAN_TOO_LONG, WAITED_TOO_LONG, CANCELLED, STAGE_FAILED, GANG_FAILED,
-             LOST_TOO_OFTEN)
+             LOST_TOO_OFTEN, USED_TOO_MUCH)
     assert [bool(OUTCOME_OF[reason]) for reason in range(len(REASONS))] == [
         reason in final for reason in range(len(REASONS))]

@@ -46,16 +46,14 @@ from subak.federation.megha.open_tasks import (
 from subak.federation.messages import (
     CANCELLED,
     EXPIRE,
+    FAILURE,
     FINISHED_WELL,
     GANG_FAILED,
     GIVEN_UP,
     HAND_OVER,
-    HAS_FAILED,
     NO_REASON,
     NOBODY,
-    RAN_TOO_LONG,
     READY,
-    REASONS,
     RELEASE,
     RESUBMIT,
     STAGE_FAILED,
@@ -70,7 +68,7 @@ from subak.federation.messages import (
 from subak.marks import inlined, noinline
 
 DOUBLINGS_MAX = 6
-OF_AN_ATTEMPT = np.array([each in (FINISHED_WELL, HAS_FAILED, RAN_TOO_LONG) for each in range(len(REASONS))])
+OF_AN_ATTEMPT = FAILURE | (np.arange(FAILURE.size) == FINISHED_WELL)
 INCARNATION_KNOWN = 0  # of `scalar`
 
 SUBMISSION = np.dtype([
@@ -279,7 +277,7 @@ def note_attempts(jobs: Jobs, message: np.void) -> None:
     In its first round there is nothing to add to: what is only written need not be waited for.
     """
     ending = jobs.ending[message["task"] & jobs.mask]
-    failed = message["reason"] in (HAS_FAILED, RAN_TOO_LONG)
+    failed = FAILURE[message["reason"]]
     ending["code"] = message["code"]
     if message["round"] == 0:
         ending["refusals"], ending["repartitions"] = message["refusals"], message["repartitions"]
@@ -296,7 +294,7 @@ def may_try_again(submitter: Submitter, jobs: Jobs, row: int) -> bool:
     """Whether a task is to be submitted anew after the end that was noted last."""
     place = submitter.tasks.number[row] & jobs.mask
     return bool(
-        submitter.submission[row]["reason"] in (HAS_FAILED, RAN_TOO_LONG) and jobs.state[place] == SUBMISSION_OPEN
+        FAILURE[submitter.submission[row]["reason"]] and jobs.state[place] == SUBMISSION_OPEN
         and submitter.tasks.gang[row] == NOBODY and jobs.ending[place]["failed"] <= terms_of(jobs, place)["retries"]
     )
 

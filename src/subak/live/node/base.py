@@ -1,8 +1,8 @@
 """What all nodes have in common: an inbox, timers, connections, and one call, `receive`, that says what is to be done.
 
-A node reads no clock, no socket and no file. It is told the time and what has arrived, and returns what is to be written
-and, once that is durable, what may be sent and done. Whoever drives it calls again when `due` has come, or something
-arrives. Messages that a role owes itself are served before it returns, all but very many: then `due` is now.
+A node reads no clock, no socket and no file. It is told the time and what has arrived, and returns what is to be
+written and, once that is durable, what may be sent and done. Whoever drives it calls again when `due` has come, or
+something arrives. Messages that a role owes itself are served before it returns, all but very many: then `due` is now.
 """
 import heapq
 from collections import deque

@@ -1,8 +1,8 @@
 """What nodes send each other: frames of MessagePack, numbered on each connection, with messages as raw rows.
 
 A connection is ordered; a frame whose number is not the next one shows that something was lost, or doubled, on it, and
-ends it: both sides begin anew, and handlers take it that messages may be lost. So facts and entries of ledgers that were
-said once on a connection need not be said again. Rows are what handlers read and write, in the byte order of this
+ends it: both sides begin anew, and handlers take it that messages may be lost. So facts and entries of ledgers that
+were said once on a connection need not be said again. Rows are what handlers read and write, in the byte order of this
 machine: `PROTOCOL` names their layout, and processes with another one do not speak with each other.
 """
 import hashlib

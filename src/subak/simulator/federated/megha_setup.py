@@ -11,6 +11,7 @@ from subak.federation.megha.global_master.queue_order import ROUND_ROBIN, QueueO
 from subak.federation.megha.global_master.state import (
     GlobalMaster,
 )
+from subak.federation.megha.global_master.trees import build_queue_order
 from subak.federation.megha.jobs import ASKED, ENDING, TERMS, Jobs
 from subak.federation.megha.local_master.state import (
     LocalMaster,
@@ -30,7 +31,6 @@ from subak.federation.settings import Federation
 from subak.fleet.shapes import find_shapes
 from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.fleet.table import Fleet
-from subak.queues.fair_orders import branches_of, hierarchy_of
 from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.simulate import Architecture, Instance
@@ -293,21 +293,9 @@ def _global_masters(
 
 
 def _queue_order(instance: Instance, queues: Queues, file: TreeFile | None) -> QueueOrder:
-    """Return the tree that global masters choose their queues by; with round robin there is nothing in it."""
-    resources = len(instance.workload.resources)
-    if instance.settings.queue_order == ROUND_ROBIN:
-        tree, leaf = tree_of_paths(["none"]), np.zeros(0, np.int32)
-        order, of_leaf = "drf", leaf
-    else:
-        tree, order = tree_of_paths(queues.name, file), instance.settings.queue_order
-        place = np.full(len(tree), NOBODY, np.int32)
-        place[tree.leaves] = np.arange(len(tree.leaves))
-        leaf = place[queue_leaves(tree, queues.name)]
-        of_leaf = np.full(len(tree.leaves), NOBODY, np.int32)
-        of_leaf[leaf] = np.arange(len(leaf))
+    """Return the tree that global masters choose their queues by."""
     names = [resource.name for resource in instance.workload.resources]
-    hierarchy = hierarchy_of(order, branches_of(tree), np.ones((len(tree.leaves), resources)), names)
-    return QueueOrder(hierarchy, leaf, of_leaf, np.zeros((len(leaf), resources + 1), np.int64))
+    return build_queue_order(instance.settings.queue_order, queues.name, file, names)
 
 
 def change_queues(roles: Megha, instance: Instance, file: TreeFile) -> None:
