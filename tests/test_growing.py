@@ -1,4 +1,6 @@
 """Federations whose tables are empty at first: what comes into being while they run is placed, and rows serve again."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -215,5 +217,5 @@ def drawn(federation, random, turn):
         gang=bool(random.random() < 0.2),
     ) for number in range(int(random.integers(1, 4))))
     queue = int(random.integers(0, 1 + turn // 20))
-    job = JobAsked(queue, stages, federation.now, retries=1)
+    job = JobAsked(queue, tuple(replace(stage, retries=1) for stage in stages), federation.now)
     return job, [float(random.choice([0.0, 0.3, 1.0, 2.5])) for _ in stages]

@@ -55,6 +55,11 @@ class StageAsked:
     depends_on: tuple[int, ...] = ()  # stages of the job, by their places in it; each is before this one
     priority: int = 0
     gang: bool = False
+    retries: int = 0
+    losses_max: int = int(np.iinfo(np.int16).max)
+    backoff: float = 0.0  # seconds, as the following
+    wait_max: float = np.inf
+    run_max: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -64,11 +69,6 @@ class JobAsked:
     queue: int
     stages: tuple[StageAsked, ...]
     rank: float  # its tasks are served in this order, within their queue
-    retries: int = 0
-    losses_max: int = int(np.iinfo(np.int16).max)
-    backoff: float = 0.0  # seconds, as the following
-    wait_max: float = np.inf
-    run_max: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ class Admission:
         jobs.rank[places], jobs.shape[places] = job.rank, stage.shape
         jobs.ending[places] = np.zeros(1, jobs.ending.dtype)
         for name in ("retries", "losses_max", "backoff", "wait_max", "run_max"):
-            jobs.terms[places][name] = getattr(job, name)
+            jobs.terms[places][name] = getattr(stage, name)
         graph.of_task[places], graph.left[number] = number, stage.tasks
         graph.waits[number], jobs.given_up[number] = len(stage.depends_on), False
         graph.task_first[number], graph.task_first[number + 1] = places.start, places.stop

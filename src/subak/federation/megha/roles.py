@@ -59,20 +59,8 @@ from subak.federation.megha.submitter import (
     on_try_again,
 )
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.megha.worker import (
-    Workers,
-    begin_ticks,
-    on_exited,
-    on_forget,
-    on_kill,
-    on_lease,
-    on_power_off,
-    on_reconfigure,
-    on_report,
-    on_start,
-    on_tick,
-    restart_worker,
-)
+from subak.federation.megha.worker import Workers
+from subak.federation.megha.worker_role import WorkerTables, serve_worker
 from subak.federation.messages import (
     ABANDON,
     ALIVE,
@@ -86,39 +74,30 @@ from subak.federation.messages import (
     CHECK,
     DONE,
     ENDED,
-    EXITED,
     EXPIRE,
-    FORGET,
     GO,
     HAND_OVER,
     HOLDS,
-    KILL,
     LAUNCH,
     LAUNCHED,
-    LEASE,
     NOBODY,
     NOTED,
     OVER,
     PLACE,
-    POWER_OFF,
     PREEMPT,
     PULSE,
     REBUILD,
-    RECONFIGURE,
     REFUSED,
     RELEASE,
     REOPEN,
     REPARTITION,
-    REPORT,
     RESTART,
     RESUBMIT,
     RETRY,
     SETTLE,
-    START,
     STARTED,
     STILL_HELD,
     SUBMIT,
-    TICK,
     TRY_AGAIN,
     UPDATE,
     WAKE,
@@ -174,18 +153,6 @@ class LocalMasterTables(NamedTuple):
     out: Outbox
 
 
-class WorkerTables(NamedTuple):
-    """What `serve_worker` works on."""
-
-    workers: Workers
-    topology: Topology
-    rules: Rules
-    shapes: Requests
-    lost: np.ndarray  # int32[place], tasks that the operator's changes of machines cost
-    inbox: np.ndarray  # MESSAGE[place]
-    out: Outbox
-
-
 def tables_of(
     roles: Megha, tasks: Tasks, lost: np.ndarray, inbox: np.ndarray, out: Outbox
 ) -> tuple[SubmitterTables, GlobalMasterTables, LocalMasterTables, WorkerTables]:
@@ -226,14 +193,6 @@ def serve_local_master(tables: LocalMasterTables, now: float, count: int) -> int
     inbox = tables.inbox
     for place in range(count):
         to_local_master(tables, now, inbox[place])
-    return NOBODY
-
-
-def serve_worker(tables: WorkerTables, now: float, count: int) -> int:
-    """Hand the first *count* messages of the inbox to their workers."""
-    inbox = tables.inbox
-    for place in range(count):
-        to_worker(tables, now, inbox[place])
     return NOBODY
 
 
@@ -332,33 +291,3 @@ def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> 
         begin_timers(local, topology, rules, out)
     elif kind == RESTART:
         restart_local(local, topology, rules, now, out)
-
-
-@noinline
-def to_worker(tables: WorkerTables, now: float, message: np.void) -> None:  # noqa: C901
-    """Hand a message to a worker."""
-    kind = message["kind"]
-    workers, topology, rules = tables.workers, tables.topology, tables.rules
-    shapes, out = tables.shapes, tables.out
-    if kind == START:
-        on_start(workers, topology, rules, shapes, now, message, out)
-    elif kind == EXITED:
-        on_exited(workers, topology, rules, shapes, message, out)
-    elif kind == KILL:
-        on_kill(workers, topology, rules, shapes, message, out)
-    elif kind == FORGET:
-        on_forget(workers, message)
-    elif kind == REPORT:
-        on_report(workers, topology, rules, message, now, out)
-    elif kind == LEASE:
-        on_lease(workers, message)
-    elif kind == TICK:
-        on_tick(workers, topology, rules, shapes, now, message, out)
-    elif kind == BOOT:
-        begin_ticks(workers, topology, rules, message["to"], out)
-    elif kind == RESTART:
-        restart_worker(workers, topology, rules, message["to"], now, out)
-    elif kind == POWER_OFF:
-        on_power_off(workers, topology, message["to"], out)
-    elif kind == RECONFIGURE:
-        on_reconfigure(workers, topology, rules, shapes, now, message, tables.lost, out)

@@ -1,0 +1,175 @@
+"""The jobs of a global master that have not ended: what was asked for, what became of it, and what of that is on disk.
+
+A task on disk is one row: its state, its row among the open tasks, its round, and the cluster it was last sent to. It
+is written when one of these differs from what was written last, before anything that follows from it leaves the node.
+"""
+from dataclasses import dataclass, field
+
+import numpy as np
+from msgspec import Struct, json, msgpack
+
+from subak.federation.megha.admission import Admitted, JobAsked, StageAsked
+from subak.federation.megha.global_master.state import PHASE_RUNNING, GlobalMaster
+from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_WITHDRAWN, Jobs
+from subak.federation.megha.submitter import Submitter
+from subak.federation.messages import NOBODY
+from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
+from subak.live.node.base import Drop, Put, Write
+from subak.live.node.facts import JobFact, StageFact
+
+MIB = 1 << 20
+ON_DISK = np.dtype([
+    ("number", np.int64),
+    ("state", np.int8),  # one of SUBMISSIONS
+    ("outcome", np.int8),
+    ("reason", np.int8),  # why it ended, or is withdrawn
+    ("round", np.int16),
+    ("row", np.int32),
+    ("sent_to", np.int16),  # cluster it was last requested from, NOBODY for none
+    ("code", np.int16),
+    ("failed", np.int16),  # attempts
+    ("lost", np.int16),  # attempts
+    ("preempted", np.int16),  # times
+    ("attempts", np.int32),  # that began
+    ("machine", np.int32),  # of the last
+    ("attempt", np.int64),  # number of the last that began
+    ("started", np.float64),  # Unix time at which the last began
+    ("ended", np.float64),  # Unix time
+])
+DECISIVE = ("number", "state", "outcome", "reason", "round", "row", "sent_to")  # what has to be written when it differs
+
+
+class StoredJob(Struct, frozen=True, array_like=True):
+    """A job on disk."""
+
+    spec: bytes  # JSON of a JobSpec
+    client: str  # what whoever submitted it calls it
+    queue: int
+    shapes: tuple[int, ...]  # of the stages
+    first: int  # place of its first task
+    submitted: float  # Unix time
+    cancelled: bool = False
+
+
+@dataclass(eq=False)
+class Job:
+    """A job that is open."""
+
+    number: int
+    stored: StoredJob
+    spec: JobSpec
+    admitted: Admitted
+    version: int = 0  # how often something of it has changed
+    events: list[tuple[float, int, str]] = field(default_factory=list)
+
+    @property
+    def places(self) -> slice:
+        """Where its tasks are."""
+        return slice(self.admitted.places, self.admitted.places + self.admitted.tasks)
+
+
+def asked_of(spec: JobSpec, queue: int, shapes: tuple[int, ...], rank: float) -> JobAsked:
+    """Return a job in numbers."""
+    stages = tuple(
+        StageAsked(stage.tasks, shape, before, stage.priority, stage.gang, stage.retries, stage.losses_max,
+                   stage.backoff_s, _or_forever(stage.wait_limit_s), _or_forever(stage.time_limit_s))
+        for stage, shape, before in zip(spec.stages, shapes, spec.earlier_stages(), strict=True))
+    return JobAsked(queue, stages, rank)
+
+
+def _or_forever(seconds: float | None) -> float:
+    return np.inf if seconds is None else seconds
+
+
+def fact_of(name: str, spec: JobSpec, first: int) -> JobFact:
+    """Return what those who run a job's tasks must know."""
+    return JobFact(name, spec.queue, first, tuple(_stage_fact(stage) for stage in spec.stages))
+
+
+def _stage_fact(stage: Stage) -> StageFact:
+    return StageFact(
+        stage.tasks, stage.command, stage.env, stage.workdir, stage.user or "", stage.umask,
+        stage.resources.get(MEMORY, 0) * MIB, stage.resources.get(CPU, 0), stage.cpu_limited, stage.grace_s)
+
+
+class Book:
+    """All open jobs, and what is on disk of their tasks."""
+
+    def __init__(self, jobs: Jobs, master: GlobalMaster, submitter: Submitter) -> None:
+        self.jobs, self.master, self.submitter = jobs, master, submitter
+        places = jobs.number.size
+        self.disk = np.zeros(places, ON_DISK)
+        self.now = np.zeros(places, ON_DISK)  # what is not in the tables of the roles: attempts, started, ended, lost
+        self.disk["number"] = self.now["number"] = NOBODY
+        self.of_number: dict[int, Job] = {}
+        self.of_client: dict[str, int] = {}
+
+    def add(self, job: Job) -> None:
+        """Note a job that was admitted."""
+        self.of_number[job.number] = job
+        if job.stored.client:
+            self.of_client[job.stored.client] = job.number
+        fresh = np.zeros(1, ON_DISK)
+        fresh["number"] = fresh["row"] = fresh["sent_to"] = fresh["machine"] = NOBODY
+        self.disk[job.places] = self.now[job.places] = fresh
+
+    def remove(self, job: Job) -> None:
+        """Forget a job that is over."""
+        del self.of_number[job.number]
+        self.disk["number"][job.places] = NOBODY
+
+    def rows_of(self, places: np.ndarray, clock: float) -> np.ndarray:
+        """Return ON_DISK[row], tasks as they stand, and note when attempts began and tasks ended."""
+        jobs, master, now = self.jobs, self.master, self.now[places]
+        row = jobs.row[places]
+        open_, open_rows = row != NOBODY, row[row != NOBODY]
+        ending = jobs.ending[places]
+        now["number"], now["state"], now["row"] = jobs.number[places], jobs.state[places], row
+        for name in ("outcome", "reason", "code", "failed", "preempted"):
+            now[name] = ending[name]
+        withdrawn = open_ & (now["state"] == SUBMISSION_WITHDRAWN)
+        now["reason"][withdrawn] = self.submitter.submission["reason"][row[withdrawn]]
+        mine = master.task[open_rows]
+        is_about = (mine["tenant"] == jobs.number[places][open_] + 1)
+        runs = is_about & (mine["phase"] == PHASE_RUNNING)
+        at = np.flatnonzero(open_)
+        sent = np.where(is_about, mine["sent_to"], NOBODY)
+        now["sent_to"][at], now["round"][at] = sent, np.where(is_about, mine["round"], now["round"][at])
+        new = runs & (mine["attempt"] != now["attempt"][at])
+        begun = at[new]
+        now["attempt"][begun], now["machine"][begun] = mine["attempt"][new], mine["machine"][new]
+        now["attempts"][begun] += 1
+        now["started"][begun] = clock
+        now["ended"][(now["state"] == SUBMISSION_ENDED) & (now["ended"] == 0)] = clock
+        self.now[places] = now
+        return now
+
+    def writes(self, places: np.ndarray, clock: float) -> list[Write]:
+        """Return what has to be written of the tasks at these places."""
+        now, before = self.rows_of(places, clock), self.disk[places]
+        differs = np.zeros(places.size, bool)
+        for name in DECISIVE:
+            differs |= now[name] != before[name]
+        if not differs.any():
+            return []
+        rows = now[differs]
+        self.disk[places[differs]] = rows
+        return [Put("task", rows["number"].tolist(), [row.tobytes() for row in rows])]
+
+    @staticmethod
+    def write_of(job: Job) -> Put:
+        """Return what has to be written of a job."""
+        return Put("job", [job.number], [msgpack.encode(job.stored)])
+
+    def drop_of(self, job: Job) -> list[Write]:
+        """Return what has to be written of a job that is over: it moves, with its tasks, to those that have ended."""
+        rows = self.now[job.places]
+        body = msgpack.encode((job.stored, rows.tobytes(), job.events))
+        numbers = [number for of_stage in job.admitted.numbers for number in of_stage.tolist()]
+        return [Put("ended", [job.number], [body]), Drop("job", [job.number]), Drop("task", numbers)]
+
+
+def read_job(body: bytes) -> tuple[StoredJob, JobSpec]:
+    """Return a job as it is on disk."""
+    stored = msgpack.decode(body, type=StoredJob)
+    return stored, json.decode(stored.spec, type=JobSpec)

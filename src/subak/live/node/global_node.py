@@ -1,0 +1,362 @@
+"""A global master as a process runs it, with the submitter of its queues and their jobs on disk.
+
+A job is admitted, its tasks are submitted and, where there is room, requested from local masters in one call; so one
+write makes all of it durable, and an acknowledgement and the requests leave together. After a restart the tables are
+made as the disk says, and the master asks every local master what it holds, as a new incarnation (rebuild.py).
+"""
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import json
+
+from subak.errors import InputError
+from subak.federation.megha.admission import Admission
+from subak.federation.megha.catalog import Catalog, empty_fleet
+from subak.federation.megha.global_master.placement import Bins
+from subak.federation.megha.global_master.state import INCARNATION
+from subak.federation.megha.global_master.trees import build_queue_order
+from subak.federation.megha.jobs import Jobs
+from subak.federation.megha.ledger import ENTRY, ENTRY_SIZED, Ledger, bring
+from subak.federation.megha.open_tasks import OpenTasks
+from subak.federation.megha.roles import (
+    GlobalMasterTables,
+    SubmitterTables,
+    serve_global_master,
+    serve_submitter,
+)
+from subak.federation.megha.tables import build_global_master, build_jobs, build_submitter
+from subak.federation.megha.topology import OFF, speaker
+from subak.federation.messages import (
+    ARRIVE,
+    CANCEL,
+    GIVEN_UP,
+    GLOBAL_MASTER,
+    LOCAL_MASTER,
+    MESSAGE,
+    NOBODY,
+    RESTART,
+    SUBMITTER,
+)
+from subak.live.jobfile.spec import Constraint as AskedConstraint
+from subak.live.jobfile.spec import JobSpec
+from subak.live.node.base import Node, Put
+from subak.live.node.book import Book, Job, StoredJob, asked_of, fact_of
+from subak.live.node.facts import (
+    CONFIGURATION,
+    JOB,
+    MACHINE,
+    QUEUES,
+    SHAPE,
+    Fact,
+    ShapeFact,
+    encoded,
+    read_configuration,
+    read_machine,
+    read_shape,
+)
+from subak.live.node.frames import FrameError, Retract
+from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.node.queues import QueuesFact, read_queues
+from subak.live.node.restore import restore_jobs
+from subak.queues.tree import Queue, TreeFile
+from subak.workload.predicates import Constraint
+from subak.workload.tasks import Requests
+
+GANG_MAX = 4096  # tasks that start together
+Disk = Mapping[str, Mapping[int | str, bytes]]  # table, key, body
+
+
+class Acknowledged(NamedTuple):
+    """An effect: the job is on disk."""
+
+    job: int
+
+
+class Changed(NamedTuple):
+    """An effect: something of these jobs is no longer as it was."""
+
+    jobs: tuple[int, ...]
+
+
+class GlobalNode(Node):
+    """See the head of the file."""
+
+    def __init__(self, number: int, layout: Layout, timing: Timing, queues: QueuesFact, disk: Disk, name: str) -> None:
+        """*queues*: those of the federation's file, where the disk knows none of a later version."""
+        spare = layout.machines_each + 4 * GANG_MAX + 3 * layout.rooms.attempts_each + 4 * layout.local_masters + 64
+        super().__init__(GLOBAL_MASTER, number, layout, spare)
+        self.name, self.timing, self.disk = name, timing, disk
+        self.clock = 0.0  # Unix time, of the call that is being served
+        self._build()
+        self.asked: list[int] = []  # jobs to acknowledge
+        self.kept: dict[str, int] = {str(client): int.from_bytes(body, "big")
+                                     for client, body in disk.get("client", {}).items()}  # jobs by client's name
+        self.touched: set[int] = set()  # tasks
+        self.applied = [(-1, 0)] * layout.clusters  # epoch, and how much of its ledger
+        before = disk.get("queues", {}).get(0)
+        self.queues = queues
+        self._take_queues(read_queues(before) if before is not None else queues)
+        self._begin()
+
+    def _build(self) -> None:
+        """Make the tables: empty, with room."""
+        layout, rooms, resources = self.layout, self.layout.rooms, len(self.layout.resources)
+        shapes = layout.global_masters * rooms.shapes
+        self.topology, self.rules = layout.topology(), self.timing.rules(layout.standby)
+        self.shapes = Requests(np.zeros((resources, shapes), np.int32), np.zeros(shapes, np.int32))
+        view = empty_fleet(resources, layout.machines, rooms.constraint_sets, shapes)
+        self.catalog = Catalog(self.shapes.request, self.shapes.constraint_set, self.topology.capacity, view.allowed,
+                               shapes=layout.shapes_of(self.number))
+        places = layout.places
+        submitter = build_submitter(0, places, places, *self.shapes, np.inf)._replace(number=self.number)
+        lanes, nothing = 4 * rooms.shapes, np.zeros((0, layout.machines), np.int16)
+        self.tasks: OpenTasks = submitter.tasks
+        self.submitter = submitter
+        self.jobs: Jobs = build_jobs(places, places, places, places)
+        held = layout.machines * rooms.attempts_each if self.rules.preemption != OFF else 1
+        self.master = build_global_master(
+            submitter, self.topology, view, own=np.zeros(0, np.int32), lanes=lanes,
+            lane_span=np.zeros((rooms.queues, 2), np.int32), lane_places=8 * lanes,
+            queue_order=build_queue_order("round-robin", [], None, layout.resources),
+            bins=Bins(nothing, np.zeros(0, np.int32), nothing), held=held)
+        self.ledgers = [Ledger(np.zeros(self.ledger_room(layout), ENTRY), np.array([0, -1, 0]))
+                        for _ in range(2 * layout.clusters)]
+        self.admission = Admission(self.jobs, self.master, layout.global_masters)
+        self.book = Book(self.jobs, self.master, submitter)
+
+    @staticmethod
+    def ledger_room(layout: Layout) -> int:
+        """Return how many entries a ledger holds: a power of two, and four whole states of a cluster at least."""
+        return 1 << (4 * (2 + layout.rooms.attempts_each) * layout.machines_each - 1).bit_length()
+
+    def use(self, services: Iterable[object] = ()) -> None:
+        """Serve by plain Python, or by compiled functions that were made for the tables of `tables`."""
+        submitters, masters = self.tables()
+        given = list(services) or [lambda now, count: serve_submitter(submitters, now, count),
+                                   lambda now, count: serve_global_master(masters, now, count)]
+        self.services = dict(zip((SUBMITTER, GLOBAL_MASTER), given, strict=True))  # type: ignore[arg-type]
+
+    def tables(self) -> tuple[SubmitterTables, GlobalMasterTables]:
+        """Return what the roles that are here work on: lists have one state at the place of its number."""
+        count = self.number + 1  # states of others are never looked up
+        return (
+            SubmitterTables([self.submitter] * count, self.jobs, self.inbox, self.out),
+            GlobalMasterTables([self.master] * count, [self.tasks] * count, self.ledgers, self.topology, self.rules,
+                               self.inbox, self.out))
+
+    def _begin(self) -> None:
+        """Begin a new incarnation with what is on disk."""
+        incarnation = int.from_bytes(self.disk.get("incarnation", {}).get(0, b""), "big")
+        self.use()
+        self.master.scalar[INCARNATION] = incarnation  # `restart` makes it one more
+        self._learn_shapes()
+        restore_jobs(self)
+        self.writes.append(Put("incarnation", [0], [(incarnation + 1).to_bytes(8, "big")]))
+        self.tell(RESTART)
+
+    def _learn_shapes(self) -> None:
+        for number, body in sorted(self.disk.get("shape", {}).items()):
+            shape = read_shape(body)
+            constraints = tuple(Constraint(*each) for each in shape.constraints)
+            self.catalog.shapes.of[shape.request, tuple(sorted(set(constraints)))] = int(number)
+            self.learn(Fact(SHAPE, int(number), body))
+
+    # -- what people ask for -------------------------------------------------------------------------------------------
+
+    def job_name(self, number: int) -> str:
+        """Return how people call a job."""
+        return f"{self.name}-{number // self.layout.global_masters}"
+
+    def submit(self, spec: JobSpec, client: str, clock: float) -> int:
+        """Admit a job, and return its number; `Acknowledged` follows when it is on disk. Raises InputError.
+
+        *clock*: Unix time. A job of the same *client* name is returned in its place.
+        """
+        if client and client in self.kept:
+            return self.kept[client]
+        queue = self.queues.number(spec.queue)
+        if self.queues.queues[queue].owner != self.number:
+            raise InputError(f"queue: {spec.queue!r} is another global master's")
+        for number, stage in enumerate(spec.stages):
+            if stage.gang and stage.tasks > GANG_MAX:
+                raise InputError(f"stages[{number}].tasks: a gang may have {GANG_MAX:,} at most, not {stage.tasks:,}")
+        shapes = tuple(self._shape_of(stage.resources, stage.constraints) for stage in spec.stages)
+        admitted = self.admission.admit(asked_of(spec, queue, shapes, clock))
+        stored = StoredJob(json.encode(spec), client, queue, shapes, admitted.places, clock)
+        job = Job(admitted.number, stored, spec, admitted)
+        self.open_job(job)
+        self.writes.append(self.book.write_of(job))
+        if client:
+            self.kept[client] = job.number
+            self.writes.append(Put("client", [client], [job.number.to_bytes(8, "big")]))
+        self.asked.append(job.number)
+        for numbers in admitted.numbers:
+            self.arrive(numbers)
+        return job.number
+
+    def arrive(self, numbers: np.ndarray) -> None:
+        """Let tasks arrive."""
+        rows = np.zeros(numbers.size, MESSAGE)
+        rows["kind"], rows["to"], rows["task"] = ARRIVE, self.number, numbers
+        self.pending.extend((SUBMITTER, ARRIVE, row.tobytes()) for row in rows)
+
+    def cancel(self, job: int, index: int | None = None) -> None:
+        """Cancel a job that is open, or one task of it."""
+        found = self.book.of_number[job]
+        numbers = [number for of_stage in found.admitted.numbers for number in of_stage.tolist()]
+        for number in numbers if index is None else [numbers[index]]:
+            self.tell(CANCEL, task=number)
+
+    def open_job(self, job: Job) -> None:
+        """Note a job, and what those who run it must know."""
+        self.book.add(job)
+        fact = fact_of(self.job_name(job.number), job.spec, job.admitted.places)
+        self.learn(Fact(JOB, job.number, encoded(fact)))
+
+    def _shape_of(self, resources: Mapping[str, int], constraints: Iterable[AskedConstraint]) -> int:
+        """Return the shape of tasks; one that is new is written."""
+        unknown = sorted(set(resources) - set(self.layout.resources))
+        if unknown:
+            raise InputError(f"resources: this federation has no {unknown[0]!r}; it has "
+                             f"{', '.join(self.layout.resources)}")
+        request = tuple(resources.get(name, 0) for name in self.layout.resources)
+        wanted = [Constraint(each.attribute, each.operator, each.value) for each in constraints]
+        shape = self.catalog.shape(request, wanted)
+        if (SHAPE, shape) not in self.facts.known:
+            named = tuple((each.attribute, each.operator, each.value) for each in sorted(set(wanted)))
+            body = encoded(ShapeFact(request, named))
+            self.learn(Fact(SHAPE, shape, body))
+            self.writes.append(Put("shape", [shape], [body]))
+        return shape
+
+    # -- queues --------------------------------------------------------------------------------------------------------
+
+    def apply(self, queues: QueuesFact) -> None:
+        """Let the queues be these from now on, for all global masters."""
+        self.learn(Fact(QUEUES, 0, encoded(queues), queues.version))
+        for peer in self.links:
+            self.say(peer, [(QUEUES, 0)])
+
+    def _take_queues(self, queues: QueuesFact) -> None:
+        self.queues = queues
+        self.facts.note(Fact(QUEUES, 0, encoded(queues), queues.version))
+        self.writes.append(Put("queues", [0], [encoded(queues)]))
+        table = self.topology.queue
+        names = [queue.path or f"removed {number}" for number, queue in enumerate(queues.queues)]
+        listed = [Queue(name=name, weight=queue.weight, limit=np.inf if queue.limit is None else queue.limit)
+                  for name, queue in zip(names, queues.queues, strict=True)]
+        listed += [Queue(name=queue.path, weight=queue.weight) for queue in queues.inner]
+        order = build_queue_order(queues.order, names, TreeFile(queue=listed), self.layout.resources)
+        shares = np.array([max(queue.weight, 0.0) if queue.path else 0.0 for queue in queues.queues])
+        table["share"][: shares.size] = shares / max(shares.sum(), 1e-9)
+        table["owner"][: shares.size] = [queue.owner for queue in queues.queues]
+        own = np.full(self.layout.rooms.queues, NOBODY, np.int32)
+        own[: self.master.own.size] = self.master.own
+        self.master = self.master._replace(queue_order=order, own=own)
+        self.admission.master = self.book.master = self.master
+        for number, queue in enumerate(queues.queues):
+            if queue.owner == self.number and queue.path:
+                self.admission.add_queue(number)
+        self._leave_removed()
+        if self.services:
+            self.use()
+
+    def _leave_removed(self) -> None:
+        """Let queues that were removed, and have no tasks any more, have no turn."""
+        for number, queue in enumerate(self.queues.queues):
+            if not queue.path and number in self.master.own:
+                try:
+                    self.admission.remove_queue(number)
+                except InputError:  # not empty yet: looked at again with every job that ends
+                    continue
+
+    # -- what arrives --------------------------------------------------------------------------------------------------
+
+    def on_connected(self, peer: Peer) -> None:
+        """Say which queues there are, so that those who connect to a local master hear of them."""
+        self.say(peer, [(QUEUES, 0)])
+
+    def on_fact(self, fact: Fact) -> None:
+        """Write a fact down that is news."""
+        if fact.kind == SHAPE:
+            shape = read_shape(fact.body)
+            self.catalog.learn_shape(fact.number, shape.request, [Constraint(*each) for each in shape.constraints])
+        elif fact.kind == CONFIGURATION:
+            self.catalog.learn_configuration(fact.number, read_configuration(fact.body).capacity)
+        elif fact.kind == MACHINE:
+            self.catalog.describe(fact.number, read_machine(fact.body).attributes)
+        elif fact.kind == QUEUES:
+            self._take_queues(read_queues(fact.body))
+
+    def on_entries(self, peer: Peer, epoch: int, first: int, entries: np.ndarray) -> None:
+        """Note entries of a local master's ledger."""
+        layout = self.layout
+        bounds = {"machine": layout.machines, "row": layout.places, "owner": layout.global_masters,
+                  "shape": layout.global_masters * layout.rooms.shapes, "queue": layout.rooms.queues}
+        sized = entries[entries["kind"] == ENTRY_SIZED]["task"]
+        inside = all(((entries[name] >= NOBODY) & (entries[name] < bound)).all() for name, bound in bounds.items())
+        if peer[0] != LOCAL_MASTER or not inside or (sized >= self.topology.capacity.shape[1]).any():
+            raise FrameError("an entry names what is not there")
+        bring(self.ledgers[peer[1]], epoch, first, entries)
+
+    # -- what follows --------------------------------------------------------------------------------------------------
+
+    def served(self, rows: np.ndarray) -> None:
+        """Note which tasks messages were about."""
+        self.touched.update(rows["task"].tolist())
+        posted = self.out.row[: self.out.size[0]]
+        self.touched.update(posted["task"].tolist())
+
+    def _applied(self) -> list[int]:
+        """Return the own tasks that entries were about which were applied since the last call."""
+        found: list[int] = []
+        for cluster, (epoch, seen) in enumerate(self.applied):
+            row = self.master.cluster[cluster]
+            now = int(row["epoch"]), int(row["seen"])
+            if now == (epoch, seen):
+                continue
+            self.applied[cluster] = now
+            ledger = self.ledgers[speaker(self.topology, cluster, now[0])]
+            since = seen if epoch == now[0] and now[1] >= seen else 0
+            span = np.arange(max(since, now[1] - ledger.entry.size, 0), now[1])
+            entries = ledger.entry[span % ledger.entry.size]
+            found += entries["task"][entries["owner"] == self.number].tolist()
+        return found
+
+    def on_effect(self, kind: int, row: np.void) -> None:
+        """Note that a task was given up: so may be what depends on it."""
+        if kind == GIVEN_UP:
+            job = self.book.of_number.get(self.layout.job_of(int(row["task"])))
+            if job is not None:
+                self.touched.update(number for of_stage in job.admitted.numbers for number in of_stage.tolist())
+
+    def settle(self) -> None:
+        """Write what has changed of tasks; let jobs go that are over."""
+        touched, self.touched = self.touched.union(self._applied()), set()
+        tasks = np.array(sorted(task for task in touched if task >= 0), np.int64)
+        places = tasks & self.jobs.mask
+        places = places[self.jobs.number[places] == tasks]
+        if places.size:
+            self.writes += self.book.writes(places, self.clock)
+        changed = {self.layout.job_of(int(number)) for number in self.jobs.number[places]}
+        for number in sorted(changed):
+            job = self.book.of_number[number]
+            job.version += 1
+            if self.admission.is_over(job.admitted):
+                self._close(job)
+        if changed:
+            self.effects.append(Changed(tuple(sorted(changed))))
+        self.effects += [Acknowledged(job) for job in self.asked]
+        self.asked = []
+
+    def _close(self, job: Job) -> None:
+        """Let a job go of which all tasks have ended."""
+        self.writes += self.book.drop_of(job)
+        self.book.remove(job)
+        self.admission.forget(job.admitted)
+        self.facts.forget(JOB, job.number)
+        for peer, link in self.links.items():
+            if link.outgoing.said.pop((JOB, job.number), None) is not None:
+                self.frame_to(peer, Retract(((JOB, job.number),)))
+        self._leave_removed()

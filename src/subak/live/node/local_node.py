@@ -1,0 +1,331 @@
+"""A local master, or its standby, as a process runs it: it admits machines; their names and its epoch are on disk.
+
+A machine is given a number when its worker joins for the first time, and keeps it; the worker names it to both masters
+of its cluster, each of which writes it down. The active one and the standby give different numbers, so neither has to
+ask the other. Everything else a local master knows comes from its workers, and is learnt again after a restart.
+"""
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from msgspec import Struct, msgpack
+
+from subak.federation.megha.catalog import Catalog, empty_fleet
+from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, carried
+from subak.federation.megha.local_master.handlers import kill
+from subak.federation.megha.local_master.state import (
+    ATTEMPT_OVER,
+    ATTEMPT_RUNNING,
+    ATTEMPT_STARTING,
+    EPOCH,
+)
+from subak.federation.megha.roles import LocalMasterTables, serve_local_master
+from subak.federation.megha.tables import build_local_master, build_machines
+from subak.federation.messages import (
+    ALIVE,
+    ASK,
+    BOOT,
+    CHANGE,
+    GLOBAL_MASTER,
+    HOLDS,
+    LAUNCH,
+    LOCAL_MASTER,
+    NOBODY,
+    NOTED,
+    OVER,
+    POSTED,
+    PREEMPT,
+    PREEMPTED,
+    PULSE,
+    REPARTITION,
+    RESTART,
+    STARTED,
+    WORKER,
+)
+from subak.live.node.base import Link, Node, Put
+from subak.live.node.facts import (
+    CONFIGURATION,
+    JOB,
+    MACHINE,
+    QUEUES,
+    SHAPE,
+    ConfigurationFact,
+    Fact,
+    MachineFact,
+    encoded,
+    read_shape,
+)
+from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
+from subak.live.node.global_node import GlobalNode
+from subak.live.node.layout import Layout, Peer, Timing
+from subak.workload.predicates import Constraint
+from subak.workload.tasks import Requests
+
+Disk = Mapping[str, Mapping[int | str, bytes]]
+WITHOUT_MACHINE = (ASK, NOTED, PULSE)  # kinds of messages that name none
+OF_WORKERS = (ALIVE, OVER, STARTED, HOLDS)
+WITH_FACTS = (LAUNCH, REPARTITION, PREEMPT, HOLDS)
+UNREACHABLE = "its worker is not connected"
+
+
+class StoredMachine(Struct, frozen=True, array_like=True):
+    """A machine on disk."""
+
+    name: str
+    identity: str  # of its worker's folder
+    capacity: tuple[int, ...]
+    attributes: dict[str, str]
+    cordoned: bool = False
+    gone: bool = False  # another of this name has joined since
+
+
+class LocalNode(Node):
+    """See the head of the file."""
+
+    def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk) -> None:
+        spare = 2 * layout.machines_each + 3 * layout.rooms.attempts_each + layout.global_masters + 64
+        super().__init__(LOCAL_MASTER, number, layout, spare)
+        self.cluster, self.timing = number % layout.clusters, timing
+        self._build()
+        self.machines: dict[int, StoredMachine] = {}
+        self.questions: dict[int, tuple[Peer, int, int]] = {}  # own number: who asked, the number there, the machine
+        self.asked = 0
+        self.free = [place for place in layout.machines_of(number) if place not in disk.get("machine", {})][::-1]
+        self._begin(disk)
+
+    def _build(self) -> None:
+        layout, rooms, resources = self.layout, self.layout.rooms, len(self.layout.resources)
+        shapes = layout.global_masters * rooms.shapes
+        self.topology, self.rules = layout.topology(), self.timing.rules(layout.standby)
+        self.shapes = Requests(np.zeros((resources, shapes), np.int32), np.zeros(shapes, np.int32))
+        books = empty_fleet(resources, layout.machines, rooms.constraint_sets, shapes)
+        self.catalog = Catalog(self.shapes.request, self.shapes.constraint_set, self.topology.capacity, books.allowed,
+                               configurations=layout.configurations_of(self.number))
+        self.local = build_local_master(
+            self.number, self.topology, books, build_machines(self.topology),
+            rooms.attempts_each * layout.machines_each, GlobalNode.ledger_room(layout))
+
+    def use(self, services: Iterable[object] = ()) -> None:
+        """Serve by plain Python, or by a compiled function that was made for `tables`."""
+        tables = self.tables()
+        given = list(services) or [lambda now, count: serve_local_master(tables, now, count)]
+        self.services = {LOCAL_MASTER: given[0]}  # type: ignore[dict-item]
+
+    def tables(self) -> LocalMasterTables:
+        """Return what the role works on: a list with the state at the place of its number."""
+        return LocalMasterTables([self.local] * (self.number + 1), self.topology, self.rules, self.shapes, self.inbox,
+                                 self.out)
+
+    def _begin(self, disk: Disk) -> None:
+        """Begin with what is on disk: for the first time, or anew, with the epoch and the machines."""
+        self.use()
+        for number, body in sorted(disk.get("machine", {}).items()):
+            machine = msgpack.decode(body, type=StoredMachine)
+            self._know(int(number), machine)
+            if not machine.gone:
+                self.local.machine[int(number)]["configuration"] = self._configuration(machine)
+        epoch = disk.get("epoch", {}).get(0)
+        if epoch is not None:
+            self.local.scalar[EPOCH] = int.from_bytes(epoch, "big")
+        self.written = -1
+        self.tell(BOOT if epoch is None else RESTART)
+
+    # -- machines ------------------------------------------------------------------------------------------------------
+
+    def _configuration(self, machine: StoredMachine) -> int:
+        """Return the configuration that a machine is of; of one that is cordoned, that of nothing."""
+        capacity = tuple(0 for _ in machine.capacity) if machine.cordoned else machine.capacity
+        number = self.catalog.configuration(capacity)
+        self.facts.note(Fact(CONFIGURATION, number, encoded(ConfigurationFact(capacity))))
+        return number
+
+    def _know(self, number: int, machine: StoredMachine) -> None:
+        """Note a machine, and what others must know of it."""
+        self.machines[number] = machine
+        self.catalog.describe(number, machine.attributes)
+        before = self.facts.known.get((MACHINE, number))
+        body = encoded(MachineFact(machine.name, machine.identity, machine.attributes))
+        if before is None or before.body != body:
+            self.facts.note(Fact(MACHINE, number, body, 0 if before is None else before.version + 1))
+
+    def _write(self, number: int, machine: StoredMachine) -> None:
+        """Note a machine on disk, and let the local master know what it has."""
+        before = self.machines.get(number)
+        self._know(number, machine)
+        self.writes.append(Put("machine", [number], [msgpack.encode(machine)]))
+        configuration = NOBODY if machine.gone else self._configuration(machine)
+        if before is None or int(self.local.machine[number]["configuration"]) != configuration:
+            self.tell(CHANGE, machine=number, shape=configuration)
+
+    def _join(self, peer: Peer, join: Join) -> None:
+        """Admit a machine: one that has no number yet is given one."""
+        problem = self._refusal(peer, join)
+        if problem:
+            raise FrameError(problem)
+        number = join.machine
+        if number < 0:
+            known = [place for place, machine in self.machines.items() if machine.identity == join.identity]
+            number = known[0] if known else self.free.pop()
+        elif number in self.free:
+            self.free.remove(number)
+        for place, machine in list(self.machines.items()):
+            if machine.name == join.name and machine.identity != join.identity and not machine.gone:
+                self._write(place, self._with(machine, gone=True))
+        before = self.machines.get(number)
+        machine = StoredMachine(join.name, join.identity, join.capacity, join.attributes,
+                                before.cordoned if before else False)
+        if machine != before:
+            self._write(number, machine)
+        configuration = self.catalog.configuration(join.capacity)
+        self.facts.note(Fact(CONFIGURATION, configuration, encoded(ConfigurationFact(join.capacity))))
+        self.say(peer, [(CONFIGURATION, configuration)])
+        self.frame_to(peer, Joined(number, configuration))
+
+    def _refusal(self, peer: Peer, join: Join) -> str:
+        """Return why a machine may not join, or nothing."""
+        others = [place for place, machine in self.machines.items()
+                  if machine.name == join.name and machine.identity != join.identity and not machine.gone]
+        if len(join.capacity) != len(self.layout.resources) or min(join.capacity, default=0) < 0:
+            return f"machine {join.name}: has {len(join.capacity)} resources, not {len(self.layout.resources)}"
+        if any((WORKER, place) in self.links for place in others):
+            return f"machine {join.name}: another worker of this name is connected"
+        if join.machine < 0:
+            return "" if self.free else f"machine {join.name}: the cluster has no room for another"
+        if join.machine != peer[1] or self.layout.cluster_of(join.machine) != self.cluster:
+            return f"machine {join.name}: number {join.machine} is of another cluster"
+        there = self.machines.get(join.machine)
+        if there is not None and (there.identity != join.identity or there.gone):
+            return f"machine {join.name}: its number is {there.name}'s"
+        return ""
+
+    @staticmethod
+    def _with(machine: StoredMachine, **changes: object) -> StoredMachine:
+        return msgpack.decode(msgpack.encode([
+            changes.get(name, getattr(machine, name)) for name in machine.__struct_fields__]), type=StoredMachine)
+
+    def cordon(self, number: int, on: bool) -> None:
+        """Let nothing new start on a machine, or let it again."""
+        machine = self.machines[number]
+        if machine.cordoned != on:
+            self._write(number, self._with(machine, cordoned=on))
+
+    def end_attempts(self, number: int, task: int = NOBODY) -> int:
+        """End what runs on a machine, or one task there, as preempted: it waits again; return how many attempts."""
+        self.out.size[POSTED] = 0
+        ended, row = 0, int(self.local.rows.first[number])
+        while row != NOBODY:
+            each = self.local.rows.row[row]
+            if each["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING) and task in (NOBODY, int(each["task"])):
+                kill(self.local, row, PREEMPTED, self.now, self.out)
+                ended += 1
+            row = int(each["next"])
+        self._hand_on(self.out.row[: self.out.size[POSTED]])
+        return ended
+
+    # -- what arrives --------------------------------------------------------------------------------------------------
+
+    def on_connected(self, peer: Peer) -> None:
+        """Say to a global master which queues and machines there are; what a former connection said of jobs is old."""
+        if peer[0] != GLOBAL_MASTER:
+            return
+        self.say(peer, [(QUEUES, 0), *((MACHINE, number) for number in self.machines)])
+        rows = self.local.rows.row[: self.local.rows.size[2]]
+        used = {self.layout.job_of(int(row["task"])) for row in rows if row["machine"] != NOBODY}
+        for kind, number in list(self.facts.known):
+            if kind == JOB and number % self.layout.global_masters == peer[1] and number not in used:
+                self._retract(kind, number)
+
+    def on_fact(self, fact: Fact) -> None:
+        """Write a fact down that is news."""
+        if fact.kind == SHAPE:
+            shape = read_shape(fact.body)
+            self.catalog.learn_shape(fact.number, shape.request, [Constraint(*each) for each in shape.constraints])
+        elif fact.kind == QUEUES:
+            for peer in self.links:
+                if peer[0] == GLOBAL_MASTER:
+                    self.say(peer, [(QUEUES, 0)])
+
+    def on_frame(self, peer: Peer, frame: Frame) -> None:
+        """Take in a frame without messages."""
+        if isinstance(frame, Join) and peer[0] == WORKER:
+            self._join(peer, frame)
+        elif isinstance(frame, Retract) and peer[0] == GLOBAL_MASTER:
+            for kind, number in frame.names:
+                self._retract(kind, number)
+        elif isinstance(frame, Ask) and peer[0] == GLOBAL_MASTER:
+            self._ask(peer, frame)
+        elif isinstance(frame, Answer) and peer[0] == WORKER and frame.number in self.questions:
+            asker, number, _ = self.questions.pop(frame.number)
+            self.frame_to(asker, Answer(number, frame.body, frame.problem))
+        else:
+            raise FrameError(f"a frame {type(frame).__name__} that is not for a local master")
+
+    def _retract(self, kind: int, number: int) -> None:
+        self.facts.forget(kind, number)
+        for peer, link in self.links.items():
+            if link.outgoing.said.pop((kind, number), None) is not None:
+                self.frame_to(peer, Retract(((kind, number),)))
+
+    def _ask(self, peer: Peer, ask: Ask) -> None:
+        """Answer a question about a machine, or hand it on to its worker."""
+        if ask.machine not in self.machines:
+            self.frame_to(peer, Answer(ask.number, problem=f"machine {ask.machine}: there is none"))
+        elif ask.words in ("cordon", "uncordon", "drain", "preempt"):
+            if ask.words != "preempt":
+                self.cordon(ask.machine, ask.words != "uncordon")
+            ended = self.end_attempts(ask.machine, ask.task if ask.words == "preempt" else NOBODY) \
+                if ask.words in ("drain", "preempt") else 0
+            self.frame_to(peer, Answer(ask.number, msgpack.encode(ended)))
+        else:
+            self.asked += 1
+            forwarded = Ask(self.asked, ask.words, ask.machine, ask.task, ask.attempt, ask.offset, ask.size)
+            if self.frame_to((WORKER, ask.machine), forwarded):
+                self.questions[self.asked] = peer, ask.number, ask.machine
+            else:
+                self.frame_to(peer, Answer(ask.number, problem=UNREACHABLE))
+
+    def disconnect(self, peer: Peer) -> None:
+        """Note that a peer is connected no more: what it was asked is not answered."""
+        super().disconnect(peer)
+        for own, (asker, number, machine) in list(self.questions.items()):
+            if (WORKER, machine) == peer:
+                del self.questions[own]
+                self.frame_to(asker, Answer(number, problem=UNREACHABLE))
+
+    def sound(self, rows: np.ndarray) -> bool:
+        """Whether numbers in messages are within the tables, and machines of this cluster."""
+        kinds = rows["kind"]
+        named = rows[~np.isin(kinds, WITHOUT_MACHINE)]
+        of_workers = rows[np.isin(kinds, OF_WORKERS)]
+        facts = rows[np.isin(kinds, WITH_FACTS)]
+        return (
+            super().sound(rows) and bool((named["machine"] // self.layout.machines_each == self.cluster).all())
+            and bool((of_workers["machine"] == of_workers["sender"]).all())
+            and all(bool((facts[name] >= 0).all()) for name in ("shape", "queue", "owner", "row")))
+
+    # -- what is sent --------------------------------------------------------------------------------------------------
+
+    def entries(self, first: int, last: int) -> tuple[int, int, int]:
+        """Return the epoch of the ledger, and the range."""
+        return int(self.local.ledger.size[LEDGER_EPOCH]), first, last
+
+    def entry_bytes(self, link: Link, epoch: int, first: int, last: int) -> bytes:
+        """Return entries, and let the link carry the shapes, machines and configurations that they name."""
+        entries = carried(self.local.ledger, epoch, first, last)
+        for shape in np.unique(entries["shape"]).tolist():
+            if shape != NOBODY:
+                link.names[SHAPE, shape] = None
+        sized = entries[entries["kind"] == ENTRY_SIZED]
+        for machine, configuration in zip(sized["machine"].tolist(), sized["task"].tolist(), strict=True):
+            if configuration != NOBODY:
+                link.names[CONFIGURATION, configuration] = link.names[MACHINE, machine] = None
+        return entries.tobytes()
+
+    def settle(self) -> None:
+        """Write the epoch, before anything is said in it."""
+        epoch = int(self.local.scalar[EPOCH])
+        if epoch != self.written:
+            self.written = epoch
+            self.writes.append(Put("epoch", [0], [epoch.to_bytes(8, "big")]))
+
+
+__all__ = ["ATTEMPT_OVER", "LocalNode", "StoredMachine"]

@@ -1,0 +1,50 @@
+"""The queues of a federation that runs: numbered for good, with weights that may change; all global masters know them.
+
+A queue keeps its number when others come and go. One that is removed takes no jobs any more, and leaves its master's
+turns when the last of its tasks has ended.
+"""
+from msgspec import Struct, msgpack
+
+from subak.errors import InputError
+from subak.federation.megha.global_master.queue_order import ROUND_ROBIN
+
+
+class QueueSetup(Struct, frozen=True, array_like=True):
+    """A queue: its path, its global master, and what the tree of queues says of it."""
+
+    path: str  # empty: it was removed
+    owner: int
+    weight: float = 1.0
+    limit: float | None = None  # largest dominant share
+
+
+class QueuesFact(Struct, frozen=True, array_like=True):
+    """All queues, each at the place of its number; *inner*: weights of queues that have others below them."""
+
+    version: int
+    queues: tuple[QueueSetup, ...]
+    order: str = ROUND_ROBIN
+    inner: tuple[QueueSetup, ...] = ()
+
+    def number(self, path: str) -> int:
+        """Return the number of a queue. Raises InputError where there is none of this name."""
+        for number, queue in enumerate(self.queues):
+            if queue.path == path and path:
+                return number
+        there = ", ".join(sorted(queue.path for queue in self.queues if queue.path)[:5])
+        raise InputError(f"queue: there is none called {path!r}; there are {there}")
+
+
+def changed(
+    before: QueuesFact, wanted: list[QueueSetup], inner: tuple[QueueSetup, ...], order: str, room: int
+) -> QueuesFact:
+    """Return the queues as *wanted*: those that stay keep their numbers. Raises InputError where there is no room."""
+    of = {queue.path: queue for queue in wanted}
+    kept = [of.pop(queue.path, QueueSetup("", queue.owner)) for queue in before.queues]
+    queues = (*kept, *of.values())
+    if len(queues) > room:
+        raise InputError(f"queues: there may be {room:,} with those that were removed, not {len(queues):,}")
+    return QueuesFact(before.version + 1, queues, order, inner)
+
+
+read_queues = msgpack.Decoder(QueuesFact).decode

@@ -1,0 +1,147 @@
+"""How the jobs of a global master come back from disk: each at the places that it had, each open task in its row.
+
+What is on disk of a task is one row; all else follows from those of its job: how many of a stage have yet to finish,
+which stages wait, which are given up, what is left of a gang. Tasks that had not been submitted arrive again.
+"""
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from subak.federation.megha.global_master.state import INCARNATION
+from subak.federation.megha.jobs import (
+    OUTCOME_FINISHED,
+    SUBMISSION_BACKOFF,
+    SUBMISSION_ENDED,
+    SUBMISSION_NEW,
+    SUBMISSION_OPEN,
+    SUBMISSION_WITHDRAWN,
+    terms_of,
+)
+from subak.federation.megha.open_tasks import FREE_TASK, TASKS_EVER, TASKS_OPEN, join_gang, open_gang
+from subak.federation.megha.submitter import INCARNATION_KNOWN, give_dependents_up
+from subak.federation.messages import EXPIRE, NOBODY, TRY_AGAIN
+from subak.live.node.book import ON_DISK, Job, asked_of, read_job
+
+if TYPE_CHECKING:
+    from subak.live.node.global_node import GlobalNode
+
+WITH_ROW = (SUBMISSION_OPEN, SUBMISSION_WITHDRAWN, SUBMISSION_BACKOFF)
+
+
+def restore_jobs(node: "GlobalNode") -> None:
+    """Fill the tables of a node, which are empty, with what is on disk."""
+    rows = node.disk.get("task", {})
+    on_disk = np.frombuffer(b"".join(rows.values()), ON_DISK)
+    of_job: dict[int, list[int]] = {}
+    for place, number in enumerate(on_disk["number"].tolist()):
+        of_job.setdefault(node.layout.job_of(number), []).append(place)
+    node.submitter.scalar[INCARNATION_KNOWN] = node.master.scalar[INCARNATION]
+    jobs = []
+    for number, body in sorted(node.disk.get("job", {}).items()):
+        stored, spec = read_job(body)
+        asked = asked_of(spec, stored.queue, stored.shapes, stored.submitted)
+        node.admission.add_queue(stored.queue)
+        job = Job(int(number), stored, spec, node.admission.restore(int(number), asked, stored.first))
+        node.open_job(job)
+        jobs.append((job, on_disk[of_job.get(int(number), [])]))
+    _restore_rows(node, on_disk)
+    for job, known in jobs:
+        _restore_job(node, job, known)
+    _free_the_rest(node)
+
+
+def _restore_rows(node: "GlobalNode", on_disk: np.ndarray) -> None:
+    """Let each row be that of its task again; of two, that of the task which has not ended."""
+    tasks, jobs = node.tasks, node.jobs
+    rows = on_disk[(on_disk["row"] != NOBODY) & (jobs.number[on_disk["number"] & jobs.mask] == on_disk["number"])]
+    tasks.size[TASKS_EVER] = int(rows["row"].max(initial=NOBODY)) + 1
+    tasks.number[: tasks.size[TASKS_EVER]] = NOBODY
+    for each in rows[np.argsort(np.isin(rows["state"], WITH_ROW), kind="stable")]:
+        row, place = int(each["row"]), int(each["number"] & jobs.mask)
+        if tasks.number[row] != NOBODY:
+            jobs.row[int(tasks.number[row]) & jobs.mask] = NOBODY
+        jobs.row[place] = row
+        asked, terms, me = jobs.asked[place], terms_of(jobs, place), node.master.task[row]
+        tasks.number[row], tasks.round[row], tasks.gang[row] = each["number"], each["round"], NOBODY
+        tasks.rank[row], tasks.shape[row], tasks.queue[row] = jobs.rank[place], jobs.shape[place], asked["queue"]
+        tasks.lane[row], tasks.priority[row], tasks.next[row] = asked["lane"], asked["priority"], NOBODY
+        tasks.losses_max[row], tasks.limit[row] = terms["losses_max"], terms["run_max"]
+        node.submitter.submission[row]["reason"] = 0 if each["state"] == SUBMISSION_OPEN else each["reason"]
+        me["tenant"], me["round"], me["sent_to"] = each["number"] + 1, each["round"], each["sent_to"]
+        me["machine"] = NOBODY
+
+
+def _restore_job(node: "GlobalNode", job: Job, known: np.ndarray) -> None:
+    """Let the tasks of a job be in the states that they were in, and what follows from that be so."""
+    jobs, book = node.jobs, node.book
+    places = known["number"] & jobs.mask
+    jobs.state[places] = known["state"]
+    for name in ("outcome", "reason", "code", "failed", "preempted"):
+        jobs.ending[name][places] = known[name] if name != "reason" else np.where(
+            known["state"] == SUBMISSION_ENDED, known[name], 0)
+    book.disk[places] = book.now[places] = known
+    _restore_stages(node, job)
+    _restore_gangs(node, job)
+    every = np.arange(job.places.start, job.places.stop)
+    state = jobs.state[every]
+    for place in every[np.isin(state, WITH_ROW)].tolist():
+        _restore_timers(node, place)
+    node.touched.update(jobs.number[every].tolist())
+    node.arrive(jobs.number[every[state < SUBMISSION_OPEN]])
+
+
+def _restore_stages(node: "GlobalNode", job: Job) -> None:
+    """Count what has yet to finish of each stage, and give up what depends on one that never will."""
+    jobs, graph = node.jobs, node.jobs.stages
+    numbers = range(job.admitted.stages, job.admitted.stages + len(job.spec.stages))
+    for number in numbers:
+        places = slice(graph.task_first[number], graph.task_first[number + 1])
+        unsent = jobs.state[places] < SUBMISSION_OPEN
+        jobs.state[places] = np.where(unsent, SUBMISSION_NEW, jobs.state[places])
+        graph.left[number] = int((jobs.ending["outcome"][places] != OUTCOME_FINISHED).sum())
+    for number, before in zip(numbers, job.spec.earlier_stages(), strict=True):
+        graph.waits[number] = sum(int(graph.left[job.admitted.stages + each] > 0) for each in before)
+    for number in numbers:
+        places = slice(graph.task_first[number], graph.task_first[number + 1])
+        ended = jobs.state[places] == SUBMISSION_ENDED
+        if (ended & (jobs.ending["outcome"][places] != OUTCOME_FINISHED)).any():
+            give_dependents_up(jobs, number)
+
+
+def _restore_gangs(node: "GlobalNode", job: Job) -> None:
+    """Count what is left of each gang, and let its open rows be together."""
+    jobs, tasks = node.jobs, node.tasks
+    for gang in job.admitted.gangs:
+        places = np.flatnonzero(jobs.gang[job.places] == gang) + job.places.start
+        ended = jobs.state[places] == SUBMISSION_ENDED
+        jobs.gang_left[gang] = int((~ended).sum())
+        jobs.gang_failed[gang] = bool((ended & (jobs.ending["outcome"][places] != OUTCOME_FINISHED)).any())
+        rows = jobs.row[places][jobs.row[places] != NOBODY]
+        if rows.size:
+            jobs.gang_row[gang] = open_gang(tasks, int(jobs.number[places[0]]), int(places.size))
+            for row in rows.tolist():
+                join_gang(tasks, row, int(jobs.gang_row[gang]))
+
+
+def _restore_timers(node: "GlobalNode", place: int) -> None:
+    """Arm what was due of an open task; it waits as long as it may from now on."""
+    jobs, row = node.jobs, int(node.jobs.row[place])
+    number, terms = int(jobs.number[place]), terms_of(jobs, place)
+    about = {"task": number, "row": row, "round": int(node.tasks.round[row])}
+    if jobs.state[place] == SUBMISSION_BACKOFF:
+        node.submitter.submission[row]["settled"] = True
+        pause = float(terms["backoff"]) * 2.0 ** max(int(jobs.ending["failed"][place]) - 1, 0)
+        node.tell(TRY_AGAIN, pause, **about)
+    elif terms["wait_max"] < np.inf:
+        node.tell(EXPIRE, float(terms["wait_max"]), **about)
+
+
+def _free_the_rest(node: "GlobalNode") -> None:
+    """Let rows that nobody has be taken again, the lowest first."""
+    tasks = node.tasks
+    used = tasks.number[: tasks.size[TASKS_EVER]]
+    tasks.size[TASKS_OPEN] = int((used != NOBODY).sum())
+    tasks.size[FREE_TASK] = NOBODY
+    for row in np.flatnonzero(used == NOBODY)[::-1].tolist():
+        tasks.next[row] = tasks.size[FREE_TASK]
+        tasks.size[FREE_TASK] = row

@@ -1,0 +1,347 @@
+"""A worker as a process runs it: between the local masters of its cluster and the warden of its machine.
+
+Its tables are written, as a whole, with every change, and outlive the process: a worker that is killed and begins again
+was only slow. They do not outlive the machine, on which nothing runs any more then; incarnation and epoch do.
+
+An attempt that is to end is over when the warden says so, and not before: what the role says of it is held back until
+then. So nothing else begins in its place, here or on another machine, while it still runs. If it had come to its own
+end meanwhile, that is what became of it.
+"""
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct, msgpack
+
+from subak.federation.megha.attempts import ROW, find_attempt
+from subak.federation.megha.topology import INCARNATION_BITS
+from subak.federation.megha.worker import (
+    NUMBER_MASK,
+    WORKER_ENDED,
+    WORKER_ROW,
+    WORKER_RUNNING,
+    build_workers,
+    report_end,
+)
+from subak.federation.megha.worker_role import WorkerTables, serve_worker
+from subak.federation.messages import (
+    BEGIN,
+    EXITED,
+    FINISHED_WELL,
+    FORGET,
+    HALT,
+    HAS_FAILED,
+    HOLDS,
+    LEASE_LOST,
+    LOCAL_MASTER,
+    MACHINE_LOST,
+    NO_REASON,
+    NOBODY,
+    NOT_FREE,
+    OVER,
+    POSTED,
+    RAN_TOO_LONG,
+    RECONFIGURE,
+    TICK,
+    UNKNOWN,
+    USED_TOO_MUCH,
+    WORKER,
+)
+from subak.live.executor import attempt as executor
+from subak.live.executor.attempt import AttemptToRun, Begun, Ending, Event, Exited, Fence, Key, Known, Refused
+from subak.live.node.base import Node, Put
+from subak.live.node.facts import CONFIGURATION, JOB, SHAPE, Fact, read_configuration, read_job, read_shape
+from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
+from subak.live.node.layout import Layout, Peer, Timing
+from subak.workload.tasks import Requests
+
+Disk = Mapping[str, Mapping[int | str, bytes]]
+GRACE_MIN = 0.05  # seconds
+# what an end at the executor is for the federation; what is not here has failed
+LOSSES = {
+    executor.LEASE_LOST: LEASE_LOST, executor.STOPPED: MACHINE_LOST, executor.EXECUTOR_LOST: MACHINE_LOST,
+    executor.HALTED: MACHINE_LOST, executor.NEVER_BEGAN: MACHINE_LOST,
+    executor.RAN_TOO_LONG: RAN_TOO_LONG, executor.OUT_OF_MEMORY: USED_TOO_MUCH,
+}
+REFUSALS = {executor.NO_ROOM: NOT_FREE, executor.NO_DISK: NOT_FREE, executor.STOPPING: MACHINE_LOST}
+
+
+class Start(NamedTuple):
+    """An effect on the executor: run an attempt, as *user* where that is not empty."""
+
+    attempt: AttemptToRun
+    user: str
+
+
+class End(NamedTuple):
+    """An effect on the executor: end an attempt."""
+
+    key: Key
+    grace_s: float
+
+
+class Forget(NamedTuple):
+    """An effect on the executor: forget attempts that have ended."""
+
+    keys: tuple[Key, ...]
+
+
+class Ping(NamedTuple):
+    """An effect on the executor: the worker is still here."""
+
+
+class Inquire(NamedTuple):
+    """An effect: answer a question about an attempt."""
+
+    peer: Peer
+    ask: Ask
+
+
+class Identity(Struct, frozen=True, array_like=True):
+    """What outlives the machine."""
+
+    machine: int
+    incarnation: int
+    epoch: int
+
+
+class Snapshot(Struct, frozen=True, array_like=True):
+    """What outlives the process: the tables, and the facts that they name; of one boot of the machine only."""
+
+    boot: str
+    me: bytes  # WORKER_ROW
+    first: int
+    size: tuple[int, ...]
+    rows: bytes  # ROW[row]
+    free: tuple[int, ...]
+    facts: tuple[Fact, ...]
+    graces: dict[int, float]  # by row
+
+
+class WorkerNode(Node):
+    """See the head of the file."""
+
+    def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk, join: Join, boot: str) -> None:
+        """*join*: what the machine is called and has; *boot*: names the time since it was switched on."""
+        super().__init__(WORKER, number, layout, 4 * layout.rooms.attempts_each + 64)
+        self.join, self.boot, self.timing = join, boot, timing
+        self.topology, self.rules = layout.topology(), timing.rules(layout.standby)
+        resources, shapes = len(layout.resources), layout.global_masters * layout.rooms.shapes
+        self.shapes = Requests(np.zeros((resources, shapes), np.int32), np.zeros(shapes, np.int32))
+        self.workers = build_workers(self.topology, np.zeros((resources, layout.machines), np.int32),
+                                     layout.rooms.attempts_each)
+        self.alive: set[Key] = set()  # attempts that the executor was told to begin, and has not said to have ended
+        self.halting: set[Key] = set()  # those of them that are being ended
+        self.graces: dict[int, float] = {}  # by row
+        self.written = b""
+        self.identity = Identity(number, 0, 0)
+        self._serve_plainly()
+        self._begin(disk)
+
+    def _serve_plainly(self) -> None:
+        tables = WorkerTables(self.workers, self.topology, self.rules, self.shapes, np.zeros(1, np.int32), self.inbox,
+                              self.out)
+        self.services = {WORKER: lambda now, count: serve_worker(tables, now, count)}
+
+    # -- what was ------------------------------------------------------------------------------------------------------
+
+    @property
+    def me(self) -> np.void:
+        """The row of this worker."""
+        return self.workers.machine[self.number]
+
+    def _begin(self, disk: Disk) -> None:
+        """Begin with what outlived the process, or, of another boot, the machine."""
+        identity = disk.get("identity", {}).get(0)
+        if identity is not None:
+            self.identity = msgpack.decode(identity, type=Identity)
+            self.me["incarnation"], self.me["epoch"] = max(self.identity.incarnation, 1), self.identity.epoch
+        state = disk.get("state", {}).get(0)
+        snapshot = msgpack.decode(state, type=Snapshot) if state is not None else None
+        if snapshot is None or snapshot.boot != self.boot:
+            return
+        self.me[...] = np.frombuffer(snapshot.me, WORKER_ROW)[0]
+        rows = np.frombuffer(snapshot.rows, ROW)
+        self.workers.rows.row[: rows.size] = rows
+        self.workers.rows.first[self.number] = snapshot.first
+        self.workers.rows.size[:] = snapshot.size
+        self.workers.free[:, self.number] = snapshot.free
+        for fact in snapshot.facts:
+            self.learn(fact)
+        self.graces = dict(snapshot.graces)
+        self.tell(TICK, machine=self.number, incarnation=int(self.me["incarnation"]))
+
+    def _snapshot(self) -> bytes:
+        rows, me = self.workers.rows, self.me
+        count = int(rows.size[2])
+        used = rows.row[:count]
+        names = [(SHAPE, int(row["shape"])) for row in used if row["machine"] != NOBODY]
+        if me["configuration"] != NOBODY:
+            names.append((CONFIGURATION, int(me["configuration"])))
+        facts = tuple(self.facts.known[name] for name in sorted(set(names)) if name in self.facts.known)
+        return msgpack.encode(Snapshot(
+            self.boot, me.tobytes(), int(rows.first[self.number]), tuple(rows.size.tolist()), used.tobytes(),
+            tuple(self.workers.free[:, self.number].tolist()), facts, self.graces))
+
+    def settle(self) -> None:
+        """Write what outlives the process, and the machine, where it differs."""
+        identity = Identity(self.number, int(self.me["incarnation"]), int(self.me["epoch"]))
+        if identity != self.identity:
+            self.identity = identity
+            self.writes.append(Put("identity", [0], [msgpack.encode(identity)]))
+        state = self._snapshot()
+        if state != self.written:
+            self.written = state
+            self.writes.append(Put("state", [0], [state]))
+
+    # -- the local masters ---------------------------------------------------------------------------------------------
+
+    def on_connected(self, peer: Peer) -> None:
+        """Say to a local master what machine this is."""
+        if peer[0] == LOCAL_MASTER:
+            self.frame_to(peer, Join(self.number, self.join.identity, self.join.name, self.join.capacity,
+                                     self.join.attributes))
+
+    def on_fact(self, fact: Fact) -> None:
+        """Write a fact down that is news."""
+        if fact.kind == SHAPE:
+            self.shapes.request[:, fact.number] = read_shape(fact.body).request
+        elif fact.kind == CONFIGURATION:
+            self.topology.capacity[:, fact.number] = read_configuration(fact.body).capacity
+
+    def on_frame(self, peer: Peer, frame: Frame) -> None:
+        """Take in a frame without messages."""
+        if isinstance(frame, Joined) and frame.machine == self.number:
+            if frame.configuration != int(self.me["configuration"]):
+                self.tell(RECONFIGURE, machine=self.number, shape=frame.configuration)
+        elif isinstance(frame, Retract):
+            for kind, number in frame.names:
+                self.facts.forget(kind, number)
+        elif isinstance(frame, Ask):
+            self.effects.append(Inquire(peer, frame))
+        else:
+            raise FrameError(f"a frame {type(frame).__name__} that is not for a worker")
+
+    def answer(self, peer: Peer, number: int, body: bytes = b"", problem: str = "") -> None:
+        """Answer a question that `Inquire` passed on."""
+        self.frame_to(peer, Answer(number, body, problem))
+
+    def sound(self, rows: np.ndarray) -> bool:
+        """Whether messages are about this machine, and name shapes where they begin something."""
+        return (super().sound(rows) and bool((rows["machine"] == self.number).all())
+                and bool((rows["shape"][rows["limit"] > 0] >= 0).all()))
+
+    def may_send(self, row: np.void) -> bool:
+        """Whether a message may leave: none of an attempt that is being ended."""
+        return row["kind"] not in (OVER, HOLDS) or Key(int(row["task"]), int(row["attempt"])) not in self.halting
+
+    # -- the executor --------------------------------------------------------------------------------------------------
+
+    def on_effect(self, kind: int, row: np.void) -> None:
+        """Begin, or end, an attempt."""
+        if kind == BEGIN:
+            self._start(row)
+        elif kind == HALT:
+            self._halt(int(row["task"]), int(row["reason"]))
+
+    def _start(self, row: np.void) -> None:
+        key, number = Key(int(row["task"]), int(row["attempt"])), int(row["handle"])
+        fact = self.facts.known.get((JOB, self.layout.job_of(key.task)))
+        if fact is None:  # it always comes with the order
+            self._exited(number, key, UNKNOWN, 0)
+            return
+        job, start = read_job(fact.body), int(self.workers.rows.row[number]["start"])
+        place = key.task & (self.layout.places - 1)
+        stage = job.stage_of(place)
+        self.graces[number] = stage.grace_s
+        limit = float(row["limit"])
+        self.effects.append(Start(AttemptToRun(
+            key, Fence(start >> INCARNATION_BITS, int(self.me["epoch"]), start & NUMBER_MASK), stage.command, job.name,
+            job.queue, place - job.first, stage.environment, stage.folder, None, stage.umask, stage.memory, stage.cpu,
+            stage.cpu_limited, limit if limit < np.inf else 0.0, stage.grace_s), stage.user))
+        self.alive.add(key)
+
+    def _halt(self, task: int, reason: int) -> None:
+        """End the attempt of a task that the role has just ended: in time for the lease, where that is why."""
+        for key in sorted(self.alive - self.halting, key=lambda key: key.attempt):
+            if key.task == task:
+                grace = self.graces.get(self._row_of(key), GRACE_MIN)
+                if reason == LEASE_LOST:
+                    grace = max(min(grace, self._lease_left()), GRACE_MIN)
+                self.halting.add(key)
+                self.effects.append(End(key, grace))
+
+    def _lease_left(self) -> float:
+        return float(self.me["heard"]) + self.timing.lease - self.now
+
+    def on_events(self, events: Iterable[Event]) -> None:
+        """Take in what has happened at the executor."""
+        for event in events:
+            if isinstance(event, Exited):
+                self._note_end(event.key, event.ending)
+            elif isinstance(event, Refused):
+                self._note_refusal(event)
+            elif isinstance(event, Begun):
+                pass  # what was begun is said to run since the order came
+
+    def _row_of(self, key: Key) -> int:
+        return find_attempt(self.workers.rows, self.number, key.task, key.attempt)
+
+    def _note_end(self, key: Key, ending: Ending) -> None:
+        number, was_halting = self._row_of(key), key in self.halting
+        self.alive.discard(key)
+        self.halting.discard(key)
+        if number == NOBODY:
+            self.effects.append(Forget((key,)))
+            return
+        row = self.workers.rows.row[number]
+        if row["state"] == WORKER_RUNNING:
+            reason = NO_REASON if ending.is_good else LOSSES.get(ending.reason, HAS_FAILED)
+            self._exited(number, key, reason, ending.code)
+        elif was_halting:
+            if ending.is_good:
+                row["reason"], row["code"] = FINISHED_WELL, 0
+            self.out.size[POSTED] = 0
+            report_end(self.workers, self.topology, number, self.out)
+            self._hand_on(self.out.row[: self.out.size[POSTED]])
+
+    def _note_refusal(self, event: Refused) -> None:
+        number = self._row_of(event.key)
+        self.alive.discard(event.key)
+        self.halting.discard(event.key)
+        if number != NOBODY and self.workers.rows.row[number]["state"] == WORKER_RUNNING:
+            reason = REFUSALS.get(event.why, HAS_FAILED if event.why == executor.INVALID else UNKNOWN)
+            self._exited(number, event.key, reason, 126 if reason == HAS_FAILED else 0)
+
+    def _exited(self, number: int, key: Key, reason: int, code: int) -> None:
+        self.tell(EXITED, machine=self.number, task=key.task, attempt=key.attempt, handle=number, reason=reason,
+                  code=code)
+
+    def reconcile(self, known: Iterable[Known]) -> None:
+        """Compare what the executor knows with the tables, when the worker begins: what it does not know is lost."""
+        there = {each.key: each for each in known}
+        self.alive = {key for key, each in there.items() if each.ending is None}
+        number = int(self.workers.rows.first[self.number])
+        while number != NOBODY:
+            row = self.workers.rows.row[number]
+            key = Key(int(row["task"]), int(row["attempt"]))
+            each = there.pop(key, None)
+            if each is not None and each.ending is None and row["state"] == WORKER_ENDED:
+                self.halting.add(key)
+                self.effects.append(End(key, GRACE_MIN))
+            elif each is None and row["state"] == WORKER_RUNNING:
+                self._exited(number, key, MACHINE_LOST, 0)
+            number = int(row["next"])
+        for key, each in there.items():
+            self.effects.append(Forget((key,)) if each.ending is not None else End(key, GRACE_MIN))
+
+    def served(self, rows: np.ndarray) -> None:
+        """Let the executor forget what was forgotten, and know that the worker lives."""
+        kinds = rows["kind"].tolist()
+        if TICK in kinds:
+            self.effects.append(Ping())
+        forgotten = tuple(
+            Key(int(row["task"]), int(row["attempt"])) for row, kind in zip(rows, kinds, strict=True)
+            if kind == FORGET and self._row_of(Key(int(row["task"]), int(row["attempt"]))) == NOBODY)
+        if forgotten:
+            self.effects.append(Forget(forgotten))
