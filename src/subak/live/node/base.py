@@ -289,7 +289,7 @@ class Node:
                 self.on_effect(kind, rows[place].copy())
             elif not CROSSES_OF[kind]:
                 self._owe(kind, row, float(rows[place]["delay"]))
-            elif role in self.services:
+            elif role in self.services and receivers[place] == self.number:
                 self.pending.append((role, kind, row))
             else:
                 self._send((role, receivers[place]), rows[place], row)
