@@ -160,7 +160,7 @@ class WorkerNode(Node):
         snapshot = msgpack.decode(state, type=Snapshot) if state is not None else None
         if snapshot is None or snapshot.boot != self.boot:
             return
-        self.me[...] = np.frombuffer(snapshot.me, WORKER_ROW)[0]
+        self.workers.machine[self.number] = np.frombuffer(snapshot.me, WORKER_ROW)[0]
         rows = np.frombuffer(snapshot.rows, ROW)
         self.workers.rows.row[: rows.size] = rows
         self.workers.rows.first[self.number] = snapshot.first
