@@ -2,7 +2,9 @@
 
 
 class SubakError(Exception):
-    """Base of all errors that the command line shows as one line, with exit code 2."""
+    """Base of all errors that the command line shows as one line, with the exit code of their type."""
+
+    exit_code = 2
 
 
 class InputError(SubakError):

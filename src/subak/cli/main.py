@@ -8,7 +8,7 @@ import signal
 import sys
 from contextlib import suppress
 
-# Exit codes; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
+# Exit codes beside those of errors by type; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
 EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_ENDED = 2, 130, 141, 143
 INTERRUPTION = "interrupted; nothing was written"
 
@@ -43,7 +43,7 @@ def _exit_code() -> object:
     try:
         return app(prog_name="subak", standalone_mode=False)
     except SubakError as error:
-        _fail(str(error))
+        _fail(str(error), error.exit_code)
     except UsageError as error:
         where = error.ctx.command_path if error.ctx else "subak"
         _fail(f"{error.format_message().rstrip('.')} (see {where} --help)")
@@ -77,9 +77,9 @@ def _end(number: int, _frame: object) -> None:
     os._exit(EXIT_INTERRUPTED if number == signal.SIGINT else EXIT_ENDED)
 
 
-def _fail(text: str) -> None:
+def _fail(text: str, code: int = EXIT_MISTAKE) -> None:
     _say(text, style="red")
-    sys.exit(EXIT_MISTAKE)
+    sys.exit(code)
 
 
 def _say(text: str, style: str = "") -> None:

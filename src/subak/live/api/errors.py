@@ -1,0 +1,73 @@
+"""Why a federation does not do what it was asked: raised by a service, carried over HTTP, raised again by the client.
+
+An exit code belongs to each, so that scripts can tell them apart.
+"""
+from subak.errors import InputError, SubakError
+
+
+class ServiceError(SubakError):
+    """Base of what a service answers in place of what was asked for."""
+
+    code = "internal"
+    status = 500
+    exit_code = 1
+
+    def __init__(self, words: str, *, field: str = "", details: tuple[str, ...] = ()) -> None:
+        super().__init__(words)
+        self.words, self.field, self.details = words, field, details
+
+
+class InvalidError(ServiceError, InputError):
+    """The request breaks a rule; *field* is the part of it that does."""
+
+    code, status, exit_code = "invalid", 400, 2
+
+
+class UnauthorizedError(ServiceError):
+    """No token was given, or it is not that of this federation."""
+
+    code, status, exit_code = "unauthorized", 401, 6
+
+
+class NotFoundError(ServiceError):
+    """There is nothing of this name."""
+
+    code, status, exit_code = "not-found", 404, 3
+
+
+class NotAllowedError(ServiceError):
+    """There is nothing under this path that could be done with this method."""
+
+    code, status, exit_code = "not-allowed", 405, 2
+
+
+class RefusedError(ServiceError):
+    """The request is well-formed, and cannot be carried out as things stand."""
+
+    code, status, exit_code = "refused", 409, 5
+
+
+class TooLargeError(ServiceError):
+    """The body of the request is larger than is read."""
+
+    code, status, exit_code = "too-large", 413, 2
+
+
+class UnavailableError(ServiceError):
+    """It cannot be done now, such as when the disk is full; after *retry_after_s* seconds it may be asked again."""
+
+    code, status, exit_code = "unavailable", 503, 4
+
+    def __init__(self, words: str, *, retry_after_s: int = 1, field: str = "", details: tuple[str, ...] = ()) -> None:
+        super().__init__(words, field=field, details=details)
+        self.retry_after_s = retry_after_s
+
+
+class NotOwnerError(UnavailableError):
+    """Another master keeps this; *owner* is the address at which it answers, empty while nobody does."""
+
+    code = "not-owner"
+
+    def __init__(self, words: str, *, owner: str, retry_after_s: int = 1) -> None:
+        super().__init__(words, retry_after_s=retry_after_s)
+        self.owner = owner

@@ -1,0 +1,264 @@
+"""What people and programs are told by a federation, as it goes over HTTP.
+
+Times are Unix times in seconds. Amounts are whole numbers in fixed units: `cpu` in thousandths of a core, `memory` in
+MiB, every other resource in pieces. A job is named by the global master that keeps it and a serial number (`g0-17`), a
+task of it by its index behind a dot (`g0-17.3`). Nothing heavy is imported here: the client needs it.
+"""
+from typing import Annotated, Generic, Literal, TypeVar
+
+from msgspec import Meta, Struct
+
+T = TypeVar("T")
+JOB_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}$"
+TASK_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}\.[0-9]{1,9}$"
+ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}(\.[0-9]{1,9})?$"
+MACHINE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,252}$"
+KEY_PATTERN = r"^[!-~]{1,128}$"  # of what a client calls a submission
+
+JobId = Annotated[str, Meta(pattern=JOB_PATTERN, examples=["g0-17"])]
+TaskId = Annotated[str, Meta(pattern=TASK_PATTERN, examples=["g0-17.3"])]
+JobOrTaskId = Annotated[str, Meta(pattern=ID_PATTERN, examples=["g0-17", "g0-17.3"])]
+MachineName = Annotated[str, Meta(pattern=MACHINE_PATTERN, examples=["node-3"])]
+Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+Time = Annotated[float, Meta(description="Unix time in seconds.")]
+Amounts = Annotated[dict[str, int], Meta(description="By resource; cpu in thousandths of a core, memory in MiB.")]
+
+TASK_BLOCKED, TASK_WAITING, TASK_STARTING, TASK_RUNNING = "blocked", "waiting", "starting", "running"
+TASK_BACKOFF, TASK_ENDING, TASK_ENDED = "backoff", "ending", "ended"
+TaskState = Literal["blocked", "waiting", "starting", "running", "backoff", "ending", "ended"]
+JobState = Literal["waiting", "running", "ended"]
+FINISHED, FAILED, CANCELLED, TIMED_OUT, LOST = "finished", "failed", "cancelled", "timed out", "lost"
+Outcome = Literal["", "finished", "failed", "cancelled", "timed out", "lost"]  # empty while it is open
+MachineState = Literal["ready", "unknown", "lost", "absent"]
+Stream = Literal["stdout", "stderr"]
+STREAMS = ("stdout", "stderr")
+TEST_CONSTRAINT, TEST_RESOURCE, TEST_CORDONED, TEST_UNREACHABLE = "constraint", "resource", "cordoned", "unreachable"
+TEST_QUEUE, TEST_STAGE, TEST_GANG, TEST_BACKOFF, TEST_ORDER = "queue", "stage", "gang", "backoff", "order"
+Test = Literal[
+    "constraint", "resource", "cordoned", "unreachable", "queue", "stage", "gang", "backoff", "order",
+]
+
+
+class TaskCounts(Struct, frozen=True, kw_only=True):
+    """How many tasks are in each state; those that have ended, by outcome."""
+
+    blocked: Count = 0
+    waiting: Count = 0
+    starting: Count = 0
+    running: Count = 0
+    backoff: Count = 0
+    ending: Count = 0
+    finished: Count = 0
+    failed: Count = 0
+    cancelled: Count = 0
+    timed_out: Count = 0
+    lost: Count = 0
+
+
+class StageView(Struct, frozen=True, kw_only=True):
+    """Tasks of a job that are alike."""
+
+    name: str
+    tasks: Count
+    depends_on: tuple[str, ...] = ()
+    gang: bool = False
+    request: Amounts = {}
+    counts: TaskCounts = TaskCounts()
+
+
+class JobView(Struct, frozen=True, kw_only=True):
+    """A job as it stands.
+
+    *version* grows with every change that can be seen here, within one life of its master; *outcome* is finished where
+    all tasks finished, else that of the first task that did not.
+    """
+
+    id: JobId
+    name: str
+    queue: str
+    state: JobState
+    version: Count
+    outcome: Outcome = ""
+    reason: str = ""  # in words: why it ended as it did
+    user: str = ""
+    priority: int = 0
+    tasks: Count = 0
+    counts: TaskCounts = TaskCounts()
+    stages: tuple[StageView, ...] = ()
+    labels: dict[str, str] = {}
+    submitted: Time = 0.0
+    started: Time | None = None  # when its first task began
+    ended: Time | None = None
+
+
+class TaskView(Struct, frozen=True, kw_only=True):
+    """A task as it stands; machine, attempt and exit code are those of its last attempt."""
+
+    id: TaskId
+    job: JobId
+    index: Count
+    stage: str
+    queue: str
+    state: TaskState
+    outcome: Outcome = ""
+    reason: str = ""  # in words: why it waits, or ended as it did
+    machine: str = ""
+    attempts: Count = 0  # that began
+    exit_code: int | None = None
+    preempted: Count = 0  # times
+    lost: Count = 0  # times
+    submitted: Time = 0.0
+    started: Time | None = None
+    ended: Time | None = None
+
+
+class QueueView(Struct, frozen=True, kw_only=True):
+    """A node of the tree of queues."""
+
+    path: str  # empty for the root
+    weight: float
+    guarantee: float  # part of the federation, between 0 and 1, by the weights on its path
+    dominant_share: float  # the largest part of any resource that it holds
+    limit: float | None = None  # part of the federation that it may hold at most
+    owner: str = ""  # name of the global master that keeps its jobs
+    used: Amounts = {}
+    jobs: Count = 0  # that have not ended
+    waiting: Count = 0  # tasks
+    running: Count = 0  # tasks
+
+
+class MachineView(Struct, frozen=True, kw_only=True):
+    """A machine: ready, unknown (it has yet to report), lost (silent for a lease) or absent (taken away)."""
+
+    name: str
+    cluster: str
+    state: MachineState
+    reason: str = ""  # in words, of any state but ready
+    cordoned: bool = False  # nothing new is started there
+    draining: bool = False  # and what runs there is moved away
+    capacity: Amounts = {}
+    used: Amounts = {}
+    attributes: dict[str, str] = {}
+    tasks: Count = 0  # that run there
+    heard: Time | None = None  # when it last gave a sign of life
+
+
+class MasterView(Struct, frozen=True, kw_only=True):
+    """A master of the federation; *address* is where a global master answers people."""
+
+    name: str
+    role: Literal["global", "local", "standby"]
+    state: Literal["ready", "unknown", "lost"]
+    address: str = ""
+    cluster: str = ""  # of a local master
+    queues: tuple[str, ...] = ()  # of a global master
+    epoch: Count = 0
+    incarnation: Count = 0
+    reason: str = ""
+
+
+class FederationView(Struct, frozen=True, kw_only=True):
+    """A federation as a whole; *version* is that of its configuration."""
+
+    name: str
+    version: Count
+    master: str  # who says this
+    masters: tuple[MasterView, ...] = ()
+    clusters: tuple[str, ...] = ()
+    machines: Count = 0
+    capacity: Amounts = {}
+    used: Amounts = {}
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """Whether a master serves; all that is said without a token."""
+
+    state: Literal["ready", "starting", "refusing"]  # refusing: it takes no jobs now, such as when its disk is full
+    words: str = ""
+
+
+class Shortage(Struct, frozen=True, kw_only=True):
+    """One reason for which a task waits: *machines* of the *of* machines of a cluster fail one test.
+
+    Tests that are not of machines (queue, stage, gang, backoff, order) have no cluster and count none.
+    """
+
+    test: Test
+    words: str
+    cluster: str = ""
+    what: str = ""  # the constraint, or the resource
+    machines: Count = 0
+    of: Count = 0
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """Why a task stands as it stands; of one that was preempted, by whom and why."""
+
+    task: TaskId
+    state: TaskState
+    words: str
+    shortages: tuple[Shortage, ...] = ()
+    preempted_by: str = ""  # the last time: the queue or person
+    preempted_why: str = ""
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """Something that happened to a job or a task; numbers grow within a job."""
+
+    number: Count
+    at: Time
+    id: JobOrTaskId
+    what: str
+    why: str = ""
+    machine: str = ""
+    attempt: Count = 0
+
+
+class LogChunk(Struct, frozen=True, kw_only=True):
+    """Part of what a task has written: bytes *offset* .. *next* - 1 of a stream, counted over all its attempts.
+
+    *offset* is later than was asked for where older output was removed to keep its limit of size.
+    """
+
+    data: bytes
+    offset: Count
+    next: Count
+    is_end: bool  # the task has ended, and this is all
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One thing that a new configuration would change; texts are empty where there was, or will be, nothing."""
+
+    kind: Literal["add", "change", "remove"]
+    what: str  # such as "queue research/ada: weight"
+    before: str = ""
+    after: str = ""
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a configuration changes, against configuration *version*; warnings say what that will do to what runs."""
+
+    version: Count
+    changes: tuple[Change, ...] = ()
+    warnings: tuple[str, ...] = ()
+    applied: bool = False
+
+
+class Page(Struct, Generic[T], frozen=True, kw_only=True):
+    """Part of a list, in the order of the list; with a cursor there is more, and it is asked for with the cursor."""
+
+    items: tuple[T, ...]
+    cursor: str = ""
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """Why a request was not carried out."""
+
+    code: Literal[
+        "invalid", "unauthorized", "not-found", "not-allowed", "refused", "too-large", "unavailable",
+        "not-owner", "internal",
+    ]
+    words: str
+    field: str = ""  # which part of the request is wrong
+    owner: str = ""  # with not-owner: the address that keeps it
+    details: tuple[str, ...] = ()  # where several things are wrong: all, a line each

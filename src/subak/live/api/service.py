@@ -1,0 +1,117 @@
+"""What the people's side asks of a federation; a node implements it, and the HTTP server puts it on the network.
+
+Every method raises the errors of `subak.live.api.errors`: `NotFoundError` for a name that nothing has, `RefusedError` where it
+cannot be done as things stand, `InvalidError` where an argument breaks a rule, `NotOwnerError` where another master keeps the
+job, and `UnavailableError` where it cannot be done now.
+"""
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from subak.live.api.models import (
+    Event,
+    Explanation,
+    FederationView,
+    Health,
+    JobState,
+    JobView,
+    LogChunk,
+    MachineView,
+    MasterView,
+    Page,
+    Plan,
+    QueueView,
+    Stream,
+    TaskState,
+    TaskView,
+)
+
+JobSpec = Any  # becomes that of subak.live.jobfile.spec
+PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1_000
+WAIT_S_MAX = 60.0  # that a request is held open at most
+LOG_BYTES_MAX = 1 << 20  # of one answer
+
+
+class JobFilter(Struct, frozen=True, kw_only=True):
+    """Which jobs are wanted: what is empty is not looked at."""
+
+    queue: str = ""  # this queue and all below it
+    state: JobState | None = None
+    name: str = ""
+
+
+class Service(Protocol):
+    """One global master, as people see it: its own jobs and queues, and all machines and masters it knows of.
+
+    Lists are in the order in which their items came to be, or of their names; a cursor is what the last page said.
+    """
+
+    async def submit(self, spec: JobSpec, client_id: str) -> JobView:
+        """Admit a job, and return when it is on disk.
+
+        A *client_id* that was used before, also before a restart, returns the job it was used for, as it is now;
+        RefusedError where that job was submitted with another specification.
+        """
+
+    async def job(self, id: str) -> JobView:
+        """Return a job."""
+
+    async def jobs(self, wanted: JobFilter, cursor: str, limit: int) -> Page[JobView]:
+        """Return a page of at most *limit* jobs, the latest first."""
+
+    async def wait(self, id: str, seen: int | None, timeout_s: float) -> JobView:
+        """Return a job as soon as it has ended or, with *seen*, has another version than that; else after the time."""
+
+    async def tasks(self, id: str, state: TaskState | None, cursor: str, limit: int) -> Page[TaskView]:
+        """Return a page of at most *limit* tasks of a job, by index."""
+
+    async def task(self, id: str) -> TaskView:
+        """Return a task."""
+
+    async def logs(self, id: str, stream: Stream, offset: int, limit: int, timeout_s: float) -> LogChunk:
+        """Return what a task has written from byte *offset* on, at most *limit* bytes.
+
+        An offset below zero counts from the end. Where there is nothing yet, that is waited for, *timeout_s* at most.
+        """
+
+    async def cancel(self, id: str) -> JobView:
+        """Cancel a job or a task, and return the job when that is on disk; what has ended stays as it is."""
+
+    async def preempt(self, id: str) -> TaskView:
+        """End the attempt of a task that runs, which waits again. RefusedError for a task that does not run."""
+
+    async def explain(self, id: str) -> Explanation:
+        """Say why a task stands as it stands."""
+
+    async def history(self, id: str, cursor: str, limit: int) -> Page[Event]:
+        """Return a page of what happened to a job and its tasks, or to a task, the earliest first."""
+
+    async def queues(self, cursor: str, limit: int) -> Page[QueueView]:
+        """Return the queues of the federation, parents before their children."""
+
+    async def machines(self, cluster: str, cursor: str, limit: int) -> Page[MachineView]:
+        """Return machines by name, of one cluster, or of all where *cluster* is empty."""
+
+    async def machine(self, name: str) -> MachineView:
+        """Return a machine."""
+
+    async def cordon(self, name: str, on: bool) -> MachineView:
+        """Let nothing new start on a machine, or let it again, which ends draining too."""
+
+    async def drain(self, name: str) -> MachineView:
+        """Cordon a machine and move what runs there elsewhere: each attempt is ended, and its task waits again."""
+
+    async def plan(self, config: bytes) -> Plan:
+        """Return what the configuration in a TOML text would change, and change nothing."""
+
+    async def apply(self, config: bytes, version: int) -> Plan:
+        """Apply a configuration; RefusedError where another than *version* is in force by now."""
+
+    async def masters(self) -> tuple[MasterView, ...]:
+        """Return all masters of the federation, with how they seem from here."""
+
+    async def federation(self) -> FederationView:
+        """Return what this master knows of the federation as a whole."""
+
+    async def health(self) -> Health:
+        """Say whether this master serves; never raises."""
