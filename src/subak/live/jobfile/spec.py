@@ -4,12 +4,13 @@ Stages are in an order in which each comes after those that it depends on. Amoun
 ``cpu`` in thousandths of a core, ``memory`` in MiB (rounded up), any other resource in whole pieces. All of it survives
 ``msgspec.json``; where there is no limit the value is None.
 """
-from msgspec import Struct
+from msgspec import Struct, field
 
 API_VERSION, KIND = "subak/v1", "Job"
 CPU, MEMORY = "cpu", "memory"  # the resources that are not counted in pieces
-LOSSES_MAX = 32_767  # int16, as what follows
-RETRIES_MAX = 32_767
+RESOURCES = {CPU: 1000}  # of a task that says nothing of them
+AMOUNT_MAX = 2**31 - 1  # of the core's int32 units
+LOSSES_MAX = 2**15 - 1  # the core's int16
 
 
 class Metadata(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +40,7 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     priority: int = 0  # larger is more important
     env: dict[str, str] = {}
     workdir: str = "/"
-    resources: dict[str, int] = {CPU: 1000}  # of each task, by name; cpu in 1/1000 cores, memory in MiB
+    resources: dict[str, int] = field(default_factory=lambda: dict(RESOURCES))  # of each task, in units
     constraints: tuple[Constraint, ...] = ()  # all must hold
     retries: int = 0  # how often a task is tried again after an attempt that failed or ran too long
     backoff_s: float = 0.0  # before it is tried again; twice as long each time
