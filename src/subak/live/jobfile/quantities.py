@@ -1,0 +1,107 @@
+"""Quantities as people write them, such as 500m, 4Gi and 1h30m, and the numbers that they stand for.
+
+Every function that parses raises ValueError, without words, for a text that is no such quantity or one out of range;
+the words are the rules' in `leaves.py`.
+"""
+import re
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil
+
+from subak.live.jobfile.spec import AMOUNT_MAX, CPU, MEMORY
+
+CPU_UNITS = 1000  # of a core
+MEMORY_UNIT = 1 << 20  # bytes
+SECONDS_MAX = 1_000_000_000
+NUMBER = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
+CPU_FORM = rf"{NUMBER}|[0-9]{{1,15}}m"
+SUFFIXES = {  # Kubernetes's, of bytes
+    "": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18,
+    "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
+}
+MEMORY_FORM = rf"({NUMBER})((?:[kMGTPE]|[KMGTPE]i)?)"
+COUNT_FORM = "[0-9]{1,10}"
+UNIT_SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": Fraction(1, 1000)}  # in the order of a duration
+DURATION_FORM = rf"{NUMBER}|(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit}(?![a-z]))?" for unit in UNIT_SECONDS)
+
+
+def parse_cpu(text: str) -> int:
+    """Return thousandths of a core, rounded up, for 2, 0.5 or 500m."""
+    _match(CPU_FORM, text)
+    units = Fraction(text[:-1]) if text.endswith("m") else Fraction(text) * CPU_UNITS
+    return _amount(units)
+
+
+def print_cpu(amount: int) -> str:
+    """Return the shortest text that `parse_cpu` takes for the amount."""
+    return str(amount // CPU_UNITS) if amount % CPU_UNITS == 0 else f"{amount}m"
+
+
+def parse_memory(text: str) -> int:
+    """Return MiB, rounded up, for 4Gi, 512M or a number of bytes; what is less than 1 MiB, but not 0, is a mistake."""
+    number, suffix = _match(MEMORY_FORM, text).groups()
+    units = Fraction(number) * SUFFIXES[suffix] / MEMORY_UNIT
+    if 0 < units < 1:
+        raise ValueError
+    return _amount(units)
+
+
+def print_memory(amount: int) -> str:
+    """Return the shortest text that `parse_memory` takes for the amount, in a power of two."""
+    for suffix in ("Pi", "Ti", "Gi"):
+        size = SUFFIXES[suffix] // MEMORY_UNIT
+        if amount and amount % size == 0:
+            return f"{amount // size}{suffix}"
+    return f"{amount}Mi"
+
+
+def parse_count(text: str) -> int:
+    """Return how many pieces."""
+    return _amount(Fraction(_match(COUNT_FORM, text)[0]))
+
+
+def parse_amount(resource: str, text: str) -> int:
+    """Return the units of a resource."""
+    return {CPU: parse_cpu, MEMORY: parse_memory}.get(resource, parse_count)(text)
+
+
+def print_amount(resource: str, amount: int) -> str:
+    """Return what `parse_amount` takes for the amount."""
+    return {CPU: print_cpu, MEMORY: print_memory}.get(resource, str)(amount)
+
+
+def parse_duration(text: str) -> float:
+    """Return seconds for 90, 0.5, 10s, 5m or 1h30m; the units are d, h, m, s and ms, each at most once, in order."""
+    found = _match(DURATION_FORM, text)
+    parts = zip(found.groups(), UNIT_SECONDS.values(), strict=True)
+    if any(found.groups()):
+        seconds = sum((Fraction(number) * unit for number, unit in parts if number), Fraction(0))
+    else:
+        seconds = Fraction(text)
+    if seconds > SECONDS_MAX:
+        raise ValueError
+    return float(seconds)
+
+
+def print_duration(seconds: float) -> str:
+    """Return a short text that `parse_duration` takes for exactly these seconds."""
+    if seconds and seconds == int(seconds):
+        for unit in ("d", "h", "m"):
+            if int(seconds) % UNIT_SECONDS[unit] == 0:
+                return f"{int(seconds) // int(UNIT_SECONDS[unit])}{unit}"
+        return f"{int(seconds)}s"
+    return f"{Decimal(repr(seconds)).normalize():f}s"
+
+
+def _match(form: str, text: str) -> re.Match[str]:
+    found = re.fullmatch(form, text)
+    if found is None:
+        raise ValueError
+    return found
+
+
+def _amount(units: Fraction) -> int:
+    """Return whole units, rounded up."""
+    if units > AMOUNT_MAX:
+        raise ValueError
+    return ceil(units)
