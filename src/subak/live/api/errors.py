@@ -3,12 +3,13 @@
 An exit code belongs to each, so that scripts can tell them apart.
 """
 from subak.errors import InputError, SubakError
+from subak.live.api.models import Code
 
 
 class ServiceError(SubakError):
     """Base of what a service answers in place of what was asked for."""
 
-    code = "internal"
+    code: Code = "internal"
     status = 500
     exit_code = 1
 
@@ -20,43 +21,50 @@ class ServiceError(SubakError):
 class InvalidError(ServiceError, InputError):
     """The request breaks a rule; *field* is the part of it that does."""
 
-    code, status, exit_code = "invalid", 400, 2
+    code: Code = "invalid"
+    status, exit_code = 400, 2
 
 
 class UnauthorizedError(ServiceError):
     """No token was given, or it is not that of this federation."""
 
-    code, status, exit_code = "unauthorized", 401, 6
+    code: Code = "unauthorized"
+    status, exit_code = 401, 6
 
 
 class NotFoundError(ServiceError):
     """There is nothing of this name."""
 
-    code, status, exit_code = "not-found", 404, 3
+    code: Code = "not-found"
+    status, exit_code = 404, 3
 
 
 class NotAllowedError(ServiceError):
     """There is nothing under this path that could be done with this method."""
 
-    code, status, exit_code = "not-allowed", 405, 2
+    code: Code = "not-allowed"
+    status, exit_code = 405, 2
 
 
 class RefusedError(ServiceError):
     """The request is well-formed, and cannot be carried out as things stand."""
 
-    code, status, exit_code = "refused", 409, 5
+    code: Code = "refused"
+    status, exit_code = 409, 5
 
 
 class TooLargeError(ServiceError):
     """The body of the request is larger than is read."""
 
-    code, status, exit_code = "too-large", 413, 2
+    code: Code = "too-large"
+    status, exit_code = 413, 2
 
 
 class UnavailableError(ServiceError):
     """It cannot be done now, such as when the disk is full; after *retry_after_s* seconds it may be asked again."""
 
-    code, status, exit_code = "unavailable", 503, 4
+    code: Code = "unavailable"
+    status, exit_code = 503, 4
 
     def __init__(self, words: str, *, retry_after_s: int = 1, field: str = "", details: tuple[str, ...] = ()) -> None:
         super().__init__(words, field=field, details=details)
@@ -66,8 +74,15 @@ class UnavailableError(ServiceError):
 class NotOwnerError(UnavailableError):
     """Another master keeps this; *owner* is the address at which it answers, empty while nobody does."""
 
-    code = "not-owner"
+    code: Code = "not-owner"
 
     def __init__(self, words: str, *, owner: str, retry_after_s: int = 1) -> None:
         super().__init__(words, retry_after_s=retry_after_s)
         self.owner = owner
+
+
+BY_CODE: dict[Code, type[ServiceError]] = {each.code: each for each in (
+    ServiceError, InvalidError, UnauthorizedError, NotFoundError, NotAllowedError, RefusedError, TooLargeError,
+    UnavailableError, NotOwnerError,
+)}
+BY_STATUS = {each.status: each for each in BY_CODE.values() if each is not NotOwnerError}

@@ -12,7 +12,7 @@ T = TypeVar("T")
 JOB_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}$"
 TASK_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}\.[0-9]{1,9}$"
 ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}(\.[0-9]{1,9})?$"
-MACHINE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,252}$"
+MACHINE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,252}$"
 KEY_PATTERN = r"^[!-~]{1,128}$"  # of what a client calls a submission
 
 JobId = Annotated[str, Meta(pattern=JOB_PATTERN, examples=["g0-17"])]
@@ -34,8 +34,10 @@ Stream = Literal["stdout", "stderr"]
 STREAMS = ("stdout", "stderr")
 TEST_CONSTRAINT, TEST_RESOURCE, TEST_CORDONED, TEST_UNREACHABLE = "constraint", "resource", "cordoned", "unreachable"
 TEST_QUEUE, TEST_STAGE, TEST_GANG, TEST_BACKOFF, TEST_ORDER = "queue", "stage", "gang", "backoff", "order"
-Test = Literal[
-    "constraint", "resource", "cordoned", "unreachable", "queue", "stage", "gang", "backoff", "order",
+Test = Literal["constraint", "resource", "cordoned", "unreachable", "queue", "stage", "gang", "backoff", "order"]
+Code = Literal[
+    "invalid", "unauthorized", "not-found", "not-allowed", "refused", "too-large", "unavailable", "not-owner",
+    "internal",
 ]
 
 
@@ -254,10 +256,7 @@ class Page(Struct, Generic[T], frozen=True, kw_only=True):
 class Problem(Struct, frozen=True, kw_only=True):
     """Why a request was not carried out."""
 
-    code: Literal[
-        "invalid", "unauthorized", "not-found", "not-allowed", "refused", "too-large", "unavailable",
-        "not-owner", "internal",
-    ]
+    code: Code
     words: str
     field: str = ""  # which part of the request is wrong
     owner: str = ""  # with not-owner: the address that keeps it

@@ -1,10 +1,11 @@
 """What the people's side asks of a federation; a node implements it, and the HTTP server puts it on the network.
 
-Every method raises the errors of `subak.live.api.errors`: `NotFoundError` for a name that nothing has, `RefusedError` where it
-cannot be done as things stand, `InvalidError` where an argument breaks a rule, `NotOwnerError` where another master keeps the
-job, and `UnavailableError` where it cannot be done now.
+Every method raises the errors of `subak.live.api.errors`: `NotFoundError` for a name that nothing has, `RefusedError`
+where it cannot be done as things stand, `InvalidError` where an argument breaks a rule, `NotOwnerError` where another
+master keeps the job, and `UnavailableError` where it cannot be done now.
 """
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -25,8 +26,9 @@ from subak.live.api.models import (
     TaskState,
     TaskView,
 )
+from subak.live.jobfile.spec import JobSpec
 
-JobSpec = Any  # becomes that of subak.live.jobfile.spec
+ReadJob = Callable[[bytes], JobSpec]  # from a job file in YAML or JSON; raises InputError, a line for each mistake
 PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1_000
 WAIT_S_MAX = 60.0  # that a request is held open at most
 LOG_BYTES_MAX = 1 << 20  # of one answer
