@@ -4,7 +4,6 @@ Every function that parses raises ValueError, without words, for a text that is 
 the words are the rules' in `leaves.py`.
 """
 import re
-from decimal import Decimal
 from fractions import Fraction
 from math import ceil
 
@@ -13,6 +12,7 @@ from subak.live.jobfile.spec import AMOUNT_MAX, CPU, MEMORY
 CPU_UNITS = 1000  # of a core
 MEMORY_UNIT = 1 << 20  # bytes
 SECONDS_MAX = 1_000_000_000
+SECONDS_DIGITS = 6  # after the point
 NUMBER = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
 CPU_FORM = rf"{NUMBER}|[0-9]{{1,15}}m"
 SUFFIXES = {  # Kubernetes's, of bytes
@@ -21,7 +21,9 @@ SUFFIXES = {  # Kubernetes's, of bytes
 }
 MEMORY_FORM = rf"({NUMBER})((?:[kMGTPE]|[KMGTPE]i)?)"
 COUNT_FORM = "[0-9]{1,10}"
-UNIT_SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": Fraction(1, 1000)}  # in the order of a duration
+UNIT_SECONDS = {  # in the order of a duration
+    "d": Fraction(86_400), "h": Fraction(3600), "m": Fraction(60), "s": Fraction(1), "ms": Fraction(1, 1000),
+}
 DURATION_FORM = rf"{NUMBER}|(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit}(?![a-z]))?" for unit in UNIT_SECONDS)
 
 
@@ -71,7 +73,10 @@ def print_amount(resource: str, amount: int) -> str:
 
 
 def parse_duration(text: str) -> float:
-    """Return seconds for 90, 0.5, 10s, 5m or 1h30m; the units are d, h, m, s and ms, each at most once, in order."""
+    """Return seconds, to the nearest millionth, for 90, 0.5, 10s, 5m or 1h30m.
+
+    The units are d, h, m, s and ms, each at most once and in this order.
+    """
     found = _match(DURATION_FORM, text)
     parts = zip(found.groups(), UNIT_SECONDS.values(), strict=True)
     if any(found.groups()):
@@ -80,17 +85,17 @@ def parse_duration(text: str) -> float:
         seconds = Fraction(text)
     if seconds > SECONDS_MAX:
         raise ValueError
-    return float(seconds)
+    return float(round(seconds, SECONDS_DIGITS))
 
 
 def print_duration(seconds: float) -> str:
-    """Return a short text that `parse_duration` takes for exactly these seconds."""
+    """Return a short text that `parse_duration` takes for these seconds, to the millionth."""
     if seconds and seconds == int(seconds):
         for unit in ("d", "h", "m"):
             if int(seconds) % UNIT_SECONDS[unit] == 0:
                 return f"{int(seconds) // int(UNIT_SECONDS[unit])}{unit}"
         return f"{int(seconds)}s"
-    return f"{Decimal(repr(seconds)).normalize():f}s"
+    return f"{seconds:.{SECONDS_DIGITS}f}".rstrip("0").rstrip(".") + "s"
 
 
 def _match(form: str, text: str) -> re.Match[str]:

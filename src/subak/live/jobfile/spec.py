@@ -9,8 +9,14 @@ from msgspec import Struct, field
 API_VERSION, KIND = "subak/v1", "Job"
 CPU, MEMORY = "cpu", "memory"  # the resources that are not counted in pieces
 RESOURCES = {CPU: 1000}  # of a task that says nothing of them
-AMOUNT_MAX = 2**31 - 1  # of the core's int32 units
+# As in the core, whose own are beside NumPy: tests/test_jobfile.py holds them together.
+AMOUNT_MAX = 2**31 - 1
+QUEUE_LEVELS_MAX = 64
+OPERATORS = ("=", "!=", "<", ">", "<=", ">=")
+STAGES_MAX = 1000
+TASKS_MAX = 1_000_000  # of a job
 LOSSES_MAX = 2**15 - 1  # the core's int16
+QUEUE, STAGE = "default", "main"  # of a job that names none
 
 
 class Metadata(Struct, frozen=True, forbid_unknown_fields=True):

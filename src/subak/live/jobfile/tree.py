@@ -1,0 +1,211 @@
+"""From a text to a tree of nodes that know their lines: YAML without its traps, or JSON.
+
+A scalar keeps the text that was written, so that a version 5.10 stays one, ``no`` is a word and 022 has its zero. Not
+accepted: tags, keys that are not text, a key twice, several documents. Aliases count as often as they are used.
+"""
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from subak.errors import InputError
+from subak.output.plain import shortened
+
+TEXT_BYTES_MAX = 1 << 20
+NODES_MAX = 200_000
+DEPTH_MAX = 20
+# YAML 1.2's core schema, without octal and hexadecimal numbers, infinity and NaN.
+NULL, BOOLEAN = re.compile("~|null|Null|NULL|"), re.compile("true|True|TRUE|false|False|FALSE")
+NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+PAIR = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")  # one character of JSON
+UNUSUAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # in strings of JSON; YAML ends lines with some
+SHOWN_MAX = 60  # characters of a value in an error
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # only its parser, which is fast where it is machine code
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A value that has no parts, as text; *is_plain* where it was written without quotes."""
+
+    line: int
+    text: str
+    is_plain: bool = False
+    nodes: int = 1
+
+    @property
+    def is_null(self) -> bool:
+        """Whether nothing is said."""
+        return self.is_plain and NULL.fullmatch(self.text) is not None
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether it is true or false."""
+        return self.is_plain and BOOLEAN.fullmatch(self.text) is not None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number of JSON or YAML."""
+        return self.is_plain and NUMBER.fullmatch(self.text) is not None
+
+    def __str__(self) -> str:
+        if self.is_null:
+            return "nothing"
+        return shortened(self.text if self.is_number or self.is_boolean else repr(self.text), SHOWN_MAX)
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """A list; *nodes* counts it and all below it."""
+
+    line: int
+    parts: list["Node"] = field(default_factory=list)
+    nodes: int = 1
+
+    def __str__(self) -> str:
+        return "a list"
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A map from text to nodes; *key_lines* says where each key is."""
+
+    line: int
+    parts: dict[str, "Node"] = field(default_factory=dict)
+    key_lines: dict[str, int] = field(default_factory=dict)
+    nodes: int = 1
+
+    def __str__(self) -> str:
+        return "a map"
+
+
+Node = Scalar | Sequence | Mapping
+
+
+class _MistakeError(Exception):
+    """What the text breaks: line and words."""
+
+
+def read_tree(text: str, file: str) -> Node:
+    """Return the tree of a text. Raises InputError with *file*, line and rule."""
+    if not (size := len(text.encode("utf-8", "surrogatepass"))) <= TEXT_BYTES_MAX:
+        raise InputError(f"{file}: a job file must be at most {TEXT_BYTES_MAX:,} bytes, not {size:,}")
+    try:
+        return _Builder(iter(yaml.parse(_as_yaml(text), LOADER))).document()
+    except _MistakeError as mistake:
+        line, words = mistake.args
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        words = f"this is not YAML: {error.problem or error.context}"
+    except (yaml.reader.ReaderError, UnicodeError):
+        line, words = _unprintable(text)
+    raise InputError(f"{file}:{line}: {words}")
+
+
+def _as_yaml(text: str) -> str:
+    """Return a JSON text with what YAML does not take written in another way, on the same lines; else the text."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    spaced = UNUSUAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\t", " "))
+    return PAIR.sub(_one_character, spaced)
+
+
+def _one_character(pair: re.Match[str]) -> str:
+    if pair[1] is None:
+        return pair[0]
+    return bytes.fromhex(pair[1] + pair[2]).decode("utf-16-be")
+
+
+def _unprintable(text: str) -> tuple[int, str]:
+    """Return the line and words for the first character that YAML does not allow."""
+    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    place = found.start() if found else 0
+    return text.count("\n", 0, place) + 1, f"must be text that can be printed, and has {text[place:place + 1]!r}"
+
+
+class _Builder:
+    """Makes nodes of a parser's events, and stops as soon as there are too many."""
+
+    def __init__(self, events: Iterator[Any]) -> None:
+        self.events = events
+        self.anchors: dict[str, Node | None] = {}  # None while a node is not complete
+        self.nodes = 0
+
+    def document(self) -> Node:
+        """Return the only document."""
+        next(self.events)
+        if isinstance(event := next(self.events), yaml.StreamEndEvent):
+            raise _MistakeError(1, "must hold a job, and is empty")
+        root = self._node(next(self.events), 1)
+        next(self.events)
+        if not isinstance(event := next(self.events), yaml.StreamEndEvent):
+            raise _MistakeError(_line(event), "must hold one job, and another document begins here")
+        return root
+
+    def _node(self, event: Any, depth: int) -> Node:
+        line = _line(event)
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(str(event.anchor), line)
+        self._count(1, line)
+        if event.tag is not None:
+            raise _MistakeError(line, f"must not have tags, and has {event.tag!r}")
+        if depth > DEPTH_MAX:
+            raise _MistakeError(line, f"must not be nested more than {DEPTH_MAX} deep")
+        if event.anchor is not None:
+            self.anchors[event.anchor] = None
+        node = self._scalar(event, line) if isinstance(event, yaml.ScalarEvent) else self._parts(event, line, depth)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        return node
+
+    def _parts(self, event: Any, line: int, depth: int) -> Node:
+        before = self.nodes
+        if isinstance(event, yaml.SequenceStartEvent):
+            parts = []
+            while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+                parts.append(self._node(event, depth + 1))
+            return Sequence(line, parts, self.nodes - before + 1)
+        named: dict[str, Node] = {}
+        key_lines: dict[str, int] = {}
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            key = self._key(self._node(event, depth + 1), key_lines)
+            key_lines[key] = _line(event)
+            named[key] = self._node(next(self.events), depth + 1)
+        return Mapping(line, named, key_lines, self.nodes - before + 1)
+
+    @staticmethod
+    def _scalar(event: yaml.ScalarEvent, line: int) -> Scalar:
+        if re.search("[\ud800-\udfff]", event.value):
+            raise _MistakeError(line, f"must be text, and has half of a character in {event.value[:60]!r}")
+        return Scalar(line, event.value, bool(event.implicit[0]))
+
+    @staticmethod
+    def _key(key: Node, known: dict[str, int]) -> str:
+        if not isinstance(key, Scalar):
+            raise _MistakeError(key.line, f"a key must be text, not {key}")
+        if key.text == "<<" and key.is_plain:
+            raise _MistakeError(key.line, "must not have merge keys (<<): what stages share is written once, "
+                                "beside them")
+        if key.text in known:
+            raise _MistakeError(key.line, f"a key must not occur twice, and {key} is in line {known[key.text]} already")
+        return key.text
+
+    def _alias(self, anchor: str, line: int) -> Node:
+        node = self.anchors.get(anchor)
+        if node is None:
+            raise _MistakeError(line, f"an alias must name an anchor of a value that ends before it, not {anchor!r}")
+        self._count(node.nodes, line)
+        return node
+
+    def _count(self, nodes: int, line: int) -> None:
+        self.nodes += nodes
+        if self.nodes > NODES_MAX:
+            raise _MistakeError(line, f"must have at most {NODES_MAX:,} values, what an alias stands for counted again")
+
+
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
