@@ -2,21 +2,9 @@
 import asyncio
 import threading
 
-import msgspec
-
 from fake_service import FakeService
-from subak.errors import InputError
 from subak.live.api.server import HttpServer, ServerSettings
-from subak.live.jobfile.spec import JobSpec
 from subak.live.tokens import PEOPLE, hash_of, new_token
-
-
-def read_job(text):
-    """Read a job in JSON, until job files are there."""
-    try:
-        return msgspec.json.decode(text, type=JobSpec)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise InputError(f"job: {error}") from None
 
 
 class Serving:
@@ -30,7 +18,7 @@ class Serving:
         addresses, queues = {}, {}
         self.services = {name: FakeService(name, addresses, queues) for name in names}
         self.queues = queues
-        self.servers = {name: HttpServer(service, read_job, hash_of(self.token), ServerSettings(port=0, **settings))
+        self.servers = {name: HttpServer(service, hash_of(self.token), ServerSettings(port=0, **settings))
                         for name, service in self.services.items()}
         for name, server in self.servers.items():
             addresses[name] = self.do(server.start())

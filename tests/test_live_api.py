@@ -14,7 +14,7 @@ import schemathesis
 from schemathesis.checks import not_a_server_error
 
 from fake_service import FakeService
-from serving import Serving, read_job
+from serving import Serving
 from subak.errors import InputError, RunError
 from subak.live.api.models import JobView, LogChunk, Page, Problem, TaskView
 from subak.live.api.routes import ROUTES
@@ -58,7 +58,7 @@ def problem(found):
 
 def table():
     """Every method of every route of the application, what it adds by itself (OpenAPI) too."""
-    app = make_app(FakeService(), read_job, ServerSettings())
+    app = make_app(FakeService(), ServerSettings())
     return sorted({(method, route.path) for route in app.routes for method in route.methods})
 
 
@@ -183,18 +183,17 @@ def test_a_body_that_is_too_large_is_not_read(serving):
         assert (found[0], problem(found).code) == (413, "too-large")
 
 
-def test_every_mistake_of_a_job_file_is_told(serving):
-    def wrong(_):
-        raise InputError("job.yaml:1: queue: must be a path\njob.yaml:2: tasks: must be a number")
-
-    token = new_token(PEOPLE)
-    found = serving.do(one_request(wrong, FakeService(), token, "POST", "/v1/jobs"))
-    told = msgspec.json.decode(found[1], type=Problem)
+def test_every_mistake_of_a_job_file_is_told_with_file_and_line(serving):
+    text = "metadata: {name: a}\nqueue: web\ncommand: [x]\nresources:\n  memory: 4gigs\nretries: -1\n"
+    found = ask(serving, "POST", "/v1/jobs?file=my.yaml", text, **{"Idempotency-Key": "mistakes"})
+    told = problem(found)
     assert (found[0], told.code, told.field) == (400, "invalid", "body")
-    assert told.details == ("job.yaml:1: queue: must be a path", "job.yaml:2: tasks: must be a number")
+    assert [line.split(" ")[0] for line in told.details] == ["my.yaml:5:", "my.yaml:6:"]
+    assert told.details[0] == told.words
+    assert "4gigs" in told.words
 
 
-async def one_request(read, service, token, method, path):
+async def one_request(service, token, method, path):
     """Ask an application without a network; return status and body."""
     sent = []
 
@@ -204,7 +203,7 @@ async def one_request(read, service, token, method, path):
     async def send(message):
         sent.append(message)
 
-    app = Guarded(make_app(service, read, ServerSettings()), hash_of(token))
+    app = Guarded(make_app(service, ServerSettings()), hash_of(token))
     await app({"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "path": path,
                "raw_path": path.encode(), "root_path": "", "scheme": "http", "query_string": b"", "client": ("a", 1),
                "server": ("a", 1),
@@ -217,7 +216,7 @@ def test_what_nobody_expected_is_logged_and_not_told(serving, caplog):
         async def job(self, id):
             raise ValueError("a secret of the master")
 
-    status, body = serving.do(one_request(read_job, Broken(), FOREIGN, "GET", "/v1/jobs/g0-1"))
+    status, body = serving.do(one_request(Broken(), FOREIGN, "GET", "/v1/jobs/g0-1"))
     assert status == 500
     assert msgspec.json.decode(body, type=Problem).code == "internal"
     assert b"secret" not in body
@@ -369,7 +368,7 @@ def test_tokens_differ():
 
 def test_a_port_that_is_taken_is_said(serving):
     port = int(serving.addresses["g0"].rpartition(":")[2])
-    server = HttpServer(FakeService(), read_job, hash_of(FOREIGN), ServerSettings(port=port))
+    server = HttpServer(FakeService(), hash_of(FOREIGN), ServerSettings(port=port))
     with pytest.raises(RunError, match=f"127.0.0.1:{port}: cannot listen there"):
         serving.do(server.start())
 
@@ -389,7 +388,7 @@ def test_a_server_ends_while_somebody_waits():
 
 # -- anything ----------------------------------------------------------------------------------------------------------
 
-APP = make_app(FakeService(), read_job, ServerSettings())
+APP = make_app(FakeService(), ServerSettings())
 SCHEMA = schemathesis.openapi.from_dict({**json.loads(document(APP)), "security": []})
 EXAMPLES = 12  # of each route
 

@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import os
 import re
-import secrets
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,7 +16,7 @@ from subak.errors import InputError
 PEOPLE, JOIN = "people", "join"  # for whom a token is
 PREFIXES = {PEOPLE: "subak-people-", JOIN: "subak-join-"}  # so that one given for the other is seen to be
 RANDOM_BYTES = 32
-TOKEN = re.compile(r"subak-(people|join)-[A-Za-z0-9_-]{43}", re.ASCII)
+TOKEN = re.compile(r"subak-(people|join)-[0-9a-f]{64}", re.ASCII)
 HASH = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 PRIVATE = 0o600
 FILE_BYTES_MAX = 4096
@@ -35,7 +34,7 @@ class TokenHash(Struct, frozen=True):
 
 def new_token(audience: str) -> str:
     """Return a token that nobody has seen, for people or for joining."""
-    return PREFIXES[audience] + secrets.token_urlsafe(RANDOM_BYTES)
+    return PREFIXES[audience] + os.urandom(RANDOM_BYTES).hex()
 
 
 def hash_of(token: str) -> TokenHash:
@@ -73,7 +72,7 @@ def checked_token(token: str, audience: str, where: str) -> str:
     """Return *token*. Raises InputError for what cannot be one for *audience*; never says the token itself."""
     shape = TOKEN.fullmatch(token)
     if not shape:
-        raise InputError(f"{where}: holds no token; one begins with {PREFIXES[audience]} and 43 characters follow")
+        raise InputError(f"{where}: holds no token; one begins with {PREFIXES[audience]} and {2 * RANDOM_BYTES} digits follow")
     if shape[1] != audience:
         raise InputError(f"{where}: is a token for {shape[1]}, and one for {audience} is needed")
     return token

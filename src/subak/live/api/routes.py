@@ -44,14 +44,13 @@ from subak.live.api.service import (
     PAGE_ITEMS_MAX,
     WAIT_S_MAX,
     JobFilter,
-    ReadJob,
     Service,
 )
+from subak.live.jobfile.read import read_job
 
 COUNT_MAX = (1 << 63) - 1
 TEXT_MAX = 1024  # characters of what is filtered by
 Asked = SkipValidation[NamedDependency[Service]]
-Reader = SkipValidation[NamedDependency[ReadJob]]
 JobId = Annotated[str, PathParameter(pattern=JOB_PATTERN, description="A job, such as g0-17.")]
 TaskId = Annotated[str, PathParameter(pattern=TASK_PATTERN, description="A task, such as g0-17.3.")]
 Machine = Annotated[str, PathParameter(pattern=MACHINE_PATTERN, description="A machine.")]
@@ -97,9 +96,12 @@ class ConfigurationOperation(TextOperation):
 
 
 @post("/v1/jobs", operation_class=TextOperation, responses=_refusals(409, 413), summary="Submit a job")
-async def submit(service: Asked, read_job: Reader, body: RawBody, key: Key) -> JobView:
-    """Admit the job that a YAML or JSON text describes; it is on disk when this is answered."""
-    return await service.submit(read_job(body), key)
+async def submit(service: Asked, body: RawBody, key: Key, file: Word = "job") -> JobView:
+    """Admit the job that a YAML or JSON text describes; it is on disk when this is answered.
+
+    Mistakes are named by line, of *file*.
+    """
+    return await service.submit(read_job(_text(body), file), key)
 
 
 @get("/v1/jobs", responses=READ, summary="List jobs")
@@ -248,22 +250,21 @@ async def drain(service: Asked, name: Machine) -> MachineView:
       responses=_refusals(413), summary="What a configuration would change")
 async def plan(service: Asked, body: RawBody) -> Plan:
     """Return what a configuration would change, and change nothing."""
-    return await service.plan(_text(body))
+    return await service.plan(_text(body).encode())
 
 
 @post("/v1/configuration/apply", status_code=HTTP_200_OK, operation_class=ConfigurationOperation,
       responses=_refusals(409, 413), summary="Apply a configuration")
 async def apply(service: Asked, body: RawBody, version: Annotated[int, QueryParameter(ge=0, le=COUNT_MAX)]) -> Plan:
     """Apply a configuration, if *version* is still in force."""
-    return await service.apply(_text(body), version)
+    return await service.apply(_text(body).encode(), version)
 
 
-def _text(body: RawBody) -> bytes:
+def _text(body: bytes) -> str:
     try:
-        body.decode()
+        return body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidError("the body must be text in UTF-8", field="body") from None
-    return body
+        raise InvalidError("body: must be text in UTF-8", field="body") from None
 
 
 ROUTES: list[Any] = [

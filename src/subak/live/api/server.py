@@ -21,7 +21,7 @@ from subak.errors import RunError
 from subak.live.api.errors import ServiceError, UnauthorizedError
 from subak.live.api.problems import HANDLERS, TYPE, body_of, headers_of
 from subak.live.api.routes import ROUTES
-from subak.live.api.service import ReadJob, Service
+from subak.live.api.service import Service
 from subak.live.tokens import TokenHash
 
 OPEN = ("/v1/health",)  # all that is answered without a token
@@ -39,12 +39,11 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     stop_s: Annotated[int, Meta(ge=0)] = 2  # that requests under way have to end when the server stops
 
 
-def make_app(service: Service, read_job: ReadJob, settings: ServerSettings) -> Litestar:
+def make_app(service: Service, settings: ServerSettings) -> Litestar:
     """Return the routes over a service; whoever reaches them is trusted."""
     return Litestar(
         route_handlers=ROUTES,
-        dependencies={"service": Provide(lambda: service, sync_to_thread=False),
-                      "read_job": Provide(lambda: read_job, sync_to_thread=False)},
+        dependencies={"service": Provide(lambda: service, sync_to_thread=False)},
         exception_handlers=HANDLERS,
         request_max_body_size=settings.body_bytes_max,
         logging_config=None,
@@ -108,9 +107,9 @@ class _Uvicorn(uvicorn.Server):
 class HttpServer:
     """A server in the event loop of a process: `start`, then `address`, and `stop` in the end."""
 
-    def __init__(self, service: Service, read_job: ReadJob, token: TokenHash, settings: ServerSettings) -> None:
+    def __init__(self, service: Service, token: TokenHash, settings: ServerSettings) -> None:
         self.settings = settings
-        app: Any = Guarded(make_app(service, read_job, settings), token)
+        app: Any = Guarded(make_app(service, settings), token)
         self._server = _Uvicorn(uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, lifespan="on", ws="none",
             timeout_keep_alive=settings.keep_alive_s, timeout_graceful_shutdown=settings.stop_s,
