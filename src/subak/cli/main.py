@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 # Exit codes beside those of errors by type; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
@@ -19,7 +20,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     if heard:
         signal.signal(signal.SIGINT, _end)
-    from subak.cli.app import app  # noqa: F401, PLC0415  (takes seconds on a cold disk)
+    _app()  # takes seconds on a cold disk
     from subak.output.writing import written  # noqa: PLC0415
 
     logging.getLogger("subak").addHandler(NOTICES)
@@ -36,12 +37,12 @@ def main() -> None:
 
 def _exit_code() -> object:
     """Run the command that was asked for, and return what to end with; of a mistake, the program ends here."""
-    from subak.cli.app import UsageError, app  # noqa: PLC0415  (as above)
+    from subak.cli.live.app import UsageError  # noqa: PLC0415  (as above)
     from subak.errors import SubakError  # noqa: PLC0415
     from subak.report.console import silence  # noqa: PLC0415
 
     try:
-        return app(prog_name="subak", standalone_mode=False)
+        return _app()(prog_name="subak", standalone_mode=False)
     except SubakError as error:
         _fail(str(error), error.exit_code)
     except UsageError as error:
@@ -58,6 +59,17 @@ def _exit_code() -> object:
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
         return EXIT_UNREAD if ended.code == 1 else ended.code
     return None
+
+
+def _app() -> Callable[..., object]:
+    """Return the commands; where one for a live federation is asked for, only those, for they load quickly."""
+    from subak.cli.live import app as live  # noqa: PLC0415  (as above)
+
+    if sys.argv[1:2] and sys.argv[1] in live.WORDS:
+        return live.app
+    from subak.cli import app as all_commands  # noqa: PLC0415  (as above)
+
+    return all_commands.app
 
 
 class _Notices(logging.Handler):

@@ -72,7 +72,7 @@ def checked_token(token: str, audience: str, where: str) -> str:
     """Return *token*. Raises InputError for what cannot be one for *audience*; never says the token itself."""
     shape = TOKEN.fullmatch(token)
     if not shape:
-        raise InputError(f"{where}: holds no token; one begins with {PREFIXES[audience]} and {2 * RANDOM_BYTES} digits follow")
+        raise InputError(f"{where}: holds no token, which is {PREFIXES[audience]} and {2 * RANDOM_BYTES} digits")
     if shape[1] != audience:
         raise InputError(f"{where}: is a token for {shape[1]}, and one for {audience} is needed")
     return token
