@@ -35,12 +35,13 @@ def clock() -> float:
 class Driver:
     """See the head of the file."""
 
-    def __init__(self, node: Node, store: Store, on_effect: Callable[[Any], None],
-                 say: Callable[[str], None] = lambda words: None) -> None:
-        self.node, self.store, self.on_effect, self.say = node, store, on_effect, say
+    def __init__(self, node: Node, store: Store, say: Callable[[str], None]) -> None:
+        self.node, self.store, self.say = node, store, say
+        self.on_effect: Callable[[Any], None] = lambda effect: None  # who carries out what the node wants done
         self.wires: dict[Peer, Wire] = {}
         self.arrivals: list[tuple[Peer, bytes]] = []
         self.before: list[Callable[[float], None]] = []  # called before each call of the node
+        self.when_written: list[asyncio.Future[None]] = []  # who waits until what the node was told is on disk
         self.problem = ""  # why the disk takes nothing
         self.wake = asyncio.Event()
         self.thread = concurrent.futures.ThreadPoolExecutor(1, "store")
@@ -92,6 +93,7 @@ class Driver:
         """Call the node once, and let what follows happen when it may."""
         self.wake.clear()
         arrivals, self.arrivals = self.arrivals, []
+        waiting, self.when_written = self.when_written, []
         now = clock()
         for prepare in self.before:
             prepare(now)
@@ -99,6 +101,9 @@ class Driver:
         ready = self.node.receive(now, arrivals)
         if ready.writes:
             await self._commit(ready.writes)
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
         for effect in ready.effects:
             if isinstance(effect, Cut):
                 self._cut(effect, wires)

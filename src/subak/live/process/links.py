@@ -6,6 +6,7 @@ that breaks is dialled again, after a while that doubles up to `PAUSE_MAX_S`.
 """
 import asyncio
 import contextlib
+import functools
 import hashlib
 import hmac
 import os
@@ -103,6 +104,10 @@ class Wire(asyncio.Protocol):
             at = end
             self.on_frame(self, body)
         del self.waiting[:at]
+
+    def keep(self, body: bytes) -> None:
+        """Keep a frame for whoever takes the connection over."""
+        self.early.append(body)
 
     def connection_lost(self, _error: Exception | None) -> None:
         """End."""
@@ -206,7 +211,7 @@ class Links:
                 continue
             pause = PAUSE_S
             lost = asyncio.get_running_loop().create_future()
-            wire.on_lost = lambda wire, lost=lost: (self._on_lost(wire), lost.done() or lost.set_result(None))
+            wire.on_frame, wire.on_lost = self.driver.arrived, functools.partial(self._on_kept_lost, lost)
             self.driver.connected(wire)
             for body in wire.early:
                 self.driver.arrived(wire, body)
@@ -215,12 +220,16 @@ class Links:
                 continue
             await lost
 
+    def _on_kept_lost(self, lost: "asyncio.Future[None]", wire: Wire) -> None:
+        self._on_lost(wire)
+        _fulfil(lost)
+
     async def connect(self, host: str, port: int, number: int | None = None) -> tuple[Wire, Welcome]:
         """Dial a master and make oneself known. Raises OSError, LinkError."""
         loop = asyncio.get_running_loop()
         frames: asyncio.Queue[bytes] = asyncio.Queue()
         ended = loop.create_future()
-        wire = Wire(lambda _, body: frames.put_nowait(body), lambda _: ended.done() or ended.set_result(None))
+        wire = Wire(lambda _, body: frames.put_nowait(body), lambda _: _fulfil(ended))
         await asyncio.wait_for(loop.create_connection(lambda: wire, host, port), HELLO_S)
         try:
             challenge = await self._next(frames, ended, Challenge)
@@ -242,13 +251,14 @@ class Links:
         wire.peer = welcome.role, welcome.number
         while not frames.empty():
             wire.early.append(frames.get_nowait())
-        wire.on_frame, wire.on_lost = self.driver.arrived, self._on_lost
+        wire.on_frame = Wire.keep
         return wire, welcome
 
     @staticmethod
     async def _next(frames: "asyncio.Queue[bytes]", ended: "asyncio.Future[None]", kind: Any) -> Any:
-        getter = asyncio.ensure_future(frames.get())
-        done, _ = await asyncio.wait({getter, ended}, timeout=HELLO_S, return_when=asyncio.FIRST_COMPLETED)
+        getter: asyncio.Future[Any] = asyncio.ensure_future(frames.get())
+        both: set[asyncio.Future[Any]] = {getter, ended}
+        done, _ = await asyncio.wait(both, timeout=HELLO_S, return_when=asyncio.FIRST_COMPLETED)
         if getter not in done:
             getter.cancel()
             raise LinkError("the connection was ended before it was known who is there")
@@ -270,3 +280,8 @@ class Links:
                 await task
         if self.server is not None:
             self.server.close()
+
+
+def _fulfil(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

@@ -59,7 +59,8 @@ class Worker:
         """Join, and work until `stop`."""
         layout, timing, number = await self._join()
         node = WorkerNode(number, layout, timing, self.disk, self._join_frame(layout), boot_id())
-        self.driver = driver = Driver(node, self.store, self._carry_out, self.say)
+        self.driver = driver = Driver(node, self.store, self.say)
+        driver.on_effect = self._carry_out
         await self._reach_executor(number, node)
         self.links = Links((WORKER, number), self.token, "", driver)
         for address in self.file.local_masters:
