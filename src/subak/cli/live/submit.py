@@ -45,7 +45,7 @@ def submit(
         ended = [_waited(federation, job) for job in found] if wait else found
     show(ended, output)
     if wait and any(job.outcome != FINISHED for job in ended):
-        raise SystemExit(EXIT_OTHERWISE)
+        raise typer.Exit(EXIT_OTHERWISE)
 
 
 def _submitted(federation: Client, file: Path, key: str, output: Output) -> JobView:
@@ -79,7 +79,7 @@ def run(
                                                 help="Where it runs, on its machine [default: /].")] = None,
     time_limit: Annotated[str | None, typer.Option("--time-limit", metavar="DURATION", show_default=False,
                                                    help="That it may run, such as 90s or 1h30m.")] = None,
-    priority: Annotated[str | None, typer.Option("--priority", metavar="N", show_default=False,
+    priority: Annotated[int | None, typer.Option("--priority", metavar="N", show_default=False,
                                                  help="Larger is more important [default: 0].")] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the id of the job, and do not wait.")] = False,
     raw: Annotated[bool, typer.Option(
@@ -112,7 +112,7 @@ def run(
     except SubakError as error:
         error.exit_code = EXIT_OF_SUBAK
         raise
-    raise SystemExit(code)
+    raise typer.Exit(code)
 
 
 def _job_text(command: list[str], said: dict[str, object]) -> bytes:
