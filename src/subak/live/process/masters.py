@@ -18,6 +18,7 @@ from subak.live.node.local_node import LocalNode
 from subak.live.process.compiled import are_kept, services_of
 from subak.live.process.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
 from subak.live.process.driver import Driver
+from subak.live.process.lifeline import NONE, handed_on
 from subak.live.process.links import Links
 from subak.live.service.planning import first_queues
 from subak.live.service.service import NodeService
@@ -33,6 +34,8 @@ class Master:
     def __init__(self, folder: Path, federation: str, data: str, say: Callable[[str], None]) -> None:
         """*folder*: that of the file, from which its paths are meant."""
         self.folder, self.say = folder, say
+        self.lifeline = NONE
+        self.stopping = False
         self.file = read(folder / federation, FederationFile)
         self.data = folder / data
         self.store = SqliteStore(self.data)
@@ -45,6 +48,7 @@ class Master:
 
     def stop(self) -> None:
         """End the process after what is under way."""
+        self.stopping = True
         if self.driver is not None:
             self.driver.stop()
 
@@ -57,8 +61,9 @@ class Master:
             self.compiling = asyncio.create_task(self._compile(node, role))
 
     async def _compile(self, node: GlobalNode | LocalNode, role: str) -> None:
-        process = await asyncio.create_subprocess_exec(*COMPILE, role, stdin=subprocess.DEVNULL,
-                                                       stdout=subprocess.DEVNULL)
+        options, files = handed_on(self.lifeline)
+        process = await asyncio.create_subprocess_exec(*COMPILE, role, *options, stdin=subprocess.DEVNULL,
+                                                       stdout=subprocess.DEVNULL, pass_fds=files)
         try:
             if await process.wait() == 0:
                 _use_compiled(node)
@@ -71,6 +76,8 @@ class Master:
 
     async def drive(self, driver: Driver) -> None:
         """Drive the node until it is stopped, and end what was begun beside it."""
+        if self.stopping:
+            driver.stop()
         await driver.run()
         if self.compiling is not None:
             self.compiling.cancel()
