@@ -40,7 +40,8 @@ def _stage(stage: Stage) -> dict[str, Any]:
                                 for name, amount in stage.resources.items()}
     if "umask" in written:
         written["umask"] = f"0{stage.umask:o}"
-    return msgspec.json.decode(msgspec.json.encode({IN_FILES.get(name, name): value for name, value in written.items()}))
+    in_file = {IN_FILES.get(name, name): value for name, value in written.items()}
+    return msgspec.json.decode(msgspec.json.encode(in_file))
 
 
 class _Dumper(yaml.SafeDumper):
