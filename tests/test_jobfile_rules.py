@@ -41,8 +41,9 @@ def said(text: str) -> list[str]:
     ("a: 1\nb: !!python/object:os.system x\n",
      "f:2: must not have tags, and has 'tag:yaml.org,2002:python/object:os.system'"),
     ("a: 1\nb: *x\n", "f:2: an alias must name an anchor of a value that ends before it, not 'x'"),
+    ("a: &x 1\nb: &x [*x]\n", "f:2: an alias must name an anchor of a value that ends before it, not 'x'"),
     ("a: 1\nb: &x [*x]\n", "f:2: an alias must name an anchor of a value that ends before it, not 'x'"),
-    ("a:\n  [" + "[" * 20, "f:2: must not be nested more than 20 deep"),
+    ("a:\n  [" + "[" * 19, "f:2: must not be nested more than 20 deep"),
     ("a:\n  [" + "[" * 100_000, "f:2: must not be nested more than 20 deep"),
     ("a: 1\nb: \0\n", "f:2: must be text that can be printed, and has '\\x00'"),
     ("a: 1\nb: \ud800\n", "f:2: must be text that can be printed, and has '\\ud800'"),
@@ -99,6 +100,8 @@ def said(text: str) -> list[str]:
     (STAGES + "- name: b\n  command: [run]\n  depends_on: [d, a]\n- name: c\n  command: [run]\n  depends_on: [b]\n"
      "- name: d\n  command: [run]\n  depends_on: [c]\n- name: e\n  command: [run]\n  depends_on: [d]\n",
      "f:9: stages[2].depends_on: must not form a cycle: c → d → b → c"),
+    (STAGES + "- name: b\n  command: [run]\n  depends_on: [a b]\n", f"f:6: stages[1].depends_on[0]: must be {NAME}, "
+     "not 'a b'"),
     # one stage
     (HEAD + "command: []\n", "f:2: command: must have 1 to 4,096 entries, not 0"),
     (HEAD + "command: run\n", "f:2: command: must be a list, not 'run'"),
@@ -222,6 +225,7 @@ def test_sizes_are_bounded(text, words):
 
 
 def test_sizes_at_their_bounds_are_taken():
+    assert [line.split(": ")[1] for line in said("a:\n  " + "[" * 19 + "]" * 19)] == ["a", "metadata", "command"]
     read_job(HEAD + f"command: [run, '{'x' * 131_071}']\nenv: {{A: '{'x' * 131_069}'}}\n")
     read_job(HEAD + f"command: [{'a, ' * 4095}a]\nenv: {many(4096, 'V{}: x')}\n")
     read_job(ONE + f"queue: {'/'.join('a' * 64)}\nwait_limit: 1000000000\nretries: 32767\nworkdir: /{'a' * 4094}\n")

@@ -24,7 +24,7 @@ COUNT_FORM = "[0-9]{1,10}"
 UNIT_SECONDS = {  # in the order of a duration
     "d": Fraction(86_400), "h": Fraction(3600), "m": Fraction(60), "s": Fraction(1), "ms": Fraction(1, 1000),
 }
-DURATION_FORM = rf"{NUMBER}|(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit}(?![a-z]))?" for unit in UNIT_SECONDS)
+DURATION_FORM = rf"{NUMBER}|(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit})?" for unit in UNIT_SECONDS)
 
 
 def parse_cpu(text: str) -> int:

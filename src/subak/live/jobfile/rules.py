@@ -123,8 +123,6 @@ def _check_depends_on(stage: StageForm, place_of: dict[str, int], field: Field, 
     found: list[int] = []
     for number, name in enumerate([] if isinstance(stage.depends_on, UnsetType) else stage.depends_on):
         place, here = place_of.get(name), (*field, "depends_on", number)
-        if isinstance(name, UnsetType):
-            continue
         if name == stage.name:
             mistakes.add(here, f"must not be the stage's own name, {name!r}")
         elif place is None:
