@@ -131,7 +131,7 @@ def test_a_command_becomes_a_job():
     for word, name in (("/a/b.py", "b.py"), ("--x_", "x"), ("ä", "job"), ("a b", "a-b"), ("x" * 70, "x" * 63),
                        ("x" * 62 + "--y", "x" * 62), ("/", "job")):
         assert from_command([word]).metadata.name == name
-    assert from_command(["a"], name="b").metadata.name == "b"
+    assert from_command(["a"], name="b", labels={"c": "d"}).metadata == Metadata("b", {"c": "d"})
     assert from_command(["null", "true", ""]).stages[0].command == ("null", "true", "")
 
 
@@ -353,6 +353,20 @@ def test_the_examples_are_read_from_files(tmp_path):
         (tmp_path / "job.yaml").write_text(text)
         assert read_job_file(tmp_path / "job.yaml") == read_job(text)
     assert len(EXAMPLES) == 3
+
+
+def test_the_page_says_what_is_left_out():
+    said, plain, most = {}, read_job(ONE), {}
+    for names, least, largest in re.findall(r"^\| (`.*`) \| `(.*)` \| (?:`(.*?)`)?", PAGE.read_text(), re.MULTILINE):
+        for name in re.findall("`(.*?)`", names):
+            said[name] = yaml.safe_load(least)
+            most |= {name: yaml.safe_load(largest)} if largest else {}
+    for fields in (said, most):
+        job = {"metadata": {"name": "x"}, "command": ["run"], **fields}
+        assert (read_job(json.dumps(job)) == plain) == (fields is said)
+    others = {"user", "env", "resources", "constraints", "command", "args"}
+    assert said.keys() | others == set(form.TasksForm.__struct_encode_fields__)
+    assert len(most) == 9
 
 
 def test_the_page_shows_mistakes_as_they_are_said():

@@ -89,6 +89,8 @@ def said(text: str) -> list[str]:
     (STAGES + "- name: b\n", "f:4: stages[1].command: must be given"),
     (STAGES + "- command: [run]\n", "f:4: stages[1].name: must be given"),
     (STAGES + "- text\n", "f:4: stages[1]: must be a map of fields, not 'text'"),
+    (HEAD + "stages:\n- text\n- {name: b, command: [run], depends_on: [a]}\n",
+     "f:3: stages[0]: must be a map of fields, not 'text'"),
     (STAGES + "- {name: a, command: [run]}\n",
      "f:4: stages[1].name: must differ from those of other stages, and 'a' is stages[0] already"),
     (STAGES + "- name: b\n  command: [run]\n  depends_on: [c]\n",
@@ -278,8 +280,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
             read_job_file(tmp_path / name)
     with pytest.raises(InputError, match=r"none: cannot be read: No such file or directory$"):
         read_job_file(tmp_path / "none")
-    (tmp_path / "bom").write_bytes(b"\xef\xbb\xbf" + ONE.encode())
-    assert read_job_file(tmp_path / "bom").metadata.name == "x"
+    (tmp_path / "bom").write_bytes(b'\xef\xbb\xbf{"metadata": {"name": "x"}, "command": ["\\ud83d\\ude00"]}')
+    assert read_job_file(tmp_path / "bom").stages[0].command == ("😀",)
 
 
 def test_a_command_has_no_lines():
