@@ -42,7 +42,12 @@ EXIT_CODES = """## Exit codes
 | code | meaning |
 |---|---|
 | 0 | done |
+| 1 | a job that was waited for did not finish; a live federation failed |
 | 2 | a mistake in the command line, a file or a policy, or a run that could not be finished |
+| 3 | a live federation has nothing of this name |
+| 4 | a live federation cannot be reached, or cannot do it now |
+| 5 | a live federation refuses it as things stand |
+| 6 | the token is not that of the live federation |
 | 130 | interrupted by Ctrl-C; nothing half-written is left |
 | 143 | a comparison ended by SIGTERM; nothing half-written is left |
 
