@@ -12,6 +12,7 @@ from contextlib import suppress
 # Exit codes beside those of errors by type; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
 EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_ENDED = 2, 130, 141, 143
 INTERRUPTION = "interrupted; nothing was written"
+INTERRUPTED = object()  # in place of an exit code: by Ctrl-C, and the command has not dealt with it
 
 
 def main() -> None:
@@ -29,7 +30,8 @@ def main() -> None:
     # so that nothing half-written, and no process, is left
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
     code = _exit_code()
-    if code == EXIT_INTERRUPTED:
+    if code is INTERRUPTED:
+        code = EXIT_INTERRUPTED
         _say(f"interrupted; {written[-1]} was written" if written else INTERRUPTION)
         exec("")  # makes Python forget that Ctrl-C fell into such a text, as imports run; `-m` would end by the signal
     sys.exit(code)  # type: ignore[arg-type]
@@ -55,7 +57,7 @@ def _exit_code() -> object:
             silence(sys.stdout)
         _fail(f"{error.filename or 'standard output: could not be written'}: {error.strerror or error}")
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        return INTERRUPTED
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
         return EXIT_UNREAD if ended.code == 1 else ended.code
     return None

@@ -77,7 +77,7 @@ def watch(
                 _show_line(job, output)
                 time.sleep(PAUSE_S)
     if job.outcome != FINISHED:
-        raise SystemExit(EXIT_OTHERWISE)
+        raise typer.Exit(EXIT_OTHERWISE)
 
 
 def _show_line(job: JobView, output: Output) -> None:

@@ -27,7 +27,7 @@ from subak.live.client.transport import Question, Transport
 T = TypeVar("T")
 PAGE = 1_000  # items that are asked for at once
 WAIT_S = 30.0  # that one question of a wait is held open
-TIMEOUT_S, PATIENCE_S = 20.0, 15.0
+TIMEOUT_S, PATIENCE_S = 20.0, 5.0
 
 
 class Found(Struct, Generic[T], frozen=True):
@@ -41,12 +41,13 @@ class Client:
     """A federation, through any of its masters.
 
     Raises the errors of `subak.live.api.errors`: those of the service, and UnavailableError where no master could be
-    reached for *patience_s* seconds. Not to be shared between threads.
+    reached for *patience_s* seconds (5 unless given). Not to be shared between threads.
     """
 
     def __init__(self, settings: ClientSettings | None = None, *, timeout_s: float = TIMEOUT_S,
-                 patience_s: float = PATIENCE_S) -> None:
-        self._transport = Transport(read_settings() if settings is None else settings, timeout_s, patience_s)
+                 patience_s: float | None = None) -> None:
+        self._transport = Transport(read_settings() if settings is None else settings, timeout_s,
+                                    PATIENCE_S if patience_s is None else patience_s)
 
     def __enter__(self) -> "Client":
         return self
