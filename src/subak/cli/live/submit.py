@@ -12,7 +12,7 @@ from subak.cli.live.show import counts_text, remark, show
 from subak.cli.live.writing import OutputWriter
 from subak.errors import InputError, SubakError
 from subak.live.api.models import CANCELLED, FAILED, FINISHED, STREAMS, TIMED_OUT, JobView, TaskView
-from subak.live.client import Client
+from subak.live.client import Client, ClientSettings, read_settings
 from subak.report.console import echo
 
 EXIT_OF_SUBAK, EXIT_TIMED_OUT, EXIT_CANCELLED = 125, 124, 130  # as other runners of commands have them
@@ -102,13 +102,14 @@ def run(
             "workdir": workdir, "time_limit": time_limit, "priority": priority})
     except InputError as error:  # of the command line
         raise InputError("; ".join(str(error).splitlines())) from None
+    settings = read_settings(client)
     try:
-        with opened(client) as federation:
+        with Client(settings) as federation:
             job = federation.submit(text, file="run")
             if detach:
                 echo(job.id)
                 return
-            code = _followed(federation, job, client, raw)
+            code = _followed(federation, job, settings, raw)
     except SubakError as error:
         error.exit_code = EXIT_OF_SUBAK
         raise
@@ -135,11 +136,11 @@ def _pairs(texts: list[str] | None, option: str) -> dict[str, str] | None:
     return found or None
 
 
-def _followed(federation: Client, job: JobView, client: Path | None, raw: bool) -> int:
+def _followed(federation: Client, job: JobView, settings: ClientSettings, raw: bool) -> int:
     """Show both streams of the only task of a job until it has ended; return the exit code for it."""
     id = f"{job.id}.0"
     failed: list[SubakError] = []
-    threads = [threading.Thread(target=_pump, args=(client, id, stream, raw, failed), daemon=True)
+    threads = [threading.Thread(target=_pump, args=(settings, id, stream, raw, failed), daemon=True)
                for stream in STREAMS]
     try:
         for thread in threads:
@@ -158,10 +159,10 @@ def _followed(federation: Client, job: JobView, client: Path | None, raw: bool) 
     return _exit_code(federation.task(id))
 
 
-def _pump(client: Path | None, id: str, stream: str, raw: bool, failed: list[SubakError]) -> None:
+def _pump(settings: ClientSettings, id: str, stream: str, raw: bool, failed: list[SubakError]) -> None:
     """Write a stream of a task as it comes, over a connection of its own."""
     try:
-        with opened(client) as federation:
+        with Client(settings) as federation:
             writer = OutputWriter(sys.stdout if stream == "stdout" else sys.stderr, raw)
             for data in federation.follow(id, stream):
                 writer.write(data)
