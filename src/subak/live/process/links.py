@@ -26,7 +26,7 @@ LENGTH_BYTES = 4
 NONCE_BYTES = 16
 HELLO_S = 5.0  # that a stranger has to say who it is
 PAUSE_S, PAUSE_MAX_S = 0.05, 1.0
-QUIET_S = 3.0  # that a master may be out of reach before it is said: processes do not start all at once
+QUIET_S = 10.0  # that a master may be out of reach before it is said: processes do not start all at once
 UNSENT_BYTES_MAX = 64 << 20  # of a connection: a peer that reads no more is let go
 
 
