@@ -156,6 +156,7 @@ class Links:
         self.guests = 0
         self.dialling: set[asyncio.Task[None]] = set()
         self.server: asyncio.Server | None = None
+        self.closing = False  # `asyncio.wait_for` may lose a cancellation when what it waits for ends just then
 
     # -- who is dialled ------------------------------------------------------------------------------------------------
 
@@ -218,7 +219,7 @@ class Links:
 
     async def _keep(self, host: str, port: int, number: int | None) -> None:
         pause, trouble = PAUSE_S, Trouble()
-        while True:
+        while not self.closing:
             try:
                 wire, _ = await self.connect(host, port, number)
             except (TimeoutError, OSError, LinkError) as error:
@@ -292,6 +293,7 @@ class Links:
 
     async def close(self) -> None:
         """Listen and dial no more."""
+        self.closing = True
         for task in list(self.dialling):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
