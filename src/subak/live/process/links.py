@@ -26,7 +26,7 @@ LENGTH_BYTES = 4
 NONCE_BYTES = 16
 HELLO_S = 5.0  # that a stranger has to say who it is
 PAUSE_S, PAUSE_MAX_S = 0.05, 1.0
-QUIET_S = 10.0  # that a master may be out of reach before it is said: processes do not start all at once
+QUIET_S = 10.0  # that nobody need listen before it is said: processes do not start all at once
 UNSENT_BYTES_MAX = 64 << 20  # of a connection: a peer that reads no more is let go
 
 
@@ -69,18 +69,18 @@ def proof_of(token: TokenHash, side: str, nonce: bytes, role: int, number: int) 
 
 
 class Trouble:
-    """Why a master is out of reach, which is said once it has been for a while, and then only when it changes."""
+    """Why a master is out of reach, which is said when it changes; that nobody listens, when it has been for a while."""
 
     def __init__(self) -> None:
         self.since: float | None = None
         self.said = ""
 
-    def is_news(self, now: float, words: str) -> bool:
-        """Whether *words* are to be said."""
+    def is_news(self, now: float, error: Exception) -> bool:
+        """Whether an error is to be said."""
         self.since = now if self.since is None else self.since
-        if now - self.since < QUIET_S or words == self.said:
+        if str(error) == self.said or (isinstance(error, OSError) and now - self.since < QUIET_S):
             return False
-        self.said = words
+        self.said = str(error)
         return True
 
 
@@ -223,7 +223,7 @@ class Links:
             try:
                 wire, _ = await self.connect(host, port, number)
             except (TimeoutError, OSError, LinkError) as error:
-                if trouble.is_news(asyncio.get_running_loop().time(), str(error)):
+                if trouble.is_news(asyncio.get_running_loop().time(), error):
                     self.driver.unreachable(host, port, str(error))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, PAUSE_MAX_S)

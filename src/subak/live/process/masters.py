@@ -12,16 +12,13 @@ from pathlib import Path
 
 from subak.errors import InputError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
-from subak.live.api.server import HttpServer, ServerSettings
 from subak.live.node.global_node import GlobalNode
 from subak.live.node.local_node import LocalNode
-from subak.live.process.compiled import are_kept, services_of
 from subak.live.process.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
 from subak.live.process.driver import Driver
 from subak.live.process.lifeline import NONE, handed_on
 from subak.live.process.links import Links
 from subak.live.service.planning import first_queues
-from subak.live.service.service import NodeService
 from subak.live.store.sqlite import SqliteStore
 from subak.live.tokens import JOIN, PEOPLE, TokenHash, kept_hash
 
@@ -52,8 +49,12 @@ class Master:
         if self.driver is not None:
             self.driver.stop()
 
-    def compile_beside(self, node: GlobalNode | LocalNode, role: str) -> None:
-        """Let compiled handlers serve, at once or as soon as they are there."""
+    def compile_beside(self, node: GlobalNode | LocalNode, role: str, handlers: str) -> None:
+        """Let compiled handlers serve where they are wanted, at once or as soon as they are there."""
+        if handlers == "python":
+            return
+        from subak.live.process.compiled import are_kept  # noqa: PLC0415  (loads the compiler)
+
         if are_kept(role):
             _use_compiled(node)
         else:
@@ -85,6 +86,8 @@ class Master:
 
 
 def _use_compiled(node: GlobalNode | LocalNode) -> None:
+    from subak.live.process.compiled import services_of  # noqa: PLC0415  (as above)
+
     node.use(services_of(node))
     if isinstance(node, GlobalNode):
         node.compiled = services_of
@@ -101,9 +104,13 @@ class GlobalMasterProcess(Master):
         self.number = names.index(file.name)
         self.people = self.token(PEOPLE, file.people_token_file)
         self.join = self.token(JOIN, file.join_token_file)
+        self.handlers = file.handlers
 
     async def run(self, ready: Callable[[str], None] = lambda address: None) -> None:
         """Serve until `stop`; *ready* is told the address as soon as people are answered."""
+        from subak.live.api.server import HttpServer, ServerSettings  # noqa: PLC0415  (local masters do without)
+        from subak.live.service.service import NodeService  # noqa: PLC0415
+
         layout = self.file.layout()
         entry = self.file.global_master[self.number]
         node = GlobalNode(self.number, layout, self.file.timing, first_queues(self.file), self.store.load(), entry.name)
@@ -117,7 +124,7 @@ class GlobalMasterProcess(Master):
         address = await server.start()
         for number, local in enumerate(self.file.local_addresses()):
             links.dial(*split_address("address", local), number)
-        self.compile_beside(node, "global-master")
+        self.compile_beside(node, "global-master", self.handlers)
         ready(address)
         await self.drive(driver)
         await links.close()
@@ -137,6 +144,7 @@ class LocalMasterProcess(Master):
             raise InputError(f"standby: cluster {file.cluster!r} has none in the file of the federation")
         self.number = cluster + len(names) * file.standby
         self.join = self.token(JOIN, file.join_token_file)
+        self.handlers = file.handlers
 
     async def run(self, ready: Callable[[str], None] = lambda address: None) -> None:
         """Serve until `stop`; *ready* is told the address as soon as others may join."""
@@ -148,7 +156,7 @@ class LocalMasterProcess(Master):
         partner = (self.number + layout.clusters) % (2 * layout.clusters)
         if layout.standby and self.number >= layout.clusters:
             links.dial(*split_address("address", addresses[partner]), partner)
-        self.compile_beside(node, "local-master")
+        self.compile_beside(node, "local-master", self.handlers)
         ready(addresses[self.number])
         await self.drive(driver)
         await links.close()

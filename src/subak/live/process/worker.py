@@ -119,7 +119,7 @@ class Worker:
                 try:
                     found = await self._ask(*split_address("local_masters", address))
                 except (OSError, LinkError, TimeoutError) as error:
-                    if troubles[address].is_news(clock(), str(error)):
+                    if troubles[address].is_news(clock(), error):
                         self.say(f"{address}: {error}")
                 else:
                     if found is not None:

@@ -1,5 +1,6 @@
 """What a federation on one machine consists of, and the files that say so."""
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ WORKERS_MAX = 64
 WORKERS_USUAL = 8  # that are started where nobody says how many, on a large machine
 MEMORY_PART = 4, 5  # of this machine's memory that tasks may have; the rest is for the federation, and all else
 CPU, MEMORY = "cpu", "memory"
+BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML without quotes
 
 
 class Wish(Struct, frozen=True):
@@ -100,7 +102,7 @@ def files_of(plan: Plan, name: str, ports: list[int]) -> dict[str, str]:
                 f'cluster = "{cluster}"\nstandby = {str(standby).lower()}\ndata = "data/{cluster}{suffix}"\n')
     for worker, cluster in plan.workers:
         masters = ", ".join(f'"{address}"' for address in local[cluster])
-        amounts = "".join(f"{_text(resource)} = {amount}\n" for resource, amount in plan.capacity.items())
+        amounts = "".join(f"{resource if BARE.fullmatch(resource) else _text(resource)} = {amount}\n" for resource, amount in plan.capacity.items())
         files[f"worker-{worker}.toml"] = (f'name = "{worker}"\nlocal_masters = [{masters}]\ndata = "data/{worker}"\n'
                                           f"[capacity]  # thousandths of a core, MiB\n{amounts}")
     addresses = ", ".join(f'"http://{HOST}:{port}"' for port in http)
