@@ -284,6 +284,7 @@ def test_no_damaged_file_is_more_than_refused(text, chance: random.Random):
 def test_either_parser_reads_the_same():
     assert [read_job(text).task_count for text in EXAMPLES] == [1, 240, 21]
     for text in ("a: 1\n? [b]\n: c", "a: 1\nb:\n  - " + "[" * 50, '{"a": 1}', "a: \0", "a: \ud800", "'", "[" * 9999,
+                 '{"metadata": {"name": "x"}, "env": {"\\ud83d": "x"}, "command": ["x"]}',
                  '{"metadata": {"name": "x", "annotations": {"a": "\\ud83d"}}, "command": ["x"]}'):
         with pytest.raises(InputError, match=r"^f:\d: "):
             read_job(text, "f")
