@@ -239,6 +239,8 @@ def test_what_is_written_is_what_people_write():
                                                     "backoff: 10s\nresources:\n  cpu: 500m\n  memory: 4Gi\n  gpu: 1\n")
     job = read_job(text)
     assert yaml.safe_load(write_job(job)) == yaml.safe_load(text)
+    shared = Stage("a", ("run",), env={"A": "b"})
+    assert "*" not in write_job(JobSpec(Metadata("x"), "a", (shared, shared)))
     assert "stages:\n- name: a\n  command:\n  - run\n" in write_job(
         JobSpec(Metadata("x"), "a", (Stage("a", ("run",)),)))
 
