@@ -1,26 +1,21 @@
 """The commands of `subak`: every one is a function in a file of its own, registered here."""
-from typing import Any
-
 import typer
 
 import subak
 from subak.cli.commands.compare import compare
 from subak.cli.commands.convert import convert
-from subak.cli.commands.explain import explain
 from subak.cli.commands.fair import fair
 from subak.cli.commands.fit import fit
 from subak.cli.commands.generate import generate
 from subak.cli.commands.generate_mapreduce import generate_mapreduce
 from subak.cli.commands.inspect import inspect
-from subak.cli.commands.queues import queues
 from subak.cli.commands.report import report
 from subak.cli.commands.schedulers import schedulers
 from subak.cli.commands.simulate import simulate
 from subak.cli.commands.torture import torture
+from subak.cli.live.app import register
+from subak.cli.live.shared import explain, queues
 from subak.cli.reproduce.commands import app as reproduce
-
-# What Typer raises for a command line it does not understand; of its family, it exports only BadParameter.
-UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="subak",
@@ -35,6 +30,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command()(command)
+register(app, "A live federation")
 app.add_typer(reproduce, name="reproduce")
 
 

@@ -6,11 +6,13 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 # Exit codes beside those of errors by type; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
 EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_ENDED = 2, 130, 141, 143
 INTERRUPTION = "interrupted; nothing was written"
+INTERRUPTED = object()  # in place of an exit code: by Ctrl-C, and the command has not dealt with it
 
 
 def main() -> None:
@@ -19,7 +21,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     if heard:
         signal.signal(signal.SIGINT, _end)
-    from subak.cli.app import app  # noqa: F401, PLC0415  (takes seconds on a cold disk)
+    _app()  # takes seconds on a cold disk
     from subak.output.writing import written  # noqa: PLC0415
 
     logging.getLogger("subak").addHandler(NOTICES)
@@ -28,7 +30,8 @@ def main() -> None:
     # so that nothing half-written, and no process, is left
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
     code = _exit_code()
-    if code == EXIT_INTERRUPTED:
+    if code is INTERRUPTED:
+        code = EXIT_INTERRUPTED
         _say(f"interrupted; {written[-1]} was written" if written else INTERRUPTION)
         exec("")  # makes Python forget that Ctrl-C fell into such a text, as imports run; `-m` would end by the signal
     sys.exit(code)  # type: ignore[arg-type]
@@ -36,12 +39,12 @@ def main() -> None:
 
 def _exit_code() -> object:
     """Run the command that was asked for, and return what to end with; of a mistake, the program ends here."""
-    from subak.cli.app import UsageError, app  # noqa: PLC0415  (as above)
+    from subak.cli.live.app import UsageError  # noqa: PLC0415  (as above)
     from subak.errors import SubakError  # noqa: PLC0415
     from subak.report.console import silence  # noqa: PLC0415
 
     try:
-        return app(prog_name="subak", standalone_mode=False)
+        return _app()(prog_name="subak", standalone_mode=False)
     except SubakError as error:
         _fail(str(error), error.exit_code)
     except UsageError as error:
@@ -54,10 +57,21 @@ def _exit_code() -> object:
             silence(sys.stdout)
         _fail(f"{error.filename or 'standard output: could not be written'}: {error.strerror or error}")
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        return INTERRUPTED
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
         return EXIT_UNREAD if ended.code == 1 else ended.code
     return None
+
+
+def _app() -> Callable[..., object]:
+    """Return the commands; where one for a live federation is asked for, only those, for they load quickly."""
+    from subak.cli.live import app as live  # noqa: PLC0415  (as above)
+
+    if sys.argv[1:2] and sys.argv[1] in live.WORDS:
+        return live.app
+    from subak.cli import app as all_commands  # noqa: PLC0415  (as above)
+
+    return all_commands.app
 
 
 class _Notices(logging.Handler):

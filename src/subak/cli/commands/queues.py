@@ -1,13 +1,10 @@
-"""`subak queues`: the tree of queues of a workload or of a file, and what is in them."""
+"""`subak queues` of files: the tree of queues of a workload or of a file, and what is in them."""
 import math
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 from rich.table import Table
 
-from subak.cli.options import COUNT_MAX
 from subak.errors import InputError
 from subak.measures.queue_facts import QueueFacts, queue_facts
 from subak.output.workplaces import is_folder
@@ -21,27 +18,8 @@ NAME_WIDTH_MIN, COLUMN_WIDTH = 16, 13  # letters
 READ = "Requested: part of all amounts x seconds. Peak: the most at any time, if every task started on arrival."
 
 
-def queues(
-    source: Annotated[str, typer.Argument(
-        metavar="WORKLOAD|TREE.toml", help="A workload folder, the name of a shipped sample (google2011), or a file of "
-                                           "queues.", show_default=False)],
-    weights: Annotated[Path | None, typer.Option(
-        "--queues", metavar="TREE.toml", help="With a workload: weights and limits of its queues, and queues it does "
-                                              "not use.", show_default=False)] = None,
-    rows: Annotated[int, typer.Option(
-        metavar="N", min=1, max=COUNT_MAX, help="How many queues to list: the first in the file, or those that ask for "
-                                               "most.")] = 40,
-) -> None:
-    """Show the tree of queues: weights, limits, guarantees, and what a workload asks for in each.
-
-    A job's queue is a path such as org/department/user; each part, of 64 at most, is a node of the tree. A queue is
-    guaranteed its weight's part among its siblings of what its parent is guaranteed. A queue above others may have jobs
-    of its own: they are in a leaf whose name ends with a slash.
-
-    - `subak queues google2011` shows the queues of the shipped sample.
-    - `subak queues W --queues tree.toml` shows a workload's queues with the weights and limits of a file.
-    - `subak queues tree.toml` shows the queues of a file; `subak fair tree.toml` shares a cluster out among them.
-    """
+def queues(source: str, weights: Path | None, rows: int) -> None:
+    """Show the queues of *source*, a workload or a file of queues; with a workload, *weights* is such a file."""
     if source.endswith(".toml"):
         if weights is not None:
             raise InputError("--queues: goes with a workload, not with a file of queues")

@@ -455,8 +455,8 @@ def release(submitter: Submitter, jobs: Jobs, stage: int, first: int, out: Outbo
 
 @inlined
 def on_release(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
-    """Go on to submit the tasks of a stage."""
-    if not jobs.given_up[message["count"]]:
+    """Go on to submit the tasks of a stage; what its places have become, that of another job, may have to wait."""
+    if not jobs.given_up[message["count"]] and jobs.stages.waits[message["count"]] == 0:
         release(submitter, jobs, message["count"], message["row"], out)
 
 

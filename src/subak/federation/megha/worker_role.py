@@ -1,4 +1,4 @@
-"""The role of a worker as those who drive it see it, apart from those of masters: a process of its own loads no more."""
+"""The role of a worker as those who drive it see it, apart from the masters: its process loads nothing of theirs."""
 from typing import NamedTuple
 
 import numpy as np

@@ -4,7 +4,6 @@ Every method raises the errors of `subak.live.api.errors`: `NotFoundError` for a
 where it cannot be done as things stand, `InvalidError` where an argument breaks a rule, `NotOwnerError` where another
 master keeps the job, and `UnavailableError` where it cannot be done now.
 """
-from collections.abc import Callable
 from typing import Protocol
 
 from msgspec import Struct
@@ -28,7 +27,6 @@ from subak.live.api.models import (
 )
 from subak.live.jobfile.spec import JobSpec
 
-ReadJob = Callable[[bytes], JobSpec]  # from a job file in YAML or JSON; raises InputError, a line for each mistake
 PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1_000
 WAIT_S_MAX = 60.0  # that a request is held open at most
 LOG_BYTES_MAX = 1 << 20  # of one answer
@@ -89,7 +87,10 @@ class Service(Protocol):
         """Return a page of what happened to a job and its tasks, or to a task, the earliest first."""
 
     async def queues(self, cursor: str, limit: int) -> Page[QueueView]:
-        """Return the queues of the federation, parents before their children."""
+        """Return the queues of the federation, parents before their children.
+
+        What they use is counted everywhere; jobs and tasks that wait and run are those that this master keeps.
+        """
 
     async def machines(self, cluster: str, cursor: str, limit: int) -> Page[MachineView]:
         """Return machines by name, of one cluster, or of all where *cluster* is empty."""

@@ -1,6 +1,7 @@
 """From a tree of nodes to the fields of a form, by their types: every value that breaks its rule is noted."""
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct, inspect
@@ -23,8 +24,13 @@ ELSEWHERE = {  # what fields are called in Kubernetes, Nomad, Slurm and Compose,
 
 def fill(form: type[T], node: Node, mistakes: Mistakes) -> T | None:
     """Return the form with what the nodes say; None if it cannot be, what is wrong with a part of it is left out."""
-    filled = _Filler(mistakes).value(inspect.type_info(form), node, ())
+    filled = _Filler(mistakes).value(_described(form), node, ())
     return None if filled is UNSET else filled
+
+
+@cache
+def _described(form: type[Struct]) -> inspect.Type:
+    return inspect.type_info(form)
 
 
 class _Filler:
@@ -38,7 +44,7 @@ class _Filler:
         self.mistakes.lines.setdefault(field, node.line)
         extra: dict[str, Any] = {}
         while isinstance(kind, inspect.Metadata):
-            extra, kind = {**(kind.extra or {}), **extra}, kind.type
+            extra, kind = (kind.extra or {}) | extra, kind.type
         if LEAF in extra:
             return self._leaf(extra[LEAF], node, field)
         if isinstance(kind, inspect.StructType):
@@ -91,8 +97,10 @@ class _Filler:
                 extra[KEY].read(key)
             except ValueError:
                 self.mistakes.add((*field, name), f"the key must be {extra[KEY].rule}, not {key}", key.line)
-            said[name] = (self._leaf(leaf_of(name), part, (*field, name)) if leaf_of
-                          else self.value(kind.value_type, part, (*field, name)))
+            of_value = kind.value_type
+            if leaf_of is not None:
+                of_value = inspect.Metadata(of_value, extra={LEAF: leaf_of(name)})
+            said[name] = self.value(of_value, part, (*field, name))
         return said
 
     def _check_count(self, kind: inspect.ListType | inspect.DictType, count: int, field: Field) -> None:

@@ -24,7 +24,7 @@ COUNT_FORM = "[0-9]{1,10}"
 UNIT_SECONDS = {  # in the order of a duration
     "d": Fraction(86_400), "h": Fraction(3600), "m": Fraction(60), "s": Fraction(1), "ms": Fraction(1, 1000),
 }
-DURATION_FORM = rf"{NUMBER}|(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit}(?![a-z]))?" for unit in UNIT_SECONDS)
+DURATION_FORM = rf"{NUMBER}|(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit})?" for unit in UNIT_SECONDS)
 
 
 def parse_cpu(text: str) -> int:
@@ -67,9 +67,9 @@ def parse_amount(resource: str, text: str) -> int:
     return {CPU: parse_cpu, MEMORY: parse_memory}.get(resource, parse_count)(text)
 
 
-def print_amount(resource: str, amount: int) -> str:
-    """Return what `parse_amount` takes for the amount."""
-    return {CPU: print_cpu, MEMORY: print_memory}.get(resource, str)(amount)
+def print_amount(resource: str, amount: int) -> str | int:
+    """Return what a file says for the amount of a resource: a text for cpu and memory, else the number of pieces."""
+    return {CPU: print_cpu, MEMORY: print_memory}.get(resource, int)(amount)
 
 
 def parse_duration(text: str) -> float:

@@ -106,6 +106,7 @@ def read_tree(text: str, file: str) -> Node:
 
 def _as_yaml(text: str) -> str:
     """Return a JSON text with what YAML does not take written in another way, on the same lines; else the text."""
+    text = text.removeprefix("\ufeff")
     try:
         json.loads(text)
     except (ValueError, RecursionError):

@@ -12,12 +12,14 @@ from subak.federation.megha.admission import Admitted, JobAsked, StageAsked
 from subak.federation.megha.global_master.state import PHASE_RUNNING, GlobalMaster
 from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_WITHDRAWN, Jobs
 from subak.federation.megha.submitter import Submitter
-from subak.federation.messages import NOBODY
+from subak.federation.messages import NOBODY, REASONS
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
 from subak.live.node.base import Drop, Put, Write
 from subak.live.node.facts import JobFact, StageFact
 
 MIB = 1 << 20
+EVENTS_MAX = 2_000  # of a job
+OUTCOME_WORDS = ("", "finished", "failed", "cancelled", "timed out", "lost")
 ON_DISK = np.dtype([
     ("number", np.int64),
     ("state", np.int8),  # one of SUBMISSIONS
@@ -60,7 +62,12 @@ class Job:
     spec: JobSpec
     admitted: Admitted
     version: int = 0  # how often something of it has changed
-    events: list[tuple[float, int, str]] = field(default_factory=list)
+    events: list[tuple[float, int, str, str, int, int]] = field(default_factory=list)  # see `note`
+
+    def note(self, clock: float, index: int, what: str, why: str = "", machine: int = NOBODY, attempt: int = 0) -> None:
+        """Note what has happened to a task, or, with *index* below zero, to the job; the first are kept."""
+        if len(self.events) < EVENTS_MAX:
+            self.events.append((clock, index, what, why, machine, attempt))
 
     @property
     def places(self) -> slice:
@@ -140,9 +147,43 @@ class Book:
         now["attempt"][begun], now["machine"][begun] = mine["attempt"][new], mine["machine"][new]
         now["attempts"][begun] += 1
         now["started"][begun] = clock
-        now["ended"][(now["state"] == SUBMISSION_ENDED) & (now["ended"] == 0)] = clock
+        ended = (now["state"] == SUBMISSION_ENDED) & (now["ended"] == 0)
+        now["ended"][ended] = clock
         self.now[places] = now
+        self._note_events(places[begun], "began", clock)
+        self._note_events(places[ended], "ended", clock)
         return now
+
+    def _note_events(self, places: np.ndarray, what: str, clock: float) -> None:
+        """Note what has happened to tasks, in the history of their jobs."""
+        for place in places.tolist():
+            row = self.now[place]
+            job = self.of_number.get(int(row["number"]) // self.disk.size)
+            if job is None:
+                continue
+            why = REASONS[int(row["reason"])] if what == "ended" else ""
+            word = OUTCOME_WORDS[int(row["outcome"])] if what == "ended" else what
+            job.note(clock, place - job.admitted.places, word, why, int(row["machine"]), int(row["attempt"]))
+
+    def note_lost(self, task: int, reason: int, clock: float) -> None:
+        """Note that an attempt of a task has ended, and the task waits again."""
+        job = self.of_number.get(task // self.disk.size)
+        if job is not None:
+            place = task & (self.disk.size - 1)
+            self.now["lost"][place] += 1
+            row = self.now[place]
+            job.note(clock, place - job.admitted.places, "lost its attempt", REASONS[reason], int(row["machine"]),
+                     int(row["attempt"]))
+
+    def note_done(self, done: np.ndarray, clock: float) -> None:
+        """Note where tasks ran that were done before they were seen to run; *done*: MESSAGE[row]."""
+        for message in done:
+            place = int(message["task"]) & (self.disk.size - 1)
+            row = self.now[place]
+            if row["number"] == message["task"] and message["machine"] != NOBODY:
+                row["machine"] = message["machine"]
+                if row["attempts"] == 0:
+                    row["attempts"], row["started"] = 1, clock
 
     def writes(self, places: np.ndarray, clock: float) -> list[Write]:
         """Return what has to be written of the tasks at these places."""

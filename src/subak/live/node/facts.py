@@ -39,6 +39,8 @@ class MachineFact(Struct, frozen=True, array_like=True):
     name: str
     identity: str
     attributes: dict[str, str] = {}
+    cordoned: bool = False
+    gone: bool = False
 
 
 class StageFact(Struct, frozen=True, array_like=True):

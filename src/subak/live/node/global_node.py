@@ -4,7 +4,8 @@ A job is admitted, its tasks are submitted and, where there is room, requested f
 write makes all of it durable, and an acknowledgement and the requests leave together. After a restart the tables are
 made as the disk says, and the master asks every local master what it holds, as a new incarnation (rebuild.py).
 """
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.state import INCARNATION
 from subak.federation.megha.global_master.trees import build_queue_order
 from subak.federation.megha.jobs import Jobs
-from subak.federation.megha.ledger import ENTRY, ENTRY_SIZED, Ledger, bring
+from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_SIZED, Ledger, bring
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.roles import (
     GlobalMasterTables,
@@ -30,6 +31,8 @@ from subak.federation.megha.topology import OFF, speaker
 from subak.federation.messages import (
     ARRIVE,
     CANCEL,
+    CONCLUSIVE,
+    DONE,
     GIVEN_UP,
     GLOBAL_MASTER,
     LOCAL_MASTER,
@@ -40,7 +43,7 @@ from subak.federation.messages import (
 )
 from subak.live.jobfile.spec import Constraint as AskedConstraint
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.base import Node, Put
+from subak.live.node.base import Drop, Node, Put, Serve
 from subak.live.node.book import Book, Job, StoredJob, asked_of, fact_of
 from subak.live.node.facts import (
     CONFIGURATION,
@@ -55,7 +58,7 @@ from subak.live.node.facts import (
     read_machine,
     read_shape,
 )
-from subak.live.node.frames import FrameError
+from subak.live.node.frames import Answer, Ask, Frame, FrameError
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.queues import QueuesFact, read_queues
 from subak.live.node.restore import restore_jobs
@@ -63,6 +66,7 @@ from subak.queues.tree import Queue, TreeFile
 from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
 
+ENDED_MAX = 100_000  # jobs that have ended and are kept, the latest
 GANG_MAX = 4096  # tasks that start together
 Disk = Mapping[str, Mapping[int | str, bytes]]  # table, key, body
 
@@ -71,6 +75,12 @@ class Acknowledged(NamedTuple):
     """An effect: the job is on disk."""
 
     job: int
+
+
+class Answered(NamedTuple):
+    """An effect: the question of this number was answered."""
+
+    answer: Answer
 
 
 class Changed(NamedTuple):
@@ -88,10 +98,13 @@ class GlobalNode(Node):
         super().__init__(GLOBAL_MASTER, number, layout, spare)
         self.name, self.timing, self.disk = name, timing, disk
         self.clock = 0.0  # Unix time, of the call that is being served
+        self.compiled: Callable[[GlobalNode], list[Serve]] | None = None  # who makes compiled functions for the tables
         self._build()
         self.asked: list[int] = []  # jobs to acknowledge
         self.kept: dict[str, int] = {str(client): int.from_bytes(body, "big")
                                      for client, body in disk.get("client", {}).items()}  # jobs by client's name
+        self.client_of = {number: client for client, number in self.kept.items()}
+        self.ended = deque(sorted(int(number) for number in disk.get("ended", {})))  # jobs that are kept
         self.touched: set[int] = set()  # tasks
         self.applied = [(-1, 0)] * layout.clusters  # epoch, and how much of its ledger
         before = disk.get("queues", {}).get(0)
@@ -130,12 +143,12 @@ class GlobalNode(Node):
         """Return how many entries a ledger holds: a power of two, and four whole states of a cluster at least."""
         return 1 << (4 * (2 + layout.rooms.attempts_each) * layout.machines_each - 1).bit_length()
 
-    def use(self, services: Iterable[object] = ()) -> None:
+    def use(self, services: Iterable[Serve] = ()) -> None:
         """Serve by plain Python, or by compiled functions that were made for the tables of `tables`."""
         submitters, masters = self.tables()
         given = list(services) or [lambda now, count: serve_submitter(submitters, now, count),
                                    lambda now, count: serve_global_master(masters, now, count)]
-        self.services = dict(zip((SUBMITTER, GLOBAL_MASTER), given, strict=True))  # type: ignore[arg-type]
+        self.services = dict(zip((SUBMITTER, GLOBAL_MASTER), given, strict=True))
 
     def tables(self) -> tuple[SubmitterTables, GlobalMasterTables]:
         """Return what the roles that are here work on: lists have one state at the place of its number."""
@@ -189,7 +202,7 @@ class GlobalNode(Node):
         self.open_job(job)
         self.writes.append(self.book.write_of(job))
         if client:
-            self.kept[client] = job.number
+            self.kept[client], self.client_of[job.number] = job.number, client
             self.writes.append(Put("client", [client], [job.number.to_bytes(8, "big")]))
         self.asked.append(job.number)
         for numbers in admitted.numbers:
@@ -261,7 +274,7 @@ class GlobalNode(Node):
                 self.admission.add_queue(number)
         self._leave_removed()
         if self.services:
-            self.use()
+            self.use(self.compiled(self) if self.compiled is not None else ())
 
     def _leave_removed(self) -> None:
         """Let queues that were removed, and have no tasks any more, have no turn."""
@@ -290,6 +303,18 @@ class GlobalNode(Node):
         elif fact.kind == QUEUES:
             self._take_queues(read_queues(fact.body))
 
+    def on_frame(self, peer: Peer, frame: Frame) -> None:
+        """Take in a frame without messages."""
+        if not isinstance(frame, Answer) or peer[0] != LOCAL_MASTER:
+            raise FrameError(f"a frame {type(frame).__name__} that is not for a global master")
+        self.effects.append(Answered(frame))
+
+    def ask(self, ask: Ask) -> bool:
+        """Ask the local master that speaks for a machine's cluster; return whether it is connected."""
+        cluster = self.layout.cluster_of(ask.machine)
+        local = speaker(self.topology, cluster, int(self.master.cluster[cluster]["epoch"]))
+        return self.frame_to((LOCAL_MASTER, local), ask)
+
     def on_entries(self, peer: Peer, epoch: int, first: int, entries: np.ndarray) -> None:
         """Note entries of a local master's ledger."""
         layout = self.layout
@@ -306,6 +331,9 @@ class GlobalNode(Node):
     def served(self, rows: np.ndarray) -> None:
         """Note which tasks messages were about."""
         self.touched.update(rows["task"].tolist())
+        done = rows[(rows["kind"] == DONE) & (self.jobs.number[rows["task"] & self.jobs.mask] == rows["task"])]
+        if done.size:
+            self.book.note_done(done, self.clock)
         posted = self.out.row[: self.out.size[0]]
         self.touched.update(posted["task"].tolist())
 
@@ -322,7 +350,10 @@ class GlobalNode(Node):
             since = seen if epoch == now[0] and now[1] >= seen else 0
             span = np.arange(max(since, now[1] - ledger.entry.size, 0), now[1])
             entries = ledger.entry[span % ledger.entry.size]
-            found += entries["task"][entries["owner"] == self.number].tolist()
+            own = entries[entries["owner"] == self.number]
+            found += own["task"].tolist()
+            for entry in own[(own["kind"] == ENTRY_GAVE) & ~CONCLUSIVE[own["reason"]]]:
+                self.book.note_lost(int(entry["task"]), int(entry["reason"]), self.clock)
         return found
 
     def on_effect(self, kind: int, row: np.void) -> None:
@@ -354,7 +385,18 @@ class GlobalNode(Node):
     def _close(self, job: Job) -> None:
         """Let a job go of which all tasks have ended."""
         self.writes += self.book.drop_of(job)
+        self.ended.append(job.number)
+        if len(self.ended) > ENDED_MAX:
+            self._drop_ended(self.ended.popleft())
         self.book.remove(job)
         self.admission.forget(job.admitted)
         self.retract([(JOB, job.number)])
         self._leave_removed()
+
+    def _drop_ended(self, number: int) -> None:
+        """Forget a job that ended long ago, and what whoever submitted it called it."""
+        self.writes.append(Drop("ended", [number]))
+        client = self.client_of.pop(number, "")
+        if client:
+            self.kept.pop(client, None)
+            self.writes.append(Drop("client", [client]))

@@ -45,7 +45,7 @@ from subak.federation.messages import (
     WATCH,
     WORKER,
 )
-from subak.live.node.base import Link, Node, Put
+from subak.live.node.base import Link, Node, Put, Serve
 from subak.live.node.facts import (
     CONFIGURATION,
     MACHINE,
@@ -107,11 +107,11 @@ class LocalNode(Node):
             self.number, self.topology, books, build_machines(self.topology),
             rooms.attempts_each * layout.machines_each, GlobalNode.ledger_room(layout))
 
-    def use(self, services: Iterable[object] = ()) -> None:
+    def use(self, services: Iterable[Serve] = ()) -> None:
         """Serve by plain Python, or by a compiled function that was made for `tables`."""
         tables = self.tables()
         given = list(services) or [lambda now, count: serve_local_master(tables, now, count)]
-        self.services = {LOCAL_MASTER: given[0]}  # type: ignore[dict-item]
+        self.services = {LOCAL_MASTER: given[0]}
 
     def tables(self) -> LocalMasterTables:
         """Return what the role works on: a list with the state at the place of its number."""
@@ -146,9 +146,13 @@ class LocalNode(Node):
         self.machines[number] = machine
         self.catalog.describe(number, machine.attributes)
         before = self.facts.known.get((MACHINE, number))
-        body = encoded(MachineFact(machine.name, machine.identity, machine.attributes))
+        body = encoded(MachineFact(machine.name, machine.identity, machine.attributes, machine.cordoned,
+                                   machine.gone))
         if before is None or before.body != body:
             self.facts.note(Fact(MACHINE, number, body, 0 if before is None else before.version + 1))
+            for peer in self.links:
+                if peer[0] == GLOBAL_MASTER:
+                    self.say(peer, [(MACHINE, number)])
 
     def _write(self, number: int, machine: StoredMachine) -> None:
         """Note a machine on disk, and let the local master know what it has."""

@@ -1,0 +1,140 @@
+"""`subak list`, `subak describe`, `subak history`: what became of jobs and tasks."""
+import re
+from typing import Annotated
+
+import typer
+
+from subak.cli.live.options import ANY, ClientOption, LimitOption, Output, OutputOption, checked, opened
+from subak.cli.live.show import (
+    amounts_text,
+    counts_text,
+    remark,
+    show,
+    show_facts,
+    show_table,
+    standing,
+    time_text,
+    took_text,
+    used_text,
+)
+from subak.live.api.models import ID_PATTERN, TASK_PATTERN, JobState, JobView, MachineView, TaskView
+from subak.live.client import Client
+from subak.report.number_text import NOTHING, count_text
+
+TASKS_SHOWN = 20
+
+
+def list(  # the name of the command
+    queue: Annotated[str, typer.Option("--queue", metavar="PATH", show_default=False,
+                                       help="Only jobs of this queue, and of those below it.")] = "",
+    state: Annotated[JobState | None, typer.Option("--state", metavar="waiting|running|ended", show_default=False,
+                                                   help="Only jobs in this state.")] = None,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", show_default=False,
+                                      help="Only jobs of this name.")] = "",
+    limit: LimitOption = 40,
+    output: OutputOption = Output.TABLE,
+    client: ClientOption = None,
+) -> None:
+    """List jobs of all masters, the latest first.
+
+    - `subak list` lists the latest 40.
+    - `subak list --queue research --state running` lists what research runs.
+    - `subak list -o json | jq -r '.items[].id'` prints ids only.
+    """
+    with opened(client) as federation:
+        found = federation.jobs(queue=queue, state=state or "", name=name, limit=limit)
+    if not show(found, output):
+        show_table(("job", "name", "queue", "state", "tasks", "open", "submitted", "took"),
+                   [_row(job) for job in found.items], right=("tasks", "open", "took"))
+    remark(found.unreachable)
+
+
+def _row(job: JobView) -> tuple[str, ...]:
+    over = sum(getattr(job.counts, name) for name in ("finished", "failed", "cancelled", "timed_out", "lost"))
+    return (job.id, job.name, job.queue, standing(job.state, job.outcome), count_text(job.tasks),
+            count_text(job.tasks - over), time_text(job.submitted), took_text(job.started, job.ended))
+
+
+def describe(
+    id: Annotated[str, typer.Argument(metavar="JOB|TASK|MACHINE", show_default=False,
+                                      help="Such as g0-17, g0-17.3, or the name of a machine.")],
+    output: OutputOption = Output.TABLE,
+    client: ClientOption = None,
+) -> None:
+    """Say all that is known of a job, a task or a machine.
+
+    - `subak describe g0-17` shows the job's stages, and its tasks that have not finished.
+    - `subak describe g0-17.3 -o yaml` shows task 3 of it, as YAML.
+    """
+    with opened(client) as federation:
+        if re.fullmatch(TASK_PATTERN, id):
+            task = federation.task(id)
+            if not show(task, output):
+                _show_task(task)
+        elif re.fullmatch(ID_PATTERN, id):
+            job = federation.job(id)
+            if not show(job, output):
+                _show_job(federation, job)
+        else:
+            machine = federation.machine(checked(id, "the name of a machine", "MACHINE"))
+            if not show(machine, output):
+                _show_machine(machine)
+
+
+def _show_job(federation: Client, job: JobView) -> None:
+    show_facts(f"{job.id} {job.name}: {standing(job.state, job.outcome)}", [
+        ("queue", job.queue), ("why", job.reason), ("user", job.user), ("priority", str(job.priority or "")),
+        ("tasks", counts_text(job.counts)), ("labels", ", ".join(f"{key}={text}" for key, text in job.labels.items())),
+        ("submitted", time_text(job.submitted)), ("started", time_text(job.started)), ("ended", time_text(job.ended)),
+    ])
+    show_table(("stage", "tasks", "each asks for", "after", "stand"), [
+        (stage.name + (" (gang)" if stage.gang else ""), count_text(stage.tasks), amounts_text(stage.request),
+         ", ".join(stage.depends_on) or NOTHING, counts_text(stage.counts)) for stage in job.stages], right=("tasks",))
+    unfinished = [task for task in federation.tasks(job.id) if task.outcome != "finished"]
+    if unfinished:
+        show_table(("task", "state", "machine", "attempts", "exit code", "why"),
+                   [_task_row(task) for task in unfinished[:TASKS_SHOWN]], right=("attempts", "exit code"))
+
+
+def _task_row(task: TaskView) -> tuple[str, ...]:
+    return (task.id, standing(task.state, task.outcome), task.machine or NOTHING, count_text(task.attempts),
+            NOTHING if task.exit_code is None else str(task.exit_code), task.reason)
+
+
+def _show_task(task: TaskView) -> None:
+    show_facts(f"{task.id}: {standing(task.state, task.outcome)}", [
+        ("why", task.reason), ("queue", task.queue), ("stage", task.stage), ("machine", task.machine),
+        ("attempts", count_text(task.attempts)), ("exit code", "" if task.exit_code is None else str(task.exit_code)),
+        ("preempted", f"{task.preempted} times" if task.preempted else ""),
+        ("lost", f"{task.lost} times" if task.lost else ""),
+        ("submitted", time_text(task.submitted)), ("started", time_text(task.started)),
+        ("ended", time_text(task.ended)), ("took", took_text(task.started, task.ended)),
+    ])
+
+
+def _show_machine(machine: MachineView) -> None:
+    show_facts(f"{machine.name}: {machine.state}", [
+        ("why", machine.reason), ("cluster", machine.cluster), ("in use", used_text(machine.used, machine.capacity)),
+        ("tasks", count_text(machine.tasks)),
+        ("cordoned", "draining" if machine.draining else "yes" if machine.cordoned else ""),
+        ("attributes", ", ".join(f"{key}={text}" for key, text in machine.attributes.items())),
+        ("heard of", "" if machine.heard is None else time_text(machine.heard)),
+    ])
+
+
+def history(
+    id: Annotated[str, typer.Argument(metavar="JOB|TASK", help="Such as g0-17 or g0-17.3.", show_default=False)],
+    limit: LimitOption = 1000,
+    output: OutputOption = Output.TABLE,
+    client: ClientOption = None,
+) -> None:
+    """Say what happened to a job or a task, when and why.
+
+    - `subak history g0-17.3` shows where each attempt of the task ran, and how it ended.
+    """
+    with opened(client) as federation:
+        found = federation.history(checked(id, ANY, "JOB|TASK"), limit)
+    if not show(found, output):
+        show_table(("when", "what of", "what", "machine", "attempt", "why"), [
+            (time_text(event.at), event.id, event.what, event.machine or NOTHING, count_text(event.attempt), event.why)
+            for event in found], right=("attempt",))

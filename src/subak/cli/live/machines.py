@@ -1,0 +1,75 @@
+"""`subak machines`, `subak cordon`, `subak uncordon`, `subak drain`: where tasks run, and may not."""
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from subak.cli.live.options import MACHINE, ClientOption, Output, OutputOption, checked, opened
+from subak.cli.live.show import show, show_table, used_text
+from subak.live.api.models import MachineView
+from subak.live.client import Client
+from subak.report.console import echo
+from subak.report.number_text import count_text
+
+NamesArgument = Annotated[list[str], typer.Argument(metavar="MACHINE...", help="Names of machines.",
+                                                    show_default=False)]
+
+
+def machines(
+    cluster: Annotated[str, typer.Option("--cluster", metavar="NAME", show_default=False,
+                                         help="Only machines of this cluster.")] = "",
+    output: OutputOption = Output.TABLE,
+    client: ClientOption = None,
+) -> None:
+    """List machines: ready, unknown (yet to report), lost (silent for a lease) or absent, and what is used of them.
+
+    - `subak machines --cluster west` lists one cluster.
+    """
+    with opened(client) as federation:
+        found = federation.machines(cluster)
+    if not show(found, output):
+        show_table(("machine", "cluster", "state", "tasks", "in use", "note"), [
+            (each.name, each.cluster, each.state, count_text(each.tasks), used_text(each.used, each.capacity),
+             _note(each)) for each in found], right=("tasks",))
+
+
+def _note(machine: MachineView) -> str:
+    mark = "draining" if machine.draining else "cordoned" if machine.cordoned else ""
+    return "; ".join(part for part in (mark, machine.reason) if part)
+
+
+def cordon(names: NamesArgument, output: OutputOption = Output.TABLE, client: ClientOption = None) -> None:
+    """Let nothing new start on machines; what runs there goes on.
+
+    - `subak cordon node-3`, and `subak uncordon node-3` when it may be used again.
+    """
+    _change(names, output, client_file=client, word="cordoned", change=lambda client, name: client.cordon(name))
+
+
+def uncordon(names: NamesArgument, output: OutputOption = Output.TABLE, client: ClientOption = None) -> None:
+    """Let tasks start on machines again that were cordoned or drained.
+
+    - `subak uncordon node-3`
+    """
+    _change(names, output, client_file=client, word="may be used again",
+            change=lambda client, name: client.cordon(name, False))
+
+
+def drain(names: NamesArgument, output: OutputOption = Output.TABLE, client: ClientOption = None) -> None:
+    """Cordon machines and move what runs there elsewhere, such as before they are serviced.
+
+    - `subak drain node-3`; `subak describe node-3` says what still runs there.
+    """
+    _change(names, output, client_file=client, word="is drained", change=lambda client, name: client.drain(name))
+
+
+def _change(names: list[str], output: Output, *, client_file: ClientOption, word: str,
+            change: Callable[[Client, str], MachineView]) -> None:
+    """Change machines one after the other, and say so of each."""
+    for name in names:
+        checked(name, MACHINE, "MACHINE")
+    with opened(client_file) as federation:
+        for name in names:
+            machine = change(federation, name)
+            if not show(machine, output):
+                echo(f"{machine.name} {word}; {count_text(machine.tasks)} tasks run there")

@@ -1,0 +1,59 @@
+"""The options and arguments that commands of a live federation share, and how they reach it."""
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subak.errors import InputError
+from subak.live.api.models import ID_PATTERN, JOB_PATTERN, MACHINE_PATTERN, TASK_PATTERN
+from subak.live.client import Client, read_settings
+
+ROWS_MAX = 2**31 - 1  # of what an option counts
+EXIT_OTHERWISE = 1  # a job that was waited for ended, and did not finish
+JOB, TASK, ANY = "a job such as g0-17", "a task such as g0-17.3", "a job such as g0-17, or a task such as g0-17.3"
+MACHINE = "the name of a machine"
+FORMS = {JOB: JOB_PATTERN, TASK: TASK_PATTERN, ANY: ID_PATTERN, MACHINE: MACHINE_PATTERN}
+
+
+class Output(StrEnum):
+    """How an answer is printed."""
+
+    TABLE, JSON, YAML = "table", "json", "yaml"
+
+
+ClientOption = Annotated[Path | None, typer.Option(
+    "--client", metavar="FILE.toml", show_default=False,
+    help="Where the federation is, and the file of the token (keys address and token_file) [default: SUBAK_ADDRESS and "
+         "SUBAK_TOKEN, else ~/.config/subak/client.toml].")]
+OutputOption = Annotated[Output, typer.Option(
+    "--output", "-o", metavar="table|json|yaml", help="How to print it.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=ROWS_MAX, help="How many at most.")]
+
+
+@contextmanager
+def opened(file: Path | None) -> Iterator[Client]:
+    """Open a client of the federation that the options name."""
+    with Client(read_settings(file)) as client:
+        yield client
+
+
+def checked(text: str, what: str, argument: str) -> str:
+    """Return an argument. Raises InputError for one that cannot be *what*, such as JOB."""
+    if not re.fullmatch(FORMS[what].strip("^$"), text):
+        raise InputError(f"{argument}: must be {what}, not {text!r}")
+    return text
+
+
+def file_bytes(path: Path) -> bytes:
+    """Return what a file holds, or standard input for ``-``. Raises InputError for one that cannot be read."""
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{str(path)!r}: is no name of a file") from None

@@ -1,0 +1,110 @@
+"""`subak queues` and `subak explain`: words that ask a live federation, or look at files of the simulator.
+
+Which is meant is seen from the arguments. The simulator is loaded only for the latter.
+"""
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subak.cli.live.federation import show_explanation, show_queues
+from subak.cli.live.options import ROWS_MAX, ClientOption, Output, OutputOption
+from subak.errors import InputError
+from subak.live.api.models import TASK_PATTERN
+from subak.placement.lotes.settings import CLASSES_MAX
+
+WITH_LOTES = "With lotes in place of RUN"
+
+
+def queues(
+    source: Annotated[str | None, typer.Argument(
+        metavar="[WORKLOAD|TREE.toml]", help="A workload folder, the name of a shipped sample (google2011), or a file "
+                                             "of queues [default: those of the live federation].",
+        show_default=False)] = None,
+    weights: Annotated[Path | None, typer.Option(
+        "--queues", metavar="TREE.toml", help="With a workload: weights and limits of its queues, and queues it does "
+                                              "not use.", show_default=False)] = None,
+    rows: Annotated[int, typer.Option(
+        metavar="N", min=1, max=ROWS_MAX, help="How many queues to list: the first in the file, or those that ask for "
+                                               "most.")] = 40,
+    output: OutputOption = Output.TABLE,
+    client: ClientOption = None,
+) -> None:
+    """Show the tree of queues: weights, limits, guarantees, and what runs, waits or is asked for in each.
+
+    A job's queue is a path such as org/department/user; each part, of 64 at most, is a node of the tree. A queue is
+    guaranteed its weight's part among its siblings of what its parent is guaranteed. A queue above others may have jobs
+    of its own: they are in a leaf whose name ends with a slash.
+
+    - `subak queues` shows the queues of the live federation, and what they use.
+    - `subak queues google2011` shows the queues of the shipped sample.
+    - `subak queues W --queues tree.toml` shows a workload's queues with the weights and limits of a file.
+    - `subak queues tree.toml` shows the queues of a file; `subak fair tree.toml` shares a cluster out among them.
+    """
+    if source is None:
+        if weights is not None:
+            raise InputError("--queues: goes with a workload")
+        show_queues(output, client)
+        return
+    _refuse_live(output, client, source)
+    from subak.cli.commands.queues import queues as queues_of  # noqa: PLC0415  (loads the simulator)
+
+    queues_of(source, weights, rows)
+
+
+def explain(
+    run: Annotated[str, typer.Argument(
+        metavar="RUN|TASK", help="A run folder, such as those in the folder runs of a comparison; or the word lotes (a "
+                                 "folder of that name is ./lotes); or a task of a live federation, such as g0-17.3, by "
+                                 "itself.", show_default=False)],
+    task: Annotated[str | None, typer.Argument(
+        metavar="[TASK]", help="JOB/INDEX, as in the first columns of tasks.parquet, or the row number of the task; "
+                               "with lotes: a workload folder, or the name of a shipped sample.",
+        show_default=False)] = None,
+    fleet: Annotated[Path | None, typer.Argument(
+        metavar="[FLEET]", help="Only with lotes: the fleet folder [default: the folder `fleet` in the workload's].",
+        show_default=False)] = None,
+    classes: Annotated[int | None, typer.Option(
+        metavar="N", min=0, max=CLASSES_MAX, show_default=False, rich_help_panel=WITH_LOTES,
+        help="How many clusters of requests; 0: as many as a criterion finds [default: 4].")] = None,
+    settings: Annotated[Path | None, typer.Option(
+        metavar="FILE.toml", show_default=False, rich_help_panel=WITH_LOTES,
+        help="Settings of the plan, a key each, such as window_seconds = 3600; --classes comes before it.")] = None,
+    output: OutputOption = Output.TABLE,
+    client: ClientOption = None,
+) -> None:
+    """Say why a task stands as it stands, in a live federation or when a run ends; or, with `lotes`, what LoTES plans.
+
+    Of a task that started: when, where, and what the wait before it was spent on. Of one that waits: what every machine
+    lacks; under `megha` and `central` also what each partition lacked, and how old its global master's view of it was.
+    Of one that no machine could ever hold: why.
+
+    - `subak explain g0-17.3` says what a task of the live federation waits for, or who preempted it.
+    - `subak explain R 17/0` explains the first task of job 17 of a run.
+    - `subak explain C/runs/megha 1234` explains the task of row 1234 in one run of a comparison.
+    - `subak explain lotes W` shows the classes of workload W, the largest rate its fleet could serve, which part of
+      each configuration serves which class, and which machines emulate which bin.
+
+    The reasons of all waiting tasks of a run, with their numbers, are in the output of `subak simulate` and on the page
+    of `subak report`.
+    """
+    if task is None:
+        if not re.fullmatch(TASK_PATTERN, run):
+            raise InputError(f"TASK: must follow {run}, which is not a task of a live federation, such as g0-17.3")
+        for name, value in (("--classes", classes), ("--settings", settings)):
+            if value is not None:
+                raise InputError(f"{name}: goes only with lotes")
+        show_explanation(run, output, client)
+        return
+    _refuse_live(output, client, run)
+    from subak.cli.commands.explain import explain as explain_run  # noqa: PLC0415  (loads the simulator)
+
+    explain_run(run, task, fleet, classes, settings)
+
+
+def _refuse_live(output: Output, client: Path | None, source: str) -> None:
+    """Raise InputError for options that say something of a live federation only."""
+    if output != Output.TABLE or client is not None:
+        raise InputError(f"{'--client' if client is not None else '--output'}: says nothing of {source}, but of a "
+                         "live federation")

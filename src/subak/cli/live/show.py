@@ -1,0 +1,95 @@
+"""How answers of a federation are printed: as tables, JSON or YAML, none of which can steer a terminal."""
+import time
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import rich.text
+from rich.table import Table
+
+from subak.cli.live.options import Output
+from subak.live.api.models import TaskCounts
+from subak.live.jobfile.quantities import print_amount
+from subak.report.console import Console, Text, echo, echo_json
+from subak.report.number_text import NOTHING, count_text, seconds_text
+
+STYLES = {"finished": "green", "failed": "red", "lost": "red", "timed out": "red", "cancelled": "yellow",
+          "running": "cyan", "unknown": "yellow", "absent": "dim"}
+
+
+def show(value: Any, output: Output) -> bool:
+    """Print a value where it is wanted as JSON or YAML; return whether it was."""
+    if output == Output.JSON:
+        echo_json(value)
+    elif output == Output.YAML:
+        import yaml  # noqa: PLC0415  (only who asks for it waits for it)
+
+        text = yaml.safe_dump(msgspec.to_builtins(value, builtin_types=()), sort_keys=False, width=120)
+        Console().print(rich.text.Text(text.rstrip("\n")), soft_wrap=True)
+    return output != Output.TABLE
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
+    """Print rows below the names of their columns; those named in *right* are numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", header_style="bold",
+                         no_wrap=name in ("job", "task", "machine", "queue"), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(text, STYLES.get(text, "")) for text in row))
+    Console().print(table)
+
+
+def show_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
+    """Print a title, and below it what has a value, a line each."""
+    console = Console()
+    console.print(Text(title, "bold"))
+    table = Table.grid(padding=(0, 2))
+    for name, value in facts:
+        if value:
+            table.add_row(Text(name, "dim"), Text(value))
+    console.print(table)
+
+
+def remark(lines: Iterable[str]) -> None:
+    """Print lines on standard error, such as which masters could not be asked."""
+    for line in lines:
+        echo(f"subak: {line}", err=True)
+
+
+def amounts_text(amounts: dict[str, int]) -> str:
+    """Return amounts as a job file says them: ``cpu 500m, memory 4Gi``."""
+    return ", ".join(f"{name} {print_amount(name, amount)}" for name, amount in amounts.items())
+
+
+def used_text(used: dict[str, int], capacity: dict[str, int]) -> str:
+    """Return what is used of what is there: ``cpu 500m/4, memory 0/8Gi``."""
+    return ", ".join(f"{name} {print_amount(name, used.get(name, 0))}/{print_amount(name, amount)}"
+                     for name, amount in capacity.items())
+
+
+def counts_text(counts: TaskCounts) -> str:
+    """Return how many tasks are in each state that any is in: ``3 running, 5 waiting``."""
+    found = [(name.replace("_", " "), getattr(counts, name)) for name in TaskCounts.__struct_fields__]
+    return ", ".join(f"{count_text(count)} {name}" for name, count in found if count)
+
+
+def time_text(at: float | None) -> str:
+    """Return a time as a local date and time of day."""
+    if at is None:
+        return NOTHING
+    try:
+        return datetime.fromtimestamp(at).astimezone().isoformat(" ", "seconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{at:g}"
+
+
+def took_text(begin: float | None, end: float | None) -> str:
+    """Return the time between two times, or until now where the second is yet to come."""
+    return NOTHING if begin is None else seconds_text(max(0.0, (time.time() if end is None else end) - begin))
+
+
+def standing(state: str, outcome: str) -> str:
+    """Return how a job or a task stands, in a word."""
+    return outcome or state

@@ -1,0 +1,38 @@
+"""What tasks have written, to standard output: bytes as they are, but to a terminal, which they are not to steer."""
+import codecs
+import re
+from typing import TextIO
+
+from subak.output.plain import STEERING
+
+KEPT = "\n\t"
+
+
+class OutputWriter:
+    """Writes pieces of a task's output to a stream; with *raw* also to a terminal as they are."""
+
+    def __init__(self, stream: TextIO, raw: bool) -> None:
+        self.stream = stream
+        self.decoder = None if raw or not stream.isatty() else codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def write(self, data: bytes) -> None:
+        """Write a piece; a character may be cut in two between pieces."""
+        if self.decoder is None:
+            self.stream.flush()
+            self.stream.buffer.write(data)
+            self.stream.buffer.flush()
+        else:
+            self._show(self.decoder.decode(data))
+
+    def end(self) -> None:
+        """Write what is left of the last character."""
+        if self.decoder is not None:
+            self._show(self.decoder.decode(b"", final=True))
+
+    def _show(self, text: str) -> None:
+        self.stream.write(STEERING.sub(_escaped, text.replace("\r\n", "\n")))
+        self.stream.flush()
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0] in KEPT else found[0].encode("unicode_escape").decode()

@@ -1,0 +1,273 @@
+"""The routes under /v1: each takes its arguments apart and asks the service one question.
+
+What is waited for, a change of a job or output of a task, is waited for by long polling: a request is held open until
+there is something to tell, and answered for good. Any client can do that, an answer that is lost is asked for again at
+the same place, also from another master, and nothing is kept between two requests.
+"""
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from litestar import get, post
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+from litestar.params import FromQuery, HeaderParameter, PathParameter, QueryParameter, RawBody, SkipValidation
+from litestar.status_codes import HTTP_200_OK
+
+from subak.live.api.errors import InvalidError
+from subak.live.api.models import (
+    JOB_PATTERN,
+    KEY_PATTERN,
+    MACHINE_PATTERN,
+    TASK_PATTERN,
+    Event,
+    Explanation,
+    FederationView,
+    Health,
+    JobState,
+    JobView,
+    LogChunk,
+    MachineView,
+    MasterView,
+    Page,
+    Plan,
+    Problem,
+    QueueView,
+    Stream,
+    TaskState,
+    TaskView,
+)
+from subak.live.api.problems import TYPE
+from subak.live.api.service import (
+    LOG_BYTES_MAX,
+    PAGE_ITEMS,
+    PAGE_ITEMS_MAX,
+    WAIT_S_MAX,
+    JobFilter,
+    Service,
+)
+from subak.live.jobfile.read import read_job
+
+COUNT_MAX = (1 << 63) - 1
+TEXT_MAX = 1024  # characters of what is filtered by
+Asked = SkipValidation[NamedDependency[Service]]
+JobId = Annotated[str, PathParameter(pattern=JOB_PATTERN, description="A job, such as g0-17.")]
+TaskId = Annotated[str, PathParameter(pattern=TASK_PATTERN, description="A task, such as g0-17.3.")]
+Machine = Annotated[str, PathParameter(pattern=MACHINE_PATTERN, description="A machine.")]
+Key = Annotated[str, HeaderParameter(
+    name="Idempotency-Key", pattern=KEY_PATTERN,
+    description="What the client calls this submission; a second one of the same name is the same job.")]
+Cursor = Annotated[str, QueryParameter(max_length=TEXT_MAX, description="Where the last page ended.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_ITEMS_MAX, description="Items of a page at most.")]
+Wait = Annotated[float, QueryParameter(ge=0, le=WAIT_S_MAX, description="Seconds to wait for news at most.")]
+Word = Annotated[str, QueryParameter(max_length=TEXT_MAX)]
+
+
+def _refusals(*statuses: int) -> dict[int, ResponseSpec]:
+    """Return what the OpenAPI document says of errors."""
+    return {status: ResponseSpec(Problem, generate_examples=False, media_type=TYPE, description="A problem.")
+            for status in (400, 401, 503, *statuses)}
+
+
+READ, NAMED, CHANGE = _refusals(), _refusals(404), _refusals(404, 409)
+
+
+@dataclass
+class TextOperation(Operation):
+    """An operation whose body is a text, which is read whole."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("application/yaml", "application/json")
+
+    def __post_init__(self) -> None:
+        text = Schema(type=OpenAPIType.STRING)
+        anything = Schema(type=OpenAPIType.OBJECT)
+        self.request_body = RequestBody(required=True, content={
+            kind: OpenAPIMediaType(schema=anything if kind.endswith("json") else text) for kind in self.kinds})
+
+
+@dataclass
+class ConfigurationOperation(TextOperation):
+    """An operation whose body is a configuration."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("text/plain", "application/toml")
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+@post("/v1/jobs", operation_class=TextOperation, responses=_refusals(409, 413), summary="Submit a job")
+async def submit(service: Asked, body: RawBody, key: Key, file: Word = "job") -> JobView:
+    """Admit the job that a YAML or JSON text describes; it is on disk when this is answered.
+
+    Mistakes are named by line, of *file*.
+    """
+    return await service.submit(read_job(_text(body), file), key)
+
+
+@get("/v1/jobs", responses=READ, summary="List jobs")
+async def jobs(service: Asked, queue: Word = "", name: Word = "",
+               state_: Annotated[JobState | None, QueryParameter(name="state")] = None, cursor: Cursor = "",
+               limit: Limit = PAGE_ITEMS) -> Page[JobView]:
+    """List jobs, the latest first."""
+    return await service.jobs(JobFilter(queue=queue, name=name, state=state_), cursor, limit)
+
+
+@get("/v1/jobs/{id:str}", responses=NAMED, summary="Describe a job")
+async def job(service: Asked, id: JobId) -> JobView:
+    """Return a job."""
+    return await service.job(id)
+
+
+@get("/v1/jobs/{id:str}/wait", responses=NAMED, summary="Wait for a job")
+async def wait(service: Asked, id: JobId, timeout_s: Wait = 30.0,
+               seen: Annotated[int | None, QueryParameter(ge=0, le=COUNT_MAX, description="A version of it.")] = None,
+               ) -> JobView:
+    """Return a job when it has ended or, with *seen*, when it has another version; else after the time."""
+    return await service.wait(id, seen, timeout_s)
+
+
+@get("/v1/jobs/{id:str}/tasks", responses=NAMED, summary="List tasks of a job")
+async def tasks(service: Asked, id: JobId, state_: Annotated[TaskState | None, QueryParameter(name="state")] = None,
+                cursor: Cursor = "",
+                limit: Limit = PAGE_ITEMS) -> Page[TaskView]:
+    """List the tasks of a job by index."""
+    return await service.tasks(id, state_, cursor, limit)
+
+
+@get("/v1/jobs/{id:str}/history", responses=NAMED, summary="History of a job")
+async def job_history(service: Asked, id: JobId, cursor: Cursor = "", limit: Limit = PAGE_ITEMS) -> Page[Event]:
+    """List what happened to a job and its tasks."""
+    return await service.history(id, cursor, limit)
+
+
+@post("/v1/jobs/{id:str}/cancel", status_code=HTTP_200_OK, responses=CHANGE, summary="Cancel a job")
+async def cancel_job(service: Asked, id: JobId) -> JobView:
+    """Cancel all tasks of a job that have not ended."""
+    return await service.cancel(id)
+
+
+# -- tasks -------------------------------------------------------------------------------------------------------------
+
+
+@get("/v1/tasks/{id:str}", responses=NAMED, summary="Describe a task")
+async def task(service: Asked, id: TaskId) -> TaskView:
+    """Return a task."""
+    return await service.task(id)
+
+
+@get("/v1/tasks/{id:str}/logs", responses=NAMED, summary="Output of a task")
+async def logs(service: Asked, id: TaskId, stream: FromQuery[Stream] = "stdout",
+               offset: Annotated[int, QueryParameter(ge=-COUNT_MAX, le=COUNT_MAX)] = 0,
+               limit: Annotated[int, QueryParameter(ge=1, le=LOG_BYTES_MAX)] = LOG_BYTES_MAX,
+               timeout_s: Wait = 0.0) -> LogChunk:
+    """Return part of what a task has written; an offset below zero counts from the end."""
+    return await service.logs(id, stream, offset, limit, timeout_s)
+
+
+@get("/v1/tasks/{id:str}/explain", responses=NAMED, summary="Why a task waits")
+async def explain(service: Asked, id: TaskId) -> Explanation:
+    """Say why a task stands as it stands."""
+    return await service.explain(id)
+
+
+@get("/v1/tasks/{id:str}/history", responses=NAMED, summary="History of a task")
+async def task_history(service: Asked, id: TaskId, cursor: Cursor = "", limit: Limit = PAGE_ITEMS) -> Page[Event]:
+    """List what happened to a task."""
+    return await service.history(id, cursor, limit)
+
+
+@post("/v1/tasks/{id:str}/cancel", status_code=HTTP_200_OK, responses=CHANGE, summary="Cancel a task")
+async def cancel_task(service: Asked, id: TaskId) -> JobView:
+    """Cancel a task; its job is returned."""
+    return await service.cancel(id)
+
+
+@post("/v1/tasks/{id:str}/preempt", status_code=HTTP_200_OK, responses=CHANGE, summary="Preempt a task")
+async def preempt(service: Asked, id: TaskId) -> TaskView:
+    """End the attempt of a task that runs; the task waits again."""
+    return await service.preempt(id)
+
+
+# -- the federation ----------------------------------------------------------------------------------------------------
+
+
+@get("/v1/health", summary="Whether this master serves", security=[])
+async def health(service: Asked) -> Health:
+    """Say whether this master serves; needs no token."""
+    return await service.health()
+
+
+@get("/v1/federation", responses=READ, summary="The federation as a whole")
+async def federation(service: Asked) -> FederationView:
+    """Return what this master knows of the federation."""
+    return await service.federation()
+
+
+@get("/v1/masters", responses=READ, summary="List masters")
+async def masters(service: Asked) -> tuple[MasterView, ...]:
+    """List all masters, as they seem from here."""
+    return await service.masters()
+
+
+@get("/v1/queues", responses=READ, summary="List queues")
+async def queues(service: Asked, cursor: Cursor = "", limit: Limit = PAGE_ITEMS) -> Page[QueueView]:
+    """List the tree of queues, parents before children."""
+    return await service.queues(cursor, limit)
+
+
+@get("/v1/machines", responses=READ, summary="List machines")
+async def machines(service: Asked, cluster: Word = "", cursor: Cursor = "",
+                   limit: Limit = PAGE_ITEMS) -> Page[MachineView]:
+    """List machines by name."""
+    return await service.machines(cluster, cursor, limit)
+
+
+@get("/v1/machines/{name:str}", responses=NAMED, summary="Describe a machine")
+async def machine(service: Asked, name: Machine) -> MachineView:
+    """Return a machine."""
+    return await service.machine(name)
+
+
+@post("/v1/machines/{name:str}/cordon", status_code=HTTP_200_OK, responses=CHANGE, summary="Cordon a machine")
+async def cordon(service: Asked, name: Machine) -> MachineView:
+    """Let nothing new start on a machine."""
+    return await service.cordon(name, True)
+
+
+@post("/v1/machines/{name:str}/uncordon", status_code=HTTP_200_OK, responses=CHANGE, summary="Uncordon a machine")
+async def uncordon(service: Asked, name: Machine) -> MachineView:
+    """Let tasks start on a machine again."""
+    return await service.cordon(name, False)
+
+
+@post("/v1/machines/{name:str}/drain", status_code=HTTP_200_OK, responses=CHANGE, summary="Drain a machine")
+async def drain(service: Asked, name: Machine) -> MachineView:
+    """Cordon a machine, and move what runs there elsewhere."""
+    return await service.drain(name)
+
+
+@post("/v1/configuration/plan", status_code=HTTP_200_OK, operation_class=ConfigurationOperation,
+      responses=_refusals(413), summary="What a configuration would change")
+async def plan(service: Asked, body: RawBody) -> Plan:
+    """Return what a configuration would change, and change nothing."""
+    return await service.plan(_text(body).encode())
+
+
+@post("/v1/configuration/apply", status_code=HTTP_200_OK, operation_class=ConfigurationOperation,
+      responses=_refusals(409, 413), summary="Apply a configuration")
+async def apply(service: Asked, body: RawBody, version: Annotated[int, QueryParameter(ge=0, le=COUNT_MAX)]) -> Plan:
+    """Apply a configuration, if *version* is still in force."""
+    return await service.apply(_text(body).encode(), version)
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidError("body: must be text in UTF-8", field="body") from None
+
+
+ROUTES: list[Any] = [
+    submit, jobs, job, wait, tasks, job_history, cancel_job, task, logs, explain, task_history, cancel_task, preempt,
+    health, federation, masters, queues, machines, machine, cordon, uncordon, drain, plan, apply,
+]

@@ -1,0 +1,158 @@
+"""The HTTP server of a global master: routes over its service, behind a token; on 127.0.0.1 unless told otherwise."""
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+import uvicorn
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.types import ASGIApp, Receive, Scope, Send
+from msgspec import Meta, Struct
+
+import subak
+from subak.errors import RunError
+from subak.live.api.errors import ServiceError, UnauthorizedError
+from subak.live.api.problems import HANDLERS, TYPE, body_of, headers_of
+from subak.live.api.routes import ROUTES
+from subak.live.api.service import Service
+from subak.live.tokens import TokenHash
+
+OPEN = ("/v1/health",)  # all that is answered without a token
+DOCUMENT = "/v1/openapi"
+
+
+class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where a master answers people, and how much it lets them send."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 7433  # 0: any that is free
+    body_bytes_max: Annotated[int, Meta(ge=1024)] = 4 << 20
+    connections_max: Annotated[int, Meta(ge=1)] = 2_000
+    keep_alive_s: Annotated[int, Meta(ge=1)] = 75
+    stop_s: Annotated[int, Meta(ge=0)] = 2  # that requests under way have to end when the server stops
+
+
+def make_app(service: Service, settings: ServerSettings) -> Litestar:
+    """Return the routes over a service; whoever reaches them is trusted."""
+    return Litestar(
+        route_handlers=ROUTES,
+        dependencies={"service": Provide(lambda: service, sync_to_thread=False)},
+        exception_handlers=HANDLERS,
+        request_max_body_size=settings.body_bytes_max,
+        logging_config=None,
+        openapi_config=OpenAPIConfig(
+            title="Subak", version=subak.__version__, path=DOCUMENT, render_plugins=[JsonRenderPlugin()],
+            operation_id_creator=lambda handler, *_: str(handler.handler_name),
+            components=Components(security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}),
+            security=[{"token": []}],
+        ),
+    )
+
+
+class Guarded:
+    """An application of which nothing but OPEN answers without the token: routes, and what is no route, alike."""
+
+    def __init__(self, app: ASGIApp, token: TokenHash) -> None:
+        self.app, self.token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what may pass, and answer all else."""
+        kind: str = scope["type"]
+        if kind == "lifespan" or (kind == "http" and (scope["path"] in OPEN or self._is_known(scope))):
+            await self.app(scope, receive, send)
+        elif kind == "http":
+            await _refuse(send, UnauthorizedError(
+                "a token is needed, as in Authorization: Bearer TOKEN; this one is not that of this federation"
+                if _authorizations(scope) else "a token is needed, as in Authorization: Bearer TOKEN"))
+        else:
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+
+    def _is_known(self, scope: Any) -> bool:
+        """Whether a request carries the token, once."""
+        given = _authorizations(scope)
+        if len(given) != 1:
+            return False
+        scheme, _, token = given[0].decode("latin-1").partition(" ")
+        return self.token.matches(token.strip()) and scheme.lower() == "bearer"
+
+
+def _authorizations(scope: Any) -> list[bytes]:
+    return [value for name, value in scope["headers"] if name.lower() == b"authorization"]
+
+
+async def _refuse(send: Send, error: ServiceError) -> None:
+    body = body_of(error)
+    headers = {"content-type": TYPE, "content-length": str(len(body)), **headers_of(error)}
+    await send({"type": "http.response.start", "status": error.status,
+                "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+class _Uvicorn(uvicorn.Server):
+    """A server that leaves signals to the process it is in."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+class HttpServer:
+    """A server in the event loop of a process: `start`, then `address`, and `stop` in the end."""
+
+    def __init__(self, service: Service, token: TokenHash, settings: ServerSettings) -> None:
+        self.settings = settings
+        app: Any = Guarded(make_app(service, settings), token)
+        self._server = _Uvicorn(uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, lifespan="on", ws="none",
+            timeout_keep_alive=settings.keep_alive_s, timeout_graceful_shutdown=settings.stop_s,
+            limit_concurrency=settings.connections_max, log_level=logging.WARNING,
+        ))
+        self._running: asyncio.Task[None] | None = None
+        self.address = ""  # once it was started
+
+    async def start(self) -> str:
+        """Begin to answer, and return the address. Raises RunError where it cannot listen there."""
+        listener = _listener(self.settings.host, self.settings.port)
+        host, port = listener.getsockname()[:2]
+        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self._running = asyncio.create_task(self._server.serve(sockets=[listener]))
+        while not self._server.started:
+            if self._running.done():
+                self._running.result()
+                raise RunError(f"{self.address}: the server ended before it had begun")
+            await asyncio.sleep(0.001)
+        return self.address
+
+    async def stop(self) -> None:
+        """Answer no more; requests under way have `stop_s` to end."""
+        self._server.should_exit = True
+        if self._running is not None:
+            await self._running
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Raises RunError where it cannot."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM,
+                                                                flags=socket.AI_PASSIVE)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(1024)
+        listener.setblocking(False)
+    except OSError as error:
+        raise RunError(f"{host}:{port}: cannot listen there: {error.strerror}") from None
+    return listener
+
+
+def document(app: Litestar) -> bytes:
+    """Return the OpenAPI document of an application, as JSON."""
+    return msgspec.json.encode(app.openapi_schema.to_schema())

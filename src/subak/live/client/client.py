@@ -1,0 +1,235 @@
+"""What can be asked of a federation, as calls: each is a question to one master, or the same to all of them."""
+import os
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from subak.live.api.errors import ServiceError, UnauthorizedError
+from subak.live.api.models import (
+    Event,
+    Explanation,
+    FederationView,
+    Health,
+    JobView,
+    LogChunk,
+    MachineView,
+    MasterView,
+    Page,
+    Plan,
+    QueueView,
+    TaskView,
+)
+from subak.live.client.settings import ClientSettings, read_settings
+from subak.live.client.transport import Question, Transport
+
+T = TypeVar("T")
+PAGE = 1_000  # items that are asked for at once
+WAIT_S = 30.0  # that one question of a wait is held open
+TIMEOUT_S, PATIENCE_S = 20.0, 5.0
+
+
+class Found(Struct, Generic[T], frozen=True):
+    """What all masters together know, but for those that could not be asked: a line each, with why."""
+
+    items: tuple[T, ...]
+    unreachable: tuple[str, ...] = ()
+
+
+class Client:
+    """A federation, through any of its masters.
+
+    Raises the errors of `subak.live.api.errors`: those of the service, and UnavailableError where no master could be
+    reached for *patience_s* seconds (5 unless given). Not to be shared between threads.
+    """
+
+    def __init__(self, settings: ClientSettings | None = None, *, timeout_s: float = TIMEOUT_S,
+                 patience_s: float | None = None) -> None:
+        self._transport = Transport(read_settings() if settings is None else settings, timeout_s,
+                                    PATIENCE_S if patience_s is None else patience_s)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+
+    # -- jobs ----------------------------------------------------------------------------------------------------------
+
+    def submit(self, text: bytes | str, *, key: str = "", file: str = "job") -> JobView:
+        """Submit a job file, and return the job when it is on disk.
+
+        It is sent again, under the same *key*, until there is an answer, and becomes one job. Give a key of your own to
+        be safe against the death of this process too. Mistakes are named by the lines of *file*.
+        """
+        body = text.encode() if isinstance(text, str) else text
+        headers = {"Idempotency-Key": key or os.urandom(16).hex(), "Content-Type": "application/yaml"}
+        return self._ask("POST", "/v1/jobs", JobView, {"file": file}, body=body, headers=headers)
+
+    def job(self, id: str) -> JobView:
+        """Return a job."""
+        return self._get(f"/v1/jobs/{id}", JobView)
+
+    def wait(self, id: str, *, seen: int | None = None, timeout_s: float = WAIT_S) -> JobView:
+        """Return a job when it has ended or, with *seen*, has another version; or as it is after the time."""
+        query = {"timeout_s": f"{timeout_s:g}", **({} if seen is None else {"seen": str(seen)})}
+        return self._ask("GET", f"/v1/jobs/{id}/wait", JobView, query, wait_s=timeout_s)
+
+    def jobs(self, *, queue: str = "", name: str = "", state: str = "", limit: int = PAGE) -> Found[JobView]:
+        """Return the latest *limit* jobs of all masters, the latest first."""
+        query = _said(queue=queue, name=name, state=state)
+        found = self._of_all(lambda address: list(self._pages("/v1/jobs", JobView, query, limit, address)))
+        return Found(tuple(sorted(found.items, key=lambda job: -job.submitted)[:limit]), found.unreachable)
+
+    def tasks(self, id: str, *, state: str = "", limit: int = PAGE) -> list[TaskView]:
+        """Return the first *limit* tasks of a job, or of those that are in a state."""
+        return list(self._pages(f"/v1/jobs/{id}/tasks", TaskView, _said(state=state), limit))
+
+    def task(self, id: str) -> TaskView:
+        """Return a task."""
+        return self._get(f"/v1/tasks/{id}", TaskView)
+
+    def logs(self, id: str, stream: str = "stdout", offset: int = 0, timeout_s: float = 0.0) -> LogChunk:
+        """Return what a task has written from byte *offset* on; below zero, that is counted from the end."""
+        query = {"stream": stream, "offset": str(offset), "timeout_s": f"{timeout_s:g}"}
+        return self._ask("GET", f"/v1/tasks/{id}/logs", LogChunk, query, wait_s=timeout_s)
+
+    def follow(self, id: str, stream: str = "stdout", offset: int = 0, timeout_s: float = WAIT_S) -> Iterator[bytes]:
+        """Return what a task writes, piece by piece, until it has ended."""
+        while True:
+            chunk = self.logs(id, stream, offset, timeout_s)
+            if chunk.data:
+                yield chunk.data
+            if chunk.is_end:
+                return
+            offset = chunk.next
+
+    def cancel(self, id: str) -> JobView:
+        """Cancel a job or a task, and return the job."""
+        return self._ask("POST", f"/v1/{_kind(id)}/{id}/cancel", JobView)
+
+    def preempt(self, id: str) -> TaskView:
+        """End the attempt of a task that runs; the task waits again."""
+        return self._ask("POST", f"/v1/tasks/{id}/preempt", TaskView, may_repeat=False)
+
+    def explain(self, id: str) -> Explanation:
+        """Say why a task stands as it stands."""
+        return self._get(f"/v1/tasks/{id}/explain", Explanation)
+
+    def history(self, id: str, limit: int = PAGE) -> list[Event]:
+        """Return the first *limit* things that happened to a job or a task."""
+        return list(self._pages(f"/v1/{_kind(id)}/{id}/history", Event, {}, limit))
+
+    # -- the federation ------------------------------------------------------------------------------------------------
+
+    def queues(self) -> Found[QueueView]:
+        """Return the tree of queues; jobs and tasks of each are added up over all masters."""
+        found = self._of_all(lambda address: list(self._pages("/v1/queues", QueueView, {}, None, address)))
+        merged: dict[str, QueueView] = {}
+        for queue in found.items:
+            merged[queue.path] = _added(merged[queue.path], queue) if queue.path in merged else queue
+        return Found(tuple(merged[path] for path in sorted(merged, key=lambda path: path.split("/"))),
+                     found.unreachable)
+
+    def machines(self, cluster: str = "") -> list[MachineView]:
+        """Return all machines, or those of a cluster, as the first master that answers knows them."""
+        return list(self._pages("/v1/machines", MachineView, _said(cluster=cluster), None))
+
+    def machine(self, name: str) -> MachineView:
+        """Return a machine."""
+        return self._get(f"/v1/machines/{name}", MachineView)
+
+    def cordon(self, name: str, on: bool = True) -> MachineView:
+        """Let nothing new start on a machine, or let it again."""
+        return self._ask("POST", f"/v1/machines/{name}/{'cordon' if on else 'uncordon'}", MachineView)
+
+    def drain(self, name: str) -> MachineView:
+        """Cordon a machine, and move what runs there elsewhere."""
+        return self._ask("POST", f"/v1/machines/{name}/drain", MachineView)
+
+    def plan(self, config: bytes) -> Plan:
+        """Return what a configuration would change."""
+        return self._ask("POST", "/v1/configuration/plan", Plan, body=config)
+
+    def apply(self, config: bytes, version: int) -> Plan:
+        """Apply a configuration where *version* is still in force."""
+        return self._ask("POST", "/v1/configuration/apply", Plan, {"version": str(version)}, body=config,
+                         may_repeat=False)
+
+    def masters(self) -> tuple[MasterView, ...]:
+        """Return all masters, as the first one that answers knows them."""
+        return self._get("/v1/masters", tuple[MasterView, ...])
+
+    def federation(self) -> FederationView:
+        """Return the federation as a whole."""
+        return self._get("/v1/federation", FederationView)
+
+    def health(self) -> Health:
+        """Say whether the first master that answers serves."""
+        return self._get("/v1/health", Health)
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    def _ask(self, method: str, path: str, type: type[T], query: dict[str, str] | None = None, address: str = "",
+             **more: Any) -> T:
+        return self._transport.ask(Question(method=method, path=path, query=query or {}, **more), type, address)
+
+    def _get(self, path: str, type: type[T], query: dict[str, str] | None = None, address: str = "") -> T:
+        return self._ask("GET", path, type, query, address)
+
+    def _pages(self, path: str, type: type[T], query: dict[str, str], limit: int | None, address: str = "",
+               ) -> Iterator[T]:
+        """Return the items of a list, *limit* at most, page by page."""
+        cursor = ""
+        while limit is None or limit > 0:
+            wanted = {**query, **_said(cursor=cursor), "limit": str(PAGE if limit is None else min(PAGE, limit))}
+            page = self._get(path, Page[type], wanted, address)  # type: ignore[valid-type]
+            yield from page.items
+            limit = None if limit is None else limit - len(page.items)
+            cursor = page.cursor
+            if not cursor:
+                return
+
+    def _of_all(self, ask: Callable[[str], list[T]]) -> Found[T]:
+        """Ask every global master; one that does not answer is named, and does not hold up the others for long."""
+        items: list[T] = []
+        unreachable = []
+        patience, self._transport.patience_s = self._transport.patience_s, 0.0
+        try:
+            for master in self._global_masters(patience):
+                try:
+                    items += ask(master.address)
+                except UnauthorizedError:
+                    raise
+                except ServiceError as error:
+                    unreachable.append(f"{master.name}: {error}")
+        finally:
+            self._transport.patience_s = patience
+        return Found(tuple(items), tuple(unreachable))
+
+    def _global_masters(self, patience_s: float) -> list[MasterView]:
+        self._transport.patience_s = patience_s
+        masters = [each for each in self.masters() if each.role == "global" and each.address]
+        self._transport.patience_s = 0.0
+        return masters
+
+
+def _kind(id: str) -> str:
+    return "tasks" if "." in id else "jobs"
+
+
+def _said(**query: str) -> dict[str, str]:
+    """Return those arguments that say something."""
+    return {name: value for name, value in query.items() if value}
+
+
+def _added(one: QueueView, other: QueueView) -> QueueView:
+    """Return a queue as two masters see it: what each keeps is added, all else is as the first says."""
+    values = {field: getattr(one, field) for field in QueueView.__struct_fields__}
+    sums = {field: getattr(one, field) + getattr(other, field) for field in ("jobs", "waiting", "running")}
+    return QueueView(**{**values, **sums})

@@ -1,0 +1,90 @@
+"""Where a federation is and with which token it is asked: a file that is named, else the environment, else a file."""
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from subak.errors import InputError
+from subak.live.tokens import PEOPLE, checked_token, read_token
+
+ADDRESS, TOKEN = "SUBAK_ADDRESS", "SUBAK_TOKEN"  # of the environment; several addresses are separated by commas
+DEFAULT_ADDRESS = "http://127.0.0.1:7433"
+
+
+class ClientFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """What client.toml may say."""
+
+    address: Annotated[str | list[str], Meta(description="Of one master, or of several.")] = []
+    token_file: str = ""  # relative to the folder of this file
+
+
+class ClientSettings(Struct, frozen=True):
+    """Addresses of masters, which are tried in turn, and the token."""
+
+    addresses: tuple[str, ...]
+    token: str
+
+    def __repr__(self) -> str:
+        """Say all but the token."""
+        return f"ClientSettings({self.addresses})"
+
+
+def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.environ) -> ClientSettings:
+    """Return where to ask. What *file* says comes first, then SUBAK_ADDRESS and SUBAK_TOKEN, then client.toml.
+
+    Raises InputError for what is no address or no token, and where no token is found.
+    """
+    named = _read(file) if file is not None else ClientFile()
+    home = default_file(environment)
+    usual = _read(home) if file is None and home.exists() else ClientFile()
+    spoken = [each.strip() for each in environment.get(ADDRESS, "").split(",") if each.strip()]
+    addresses = _several(named.address) or spoken or _several(usual.address) or [DEFAULT_ADDRESS]
+    if named.token_file:
+        token = _token(file or home, named)
+    elif TOKEN in environment:
+        token = checked_token(environment[TOKEN], PEOPLE, TOKEN)
+    elif usual.token_file:
+        token = _token(home, usual)
+    else:
+        raise InputError(f"no token: set {TOKEN}, or write token_file = \"...\" into {file or home}")
+    return ClientSettings(tuple(checked_address(each) for each in addresses), token)
+
+
+def default_file(environment: Mapping[str, str]) -> Path:
+    """Return where client.toml is looked for."""
+    base = environment.get("XDG_CONFIG_HOME") or os.path.join(environment.get("HOME") or "/", ".config")  # noqa: PTH118
+    return Path(base) / "subak" / "client.toml"
+
+
+def checked_address(address: str) -> str:
+    """Return an address without a slash at its end. Raises InputError for what is none."""
+    try:
+        parts = urlsplit(address)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or not address.isprintable() or parts.path not in ("", "/") or parts.query or "@" in parts.netloc:
+        raise InputError(f"address: must be such as {DEFAULT_ADDRESS}, not {address!r}")
+    return address.rstrip("/")
+
+
+def _several(address: str | list[str]) -> list[str]:
+    return [address] if isinstance(address, str) else address
+
+
+def _token(file: Path, said: ClientFile) -> str:
+    return read_token(file.parent / Path(said.token_file).expanduser())
+
+
+def _read(file: Path) -> ClientFile:
+    """Return what a file says. Raises InputError for one that is not there, or says something else."""
+    try:
+        return msgspec.toml.decode(file.read_bytes(), type=ClientFile)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: {error}") from None

@@ -1,0 +1,179 @@
+"""One question to a federation: over a connection that is kept, to the master that can answer it, again where it may.
+
+A master that does not keep what is asked for says who does, and that one is asked. What may be asked twice (whatever
+changes nothing, a submission under its name) is asked again while nobody can answer, until patience ends.
+"""
+import http.client
+import time
+from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from subak.errors import InputError
+from subak.live.api.errors import BY_CODE, BY_STATUS, NotOwnerError, ServiceError, UnavailableError
+from subak.live.api.models import Problem
+from subak.live.client.settings import ClientSettings, checked_address
+
+T = TypeVar("T")
+HOPS_MAX = 3  # from a master that is not the owner to another
+PAUSE_FIRST_S, PAUSE_MAX_S = 0.05, 1.0
+ANSWER_BYTES_MAX = 256 << 20
+LOST = (OSError, http.client.HTTPException)  # a connection that failed
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What is asked, and whether it may be asked twice."""
+
+    method: str
+    path: str
+    query: dict[str, str] = {}
+    body: bytes | None = None
+    headers: dict[str, str] = {}
+    may_repeat: bool = True
+    wait_s: float = 0.0  # that the answer itself is held back at most
+
+    @property
+    def target(self) -> str:
+        """The path with its query."""
+        path = quote(self.path)
+        return f"{path}?{urlencode(self.query)}" if self.query else path
+
+
+class CutOffError(UnavailableError):
+    """The connection broke when the question had been sent, so it may have been carried out."""
+
+
+class Transport:
+    """Connections to masters, one each."""
+
+    def __init__(self, settings: ClientSettings, timeout_s: float, patience_s: float,
+                 clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.settings, self.timeout_s, self.patience_s = settings, timeout_s, patience_s
+        self.clock, self.sleep = clock, sleep
+        self.connections: dict[str, http.client.HTTPConnection] = {}
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self.connections.values():
+            connection.close()
+        self.connections.clear()
+
+    def ask(self, question: Question, type: type[T], address: str = "") -> T:
+        """Return the answer of the master at *address*, or of whoever can give it. Raises what the service raises."""
+        return _decoded(self._patient(question, (address,) if address else self.settings.addresses), type)
+
+    def _patient(self, question: Question, addresses: tuple[str, ...]) -> bytes:
+        """Ask again, after pauses, while the federation cannot answer and patience lasts."""
+        end, pause = self.clock() + self.patience_s, PAUSE_FIRST_S
+        while True:
+            try:
+                return self._in_turn(question, addresses)
+            except UnavailableError as error:
+                if isinstance(error, CutOffError) and not question.may_repeat:
+                    raise
+                if self.clock() + pause > end:
+                    raise
+            self.sleep(pause)
+            pause = min(PAUSE_MAX_S, 2 * pause)
+
+    def _in_turn(self, question: Question, addresses: tuple[str, ...]) -> bytes:
+        """Ask the first master that can be reached; its word counts."""
+        failed: UnavailableError | None = None
+        for address in addresses:
+            try:
+                return self._followed(question, address)
+            except NotOwnerError:
+                raise
+            except CutOffError as error:
+                if not question.may_repeat:
+                    raise
+                failed = error
+            except UnavailableError as error:
+                failed = failed or error
+        assert failed is not None
+        raise failed
+
+    def _followed(self, question: Question, address: str) -> bytes:
+        """Ask a master, and whom it names, and whom that one names."""
+        for _ in range(HOPS_MAX):
+            try:
+                return self._once(question, address)
+            except NotOwnerError as error:
+                if not error.owner:
+                    raise
+                address = _owner(error)
+        raise UnavailableError(f"{address}: masters name each other as the owner of {question.path}")
+
+    def _once(self, question: Question, address: str) -> bytes:
+        """Ask one master; a kept connection that it has closed meanwhile is made anew."""
+        kept = address in self.connections
+        try:
+            return self._exchange(question, address)
+        except CutOffError:
+            if not kept or not question.may_repeat:
+                raise
+        return self._exchange(question, address)
+
+    def _exchange(self, question: Question, address: str) -> bytes:
+        connection = self._connected(address, question.wait_s, question.may_repeat)
+        headers = {"Authorization": f"Bearer {self.settings.token}", **question.headers}
+        try:
+            connection.request(question.method, question.target, question.body, headers)
+            answer = connection.getresponse()
+            body = answer.read(ANSWER_BYTES_MAX)
+        except LOST as error:
+            self.connections.pop(address).close()
+            raise CutOffError(f"{address}: the connection broke: {error or error.__class__.__name__}") from None
+        if answer.will_close or not answer.isclosed():
+            self.connections.pop(address).close()
+        if answer.status >= 400:
+            raise error_of(answer.status, body, address)
+        return body
+
+    def _connected(self, address: str, wait_s: float, may_repeat: bool) -> http.client.HTTPConnection:
+        """Return a connection to a master. Raises UnavailableError where none can be had; nothing was sent then."""
+        connection = self.connections.get(address)
+        if connection is not None and not may_repeat:  # the master may be closing it just now
+            self.connections.pop(address).close()
+            connection = None
+        if connection is None:
+            place = urlsplit(address)
+            kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
+            connection = kind(place.hostname or "", place.port, timeout=self.timeout_s)
+            try:
+                connection.connect()
+            except OSError as error:
+                raise UnavailableError(f"{address}: cannot be reached: {error.strerror or error}") from None
+            self.connections[address] = connection
+        connection.sock.settimeout(self.timeout_s + wait_s)
+        return connection
+
+
+def _owner(error: NotOwnerError) -> str:
+    try:
+        return checked_address(error.owner)
+    except InputError:
+        raise ServiceError(f"a master names an owner whose address is none: {error.owner!r}") from None
+
+
+def _decoded(body: bytes, type: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=type)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ServiceError(f"the answer is not understood, perhaps because of another version: {error}") from None
+
+
+def error_of(status: int, body: bytes, address: str) -> ServiceError:
+    """Return the error that a service raised; of an answer that is not a service's, what its status says."""
+    try:
+        problem = msgspec.json.decode(body, type=Problem)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        kind = BY_STATUS.get(status, UnavailableError if status in (429, 502, 504) else ServiceError)
+        return kind(f"{address}: answered with status {status}, and not as a master does")
+    kind = BY_CODE[problem.code]
+    if issubclass(kind, NotOwnerError):
+        return kind(problem.words, owner=problem.owner)
+    return kind(problem.words, field=problem.field, details=problem.details)

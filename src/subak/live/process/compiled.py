@@ -1,0 +1,39 @@
+"""Compiled handlers for the tables of a node, and the program that compiles them beside: `ROLE` as its argument."""
+import sys
+from collections.abc import Callable
+
+from subak.federation.megha.roles import serve_global_master, serve_local_master, serve_submitter
+from subak.federation.serving import compiled_service
+from subak.kernel import is_compiled
+from subak.live.node.global_node import GlobalNode
+from subak.live.node.layout import Layout, Rooms, Timing
+from subak.live.node.local_node import LocalNode
+from subak.live.node.queues import QueueSetup, QueuesFact
+
+KERNELS = {"global-master": ("serve_submitter", "serve_global_master"), "local-master": ("serve_local_master",)}
+SMALL = Layout(1, 1, ("cpu", "memory"), False, Rooms(tasks=64, machines=64, shapes=8, queues=8))
+
+
+def are_kept(role: str) -> bool:
+    """Whether what a role needs was compiled before."""
+    return all(is_compiled(name) for name in KERNELS[role])
+
+
+def services_of(node: GlobalNode | LocalNode) -> list[Callable[[float, int], int]]:
+    """Return compiled functions for the tables of a node, in the order that `use` takes them."""
+    if isinstance(node, GlobalNode):
+        submitters, masters = node.tables()
+        return [compiled_service(serve_submitter, submitters), compiled_service(serve_global_master, masters)]
+    return [compiled_service(serve_local_master, node.tables())]
+
+
+def main() -> None:
+    """Compile what a role needs, for tables of any size."""
+    if sys.argv[1] == "global-master":
+        services_of(GlobalNode(0, SMALL, Timing(), QueuesFact(1, (QueueSetup("all", 0),)), {}, "g0"))
+    else:
+        services_of(LocalNode(0, SMALL, Timing(), {}))
+
+
+if __name__ == "__main__":
+    main()

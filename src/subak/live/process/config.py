@@ -1,0 +1,235 @@
+"""The files that processes are started from: one of the federation, the same for all, and a small one of each process.
+
+```toml
+# federation.toml
+name = "home"
+resources = ["cpu", "memory", "gpu"]        # cpu in thousandths of a core, memory in MiB, others in pieces
+
+[[global_master]]
+name = "g0"
+http = "127.0.0.1:7433"                     # where it answers people
+
+[[cluster]]
+name = "a"
+local_master = "127.0.0.1:7441"             # where masters and workers find it
+standby = "127.0.0.1:7442"                  # all clusters have one, or none has
+
+[[queue]]
+name = "research/ada"
+weight = 2.0
+owner = "g0"                                # left out: the global masters in turn
+
+# worker.toml
+name = "node-3"
+local_masters = ["127.0.0.1:7441", "127.0.0.1:7442"]
+token_file = "join.token"
+data = "node-3"
+[capacity]                                  # left out: the cores and the memory of this machine
+cpu = 4000
+memory = 8192
+[attributes]
+rack = "b"
+```
+"""
+import math
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from subak.errors import InputError
+from subak.live.node.layout import Layout, Rooms, Timing
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+MACHINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+RESOURCE = re.compile(r"[a-z][a-z0-9_]{0,62}")
+AMOUNT_MAX = 2**31 - 1
+MASTERS_MAX = 64
+ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+T = TypeVar("T")
+
+
+class GlobalMasterEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A global master, and where it answers people."""
+
+    name: str
+    http: str
+
+
+class ClusterEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A cluster, and where its local master and its standby are found."""
+
+    name: str
+    local_master: str
+    standby: str = ""
+
+
+class QueueEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A queue, and which global master serves it."""
+
+    name: str
+    weight: float = 1.0
+    limit: float | None = None
+    owner: str = ""
+
+
+class FederationFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The file of a federation; see the head of this one."""
+
+    name: str
+    global_master: tuple[GlobalMasterEntry, ...]
+    cluster: tuple[ClusterEntry, ...]
+    queue: tuple[QueueEntry, ...]
+    resources: tuple[str, ...] = ("cpu", "memory")
+    order: str = "round-robin"
+    timing: Timing = Timing()
+    rooms: Rooms = Rooms()
+
+    def layout(self) -> Layout:
+        """Return the numbers that all processes agree on."""
+        return Layout(len(self.global_master), len(self.cluster), self.resources, bool(self.cluster[0].standby),
+                      self.rooms)
+
+    def local_addresses(self) -> list[str]:
+        """Return where the local masters are found, and behind them the standbys, by their numbers."""
+        active = [cluster.local_master for cluster in self.cluster]
+        return active + [cluster.standby for cluster in self.cluster if cluster.standby]
+
+
+class GlobalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The file of a global master."""
+
+    name: str
+    data: str
+    federation: str = "federation.toml"
+    people_token_file: str = "people.token"
+    join_token_file: str = "join.token"
+
+
+class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The file of a local master, or of its standby."""
+
+    cluster: str
+    data: str
+    standby: bool = False
+    federation: str = "federation.toml"
+    join_token_file: str = "join.token"
+
+
+class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The file of a worker."""
+
+    name: str
+    local_masters: tuple[str, ...]
+    data: str
+    join_token_file: str = "join.token"
+    capacity: dict[str, int] = {}
+    attributes: dict[str, str] = {}
+    cgroups: str = "auto"
+    executor: str = "warden"  # or none: attempts end at once, for benchmarks
+    output_bytes: Annotated[int, Meta(ge=4096)] = 16 << 20
+
+
+def read(path: Path, kind: type[T]) -> T:
+    """Return what a file says. Raises InputError with the file, the field and the rule."""
+    try:
+        found = msgspec.toml.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise InputError(f"{path}: {error}") from None
+    try:
+        check(found)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return found
+
+
+def check(file: Any) -> None:
+    """Raise InputError for what no federation, or process, could be."""
+    if isinstance(file, FederationFile):
+        _check_federation(file)
+    elif isinstance(file, WorkerFile):
+        _matches(MACHINE_NAME, "name", file.name)
+        if not file.local_masters:
+            raise InputError("local_masters: must name one at least")
+        for address in file.local_masters:
+            split_address("local_masters", address)
+        if file.executor not in ("warden", "none"):
+            raise InputError(f"executor: must be warden or none, not {file.executor!r}")
+        for name, amount in file.capacity.items():
+            if not 0 <= amount <= AMOUNT_MAX:
+                raise InputError(f"capacity.{name}: must be from 0 to {AMOUNT_MAX:,}, not {amount:,}")
+
+
+def _check_federation(file: FederationFile) -> None:
+    _matches(NAME, "name", file.name)
+    for what, entries in (("global_master", file.global_master), ("cluster", file.cluster), ("queue", file.queue)):
+        if not 1 <= len(entries) <= (MASTERS_MAX if what != "queue" else file.rooms.queues):
+            raise InputError(f"{what}: there must be one at least, and {MASTERS_MAX} at most, not {len(entries)}")
+        names = [entry.name for entry in entries]
+        for name in names:
+            if what != "queue":
+                _matches(NAME, f"{what}.name", name)
+            if names.count(name) > 1:
+                raise InputError(f"{what}: {name!r} is there twice")
+    if len({bool(cluster.standby) for cluster in file.cluster}) > 1:
+        raise InputError("cluster.standby: must be given for all clusters, or for none")
+    for address in [*file.local_addresses(), *(master.http for master in file.global_master)]:
+        split_address("address", address)
+    for resource in file.resources:
+        _matches(RESOURCE, "resources", resource)
+    if len(set(file.resources)) < len(file.resources) or file.resources[:2] != ("cpu", "memory"):
+        raise InputError("resources: must begin with cpu and memory, and name none twice")
+    _check_queues(file)
+    _check_timing(file.timing)
+
+
+def _check_queues(file: FederationFile) -> None:
+    owners = {master.name for master in file.global_master}
+    for queue in file.queue:
+        if not queue.name or any(not part or not part.isprintable() for part in queue.name.split("/")):
+            raise InputError(f"queue.name: must be a path such as research/ada, not {queue.name!r}")
+        if not (math.isfinite(queue.weight) and queue.weight > 0):
+            raise InputError(f"queue {queue.name}: weight must be more than 0, not {queue.weight:g}")
+        if queue.limit is not None and not 0 < queue.limit <= 1:
+            raise InputError(f"queue {queue.name}: limit must be more than 0 and at most 1, not {queue.limit:g}")
+        if queue.owner and queue.owner not in owners:
+            raise InputError(f"queue {queue.name}: owner must be one of {', '.join(sorted(owners))}, "
+                             f"not {queue.owner!r}")
+
+
+def _check_timing(timing: Timing) -> None:
+    for name in ("heartbeat", "retry", "lease"):
+        value = getattr(timing, name)
+        if not 1e-3 <= value <= 1e6:
+            raise InputError(f"timing.{name}: must be from 0.001 to 1,000,000 seconds, not {value:g}")
+    if not 0 <= timing.timer_slack <= timing.lease / 6:
+        raise InputError(f"timing.timer_slack: must be from 0 to a sixth of the lease of {timing.lease:g} s, "
+                         f"not {timing.timer_slack:g}")
+
+
+def _matches(pattern: re.Pattern[str], what: str, text: str) -> None:
+    if not pattern.fullmatch(text):
+        raise InputError(f"{what}: must match {pattern.pattern}, and {text!r} does not")
+
+
+def split_address(what: str, text: str) -> tuple[str, int]:
+    """Return host and port. Raises InputError for a text that is no address."""
+    found = ADDRESS.fullmatch(text)
+    if found is None or int(found[2]) > 65_535:
+        raise InputError(f"{what}: must be HOST:PORT, not {text!r}")
+    return found[1].strip("[]"), int(found[2])
+
+
+def capacity_of(file: WorkerFile, resources: tuple[str, ...]) -> tuple[int, ...]:
+    """Return what a machine has, in units, by resource. Raises InputError for a resource that nobody knows."""
+    unknown = sorted(set(file.capacity) - set(resources))
+    if unknown:
+        raise InputError(f"capacity: this federation has no {unknown[0]!r}; it has {', '.join(resources)}")
+    own = {"cpu": 1000 * len(os.sched_getaffinity(0)),
+           "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20}
+    return tuple(file.capacity.get(name, own.get(name, 0)) for name in resources)

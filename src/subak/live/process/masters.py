@@ -1,0 +1,147 @@
+"""The processes of masters: a global master with its store and its HTTP server, a local master, a standby.
+
+Handlers are compiled functions where they were compiled before; else plain Python serves until a process beside has
+compiled them, which takes a minute, and is said. The tables are the same, so a process changes over between two calls.
+"""
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from subak.errors import InputError
+from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
+from subak.live.api.server import HttpServer, ServerSettings
+from subak.live.node.global_node import GlobalNode
+from subak.live.node.local_node import LocalNode
+from subak.live.process.compiled import are_kept, services_of
+from subak.live.process.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
+from subak.live.process.driver import Driver
+from subak.live.process.links import Links
+from subak.live.service.planning import first_queues
+from subak.live.service.service import NodeService
+from subak.live.store.sqlite import SqliteStore
+from subak.live.tokens import JOIN, PEOPLE, TokenHash, kept_hash
+
+COMPILE = [sys.executable, "-m", "subak.live.process.compiled"]
+
+
+class Master:
+    """What the processes of both kinds of masters have in common."""
+
+    def __init__(self, folder: Path, federation: str, data: str, say: Callable[[str], None]) -> None:
+        """*folder*: that of the file, from which its paths are meant."""
+        self.folder, self.say = folder, say
+        self.file = read(folder / federation, FederationFile)
+        self.data = folder / data
+        self.store = SqliteStore(self.data)
+        self.driver: Driver | None = None
+        self.compiling: asyncio.Task[None] | None = None
+
+    def token(self, audience: str, file: str) -> TokenHash:
+        """Return what is kept of a token, which is made where there is none."""
+        return kept_hash(self.data / f"{audience}.hash", self.folder / file, audience)
+
+    def stop(self) -> None:
+        """End the process after what is under way."""
+        if self.driver is not None:
+            self.driver.stop()
+
+    def compile_beside(self, node: GlobalNode | LocalNode, role: str) -> None:
+        """Let compiled handlers serve, at once or as soon as they are there."""
+        if are_kept(role):
+            _use_compiled(node)
+        else:
+            self.say("compiling, which takes a minute or two once; plain Python serves until then")
+            self.compiling = asyncio.create_task(self._compile(node, role))
+
+    async def _compile(self, node: GlobalNode | LocalNode, role: str) -> None:
+        process = await asyncio.create_subprocess_exec(*COMPILE, role, stdin=subprocess.DEVNULL,
+                                                       stdout=subprocess.DEVNULL)
+        try:
+            if await process.wait() == 0:
+                _use_compiled(node)
+                self.say("compiled handlers serve from now on")
+            else:
+                self.say("could not compile; plain Python goes on")
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+    async def drive(self, driver: Driver) -> None:
+        """Drive the node until it is stopped, and end what was begun beside it."""
+        await driver.run()
+        if self.compiling is not None:
+            self.compiling.cancel()
+        self.store.close()
+
+
+def _use_compiled(node: GlobalNode | LocalNode) -> None:
+    node.use(services_of(node))
+    if isinstance(node, GlobalNode):
+        node.compiled = services_of
+
+
+class GlobalMasterProcess(Master):
+    """A global master; see the head of the file."""
+
+    def __init__(self, file: GlobalMasterFile, folder: Path, say: Callable[[str], None]) -> None:
+        super().__init__(folder, file.federation, file.data, say)
+        names = [master.name for master in self.file.global_master]
+        if file.name not in names:
+            raise InputError(f"name: the federation has no global master {file.name!r}; it has {', '.join(names)}")
+        self.number = names.index(file.name)
+        self.people = self.token(PEOPLE, file.people_token_file)
+        self.join = self.token(JOIN, file.join_token_file)
+
+    async def run(self, ready: Callable[[str], None] = lambda address: None) -> None:
+        """Serve until `stop`; *ready* is told the address as soon as people are answered."""
+        layout = self.file.layout()
+        entry = self.file.global_master[self.number]
+        node = GlobalNode(self.number, layout, self.file.timing, first_queues(self.file), self.store.load(), entry.name)
+        self.driver = driver = Driver(node, self.store, self.say)
+        driver.before.append(lambda _: setattr(node, "clock", time.time()))
+        service = NodeService(driver, self.store, self.file)
+        driver.on_effect = service.on_effect
+        links = Links((GLOBAL_MASTER, self.number), self.join, self.file.name, driver)
+        host, port = split_address("http", entry.http)
+        server = HttpServer(service, self.people, ServerSettings(host=host, port=port))
+        address = await server.start()
+        for number, local in enumerate(self.file.local_addresses()):
+            links.dial(*split_address("address", local), number)
+        self.compile_beside(node, "global-master")
+        ready(address)
+        await self.drive(driver)
+        await links.close()
+        await server.stop()
+
+
+class LocalMasterProcess(Master):
+    """A local master, or its standby; see the head of the file."""
+
+    def __init__(self, file: LocalMasterFile, folder: Path, say: Callable[[str], None]) -> None:
+        super().__init__(folder, file.federation, file.data, say)
+        names = [cluster.name for cluster in self.file.cluster]
+        if file.cluster not in names:
+            raise InputError(f"cluster: the federation has no {file.cluster!r}; it has {', '.join(names)}")
+        cluster = names.index(file.cluster)
+        if file.standby and not self.file.cluster[cluster].standby:
+            raise InputError(f"standby: cluster {file.cluster!r} has none in the file of the federation")
+        self.number = cluster + len(names) * file.standby
+        self.join = self.token(JOIN, file.join_token_file)
+
+    async def run(self, ready: Callable[[str], None] = lambda address: None) -> None:
+        """Serve until `stop`; *ready* is told the address as soon as others may join."""
+        layout, addresses = self.file.layout(), self.file.local_addresses()
+        node = LocalNode(self.number, layout, self.file.timing, self.store.load())
+        self.driver = driver = Driver(node, self.store, self.say)
+        links = Links((LOCAL_MASTER, self.number), self.join, self.file.name, driver, layout, self.file.timing)
+        await links.listen(*split_address("address", addresses[self.number]))
+        partner = (self.number + layout.clusters) % (2 * layout.clusters)
+        if layout.standby and self.number >= layout.clusters:
+            links.dial(*split_address("address", addresses[partner]), partner)
+        self.compile_beside(node, "local-master")
+        ready(addresses[self.number])
+        await self.drive(driver)
+        await links.close()

@@ -1,0 +1,277 @@
+"""The process of a worker: its node, driven, between the local masters and the warden of this machine.
+
+The warden is begun where there is none, in a session of its own, and is left behind when the worker ends: another
+worker finds it, and what it runs, again.
+"""
+import asyncio
+import os
+import pwd
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from msgspec import msgpack, structs
+
+from subak.errors import InputError, RunError
+from subak.federation.messages import WORKER
+from subak.live.executor.attempt import Executor, Exited, Key, User
+from subak.live.executor.client import WardenError, WardenExecutor
+from subak.live.executor.simulated import SimulatedExecutor
+from subak.live.node.frames import Incoming, Join, Joined, Outgoing
+from subak.live.node.layout import Layout, Timing
+from subak.live.node.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
+from subak.live.process.config import WorkerFile, capacity_of, split_address
+from subak.live.process.driver import Driver, clock
+from subak.live.process.links import LinkError, Links, Wire
+from subak.live.store.files import FileStore
+from subak.live.tokens import JOIN, hash_of, read_token
+
+WARDEN_S = 10.0  # that a warden has to begin
+GUEST = WORKER, -1
+TRY_AGAIN_S = 0.5
+
+
+def boot_id() -> str:
+    """Return the name of the time since this machine was switched on."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+class Worker:
+    """See the head of the file."""
+
+    def __init__(self, file: WorkerFile, folder: Path, say: Callable[[str], None]) -> None:
+        """*folder*: that of the file, from which its paths are meant."""
+        self.file, self.say = file, say
+        self.data = folder / file.data
+        self.token = hash_of(read_token(folder / file.join_token_file, JOIN))
+        self.store = FileStore(self.data)
+        self.disk = self.store.load()
+        self.executor: Any = None
+        self.driver: Driver | None = None
+        self.links: Links | None = None
+        self.stopping = False
+        self.attached = False
+
+    async def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Join, and work until `stop`."""
+        layout, timing, number = await self._join()
+        node = WorkerNode(number, layout, timing, self.disk, self._join_frame(layout), boot_id())
+        self.driver = driver = Driver(node, self.store, self.say)
+        driver.on_effect = self._carry_out
+        await self._reach_executor(number, node)
+        self.links = Links((WORKER, number), self.token, "", driver)
+        for address in self.file.local_masters:
+            self.links.dial(*split_address("local_masters", address))
+        ready()
+        watch = asyncio.create_task(self._watch_executor())
+        await driver.run()
+        watch.cancel()
+        await self.links.close()
+        self.store.close()
+
+    def stop(self) -> None:
+        """End the worker; what runs goes on, under its warden, for a lease."""
+        self.stopping = True
+        if self.driver is not None:
+            self.driver.stop()
+
+    # -- joining -------------------------------------------------------------------------------------------------------
+
+    def _identity(self) -> str:
+        file = self.data / "identity.name"
+        if not file.exists():
+            beside = self.data / "identity.name.new"
+            beside.write_text(os.urandom(16).hex())
+            beside.replace(file)
+        return file.read_text()
+
+    def _join_frame(self, layout: Layout) -> Join:
+        return Join(self._number(), self._identity(), self.file.name, capacity_of(self.file, layout.resources),
+                    self.file.attributes)
+
+    def _number(self) -> int:
+        body = self.disk.get("identity", {}).get(0)
+        return -1 if body is None else int(msgpack.decode(body, type=Identity).machine)
+
+    async def _join(self) -> tuple[Layout, Timing, int]:
+        """Return what is asked of a local master, the first that answers: the federation, and a number."""
+        while not self.stopping:
+            for address in self.file.local_masters:
+                try:
+                    found = await self._ask(*split_address("local_masters", address))
+                except (OSError, LinkError, TimeoutError) as error:
+                    self.say(f"{address}: {error}")
+                else:
+                    if found is not None:
+                        return found
+            await asyncio.sleep(TRY_AGAIN_S)
+        raise RunError("stopped before a local master answered")
+
+    async def _ask(self, host: str, port: int) -> tuple[Layout, Timing, int] | None:
+        answers: asyncio.Queue[bytes] = asyncio.Queue()
+        links = Links(GUEST, self.token, "", None)
+        wire, welcome = await links.connect(host, port)
+        for body in wire.early:
+            answers.put_nowait(body)
+        wire.on_frame, wire.on_lost = lambda _, body: answers.put_nowait(body), lambda _: answers.put_nowait(b"")
+        try:
+            if welcome.layout is None:
+                raise LinkError(f"{host}:{port}: it is no local master")
+            number = self._number()
+            if number >= 0:
+                return welcome.layout, welcome.timing, number
+            wire.send(Outgoing().frame(self._join_frame(welcome.layout)))
+            incoming = Incoming()
+            while (body := await asyncio.wait_for(answers.get(), WARDEN_S)) != b"":
+                frame = incoming.read(body)
+                if isinstance(frame, Joined):
+                    self.store.commit_identity(frame.machine)
+                    self.disk = self.store.load()
+                    return welcome.layout, welcome.timing, frame.machine
+            return None
+        finally:
+            wire.close()
+
+    # -- the executor --------------------------------------------------------------------------------------------------
+
+    async def _reach_executor(self, number: int, node: WorkerNode) -> None:
+        if self.file.executor == "none":
+            self.executor = _Instant()
+            self.attached = True
+            return
+        while not self.stopping:
+            try:
+                self._attach(number, node)
+            except (WardenError, FileNotFoundError):
+                self._begin_warden(number, node.timing)
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+    def _attach(self, number: int, node: WorkerNode) -> None:
+        executor = WardenExecutor(self.data / "warden" / "socket")
+        executor.attach(number, int(node.me["incarnation"]), int(node.me["epoch"]))
+        known = executor.list()
+        self.executor, self.attached = executor, True
+        self.say(f"attached to the warden; {executor.limits}")
+        node.reconcile(known)
+        asyncio.get_running_loop().add_reader(executor.fileno(), self._news)
+        self._news()
+
+    def _begin_warden(self, number: int, timing: Timing) -> None:
+        lease = max(timing.lease * 5 / 6 - 2 * timing.timer_slack, 0.5)
+        began = time.monotonic()
+        log = (self.data / "warden.log").open("ab")
+        with log:
+            warden = subprocess.Popen(
+                [sys.executable, "-m", "subak.live.executor.warden", "--state", str(self.data / "warden"), "--machine",
+                 str(number), "--lease", f"{lease:g}", "--cgroups", self.file.cgroups, "--output",
+                 str(self.file.output_bytes)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        while not (self.data / "warden" / "socket").exists() and time.monotonic() - began < WARDEN_S:
+            if warden.poll() is not None:
+                words = (self.data / "warden.log").read_text(errors="replace").strip().splitlines()[-1:]
+                raise RunError(f"the warden did not begin: {words[0] if words else 'it said nothing'}")
+            time.sleep(0.01)
+
+    def _news(self) -> None:
+        """Take in what has happened at the executor."""
+        if self.driver is None or not self.attached:
+            return
+        try:
+            events = self.executor.watch()
+        except WardenError as error:
+            self._lose_executor(str(error))
+            return
+        if events:
+            self.driver.node.on_events(events)  # type: ignore[attr-defined]
+            self.driver.wake.set()
+
+    def _lose_executor(self, words: str) -> None:
+        self.say(f"the warden is gone: {words}")
+        self.attached = False
+        if isinstance(self.executor, WardenExecutor):
+            asyncio.get_running_loop().remove_reader(self.executor.fileno())
+            self.executor.close()
+
+    async def _watch_executor(self) -> None:
+        """Reach the warden again whenever it is gone."""
+        while True:
+            await asyncio.sleep(0.1)
+            if not self.attached and self.driver is not None:
+                node = self.driver.node
+                assert isinstance(node, WorkerNode)
+                await self._reach_executor(node.number, node)
+                self.driver.wake.set()
+
+    def _carry_out(self, effect: Any) -> None:
+        try:
+            if isinstance(effect, Inquire):
+                self._answer(effect)
+            elif not self.attached:
+                return  # what the executor should run is found missing when it is reached again
+            elif isinstance(effect, Start):
+                self._start(effect)
+            elif isinstance(effect, End):
+                self.executor.end(effect.key, effect.grace_s)
+            elif isinstance(effect, Forget):
+                self.executor.forget(*effect.keys)
+            elif isinstance(effect, Ping):
+                self.executor.ping()
+        except WardenError as error:
+            self._lose_executor(str(error))
+        if self.file.executor == "none":
+            self._news()
+
+    def _start(self, start: Start) -> None:
+        attempt = start.attempt
+        if start.user:
+            try:
+                attempt = structs.replace(attempt, user=_user(start.user))
+            except InputError as error:
+                self.say(f"{attempt.key}: {error}")
+                attempt = structs.replace(attempt, command=("/nonexistent",), folder="/")
+        environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": os.environ.get("HOME", "/"),
+                       **attempt.environment}
+        self.executor.start(structs.replace(attempt, environment=environment))
+
+    def _answer(self, inquire: Inquire) -> None:
+        """Answer a question about what an attempt has written."""
+        ask, node = inquire.ask, self.driver.node if self.driver is not None else None
+        assert isinstance(node, WorkerNode)
+        stream = {"logs stdout": "out", "logs stderr": "err"}.get(ask.words)
+        if stream is None or not self.attached or not isinstance(self.executor, WardenExecutor):
+            node.answer(inquire.peer, ask.number, problem="this worker has nothing written down")
+        else:
+            try:
+                part = self.executor.read(Key(ask.task, ask.attempt), stream, ask.offset, ask.size)
+            except WardenError as error:
+                node.answer(inquire.peer, ask.number, problem=str(error))
+            else:
+                node.answer(inquire.peer, ask.number, msgpack.encode((part.offset, part.data, part.is_over)))
+        if self.driver is not None:
+            self.driver.wake.set()
+
+
+class _Instant(SimulatedExecutor):
+    """An executor that runs nothing: every attempt ends at once, well. For benchmarks."""
+
+    def __init__(self) -> None:
+        super().__init__(clock)
+
+    def read(self, *_: object) -> None:
+        """There is nothing to read."""
+
+
+def _user(name: str) -> User:
+    try:
+        entry = pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
+    except KeyError:
+        raise InputError(f"user: there is none called {name!r} on this machine") from None
+    return User(entry.pw_uid, entry.pw_gid, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
+
+
+__all__ = ["Executor", "Exited", "Wire", "Worker"]

@@ -1,0 +1,1 @@
+"""What people ask of a global master, answered from its node."""

@@ -1,0 +1,99 @@
+"""Why a task stands as it stands: what is missing where, from the view by which its global master places it."""
+from collections.abc import Iterator, Mapping
+
+from subak.federation.megha.global_master.state import SCANNED
+from subak.federation.messages import LOCAL_MASTER, PREEMPTED, REASONS
+from subak.fleet.shortage import Shortage as Found
+from subak.fleet.shortage import shortage
+from subak.fleet.state import LOG
+from subak.live.api.models import (
+    TASK_BACKOFF,
+    TASK_BLOCKED,
+    TASK_ENDED,
+    TASK_WAITING,
+    Explanation,
+    Shortage,
+)
+from subak.live.node.global_node import GlobalNode
+from subak.live.process.config import FederationFile
+from subak.live.service.views import Known, words_of
+
+
+def explanation_of(
+    node: GlobalNode, file: FederationFile, known: Known, index: int, machines: Mapping[int, str]
+) -> Explanation:
+    """Return why a task stands as it stands."""
+    state = known.states[index]
+    shortages = tuple(_shortages(node, file, known, index))
+    preempted = [event for event in known.events if event[1] == index and event[3] == REASONS[PREEMPTED]]
+    words = _words(known, index, shortages, machines)
+    return Explanation(
+        task=f"{known.id}.{index}", state=state,  # type: ignore[arg-type]
+        words=words, shortages=shortages, preempted_by="a queue below its share, or an operator" if preempted else "",
+        preempted_why=preempted[-1][3] if preempted else "")
+
+
+def _words(known: Known, index: int, shortages: tuple[Shortage, ...], machines: Mapping[int, str]) -> str:
+    state = known.states[index]
+    if state == TASK_ENDED:
+        words = words_of(known, index)
+        return f"it has ended: {words}" if words else "it has finished"
+    if state == TASK_WAITING:
+        last = words_of(known, index)
+        return (f"it waits: {shortages[0].words}" if shortages else "it waits for its turn") + (
+            f"; before, {last}" if last else "")
+    if shortages:
+        return shortages[0].words
+    machine = machines.get(int(known.rows[index]["machine"]), "")
+    return f"it is {state}" + (f" on {machine}" if machine else "")
+
+
+def _shortages(node: GlobalNode, file: FederationFile, known: Known, index: int) -> Iterator[Shortage]:
+    state, stage = known.states[index], known.stage_of(index)
+    if state == TASK_BLOCKED:
+        for name in stage.depends_on:
+            yield Shortage(test="stage", what=name, words=f"stage {name}, which it depends on, has not finished")
+    elif state == TASK_BACKOFF:
+        yield Shortage(test="backoff", words="its last attempt failed; it is tried again after a while")
+    elif state == TASK_WAITING:
+        yield from _places(node, file, known, index)
+
+
+def _places(node: GlobalNode, file: FederationFile, known: Known, index: int) -> Iterator[Shortage]:
+    """Yield what is missing in each cluster for a task that waits."""
+    stage, place = known.stage_of(index), int(known.rows[index]["row"])
+    shape = int(node.tasks.shape[place])
+    fits_somewhere = False
+    for cluster, entry in enumerate(file.cluster):
+        first = cluster * node.layout.machines_each
+        found = shortage(node.master.fleet, node.shapes, shape, first, first + node.layout.machines_each)
+        fits_somewhere |= found.fits > 0
+        if not any((LOCAL_MASTER, number) in node.links for number in node.layout.masters_of(cluster)):
+            yield Shortage(test="unreachable", cluster=entry.name, words=f"cluster {entry.name} cannot be reached")
+            continue
+        yield from _of_cluster(node, entry.name, shape, found)
+    if stage.gang:
+        yield Shortage(test="gang", words=f"it starts together with {stage.tasks - 1:,} others, all at once")
+    elif fits_somewhere and node.master.scalar[SCANNED] == node.master.fleet.freed_blocks[LOG]:
+        yield Shortage(test="order", words="there is room, and others of its federation are served before it")
+
+
+def _of_cluster(node: GlobalNode, name: str, shape: int, found: Found) -> Iterator[Shortage]:
+    if found.fits:
+        return
+    if found.machines == 0:
+        yield Shortage(test="unreachable", cluster=name, words=f"cluster {name} has no machine that takes tasks now")
+    if found.constraints:
+        yield Shortage(test="constraint", cluster=name, machines=found.constraints, of=found.machines,
+                       words=f"{found.constraints} of {found.machines} machines of {name} do not meet its constraints")
+    for number, resource in enumerate(node.layout.resources):
+        asked = int(node.shapes.request[number, shape])
+        if found.too_small[number]:
+            yield Shortage(test="resource", cluster=name, what=resource, machines=found.too_small[number],
+                           of=found.machines, words=f"{found.too_small[number]} of {found.machines} machines of {name} "
+                           f"have less than {asked:,} {resource} even when they are empty")
+        full = found.too_full[number]
+        if full:
+            yield Shortage(test="resource", cluster=name, what=resource, machines=full, of=found.machines,
+                           words=f"{full} of {found.machines} machines of {name} have less than {asked:,} {resource} "
+                                 "free now")

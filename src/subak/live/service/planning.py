@@ -1,0 +1,94 @@
+"""What a new configuration would change: queues, their weights, limits and masters, while the federation runs.
+
+Masters, clusters, resources and rooms are agreed on by all processes, and take a restart: a file that changes them is
+refused, with what differs.
+"""
+import msgspec
+
+from subak.errors import InputError
+from subak.live.api.errors import InvalidError, RefusedError
+from subak.live.api.models import Change, Plan
+from subak.live.node.global_node import GlobalNode
+from subak.live.node.queues import QueueSetup, QueuesFact, changed
+from subak.live.process.config import FederationFile, QueueEntry, check
+
+FIXED = ("name", "global_master", "cluster", "resources", "timing", "rooms")
+
+
+def setups_of(file: FederationFile) -> tuple[list[QueueSetup], tuple[QueueSetup, ...]]:
+    """Return the queues of a file that have jobs, and those above others, which only have weights."""
+    owners = {master.name: number for number, master in enumerate(file.global_master)}
+    above = {"/".join(queue.name.split("/")[:depth]) for queue in file.queue
+             for depth in range(1, queue.name.count("/") + 1)}
+    leaves = [queue for queue in file.queue if queue.name not in above]
+    turn = {queue.name: number % len(owners) for number, queue in enumerate(leaves)}
+
+    def setup(queue: QueueEntry) -> QueueSetup:
+        owner = owners[queue.owner] if queue.owner else turn.get(queue.name, 0)
+        return QueueSetup(queue.name, owner, queue.weight, queue.limit)
+
+    return [setup(queue) for queue in leaves], tuple(setup(queue) for queue in file.queue if queue.name in above)
+
+
+def first_queues(file: FederationFile) -> QueuesFact:
+    """Return the queues with which a federation begins."""
+    leaves, inner = setups_of(file)
+    return QueuesFact(1, tuple(leaves), file.order, inner)
+
+
+def _read(file: FederationFile, config: bytes) -> FederationFile:
+    try:
+        wanted = msgspec.toml.decode(config, type=FederationFile)
+        check(wanted)
+    except (msgspec.ValidationError, msgspec.DecodeError, InputError) as error:
+        raise InvalidError(f"configuration: {error}", field="configuration") from None
+    for name in FIXED:
+        if getattr(wanted, name) != getattr(file, name):
+            raise RefusedError(f"configuration: {name} differs; that takes a restart of all processes with the file")
+    return wanted
+
+
+def new_queues(node: GlobalNode, file: FederationFile, config: bytes) -> QueuesFact:
+    """Return the queues as a configuration wants them. Raises InvalidError, RefusedError."""
+    wanted = _read(file, config)
+    leaves, inner = setups_of(wanted)
+    before = {queue.path: queue for queue in node.queues.queues if queue.path}
+    # a queue that stays keeps its master, unless the file names another: its jobs are there
+    named = {queue.name for queue in wanted.queue if queue.owner}
+    for queue in leaves:
+        if queue.path in before and queue.path in named and queue.owner != before[queue.path].owner:
+            raise RefusedError(f"queue {queue.path}: its jobs are with another global master; remove it, and add it "
+                               "again when it is empty")
+    leaves = [msgspec.structs.replace(queue, owner=before[queue.path].owner)
+              if queue.path in before else queue for queue in leaves]
+    try:
+        return changed(node.queues, leaves, inner, wanted.order, node.layout.rooms.queues)
+    except InputError as error:
+        raise InvalidError(str(error), field="queue") from None
+
+
+def plan_of(node: GlobalNode, file: FederationFile, config: bytes) -> Plan:
+    """Return what a configuration would change. Raises InvalidError, RefusedError."""
+    after = new_queues(node, file, config)
+    old = {queue.path: queue for queue in (*node.queues.queues, *node.queues.inner) if queue.path}
+    new = {queue.path: queue for queue in (*after.queues, *after.inner) if queue.path}
+    changes, warnings = [], []
+    for path in sorted({*old, *new}):
+        before, then = old.get(path), new.get(path)
+        if before is None and then is not None:
+            changes.append(Change(kind="add", what=f"queue {path}", after=f"weight {then.weight:g}"))
+        elif then is None and before is not None:
+            changes.append(Change(kind="remove", what=f"queue {path}", before=f"weight {before.weight:g}"))
+            warnings.append(f"queue {path} takes no jobs any more; what it has is served until it has ended")
+        elif before is not None and then is not None:
+            for name in ("weight", "limit"):
+                if getattr(before, name) != getattr(then, name):
+                    changes.append(Change(kind="change", what=f"queue {path}: {name}",
+                                          before=_text(getattr(before, name)), after=_text(getattr(then, name))))
+    if node.queues.order != after.order:
+        changes.append(Change(kind="change", what="order", before=node.queues.order, after=after.order))
+    return Plan(version=node.queues.version, changes=tuple(changes), warnings=tuple(warnings))
+
+
+def _text(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}"

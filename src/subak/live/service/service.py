@@ -1,0 +1,376 @@
+"""The service of a global master: people's questions, answered from its node; see `api.service.Service`.
+
+What changes anything goes into the node, and is answered when it is on disk. What is only read is read from the tables
+of the node, or, of jobs that have ended, from the store.
+"""
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import json, msgpack
+
+from subak.errors import InputError
+from subak.federation.megha.topology import speaker
+from subak.federation.messages import LOCAL_MASTER, NOBODY
+from subak.live.api.errors import InvalidError, NotFoundError, NotOwnerError, RefusedError, UnavailableError
+from subak.live.api.models import (
+    TASK_ENDED,
+    TASK_RUNNING,
+    Event,
+    Explanation,
+    FederationView,
+    Health,
+    JobView,
+    LogChunk,
+    MachineView,
+    MasterView,
+    Page,
+    Plan,
+    QueueView,
+    Stream,
+    TaskState,
+    TaskView,
+)
+from subak.live.api.service import JobFilter
+from subak.live.jobfile.spec import JobSpec
+from subak.live.node.facts import MACHINE, MachineFact, read_machine
+from subak.live.node.frames import Answer, Ask
+from subak.live.node.global_node import Answered, Changed, GlobalNode
+from subak.live.process.config import FederationFile
+from subak.live.process.driver import Driver
+from subak.live.service.explaining import explanation_of
+from subak.live.service.planning import new_queues, plan_of
+from subak.live.service.resources import machine_view, queue_views, total_of
+from subak.live.service.views import Known, ended_job, event_view, job_view, open_job, task_view
+from subak.live.store.sqlite import SqliteStore
+
+ASK_S = 10.0  # that a machine has to answer
+SUBMIT_S = 30.0  # that the disk has to take a job
+POLL_S = 0.1  # between two looks at what an attempt has written
+ENDED_KEPT = 256  # jobs that have ended, as they were read last
+
+
+class NodeService:
+    """See the head of the file."""
+
+    def __init__(self, driver: Driver, store: SqliteStore, file: FederationFile) -> None:
+        self.driver, self.store, self.file = driver, store, file
+        node = driver.node
+        assert isinstance(node, GlobalNode)
+        self.node = node
+        self.answers: dict[int, asyncio.Future[Answer]] = {}
+        self.asked = 0
+        self.changes: dict[int, asyncio.Event] = {}  # by job: set, and made anew, with every change
+        self.ended: dict[int, Known] = {}
+
+    # -- what the node does --------------------------------------------------------------------------------------------
+
+    def on_effect(self, effect: Any) -> None:
+        """Take in what a node has done."""
+        if isinstance(effect, Changed):
+            for job in effect.jobs:
+                if job in self.changes:
+                    self.changes.pop(job).set()
+        elif isinstance(effect, Answered):
+            future = self.answers.pop(effect.answer.number, None)
+            if future is not None and not future.done():
+                future.set_result(effect.answer)
+
+    async def _durable(self) -> None:
+        """Wait until what was just told to the node is on disk."""
+        done = asyncio.get_running_loop().create_future()
+        self.driver.when_written.append(done)
+        self.driver.wake.set()
+        try:
+            await asyncio.wait_for(done, SUBMIT_S)
+        except TimeoutError:
+            raise UnavailableError(f"the disk does not take it: {self.driver.problem}", retry_after_s=5) from None
+
+    # -- finding -------------------------------------------------------------------------------------------------------
+
+    def _number(self, id_: str) -> tuple[int, int]:
+        """Return the number of a job, and the index of a task, NOBODY for the job itself."""
+        job, _, index = id_.partition(".")
+        name, _, serial = job.rpartition("-")
+        masters = [master.name for master in self.file.global_master]
+        if name not in masters:
+            raise NotFoundError(f"there is no job {job}: this federation has no global master {name}")
+        if name != self.node.name:
+            self._not_owner(masters.index(name), f"job {job}")
+        return int(serial) * self.node.layout.global_masters + self.node.number, int(index) if index else NOBODY
+
+    def _not_owner(self, owner: int, what: str) -> None:
+        master = self.file.global_master[owner]
+        raise NotOwnerError(f"{what} is kept by {master.name}", owner=f"http://{master.http}")
+
+    async def _known(self, id_: str) -> tuple[Known, int]:
+        """Return a job, and the index of a task. Raises NotFoundError."""
+        number, index = self._number(id_)
+        name = id_.partition(".")[0]
+        job = self.node.book.of_number.get(number)
+        if job is not None:
+            known = open_job(name, job, self.node.book.now[job.places], self.node.master)
+        elif number in self.ended:
+            known = self.ended[number]
+        else:
+            body = await asyncio.to_thread(self.store.body, "ended", number)
+            if body is None:
+                raise NotFoundError(f"there is no job {name}, or it ended so long ago that it was forgotten")
+            known = self.ended[number] = ended_job(name, body)
+            if len(self.ended) > ENDED_KEPT:
+                del self.ended[next(iter(self.ended))]
+        if index >= len(known.states):
+            raise NotFoundError(f"job {name} has {len(known.states):,} tasks, from 0 on: there is no task {index}")
+        return known, index
+
+    def _machines(self) -> dict[int, MachineFact]:
+        return {number: read_machine(fact.body) for (kind, number), fact in self.node.facts.known.items()
+                if kind == MACHINE}
+
+    def _names(self) -> dict[int, str]:
+        return {number: machine.name for number, machine in self._machines().items()}
+
+    # -- jobs ----------------------------------------------------------------------------------------------------------
+
+    async def submit(self, spec: JobSpec, client_id: str) -> JobView:
+        """See `Service`."""
+        if self.driver.problem:
+            raise UnavailableError(f"no jobs are taken now: {self.driver.problem}", retry_after_s=5)
+        try:
+            queue = self.node.queues.number(spec.queue)
+        except InputError as error:
+            raise InvalidError(str(error), field="queue") from None
+        owner = self.node.queues.queues[queue].owner
+        if owner != self.node.number:
+            self._not_owner(owner, f"queue {spec.queue}")
+        before = self.node.kept.get(client_id)
+        try:
+            number = self.node.submit(spec, client_id, time.time())
+        except InputError as error:
+            raise InvalidError(str(error)) from None
+        name = self.node.job_name(number)
+        if before is not None:
+            known, _ = await self._known(name)
+            if known.stored.spec != json.encode(spec):
+                raise RefusedError(f"the key {client_id} was used for job {name}, which is another one")
+        await self._durable()
+        return await self.job(name)
+
+    async def job(self, id: str) -> JobView:
+        """See `Service`."""
+        return job_view((await self._known(id))[0])
+
+    async def jobs(self, wanted: JobFilter, cursor: str, limit: int) -> Page[JobView]:
+        """See `Service`."""
+        below = int(cursor) if cursor.isdecimal() else 1 << 62
+        numbers = sorted({*self.node.book.of_number, *self.node.ended}, reverse=True)
+        items: list[JobView] = []
+        for number in numbers:
+            if number >= below:
+                continue
+            try:
+                view = await self.job(self.node.job_name(number))
+            except NotFoundError:
+                continue
+            inside = not wanted.queue or f"{view.queue}/".startswith(f"{wanted.queue}/")
+            if inside and wanted.state in (None, view.state) and wanted.name in ("", view.name):
+                items.append(view)
+                if len(items) == limit:
+                    return Page(items=tuple(items), cursor=str(number))
+        return Page(items=tuple(items))
+
+    async def wait(self, id: str, seen: int | None, timeout_s: float) -> JobView:
+        """See `Service`."""
+        number, _ = self._number(id)
+        until = time.monotonic() + timeout_s
+        while True:
+            news = self.changes.setdefault(number, asyncio.Event())
+            view = await self.job(id)
+            left = until - time.monotonic()
+            if view.state == "ended" or (seen is not None and view.version != seen) or left <= 0:
+                self.changes.pop(number, None) if view.state == "ended" else None
+                return view
+            try:
+                await asyncio.wait_for(news.wait(), left)
+            except TimeoutError:
+                continue
+
+    async def tasks(self, id: str, state: TaskState | None, cursor: str, limit: int) -> Page[TaskView]:
+        """See `Service`."""
+        known, _ = await self._known(id)
+        first, names = int(cursor) if cursor.isdecimal() else 0, self._names()
+        wanted = [index for index in range(first, len(known.states)) if state in (None, known.states[index])]
+        items = tuple(task_view(known, index, names) for index in wanted[:limit])
+        return Page(items=items, cursor=str(wanted[limit]) if len(wanted) > limit else "")
+
+    async def task(self, id: str) -> TaskView:
+        """See `Service`."""
+        known, index = await self._known(id)
+        return task_view(known, index, self._names())
+
+    async def cancel(self, id: str) -> JobView:
+        """See `Service`."""
+        number, index = self._number(id)
+        await self._known(id)
+        if number in self.node.book.of_number:
+            self.node.cancel(number, None if index == NOBODY else index)
+            await self._durable()
+        return await self.job(id.partition(".")[0])
+
+    async def preempt(self, id: str) -> TaskView:
+        """See `Service`."""
+        known, index = await self._known(id)
+        if known.states[index] != TASK_RUNNING:
+            raise RefusedError(f"task {id} is {known.states[index]}: only one that is running can be preempted")
+        row = known.rows[index]
+        await self._ask("preempt", int(row["machine"]), int(row["number"]))
+        return await self.task(id)
+
+    async def history(self, id: str, cursor: str, limit: int) -> Page[Event]:
+        """See `Service`."""
+        known, index = await self._known(id)
+        first, names = int(cursor) if cursor.isdecimal() else 0, self._names()
+        wanted = [number for number in range(first, len(known.events)) if index in (NOBODY, known.events[number][1])]
+        items = tuple(event_view(known, number, names) for number in wanted[:limit])
+        return Page(items=items, cursor=str(wanted[limit]) if len(wanted) > limit else "")
+
+    async def explain(self, id: str) -> Explanation:
+        """See `Service`."""
+        known, index = await self._known(id)
+        return explanation_of(self.node, self.file, known, index, self._names())
+
+    # -- output --------------------------------------------------------------------------------------------------------
+
+    async def logs(self, id: str, stream: Stream, offset: int, limit: int, timeout_s: float) -> LogChunk:
+        """See `Service`."""
+        until = time.monotonic() + timeout_s
+        while True:
+            known, index = await self._known(id)
+            row, is_over = known.rows[index], known.states[index] == TASK_ENDED
+            chunk = LogChunk(data=b"", offset=max(offset, 0), next=max(offset, 0), is_end=is_over)
+            if row["attempts"]:
+                chunk = await self._read(row, stream, offset, limit, is_over)
+            if chunk.data or chunk.is_end or time.monotonic() >= until:
+                return chunk
+            await asyncio.sleep(POLL_S)
+
+    async def _read(self, row: Any, stream: str, offset: int, limit: int, is_over: bool) -> LogChunk:
+        answer = await self._ask(f"logs {stream}", int(row["machine"]), int(row["number"]), int(row["attempt"]), offset,
+                                 limit)
+        begin, data, closed = msgpack.decode(answer.body, type=tuple[int, bytes, bool])
+        return LogChunk(data=data, offset=begin, next=begin + len(data),
+                        is_end=is_over and closed and len(data) < limit)
+
+    async def _ask(self, words: str, machine: int, task: int = 0, attempt: int = 0, offset: int = 0, size: int = 0,
+                   ) -> Answer:
+        """Ask the local master of a machine, or its worker."""
+        self.asked += 1
+        future = self.answers[self.asked] = asyncio.get_running_loop().create_future()
+        if not self.node.ask(Ask(self.asked, words, machine, task, attempt, offset, size)):
+            del self.answers[self.asked]
+            raise UnavailableError("the local master of its cluster cannot be reached now")
+        self.driver.wake.set()
+        try:
+            answer = await asyncio.wait_for(future, ASK_S)
+        except TimeoutError:
+            raise UnavailableError("its machine does not answer now") from None
+        finally:
+            self.answers.pop(self.asked, None)
+        if answer.problem:
+            raise UnavailableError(answer.problem)
+        return answer
+
+    # -- the federation ------------------------------------------------------------------------------------------------
+
+    async def queues(self, cursor: str, limit: int) -> Page[QueueView]:
+        """See `Service`."""
+        return _page(queue_views(self.node, self.file), lambda view: view.path, cursor, limit)
+
+    async def machines(self, cluster: str, cursor: str, limit: int) -> Page[MachineView]:
+        """See `Service`."""
+        views = [machine_view(self.node, self.file, number, machine) for number, machine in self._machines().items()
+                 if not machine.gone]
+        wanted = sorted((view for view in views if cluster in ("", view.cluster)), key=lambda view: view.name)
+        return _page(wanted, lambda view: view.name, cursor, limit)
+
+    def _machine(self, name: str) -> tuple[int, MachineFact]:
+        for number, machine in self._machines().items():
+            if machine.name == name and not machine.gone:
+                return number, machine
+        raise NotFoundError(f"there is no machine {name}")
+
+    async def machine(self, name: str) -> MachineView:
+        """See `Service`."""
+        return machine_view(self.node, self.file, *self._machine(name))
+
+    async def cordon(self, name: str, on: bool) -> MachineView:
+        """See `Service`."""
+        await self._ask("cordon" if on else "uncordon", self._machine(name)[0])
+        return await self.machine(name)
+
+    async def drain(self, name: str) -> MachineView:
+        """See `Service`."""
+        await self._ask("drain", self._machine(name)[0])
+        return await self.machine(name)
+
+    async def plan(self, config: bytes) -> Plan:
+        """See `Service`."""
+        return plan_of(self.node, self.file, config)
+
+    async def apply(self, config: bytes, version: int) -> Plan:
+        """See `Service`."""
+        if self.node.number != 0:
+            self._not_owner(0, "the configuration")
+        plan = plan_of(self.node, self.file, config)
+        if version != plan.version:
+            raise RefusedError(f"configuration {plan.version} is in force by now, not {version}: look at what would "
+                               "change once more")
+        self.node.apply(new_queues(self.node, self.file, config))
+        await self._durable()
+        return Plan(version=self.node.queues.version, changes=plan.changes, warnings=plan.warnings, applied=True)
+
+    async def masters(self) -> tuple[MasterView, ...]:
+        """See `Service`."""
+        node, views = self.node, []
+        for number, master in enumerate(self.file.global_master):
+            own = tuple(queue.path for queue in node.queues.queues if queue.owner == number and queue.path)
+            views.append(MasterView(
+                name=master.name, role="global", state="ready" if number == node.number else "unknown",
+                address=f"http://{master.http}", queues=own,
+                incarnation=int(node.master.scalar[4]) if number == node.number else 0))
+        for number, address in enumerate(self.file.local_addresses()):
+            cluster = number % node.layout.clusters
+            epoch = int(node.master.cluster[cluster]["epoch"])
+            speaks = speaker(node.topology, cluster, epoch) == number
+            there = (LOCAL_MASTER, number) in node.links
+            views.append(MasterView(
+                name=f"{self.file.cluster[cluster].name}{'' if number < node.layout.clusters else ' standby'}",
+                role="local" if speaks else "standby", state="ready" if there else "lost", address=address,
+                cluster=self.file.cluster[cluster].name, epoch=epoch if speaks else 0,
+                reason="" if there else "it cannot be reached from here"))
+        return tuple(views)
+
+    async def federation(self) -> FederationView:
+        """See `Service`."""
+        capacity, used = total_of(self.node)
+        return FederationView(
+            name=self.file.name, version=self.node.queues.version, master=self.node.name,
+            masters=await self.masters(), clusters=tuple(cluster.name for cluster in self.file.cluster),
+            machines=sum(not machine.gone for machine in self._machines().values()), capacity=capacity, used=used)
+
+    async def health(self) -> Health:
+        """See `Service`."""
+        if self.driver.problem:
+            return Health(state="refusing", words=self.driver.problem)
+        if not bool(self.node.master.cluster["known"].any()):
+            return Health(state="starting", words="no local master has answered yet")
+        return Health(state="ready")
+
+
+def _page(views: list[Any], key: Callable[[Any], str], cursor: str, limit: int) -> Page[Any]:
+    """Return the part of a list that begins with the item whose key is the cursor."""
+    keys = [key(view) for view in views]
+    first = keys.index(cursor) if cursor in keys else 0
+    rest = views[first:]
+    return Page(items=tuple(rest[:limit]), cursor=key(rest[limit]) if len(rest) > limit else "")

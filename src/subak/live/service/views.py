@@ -1,0 +1,162 @@
+"""How jobs and tasks of a global master look to people: made from the rows of a job, open or ended."""
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from msgspec import json, msgpack
+
+from subak.federation.megha.global_master.state import (
+    PHASE_FLYING,
+    PHASE_HELD,
+    PHASE_LEAVING,
+    PHASE_RUNNING,
+    GlobalMaster,
+)
+from subak.federation.megha.jobs import (
+    SUBMISSION_BACKOFF,
+    SUBMISSION_ENDED,
+    SUBMISSION_OPEN,
+    SUBMISSION_WITHDRAWN,
+)
+from subak.federation.messages import NOBODY, REASONS
+from subak.live.api.models import (
+    FAILED,
+    FINISHED,
+    TASK_BACKOFF,
+    TASK_BLOCKED,
+    TASK_ENDED,
+    TASK_ENDING,
+    TASK_RUNNING,
+    TASK_STARTING,
+    TASK_WAITING,
+    Event,
+    JobView,
+    StageView,
+    TaskCounts,
+    TaskView,
+)
+from subak.live.jobfile.spec import JobSpec
+from subak.live.node.book import ON_DISK, OUTCOME_WORDS, Job, StoredJob
+
+OF_PHASE = {PHASE_FLYING: TASK_STARTING, PHASE_HELD: TASK_STARTING, PHASE_RUNNING: TASK_RUNNING,
+            PHASE_LEAVING: TASK_ENDING}
+OF_STATE = {SUBMISSION_BACKOFF: TASK_BACKOFF, SUBMISSION_WITHDRAWN: TASK_ENDING, SUBMISSION_ENDED: TASK_ENDED}
+EventRow = tuple[float, int, str, str, int, int]
+
+
+@dataclass(eq=False)
+class Known:
+    """A job as it is shown: its rows, and the words for their states."""
+
+    id: str
+    stored: StoredJob
+    spec: JobSpec
+    rows: np.ndarray  # ON_DISK[task]
+    states: list[str]  # of each task, in the words of the models
+    reasons: list[int]  # why it waits, or ended
+    version: int
+    events: list[EventRow]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all of its tasks have ended."""
+        return all(state == TASK_ENDED for state in self.states)
+
+    def stage_of(self, index: int) -> Any:
+        """Return the stage of a task."""
+        for stage in self.spec.stages:
+            if index < stage.tasks:
+                return stage
+            index -= stage.tasks
+        raise IndexError(index)
+
+
+def open_job(id_: str, job: Job, rows: np.ndarray, master: GlobalMaster) -> Known:
+    """Return a job that is open."""
+    states, reasons = [], []
+    for row in rows:
+        state, reason = int(row["state"]), int(row["reason"])
+        word = OF_STATE.get(state, TASK_BLOCKED)
+        place = int(row["row"])
+        if state == SUBMISSION_OPEN:
+            mine = master.task[place]
+            is_about = place != NOBODY and mine["tenant"] == row["number"] + 1
+            word = OF_PHASE.get(int(mine["phase"]), TASK_WAITING) if is_about else TASK_WAITING
+            reason = int(mine["reason"]) if is_about and word == TASK_WAITING else 0
+        states.append(word)
+        reasons.append(reason)
+    return Known(id_, job.stored, job.spec, rows, states, reasons, job.version, job.events)
+
+
+def ended_job(id_: str, body: bytes) -> Known:
+    """Return a job that has ended, as it is on disk."""
+    stored, data, events = msgpack.decode(body, type=tuple[StoredJob, bytes, list[EventRow]])
+    rows = np.frombuffer(data, ON_DISK)
+    spec = json.decode(stored.spec, type=JobSpec)
+    return Known(id_, stored, spec, rows, [TASK_ENDED] * len(rows), rows["reason"].tolist(), len(events) + 1, events)
+
+
+def counts_of(states: list[str], outcomes: list[int]) -> TaskCounts:
+    """Return how many tasks are in each state."""
+    found: dict[str, int] = {}
+    for state, outcome in zip(states, outcomes, strict=True):
+        word = OUTCOME_WORDS[outcome].replace(" ", "_") if state == TASK_ENDED else state
+        found[word or "finished"] = found.get(word or "finished", 0) + 1
+    return TaskCounts(**found)
+
+
+def words_of(known: Known, index: int) -> str:
+    """Return why a task waits, or ended as it did."""
+    row, reason = known.rows[index], known.reasons[index]
+    if known.states[index] == TASK_ENDED and OUTCOME_WORDS[int(row["outcome"])] == FINISHED:
+        return ""
+    words = REASONS[reason]
+    if known.states[index] == TASK_ENDED and OUTCOME_WORDS[int(row["outcome"])] == FAILED and row["code"]:
+        words += f" with exit code {int(row['code'])}"
+    return words
+
+
+def job_view(known: Known) -> JobView:
+    """Return a job as people see it."""
+    outcomes = known.rows["outcome"].tolist()
+    begun = known.rows["started"][known.rows["attempts"] > 0]
+    wrong = [number for number, outcome in enumerate(outcomes) if outcome > 1]
+    stages, first = [], 0
+    for stage in known.spec.stages:
+        part = slice(first, first + stage.tasks)
+        stages.append(StageView(
+            name=stage.name, tasks=stage.tasks, depends_on=stage.depends_on, gang=stage.gang, request=stage.resources,
+            counts=counts_of(known.states[part], outcomes[part])))
+        first += stage.tasks
+    is_over = known.is_over
+    outcome = "" if not is_over else OUTCOME_WORDS[outcomes[wrong[0]]] if wrong else FINISHED
+    return JobView(
+        id=known.id, name=known.spec.metadata.name, queue=known.spec.queue,
+        state="ended" if is_over else "running" if begun.size else "waiting", version=known.version,
+        outcome=outcome, reason=words_of(known, wrong[0]) if wrong and is_over else "",  # type: ignore[arg-type]
+        priority=known.spec.stages[0].priority, tasks=len(known.states), counts=counts_of(known.states, outcomes),
+        stages=tuple(stages), labels=known.spec.metadata.labels, submitted=known.stored.submitted,
+        started=float(begun.min()) if begun.size else None,
+        ended=float(known.rows["ended"].max()) if is_over else None)
+
+
+def task_view(known: Known, index: int, machines: Mapping[int, str]) -> TaskView:
+    """Return a task as people see it; *machines*: their names."""
+    row, stage = known.rows[index], known.stage_of(index)
+    is_over, has_begun = known.states[index] == TASK_ENDED, bool(row["attempts"])
+    return TaskView(
+        id=f"{known.id}.{index}", job=known.id, index=index, stage=stage.name, queue=known.spec.queue,
+        state=known.states[index],  # type: ignore[arg-type]
+        outcome=OUTCOME_WORDS[int(row["outcome"])] if is_over else "",  # type: ignore[arg-type]
+        reason=words_of(known, index), machine=machines.get(int(row["machine"]), "") if has_begun else "",
+        attempts=int(row["attempts"]), exit_code=int(row["code"]) if is_over and has_begun else None,
+        preempted=int(row["preempted"]), lost=int(row["lost"]), submitted=known.stored.submitted,
+        started=float(row["started"]) if has_begun else None, ended=float(row["ended"]) if is_over else None)
+
+
+def event_view(known: Known, number: int, machines: Mapping[int, str]) -> Event:
+    """Return something that happened, as people see it."""
+    at, index, what, why, machine, attempt = known.events[number]
+    return Event(number=number, at=at, id=known.id if index < 0 else f"{known.id}.{index}", what=what, why=why,
+                 machine=machines.get(machine, ""), attempt=attempt)

@@ -1,0 +1,89 @@
+"""The store of a master: tables of keys and bodies in one SQLite file, in write-ahead mode with full synchronisation.
+
+A commit makes all writes of a call durable at once, or none. The file says which version of the tables it has; those
+of an earlier version are brought up to date when it is opened, those of a later one are refused.
+"""
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from subak.errors import InputError, RunError
+from subak.live.node.base import Put, Write
+from subak.live.store.folder import lock_of
+
+TABLES = ("incarnation", "queues", "shape", "job", "task", "client", "ended", "epoch", "machine")
+NUMBERED = tuple(table for table in TABLES if table != "client")  # whose keys are numbers
+MIGRATIONS = (  # from each version to the next
+    tuple(f"CREATE TABLE {table} (key {'TEXT' if table == 'client' else 'INTEGER'} PRIMARY KEY, body BLOB NOT NULL)"
+          + (" WITHOUT ROWID" if table == "client" else "") for table in TABLES),
+)
+UPSERT = "INSERT INTO {} (key, body) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET body = excluded.body"
+
+
+class StoreError(RunError):
+    """The disk is full, or does not work: nothing of the commit was written."""
+
+
+class SqliteStore:
+    """See the head of the file. One process has it open; a second one is refused."""
+
+    waits = True
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.lock = lock_of(folder)
+        self.path = folder / "state.sqlite"
+        self.wire = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        self.wire.execute("PRAGMA journal_mode = WAL")
+        self.wire.execute("PRAGMA synchronous = FULL")
+        self._migrate()
+
+    def _migrate(self) -> None:
+        (version,) = self.wire.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise InputError(f"{self.path}: has tables of version {version}; this program knows up to "
+                             f"{len(MIGRATIONS)}: it was written by a later one")
+        for number in range(version, len(MIGRATIONS)):
+            self.wire.execute("BEGIN IMMEDIATE")
+            for statement in MIGRATIONS[number]:
+                self.wire.execute(statement)
+            self.wire.execute(f"PRAGMA user_version = {number + 1}")
+            self.wire.execute("COMMIT")
+
+    def load(self, without: Iterable[str] = ("ended",)) -> dict[str, dict[Any, bytes]]:
+        """Return all tables; of those *without*, keys only."""
+        found: dict[str, dict[Any, bytes]] = {}
+        for table in TABLES:
+            column = "x''" if table in without else "body"
+            found[table] = dict(self.wire.execute(f"SELECT key, {column} FROM {table}").fetchall())
+        return found
+
+    def body(self, table: str, key: int | str) -> bytes | None:
+        """Return one body, or None; may be called beside a commit, from another thread."""
+        reader = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
+        try:
+            row = reader.execute(f"SELECT body FROM {table} WHERE key = ?", (key,)).fetchone()
+        finally:
+            reader.close()
+        return None if row is None else row[0]
+
+    def commit(self, writes: Iterable[Write]) -> None:
+        """Make writes durable, in their order. Raises StoreError where the disk does not take them."""
+        try:
+            self.wire.execute("BEGIN IMMEDIATE")
+            for each in writes:
+                if isinstance(each, Put):
+                    self.wire.executemany(UPSERT.format(each.table), zip(each.keys, each.bodies, strict=True))
+                else:
+                    self.wire.executemany(f"DELETE FROM {each.table} WHERE key = ?", ((key,) for key in each.keys))
+            self.wire.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if self.wire.in_transaction:
+                self.wire.execute("ROLLBACK")
+            raise StoreError(f"{self.path}: {error}") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self.wire.close()
+        self.lock.close()

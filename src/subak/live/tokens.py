@@ -1,0 +1,119 @@
+"""Tokens: who knows one may ask. The server keeps only its hash; the token itself is in a file of whoever started it.
+
+There are two, for two audiences: people's, and the one with which masters and workers join. A token is 256 random
+bits, so its hash needs no salt and no slow function.
+"""
+import hashlib
+import hmac
+import os
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+from subak.errors import InputError
+
+PEOPLE, JOIN = "people", "join"  # for whom a token is
+PREFIXES = {PEOPLE: "subak-people-", JOIN: "subak-join-"}  # so that one given for the other is seen to be
+RANDOM_BYTES = 32
+TOKEN = re.compile(r"subak-(people|join)-[0-9a-f]{64}", re.ASCII)
+HASH = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+PRIVATE = 0o600
+FILE_BYTES_MAX = 4096
+
+
+class TokenHash(Struct, frozen=True):
+    """What is kept of a token: enough to know it again, too little to use it."""
+
+    text: str  # sha256:HEX
+
+    def matches(self, token: str) -> bool:
+        """Whether this is the hash of *token*; takes as long for one that is nearly right as for any other."""
+        return hmac.compare_digest(self.text.encode(), hash_of(token).text.encode())
+
+
+def new_token(audience: str) -> str:
+    """Return a token that nobody has seen, for people or for joining."""
+    return PREFIXES[audience] + os.urandom(RANDOM_BYTES).hex()
+
+
+def hash_of(token: str) -> TokenHash:
+    """Return what is kept of a token; any text has a hash."""
+    return TokenHash("sha256:" + hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest())
+
+
+def kept_hash(hash_file: Path, token_file: Path, audience: str) -> TokenHash:
+    """Return the hash in *hash_file*, made on the first start, when a new token is written to *token_file*.
+
+    A token that is already there is taken, such as that of another master, or of a first start that was cut short.
+    Both files are private. Raises InputError for a file that holds something else, or that others may read.
+    """
+    found = _read(hash_file)
+    if found is not None:
+        if not HASH.fullmatch(found):
+            raise InputError(f"{hash_file}: must hold a line such as sha256:HEX; remove it to take a new token")
+        return TokenHash(found)
+    if _read(token_file) is None:
+        _write(token_file, new_token(audience))
+    kept = hash_of(read_token(token_file, audience))
+    _write(hash_file, kept.text)
+    return kept
+
+
+def read_token(file: Path, audience: str = PEOPLE) -> str:
+    """Return the token in a file. Raises InputError where there is none, it is for others, or others may read it."""
+    found = _read(file)
+    if found is None:
+        raise InputError(f"{file}: no such file; a token is made when a master first starts")
+    return checked_token(found, audience, str(file))
+
+
+def checked_token(token: str, audience: str, where: str) -> str:
+    """Return *token*. Raises InputError for what cannot be one for *audience*; never says the token itself."""
+    shape = TOKEN.fullmatch(token)
+    if not shape:
+        raise InputError(f"{where}: holds no token, which is {PREFIXES[audience]} and {2 * RANDOM_BYTES} digits")
+    if shape[1] != audience:
+        raise InputError(f"{where}: is a token for {shape[1]}, and one for {audience} is needed")
+    return token
+
+
+def _read(file: Path) -> str | None:
+    """Return what a private file holds, None where there is none."""
+    try:
+        number = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    with os.fdopen(number, "rb") as opened:
+        status = os.fstat(number)
+        if status.st_mode & 0o077:
+            raise InputError(f"{file}: others may read it (mode {status.st_mode & 0o777:o}); its mode must be 600")
+        if status.st_uid not in (0, os.geteuid()):
+            raise InputError(f"{file}: belongs to user {status.st_uid}, and must belong to whoever uses it")
+        try:
+            return opened.read(FILE_BYTES_MAX).decode("ascii").strip()
+        except (UnicodeDecodeError, OSError):
+            raise InputError(f"{file}: must be a text file") from None
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a private file that appears whole, and is on disk afterwards."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
+        with os.fdopen(number, "wb") as opened:
+            os.fchmod(number, PRIVATE)
+            opened.write(f"{text}\n".encode("ascii"))
+            opened.flush()
+            os.fsync(number)
+        beside.replace(file)
+        folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,421 @@
+"""A service in memory: one global master with a few machines, on which a handful of commands end as they would.
+
+`true`, `false`, `echo WORDS`, `exit CODE` end at once; whatever else runs until `finish` says so. Tasks take amounts on
+machines and give them back, stages wait for stages, gangs start together, what fails is tried again: all states are
+those that were reached.
+"""
+import asyncio
+import time
+import tomllib
+from contextlib import suppress
+
+import msgspec
+
+from subak.live.api import models
+from subak.live.api.errors import InvalidError, NotFoundError, NotOwnerError, RefusedError, UnavailableError
+from subak.live.api.models import (
+    TASK_BLOCKED,
+    TASK_ENDED,
+    TASK_RUNNING,
+    TASK_WAITING,
+    Change,
+    Event,
+    Explanation,
+    FederationView,
+    Health,
+    JobView,
+    LogChunk,
+    MachineView,
+    MasterView,
+    Page,
+    Plan,
+    QueueView,
+    Shortage,
+    StageView,
+    TaskCounts,
+    TaskView,
+)
+
+MACHINES = (("m0", "west"), ("m1", "west"), ("m2", "east"))
+CAPACITY = {"cpu": 4000, "memory": 8192}
+OPERATORS = {"=": str.__eq__, "!=": str.__ne__}
+
+
+class FakeTask:
+    """A task, and what it has written."""
+
+    def __init__(self, job, index, stage):
+        self.job, self.index, self.stage = job, index, stage
+        self.id = f"{job.id}.{index}"
+        self.state = TASK_BLOCKED if stage.depends_on else TASK_WAITING
+        self.outcome = self.reason = self.machine = ""
+        self.attempts = self.failures = self.preempted = 0
+        self.exit_code = self.started = self.ended = None
+        self.preempted_by = self.preempted_why = ""
+        self.written = {"stdout": b"", "stderr": b""}
+
+    def view(self):
+        return TaskView(
+            id=self.id, job=self.job.id, index=self.index, stage=self.stage.name, queue=self.job.spec.queue,
+            state=self.state, outcome=self.outcome, reason=self.reason, machine=self.machine, attempts=self.attempts,
+            exit_code=self.exit_code, preempted=self.preempted, submitted=self.job.submitted, started=self.started,
+            ended=self.ended)
+
+
+class FakeJob:
+    """A job, its tasks and what happened to them."""
+
+    def __init__(self, id, spec):
+        self.id, self.spec, self.version, self.submitted = id, spec, 1, time.time()
+        self.events = []
+        self.tasks = []
+        for stage in spec.stages:
+            self.tasks += [FakeTask(self, len(self.tasks) + number, stage) for number in range(stage.tasks)]
+
+    @property
+    def is_over(self):
+        return all(task.state == TASK_ENDED for task in self.tasks)
+
+    def counts(self, stage=None):
+        counted = dict.fromkeys(TaskCounts.__struct_fields__, 0)
+        for task in self.tasks:
+            if stage is None or task.stage is stage:
+                counted[(task.outcome if task.state == TASK_ENDED else task.state).replace(" ", "_")] += 1
+        return TaskCounts(**counted)
+
+    def view(self):
+        began = [task.started for task in self.tasks if task.started is not None]
+        bad = [task for task in self.tasks if task.outcome not in ("", models.FINISHED)]
+        state = "ended" if self.is_over else "running" if began else "waiting"
+        return JobView(
+            id=self.id, name=self.spec.metadata.name, queue=self.spec.queue, state=state, version=self.version,
+            outcome="" if not self.is_over else bad[0].outcome if bad else models.FINISHED,
+            reason=bad[0].reason if bad and self.is_over else "", tasks=len(self.tasks), counts=self.counts(),
+            stages=tuple(StageView(name=stage.name, tasks=stage.tasks, depends_on=stage.depends_on, gang=stage.gang,
+                                   request=stage.resources, counts=self.counts(stage)) for stage in self.spec.stages),
+            labels=self.spec.metadata.labels, submitted=self.submitted, started=min(began, default=None),
+            ended=max(task.ended for task in self.tasks) if self.is_over else None)
+
+    def tell(self, id, what, why="", task=None):
+        self.version += 1
+        self.events.append(Event(number=len(self.events), at=time.time(), id=id, what=what, why=why,
+                                 machine=task.machine if task else "", attempt=task.attempts if task else 0))
+
+
+class FakeService:
+    """The global master *name*; *addresses* are those of the others, by name, which keep jobs of their own."""
+
+    def __init__(self, name="g0", addresses=None, queues=None):
+        self.name, self.addresses = name, addresses if addresses is not None else {}
+        self.queue_owner = queues if queues is not None else {}  # of queues that others keep
+        self.jobs_by_id, self.by_client_id = {}, {}
+        self.weights, self.version = {"": 1.0, "research": 2.0, "research/ada": 1.0, "web": 1.0}, 1
+        self.is_full = False
+        self.attributes = {name: {"kernel": "6", "zone": cluster} for name, cluster in MACHINES}
+        self.cordoned, self.draining, self.lost = set(), set(), set()
+        self.used = {name: dict.fromkeys(CAPACITY, 0) for name, _ in MACHINES}
+        self.news = asyncio.Condition()
+        self.calls = []  # the names of what was asked, in order
+
+    # -- what the federation does ------------------------------------------------------------------------------------
+
+    def _misses(self, machine, stage):
+        """Return which tests a machine fails for a task of a stage, as (test, what)."""
+        if machine in self.lost:
+            return [(models.TEST_UNREACHABLE, "")]
+        if machine in self.cordoned:
+            return [(models.TEST_CORDONED, "")]
+        failed = [(models.TEST_CONSTRAINT, f"{each.attribute} {each.operator} {each.value}")
+                  for each in stage.constraints
+                  if not OPERATORS[each.operator](self.attributes[machine].get(each.attribute, ""), each.value)]
+        return failed or [(models.TEST_RESOURCE, resource) for resource, amount in stage.resources.items()
+                          if self.used[machine].get(resource, 0) + amount > CAPACITY.get(resource, 0)]
+
+    def _turn(self):
+        """Start what can be started, until nothing can."""
+        while any(self._start(task) for job in self.jobs_by_id.values() for task in job.tasks
+                  if task.state == TASK_WAITING):
+            pass
+
+    def _start(self, task):
+        together = [each for each in task.job.tasks if each.stage is task.stage] if task.stage.gang else [task]
+        placed = []
+        for each in together:
+            machine = next((name for name, _ in MACHINES if not self._misses(name, each.stage)), None)
+            if machine is None:
+                for other in placed:
+                    self._give(other)
+                return False
+            each.machine = machine
+            for resource, amount in each.stage.resources.items():
+                self.used[machine][resource] += amount
+            placed.append(each)
+        for each in placed:
+            self._begin(each)
+        return True
+
+    def _give(self, task):
+        for resource, amount in task.stage.resources.items():
+            self.used[task.machine][resource] -= amount
+
+    def _begin(self, task):
+        task.state, task.reason, task.attempts = TASK_RUNNING, "", task.attempts + 1
+        task.started = time.time()
+        task.job.tell(task.id, "started", task=task)
+        word, *rest = task.stage.command
+        if word == "echo":
+            task.written["stdout"] += (" ".join(rest) + "\n").encode()
+        if word in ("true", "echo", "false", "exit"):
+            self._end(task, int(rest[0]) if word == "exit" else int(word == "false"))
+
+    def _end(self, task, code):
+        self._give(task)
+        task.exit_code = code
+        if code and task.failures < task.stage.retries:
+            task.failures += 1
+            task.state = TASK_WAITING
+            task.job.tell(task.id, "failed", f"exit code {code}; it is tried again", task)
+            return
+        task.job.tell(task.id, "ended", f"exit code {code}", task)
+        self._over(task, models.FAILED if code else models.FINISHED, f"exit code {code}" if code else "")
+
+    def _over(self, task, outcome, reason):
+        task.state, task.outcome, task.reason, task.ended = TASK_ENDED, outcome, reason, time.time()
+        for other in task.job.tasks:
+            if other.state == TASK_BLOCKED and task.stage.name in other.stage.depends_on:
+                if outcome != models.FINISHED:
+                    self._over(other, models.CANCELLED, f"stage {task.stage.name} did not finish")
+                elif all(each.outcome == models.FINISHED for each in task.job.tasks
+                         if each.stage.name in other.stage.depends_on):
+                    other.state = TASK_WAITING
+                    task.job.tell(other.id, "released", task=other)
+
+    async def _tell_all(self):
+        self._turn()
+        async with self.news:
+            self.news.notify_all()
+
+    # -- what a test does ---------------------------------------------------------------------------------------------
+
+    async def finish(self, id, code=0):
+        self._end(self._task(id), code)
+        await self._tell_all()
+
+    async def write(self, id, data, stream="stdout"):
+        self._task(id).written[stream] += data
+        await self._tell_all()
+
+    # -- the service --------------------------------------------------------------------------------------------------
+
+    def _job(self, id):
+        id = id.partition(".")[0]
+        if id in self.jobs_by_id:
+            return self.jobs_by_id[id]
+        owner = id.rpartition("-")[0]
+        if owner in self.addresses and owner != self.name:
+            raise NotOwnerError(f"job {id} is kept by {owner}", owner=self.addresses[owner])
+        raise NotFoundError(f"there is no job {id}")
+
+    def _task(self, id):
+        job, index = self._job(id), int(id.partition(".")[2])
+        if index >= len(job.tasks):
+            raise NotFoundError(f"job {job.id} has no task {index}")
+        return job.tasks[index]
+
+    async def submit(self, spec, client_id):
+        self.calls.append("submit")
+        if client_id in self.by_client_id:
+            job, before = self.by_client_id[client_id]
+            if before != spec:
+                raise RefusedError(f"{client_id} was used for job {job.id}, which is another", field="Idempotency-Key")
+            return job.view()
+        owner = self.queue_owner.get(spec.queue, self.name)
+        if owner != self.name:
+            raise NotOwnerError(f"queue {spec.queue} is kept by {owner}", owner=self.addresses[owner])
+        if self.is_full:
+            raise UnavailableError("the disk is full; no job is taken until there is room", retry_after_s=1)
+        if spec.queue not in self.weights:
+            raise InvalidError(f"queue: there is no queue {spec.queue!r}", field="queue")
+        job = FakeJob(f"{self.name}-{len(self.jobs_by_id)}", spec)
+        self.jobs_by_id[job.id], self.by_client_id[client_id] = job, (job, spec)
+        job.tell(job.id, "submitted")
+        view = job.view()
+        await self._tell_all()
+        return view
+
+    async def job(self, id):
+        return self._job(id).view()
+
+    async def jobs(self, wanted, cursor, limit):
+        views = [job.view() for job in reversed(self.jobs_by_id.values())]
+        return _page([view for view in views if (not wanted.name or view.name == wanted.name)
+                      and (wanted.state is None or view.state == wanted.state)
+                      and (not wanted.queue or f"{view.queue}/".startswith(f"{wanted.queue}/"))], cursor, limit)
+
+    async def wait(self, id, seen, timeout_s):
+        job = self._job(id)
+        async with self.news:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.news.wait_for(
+                    lambda: job.is_over or (seen is not None and job.version != seen)), timeout_s)
+        return job.view()
+
+    async def tasks(self, id, state, cursor, limit):
+        return _page([task.view() for task in self._job(id).tasks if state in (None, task.state)], cursor, limit)
+
+    async def task(self, id):
+        return self._task(id).view()
+
+    async def logs(self, id, stream, offset, limit, timeout_s):
+        task = self._task(id)
+        offset = max(0, len(task.written[stream]) + offset) if offset < 0 else offset
+        async with self.news:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.news.wait_for(
+                    lambda: len(task.written[stream]) > offset or task.state == TASK_ENDED), timeout_s)
+        data = task.written[stream][offset:offset + limit]
+        return LogChunk(data=data, offset=offset, next=offset + len(data),
+                        is_end=task.state == TASK_ENDED and offset + len(data) >= len(task.written[stream]))
+
+    async def cancel(self, id):
+        job = self._job(id)
+        for task in [self._task(id)] if "." in id else job.tasks:
+            if task.state != TASK_ENDED:
+                if task.state == TASK_RUNNING:
+                    self._give(task)
+                self._over(task, models.CANCELLED, "cancelled by its user")
+                job.tell(task.id, "cancelled", "by its user", task)
+        await self._tell_all()
+        return job.view()
+
+    def _vacate(self, task, by, why):
+        self._give(task)
+        task.state, task.preempted, task.preempted_by, task.preempted_why = TASK_WAITING, task.preempted + 1, by, why
+        task.job.tell(task.id, "preempted", why, task)
+
+    async def preempt(self, id):
+        task = self._task(id)
+        if task.state != TASK_RUNNING:
+            raise RefusedError(f"task {id} does not run: it is {task.state}")
+        self._vacate(task, "operator", "it was asked for")
+        view = task.view()
+        await self._tell_all()
+        return view
+
+    async def explain(self, id):
+        task = self._task(id)
+        return Explanation(
+            task=id, state=task.state, words=task.reason or f"the task is {task.state}",
+            shortages=tuple(self._shortages(task)), preempted_by=task.preempted_by, preempted_why=task.preempted_why)
+
+    def _shortages(self, task):
+        if task.state == TASK_BLOCKED:
+            for name in task.stage.depends_on:
+                yield Shortage(test=models.TEST_STAGE, what=name, words=f"stage {name} has not finished")
+        if task.state == TASK_WAITING:
+            found = [(cluster, miss) for name, cluster in MACHINES for miss in self._misses(name, task.stage)]
+            for cluster, (test, what) in dict.fromkeys(found):
+                of = sum(each == cluster for _, each in MACHINES)
+                count = found.count((cluster, (test, what)))
+                yield Shortage(test=test, what=what, cluster=cluster, machines=count, of=of,
+                               words=f"{count} of {of} machines of {cluster}: {test} {what}".rstrip())
+
+    async def history(self, id, cursor, limit):
+        job = self._job(id)
+        if "." in id:
+            self._task(id)
+        return _page([event for event in job.events if "." not in id or event.id == id], cursor, limit)
+
+    async def queues(self, cursor, limit):
+        return _page([self._queue(path) for path in self.weights], cursor, limit)
+
+    def _queue(self, path):
+        tasks = [task for job in self.jobs_by_id.values() for task in job.tasks
+                 if not path or f"{job.spec.queue}/".startswith(f"{path}/")]
+        running = [task for task in tasks if task.state == TASK_RUNNING]
+        used = {name: sum(task.stage.resources.get(name, 0) for task in running) for name in CAPACITY}
+        share = max(used[name] / (amount * len(MACHINES)) for name, amount in CAPACITY.items())
+        return QueueView(path=path, weight=self.weights[path], guarantee=1.0 if not path else 0.25, owner=self.name,
+                         dominant_share=share, used=used, running=len(running), jobs=len({task.job for task in tasks}),
+                         waiting=sum(task.state == TASK_WAITING for task in tasks))
+
+    async def machines(self, cluster, cursor, limit):
+        return _page([self._machine(name) for name, its in MACHINES if cluster in ("", its)], cursor, limit)
+
+    def _machine(self, name):
+        cluster = dict(MACHINES).get(name)
+        if cluster is None:
+            raise NotFoundError(f"there is no machine {name}")
+        running = [task for job in self.jobs_by_id.values() for task in job.tasks
+                   if task.machine == name and task.state == TASK_RUNNING]
+        return MachineView(name=name, cluster=cluster, state="lost" if name in self.lost else "ready",
+                           cordoned=name in self.cordoned, draining=name in self.draining, capacity=CAPACITY,
+                           used=self.used[name], attributes=self.attributes[name], tasks=len(running))
+
+    async def machine(self, name):
+        return self._machine(name)
+
+    async def cordon(self, name, on):
+        self._machine(name)
+        (self.cordoned.add if on else self.cordoned.discard)(name)
+        if not on:
+            self.draining.discard(name)
+        await self._tell_all()
+        return self._machine(name)
+
+    async def drain(self, name):
+        self._machine(name)
+        self.cordoned.add(name)
+        self.draining.add(name)
+        for job in self.jobs_by_id.values():
+            for task in job.tasks:
+                if task.machine == name and task.state == TASK_RUNNING:
+                    self._vacate(task, "operator", f"machine {name} is drained")
+        await self._tell_all()
+        return self._machine(name)
+
+    def _planned(self, config):
+        try:
+            asked = msgspec.convert(tomllib.loads(config.decode()).get("queues", {}), dict[str, float])
+        except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+            raise InvalidError(f"configuration: {error}", field="body") from None
+        wanted = {"": 1.0, **asked}
+        changes = [Change(kind="add", what=f"queue {path}", after=f"{weight:g}")
+                   for path, weight in wanted.items() if path not in self.weights]
+        changes += [Change(kind="change", what=f"queue {path}: weight", before=f"{self.weights[path]:g}",
+                           after=f"{weight:g}")
+                    for path, weight in wanted.items() if self.weights.get(path, weight) != weight]
+        changes += [Change(kind="remove", what=f"queue {path}", before=f"{self.weights[path]:g}")
+                    for path in self.weights if path not in wanted]
+        return wanted, tuple(changes)
+
+    async def plan(self, config):
+        return Plan(version=self.version, changes=self._planned(config)[1])
+
+    async def apply(self, config, version):
+        wanted, changes = self._planned(config)
+        if version != self.version:
+            raise RefusedError(f"version: configuration {self.version} is in force by now, not {version}",
+                               field="version")
+        self.weights, self.version = wanted, self.version + 1
+        return Plan(version=self.version, changes=changes, applied=True)
+
+    async def masters(self):
+        names = {self.name: "", **self.addresses}
+        return tuple(MasterView(name=name, role="global", state="ready", address=address)
+                     for name, address in sorted(names.items()))
+
+    async def federation(self):
+        return FederationView(name="fake", version=self.version, master=self.name, masters=await self.masters(),
+                              clusters=("east", "west"), machines=len(MACHINES))
+
+    async def health(self):
+        return Health(state="refusing", words="the disk is full") if self.is_full else Health(state="ready")
+
+
+def _page(items, cursor, limit):
+    if cursor and not (cursor.isdecimal() and cursor.isascii() and int(cursor) <= len(items)):
+        raise InvalidError("cursor: must be what the last page said", field="cursor")
+    first = int(cursor or 0)
+    return Page(items=tuple(items[first:first + limit]),
+                cursor=str(first + limit) if first + limit < len(items) else "")
