@@ -58,7 +58,7 @@ from subak.live.node.facts import (
     read_machine,
     read_shape,
 )
-from subak.live.node.frames import Answer, Ask, Frame, FrameError, Retract
+from subak.live.node.frames import Answer, Ask, Frame, FrameError
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.queues import QueuesFact, read_queues
 from subak.live.node.restore import restore_jobs
@@ -187,6 +187,7 @@ class GlobalNode(Node):
         *clock*: Unix time. A job of the same *client* name is returned in its place.
         """
         if client and client in self.kept:
+            self.asked.append(self.kept[client])
             return self.kept[client]
         queue = self.queues.number(spec.queue)
         if self.queues.queues[queue].owner != self.number:
@@ -389,10 +390,7 @@ class GlobalNode(Node):
             self._drop_ended(self.ended.popleft())
         self.book.remove(job)
         self.admission.forget(job.admitted)
-        self.facts.forget(JOB, job.number)
-        for peer, link in self.links.items():
-            if link.outgoing.said.pop((JOB, job.number), None) is not None:
-                self.frame_to(peer, Retract(((JOB, job.number),)))
+        self.retract([(JOB, job.number)])
         self._leave_removed()
 
     def _drop_ended(self, number: int) -> None:
