@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from subak.workload.constraints import satisfied
 from subak.workload.predicates import OPERATORS, Constraint, is_met
 
-texts = st.one_of(st.sampled_from(["", "a", "7", "7.0", "-1", "1e3", " 7", "7 ", "1_0", "inf", "nan", ".5", "5.", "0x1"]),
+texts = st.one_of(st.sampled_from(["", "a", "7", "7.0", "-1", "1e3", " 7", "7 ", "1_0", "inf", "nan", ".5", "5."]),
                   st.floats(-10, 10).map(str), st.integers(-10, 10).map(str), st.text("0123456789.eE+-_ a", max_size=5))
 
 
