@@ -58,7 +58,6 @@ from subak.live.node.facts import (
     read_shape,
 )
 from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
-from subak.live.node.global_node import GlobalNode
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
@@ -105,7 +104,7 @@ class LocalNode(Node):
                                configurations=layout.configurations_of(self.number))
         self.local = build_local_master(
             self.number, self.topology, books, build_machines(self.topology),
-            rooms.attempts_each * layout.machines_each, GlobalNode.ledger_room(layout))
+            layout.attempts, layout.ledger)
 
     def use(self, services: Iterable[Serve] = ()) -> None:
         """Serve by plain Python, or by a compiled function that was made for `tables`."""
