@@ -27,7 +27,7 @@ from subak.simulator import federated_results, results
 from subak.simulator.federated import fault_plan
 from subak.simulator.mishaps import failure_plan
 from subak.workload import table as workload
-from subak.workload.constraints import OPERATORS
+from subak.workload.predicates import OPERATORS
 from subak.workload.readers import READERS
 from subak.workload.samples import sample_names
 

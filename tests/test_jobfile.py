@@ -239,6 +239,8 @@ def test_what_is_written_is_what_people_write():
                                                     "backoff: 10s\nresources:\n  cpu: 500m\n  memory: 4Gi\n  gpu: 1\n")
     job = read_job(text)
     assert yaml.safe_load(write_job(job)) == yaml.safe_load(text)
+    shared = Stage("a", ("run",), env={"A": "b"})
+    assert "*" not in write_job(JobSpec(Metadata("x"), "a", (shared, shared)))
     assert "stages:\n- name: a\n  command:\n  - run\n" in write_job(
         JobSpec(Metadata("x"), "a", (Stage("a", ("run",)),)))
 
@@ -284,6 +286,7 @@ def test_no_damaged_file_is_more_than_refused(text, chance: random.Random):
 def test_either_parser_reads_the_same():
     assert [read_job(text).task_count for text in EXAMPLES] == [1, 240, 21]
     for text in ("a: 1\n? [b]\n: c", "a: 1\nb:\n  - " + "[" * 50, '{"a": 1}', "a: \0", "a: \ud800", "'", "[" * 9999,
+                 '{"metadata": {"name": "x"}, "env": {"\\ud83d": "x"}, "command": ["x"]}',
                  '{"metadata": {"name": "x", "annotations": {"a": "\\ud83d"}}, "command": ["x"]}'):
         with pytest.raises(InputError, match=r"^f:\d: "):
             read_job(text, "f")

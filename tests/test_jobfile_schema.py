@@ -99,6 +99,13 @@ def test_what_the_reader_takes_the_schema_takes(text, changes):
     VALIDATOR.validate(said)
 
 
+@pytest.mark.parametrize("number", [-1, -1.5, 10**16, 1e17, 1e300])
+def test_a_number_may_be_a_name(number):
+    for fields in ({"queue": number}, {"constraints": [{"attribute": number, "operator": "=", "value": ""}]}):
+        read_job(json.dumps(with_change(fields)))
+        VALIDATOR.validate(with_change(fields))
+
+
 @pytest.mark.parametrize("place", range(len(EXAMPLES)))
 def test_the_schema_takes_the_examples(place):
     VALIDATOR.validate(yaml.safe_load(EXAMPLES[place]))

@@ -264,6 +264,7 @@ def test_machines_are_cordoned_and_drained(serving, run, write):
     assert run("drain", "m0")[1] == "m0 is drained; 0 tasks run there\n"
     assert serving.services["g0"].jobs_by_id["g0-0"].tasks[0].machine == "m2"
     assert run("uncordon", "m0")[1] == "m0 may be used again; 0 tasks run there\n"
+    assert serving.services["g0"].cordoned == {"m1"}
     assert run("cordon", "none") == (3, "", "subak: there is no machine none\n")
 
 

@@ -90,6 +90,7 @@ def test_masters_that_name_each_other_end_in_an_error(serving):
     serving.services["g1"].queue_owner = {"web": "g0"}
     with client_of(serving, patience_s=0.0) as client, pytest.raises(UnavailableError, match="name each other"):
         client.submit(job(queue="web"))
+    assert sum(service.calls.count("submit") for service in serving.services.values()) == 3
 
 
 def test_an_owner_that_is_no_address_is_not_asked(serving):

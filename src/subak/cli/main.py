@@ -12,7 +12,6 @@ from contextlib import suppress
 # Exit codes beside those of errors by type; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
 EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_ENDED = 2, 130, 141, 143
 INTERRUPTION = "interrupted; nothing was written"
-INTERRUPTED = object()  # in place of an exit code: by Ctrl-C, and the command has not dealt with it
 
 
 def main() -> None:
@@ -30,8 +29,7 @@ def main() -> None:
     # so that nothing half-written, and no process, is left
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
     code = _exit_code()
-    if code is INTERRUPTED:
-        code = EXIT_INTERRUPTED
+    if code == EXIT_INTERRUPTED:
         _say(f"interrupted; {written[-1]} was written" if written else INTERRUPTION)
         exec("")  # makes Python forget that Ctrl-C fell into such a text, as imports run; `-m` would end by the signal
     sys.exit(code)  # type: ignore[arg-type]
@@ -40,11 +38,14 @@ def main() -> None:
 def _exit_code() -> object:
     """Run the command that was asked for, and return what to end with; of a mistake, the program ends here."""
     from subak.cli.live.app import UsageError  # noqa: PLC0415  (as above)
+    from subak.cli.live.options import CommandEndedError  # noqa: PLC0415
     from subak.errors import SubakError  # noqa: PLC0415
     from subak.report.console import silence  # noqa: PLC0415
 
     try:
         return _app()(prog_name="subak", standalone_mode=False)
+    except CommandEndedError as ended:
+        sys.exit(ended.code)
     except SubakError as error:
         _fail(str(error), error.exit_code)
     except UsageError as error:
@@ -57,7 +58,7 @@ def _exit_code() -> object:
             silence(sys.stdout)
         _fail(f"{error.filename or 'standard output: could not be written'}: {error.strerror or error}")
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
         return EXIT_UNREAD if ended.code == 1 else ended.code
     return None

@@ -7,7 +7,15 @@ from typing import Annotated
 import msgspec
 import typer
 
-from subak.cli.live.options import EXIT_OTHERWISE, ClientOption, Output, OutputOption, file_bytes, opened
+from subak.cli.live.options import (
+    EXIT_OTHERWISE,
+    ClientOption,
+    CommandEndedError,
+    Output,
+    OutputOption,
+    file_bytes,
+    opened,
+)
 from subak.cli.live.show import counts_text, remark, show
 from subak.cli.live.writing import OutputWriter
 from subak.errors import InputError, SubakError
@@ -45,7 +53,7 @@ def submit(
         ended = [_waited(federation, job) for job in found] if wait else found
     show(ended, output)
     if wait and any(job.outcome != FINISHED for job in ended):
-        raise typer.Exit(EXIT_OTHERWISE)
+        raise CommandEndedError(EXIT_OTHERWISE)
 
 
 def _submitted(federation: Client, file: Path, key: str, output: Output) -> JobView:
@@ -113,7 +121,7 @@ def run(
     except SubakError as error:
         error.exit_code = EXIT_OF_SUBAK
         raise
-    raise typer.Exit(code)
+    raise CommandEndedError(code)
 
 
 def _job_text(command: list[str], said: dict[str, object]) -> bytes:

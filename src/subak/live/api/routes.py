@@ -4,6 +4,7 @@ What is waited for, a change of a job or output of a task, is waited for by long
 there is something to tell, and answered for good. Any client can do that, an answer that is lost is asked for again at
 the same place, also from another master, and nothing is kept between two requests.
 """
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -49,6 +50,7 @@ from subak.live.api.service import (
 from subak.live.jobfile.read import read_job
 
 COUNT_MAX = (1 << 63) - 1
+READ_AT_ONCE_BYTES = 4096  # of a job file, which takes a millisecond; a larger one does not hold up the event loop
 TEXT_MAX = 1024  # characters of what is filtered by
 Asked = SkipValidation[NamedDependency[Service]]
 JobId = Annotated[str, PathParameter(pattern=JOB_PATTERN, description="A job, such as g0-17.")]
@@ -101,7 +103,10 @@ async def submit(service: Asked, body: RawBody, key: Key, file: Word = "job") ->
 
     Mistakes are named by line, of *file*.
     """
-    return await service.submit(read_job(_text(body), file), key)
+    text = _text(body)
+    if len(body) <= READ_AT_ONCE_BYTES:
+        return await service.submit(read_job(text, file), key)
+    return await service.submit(await asyncio.to_thread(read_job, text, file), key)
 
 
 @get("/v1/jobs", responses=READ, summary="List jobs")

@@ -49,8 +49,7 @@ class Leaf(NamedTuple):
 
 # -- text: any scalar will do, and counts as it was written ------------------------------------------------------------
 
-ANY_SCALAR: Json = {"type": ["string", "number", "boolean"]}
-SHORT_SCALAR: Json = {**ANY_SCALAR, "minimum": 0, "maximum": 1e15}  # whose text is in every form below
+ANY_SCALAR: Json = {"type": ["string", "number", "boolean"]}  # of numbers, only the reader knows whether they are names
 
 
 def _text(form: str, rule: str, schema: Json, characters_max: int = WORDS_MAX, bytes_max: int | None = None) -> Leaf:
@@ -76,23 +75,23 @@ def _long(what: str, bytes_max: int, form: str = r"[^\x00]*", schema: Json = ANY
 
 
 NAME = _text(NAME_FORM, f"1 to {NAME_MAX} letters, digits, '-', '_' or '.', with a letter or digit first and last",
-             SHORT_SCALAR)
+             ANY_SCALAR)
 LABEL_KEY = _text(KEY_FORM, f"a name of at most {NAME_MAX} letters, digits, '-', '_' or '.', perhaps after a prefix "
-                  "and '/', as in example.com/team", SHORT_SCALAR)
-LABEL = _text(f"(?:{NAME_FORM})?", f"empty, or {NAME.rule}", SHORT_SCALAR)
+                  "and '/', as in example.com/team", ANY_SCALAR)
+LABEL = _text(f"(?:{NAME_FORM})?", f"empty, or {NAME.rule}", ANY_SCALAR)
 ANNOTATION = _long("text", ANNOTATION_BYTES_MAX)
 QUEUE = _text(QUEUE_FORM, f"a path of at most {QUEUE_LEVELS_MAX} names and {WORDS_MAX:,} characters, "
-              "such as org/department/user", SHORT_SCALAR)
+              "such as org/department/user", ANY_SCALAR)
 ARGUMENT = _long("text", ARGUMENT_BYTES_MAX)
 VARIABLE = _text(VARIABLE_FORM, f"1 to {WORDS_MAX:,} characters without '=' and NUL, and not begin with SUBAK_",
-                 SHORT_SCALAR)
+                 ANY_SCALAR)
 VALUE = ARGUMENT  # of a variable
 WORKDIR = _long("an absolute path", PATH_BYTES_MAX, r"/[^\x00]*", {"type": "string"})
-ATTRIBUTE = _text(ATTRIBUTE_FORM, f"the name of an attribute, 1 to {WORDS_MAX:,} characters", SHORT_SCALAR)
+ATTRIBUTE = _text(ATTRIBUTE_FORM, f"the name of an attribute, 1 to {WORDS_MAX:,} characters", ANY_SCALAR)
 CONSTRAINT_VALUE = _text(rf"[^\x00-\x1f\x7f]{{0,{WORDS_MAX}}}", f"at most {WORDS_MAX:,} characters, none of them "
                          "a control character", ANY_SCALAR)
 RESOURCE = _text(RESOURCE_FORM, f"the name of a resource, 1 to {NAME_MAX} letters, digits or '_'", {"type": "string"})
-USER = _text(USER_FORM, "the name or number of a user", SHORT_SCALAR)
+USER = _text(USER_FORM, "the name or number of a user", ANY_SCALAR)
 
 
 def _umask(scalar: Scalar) -> int:

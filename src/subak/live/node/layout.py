@@ -28,7 +28,11 @@ class Rooms(Struct, frozen=True, forbid_unknown_fields=True):
     constraint_sets: Room = 256
     configurations: Room = 256  # kinds of machines that a local master has ever seen
     queues: Room = 256
-    attempts_each: Room = 128  # on a machine, with those that have ended and are not noted yet
+    attempts_each: Room = 512  # of a machine, with those that have ended and are not noted yet
+    attempts: Room = 8  # of a cluster likewise, for each of its machines; and ATTEMPTS_MORE
+
+
+ATTEMPTS_MORE = 4096
 
 
 class Layout(Struct, frozen=True, dict=True):
@@ -54,6 +58,16 @@ class Layout(Struct, frozen=True, dict=True):
     def machines_each(self) -> int:
         """Places for machines of a cluster."""
         return self.blocks_each * self.global_masters * BLOCK
+
+    @cached_property
+    def attempts(self) -> int:
+        """How many attempts a local master may know: one that cannot note another is refused."""
+        return self.machines_each * self.rooms.attempts + ATTEMPTS_MORE
+
+    @cached_property
+    def ledger(self) -> int:
+        """Entries of a ledger: a power of two, and four whole states of a cluster at least."""
+        return 1 << (4 * (self.machines_each + self.attempts) - 1).bit_length()
 
     @cached_property
     def machines(self) -> int:

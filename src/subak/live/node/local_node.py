@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from msgspec import Struct, msgpack
 
+from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.catalog import Catalog, empty_fleet
 from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, carried
 from subak.federation.megha.local_master.handlers import kill
 from subak.federation.megha.local_master.state import (
+    ACTIVE,
     ATTEMPT_OVER,
     ATTEMPT_RUNNING,
     ATTEMPT_STARTING,
@@ -25,6 +27,7 @@ from subak.federation.messages import (
     ASK,
     BOOT,
     CHANGE,
+    CHECK,
     GLOBAL_MASTER,
     HOLDS,
     LAUNCH,
@@ -39,12 +42,12 @@ from subak.federation.messages import (
     REPARTITION,
     RESTART,
     STARTED,
+    WATCH,
     WORKER,
 )
 from subak.live.node.base import Link, Node, Put, Serve
 from subak.live.node.facts import (
     CONFIGURATION,
-    JOB,
     MACHINE,
     QUEUES,
     SHAPE,
@@ -55,7 +58,6 @@ from subak.live.node.facts import (
     read_shape,
 )
 from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
-from subak.live.node.global_node import GlobalNode
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
@@ -102,7 +104,7 @@ class LocalNode(Node):
                                configurations=layout.configurations_of(self.number))
         self.local = build_local_master(
             self.number, self.topology, books, build_machines(self.topology),
-            rooms.attempts_each * layout.machines_each, GlobalNode.ledger_room(layout))
+            layout.attempts, layout.ledger)
 
     def use(self, services: Iterable[Serve] = ()) -> None:
         """Serve by plain Python, or by a compiled function that was made for `tables`."""
@@ -228,15 +230,9 @@ class LocalNode(Node):
     # -- what arrives --------------------------------------------------------------------------------------------------
 
     def on_connected(self, peer: Peer) -> None:
-        """Say to a global master which queues and machines there are; what a former connection said of jobs is old."""
-        if peer[0] != GLOBAL_MASTER:
-            return
-        self.say(peer, [(QUEUES, 0), *((MACHINE, number) for number in self.machines)])
-        rows = self.local.rows.row[: self.local.rows.size[2]]
-        used = {self.layout.job_of(int(row["task"])) for row in rows if row["machine"] != NOBODY}
-        for kind, number in list(self.facts.known):
-            if kind == JOB and number % self.layout.global_masters == peer[1] and number not in used:
-                self._retract(kind, number)
+        """Say to a global master which queues and machines there are."""
+        if peer[0] == GLOBAL_MASTER:
+            self.say(peer, [(QUEUES, 0), *((MACHINE, number) for number in self.machines)])
 
     def on_fact(self, fact: Fact) -> None:
         """Write a fact down that is news."""
@@ -253,8 +249,7 @@ class LocalNode(Node):
         if isinstance(frame, Join) and peer[0] == WORKER:
             self._join(peer, frame)
         elif isinstance(frame, Retract) and peer[0] == GLOBAL_MASTER:
-            for kind, number in frame.names:
-                self._retract(kind, number)
+            self.retract(frame.names)
         elif isinstance(frame, Ask) and peer[0] == GLOBAL_MASTER:
             self._ask(peer, frame)
         elif isinstance(frame, Answer) and peer[0] == WORKER and frame.number in self.questions:
@@ -263,11 +258,17 @@ class LocalNode(Node):
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a local master")
 
-    def _retract(self, kind: int, number: int) -> None:
-        self.facts.forget(kind, number)
-        for peer, link in self.links.items():
-            if link.outgoing.said.pop((kind, number), None) is not None:
-                self.frame_to(peer, Retract(((kind, number),)))
+    def served(self, rows: np.ndarray) -> None:
+        """Drop, now and then, what was said of jobs on former connections."""
+        if np.isin(rows["kind"], (CHECK, WATCH)).any():
+            self.retract_unneeded(GLOBAL_MASTER, self._jobs_held)
+
+    def _jobs_held(self) -> set[int]:
+        """Return the jobs of which attempts are known; a standby knows of none."""
+        if not self.local.scalar[ACTIVE]:
+            return set()
+        rows = self.local.rows.row[: self.local.rows.size[ROWS_EVER]]
+        return set((rows["task"][rows["machine"] != NOBODY] // self.layout.places).tolist())
 
     def _ask(self, peer: Peer, ask: Ask) -> None:
         """Answer a question about a machine, or hand it on to its worker."""

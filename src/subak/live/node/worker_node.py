@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct, msgpack
 
-from subak.federation.megha.attempts import ROW, find_attempt
+from subak.federation.megha.attempts import ROW, ROWS_EVER, find_attempt
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.megha.worker import (
     NUMBER_MASK,
@@ -134,6 +134,7 @@ class WorkerNode(Node):
         self.halting: set[Key] = set()  # those of them that are being ended
         self.graces: dict[int, float] = {}  # by row
         self.written = b""
+        self.goes_on = False  # whether it begins as it was, so that it has a timer at once
         self.identity = Identity(number, 0, 0)
         self._serve_plainly()
         self._begin(disk)
@@ -169,7 +170,7 @@ class WorkerNode(Node):
         for fact in snapshot.facts:
             self.learn(fact)
         self.graces = dict(snapshot.graces)
-        self.tell(TICK, machine=self.number, incarnation=int(self.me["incarnation"]))
+        self.goes_on = True
 
     def _snapshot(self) -> bytes:
         rows, me = self.workers.rows, self.me
@@ -215,8 +216,7 @@ class WorkerNode(Node):
             if frame.configuration != int(self.me["configuration"]):
                 self.tell(RECONFIGURE, machine=self.number, shape=frame.configuration)
         elif isinstance(frame, Retract):
-            for kind, number in frame.names:
-                self.facts.forget(kind, number)
+            self.retract(frame.names)
         elif isinstance(frame, Ask):
             self.effects.append(Inquire(peer, frame))
         else:
@@ -318,7 +318,10 @@ class WorkerNode(Node):
                   code=code)
 
     def reconcile(self, known: Iterable[Known]) -> None:
-        """Compare what the executor knows with the tables, when the worker begins: what it does not know is lost."""
+        """Compare what the executor knows with the tables, when the worker begins: what it does not know is lost.
+
+        What has ended meanwhile is noted before the first tick, which ends what runs where the lease is over.
+        """
         there = {each.key: each for each in known}
         self.alive = {key for key, each in there.items() if each.ending is None}
         number = int(self.workers.rows.first[self.number])
@@ -329,17 +332,28 @@ class WorkerNode(Node):
             if each is not None and each.ending is None and row["state"] == WORKER_ENDED:
                 self.halting.add(key)
                 self.effects.append(End(key, GRACE_MIN))
+            elif each is not None and each.ending is not None:
+                if row["state"] == WORKER_ENDED:
+                    self.halting.add(key)
+                self._note_end(key, each.ending)
             elif each is None and row["state"] == WORKER_RUNNING:
                 self._exited(number, key, MACHINE_LOST, 0)
             number = int(row["next"])
         for key, each in there.items():
             self.effects.append(Forget((key,)) if each.ending is not None else End(key, GRACE_MIN))
+        if self.goes_on:
+            self.tell(TICK, machine=self.number, incarnation=int(self.me["incarnation"]))
+
+    def _jobs_held(self) -> set[int]:
+        rows = self.workers.rows.row[: self.workers.rows.size[ROWS_EVER]]
+        return set((rows["task"][rows["machine"] != NOBODY] // self.layout.places).tolist())
 
     def served(self, rows: np.ndarray) -> None:
         """Let the executor forget what was forgotten, and know that the worker lives."""
         kinds = rows["kind"].tolist()
         if TICK in kinds:
             self.effects.append(Ping())
+            self.retract_unneeded(LOCAL_MASTER, self._jobs_held)
         forgotten = tuple(
             Key(int(row["task"]), int(row["attempt"])) for row, kind in zip(rows, kinds, strict=True)
             if kind == FORGET and self._row_of(Key(int(row["task"]), int(row["attempt"]))) == NOBODY)
