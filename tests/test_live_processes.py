@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from federations import Folder, left, until
-from subak.errors import InputError
 from subak.live.process.config import FederationFile, read
 from subak.live.tokens import JOIN, PEOPLE, new_token
 
@@ -44,7 +43,7 @@ def paper():
     ("global-master-g0", 'name = "g0"', "name = g0", "Invalid value"),
     ("federation", '"strict"', "1", "Expected `str`, got `int` - at `$.timing.preemption`"),
     ("federation", '"strict"', '"hard"', "Invalid enum value 'hard' - at `$.timing.preemption`"),
-    ("federation", '"drf"', '"dfr"', "queue_order: must be one of"),
+    ("federation", '"drf"', '"dfr"', "order: must be one of round-robin, "),
     ("federation", '"127.0.0.1:', '"127.0.0.1/', "must be HOST:PORT"),
 ])
 def test_a_mistake_in_a_file_is_one_line_and_exit_code_two(paper, run, name, before, after, words):
@@ -94,7 +93,7 @@ def test_a_worker_loads_nothing_of_the_scheduler():
             "import subak.live.process.worker\n"
             "print([name for name in ('numba', 'polars', 'litestar', 'yaml') if name in sys.modules])")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "[] False\n[]\n" or found.stdout == "[] True\n[]\n", found.stdout
+    assert found.stdout == "[] True\n[]\n"
 
 
 # -- while they run ----------------------------------------------------------------------------------------------------
@@ -116,6 +115,9 @@ def test_jobs_of_both_global_masters_run(federation):
                 for queue in ("research", "web")]
         assert {job.id.split("-")[0] for job in jobs} == {"g0", "g1"}
         assert [client.wait(job.id).outcome for job in jobs] == ["finished", "finished"]
+        for _ in range(20):  # who asks just when a job ends is told of it, too
+            job = client.submit("metadata: {name: quick}\nqueue: web\ncommand: ['true']\n")
+            assert client.wait(job.id).outcome == "finished"
     assert all(len(federation.stamps(f"both{queue}.{index}.end")) == 1
                for queue in ("research", "web") for index in range(3))
 
@@ -123,8 +125,8 @@ def test_jobs_of_both_global_masters_run(federation):
 @pytest.mark.parametrize("name", ["g0", "a1", "a"])
 def test_a_second_process_on_one_folder_is_refused(federation, name):
     file = federation.members[name].file
-    second = subprocess.run([sys.executable, "-m", "subak", federation.members[name].role, file], capture_output=True,
-                            text=True, timeout=60)
+    second = subprocess.run([sys.executable, "-m", "subak", federation.members[name].role, file], check=False,
+                            capture_output=True, text=True, timeout=60)
     assert (second.returncode, second.stdout) == (2, "")
     assert second.stderr == f"subak: {federation.folder}/data/{name}: another process uses this folder\n"
 

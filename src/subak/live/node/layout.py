@@ -16,7 +16,8 @@ from subak.fleet.state import BLOCK
 
 Room = Annotated[int, Meta(ge=1, le=1 << 24)]
 Peer = tuple[int, int]  # a role, and the number of a process within it
-Preemption = Literal["off", "strict", "paper"]  # in the order of their numbers, OFF, STRICT and PAPER
+Preemption = Literal["off", "strict", "paper"]
+PREEMPTIONS = get_args(Preemption)  # in the order of their numbers: OFF, STRICT, PAPER
 
 
 class Rooms(Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,6 +147,6 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True):
 
     def rules(self, standby: bool) -> Rules:
         """Return the rules that roles follow."""
-        preemption = get_args(Preemption).index(self.preemption)
+        preemption = PREEMPTIONS.index(self.preemption)
         return Rules(self.heartbeat, self.retry, self.lease, self.timer_slack, False, preemption, self.preemptions_max,
                      standby)

@@ -69,7 +69,7 @@ def proof_of(token: TokenHash, side: str, nonce: bytes, role: int, number: int) 
 
 
 class Trouble:
-    """Why a master is out of reach, which is said when it changes; that nobody listens, when it has been for a while."""
+    """Why a master is out of reach, which is said when it changes; that nobody listens, after a while."""
 
     def __init__(self) -> None:
         self.since: float | None = None

@@ -18,7 +18,7 @@ from subak.live.process.config import FederationFile, GlobalMasterFile, LocalMas
 from subak.live.process.driver import Driver
 from subak.live.process.lifeline import NONE, handed_on
 from subak.live.process.links import Links
-from subak.live.service.planning import first_queues
+from subak.live.service.planning import check_order, first_queues
 from subak.live.store.sqlite import SqliteStore
 from subak.live.tokens import JOIN, PEOPLE, TokenHash, kept_hash
 
@@ -101,6 +101,7 @@ class GlobalMasterProcess(Master):
         names = [master.name for master in self.file.global_master]
         if file.name not in names:
             raise InputError(f"name: the federation has no global master {file.name!r}; it has {', '.join(names)}")
+        check_order(self.file.order)
         self.number = names.index(file.name)
         self.people = self.token(PEOPLE, file.people_token_file)
         self.join = self.token(JOIN, file.join_token_file)

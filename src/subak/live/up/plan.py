@@ -102,7 +102,8 @@ def files_of(plan: Plan, name: str, ports: list[int]) -> dict[str, str]:
                 f'cluster = "{cluster}"\nstandby = {str(standby).lower()}\ndata = "data/{cluster}{suffix}"\n')
     for worker, cluster in plan.workers:
         masters = ", ".join(f'"{address}"' for address in local[cluster])
-        amounts = "".join(f"{resource if BARE.fullmatch(resource) else _text(resource)} = {amount}\n" for resource, amount in plan.capacity.items())
+        amounts = "".join(f"{resource if BARE.fullmatch(resource) else _text(resource)} = {amount}\n"
+                          for resource, amount in plan.capacity.items())
         files[f"worker-{worker}.toml"] = (f'name = "{worker}"\nlocal_masters = [{masters}]\ndata = "data/{worker}"\n'
                                           f"[capacity]  # thousandths of a core, MiB\n{amounts}")
     addresses = ", ".join(f'"http://{HOST}:{port}"' for port in http)
