@@ -1,5 +1,6 @@
 # Everything from a fresh clone: Python 3.11 or newer with venv, and make, are all that is needed.
 #   make demo    install into .venv, compare five schedulers on the shipped sample, say where the page is
+#   make demo-live    start a federation of real processes, kill masters of it, count what became of its tasks
 #   make test    what CI runs: linters, types, import rules, documentation, tests
 #   make lint    the first three of those
 #   make docs    write again what is generated: docs/reference.md, docs/job.schema.json
@@ -11,7 +12,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out/demo
 
-.PHONY: help demo test lint docs bench mutants conditions clean
+.PHONY: help demo demo-live test lint docs bench mutants conditions clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +21,9 @@ help:
 demo: .venv/installed
 	$(BIN)/subak compare --out $(OUT) --overwrite
 	@echo "The page with the charts: $(OUT)/report.html"
+
+demo-live: .venv/installed-live
+	$(BIN)/python -m subak.live.up.demo
 
 test: lint
 	$(BIN)/python docs/make_reference.py --check
@@ -49,6 +53,10 @@ clean:
 .venv/installed: .venv/made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	@touch $@
+
+.venv/installed-live: .venv/made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[live]'
+	@touch .venv/installed $@
 
 .venv/installed-dev: .venv/made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'

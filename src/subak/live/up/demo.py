@@ -116,10 +116,9 @@ class Demo:
         together = sum(one.over > other.begin for of_task in attempts
                        for one, other in pairwise(of_task))
         begun = sum(map(len, attempts))
-        cut = sum(each.over == float("inf") for of_task in attempts for each in of_task)
-        self._say(f"submitted {sum(TASKS.values())} tasks, finished {finished}; begun {begun} attempts: "
-                  f"{sum(task.preempted for task in tasks)} were preempted, {sum(task.lost for task in tasks)} lost, "
-                  f"{cut} left no word")
+        preempted, lost = sum(task.preempted for task in tasks), sum(task.lost for task in tasks)
+        self._say(f"submitted {sum(TASKS.values())} tasks, finished {finished}, in {begun} attempts that wrote something "
+                  f"down; preempted {preempted}, lost otherwise {lost - preempted}")
         self._say(f"tasks that were not done exactly once: {twice}; attempts of one task side by side: {together}")
         return finished == sum(TASKS.values()) and not twice and not together
 
