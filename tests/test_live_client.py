@@ -260,7 +260,7 @@ def test_output_is_followed_to_its_end(serving):
 
 
 def test_long_lists_come_page_by_page(serving, monkeypatch):
-    monkeypatch.setattr("subak.live.client.client.PAGE", 3)
+    monkeypatch.setattr("subak.live.client.client.ITEMS_ASKED", 3)
     with client_of(serving) as client:
         id = client.submit(job() + "tasks: 8\n").id
         assert [task.index for task in client.tasks(id)] == list(range(8))
