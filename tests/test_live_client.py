@@ -255,7 +255,7 @@ def test_output_is_followed_to_its_end(serving):
             serving.do(service.finish(id))
 
         threading.Thread(target=write).start()
-        assert b"".join(client.follow(id, timeout_s=5)) == b"one\ntwo\n"
+        assert b"".join(client.follow(id, timeout_s=0.02)) == b"one\ntwo\n"
         assert b"".join(client.follow(id, offset=-4)) == b"two\n"
 
 
