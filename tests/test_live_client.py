@@ -255,12 +255,12 @@ def test_output_is_followed_to_its_end(serving):
             serving.do(service.finish(id))
 
         threading.Thread(target=write).start()
-        assert b"".join(client.follow(id, timeout_s=5)) == b"one\ntwo\n"
+        assert b"".join(client.follow(id, timeout_s=0.02)) == b"one\ntwo\n"
         assert b"".join(client.follow(id, offset=-4)) == b"two\n"
 
 
 def test_long_lists_come_page_by_page(serving, monkeypatch):
-    monkeypatch.setattr("subak.live.client.client.PAGE", 3)
+    monkeypatch.setattr("subak.live.client.client.ITEMS_ASKED", 3)
     with client_of(serving) as client:
         id = client.submit(job() + "tasks: 8\n").id
         assert [task.index for task in client.tasks(id)] == list(range(8))
