@@ -211,12 +211,12 @@ class Node:
             self.on_fact(fact)
 
     def retract(self, names: Iterable[tuple[int, int]]) -> None:
-        """Drop facts that no message will name any more, and let those know who were told of them."""
+        """Drop facts that no message will name any more; who has them from here, in the layer below, drops them too."""
         for kind, number in names:
             self.facts.forget(kind, number)
             for peer, link in self.links.items():
                 link.heard.discard((kind, number))
-                if link.outgoing.said.pop((kind, number), None) is not None:
+                if link.outgoing.said.pop((kind, number), None) is not None and peer[0] > self.role:
                     self.frame_to(peer, Retract(((kind, number),)))
 
     def retract_unneeded(self, role: int, used: Callable[[], set[int]]) -> None:

@@ -343,6 +343,7 @@ class WorkerNode(Node):
             self.effects.append(Forget((key,)) if each.ending is not None else End(key, GRACE_MIN))
         if self.goes_on:
             self.tell(TICK, machine=self.number, incarnation=int(self.me["incarnation"]))
+            self.goes_on = False
 
     def _jobs_held(self) -> set[int]:
         rows = self.workers.rows.row[: self.workers.rows.size[ROWS_EVER]]
