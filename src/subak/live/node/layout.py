@@ -5,17 +5,19 @@ and tasks to a global master, configurations and machines to a local master or i
 else, and what two of them give never clashes.
 """
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from msgspec import Meta, Struct
 
-from subak.federation.megha.topology import MACHINE_PLACE, OFF, QUEUE_PLACE, Rules, Topology, records
+from subak.federation.megha.topology import MACHINE_PLACE, QUEUE_PLACE, Rules, Topology, records
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, NOBODY, WORKER
 from subak.fleet.state import BLOCK
 
 Room = Annotated[int, Meta(ge=1, le=1 << 24)]
 Peer = tuple[int, int]  # a role, and the number of a process within it
+Preemption = Literal["off", "strict", "paper"]
+PREEMPTIONS = get_args(Preemption)  # in the order of their numbers: OFF, STRICT, PAPER
 
 
 class Rooms(Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,10 +142,11 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True):
     retry: float = 1.0
     lease: float = 6.0
     timer_slack: float = 0.5
-    preemption: int = OFF
+    preemption: Preemption = "off"
     preemptions_max: int = 3
 
     def rules(self, standby: bool) -> Rules:
         """Return the rules that roles follow."""
-        return Rules(self.heartbeat, self.retry, self.lease, self.timer_slack, False, self.preemption,
-                     self.preemptions_max, standby)
+        preemption = PREEMPTIONS.index(self.preemption)
+        return Rules(self.heartbeat, self.retry, self.lease, self.timer_slack, False, preemption, self.preemptions_max,
+                     standby)

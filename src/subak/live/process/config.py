@@ -35,7 +35,7 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -50,6 +50,7 @@ AMOUNT_MAX = 2**31 - 1
 MASTERS_MAX = 64
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 T = TypeVar("T")
+Handlers = Literal["compiled", "python"]  # python: slower, and nothing is ever compiled, as tests want it
 
 
 class GlobalMasterEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,6 +108,7 @@ class GlobalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
     federation: str = "federation.toml"
     people_token_file: str = "people.token"
     join_token_file: str = "join.token"
+    handlers: Handlers = "compiled"
 
 
 class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,6 +119,7 @@ class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
     standby: bool = False
     federation: str = "federation.toml"
     join_token_file: str = "join.token"
+    handlers: Handlers = "compiled"
 
 
 class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):

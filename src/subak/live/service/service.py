@@ -115,6 +115,9 @@ class NodeService:
             known = self.ended[number]
         else:
             body = await asyncio.to_thread(self.store.body, "ended", number)
+            if body is None and number in self.node.ended:  # it ended just now, and is on its way to the disk
+                await self._durable()
+                body = await asyncio.to_thread(self.store.body, "ended", number)
             if body is None:
                 raise NotFoundError(f"there is no job {name}, or it ended so long ago that it was forgotten")
             known = self.ended[number] = ended_job(name, body)

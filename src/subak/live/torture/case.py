@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from subak.federation.megha.topology import OFF, STRICT
 from subak.live.jobfile.spec import CPU, MEMORY, Constraint, JobSpec, Metadata, Stage
-from subak.live.node.layout import Layout, Rooms, Timing
+from subak.live.node.layout import PREEMPTIONS, Layout, Rooms, Timing
 from subak.live.node.queues import QueueSetup
 from subak.workload.predicates import Constraint as Predicate
 from subak.workload.predicates import is_met
@@ -104,7 +104,7 @@ def random_case(seed: int) -> Case:
     lease = float(random.choice([2.0, 3.0]))
     timing = Timing(
         heartbeat=float(random.choice([0.5, 1.0])), retry=float(random.choice([0.3, 0.6])), lease=lease,
-        timer_slack=float(random.choice([0.02, 0.1])), preemption=int(random.choice([OFF, STRICT])),
+        timer_slack=float(random.choice([0.02, 0.1])), preemption=PREEMPTIONS[random.choice([OFF, STRICT])],
         preemptions_max=int(random.integers(0, 4)))
     layout = Layout(int(random.integers(1, 4)), int(random.integers(1, 3)), (CPU, MEMORY), bool(random.random() < 0.6),
                     ROOMS)
