@@ -113,15 +113,16 @@ class Load:
                 self.again += 1
 
     def _waiting(self) -> int:
-        return sum(job.tasks for job in [*self.acknowledged]) - len(os.listdir(self.stamps))
+        return sum(job.tasks for job in [*self.acknowledged]) - sum(1 for _ in self.stamps.iterdir())
 
     def _job(self, draw: random.Random) -> tuple[bytes, int, tuple[str, ...]]:
         """Return a job file, how many tasks it has, and what they may become."""
         code = CODE if draw.random() < FAILS else 0
         def stage(name: str, **more: object) -> dict[str, object]:
             return {"name": name, "command": ["/bin/sh", "-c", SCRIPT, "task", str(draw.randint(0, 5)), str(code)],
-                    "tasks": draw.randint(1, 5), "resources": {"cpu": "500m", "memory": "16Mi"}, "grace_period": "200ms",
-                    "env": {"STAMPS": str(self.stamps)}, **more}
+                    "tasks": draw.randint(1, 5), "resources": {"cpu": "500m", "memory": "16Mi"},
+                    "grace_period": "200ms", "env": {"STAMPS": str(self.stamps)}, **more}
+
         stages = [stage("first")]
         if draw.random() < 0.2:
             stages.append(stage("second", depends_on=["first"]))
@@ -317,7 +318,8 @@ def tracebacks(log: str) -> list[str]:
 
 
 def words(line: str) -> None:
-    print(line, flush=True)
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 START, ALIVE, END = "start", "alive", "end"
 # As a shell without other processes writes them: what, attempt, warden, seconds since the machine was booted.
 SCRIPT = """
-say() { read -r up idle < /proc/uptime; echo "$1 $SUBAK_ATTEMPT $SUBAK_WARDEN $up" >> "$STAMPS/$SUBAK_JOB.$SUBAK_TASK_INDEX"; }
+file="$STAMPS/$SUBAK_JOB.$SUBAK_TASK_INDEX"
+say() { read -r up idle < /proc/uptime; echo "$1 $SUBAK_ATTEMPT $SUBAK_WARDEN $up" >> "$file"; }
 say start; left="$1"; while [ "$left" -gt 0 ]; do sleep 0.1; say alive; left=$((left - 1)); done; say end; exit "$2"
 """
 BEFORE_S, AFTER_S = 0.5, 5.0  # a kill of a warden may undo an end that it has not noted, or not told

@@ -18,9 +18,9 @@ from subak.live.client.settings import ClientSettings
 from subak.live.executor.processes import ENDED_STATES, all_processes, look_at
 from subak.live.tokens import JOIN, PEOPLE, new_token
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0  # for what takes seconds on a machine that is not busy
 GLOBAL_MASTER, LOCAL_MASTER, WORKER = "global-master", "local-master", "worker"
-LINGER_S = 0.02
+LINGER_S, END_S = 0.02, 30.0
 
 
 
@@ -139,7 +139,7 @@ class Federation:
             process.terminate()
         for name, process in self.running.items():
             try:
-                process.wait(PATIENCE_S / 4)
+                process.wait(END_S)
             except subprocess.TimeoutExpired:
                 left.append(f"{name} did not end when it was told to")
                 process.kill()
@@ -149,7 +149,7 @@ class Federation:
             with suppress(ProcessLookupError):
                 os.kill(warden.guard, signal.SIGTERM)
         with suppress(AssertionError):
-            until(lambda: not self.left(), PATIENCE_S / 4)
+            until(lambda: not self.left(), END_S)
         for pid, words in self.left():
             left.append(f"process {pid} was left: {' '.join(words)[:100]}")
             with suppress(ProcessLookupError):
