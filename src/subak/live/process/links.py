@@ -5,7 +5,6 @@ challenge; each side proves that it knows the join token without saying it, and 
 that breaks is dialled again, after a while that doubles up to `PAUSE_MAX_S`.
 """
 import asyncio
-import contextlib
 import functools
 import hashlib
 import hmac
@@ -249,7 +248,8 @@ class Links:
         frames: asyncio.Queue[bytes] = asyncio.Queue()
         ended = loop.create_future()
         wire = Wire(lambda _, body: frames.put_nowait(body), lambda _: _fulfil(ended))
-        await asyncio.wait_for(loop.create_connection(lambda: wire, host, port), HELLO_S)
+        async with asyncio.timeout(HELLO_S):  # not `wait_for`, which may lose a cancellation
+            await loop.create_connection(lambda: wire, host, port)
         try:
             challenge = await self._next(frames, ended, Challenge)
             if challenge.protocol != PROTOCOL:
@@ -294,10 +294,10 @@ class Links:
     async def close(self) -> None:
         """Listen and dial no more."""
         self.closing = True
-        for task in list(self.dialling):
+        dialling = list(self.dialling)
+        for task in dialling:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*dialling, return_exceptions=True)
         if self.server is not None:
             self.server.close()
 
