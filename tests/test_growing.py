@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.federation.megha.admission import JobAsked, Spans, StageAsked
 from subak.federation.megha.global_master.state import NEXT_QUEUE, OWN_QUEUES
 from subak.federation.megha.jobs import OUTCOME_CANCELLED, OUTCOME_FINISHED, SUBMISSION_ENDED
-from subak.federation.messages import CANCELLED, KINDS, NOBODY, RELEASE, SUBMITTER
+from subak.federation.messages import CANCELLED, NOBODY, RELEASE, SUBMITTER
 from subak.workload.predicates import Constraint
 
 
