@@ -152,7 +152,7 @@ def bare_latency(folder: Path) -> list[float]:
 
 
 def run_tasks(federation: Federation, tasks: int, command: tuple[str, ...] = ("true",)) -> float:
-    """Run tasks in jobs of 100, of which some are open in each queue; return the seconds from first POST to last end."""
+    """Run tasks in jobs of 100, some of them open in each queue; return the seconds from first POST to last end."""
     jobs = tasks // TASKS_OF_JOB // len(QUEUES)
     threads = [threading.Thread(target=_submit_all, args=(federation, number, jobs, command))
                for number in range(len(QUEUES))]

@@ -26,7 +26,7 @@ from subak.live.node.layout import Layout, Timing
 from subak.live.node.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
 from subak.live.process.config import WorkerFile, capacity_of, split_address
 from subak.live.process.driver import Driver, clock
-from subak.live.process.lifeline import NONE, handed_on
+from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import LinkError, Links, Trouble, Wire
 from subak.live.store.files import FileStore
 from subak.live.tokens import JOIN, hash_of, read_token
@@ -48,7 +48,7 @@ class Worker:
     def __init__(self, file: WorkerFile, folder: Path, say: Callable[[str], None]) -> None:
         """*folder*: that of the file, from which its paths are meant."""
         self.file, self.say = file, say
-        self.lifeline = NONE
+        self.lifeline = NO_FILE
         self.data = folder / file.data
         length = len(os.fsencode((self.data / SOCKET).absolute()))
         if length > PATH_BYTES_MAX:

@@ -15,7 +15,7 @@ from subak.live.torture.world import World
 
 LEASES_TO_REST = 30.0  # that are more than enough
 STEP_S = 0.5
-SHRINK_RUNS = 150
+SHRINKS_MAX = 150
 KIND_LENGTH = 8  # characters of a failure that tell one kind from another
 
 
@@ -65,7 +65,7 @@ def _run(world: World) -> None:
     check_outcomes(world, people)
 
 
-def shrink(case: Case, runs: int = SHRINK_RUNS) -> Ending:
+def shrink(case: Case, runs: int = SHRINKS_MAX) -> Ending:
     """Return the failure of the smallest case that still fails, found by leaving parts out, one after the other."""
     best, left, again = run_case(case), runs, True
     while again and left > 0:
