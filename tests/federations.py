@@ -95,13 +95,17 @@ class Folder:
         file = self.folder / "stamps" / name
         return [float(line) for line in file.read_text().split()] if file.exists() else []
 
+    def sweep(self):
+        """Kill whatever has to do with the folder."""
+        for line in left(self.folder):
+            with suppress(ProcessLookupError):
+                os.kill(int(line.split()[0]), signal.SIGKILL)
+
     def over(self):
         """End all that runs here, however it stands, and remove the folder."""
         for process in self.running.values():
             process.kill()
-        for line in left(self.folder):
-            with suppress(ProcessLookupError):
-                os.kill(int(line.split()[0]), signal.SIGKILL)
+        self.sweep()
         for process in self.running.values():
             process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -62,7 +62,7 @@ class Children:
         files = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                  (os.POSIX_SPAWN_OPEN, 1, str(child.log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
                  (os.POSIX_SPAWN_DUP2, 1, 2)]
-        child.pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=files, setsid=True, setsigmask=(),
+        child.pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=files, setsid=True,
                                    setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
         child.began = now
         child.starts += 1

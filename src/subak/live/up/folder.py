@@ -147,7 +147,7 @@ def members_of(folder: Path) -> list[Member]:
     """Return the processes that files in a folder are for, as they are started. Raises InputError for mistakes."""
     found = []
     for role, kind in KINDS.items():
-        for file in sorted(folder.glob(f"{role}-*.toml")):
+        for file in sorted(folder.glob(f"{role}-*.toml"), key=lambda file: file.stem):
             read(file, kind)
             found.append(Member(role, file.stem.removeprefix(f"{role}-"), file))
     return found

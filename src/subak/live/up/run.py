@@ -9,9 +9,9 @@ from subak.errors import RunError
 from subak.live.up.children import Child, Children
 from subak.live.up.folder import READY, STARTING, Home, lines_after
 from subak.live.up.picture import Picture, Watcher
+from subak.live.up.signals import Signals
 
 TICK_S = 0.1
-ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # the last one, and any second one: at once
 EXIT_MISTAKE = 2  # of a process whose file is wrong: to start it again is no use
 EVENTS_KEPT = 200
 
@@ -48,24 +48,24 @@ class Up:
 
     def run(self) -> None:
         """Start all, and keep it running until it is told to end. Raises RunError where a process cannot be started."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, (*ENDS, signal.SIGCHLD))
-        try:
-            self.home.note(STARTING)
-            self.watcher.start()
-            self._serve()
-        finally:
-            self.watcher.stop()
-            left = self.children.kill()
-            self.home.close()
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with Signals() as signals:
+            try:
+                self.home.note(STARTING)
+                self.watcher.start()
+                self._serve(signals)
+            finally:
+                self.watcher.stop()
+                left = self.children.kill()
+                self.home.close()
         if left:
             raise RunError(f"processes cannot be killed: {', '.join(map(str, left))}")
 
-    def _serve(self) -> None:
+    def _serve(self, signals: Signals) -> None:
+        """Keep all running until a signal comes, and then end them; at once with SIGQUIT, or with a second signal."""
         number = 0
         while number == 0:
             self._tick(time.monotonic())
-            number = _signal(TICK_S)
+            number = signals.wait(TICK_S)
         if number == signal.SIGQUIT:
             return
         self.say("ending; once more ends at once")
@@ -76,7 +76,7 @@ class Up:
                 waited = words
                 self.say(f"waiting for {words}")
             self.show(State(self.watcher.picture, self.children.all, self.is_ready, words))
-            if _signal(TICK_S / 2):
+            if signals.wait(TICK_S / 2):
                 self.say("killing what still runs")
                 return
         self.say("all processes have ended")
@@ -118,12 +118,6 @@ class Up:
         event = Event(time.time(), words)
         self.events.append(event)
         self.tell(event)
-
-
-def _signal(seconds: float) -> int:
-    """Return the signal that came within some seconds, and tells to end; 0 where none did."""
-    found = signal.sigtimedwait((*ENDS, signal.SIGCHLD), seconds)
-    return found.si_signo if found is not None and found.si_signo != signal.SIGCHLD else 0
 
 
 def _size(child: Child) -> int:
