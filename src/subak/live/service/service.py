@@ -116,6 +116,9 @@ class NodeService:
             known = self.ended[number]
         else:
             body = await asyncio.to_thread(self.store.body, "ended", number)
+            if body is None:  # it may have ended just now, and that is being written
+                await self._durable()
+                body = await asyncio.to_thread(self.store.body, "ended", number)
             if body is None:
                 raise NotFoundError(f"there is no job {name}, or it ended so long ago that it was forgotten")
             known = self.ended[number] = ended_job(name, body)
