@@ -14,10 +14,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from subak.live.executor.processes import TICKS, shared_out_memory
 LATENCIES, TASKS_OF_JOB, OPEN_JOBS = 200, 100, 20
 NO_OP_TASKS, TRUE_TASKS, SOAK_TASKS, SOAK_FIRST = 20_000, 3_000, 100_000, 20_000
 MACHINES, WAITING, SLOT, LEFT = 1000, 100_000, 1000, 100  # thousandths of a core: what holders take, and leave
+CAPACITY = 6400, 65_536  # 64 attempts at once: a machine has room for 128, with those whose end is not noted yet
 DATE = ("date", "+%s.%N")
 QUEUES = ("research", "web")  # of g0 and g1
 SLOW = {"heartbeat": 5.0, "retry": 5.0, "lease": 60.0, "timer_slack": 1.0}  # for many workers in one process
@@ -38,7 +39,7 @@ HERE = Path(__file__).parent
 MIB = 1 << 20
 
 
-def job(command: tuple[str, ...], tasks: int = 1, queue: str = QUEUES[0], cpu: str = "10m") -> bytes:
+def job(command: tuple[str, ...], tasks: int = 1, queue: str = QUEUES[0], cpu: str = "100m") -> bytes:
     return msgspec.json.encode({
         "apiVersion": "subak/v1", "kind": "Job", "metadata": {"name": "bench"}, "queue": queue, "command": command,
         "tasks": tasks, "resources": {"cpu": cpu, "memory": "1Mi"}})
@@ -154,13 +155,10 @@ def bare_latency(folder: Path) -> list[float]:
 def run_tasks(federation: Federation, tasks: int, command: tuple[str, ...] = ("true",)) -> float:
     """Run tasks in jobs of 100, some of them open in each queue; return the seconds from first POST to last end."""
     jobs = tasks // TASKS_OF_JOB // len(QUEUES)
-    threads = [threading.Thread(target=_submit_all, args=(federation, number, jobs, command))
-               for number in range(len(QUEUES))]
     began = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(QUEUES)) as threads:
+        for done in [threads.submit(_submit_all, federation, number, jobs, command) for number in range(len(QUEUES))]:
+            done.result()
     return time.perf_counter() - began
 
 
@@ -260,7 +258,7 @@ def peers() -> None:
 
 
 def light(folder: Path) -> None:
-    with running(folder / "light", workers=2, capacity=(64_000, 65_536)) as federation:
+    with running(folder / "light", workers=2, capacity=CAPACITY) as federation:
         latency(federation)  # first of all, so that all code is warm
         tell(f"latency: {spread(latency(federation))}")
         tell(f"a bare launch over HTTP, in the same run: {spread(bare_latency(folder))}")
@@ -269,7 +267,7 @@ def light(folder: Path) -> None:
 
 
 def no_op(folder: Path, tasks: int) -> None:
-    with running(folder / "no-op", workers=4, capacity=(64_000, 65_536), executor="none") as federation:
+    with running(folder / "no-op", workers=4, capacity=CAPACITY, executor="none") as federation:
         run_tasks(federation, SOAK_FIRST // 10)
         rate(federation, NO_OP_TASKS, "without processes")
         if tasks:

@@ -332,7 +332,7 @@ def test_bounds_are_those_of_the_core():
     assert spec.QUEUE_LEVELS_MAX == table.QUEUE_LEVELS_MAX
     assert np.iinfo(TERMS["retries"]).max == np.iinfo(TERMS["losses_max"]).max == spec.LOSSES_MAX
     assert np.iinfo(ASKED["priority"]).max == spec.AMOUNT_MAX
-    assert constraints.Constraint.__struct_fields__ == Constraint.__struct_fields__
+    assert predicates.Constraint.__struct_fields__ == Constraint.__struct_fields__
     assert all(NAME.fullmatch(queue) for queue in ("a/b", "ä", "a b/c"))
 
 
