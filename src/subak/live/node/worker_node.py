@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct, msgpack
 
-from subak.federation.megha.attempts import ROW, ROWS_EVER, find_attempt
+from subak.federation.megha.attempts import ROW, ROWS_EVER
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.megha.worker import (
     NUMBER_MASK,
