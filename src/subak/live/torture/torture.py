@@ -17,6 +17,13 @@ LEASES_TO_REST = 30.0  # that are more than enough
 STEP_S = 0.5
 SHRINKS_MAX = 150
 KIND_LENGTH = 8  # characters of a failure that tell one kind from another
+REQUIRED = (  # what must have happened in many cases
+    "acknowledgement lost", "asked to drain", "asked to logs", "asked to preempt", "asked to uncordon",
+    "a machine is declared lost", "an attempt ended: halted", "an attempt ended: lease lost",
+    "an attempt ended: ran too long", "begun again after a good end that nobody heard of", "cancelled", "cut",
+    "cut for a frame", "frame doubled", "frame lost", "full", "kill", "killed at a write: durable",
+    "killed at a write: unsynced", "off", "part", "queues changed", "slow", "warden", "written to a full disk",
+)
 
 
 @dataclass
@@ -81,6 +88,11 @@ def shrink(case: Case, runs: int = SHRINKS_MAX) -> Ending:
     return best
 
 
+def missing(happened: Counter[str]) -> list[str]:
+    """Return what has never happened, of all that should in many cases."""
+    return [what for what in REQUIRED if not happened[what]]
+
+
 def describe(case: Case) -> list[str]:
     """Say what a case is, a line for each part."""
     layout = case.layout
@@ -93,4 +105,4 @@ def describe(case: Case) -> list[str]:
     return lines
 
 
-__all__ = ["Ending", "describe", "random_case", "run_case", "shrink"]
+__all__ = ["Ending", "describe", "missing", "random_case", "run_case", "shrink"]
