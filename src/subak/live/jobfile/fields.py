@@ -1,6 +1,7 @@
 """From a tree of nodes to the fields of a form, by their types: every value that breaks its rule is noted."""
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct, inspect
@@ -23,8 +24,14 @@ ELSEWHERE = {  # what fields are called in Kubernetes, Nomad, Slurm and Compose,
 
 def fill(form: type[T], node: Node, mistakes: Mistakes) -> T | None:
     """Return the form with what the nodes say; None if it cannot be, what is wrong with a part of it is left out."""
-    filled = _Filler(mistakes).value(inspect.type_info(form), node, ())
+    filled = _Filler(mistakes).value(_type_of(form), node, ())
     return None if filled is UNSET else filled
+
+
+@cache
+def _type_of(form: type[Struct]) -> inspect.Type:
+    """Return the fields of a form, with their rules: finding them takes longer than all else of a job file."""
+    return inspect.type_info(form)
 
 
 class _Filler:
