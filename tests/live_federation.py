@@ -170,16 +170,17 @@ class Federation:
 
     def wait_ready(self, seconds: float = PATIENCE_S) -> None:
         """Wait until every global master sees every machine."""
-        workers = set(self.names(WORKER))
+        wanted = {(name, "ready") for name in self.names(WORKER)}
         for first in range(len(self.http)):
             with self.client(0.0, first) as client:
-                until(lambda client=client: workers <= _ready(client), seconds)
+                until(lambda client=client: set(_states(client).items()) >= wanted, seconds,
+                      lambda client=client, first=first: f"g{first} sees {_states(client)}")
 
 
-def _ready(client: Client) -> set[str]:
+def _states(client: Client) -> dict[str, str]:
     with suppress(ServiceError):
-        return {machine.name for machine in client.machines() if machine.state == "ready"}
-    return set()
+        return {machine.name: machine.state for machine in client.machines()}
+    return {}
 
 
 def commands(environments: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -201,11 +202,11 @@ def free_addresses(count: int) -> list[str]:
         return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
 
 
-def until(holds: Callable[[], object], seconds: float = PATIENCE_S) -> None:
-    """Wait until something holds."""
+def until(holds: Callable[[], object], seconds: float = PATIENCE_S, why: Callable[[], str] = str) -> None:
+    """Wait until something holds; *why* says what is instead."""
     end = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < end, f"it did not come to be within {seconds:g} s"
+        assert time.monotonic() < end, f"it did not come to be within {seconds:g} s: {why()}"
         time.sleep(LINGER_S)
 
 

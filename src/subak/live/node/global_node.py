@@ -38,6 +38,7 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     MESSAGE,
     NOBODY,
+    POSTED,
     RESTART,
     SUBMITTER,
 )
@@ -330,11 +331,12 @@ class GlobalNode(Node):
     def served(self, rows: np.ndarray) -> None:
         """Note which tasks messages were about."""
         self.touched.update(rows["task"].tolist())
-        done = rows[(rows["kind"] == DONE) & (self.jobs.number[rows["task"] & self.jobs.mask] == rows["task"])]
+        done = rows[rows["kind"] == DONE]
         if done.size:
-            self.book.note_done(done, self.clock)
-        posted = self.out.row[: self.out.size[0]]
-        self.touched.update(posted["task"].tolist())
+            self.book.note_done(done[self.jobs.number[done["task"] & self.jobs.mask] == done["task"]], self.clock)
+        posted = int(self.out.size[POSTED])
+        if posted:
+            self.touched.update(self.out.row["task"][:posted].tolist())
 
     def _applied(self) -> list[int]:
         """Return the own tasks that entries were about which were applied since the last call."""

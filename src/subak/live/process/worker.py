@@ -62,6 +62,7 @@ class Worker:
         self.links: Links | None = None
         self.stopping = False
         self.attached = False
+        self.has_news = False  # of an executor that runs nothing
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Join, and work until `stop`."""
@@ -197,6 +198,7 @@ class Worker:
 
     def _news(self) -> None:
         """Take in what has happened at the executor."""
+        self.has_news = False
         if self.driver is None or not self.attached:
             return
         try:
@@ -241,8 +243,9 @@ class Worker:
                 self.executor.ping()
         except WardenError as error:
             self._lose_executor(str(error))
-        if self.file.executor == "none":
-            self._news()
+        if self.file.executor == "none" and not self.has_news:
+            self.has_news = True
+            asyncio.get_running_loop().call_soon(self._news)  # of all that is carried out together
 
     def _start(self, start: Start) -> None:
         attempt = start.attempt
