@@ -96,7 +96,7 @@ def test_a_number_is_never_given_again_and_who_comes_late_changes_nothing():
 def release_of_a_former_job(federation, shape, heads):
     """Take out of the way what goes on to release four tasks behind so many of a task each, and end their job."""
     stages = [StageAsked(1, shape, tuple(range(number))) for number in range(heads)]
-    last = StageAsked(4, shape, tuple(range(heads)), wait_max=100.0)  # three messages for each, and room for ten
+    last = StageAsked(4, shape, tuple(range(heads)), wait_max=100.0)  # a walk stops behind nine messages
     job = federation.submit(JobAsked(0, (*stages, last), 0.0), [*[1.0] * heads, 50.0])
     while not (due := [event for event in federation.events if event[3]["kind"] == RELEASE]):
         federation.step()
