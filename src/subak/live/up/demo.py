@@ -27,7 +27,7 @@ TIMING = 'heartbeat = 0.3\nretry = 0.5\nlease = 1.8\ntimer_slack = 0.2\n'  # a s
 WEIGHTS = (("research", 2.0), ("web", 1.0))
 TASKS = {"web": 40, "research": 60}
 TASK_S = 2.0
-SLOTS = 12  # tasks that run at once: 3 on each of 4 machines
+SLOTS_WANTED = 12  # tasks that run at once: 3 on each of 4 machines
 READY_S, SHARED_S, END_S = 120.0, 5.0, 90.0
 SCRIPT = ("echo begin $SUBAK_ATTEMPT $(date +%s.%N) >> {folder}/$SUBAK_QUEUE.$SUBAK_TASK_INDEX; "
           "trap 'echo cut $SUBAK_ATTEMPT $(date +%s.%N) >> {folder}/$SUBAK_QUEUE.$SUBAK_TASK_INDEX; exit 143' TERM; "
@@ -55,7 +55,7 @@ class Demo:
     def run(self) -> bool:
         """Show all of it; return whether nothing was lost, and nobody ran twice at once."""
         self.stamps.mkdir()
-        home = Home(self.home, Wish(2, 4, WEIGHTS, (("cpu", 500 * SLOTS // 4), ("memory", 512)), "drf", "strict"))
+        home = Home(self.home, Wish(2, 4, WEIGHTS, (("cpu", 500 * SLOTS_WANTED // 4), ("memory", 512)), "drf", "strict"))
         settings = home.settings()
         home.close()
         file = self.home / FEDERATION
@@ -80,11 +80,11 @@ class Demo:
 
     def _share(self, client: Client) -> list[JobView]:
         web = self._submit(client, "web")
-        self._until(f"web came first, and runs {SLOTS} tasks, all there is room for",
-                    lambda: self._running(client)["web"] == SLOTS, 30)
+        self._until(f"web came first, and runs {SLOTS_WANTED} tasks, all there is room for",
+                    lambda: self._running(client)["web"] == SLOTS_WANTED, 30)
         research = self._submit(client, "research")
         self._until("research, with twice the weight, has two thirds: what web ran beyond its share was preempted",
-                    lambda: self._running(client) == {"research": 2 * SLOTS // 3, "web": SLOTS // 3}, 30)
+                    lambda: self._running(client) == {"research": 2 * SLOTS_WANTED // 3, "web": SLOTS_WANTED // 3}, 30)
         until, seen = time.monotonic() + SHARED_S, []
         while time.monotonic() < until:
             seen.append(self._running(client))
