@@ -55,7 +55,8 @@ class Demo:
     def run(self) -> bool:
         """Show all of it; return whether nothing was lost, and nobody ran twice at once."""
         self.stamps.mkdir()
-        home = Home(self.home, Wish(2, 4, WEIGHTS, (("cpu", 500 * SLOTS_WANTED // 4), ("memory", 512)), "drf", "strict"))
+        room = ("cpu", 500 * SLOTS_WANTED // 4), ("memory", 512)
+        home = Home(self.home, Wish(2, 4, WEIGHTS, room, "drf", "strict"))
         settings = home.settings()
         home.close()
         file = self.home / FEDERATION
