@@ -7,12 +7,14 @@
 #   make bench   run every benchmark in bench/
 #   make mutants change the code that decides in small ways, and see which changes no test notices
 #   make conditions  count how often each guard of Megha's handlers decided which way, and see which never did
+#   make chaos   kill processes of a real federation under load, KILLS of them (200), and count what became of each job
 #   make clean   remove .venv and what was built
 PYTHON ?= python3
 BIN := .venv/bin
 OUT ?= out/demo
+KILLS ?= 200
 
-.PHONY: help demo demo-live test lint docs bench mutants conditions clean
+.PHONY: help demo demo-live test lint docs bench mutants conditions chaos clean
 .DEFAULT_GOAL := help
 
 help:
@@ -45,6 +47,9 @@ mutants: .venv/installed-dev
 
 conditions: .venv/installed-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python tests/conditions.py
+
+chaos: .venv/installed-dev
+	$(BIN)/python tests/chaos.py --kills $(KILLS)
 
 clean:
 	rm -rf .venv build dist

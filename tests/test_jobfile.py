@@ -325,22 +325,22 @@ def test_bounds_are_those_of_the_core():
     from subak.queues.tree import NAME
     from subak.resources import AMOUNT_MAX
     from subak.tables import RESOURCES_MAX
-    from subak.workload import constraints, table
+    from subak.workload import predicates, table
 
     assert (spec.AMOUNT_MAX, form.RESOURCES_MAX) == (AMOUNT_MAX, RESOURCES_MAX)
-    assert constraints.OPERATORS == spec.OPERATORS
+    assert predicates.OPERATORS == spec.OPERATORS
     assert spec.QUEUE_LEVELS_MAX == table.QUEUE_LEVELS_MAX
     assert np.iinfo(TERMS["retries"]).max == np.iinfo(TERMS["losses_max"]).max == spec.LOSSES_MAX
     assert np.iinfo(ASKED["priority"]).max == spec.AMOUNT_MAX
-    assert constraints.Constraint.__struct_fields__ == Constraint.__struct_fields__
+    assert predicates.Constraint.__struct_fields__ == Constraint.__struct_fields__
     assert all(NAME.fullmatch(queue) for queue in ("a/b", "ä", "a b/c"))
 
 
 def test_what_is_taken_a_warden_takes():
     text = (f"metadata: {{name: x}}\ncommand: [run, '{'x' * leaves.ARGUMENT_BYTES_MAX}']\nenv: "
             f"{{{', '.join(f'V{number}: x' for number in range(form.VARIABLES_MAX))}}}\n"
-            f"queue: {'a' * leaves.WORDS_MAX}\n"
-            f"args: [{', '.join(['a'] * (form.ARGUMENTS_MAX - 2))}]\nworkdir: /{'a' * (leaves.PATH_BYTES_MAX - 1)}\n"
+            f"queue: {'a' * leaves.WORDS_SIZE}\n"
+            f"args: [{', '.join(['a'] * (form.ARGUMENTS_MAX - 2))}]\nworkdir: /{'a' * (leaves.FOLDER_BYTES_MAX - 1)}\n"
             "umask: '0777'\ntime_limit: 1000000000\ngrace_period: 1000000000\n")
     stage = read_job(text).stages[0]
     attempt = {"key": [1, 1], "fence": [1, 1, 1], "command": stage.command, "job": "x", "queue": read_job(text).queue,

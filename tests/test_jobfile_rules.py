@@ -253,7 +253,7 @@ def test_all_mistakes_are_said_in_the_order_of_their_lines():
 
 def test_at_most_twenty_mistakes_are_said():
     lines = said(ONE + "".join(f"zz{number}: 1\n" for number in range(33)))
-    assert len(lines) == mistakes.SHOWN_MAX + 1 == 21
+    assert len(lines) == mistakes.LISTED_MISTAKES + 1 == 21
     assert lines[0].startswith("f:3: zz0: ")
     assert lines[-1] == "and 13 mistakes more"
     assert len(said(ONE + "".join(f"zz{number}: 1\n" for number in range(20)))) == 20

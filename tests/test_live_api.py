@@ -356,8 +356,9 @@ def test_a_second_master_takes_the_token_of_the_first(tmp_path):
 
 @pytest.mark.parametrize(("text", "mode", "words"), [
     ("subak-people-short", 0o600, "holds no token"), ("", 0o600, "holds no token"),
-    (new_token(PEOPLE), 0o640, "others may read it"), (new_token(PEOPLE), 0o604, "others may read it"),
-    (new_token(JOIN), 0o600, "is a token for join"), ("ü", 0o600, "must be a text file"),
+    (f"subak-people-{64 * 'a'}", 0o640, "others may read it"),
+    (f"subak-people-{64 * 'b'}", 0o604, "others may read it"),
+    (f"subak-join-{64 * 'c'}", 0o600, "is a token for join"), ("ü", 0o600, "must be a text file"),
 ])
 def test_a_file_that_is_no_private_token_is_refused(tmp_path, text, mode, words):
     file = tmp_path / "token"

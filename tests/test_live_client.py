@@ -21,7 +21,7 @@ from subak.live.api.errors import (
 )
 from subak.live.client import Client, ClientSettings, read_settings
 from subak.live.client.transport import error_of
-from subak.live.tokens import JOIN, PEOPLE, new_token
+from subak.live.tokens import PEOPLE, new_token
 
 JOB = "metadata: {{name: {name}}}\nqueue: {queue}\ncommand: {command}\n"
 TOKEN = new_token(PEOPLE)
@@ -255,12 +255,12 @@ def test_output_is_followed_to_its_end(serving):
             serving.do(service.finish(id))
 
         threading.Thread(target=write).start()
-        assert b"".join(client.follow(id, timeout_s=5)) == b"one\ntwo\n"
+        assert b"".join(client.follow(id, timeout_s=0.02)) == b"one\ntwo\n"
         assert b"".join(client.follow(id, offset=-4)) == b"two\n"
 
 
 def test_long_lists_come_page_by_page(serving, monkeypatch):
-    monkeypatch.setattr("subak.live.client.client.PAGE", 3)
+    monkeypatch.setattr("subak.live.client.client.ITEMS_ASKED", 3)
     with client_of(serving) as client:
         id = client.submit(job() + "tasks: 8\n").id
         assert [task.index for task in client.tasks(id)] == list(range(8))
@@ -310,7 +310,7 @@ def test_a_file_that_says_something_else_is_refused(tmp_path, text, words):
         read_settings(file, {"SUBAK_TOKEN": TOKEN})
 
 
-@pytest.mark.parametrize("token", ["", "x", new_token(JOIN)])
+@pytest.mark.parametrize("token", ["", "x", f"subak-join-{64 * 'c'}"])
 def test_a_token_that_is_none_is_not_sent_and_not_shown(token, tmp_path):
     with pytest.raises(InputError, match="SUBAK_TOKEN") as caught:
         read_settings(None, {"SUBAK_TOKEN": token, "HOME": str(tmp_path)})

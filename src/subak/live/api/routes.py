@@ -49,7 +49,7 @@ from subak.live.api.service import (
 )
 from subak.live.jobfile.read import read_job
 
-COUNT_MAX = (1 << 63) - 1
+INT64_MAX = (1 << 63) - 1
 READ_AT_ONCE_BYTES = 4096  # of a job file, which takes a millisecond; a larger one does not hold up the event loop
 TEXT_MAX = 1024  # characters of what is filtered by
 Asked = SkipValidation[NamedDependency[Service]]
@@ -125,7 +125,7 @@ async def job(service: Asked, id: JobId) -> JobView:
 
 @get("/v1/jobs/{id:str}/wait", responses=NAMED, summary="Wait for a job")
 async def wait(service: Asked, id: JobId, timeout_s: Wait = 30.0,
-               seen: Annotated[int | None, QueryParameter(ge=0, le=COUNT_MAX, description="A version of it.")] = None,
+               seen: Annotated[int | None, QueryParameter(ge=0, le=INT64_MAX, description="A version of it.")] = None,
                ) -> JobView:
     """Return a job when it has ended or, with *seen*, when it has another version; else after the time."""
     return await service.wait(id, seen, timeout_s)
@@ -162,7 +162,7 @@ async def task(service: Asked, id: TaskId) -> TaskView:
 
 @get("/v1/tasks/{id:str}/logs", responses=NAMED, summary="Output of a task")
 async def logs(service: Asked, id: TaskId, stream: FromQuery[Stream] = "stdout",
-               offset: Annotated[int, QueryParameter(ge=-COUNT_MAX, le=COUNT_MAX)] = 0,
+               offset: Annotated[int, QueryParameter(ge=-INT64_MAX, le=INT64_MAX)] = 0,
                limit: Annotated[int, QueryParameter(ge=1, le=LOG_BYTES_MAX)] = LOG_BYTES_MAX,
                timeout_s: Wait = 0.0) -> LogChunk:
     """Return part of what a task has written; an offset below zero counts from the end."""
@@ -260,7 +260,7 @@ async def plan(service: Asked, body: RawBody) -> Plan:
 
 @post("/v1/configuration/apply", status_code=HTTP_200_OK, operation_class=ConfigurationOperation,
       responses=_refusals(409, 413), summary="Apply a configuration")
-async def apply(service: Asked, body: RawBody, version: Annotated[int, QueryParameter(ge=0, le=COUNT_MAX)]) -> Plan:
+async def apply(service: Asked, body: RawBody, version: Annotated[int, QueryParameter(ge=0, le=INT64_MAX)]) -> Plan:
     """Apply a configuration, if *version* is still in force."""
     return await service.apply(_text(body).encode(), version)
 

@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Any
 
 from subak.live.jobfile import tree
-from subak.live.jobfile.leaves import NAME_MAX
+from subak.live.jobfile.leaves import NAME_SIZE
 from subak.live.jobfile.read import job_of_tree
 from subak.live.jobfile.spec import JobSpec
 
@@ -25,7 +25,7 @@ def from_command(words: Sequence[str], *, name: str | None = None, labels: Mappi
 def _name(words: Sequence[str]) -> str:
     """Return a name for a job that runs a command."""
     known = re.sub("[^A-Za-z0-9_.-]+", "-", PurePath(words[0]).name if words else "")
-    return known.strip("_.-")[:NAME_MAX].strip("_.-") or "job"
+    return known.strip("_.-")[:NAME_SIZE].strip("_.-") or "job"
 
 
 def _tree(value: Any) -> tree.Node:

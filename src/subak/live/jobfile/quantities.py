@@ -11,7 +11,7 @@ from subak.live.jobfile.spec import AMOUNT_MAX, CPU, MEMORY
 
 CPU_UNITS = 1000  # of a core
 MEMORY_UNIT = 1 << 20  # bytes
-SECONDS_MAX = 1_000_000_000
+DURATION_S_MAX = 1_000_000_000
 SECONDS_DIGITS = 6  # after the point
 NUMBER = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
 CPU_FORM = rf"{NUMBER}|[0-9]{{1,15}}m"
@@ -83,7 +83,7 @@ def parse_duration(text: str) -> float:
         seconds = sum((Fraction(number) * unit for number, unit in parts if number), Fraction(0))
     else:
         seconds = Fraction(text)
-    if seconds > SECONDS_MAX:
+    if seconds > DURATION_S_MAX:
         raise ValueError
     return float(round(seconds, SECONDS_DIGITS))
 

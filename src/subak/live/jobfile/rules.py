@@ -16,7 +16,7 @@ from subak.live.jobfile.form import (
 from subak.live.jobfile.leaves import ARGUMENT_BYTES_MAX
 from subak.live.jobfile.mistakes import Field, Mistakes
 from subak.live.jobfile.order import cycle
-from subak.live.jobfile.spec import CPU, TASKS_MAX
+from subak.live.jobfile.spec import ALL_TASKS_MAX, CPU
 from subak.live.jobfile.tree import NUMBER
 from subak.output.plain import shortened
 
@@ -102,8 +102,8 @@ def check_constraints(constraints: list[ConstraintForm] | UnsetType, field: Fiel
 def check_together(stages: Sequence[StageForm], fields: Sequence[Field], mistakes: Mistakes) -> None:
     """Check names, dependencies and the number of tasks of all stages."""
     tasks = sum(1 if isinstance(stage.tasks, UnsetType) else stage.tasks for stage in stages)
-    if tasks > TASKS_MAX:
-        mistakes.add(("stages",), f"must have at most {TASKS_MAX:,} tasks together, not {tasks:,}")
+    if tasks > ALL_TASKS_MAX:
+        mistakes.add(("stages",), f"must have at most {ALL_TASKS_MAX:,} tasks together, not {tasks:,}")
     place_of: dict[str, int] = {}
     for place, stage in enumerate(stages):
         if stage.name in place_of and isinstance(stage.name, str):

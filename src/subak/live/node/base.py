@@ -43,7 +43,7 @@ from subak.live.node.layout import Layout, Peer
 BATCH = 256  # messages that a role is handed at once
 POSTS = 16  # messages that one of a batch may post
 SERVED_MAX = 20_000  # messages that are served before what they led to is sent
-BYTES = MESSAGE.itemsize
+MESSAGE_BYTES = MESSAGE.itemsize
 HANDLER_OF, CROSSES_OF = HANDLER.tolist(), CROSSES.tolist()
 # What may post as many messages as a machine has attempts, or a federation machines, is served by itself.
 ALONE = frozenset((ALIVE, BEAT, BOOT, CHANGE, CHECK, HOLDS, RECONFIGURE, REPORT, RESTART, TICK, WATCH))
@@ -211,12 +211,12 @@ class Node:
             self.on_fact(fact)
 
     def retract(self, names: Iterable[tuple[int, int]]) -> None:
-        """Drop facts that no message will name any more, and let those know who were told of them."""
+        """Drop facts that no message will name any more; who has them from here, in the layer below, drops them too."""
         for kind, number in names:
             self.facts.forget(kind, number)
             for peer, link in self.links.items():
                 link.heard.discard((kind, number))
-                if link.outgoing.said.pop((kind, number), None) is not None:
+                if link.outgoing.said.pop((kind, number), None) is not None and peer[0] > self.role:
                     self.frame_to(peer, Retract(((kind, number),)))
 
     def retract_unneeded(self, role: int, used: Callable[[], set[int]]) -> None:
@@ -262,7 +262,7 @@ class Node:
             self.on_entries(peer, frame.epoch, frame.first, entries_of(frame))
         data = frame.messages
         for place, kind in enumerate(rows["kind"].tolist()):
-            self.pending.append((HANDLER_OF[kind], kind, data[place * BYTES : (place + 1) * BYTES]))
+            self.pending.append((HANDLER_OF[kind], kind, data[place * MESSAGE_BYTES : (place + 1) * MESSAGE_BYTES]))
 
     def _check(self, peer: Peer, rows: np.ndarray) -> None:
         """Raise FrameError for messages that nobody may send here: handlers look up what they name."""
@@ -307,7 +307,7 @@ class Node:
         kinds, receivers = rows["kind"].tolist(), rows["to"].tolist()
         for place, kind in enumerate(kinds):
             role = HANDLER_OF[kind]
-            row = data[place * BYTES : (place + 1) * BYTES]
+            row = data[place * MESSAGE_BYTES : (place + 1) * MESSAGE_BYTES]
             if role == EXECUTOR:
                 self.on_effect(kind, rows[place].copy())
             elif not CROSSES_OF[kind]:

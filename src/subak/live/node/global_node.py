@@ -38,6 +38,7 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     MESSAGE,
     NOBODY,
+    POSTED,
     RESTART,
     SUBMITTER,
 )
@@ -68,6 +69,7 @@ from subak.workload.tasks import Requests
 
 ENDED_MAX = 100_000  # jobs that have ended and are kept, the latest
 GANG_MAX = 4096  # tasks that start together
+INCARNATION_KEY, LATEST_JOB_KEY = range(2)  # numbers on disk that are used once: of incarnations, of jobs
 Disk = Mapping[str, Mapping[int | str, bytes]]  # table, key, body
 
 
@@ -155,12 +157,14 @@ class GlobalNode(Node):
 
     def _begin(self) -> None:
         """Begin a new incarnation with what is on disk."""
-        incarnation = int.from_bytes(self.disk.get("incarnation", {}).get(0, b""), "big")
+        numbers = self.disk.get("incarnation", {})
+        incarnation = int.from_bytes(numbers.get(INCARNATION_KEY, b""), "big")
+        self.admission.latest = max(self.admission.latest, int.from_bytes(numbers.get(LATEST_JOB_KEY, b""), "big"))
         self.use()
         self.master.scalar[INCARNATION] = incarnation  # `restart` makes it one more
         self._learn_shapes()
         restore_jobs(self)
-        self.writes.append(Put("incarnation", [0], [(incarnation + 1).to_bytes(8, "big")]))
+        self.writes.append(Put("incarnation", [INCARNATION_KEY], [(incarnation + 1).to_bytes(8, "big")]))
         self.tell(RESTART)
 
     def _learn_shapes(self) -> None:
@@ -196,6 +200,7 @@ class GlobalNode(Node):
         job = Job(admitted.number, stored, spec, admitted)
         self.open_job(job)
         self.writes.append(self.book.write_of(job))
+        self.writes.append(Put("incarnation", [LATEST_JOB_KEY], [job.number.to_bytes(8, "big")]))
         if client:
             self.kept[client], self.client_of[job.number] = job.number, client
             self.writes.append(Put("client", [client], [job.number.to_bytes(8, "big")]))
@@ -326,11 +331,12 @@ class GlobalNode(Node):
     def served(self, rows: np.ndarray) -> None:
         """Note which tasks messages were about."""
         self.touched.update(rows["task"].tolist())
-        done = rows[(rows["kind"] == DONE) & (self.jobs.number[rows["task"] & self.jobs.mask] == rows["task"])]
+        done = rows[rows["kind"] == DONE]
         if done.size:
-            self.book.note_done(done, self.clock)
-        posted = self.out.row[: self.out.size[0]]
-        self.touched.update(posted["task"].tolist())
+            self.book.note_done(done[self.jobs.number[done["task"] & self.jobs.mask] == done["task"]], self.clock)
+        posted = int(self.out.size[POSTED])
+        if posted:
+            self.touched.update(self.out.row["task"][:posted].tolist())
 
     def _applied(self) -> list[int]:
         """Return the own tasks that entries were about which were applied since the last call."""

@@ -55,6 +55,7 @@ from subak.live.node.facts import (
     Fact,
     MachineFact,
     encoded,
+    read_configuration,
     read_shape,
 )
 from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
@@ -78,6 +79,7 @@ class StoredMachine(Struct, frozen=True, array_like=True):
     attributes: dict[str, str]
     cordoned: bool = False
     gone: bool = False  # another of this name has joined since
+    version: int = 0  # how often it was written
 
 
 class LocalNode(Node):
@@ -120,6 +122,11 @@ class LocalNode(Node):
     def _begin(self, disk: Disk) -> None:
         """Begin with what is on disk: for the first time, or anew, with the epoch and the machines."""
         self.use()
+        for number, body in sorted(disk.get("configuration", {}).items()):
+            capacity = read_configuration(body).capacity
+            self.catalog.configurations.of[capacity] = int(number)
+            self.catalog.learn_configuration(int(number), capacity)
+            self.facts.note(Fact(CONFIGURATION, int(number), body))
         for number, body in sorted(disk.get("machine", {}).items()):
             machine = msgpack.decode(body, type=StoredMachine)
             self._know(int(number), machine)
@@ -136,31 +143,33 @@ class LocalNode(Node):
     def _configuration(self, machine: StoredMachine) -> int:
         """Return the configuration that a machine is of; of one that is cordoned, that of nothing."""
         capacity = tuple(0 for _ in machine.capacity) if machine.cordoned else machine.capacity
+        return self._number_of(capacity)
+
+    def _number_of(self, capacity: tuple[int, ...]) -> int:
+        """Return the number of a configuration, and write down what a new one stands for."""
         number = self.catalog.configuration(capacity)
-        self.facts.note(Fact(CONFIGURATION, number, encoded(ConfigurationFact(capacity))))
+        body = encoded(ConfigurationFact(capacity))
+        if self.facts.note(Fact(CONFIGURATION, number, body)):
+            self.writes.append(Put("configuration", [number], [body]))
         return number
 
     def _know(self, number: int, machine: StoredMachine) -> None:
         """Note a machine, and what others must know of it."""
         self.machines[number] = machine
         self.catalog.describe(number, machine.attributes)
-        before = self.facts.known.get((MACHINE, number))
         body = encoded(MachineFact(machine.name, machine.identity, machine.attributes, machine.cordoned,
                                    machine.gone))
-        if before is None or before.body != body:
-            self.facts.note(Fact(MACHINE, number, body, 0 if before is None else before.version + 1))
+        if self.facts.note(Fact(MACHINE, number, body, machine.version)):
             for peer in self.links:
                 if peer[0] == GLOBAL_MASTER:
                     self.say(peer, [(MACHINE, number)])
 
     def _write(self, number: int, machine: StoredMachine) -> None:
         """Note a machine on disk, and let the local master know what it has."""
-        before = self.machines.get(number)
+        machine = self._with(machine, version=machine.version + 1)
         self._know(number, machine)
         self.writes.append(Put("machine", [number], [msgpack.encode(machine)]))
-        configuration = NOBODY if machine.gone else self._configuration(machine)
-        if before is None or int(self.local.machine[number]["configuration"]) != configuration:
-            self.tell(CHANGE, machine=number, shape=configuration)
+        self.tell(CHANGE, machine=number, shape=NOBODY if machine.gone else self._configuration(machine))
 
     def _join(self, peer: Peer, join: Join) -> None:
         """Admit a machine: one that has no number yet is given one."""
@@ -178,11 +187,10 @@ class LocalNode(Node):
                 self._write(place, self._with(machine, gone=True))
         before = self.machines.get(number)
         machine = StoredMachine(join.name, join.identity, join.capacity, join.attributes,
-                                before.cordoned if before else False)
+                                before is not None and before.cordoned, version=before.version if before else 0)
         if machine != before:
             self._write(number, machine)
-        configuration = self.catalog.configuration(join.capacity)
-        self.facts.note(Fact(CONFIGURATION, configuration, encoded(ConfigurationFact(join.capacity))))
+        configuration = self._number_of(join.capacity)
         self.say(peer, [(CONFIGURATION, configuration)])
         self.frame_to(peer, Joined(number, configuration))
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct, msgpack
 
-from subak.federation.megha.attempts import ROW, ROWS_EVER, find_attempt
+from subak.federation.megha.attempts import ROW, ROWS_EVER
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.megha.worker import (
     NUMBER_MASK,
@@ -103,6 +103,7 @@ class Identity(Struct, frozen=True, array_like=True):
     machine: int
     incarnation: int
     epoch: int
+    known_to: tuple[int, ...] = ()  # local masters of the cluster that have the machine on disk
 
 
 class Snapshot(Struct, frozen=True, array_like=True):
@@ -136,6 +137,7 @@ class WorkerNode(Node):
         self.written = b""
         self.goes_on = False  # whether it begins as it was, so that it has a timer at once
         self.identity = Identity(number, 0, 0)
+        self.known_to: set[int] = set()
         self._serve_plainly()
         self._begin(disk)
 
@@ -157,6 +159,7 @@ class WorkerNode(Node):
         if identity is not None:
             self.identity = msgpack.decode(identity, type=Identity)
             self.me["incarnation"], self.me["epoch"] = max(self.identity.incarnation, 1), self.identity.epoch
+            self.known_to = set(self.identity.known_to)
         state = disk.get("state", {}).get(0)
         snapshot = msgpack.decode(state, type=Snapshot) if state is not None else None
         if snapshot is None or snapshot.boot != self.boot:
@@ -174,7 +177,7 @@ class WorkerNode(Node):
 
     def _snapshot(self) -> bytes:
         rows, me = self.workers.rows, self.me
-        count = int(rows.size[2])
+        count = int(rows.size[ROWS_EVER])
         used = rows.row[:count]
         names = [(SHAPE, int(row["shape"])) for row in used if row["machine"] != NOBODY]
         if me["configuration"] != NOBODY:
@@ -186,7 +189,8 @@ class WorkerNode(Node):
 
     def settle(self) -> None:
         """Write what outlives the process, and the machine, where it differs."""
-        identity = Identity(self.number, int(self.me["incarnation"]), int(self.me["epoch"]))
+        identity = Identity(self.number, int(self.me["incarnation"]), int(self.me["epoch"]),
+                            tuple(sorted(self.known_to)))
         if identity != self.identity:
             self.identity = identity
             self.writes.append(Put("identity", [0], [msgpack.encode(identity)]))
@@ -213,14 +217,23 @@ class WorkerNode(Node):
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """Take in a frame without messages."""
         if isinstance(frame, Joined) and frame.machine == self.number:
-            if frame.configuration != int(self.me["configuration"]):
-                self.tell(RECONFIGURE, machine=self.number, shape=frame.configuration)
+            self._note_joined(peer[1], frame.configuration)
         elif isinstance(frame, Retract):
             self.retract(frame.names)
         elif isinstance(frame, Ask):
             self.effects.append(Inquire(peer, frame))
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a worker")
+
+    def _note_joined(self, local: int, configuration: int) -> None:
+        """Note that a local master knows the machine, which runs nothing before the other one does as well.
+
+        A master that took over, and did not know it, would say that nothing runs there.
+        """
+        self.known_to.add(local)
+        masters = self.layout.masters_of(self.layout.cluster_of(self.number))
+        if self.known_to.issuperset(masters) and configuration != int(self.me["configuration"]):
+            self.tell(RECONFIGURE, machine=self.number, shape=configuration)
 
     def answer(self, peer: Peer, number: int, body: bytes = b"", problem: str = "") -> None:
         """Answer a question that `Inquire` passed on."""
@@ -285,7 +298,15 @@ class WorkerNode(Node):
                 pass  # what was begun is said to run since the order came
 
     def _row_of(self, key: Key) -> int:
-        return find_attempt(self.workers.rows, self.number, key.task, key.attempt)
+        """Return the row of an attempt, NOBODY if it is not there; as `find_attempt`, which is slow uncompiled."""
+        rows = self.workers.rows
+        used = rows.row[: rows.size[ROWS_EVER]]
+        found = np.flatnonzero(used["task"] == key.task)
+        for number in found.tolist():
+            row = used[number]
+            if row["machine"] == self.number and row["attempt"] == key.attempt:
+                return int(number)
+        return NOBODY
 
     def _note_end(self, key: Key, ending: Ending) -> None:
         number, was_halting = self._row_of(key), key in self.halting
@@ -343,6 +364,7 @@ class WorkerNode(Node):
             self.effects.append(Forget((key,)) if each.ending is not None else End(key, GRACE_MIN))
         if self.goes_on:
             self.tell(TICK, machine=self.number, incarnation=int(self.me["incarnation"]))
+            self.goes_on = False
 
     def _jobs_held(self) -> set[int]:
         rows = self.workers.rows.row[: self.workers.rows.size[ROWS_EVER]]

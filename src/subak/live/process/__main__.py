@@ -43,14 +43,14 @@ async def _run(process: Any, say: Callable[[str], None]) -> None:
     say("ended")
 
 
-def serve(role: str, path: Path, line: int = lifeline.NONE) -> None:
+def serve(role: str, path: Path, line: int = lifeline.NO_FILE) -> None:
     """Be a process until SIGINT or SIGTERM, or the lifeline is at its end. Raises InputError, RunError."""
     def say(words: str) -> None:
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {role} {path.stem}: {plain(words)}\n")
         sys.stderr.flush()
 
     process = made(role, path, say)
-    process.lifeline = lifeline.take(line) if line != lifeline.NONE else line
+    process.lifeline = lifeline.take(line) if line != lifeline.NO_FILE else line
     with contextlib.suppress(ImportError):
         import uvloop  # noqa: PLC0415
 
@@ -63,7 +63,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m subak.live.process")
     parser.add_argument("role", choices=ROLES)
     parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_argument("--lifeline", type=int, default=lifeline.NONE, metavar="NUMBER",
+    parser.add_argument("--lifeline", type=int, default=lifeline.NO_FILE, metavar="NUMBER",
                         help="of an open file, at whose end this process ends")
     given = parser.parse_args()
     try:

@@ -32,9 +32,9 @@ def main() -> None:
     """Compile what a role needs, for tables of any size."""
     parser = argparse.ArgumentParser(prog="python -m subak.live.process.compiled")
     parser.add_argument("role", choices=tuple(KERNELS))
-    parser.add_argument("--lifeline", type=int, default=lifeline.NONE)
+    parser.add_argument("--lifeline", type=int, default=lifeline.NO_FILE)
     given = parser.parse_args()
-    if given.lifeline != lifeline.NONE:
+    if given.lifeline != lifeline.NO_FILE:
         lifeline.end_with(lifeline.take(given.lifeline))
     if given.role == "global-master":
         services_of(GlobalNode(0, SMALL, Timing(), QueuesFact(1, (QueueSetup("all", 0),)), {}, "g0"))

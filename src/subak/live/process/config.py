@@ -47,7 +47,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 MACHINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 RESOURCE = re.compile(r"[a-z][a-z0-9_]{0,62}")
 AMOUNT_MAX = 2**31 - 1
-MASTERS_MAX = 64
+OF_A_KIND_MAX = 64
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 T = TypeVar("T")
 Handlers = Literal["compiled", "python"]  # python: slower, and nothing is ever compiled, as tests want it
@@ -171,8 +171,8 @@ def check(file: Any) -> None:
 def _check_federation(file: FederationFile) -> None:
     _matches(NAME, "name", file.name)
     for what, entries in (("global_master", file.global_master), ("cluster", file.cluster), ("queue", file.queue)):
-        if not 1 <= len(entries) <= (MASTERS_MAX if what != "queue" else file.rooms.queues):
-            raise InputError(f"{what}: there must be one at least, and {MASTERS_MAX} at most, not {len(entries)}")
+        if not 1 <= len(entries) <= (OF_A_KIND_MAX if what != "queue" else file.rooms.queues):
+            raise InputError(f"{what}: there must be one at least, and {OF_A_KIND_MAX} at most, not {len(entries)}")
         names = [entry.name for entry in entries]
         for name in names:
             if what != "queue":

@@ -100,7 +100,7 @@ class Driver:
         wires = dict(self.wires)
         ready = self.node.receive(now, arrivals)
         if ready.writes:
-            await self._commit(ready.writes)
+            await self._commit(ready.writes, waiting)
         for future in waiting:
             if not future.done():
                 future.set_result(None)
@@ -124,7 +124,8 @@ class Driver:
                 del self.wires[cut.peer]
             wire.close()
 
-    async def _commit(self, writes: list[Write]) -> None:
+    async def _commit(self, writes: list[Write], waiting: list[asyncio.Future[None]]) -> None:
+        """Make writes durable, however long that takes; those *waiting* are told when the disk does not take them."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -136,6 +137,10 @@ class Driver:
                 if not self.problem:
                     self.say(f"nothing can be written, so nothing is done: {error}")
                 self.problem = str(error)
+                for future in waiting + self.when_written:
+                    if not future.done():
+                        future.set_exception(error)
+                self.when_written = []
                 await asyncio.sleep(RETRY_S)
                 continue
             if self.problem:

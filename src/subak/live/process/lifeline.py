@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from subak.errors import InputError
 
-NONE = -1
+NO_FILE = -1
 
 
 def take(number: int) -> int:
@@ -25,12 +25,12 @@ def take(number: int) -> int:
 
 def handed_on(number: int) -> tuple[list[str], tuple[int, ...]]:
     """Return the options and the files with which a program that is begun here has the same lifeline."""
-    return ([], ()) if number == NONE else (["--lifeline", str(number)], (number,))
+    return ([], ()) if number == NO_FILE else (["--lifeline", str(number)], (number,))
 
 
 def watch(number: int, on_gone: Callable[[], None]) -> None:
     """Call *on_gone* once from the running loop when the lifeline is at its end."""
-    if number == NONE:
+    if number == NO_FILE:
         return
     loop = asyncio.get_running_loop()
 

@@ -5,7 +5,6 @@ challenge; each side proves that it knows the join token without saying it, and 
 that breaks is dialled again, after a while that doubles up to `PAUSE_MAX_S`.
 """
 import asyncio
-import contextlib
 import functools
 import hashlib
 import hmac
@@ -18,7 +17,7 @@ from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from subak.errors import RunError
 from subak.federation.messages import WORKER
-from subak.live.node.frames import FRAME_BYTES_MAX, PROTOCOL
+from subak.live.node.frames import NODE_FRAME_BYTES_MAX, PROTOCOL
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.tokens import TokenHash
 
@@ -27,7 +26,7 @@ NONCE_BYTES = 16
 HELLO_S = 5.0  # that a stranger has to say who it is
 PAUSE_S, PAUSE_MAX_S = 0.05, 1.0
 QUIET_S = 10.0  # that nobody need listen before it is said: processes do not start all at once
-UNSENT_BYTES_MAX = 64 << 20  # of a connection: a peer that reads no more is let go
+LINK_BYTES_MAX = 64 << 20  # of a connection: a peer that reads no more is let go
 
 
 class Challenge(Struct, frozen=True, array_like=True):
@@ -111,7 +110,7 @@ class Wire(asyncio.Protocol):
         at = 0
         while len(self.waiting) >= at + LENGTH_BYTES:
             length = int.from_bytes(self.waiting[at : at + LENGTH_BYTES], "big")
-            if length > FRAME_BYTES_MAX:
+            if length > NODE_FRAME_BYTES_MAX:
                 self.close()
                 return
             end = at + LENGTH_BYTES + length
@@ -134,7 +133,7 @@ class Wire(asyncio.Protocol):
         """Send frames."""
         if self.transport is None or self.transport.is_closing():
             return
-        if self.transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
+        if self.transport.get_write_buffer_size() > LINK_BYTES_MAX:
             self.close()
             return
         self.transport.write(b"".join(len(frame).to_bytes(LENGTH_BYTES, "big") + frame for frame in frames))
@@ -249,7 +248,8 @@ class Links:
         frames: asyncio.Queue[bytes] = asyncio.Queue()
         ended = loop.create_future()
         wire = Wire(lambda _, body: frames.put_nowait(body), lambda _: _fulfil(ended))
-        await asyncio.wait_for(loop.create_connection(lambda: wire, host, port), HELLO_S)
+        async with asyncio.timeout(HELLO_S):  # not `wait_for`, which may lose a cancellation
+            await loop.create_connection(lambda: wire, host, port)
         try:
             challenge = await self._next(frames, ended, Challenge)
             if challenge.protocol != PROTOCOL:
@@ -294,10 +294,10 @@ class Links:
     async def close(self) -> None:
         """Listen and dial no more."""
         self.closing = True
-        for task in list(self.dialling):
+        dialling = list(self.dialling)
+        for task in dialling:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*dialling, return_exceptions=True)
         if self.server is not None:
             self.server.close()
 

@@ -16,7 +16,7 @@ from subak.live.node.global_node import GlobalNode
 from subak.live.node.local_node import LocalNode
 from subak.live.process.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
 from subak.live.process.driver import Driver
-from subak.live.process.lifeline import NONE, handed_on
+from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import Links
 from subak.live.service.planning import check_order, first_queues
 from subak.live.store.sqlite import SqliteStore
@@ -31,7 +31,7 @@ class Master:
     def __init__(self, folder: Path, federation: str, data: str, say: Callable[[str], None]) -> None:
         """*folder*: that of the file, from which its paths are meant."""
         self.folder, self.say = folder, say
-        self.lifeline = NONE
+        self.lifeline = NO_FILE
         self.stopping = False
         self.file = read(folder / federation, FederationFile)
         self.data = folder / data

@@ -26,7 +26,7 @@ from subak.live.node.layout import Layout, Timing
 from subak.live.node.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
 from subak.live.process.config import WorkerFile, capacity_of, split_address
 from subak.live.process.driver import Driver, clock
-from subak.live.process.lifeline import NONE, handed_on
+from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import LinkError, Links, Trouble, Wire
 from subak.live.store.files import FileStore
 from subak.live.tokens import JOIN, hash_of, read_token
@@ -48,7 +48,7 @@ class Worker:
     def __init__(self, file: WorkerFile, folder: Path, say: Callable[[str], None]) -> None:
         """*folder*: that of the file, from which its paths are meant."""
         self.file, self.say = file, say
-        self.lifeline = NONE
+        self.lifeline = NO_FILE
         self.data = folder / file.data
         length = len(os.fsencode((self.data / SOCKET).absolute()))
         if length > PATH_BYTES_MAX:
@@ -62,6 +62,7 @@ class Worker:
         self.links: Links | None = None
         self.stopping = False
         self.attached = False
+        self.has_news = False  # of an executor that runs nothing
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Join, and work until `stop`."""
@@ -197,6 +198,7 @@ class Worker:
 
     def _news(self) -> None:
         """Take in what has happened at the executor."""
+        self.has_news = False
         if self.driver is None or not self.attached:
             return
         try:
@@ -241,8 +243,9 @@ class Worker:
                 self.executor.ping()
         except WardenError as error:
             self._lose_executor(str(error))
-        if self.file.executor == "none":
-            self._news()
+        if self.file.executor == "none" and not self.has_news:
+            self.has_news = True
+            asyncio.get_running_loop().call_soon(self._news)  # of all that is carried out together
 
     def _start(self, start: Start) -> None:
         attempt = start.attempt

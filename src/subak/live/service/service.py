@@ -43,7 +43,7 @@ from subak.live.service.explaining import explanation_of
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
 from subak.live.service.views import Known, ended_job, event_view, job_view, open_job, task_view
-from subak.live.store.sqlite import SqliteStore
+from subak.live.store.sqlite import SqliteStore, StoreError
 
 ASK_S = 10.0  # that a machine has to answer
 SUBMIT_S = 30.0  # that the disk has to take a job
@@ -84,8 +84,9 @@ class NodeService:
         self.driver.wake.set()
         try:
             await asyncio.wait_for(done, SUBMIT_S)
-        except TimeoutError:
-            raise UnavailableError(f"the disk does not take it: {self.driver.problem}", retry_after_s=5) from None
+        except (TimeoutError, StoreError) as error:
+            raise UnavailableError(f"the disk does not take it: {self.driver.problem or error}; ask again, under the "
+                                   "same key", retry_after_s=5) from None
 
     # -- finding -------------------------------------------------------------------------------------------------------
 

@@ -1,12 +1,15 @@
 """What goes wrong in a world, as a case says, until it is over; then all comes back that ever does."""
 from typing import TYPE_CHECKING
 
+from subak.federation.messages import NOBODY
+from subak.live.node.worker_node import WorkerNode
 from subak.live.torture.case import NEVER, Fault
 from subak.live.torture.process import Process
 
 if TYPE_CHECKING:
     from subak.live.torture.world import World
 
+JOINED_S = 0.2  # after which it is looked again whether all machines have joined
 SLOW_S = 0.3  # that a write takes on a slow disk
 
 
@@ -42,7 +45,11 @@ def _begin(world: "World", fault: Fault) -> None:
 
 
 def _stop(world: "World", process: Process, fault: Fault) -> None:
-    """Kill a process, or switch a machine off, and let it come back."""
+    """Kill a process, or switch a machine off, and let it come back, if it ever does."""
+    if fault.seconds == NEVER and not _all_have_joined(world):
+        world.after(JOINED_S, lambda: _stop(world, process, fault))
+        return
+    process.is_dead |= fault.seconds == NEVER
     if fault.kind == "off" and process.machine is not None:
         world.machines.switch_off(process.machine)
     else:
@@ -51,11 +58,16 @@ def _stop(world: "World", process: Process, fault: Fault) -> None:
         world.after(fault.seconds, lambda: _revive(world, process))
 
 
+def _all_have_joined(world: "World") -> bool:
+    """Whether all machines are known to all local masters: none can join when one of the two never comes back."""
+    return all(isinstance(machine.process.node, WorkerNode) and int(machine.process.node.me["configuration"]) != NOBODY
+               for machine in world.machines.all)
+
+
 def _revive(world: "World", process: Process) -> None:
-    """Start a process again, unless it is one of those that never come back and has gone."""
+    """Start a process again, unless it is one of those that never come back."""
     process.trap = ""
-    dead = {name: fault.at for fault in world.case.faults if fault.seconds == NEVER for name in fault.names}
-    if world.now >= dead.get(process.name, NEVER):
+    if process.is_dead:
         return
     if process.machine is not None:
         world.machines.switch_on(process.machine)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 DELAY_S = (0.0002, 0.002)  # that a frame is under way
 STRAY, STRAY_S = 0.02, 0.3  # how many frames are under way for much longer, and for how long
+NOTICED_S = 1.0  # after which it is noticed at the latest that a frame was lost
 RECONNECT_S = 0.2
 
 
@@ -100,6 +101,7 @@ class Network:
             return
         if world.loss and world.random.random() < world.loss:
             world.happened["frame lost"] += 1
+            world.after(float(world.random.uniform(0.0, NOTICED_S)), lambda: self.cut(connection))
             return
         times = 1 + int(world.doubling > 0 and world.random.random() < world.doubling)
         world.happened["frame doubled"] += times - 1

@@ -52,7 +52,7 @@ class People:
         process = self.master_of(job)
         if process is None or job.client in self.told or job.client in self.refused:
             return
-        if process.node is None and process.name in self.case.dead and self.world.now > self.case.over_at:
+        if process.is_dead:
             self.refused[job.client] = "its master never comes back"
             return
         self.world.after(AGAIN_S, lambda: self._submit(job))

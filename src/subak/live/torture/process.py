@@ -27,6 +27,7 @@ class Process:
     writing: bool = False  # whether a write is under way
     is_wanted: bool = False  # whether it is to be called as soon as it has written
     life: int = 0  # how often it was started: what belongs to a former life does not happen
+    is_dead: bool = False  # whether it never comes back
     trap: str = ""  # step of its next write at which it is killed
     full: int = 0  # how many faults keep its disk full
     slow: float = 0.0  # seconds that a write takes beyond the usual

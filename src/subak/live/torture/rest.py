@@ -31,6 +31,9 @@ PERIODIC = frozenset((BEAT, CHECK, TICK, WATCH))  # timers that go on for ever
 
 def unrest(world: "World", people: People) -> str:
     """Say what is not yet as it must be in the end; nothing when everything is."""
+    late = [name for name in world.case.dead if not world.process(name).is_dead]
+    if late:
+        return f"{late[0]} has not been killed for good"
     answered = {*people.told, *people.refused}
     waits = [job.client for job in world.case.jobs if job.client not in answered]
     if waits:
@@ -43,7 +46,7 @@ def unrest(world: "World", people: People) -> str:
 def _of_process(world: "World", process: Process) -> str:
     node = process.node
     if node is None:
-        return "" if process.name in world.case.dead else f"{process.name} is not there"
+        return "" if process.is_dead else f"{process.name} is not there"
     if process.writing or process.inbox or node.pending:
         return f"{process.name} is at work"
     timers = {KINDS[kind] for _, _, kind, _ in node.timers if kind not in PERIODIC and HANDLER[kind] >= 0}

@@ -15,8 +15,15 @@ from subak.live.torture.world import World
 
 LEASES_TO_REST = 30.0  # that are more than enough
 STEP_S = 0.5
-SHRINK_RUNS = 150
+SHRINKS_MAX = 150
 KIND_LENGTH = 8  # characters of a failure that tell one kind from another
+REQUIRED = (  # what must have happened in many cases
+    "acknowledgement lost", "asked to drain", "asked to logs", "asked to preempt", "asked to uncordon",
+    "a machine is declared lost", "an attempt ended: halted", "an attempt ended: lease lost",
+    "an attempt ended: ran too long", "begun again after a good end that nobody heard of", "cancelled", "cut",
+    "cut for a frame", "frame doubled", "frame lost", "full", "kill", "killed at a write: durable",
+    "killed at a write: unsynced", "off", "part", "queues changed", "slow", "warden", "written to a full disk",
+)
 
 
 @dataclass
@@ -65,7 +72,7 @@ def _run(world: World) -> None:
     check_outcomes(world, people)
 
 
-def shrink(case: Case, runs: int = SHRINK_RUNS) -> Ending:
+def shrink(case: Case, runs: int = SHRINKS_MAX) -> Ending:
     """Return the failure of the smallest case that still fails, found by leaving parts out, one after the other."""
     best, left, again = run_case(case), runs, True
     while again and left > 0:
@@ -81,6 +88,11 @@ def shrink(case: Case, runs: int = SHRINK_RUNS) -> Ending:
     return best
 
 
+def missing(happened: Counter[str]) -> list[str]:
+    """Return what has never happened, of all that should in many cases."""
+    return [what for what in REQUIRED if not happened[what]]
+
+
 def describe(case: Case) -> list[str]:
     """Say what a case is, a line for each part."""
     layout = case.layout
@@ -93,4 +105,4 @@ def describe(case: Case) -> list[str]:
     return lines
 
 
-__all__ = ["Ending", "describe", "random_case", "run_case", "shrink"]
+__all__ = ["Ending", "describe", "missing", "random_case", "run_case", "shrink"]

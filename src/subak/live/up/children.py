@@ -19,7 +19,7 @@ PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 PAUSE_S, PAUSE_MAX_S = 0.1, 10.0  # before a process is started again: twice as long each time
 WELL_S = 10.0  # after which a process that dies is not thought to fail at its start
 MASTER_S, WORKER_S, KILL_S = 15.0, 15.0, 10.0  # to end in order
-LOG_BYTES_MAX = 4 << 20  # after which a log is put aside when its process starts
+LOG_KEPT_BYTES = 4 << 20  # after which a log is put aside when its process starts
 
 
 class Child:
@@ -55,7 +55,7 @@ class Children:
         return found
 
     def _start(self, child: Child, now: float) -> None:
-        if child.log.exists() and child.log.stat().st_size > LOG_BYTES_MAX:
+        if child.log.exists() and child.log.stat().st_size > LOG_KEPT_BYTES:
             child.log.replace(child.log.with_suffix(".log.old"))
         command = [sys.executable, "-m", "subak.live.process", child.member.role, str(child.member.file),
                    "--lifeline", str(self.lifeline)]

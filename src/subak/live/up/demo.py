@@ -27,7 +27,7 @@ TIMING = 'heartbeat = 0.3\nretry = 0.5\nlease = 1.8\ntimer_slack = 0.2\n'  # a s
 WEIGHTS = (("research", 2.0), ("web", 1.0))
 TASKS = {"web": 40, "research": 60}
 TASK_S = 2.0
-SLOTS = 12  # tasks that run at once: 3 on each of 4 machines
+SLOTS_WANTED = 12  # tasks that run at once: 3 on each of 4 machines
 READY_S, SHARED_S, END_S = 120.0, 5.0, 90.0
 SCRIPT = ("echo begin $SUBAK_ATTEMPT $(date +%s.%N) >> {folder}/$SUBAK_QUEUE.$SUBAK_TASK_INDEX; "
           "trap 'echo cut $SUBAK_ATTEMPT $(date +%s.%N) >> {folder}/$SUBAK_QUEUE.$SUBAK_TASK_INDEX; exit 143' TERM; "
@@ -55,7 +55,8 @@ class Demo:
     def run(self) -> bool:
         """Show all of it; return whether nothing was lost, and nobody ran twice at once."""
         self.stamps.mkdir()
-        home = Home(self.home, Wish(2, 4, WEIGHTS, (("cpu", 500 * SLOTS // 4), ("memory", 512)), "drf", "strict"))
+        room = ("cpu", 500 * SLOTS_WANTED // 4), ("memory", 512)
+        home = Home(self.home, Wish(2, 4, WEIGHTS, room, "drf", "strict"))
         settings = home.settings()
         home.close()
         file = self.home / FEDERATION
@@ -80,11 +81,11 @@ class Demo:
 
     def _share(self, client: Client) -> list[JobView]:
         web = self._submit(client, "web")
-        self._until(f"web came first, and runs {SLOTS} tasks, all there is room for",
-                    lambda: self._running(client)["web"] == SLOTS, 30)
+        self._until(f"web came first, and runs {SLOTS_WANTED} tasks, all there is room for",
+                    lambda: self._running(client)["web"] == SLOTS_WANTED, 30)
         research = self._submit(client, "research")
         self._until("research, with twice the weight, has two thirds: what web ran beyond its share was preempted",
-                    lambda: self._running(client) == {"research": 2 * SLOTS // 3, "web": SLOTS // 3}, 30)
+                    lambda: self._running(client) == {"research": 2 * SLOTS_WANTED // 3, "web": SLOTS_WANTED // 3}, 30)
         until, seen = time.monotonic() + SHARED_S, []
         while time.monotonic() < until:
             seen.append(self._running(client))
@@ -117,8 +118,8 @@ class Demo:
                        for one, other in pairwise(of_task))
         begun = sum(map(len, attempts))
         preempted, lost = sum(task.preempted for task in tasks), sum(task.lost for task in tasks)
-        self._say(f"submitted {sum(TASKS.values())} tasks, finished {finished}, in {begun} attempts that wrote something "
-                  f"down; preempted {preempted}, lost otherwise {lost - preempted}")
+        self._say(f"submitted {sum(TASKS.values())} tasks, finished {finished}, in {begun} attempts that wrote "
+                  f"themselves down; preempted {preempted}, lost otherwise {lost - preempted}")
         self._say(f"tasks that were not done exactly once: {twice}; attempts of one task side by side: {together}")
         return finished == sum(TASKS.values()) and not twice and not together
 

@@ -1,0 +1,296 @@
+"""A federation of real processes on this machine: how soon a task starts, how many a second, what memory it takes.
+
+Two global masters, two clusters with standbys, everything durable. Latency is from before the POST of a job with one
+task to the moment that its process, `date`, prints; so beside it in the same run is what a bare launch over HTTP takes.
+Rates are end to end, of jobs of 100 tasks; processor time of each process says what a machine that is not busy would
+do. `--soak N` tasks are run to see whether memory grows; the load of the machine is said with each figure.
+Required: latency 5 ms in the median, 20 ms for 99 %, three times that beside 1,000 machines and 100,000 waiting tasks;
+10,000 tasks a second without processes, 600 with.
+"""
+import argparse
+import http.client
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from live_federation import Federation, free_addresses, until
+from subak.live.client.client import Client
+from subak.live.executor.processes import TICKS, shared_out_memory
+
+LATENCIES, TASKS_OF_JOB, OPEN_JOBS = 200, 100, 20
+NO_OP_TASKS, TRUE_TASKS, SOAK_TASKS, SOAK_FIRST = 20_000, 3_000, 100_000, 20_000
+MACHINES, WAITING, SLOT, LEFT = 1000, 100_000, 1000, 100  # thousandths of a core: what holders take, and leave
+CAPACITY = 6400, 65_536  # 64 attempts at once: a machine has room for 128, with those whose end is not noted yet
+DATE = ("date", "+%s.%N")
+QUEUES = ("research", "web")  # of g0 and g1
+SLOW = {"heartbeat": 5.0, "retry": 5.0, "lease": 60.0, "timer_slack": 1.0}  # for many workers in one process
+HERE = Path(__file__).parent
+MIB = 1 << 20
+
+
+def job(command: tuple[str, ...], tasks: int = 1, queue: str = QUEUES[0], cpu: str = "100m") -> bytes:
+    return msgspec.json.encode({
+        "apiVersion": "subak/v1", "kind": "Job", "metadata": {"name": "bench"}, "queue": queue, "command": command,
+        "tasks": tasks, "resources": {"cpu": cpu, "memory": "1Mi"}})
+
+
+def tell(words: str) -> None:
+    print(f"{words}  [load {os.getloadavg()[0]:.1f}]", flush=True)
+
+
+def spread(seconds: list[float]) -> str:
+    """Return median, 99 % and most, in milliseconds."""
+    ranked = sorted(seconds)
+    return (f"median {1e3 * ranked[len(ranked) // 2]:.1f} ms, 99 % {1e3 * ranked[int(len(ranked) * 0.99)]:.1f} ms, "
+            f"most {1e3 * ranked[-1]:.1f} ms")
+
+
+@contextmanager
+def running(folder: Path, **settings: object) -> Iterator[Federation]:
+    """Run a federation."""
+    federation = Federation(folder, **settings)
+    try:
+        began = time.perf_counter()
+        federation.start()
+        federation.wait_ready()
+        tell(f"-- {folder.name}: ready after {time.perf_counter() - began:.1f} s")
+        yield federation
+    finally:
+        left = federation.stop()
+        if left:
+            tell("\n".join(left))
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+def pids(federation: Federation) -> dict[str, int]:
+    found = {name: process.pid for name, process in federation.running.items()}
+    return found | {f"warden of {name}": warden.warden for name, warden in federation.wardens().items()}
+
+
+def cpu_s(federation: Federation) -> dict[str, float]:
+    """Return the processor time of each process, without that of its children."""
+    def of(pid: int) -> float:
+        words = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+        return (int(words[11]) + int(words[12])) / TICKS
+    return {name: of(pid) for name, pid in pids(federation).items()}
+
+
+def memory(federation: Federation) -> dict[str, float]:
+    """Return the memory of each process (PSS), in MiB."""
+    return {name: shared_out_memory(pid) / MIB for name, pid in pids(federation).items()}
+
+
+def used(federation: Federation, before: dict[str, float], tasks: int) -> str:
+    """Return the processor time that each process took for a task, in words, and in all."""
+    after = cpu_s(federation)
+    each = {name: 1e6 * (after[name] - before[name]) / tasks for name in before if name in after}
+    return (f"processor time of a task {sum(each.values()):.0f} us: "
+            + ", ".join(f"{name} {micros:.0f}" for name, micros in each.items() if micros >= 1))
+
+
+# -- latency -----------------------------------------------------------------------------------------------------------
+
+
+def output_of(client: Client, task: str) -> float:
+    """Return what a task printed: the time at which it ran."""
+    return float(b"".join(client.follow(task)))
+
+
+def latency(federation: Federation) -> list[float]:
+    """Return the seconds from the POST to the start of the process, of jobs one at a time, and print the POST's own."""
+    begun, posts, ids = [], [], []
+    with federation.client() as client:
+        for _ in range(LATENCIES):
+            began, monotonic = time.time(), time.perf_counter()
+            ids.append(client.submit(job(DATE)).id)
+            posts.append(time.perf_counter() - monotonic)
+            begun.append(began)
+            client.wait(ids[-1])
+        starts = [output_of(client, f"{id_}.0") for id_ in ids]
+    tell(f"acknowledged: {spread(posts)}")
+    return [start - began for start, began in zip(starts, begun, strict=True)]
+
+
+def bare_latency(folder: Path) -> list[float]:
+    """Return the same of a bare launch over HTTP."""
+    host, port = free_addresses(1)[0].split(":")
+    with subprocess.Popen([sys.executable, HERE / "_bare_launch.py", port]) as server:
+        def answers() -> bool:
+            wire = http.client.HTTPConnection(host, int(port))
+            try:
+                wire.connect()
+            except OSError:
+                return False
+            wire.close()
+            return True
+        until(answers)
+        wire, found = http.client.HTTPConnection(host, int(port)), []
+        for number in range(LATENCIES):
+            output = folder / f"bare{number}"
+            began = time.time()
+            wire.request("POST", "/", "\n".join((str(output), *DATE)))
+            wire.getresponse().read()
+            until(lambda output=output: output.stat().st_size)
+            found.append(float(output.read_text()) - began)
+        server.terminate()
+    return found
+
+
+# -- rates -------------------------------------------------------------------------------------------------------------
+
+
+def run_tasks(federation: Federation, tasks: int, command: tuple[str, ...] = ("true",)) -> float:
+    """Run tasks in jobs of 100, some of them open in each queue; return the seconds from first POST to last end."""
+    jobs = tasks // TASKS_OF_JOB // len(QUEUES)
+    began = time.perf_counter()
+    with ThreadPoolExecutor(len(QUEUES)) as threads:
+        for done in [threads.submit(_submit_all, federation, number, jobs, command) for number in range(len(QUEUES))]:
+            done.result()
+    return time.perf_counter() - began
+
+
+def _submit_all(federation: Federation, number: int, jobs: int, command: tuple[str, ...]) -> None:
+    open_jobs: deque[str] = deque()
+    text = job(command, TASKS_OF_JOB, QUEUES[number])
+    with federation.client(first=number) as client:
+        for _ in range(jobs):
+            open_jobs.append(client.submit(text).id)
+            while len(open_jobs) >= OPEN_JOBS:
+                _finished(client, open_jobs.popleft())
+        while open_jobs:
+            _finished(client, open_jobs.popleft())
+
+
+def _finished(client: Client, id_: str) -> None:
+    while (view := client.wait(id_)).state != "ended":
+        pass
+    assert view.outcome == "finished", view
+
+
+def rate(federation: Federation, tasks: int, what: str) -> None:
+    before = cpu_s(federation)
+    seconds = run_tasks(federation, tasks)
+    tell(f"{what}: {tasks / seconds:,.0f} tasks a second; {used(federation, before, tasks)}")
+
+
+def soak(federation: Federation, tasks: int) -> None:
+    """Run tasks, and print how the memory of each process grew after the first ones."""
+    run_tasks(federation, SOAK_FIRST)
+    before = memory(federation)
+    run_tasks(federation, tasks)
+    after = memory(federation)
+    tell(f"memory (PSS) after {SOAK_FIRST:,} and {tasks:,} more tasks: " + ", ".join(
+        f"{name} {before[name]:.0f} -> {after[name]:.0f} MiB" for name in before))
+
+
+# -- many machines -----------------------------------------------------------------------------------------------------
+
+
+def many(folder: Path) -> None:
+    """Print the latency beside very many machines, all of them held, and very many waiting tasks."""
+    federation = Federation(
+        folder, workers=MACHINES, capacity=(SLOT + LEFT, 1024), timing=SLOW, executor="none",
+        rooms={"tasks": WAITING + 2 * MACHINES, "machines": MACHINES, "attempts_each": 8})
+    workers = None
+    try:
+        masters = [name for name in federation.members if not name.startswith("w")]
+        federation.start(*masters)
+        with (folder / "starts").open("wb") as starts:
+            workers = subprocess.Popen([sys.executable, HERE / "_live_workers.py", folder], stdout=starts)
+        began = time.perf_counter()
+        federation.wait_ready(600.0)
+        tell(f"-- {MACHINES:,} machines joined after {time.perf_counter() - began:.0f} s")
+        with federation.client() as client:
+            _many(federation, client, folder / "starts", workers)
+    finally:
+        if workers is not None:
+            workers.terminate()
+            workers.wait()
+        federation.stop()
+
+
+def _many(federation: Federation, client: Client, starts: Path, workers: subprocess.Popen[bytes]) -> None:
+    before, began = cpu_s(federation), time.perf_counter()
+    ids = [client.submit(job(("hold",), 1000, cpu=f"{SLOT}m")).id for _ in range((WAITING + MACHINES) // 1000)]
+    taken = time.perf_counter() - began
+    until(lambda: client.job(ids[0]).counts.running == MACHINES, 300.0)
+    tell(f"{len(ids) * 1000:,} tasks acknowledged in {taken:.1f} s, {MACHINES:,} run after "
+         f"{time.perf_counter() - began:.1f} s; {used(federation, before, len(ids) * 1000)}")
+    begun: dict[str, float] = {}
+    before = cpu_s(federation)
+    for _ in range(LATENCIES):
+        began = time.time()
+        begun[f"{(id_ := client.submit(job(('quick',))).id)}.0"] = began
+        while client.wait(id_).state != "ended":
+            pass
+    when = dict(line.split() for line in starts.read_text().splitlines())
+    tell(f"latency beside {MACHINES:,} machines and {WAITING:,} waiting tasks: "
+         f"{spread([float(when[task]) - began for task, began in begun.items()])}; "
+         f"{used(federation, before, LATENCIES)}")
+    tell("memory (PSS): " + ", ".join(f"{name} {mib:.0f} MiB" for name, mib in memory(federation).items())
+         + f", all workers {shared_out_memory(workers.pid) / MIB:.0f} MiB")
+
+
+# -- all ---------------------------------------------------------------------------------------------------------------
+
+
+def peers() -> None:
+    """Say which peers there are not."""
+    if shutil.which("sbatch") is None:
+        tell("Slurm: skipped, no sbatch is installed")
+    try:
+        import ray  # noqa: F401, PLC0415
+    except ImportError:
+        tell("Ray: skipped, it is not installed")
+
+
+def light(folder: Path) -> None:
+    with running(folder / "light", workers=2, capacity=CAPACITY) as federation:
+        latency(federation)  # first of all, so that all code is warm
+        tell(f"latency: {spread(latency(federation))}")
+        tell(f"a bare launch over HTTP, in the same run: {spread(bare_latency(folder))}")
+        rate(federation, TRUE_TASKS, "true as processes")
+        tell("memory (PSS): " + ", ".join(f"{name} {mib:.0f} MiB" for name, mib in memory(federation).items()))
+
+
+def no_op(folder: Path, tasks: int) -> None:
+    with running(folder / "no-op", workers=4, capacity=CAPACITY, executor="none") as federation:
+        run_tasks(federation, SOAK_FIRST // 10)
+        rate(federation, NO_OP_TASKS, "without processes")
+        if tasks:
+            soak(federation, tasks)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--soak", type=int, default=SOAK_TASKS, metavar="N", help=f"tasks ({SOAK_TASKS:,}); 0 for none")
+    parser.add_argument("--only", choices=("light", "no-op", "many"), help="one part of it")
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="live"))
+    parts: dict[str, Callable[[], None]] = {
+        "light": lambda: light(folder), "no-op": lambda: no_op(folder, given.soak),
+        "many": lambda: many(folder / "many")}
+    peers()
+    try:
+        for name, part in parts.items():
+            if given.only in (None, name):
+                part()
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,349 @@
+"""Kill processes of a real federation under load with signal 9, and count what became of every job.
+
+`python tests/chaos.py --kills 200`: two global masters, two clusters with standbys, four workers with their wardens.
+Clients submit jobs of short commands, each under a key of its own, again until it is acknowledged, and their
+connections are cut too. What was killed is started again after a while. In the end all is up again, and every
+acknowledged job must be there and have ended, with one outcome for each task; see `chaos_stamps` for the rest.
+"""
+import argparse
+import os
+import random
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from chaos_stamps import SCRIPT, START, Kill, outcomes_of, read_stamps, takeovers, wrongs
+from live_federation import GLOBAL_MASTER, LOCAL_MASTER, WORKER, Federation, until
+from subak.errors import SubakError
+from subak.live.api.errors import ServiceError, UnavailableError
+from subak.live.client.client import Client
+
+TIMING = {"heartbeat": 0.5, "retry": 0.5, "lease": 3.0, "timer_slack": 0.5}
+KINDS = {"global master": 2, "local master": 3, "worker": 3, "warden": 2, "connection": 2}  # how often each
+SUBMITTERS, WAITING_TASKS = 3, 40  # at most so many tasks wait to be started, so that kills meet all states
+KILL_PAUSE_S = (0.2, 1.2)
+AWAY_S, AWAY_LONG_S, LONG_PART = (0.05, 1.0), (3.0, 6.0), 0.25  # until what was killed is started again
+IN_FLIGHT_S = 0.2
+END_S = 120.0  # that all jobs have to end when all is up again
+FAILS, CANCELLED = 0.1, 0.05  # parts of the jobs
+CODE = 3  # with which those that fail do
+
+
+class Submitted(NamedTuple):
+    """A job that was acknowledged, and what its tasks may become."""
+
+    id: str
+    tasks: int
+    outcomes: tuple[str, ...]
+
+
+class Load:
+    """Clients that submit until they are told to stop."""
+
+    def __init__(self, federation: Federation, stamps: Path, seed: int) -> None:
+        self.federation, self.stamps, self.seed = federation, stamps, seed
+        self.acknowledged: list[Submitted] = []
+        self.stopping = threading.Event()
+        self.clients: list[Client] = []
+        self.again = 0  # times that a submission had to be repeated, beyond what the client itself repeats
+        self.failed: list[Exception] = []
+        self.threads = [threading.Thread(target=self._work, args=(number,)) for number in range(SUBMITTERS)]
+
+    def start(self) -> None:
+        for thread in self.threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Let every submission under way be acknowledged, and end."""
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+        if self.failed:
+            raise self.failed[0]
+
+    def cut(self, draw: random.Random) -> bool:
+        """Break a connection of a client, whatever is under way on it; return whether there was one."""
+        wires = [wire for client in self.clients for wire in [*client._transport.connections.values()]]
+        if not wires:
+            return False
+        with suppress(OSError, AttributeError):
+            draw.choice(wires).sock.shutdown(socket.SHUT_RDWR)
+        return True
+
+    def _work(self, number: int) -> None:
+        try:
+            self._submit(number)
+        except Exception as error:  # told by `stop`
+            self.failed.append(error)
+
+    def _submit(self, number: int) -> None:
+        draw = random.Random(self.seed * 1000 + number)
+        client = self.federation.client(first=number % len(self.federation.http))
+        self.clients.append(client)
+        place = 0
+        while not self.stopping.is_set():
+            place += 1
+            text, tasks, outcomes = self._job(draw)
+            id_ = self._acknowledged(client, text, f"chaos-{number}-{place}")
+            if draw.random() < CANCELLED:
+                outcomes = (*outcomes, "cancelled")
+                with suppress(ServiceError):
+                    client.cancel(id_)
+            self.acknowledged.append(Submitted(id_, tasks, outcomes))
+            while not self.stopping.is_set() and self._waiting() > WAITING_TASKS:
+                time.sleep(0.02)
+        client.close()
+
+    def _acknowledged(self, client: Client, text: bytes, key: str) -> str:
+        while True:
+            try:
+                return client.submit(text, key=key).id
+            except UnavailableError:
+                self.again += 1
+
+    def _waiting(self) -> int:
+        return sum(job.tasks for job in [*self.acknowledged]) - sum(1 for _ in self.stamps.iterdir())
+
+    def _job(self, draw: random.Random) -> tuple[bytes, int, tuple[str, ...]]:
+        """Return a job file, how many tasks it has, and what they may become."""
+        code = CODE if draw.random() < FAILS else 0
+        def stage(name: str, **more: object) -> dict[str, object]:
+            return {"name": name, "command": ["/bin/sh", "-c", SCRIPT, "task", str(draw.randint(0, 5)), str(code)],
+                    "tasks": draw.randint(1, 5), "resources": {"cpu": "500m", "memory": "16Mi"},
+                    "grace_period": "200ms", "env": {"STAMPS": str(self.stamps)}, **more}
+
+        stages = [stage("first")]
+        if draw.random() < 0.2:
+            stages.append(stage("second", depends_on=["first"]))
+        job = {"apiVersion": "subak/v1", "kind": "Job", "metadata": {"name": "chaos"},
+               "queue": draw.choice(("research", "web")), "stages": stages}
+        failing = ("failed", "cancelled") if len(stages) > 1 else ("failed",)
+        return msgspec.json.encode(job), sum(int(each["tasks"]) for each in stages), failing if code else ("finished",)
+
+
+class Killer:
+    """Kills what a seed says, and starts it again."""
+
+    def __init__(self, federation: Federation, load: Load, seed: int) -> None:
+        self.federation, self.load, self.draw = federation, load, random.Random(seed)
+        self.away: dict[str, float] = {}  # when to start it again
+        self.count: Counter[str] = Counter()
+        self.wardens: list[Kill] = []
+        self.active: list[tuple[str, float]] = []  # cluster, when: kills of local masters that were active
+        self.cluster_of: dict[str, str] = {}  # by warden
+        self.asking = federation.client(patience_s=0.0)
+
+    def run(self, kills: int) -> None:
+        """Kill so many processes and connections."""
+        while sum(self.count.values()) < kills:
+            self._pause(self.draw.uniform(*KILL_PAUSE_S))
+            kind = self.draw.choices([*KINDS], [*KINDS.values()])[0]
+            self.count[kind] += self._kill(kind)
+        while self.away:
+            self._pause(0.05)
+
+    def note_wardens(self) -> None:
+        """Note which cluster each warden is of."""
+        for name, warden in self.federation.wardens().items():
+            self.cluster_of[warden.identity] = self.federation.members[name].cluster
+
+    def _pause(self, seconds: float) -> None:
+        """Wait, and start again what is due."""
+        end = time.monotonic() + seconds
+        while (now := time.monotonic()) < end:
+            for name in [name for name, at in self.away.items() if at <= now]:
+                del self.away[name]
+                self.federation.start(name)
+            self._mind_the_dead()
+            time.sleep(0.02)
+
+    def _mind_the_dead(self) -> None:
+        """Start again whatever has ended by itself, and count it: nothing should."""
+        for name, process in [*self.federation.running.items()]:
+            if process.poll() is not None:
+                self.count[f"{name} ended by itself"] += 1
+                self.federation.start(name)
+
+    def _kill(self, kind: str) -> bool:
+        """Kill one of a kind; return whether there was one."""
+        if kind == "connection":
+            return self.load.cut(self.draw)
+        if kind == "warden":
+            return self._kill_warden()
+        role = {"global master": GLOBAL_MASTER, "local master": LOCAL_MASTER, "worker": WORKER}[kind]
+        there = [name for name in self.federation.names(role) if name in self.federation.running]
+        if not there:
+            return False
+        name = self.draw.choice(there)
+        if role == LOCAL_MASTER and self._is_active(name):
+            self.active.append((self.federation.members[name].cluster, uptime()))
+        self.federation.kill(name)
+        self.away[name] = time.monotonic() + self.draw.uniform(
+            *(AWAY_LONG_S if self.draw.random() < LONG_PART else AWAY_S))
+        return True
+
+    def _kill_warden(self) -> bool:
+        wardens = self.federation.wardens()
+        if not wardens:
+            return False
+        warden = wardens[self.draw.choice(sorted(wardens))]
+        victims = self.draw.choice(([warden.guard], [warden.warden], [warden.guard, warden.warden]))
+        self.wardens.append(Kill(warden.identity, uptime()))
+        for pid in victims:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return True
+
+    def _is_active(self, name: str) -> bool:
+        """Whether a local master speaks for its cluster, as a global master sees it."""
+        with suppress(ServiceError):
+            return any(master.name == name and master.role == "local" for master in self.asking.masters())
+        return False
+
+
+def uptime() -> float:
+    """Return seconds by the clock that attempts stamp with."""
+    return float(Path("/proc/uptime").read_text().split()[0])
+
+
+# -- afterwards --------------------------------------------------------------------------------------------------------
+
+
+def reported(client: Client, jobs: Sequence[Submitted], seconds: float) -> tuple[dict[str, str], list[str]]:
+    """Return what is said of each task when its job has ended, and what is wrong with that."""
+    end, outcomes, wrong = time.monotonic() + seconds, {}, []
+    for job in jobs:
+        view = client.wait(job.id, timeout_s=0.0)
+        while view.state != "ended" and time.monotonic() < end:
+            view = client.wait(job.id, timeout_s=min(20.0, max(end - time.monotonic(), 0.0)))
+        tasks = client.tasks(job.id)
+        outcomes.update((task.id, task.outcome) for task in tasks)
+        if view.state != "ended" or len(tasks) != job.tasks:
+            wrong.append(f"{job.id}: is {view.state} with {len(tasks)} tasks, of {job.tasks}; {view.counts}")
+        wrong += [f"{task.id}: ended as {task.outcome!r}, {task.reason}, and not as {' or '.join(job.outcomes)}"
+                  for task in tasks if task.state != "ended" or task.outcome not in job.outcomes]
+    return outcomes, wrong
+
+
+def at_rest(federation: Federation) -> list[str]:
+    """Return what still waits, runs or is held though all jobs have ended."""
+    def is_at_rest() -> bool:
+        with federation.client() as client:
+            held = [machine for machine in client.machines() if any(machine.used.values())]
+            return not held and not any(queue.running or queue.waiting for queue in client.queues().items)
+    try:
+        until(is_at_rest, 20.0)
+    except AssertionError:
+        with federation.client() as client:
+            return [f"left: {machine.name} holds {machine.used}" for machine in client.machines()
+                    if any(machine.used.values())] + [
+                f"left: queue {queue.path} has {queue.running} running, {queue.waiting} waiting"
+                for queue in client.queues().items if queue.running or queue.waiting]
+    return []
+
+
+def check(federation: Federation, load: Load, killer: Killer) -> list[str]:
+    """Print what became of everything, and return what is wrong, as lines."""
+    with federation.client() as client:
+        outcomes, wrong = reported(client, load.acknowledged, END_S)
+    stamps = read_stamps(load.stamps)
+    for task, of_task in stamps.items():
+        if task not in outcomes:
+            wrong.append(f"{task}: ran, and is of no job that was acknowledged")
+        wrong += wrongs(task, outcomes.get(task, ""), of_task, killer.wardens)
+    wrong += [f"{task}: is reported finished, and never ran" for task, outcome in outcomes.items()
+              if outcome == "finished" and task not in stamps]
+    wrong += at_rest(federation)
+    killer.note_wardens()
+    submitted = sum(job.tasks for job in load.acknowledged)
+    attempts = sum(stamp.what == START for of_task in stamps.values() for stamp in of_task)
+    words(f"{len(load.acknowledged):,} jobs acknowledged, {submitted:,} tasks submitted = {outcomes_of(outcomes)}; "
+          f"{attempts:,} attempts started; submissions begun anew {load.again}")
+    times = sorted(takeovers(stamps, killer.active, killer.cluster_of, IN_FLIGHT_S))
+    if times:
+        words(f"takeovers: {len(times)} kills of an active local master; until the next start in its cluster "
+              f"{times[len(times) // 2]:.2f} s in the median, {times[-1]:.2f} s at most (lease {TIMING['lease']:g} s)")
+    return wrong
+
+
+def run(kills: int, seed: int, folder: Path) -> list[str]:
+    """Do so many kills under a seed, in a folder of its own, and return what is wrong afterwards, as lines."""
+    federation, stamps = Federation(folder / "federation", timing=TIMING), folder / "stamps"
+    stamps.mkdir()
+    load = Load(federation, stamps, seed)
+    try:
+        began = time.monotonic()
+        federation.start()
+        federation.wait_ready()
+        words(f"seed {seed}; ready after {time.monotonic() - began:.1f} s; load {os.getloadavg()[0]:.1f}")
+        killer = Killer(federation, load, seed)
+        killer.note_wardens()
+        load.start()
+        try:
+            killer.run(kills)
+        finally:
+            load.stop()
+        words(f"{kills} kills in {time.monotonic() - began:.0f} s: "
+              + ", ".join(f"{count} {kind}" for kind, count in sorted(killer.count.items())))
+        federation.wait_ready()
+        wrong = check(federation, load, killer)
+        words(f"{time.monotonic() - began:.0f} s in all; load {os.getloadavg()[0]:.1f}")
+    finally:
+        left = federation.stop()
+    wrong += [f"{name}: {line}" for name in federation.members for line in tracebacks(federation.log(name))]
+    return wrong + left
+
+
+def tracebacks(log: str) -> list[str]:
+    """Return the last lines of tracebacks in a log, each once."""
+    found, inside = [], False
+    for line in log.splitlines():
+        if line.startswith("Traceback"):
+            inside = True
+        elif inside and line and not line.startswith(" "):
+            found.append(f"raised {line}")
+            inside = False
+    return sorted(set(found))
+
+
+def words(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200, help="how many (200)")
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"), help="of what is drawn")
+    parser.add_argument("--keep", action="store_true", help="keep the folder with all logs")
+    given = parser.parse_args(arguments)
+    folder = Path(tempfile.mkdtemp(prefix="chaos"))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))
+    try:
+        wrong = run(given.kills, given.seed, folder)
+    except (AssertionError, SubakError) as error:
+        wrong = [str(error)]
+    for line in wrong[:40]:
+        words(f"WRONG: {line}")
+    if given.keep or wrong:
+        words(f"kept: {folder}")
+    else:
+        shutil.rmtree(folder)
+    words(f"{len(wrong)} things are wrong; python tests/chaos.py --kills {given.kills} --seed {given.seed}" if wrong
+          else "nothing lost, nothing twice, nothing left")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""What attempts have stamped, and whether that is as it must be: pure functions over lines.
+
+An attempt appends a line to the file of its task when it starts, now and then while it runs, and when it ends; so the
+order of the lines is the order in which that happened, whatever clocks say.
+"""
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+START, ALIVE, END = "start", "alive", "end"
+# As a shell without other processes writes them: what, attempt, warden, seconds since the machine was booted.
+SCRIPT = """
+file="$STAMPS/$SUBAK_JOB.$SUBAK_TASK_INDEX"
+say() { read -r up idle < /proc/uptime; echo "$1 $SUBAK_ATTEMPT $SUBAK_WARDEN $up" >> "$file"; }
+say start; left="$1"; while [ "$left" -gt 0 ]; do sleep 0.1; say alive; left=$((left - 1)); done; say end; exit "$2"
+"""
+BEFORE_S, AFTER_S = 0.5, 5.0  # a kill of a warden may undo an end that it has not noted, or not told
+
+
+class Stamp(NamedTuple):
+    """A line."""
+
+    what: str
+    attempt: int
+    warden: str
+    at: float
+
+
+class Kill(NamedTuple):
+    """A warden was killed."""
+
+    warden: str
+    at: float
+
+
+def read_stamps(folder: Path) -> dict[str, list[Stamp]]:
+    """Return the stamps of all tasks, by the task."""
+    found = {}
+    for file in folder.iterdir():
+        rows = [line.split() for line in file.read_text().splitlines()]
+        found[file.name] = [Stamp(what, int(attempt), warden, float(at)) for what, attempt, warden, at in rows]
+    return found
+
+
+def overlaps(stamps: Sequence[Stamp]) -> list[str]:
+    """Return what shows that two attempts of a task were alive at once, or that one began twice."""
+    former: set[int] = set()
+    now, found = -1, []
+    for stamp in stamps:
+        if stamp.attempt != now:
+            former.add(now)
+            now = stamp.attempt
+            if now in former:
+                found.append(f"attempt {now} was alive at {stamp.at:.2f} s, after a later one had started")
+            elif stamp.what != START:
+                found.append(f"attempt {now} says {stamp.what} before it started")
+        elif stamp.what == START:
+            found.append(f"attempt {now} started twice")
+    return found
+
+
+def repeated(stamps: Sequence[Stamp], kills: Iterable[Kill]) -> int:
+    """Return how many complete runs there were beyond the first that no kill of a warden explains."""
+    kills = list(kills)
+    ends = [stamp for stamp in stamps if stamp.what == END]
+    undone = [end for end in ends[:-1] if any(
+        kill.warden == end.warden and -BEFORE_S <= kill.at - end.at <= AFTER_S for kill in kills)]
+    return max(len(ends) - 1, 0) - len(undone)
+
+
+def wrongs(task: str, outcome: str, stamps: Sequence[Stamp], kills: Iterable[Kill]) -> list[str]:
+    """Return what is wrong about a task that was reported to have ended with *outcome*, as lines."""
+    found = overlaps(stamps)
+    complete = sum(stamp.what == END for stamp in stamps)
+    if outcome == "finished" and not complete:
+        found.append("is reported finished, and never ran to its end")
+    again = repeated(stamps, kills)
+    if again:
+        found.append(f"ran to its end {again} times more, though its warden lived")
+    return [f"{task}: {words}" for words in found]
+
+
+def takeovers(stamps: Mapping[str, Sequence[Stamp]], kills: Sequence[tuple[str, float]], cluster_of: Mapping[str, str],
+              in_flight_s: float) -> list[float]:
+    """Return the seconds from each kill of an active local master (cluster, when) to the next start in its cluster.
+
+    What starts within *in_flight_s* was ordered by the one that was killed. *cluster_of*: by warden.
+    """
+    starts: dict[str, list[float]] = {}
+    for of_task in stamps.values():
+        for stamp in of_task:
+            if stamp.what == START:
+                starts.setdefault(cluster_of.get(stamp.warden, ""), []).append(stamp.at)
+    found = []
+    for cluster, at in kills:
+        later = [start - at for start in starts.get(cluster, ()) if start - at > in_flight_s]
+        if later:
+            found.append(min(later))
+    return found
+
+
+def outcomes_of(reported: Mapping[str, str]) -> str:
+    """Return how many tasks ended how, in words."""
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(Counter(reported.values()).items()))
