@@ -21,6 +21,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "submit": ("x.tr",), "run": ("--queue", "q", "--", "true"), "list": (), "describe": ("g0-1",), "logs": ("g0-1.0",),
     "watch": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
     "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-1",), "apply": ("t.toml",),
+    "up": (), "down": (), "global-master": ("t.toml",), "local-master": ("t.toml",), "worker": ("t.toml",),
     "reproduce google-like": ("--out", "R"), "reproduce megha": ("--quick", "--out", "R"),
     "reproduce mch": ("--quick", "--out", "R"), "reproduce lotes": ("--quick", "--out", "R"),
     "reproduce hmhs": ("--quick", "--out", "R"),
@@ -106,6 +107,12 @@ SPECIAL |= {
     **{word: {"names": _MACHINES, "output": _OUTPUTS} for word in ("cordon", "uncordon", "drain")},
 }
 SPECIAL["describe"] = {"id": _MACHINES, "output": _OUTPUTS}
+SPECIAL["up"] = {
+    "folder": ("x.tr", "n" * 300), "clusters": ("0", "9"), "workers": ("0", "65"), "queue": ("a=x", "=", "a=-1", "a=nan"),
+    "capacity": ("", "cpu", "cpu=x", "=1"), "order": ("x", ""), "preemption": ("x", ""), "port": ("0", "65001"),
+}
+SPECIAL["down"] = {"folder": ("absent", "W", "x.tr", "n" * 300)}
+SPECIAL.update({word: {"file": ("absent", "W", "", "n" * 300)} for word in ("global-master", "local-master", "worker")})
 SPECIAL["apply"]["file"] = SPECIAL["submit"]["files"] = ("absent", "W", "", "n" * 300)
 SPECIAL["list"] |= {"queue": _WORDS, "name": _WORDS, "limit": ("0", "-1", "2147483648")}
 SPECIAL["machines"]["cluster"] = SPECIAL["submit"]["key"] = _WORDS

@@ -104,6 +104,7 @@ def test_an_equal_part_of_this_machine_is_what_each_worker_has():
     (("--queue", "a=-1"), "queue a: weight must be more than 0, not -1"),
     (("--queue", "a", "--queue", "a"), "queue: 'a' is there twice"),
     (("--capacity", "cpu=x"), "--capacity: must be such as cpu=2,memory=4Gi, and 'cpu=x' is not"),
+    (("--order", ""), "order: must be one of round-robin, "),
     (("--preemption", "hard"), "Invalid enum value 'hard'"),
 ])
 def test_a_wish_that_cannot_be_is_one_line_and_no_federation(run, tmp_path, monkeypatch, options, words):

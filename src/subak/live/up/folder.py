@@ -74,6 +74,10 @@ class Home:
     def _write(self, wish: Wish, first_port: int) -> None:
         """Write all files; that of the federation last, for it says that all are there."""
         plan = planned(wish)
+        if wish.order is not None:
+            from subak.live.service.planning import check_order  # noqa: PLC0415  (loads the scheduler)
+
+            check_order(wish.order)
         longest = max(len(name) for name, _ in plan.workers)
         length = len(os.fsencode((self.folder / "data" / ("x" * longest) / SOCKET).absolute()))
         if length > PATH_BYTES_MAX:

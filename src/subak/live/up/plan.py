@@ -17,6 +17,7 @@ WORKERS_MAX = 64
 WORKERS_USUAL = 8  # that are started where nobody says how many, on a large machine
 MEMORY_PART = 4, 5  # of this machine's memory that tasks may have; the rest is for the federation, and all else
 CPU, MEMORY = "cpu", "memory"
+QUEUES = (("research", 1.0), ("web", 1.0))  # where none are named: one for each global master
 BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML without quotes
 
 
@@ -64,8 +65,8 @@ def planned(wish: Wish) -> Plan:
     own = {CPU: max(1000, 1000 * cores // workers), MEMORY: memory * MEMORY_PART[0] // MEMORY_PART[1] // workers}
     names = [f"{CLUSTERS[number % count]}{number // count + 1}" for number in range(workers)]
     return Plan(CLUSTERS[:count], [(name, name[0]) for name in names],
-                wish.queues or (("research", 1.0), ("web", 1.0)), {**own, **dict(wish.capacity or ())},
-                wish.order or "drf", wish.preemption or "off")
+                QUEUES if wish.queues is None else wish.queues, {**own, **dict(wish.capacity or ())},
+                "drf" if wish.order is None else wish.order, "off" if wish.preemption is None else wish.preemption)
 
 
 def parse_capacity(text: str) -> tuple[tuple[str, int], ...]:
