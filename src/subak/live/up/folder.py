@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from subak.errors import InputError
 from subak.live.client import ClientSettings, read_settings
 from subak.live.executor.connections import PATH_BYTES_MAX
@@ -61,40 +63,23 @@ class Home:
         if not self.is_new and wish.said():
             raise InputError(f"--{wish.said()[0]}: {folder} was made before, and says so itself: change its files, or "
                              "take another folder")
+        files = _checked(folder, wish, first_port) if self.is_new else {}
         _make(folder)
         self.lock = lock_of(folder)
-        if self.is_new:
-            self._write(wish, first_port)
+        if not (folder / FEDERATION).exists():
+            self._write(files)
         self.file = read(folder / FEDERATION, FederationFile)
         self.members = members_of(folder)
         for audience in (PEOPLE, JOIN):
             make_token(folder / f"{audience}.token", audience)
         self._free()
 
-    def _write(self, wish: Wish, first_port: int) -> None:
+    def _write(self, files: dict[str, str]) -> None:
         """Write all files; that of the federation last, for it says that all are there."""
-        plan = planned(wish)
-        if wish.order is not None:
-            from subak.live.service.planning import check_order  # noqa: PLC0415  (loads the scheduler)
-
-            check_order(wish.order)
-        longest = max(len(name) for name, _ in plan.workers)
-        length = len(os.fsencode((self.folder / "data" / ("x" * longest) / SOCKET).absolute()))
-        if length > PATH_BYTES_MAX:
-            raise InputError(f"{self.folder}: its name is too long by {length - PATH_BYTES_MAX} bytes for the sockets "
-                             "in it")
-        files = files_of(plan, name_of(self.folder), free_ports(plan.ports, first_port))
-        federation = files.pop(FEDERATION)
         for name, text in files.items():
-            (self.folder / name).write_text(text)
-        beside = self.folder / f"{FEDERATION}.new"
-        beside.write_text(federation)
-        try:
-            check(read(beside, FederationFile))
-        except InputError as error:
-            beside.unlink()
-            raise InputError(str(error).removeprefix(f"{beside}: ")) from None
-        beside.replace(self.folder / FEDERATION)
+            if name != FEDERATION:
+                (self.folder / name).write_text(text)
+        write_whole(self.folder / FEDERATION, files[FEDERATION])
 
     def _free(self) -> None:
         """Wait until processes of a former start have ended. Raises InputError for addresses that others use."""
@@ -137,6 +122,25 @@ class Home:
         """Let others open the folder."""
         (self.folder / PID).unlink(missing_ok=True)
         self.lock.close()
+
+
+def _checked(folder: Path, wish: Wish, first_port: int) -> dict[str, str]:
+    """Return the files that a wish makes, by name. Raises InputError for one that no federation could be."""
+    plan = planned(wish)
+    if wish.order is not None:
+        from subak.live.service.planning import check_order  # noqa: PLC0415  (loads the scheduler)
+
+        check_order(wish.order)
+    longest = max(len(name) for name, _ in plan.workers)
+    length = len(os.fsencode((folder / "data" / ("x" * longest) / SOCKET).absolute()))
+    if length > PATH_BYTES_MAX:
+        raise InputError(f"{folder}: its name is too long by {length - PATH_BYTES_MAX} bytes for the sockets in it")
+    files = files_of(plan, name_of(folder), free_ports(plan.ports, first_port))
+    try:
+        check(msgspec.toml.decode(files[FEDERATION], type=FederationFile))
+    except msgspec.ValidationError as error:
+        raise InputError(str(error)) from None
+    return files
 
 
 def _make(folder: Path) -> None:
