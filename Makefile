@@ -2,7 +2,7 @@
 #   make demo    install into .venv, compare five schedulers on the shipped sample, say where the page is
 #   make test    what CI runs: linters, types, import rules, documentation, tests
 #   make lint    the first three of those
-#   make docs    write again what is generated: docs/reference.md
+#   make docs    write again what is generated: docs/reference.md, docs/job.schema.json
 #   make bench   run every benchmark in bench/
 #   make mutants change the code that decides in small ways, and see which changes no test notices
 #   make conditions  count how often each guard of Megha's handlers decided which way, and see which never did
@@ -32,7 +32,7 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: .venv/installed
+docs: .venv/installed-dev
 	$(BIN)/python docs/make_reference.py
 
 bench: .venv/installed-dev

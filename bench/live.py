@@ -153,7 +153,7 @@ def bare_latency(folder: Path) -> list[float]:
 
 
 def run_tasks(federation: Federation, tasks: int, command: tuple[str, ...] = ("true",)) -> float:
-    """Run tasks in jobs of 100, of which some are open in each queue; return the seconds from the first POST to the end."""
+    """Run tasks in jobs of 100, some of them open in each queue; return the seconds from first POST to last end."""
     jobs = tasks // TASKS_OF_JOB // len(QUEUES)
     began = time.perf_counter()
     with ThreadPoolExecutor(len(QUEUES)) as threads:

@@ -1,4 +1,4 @@
-"""Write docs/reference.md from the program itself; with --check, only say whether it is current."""
+"""Write reference.md and job.schema.json from the program itself; with --check, only say whether they are current."""
 import inspect
 import itertools
 import re
@@ -17,6 +17,7 @@ from subak.federation import messages
 from subak.federation.megha.jobs import OUTCOMES
 from subak.federation.settings import LAWS, PROFILES, Federation, Profile
 from subak.fleet import table as fleet
+from subak.live.jobfile.schema import schema_text
 from subak.measures import batch, fairness
 from subak.measures.runs import FailureFacts, FairnessFacts, FederationFacts, Summary
 from subak.placement.claims import STATUSES
@@ -26,11 +27,11 @@ from subak.simulator import federated_results, results
 from subak.simulator.federated import fault_plan
 from subak.simulator.mishaps import failure_plan
 from subak.workload import table as workload
-from subak.workload.constraints import OPERATORS
+from subak.workload.predicates import OPERATORS
 from subak.workload.readers import READERS
 from subak.workload.samples import sample_names
 
-PAGE = Path(__file__).parent / "reference.md"
+HERE = Path(__file__).parent
 SOURCES = Path(inspect.getfile(subak.policy)).parent
 HEAD = """# Reference
 
@@ -41,7 +42,12 @@ EXIT_CODES = """## Exit codes
 | code | meaning |
 |---|---|
 | 0 | done |
+| 1 | a job that was waited for did not finish; a live federation failed |
 | 2 | a mistake in the command line, a file or a policy, or a run that could not be finished |
+| 3 | a live federation has nothing of this name |
+| 4 | a live federation cannot be reached, or cannot do it now |
+| 5 | a live federation refuses it as things stand |
+| 6 | the token is not that of the live federation |
 | 130 | interrupted by Ctrl-C; nothing half-written is left |
 | 143 | a comparison ended by SIGTERM; nothing half-written is left |
 
@@ -464,11 +470,14 @@ def prose(text: str | None) -> str:
 
 
 def main() -> None:
+    made = {HERE / "reference.md": page(), HERE / "job.schema.json": schema_text()}
     if "--check" in sys.argv[1:]:
-        current = PAGE.is_file() and PAGE.read_text() == page()
-        print(f"{PAGE.name}: {'current' if current else 'not current; run make docs'}")
-        sys.exit(0 if current else 1)
-    PAGE.write_text(page())
+        current = {path: path.is_file() and path.read_text() == text for path, text in made.items()}
+        for path, is_current in current.items():
+            print(f"{path.name}: {'current' if is_current else 'not current; run make docs'}")
+        sys.exit(0 if all(current.values()) else 1)
+    for path, text in made.items():
+        path.write_text(text)
 
 
 if __name__ == "__main__":

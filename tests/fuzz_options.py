@@ -18,6 +18,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     "explain": ("lotes", "W"), "convert": ("tr", "x.tr", "--out", "R"), "inspect": ("W",),
     "generate": ("--tasks", "3", "--out", "R"), "generate-mapreduce": ("--jobs", "2", "--out", "R"), "fit": ("W",),
     "schedulers": (), "fair": ("t.toml", "--out", "R"), "queues": ("W",), "torture": ("--seeds", "1"),
+    "submit": ("x.tr",), "run": ("--queue", "q", "--", "true"), "list": (), "describe": ("g0-1",), "logs": ("g0-1.0",),
+    "watch": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
+    "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-1",), "apply": ("t.toml",),
     "reproduce google-like": ("--out", "R"), "reproduce megha": ("--quick", "--out", "R"),
     "reproduce mch": ("--quick", "--out", "R"), "reproduce lotes": ("--quick", "--out", "R"),
     "reproduce hmhs": ("--quick", "--out", "R"),
@@ -94,6 +97,24 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
     "reproduce hmhs": {"jobs": ("absent", "x.tr"), "only": ("99", "x", "1,x", "", ",", "yahoo"),
                        "seed": ("-1", "18446744073709551616")},
 }
+# Of those that ask a live federation; what may be a name of something is refused for want of a token.
+_OUTPUTS, _IDS, _MACHINES = ("x", "", "JSON", "csv"), ("x", "", "g0", "../g0-1", "g0-1.", "-1", "n" * 300), ("", " ", "[x]", "../m0", "n" * 300)
+_WORDS = ("", "x", "\x1b[2J", "n" * 2000)
+SPECIAL |= {
+    **{word: {"output": _OUTPUTS} for word in ("submit", "list", "apply", "machines")},
+    **{word: {"id": _IDS, "ids": _IDS, "output": _OUTPUTS} for word in ("logs", "watch", "cancel", "preempt", "history")},
+    **{word: {"names": _MACHINES, "output": _OUTPUTS} for word in ("cordon", "uncordon", "drain")},
+}
+SPECIAL["describe"] = {"id": _MACHINES, "output": _OUTPUTS}
+SPECIAL["apply"]["file"] = SPECIAL["submit"]["files"] = ("absent", "W", "", "n" * 300)
+SPECIAL["list"] |= {"queue": _WORDS, "name": _WORDS, "limit": ("0", "-1", "2147483648")}
+SPECIAL["machines"]["cluster"] = SPECIAL["submit"]["key"] = _WORDS
+SPECIAL["logs"]["tail"] = ("-1", "9223372036854775808")
+SPECIAL["run"] = {
+    "command": ("", "\x00"), "queue": ("", "/", "a//b", "n" * 2000), "name": ("", " ", "n" * 300), "priority": ("2147483648",),
+    "resources": ("cpu", "=1", "cpu=x", "memory=4gigs", "cpu=-1", "gpu=0.5", ""), "env": ("A", "=1", ""),
+    "workdir": ("", "here", "n" * 5000), "time_limit": ("", "soon", "-1s", "0", "1y")}
+SPECIAL["explain"]["output"] = SPECIAL["queues"]["output"] = _OUTPUTS
 SPECIAL["compare"] |= {name: values for name, values in SPECIAL["simulate"].items() if name not in ("scheduler", "seed")}
 UNREAD = {"out", "overwrite", "version", "install_completion", "show_completion"}  # folders are tested by themselves
 NO_PATHS = {("convert", "topology"), ("convert", "source"), ("reproduce megha", "alibaba")}

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from subak.cli.commands import exhaustive
-from subak.federation.megha import roles, submitter, worker
+from subak.federation.megha import roles, submitter, worker, worker_role
 from subak.federation.megha.global_master import handlers as global_master
 from subak.federation.megha.global_master.state import is_here
 from subak.federation.megha.jobs import SUBMISSION_ENDED
@@ -207,7 +207,7 @@ def test_leases_without_margins_let_a_lost_worker_run(monkeypatch):
 
         return handle
 
-    monkeypatch.setattr(roles, "on_tick", without(roles.on_tick))
+    monkeypatch.setattr(worker_role, "on_tick", without(worker_role.on_tick))
     monkeypatch.setattr(roles, "on_check", without(roles.on_check))
     runs_until, lost_from = lease_bounds(compiled=False)
     assert runs_until > lost_from

@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.federation.megha.admission import JobAsked, Spans, StageAsked
 from subak.federation.megha.global_master.state import NEXT_QUEUE, OWN_QUEUES
 from subak.federation.megha.jobs import OUTCOME_CANCELLED, OUTCOME_FINISHED, SUBMISSION_ENDED
-from subak.federation.messages import CANCELLED, NOBODY
+from subak.federation.messages import CANCELLED, NOBODY, RELEASE, SUBMITTER
 from subak.workload.predicates import Constraint
 
 
@@ -91,6 +91,40 @@ def test_a_number_is_never_given_again_and_who_comes_late_changes_nothing():
     assert len(federation.running) == 3
     assert outcomes(federation, second) == [0, OUTCOME_CANCELLED, 0, 0]
     assert federation.given_up == {int(second.numbers[0][1]): CANCELLED}
+
+
+def release_of_a_former_job(federation, shape, heads):
+    """Take out of the way what goes on to release four tasks behind so many of a task each, and end their job."""
+    stages = [StageAsked(1, shape, tuple(range(number))) for number in range(heads)]
+    last = StageAsked(4, shape, tuple(range(heads)), wait_max=100.0)  # a walk stops behind nine messages
+    job = federation.submit(JobAsked(0, (*stages, last), 0.0), [*[1.0] * heads, 50.0])
+    while not (due := [event for event in federation.events if event[3]["kind"] == RELEASE]):
+        federation.step()
+    federation.events.remove(due[0])
+    for number in job.numbers[-1].tolist():
+        federation.cancel(number)
+    federation.until(10.0)
+    assert outcomes(federation, job) == [OUTCOME_FINISHED] * heads + [OUTCOME_CANCELLED] * 4
+    assert federation.admission[0].is_over(job)
+    federation.admission[0].forget(job)
+    return due[0][3]
+
+
+@pytest.mark.parametrize("heads", [1, 2], ids=["as many stages", "a stage more"])
+def test_what_was_to_be_released_of_a_former_job_does_not_release_who_has_its_places(heads):
+    federation = Growing(1, places=8, rows=4)
+    federation.join(0, (8, 8))
+    shape = federation.catalog.shape((1, 1))
+    late = release_of_a_former_job(federation, shape, heads)
+    asked = JobAsked(0, (StageAsked(heads + 1, shape), StageAsked(3, shape, (0,))), 0.0)
+    job = federation.submit(asked, [5.0, 1.0])
+    federation.until(11.0)
+    assert late["row"] == job.places + job.tasks - 1, "the last task, of the stage that waits"
+    federation.send(SUBMITTER, late, 0.0)
+    federation.until(14.0)
+    assert not set(job.numbers[1].tolist()) & set(federation.begun), "the first stage has not ended"
+    federation.until(40.0)
+    assert outcomes(federation, job) == [OUTCOME_FINISHED] * job.tasks
 
 
 def test_a_queue_is_removed_when_it_is_empty_and_the_others_keep_their_turns():

@@ -19,7 +19,7 @@ from numba import njit, typeof, types
 from numba.core.funcdesc import default_mangler
 from numba.core.registry import cpu_target
 
-from subak import kernel_files, kernel_key, kernel_state
+from subak import kernel_files, kernel_key, marks
 from subak.experiment import parallel
 from subak.experiment.scenario import Scenario
 from subak.federation.messages import GLOBAL_MASTER
@@ -87,7 +87,7 @@ def lines(caplog):
 MINI = {
     "__init__.py": "from mini.middle import LIMIT as BOUND\n",
     "deep.py": "LIMIT = 7\nUNUSED = 1\nSCALE = 2\nNAMES = frozenset({'a', 'b', 'c'})\n",
-    "middle.py": "from mini.deep import LIMIT\nfrom subak.kernel import inlined\n\n"
+    "middle.py": "from mini.deep import LIMIT\nfrom subak.marks import inlined\n\n"
                  "@inlined\ndef bounded(x, least=0):\n    return max(min(x, LIMIT), least)\n",
     "engine.py": "import mini\nfrom mini import BOUND, deep\nfrom mini.middle import bounded\n"
                  "def through_a_call(x):\n    return bounded(x)\n"
@@ -165,7 +165,7 @@ def engines():
 def test_every_engine_has_a_key_and_reaches_only_what_is_compiled():
     assert {engine.__name__ for engine in engines()} == {name for each in SCHEDULERS.values() for name in each.kernels}
     for engine in engines():
-        plain = {each for each in reached_from(engine) if not hasattr(each, kernel_state.COMPILED_AS)}
+        plain = {each for each in reached_from(engine) if not hasattr(each, marks.COMPILED_AS)}
         assert plain - {engine} <= {each for each in plain if is_kernel(each)}
 
 

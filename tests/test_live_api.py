@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import socket
+import threading
 import time
 import urllib.parse
 
@@ -19,6 +20,7 @@ from subak.errors import InputError, RunError
 from subak.live.api.models import JobView, LogChunk, Page, Problem, TaskView
 from subak.live.api.routes import ROUTES
 from subak.live.api.server import Guarded, HttpServer, ServerSettings, document, make_app
+from subak.live.jobfile.read import read_job
 from subak.live.tokens import JOIN, PEOPLE, TokenHash, hash_of, kept_hash, new_token, read_token
 
 JOB = {"metadata": {"name": "a"}, "queue": "research/ada", "stages": [{"name": "main", "command": ["true"]}]}
@@ -193,12 +195,28 @@ def test_every_mistake_of_a_job_file_is_told_with_file_and_line(serving):
     assert "4gigs" in told.words
 
 
-async def one_request(service, token, method, path):
+def test_a_large_job_file_does_not_hold_up_the_event_loop(serving, monkeypatch):
+    readers = []
+
+    def reader(text, file):
+        readers.append(threading.current_thread())
+        return read_job(text, file)
+
+    monkeypatch.setattr("subak.live.api.routes.read_job", reader)
+    service, token = FakeService(), new_token(PEOPLE)
+    for words in (["x"], ["x" * 5000]):
+        body = json.dumps({**JOB, "stages": [{"name": "main", "command": ["sleep", *words]}]}).encode()
+        assert serving.do(one_request(service, token, "POST", "/v1/jobs", body, key=f"k{len(body)}"))[0] == 201
+    assert readers[0] is serving.thread
+    assert readers[1] is not serving.thread
+
+
+async def one_request(service, token, method, path, body=b"{}", key="k"):
     """Ask an application without a network; return status and body."""
     sent = []
 
     async def receive():
-        return {"type": "http.request", "body": b"{}", "more_body": False}
+        return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message):
         sent.append(message)
@@ -207,7 +225,8 @@ async def one_request(service, token, method, path):
     await app({"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "path": path,
                "raw_path": path.encode(), "root_path": "", "scheme": "http", "query_string": b"", "client": ("a", 1),
                "server": ("a", 1),
-               "headers": [(b"authorization", f"Bearer {token}".encode()), (b"idempotency-key", b"k")]}, receive, send)
+               "headers": [(b"authorization", f"Bearer {token}".encode()), (b"idempotency-key", key.encode())]},
+              receive, send)
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
@@ -337,8 +356,9 @@ def test_a_second_master_takes_the_token_of_the_first(tmp_path):
 
 @pytest.mark.parametrize(("text", "mode", "words"), [
     ("subak-people-short", 0o600, "holds no token"), ("", 0o600, "holds no token"),
-    (new_token(PEOPLE), 0o640, "others may read it"), (new_token(PEOPLE), 0o604, "others may read it"),
-    (new_token(JOIN), 0o600, "is a token for join"), ("ü", 0o600, "must be a text file"),
+    (f"subak-people-{64 * 'a'}", 0o640, "others may read it"),
+    (f"subak-people-{64 * 'b'}", 0o604, "others may read it"),
+    (f"subak-join-{64 * 'c'}", 0o600, "is a token for join"), ("ü", 0o600, "must be a text file"),
 ])
 def test_a_file_that_is_no_private_token_is_refused(tmp_path, text, mode, words):
     file = tmp_path / "token"

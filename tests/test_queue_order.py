@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from small import TWO, fleet_of
 from subak.errors import InputError
+from subak.federation.megha.global_master.queue_order import tell_queue
+from subak.federation.megha.global_master.trees import build_queue_order
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.placement.claims import TASK_FINISHED, TASK_RUNNING
@@ -18,6 +20,7 @@ from subak.simulator.federated.simulate import open_federated
 from subak.simulator.simulate import simulate
 from subak.simulator.torture.invariants import Watch
 from subak.simulator.torture.torture import next_event
+from subak.workload.tasks import Requests
 from test_fair_orders import busy, queued, quick
 
 ONE_MASTER = Federation(global_masters=1, local_masters=1, heartbeat=1.0)
@@ -125,3 +128,25 @@ def test_guarantees_of_a_tree_take_the_place_of_flat_shares():
 def test_an_order_that_does_not_exist_is_refused():
     with pytest.raises(InputError, match="queue_order: must be one of round-robin, drf, hdrf"):
         Federation(queue_order="fair")
+
+
+@pytest.mark.parametrize(("held", "present", "shape", "vector", "dominant"), [
+    ((1, 4), (4, 8), NOBODY, (0.25, 0.5), 0.5),
+    ((0, 1), (4, 8), 0, (0.0, 0.125), 0.125),  # what it holds counts, not what it asks for
+    ((1, 0), (4, 8), NOBODY, (0.25, 0.0), 0.25),
+    ((0, 0), (4, 8), 0, (0.5, 0.125), 0.5),
+    ((0, 0), (1, 0), 0, (2.0, 1.0), 2.0),  # of what is not there it asks for all
+    ((0, 0), (4, 8), NOBODY, (0.0, 0.0), 1.0),
+])
+def test_a_tree_is_told_what_a_queue_holds_or_would_hold_first(held, present, shape, vector, dominant):
+    order = build_queue_order("drf", ["a", "b"], None, ["cpu", "memory"])
+    asks, total = Requests(np.array([[2], [1]], np.int32), np.zeros(1, np.int32)), np.array([[0, 0], [4, 8]])
+    for resource in range(2):
+        tell_queue(order, asks, 0, total, np.array(present), NOBODY)
+        total[0, resource] = 9
+        tell_queue(order, asks, 0, total, np.array(present), NOBODY)  # which is other news than the former
+    total[0] = held
+    tell_queue(order, asks, 0, total, np.array(present), shape)
+    tree, leaf = order.tree, order.leaf[0]
+    assert (tuple(tree.vector[leaf].tolist()), tree.dominant[leaf]) == (vector, dominant)
+    assert (tree.running[leaf], tree.waiting[leaf]) == (any(held), shape != NOBODY)

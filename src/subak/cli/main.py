@@ -38,11 +38,14 @@ def main() -> None:
 def _exit_code() -> object:
     """Run the command that was asked for, and return what to end with; of a mistake, the program ends here."""
     from subak.cli.live.app import UsageError  # noqa: PLC0415  (as above)
+    from subak.cli.live.options import CommandEndedError  # noqa: PLC0415
     from subak.errors import SubakError  # noqa: PLC0415
     from subak.report.console import silence  # noqa: PLC0415
 
     try:
         return _app()(prog_name="subak", standalone_mode=False)
+    except CommandEndedError as ended:
+        sys.exit(ended.code)
     except SubakError as error:
         _fail(str(error), error.exit_code)
     except UsageError as error:

@@ -1,9 +1,9 @@
-"""Why a task fits nowhere: how many machines fail which of its demands."""
+"""Why a task fits nowhere: which machines meet what it asks for, and how many fail which of its demands."""
 from typing import NamedTuple
 
 import numpy as np
 
-from subak.fleet.state import BLOCK, FleetState
+from subak.fleet.state import FleetState
 from subak.workload.tasks import Shapes
 
 
@@ -13,19 +13,28 @@ class Shortage(NamedTuple):
     machines: int
     constraints: int  # do not meet its constraints
     too_small: list[int]  # by resource: have less than it asks for, even when they are empty
-    too_full: list[int]  # by resource: have less free than it asks for
+    too_full: list[int]  # by resource: have less free than it asks for, and would have enough empty
     fits: int  # fail nothing
 
 
+def meets_constraints(fleet: FleetState, shapes: Shapes, shape: int) -> np.ndarray:
+    """Return bool[machine]: which meet the constraints of a shape, whether they are there or not."""
+    words = fleet.allowed[shapes.constraint_set[shape]]
+    bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
+    return np.asarray(bits[: fleet.machines].astype(bool))
+
+
+def has_enough(free: np.ndarray, shapes: Shapes, shape: int) -> np.ndarray:
+    """Return bool[resource, machine]: which have as much *free* (int32[resource, machine]) as a shape asks for."""
+    return np.asarray(free >= shapes.request[:, shape, None])
+
+
 def shortage(fleet: FleetState, shapes: Shapes, shape: int, first: int, end: int) -> Shortage:
-    """Return how many of the machines *first* to *end* - 1, whole blocks of them, fail which demand of a shape."""
-    capacity, free = fleet.capacity[:, first:end].astype(np.int64), fleet.free[:, first:end].astype(np.int64)
-    there = (capacity > 0).any(axis=0)
-    words = fleet.allowed[shapes.constraint_set[shape], first // BLOCK : end // BLOCK]
-    bits = (words[:, None] >> np.arange(BLOCK, dtype=np.uint64)[None, :]) & np.uint64(1)
-    allowed = bits.reshape(-1)[: end - first].astype(bool)
-    request = shapes.request[:, shape].astype(np.int64)[:, None]
-    small, full = there & (capacity < request), there & (free < request)
-    fits = there & allowed & ~full.any(axis=0)
-    return Shortage(int(there.sum()), int((there & ~allowed).sum()), small.sum(axis=1).tolist(),
-                    full.sum(axis=1).tolist(), int(fits.sum()))
+    """Return how many of the machines *first* to *end* - 1 fail which demand of a shape."""
+    part = slice(first, end)
+    there = (fleet.capacity[:, part] > 0).any(axis=0)
+    allowed = meets_constraints(fleet, shapes, shape)[part]
+    large, enough = (has_enough(amounts[:, part], shapes, shape) for amounts in (fleet.capacity, fleet.free))
+    return Shortage(
+        int(there.sum()), int((there & ~allowed).sum()), (there & ~large).sum(axis=1).tolist(),
+        (there & large & ~enough).sum(axis=1).tolist(), int((there & allowed & enough.all(axis=0)).sum()))

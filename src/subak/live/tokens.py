@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -53,11 +54,16 @@ def kept_hash(hash_file: Path, token_file: Path, audience: str) -> TokenHash:
         if not HASH.fullmatch(found):
             raise InputError(f"{hash_file}: must hold a line such as sha256:HEX; remove it to take a new token")
         return TokenHash(found)
-    if _read(token_file) is None:
-        _write(token_file, new_token(audience))
+    make_token(token_file, audience)
     kept = hash_of(read_token(token_file, audience))
     _write(hash_file, kept.text)
     return kept
+
+
+def make_token(file: Path, audience: str) -> None:
+    """Write a new token to a private file where there is none; of several who do so at once, one makes it."""
+    if _read(file) is None:
+        _write(file, new_token(audience), once=True)
 
 
 def read_token(file: Path, audience: str = PEOPLE) -> str:
@@ -98,8 +104,8 @@ def _read(file: Path) -> str | None:
             raise InputError(f"{file}: must be a text file") from None
 
 
-def _write(file: Path, text: str) -> None:
-    """Write a private file that appears whole, and is on disk afterwards."""
+def _write(file: Path, text: str, once: bool = False) -> None:
+    """Write a private file that appears whole, and is on disk afterwards; with *once* not over one that is there."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
@@ -109,7 +115,12 @@ def _write(file: Path, text: str) -> None:
             opened.write(f"{text}\n".encode("ascii"))
             opened.flush()
             os.fsync(number)
-        beside.replace(file)
+        if once:
+            with suppress(FileExistsError):
+                file.hardlink_to(beside)
+            beside.unlink()
+        else:
+            beside.replace(file)
         folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(folder)

@@ -25,6 +25,7 @@ from subak.federation.messages import NOBODY, NOT_FREE, REASONS
 from subak.federation.pigeon import Pigeon
 from subak.federation.sampling.eagle import Eagle
 from subak.federation.sampling.hawk import Hawk
+from subak.fleet.shortage import has_enough, meets_constraints
 from subak.fleet.state import BLOCK
 from subak.fleet.table import Fleet
 from subak.placement.claims import TASK_WAITING
@@ -215,16 +216,14 @@ def _members(roles: Any) -> Membership:
 
 def could_take(free: np.ndarray, sim: Simulation, shape: int) -> np.ndarray:
     """Return bool[machine]: which could take a task of *shape* with *free* (int32[resource, machine], units)."""
-    machines = sim.fleet.machines
-    enough = (free[:, :machines] >= sim.tasks.request[:, shape, None]).all(axis=0)
+    enough = has_enough(free[:, : sim.fleet.machines], sim.tasks, shape).all(axis=0)
     return np.asarray(enough & allowed_machines(sim, shape))
 
 
 def allowed_machines(sim: Simulation, shape: int) -> np.ndarray:
     """Return bool[machine]: which are there and meet the constraints of a shape."""
-    words = sim.fleet.allowed[sim.tasks.constraint_set[shape]]
-    bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
-    return np.asarray(bits[: sim.fleet.machines].astype(bool) & (sim.fleet.free[0, : sim.fleet.machines] >= 0))
+    there = sim.fleet.free[0, : sim.fleet.machines] >= 0
+    return np.asarray(meets_constraints(sim.fleet, sim.tasks, shape) & there)
 
 
 def is_entitled(roles: Megha, sim: Simulation, master: int, queue: int, shape: int) -> bool:

@@ -7,6 +7,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
 
 from subak.cli.commands.exhaustive import STATES_MAX, walk_all
+from subak.cli.commands.torture_live import replay_live, torture_live
 from subak.cli.options import COUNT_MAX, SEED_MAX
 from subak.errors import InputError
 from subak.report.console import Console, bars, echo
@@ -30,9 +31,13 @@ def torture(
         metavar="SEED", min=0, max=SEED_MAX, help="Only this one, with every message and its answers printed; without "
                                                   "the other options.", show_default=False)] = None,
     coverage: Annotated[bool, typer.Option(
-        "--coverage", help="Print how often each row of the roles' transition tables was taken.")] = False,
+        "--coverage", help="Print how often each row of the roles' transition tables was taken; with `--live`, how "
+                           "often what happened.")] = False,
     shrinking: Annotated[bool, typer.Option(
         "--shrink/--no-shrink", help="Make a failing federation smaller before its messages are printed.")] = True,
+    live: Annotated[bool, typer.Option(
+        "--live", help="Torture nodes, as processes run them: with disks, connections and executors that fail.",
+    )] = False,
     exhaustive: Annotated[bool, typer.Option(
         "--exhaustive", help="Instead, walk every order in which the messages and timers of tiny federations can come; "
                              "with `--config` and `--states-max` only.")] = False,
@@ -52,6 +57,8 @@ def torture(
     - `subak torture --seeds 1000` tortures a thousand; exit code 1 when one fails, 2 when some row of the roles'
       transition tables was never taken (with 1000 seeds or more).
     - `subak torture --seed 26` replays one, and prints its messages.
+    - `subak torture --live` tortures nodes: processes killed between any two steps, machines switched off, disks full,
+      connections cut, clients that submit again. Every job that was acknowledged ends once, no task runs twice at once.
     - `subak torture --exhaustive` draws nothing: of some tiny federations it sees every state that any order of
       messages and timers, and a few faults, can lead to, and looks whether from each the work can still be done. It
       prints the shortest way to what is wrong; exit code 1.
@@ -59,15 +66,23 @@ def torture(
     console = Console()
     others = seeds is not None or first is not None or coverage or not shrinking
     if exhaustive:
-        _refuse(others or seed is not None, "--exhaustive: goes with --config and --states-max only")
+        _refuse(others or live or seed is not None, "--exhaustive: goes with --config and --states-max only")
         walk_all(config or [], states_max, console)
         return
     _refuse(config or states_max is not None, "--config, --states-max: go with --exhaustive only")
     if seed is not None:
         _refuse(others, "--seed: replays one federation, so the other options must be left out")
-        _replay(seed, console)
+        (replay_live if live else _replay)(seed, console)
         return
     seeds, first = seeds or SEEDS, FIRST if first is None else first
+    if live:
+        torture_live(first, seeds, coverage, shrinking, console)
+    else:
+        _torture(first, seeds, coverage, shrinking, console)
+
+
+def _torture(first: int, seeds: int, coverage: bool, shrinking: bool, console: Console) -> None:
+    """Torture as many federations, from the seed *first* on; say what was covered, and the first that fails."""
     covered, events, began = Coverage(), 0, time.monotonic()
     with bars(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as shown:
         bar = shown.add_task("Torturing", total=seeds)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from subak.cli.live.options import ANY, EXIT_OTHERWISE, JOB, ClientOption, Output, checked, opened
+from subak.cli.live.options import ANY, EXIT_OTHERWISE, JOB, ClientOption, CommandEndedError, Output, checked, opened
 from subak.cli.live.show import counts_text, show, standing
 from subak.cli.live.writing import OutputWriter
 from subak.errors import InputError
@@ -77,7 +77,7 @@ def watch(
                 _show_line(job, output)
                 time.sleep(PAUSE_S)
     if job.outcome != FINISHED:
-        raise SystemExit(EXIT_OTHERWISE)
+        raise CommandEndedError(EXIT_OTHERWISE)
 
 
 def _show_line(job: JobView, output: Output) -> None:

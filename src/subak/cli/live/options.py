@@ -20,6 +20,14 @@ MACHINE = "the name of a machine"
 FORMS = {JOB: JOB_PATTERN, TASK: TASK_PATTERN, ANY: ID_PATTERN, MACHINE: MACHINE_PATTERN}
 
 
+class CommandEndedError(Exception):
+    """The command has said all it has to say, and ends with an exit code, such as that of a task."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 class Output(StrEnum):
     """How an answer is printed."""
 

@@ -7,12 +7,20 @@ from typing import Annotated
 import msgspec
 import typer
 
-from subak.cli.live.options import EXIT_OTHERWISE, ClientOption, Output, OutputOption, file_bytes, opened
+from subak.cli.live.options import (
+    EXIT_OTHERWISE,
+    ClientOption,
+    CommandEndedError,
+    Output,
+    OutputOption,
+    file_bytes,
+    opened,
+)
 from subak.cli.live.show import counts_text, remark, show
 from subak.cli.live.writing import OutputWriter
 from subak.errors import InputError, SubakError
 from subak.live.api.models import CANCELLED, FAILED, FINISHED, STREAMS, TIMED_OUT, JobView, TaskView
-from subak.live.client import Client
+from subak.live.client import Client, ClientSettings, read_settings
 from subak.report.console import echo
 
 EXIT_OF_SUBAK, EXIT_TIMED_OUT, EXIT_CANCELLED = 125, 124, 130  # as other runners of commands have them
@@ -45,7 +53,7 @@ def submit(
         ended = [_waited(federation, job) for job in found] if wait else found
     show(ended, output)
     if wait and any(job.outcome != FINISHED for job in ended):
-        raise SystemExit(EXIT_OTHERWISE)
+        raise CommandEndedError(EXIT_OTHERWISE)
 
 
 def _submitted(federation: Client, file: Path, key: str, output: Output) -> JobView:
@@ -79,7 +87,7 @@ def run(
                                                 help="Where it runs, on its machine [default: /].")] = None,
     time_limit: Annotated[str | None, typer.Option("--time-limit", metavar="DURATION", show_default=False,
                                                    help="That it may run, such as 90s or 1h30m.")] = None,
-    priority: Annotated[str | None, typer.Option("--priority", metavar="N", show_default=False,
+    priority: Annotated[int | None, typer.Option("--priority", metavar="N", show_default=False,
                                                  help="Larger is more important [default: 0].")] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the id of the job, and do not wait.")] = False,
     raw: Annotated[bool, typer.Option(
@@ -102,17 +110,18 @@ def run(
             "workdir": workdir, "time_limit": time_limit, "priority": priority})
     except InputError as error:  # of the command line
         raise InputError("; ".join(str(error).splitlines())) from None
+    settings = read_settings(client)
     try:
-        with opened(client) as federation:
+        with Client(settings) as federation:
             job = federation.submit(text, file="run")
             if detach:
                 echo(job.id)
                 return
-            code = _followed(federation, job, client, raw)
+            code = _followed(federation, job, settings, raw)
     except SubakError as error:
         error.exit_code = EXIT_OF_SUBAK
         raise
-    raise SystemExit(code)
+    raise CommandEndedError(code)
 
 
 def _job_text(command: list[str], said: dict[str, object]) -> bytes:
@@ -135,11 +144,11 @@ def _pairs(texts: list[str] | None, option: str) -> dict[str, str] | None:
     return found or None
 
 
-def _followed(federation: Client, job: JobView, client: Path | None, raw: bool) -> int:
+def _followed(federation: Client, job: JobView, settings: ClientSettings, raw: bool) -> int:
     """Show both streams of the only task of a job until it has ended; return the exit code for it."""
     id = f"{job.id}.0"
     failed: list[SubakError] = []
-    threads = [threading.Thread(target=_pump, args=(client, id, stream, raw, failed), daemon=True)
+    threads = [threading.Thread(target=_pump, args=(settings, id, stream, raw, failed), daemon=True)
                for stream in STREAMS]
     try:
         for thread in threads:
@@ -158,10 +167,10 @@ def _followed(federation: Client, job: JobView, client: Path | None, raw: bool) 
     return _exit_code(federation.task(id))
 
 
-def _pump(client: Path | None, id: str, stream: str, raw: bool, failed: list[SubakError]) -> None:
+def _pump(settings: ClientSettings, id: str, stream: str, raw: bool, failed: list[SubakError]) -> None:
     """Write a stream of a task as it comes, over a connection of its own."""
     try:
-        with opened(client) as federation:
+        with Client(settings) as federation:
             writer = OutputWriter(sys.stdout if stream == "stdout" else sys.stderr, raw)
             for data in federation.follow(id, stream):
                 writer.write(data)

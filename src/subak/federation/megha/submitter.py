@@ -442,22 +442,24 @@ def end_of_stage(submitter: Submitter, jobs: Jobs, place: int, out: Outbox) -> N
 
 @inlined
 def release(submitter: Submitter, jobs: Jobs, stage: int, first: int, out: Outbox) -> None:
-    """Submit those tasks of a stage, from a place on, that have arrived; the others will be when they arrive."""
+    """Submit those tasks of a stage, from a place on, that have arrived; the others will be when they arrive.
+
+    What was to go on when all of a job was cancelled may find another's tasks here, whose stage waits for others.
+    """
     for member in range(first, jobs.stages.task_first[stage + 1]):
         if is_filling(out):
             later = post(out, RELEASE, submitter.number, submitter.number, NOBODY, NOBODY)
             later["count"], later["row"] = stage, member
             return
         place = jobs.stages.task[member]
-        if jobs.state[place] == SUBMISSION_BLOCKED:
+        if jobs.state[place] == SUBMISSION_BLOCKED and jobs.stages.waits[jobs.stages.of_task[place]] == 0:
             submit(submitter, jobs, place, out)
 
 
 @inlined
 def on_release(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
-    """Go on to submit the tasks of a stage; what its places have become, that of another job, may have to wait."""
-    if not jobs.given_up[message["count"]] and jobs.stages.waits[message["count"]] == 0:
-        release(submitter, jobs, message["count"], message["row"], out)
+    """Go on to submit the tasks of a stage."""
+    release(submitter, jobs, message["count"], message["row"], out)
 
 
 @noinline

@@ -4,6 +4,7 @@ What is waited for, a change of a job or output of a task, is waited for by long
 there is something to tell, and answered for good. Any client can do that, an answer that is lost is asked for again at
 the same place, also from another master, and nothing is kept between two requests.
 """
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -48,7 +49,8 @@ from subak.live.api.service import (
 )
 from subak.live.jobfile.read import read_job
 
-COUNT_MAX = (1 << 63) - 1
+INT64_MAX = (1 << 63) - 1
+READ_AT_ONCE_BYTES = 4096  # of a job file, which takes a millisecond; a larger one does not hold up the event loop
 TEXT_MAX = 1024  # characters of what is filtered by
 Asked = SkipValidation[NamedDependency[Service]]
 JobId = Annotated[str, PathParameter(pattern=JOB_PATTERN, description="A job, such as g0-17.")]
@@ -101,7 +103,10 @@ async def submit(service: Asked, body: RawBody, key: Key, file: Word = "job") ->
 
     Mistakes are named by line, of *file*.
     """
-    return await service.submit(read_job(_text(body), file), key)
+    text = _text(body)
+    if len(body) <= READ_AT_ONCE_BYTES:
+        return await service.submit(read_job(text, file), key)
+    return await service.submit(await asyncio.to_thread(read_job, text, file), key)
 
 
 @get("/v1/jobs", responses=READ, summary="List jobs")
@@ -120,7 +125,7 @@ async def job(service: Asked, id: JobId) -> JobView:
 
 @get("/v1/jobs/{id:str}/wait", responses=NAMED, summary="Wait for a job")
 async def wait(service: Asked, id: JobId, timeout_s: Wait = 30.0,
-               seen: Annotated[int | None, QueryParameter(ge=0, le=COUNT_MAX, description="A version of it.")] = None,
+               seen: Annotated[int | None, QueryParameter(ge=0, le=INT64_MAX, description="A version of it.")] = None,
                ) -> JobView:
     """Return a job when it has ended or, with *seen*, when it has another version; else after the time."""
     return await service.wait(id, seen, timeout_s)
@@ -157,7 +162,7 @@ async def task(service: Asked, id: TaskId) -> TaskView:
 
 @get("/v1/tasks/{id:str}/logs", responses=NAMED, summary="Output of a task")
 async def logs(service: Asked, id: TaskId, stream: FromQuery[Stream] = "stdout",
-               offset: Annotated[int, QueryParameter(ge=-COUNT_MAX, le=COUNT_MAX)] = 0,
+               offset: Annotated[int, QueryParameter(ge=-INT64_MAX, le=INT64_MAX)] = 0,
                limit: Annotated[int, QueryParameter(ge=1, le=LOG_BYTES_MAX)] = LOG_BYTES_MAX,
                timeout_s: Wait = 0.0) -> LogChunk:
     """Return part of what a task has written; an offset below zero counts from the end."""
@@ -255,7 +260,7 @@ async def plan(service: Asked, body: RawBody) -> Plan:
 
 @post("/v1/configuration/apply", status_code=HTTP_200_OK, operation_class=ConfigurationOperation,
       responses=_refusals(409, 413), summary="Apply a configuration")
-async def apply(service: Asked, body: RawBody, version: Annotated[int, QueryParameter(ge=0, le=COUNT_MAX)]) -> Plan:
+async def apply(service: Asked, body: RawBody, version: Annotated[int, QueryParameter(ge=0, le=INT64_MAX)]) -> Plan:
     """Apply a configuration, if *version* is still in force."""
     return await service.apply(_text(body).encode(), version)
 

@@ -25,9 +25,9 @@ from subak.live.client.settings import ClientSettings, read_settings
 from subak.live.client.transport import Question, Transport
 
 T = TypeVar("T")
-PAGE = 1_000  # items that are asked for at once
+ITEMS_ASKED = 1_000  # items that are asked for at once
 WAIT_S = 30.0  # that one question of a wait is held open
-TIMEOUT_S, PATIENCE_S = 20.0, 15.0
+TIMEOUT_S, PATIENCE_S = 20.0, 5.0
 
 
 class Found(Struct, Generic[T], frozen=True):
@@ -41,12 +41,13 @@ class Client:
     """A federation, through any of its masters.
 
     Raises the errors of `subak.live.api.errors`: those of the service, and UnavailableError where no master could be
-    reached for *patience_s* seconds. Not to be shared between threads.
+    reached for *patience_s* seconds (5 unless given). Not to be shared between threads.
     """
 
     def __init__(self, settings: ClientSettings | None = None, *, timeout_s: float = TIMEOUT_S,
-                 patience_s: float = PATIENCE_S) -> None:
-        self._transport = Transport(read_settings() if settings is None else settings, timeout_s, patience_s)
+                 patience_s: float | None = None) -> None:
+        self._transport = Transport(read_settings() if settings is None else settings, timeout_s,
+                                    PATIENCE_S if patience_s is None else patience_s)
 
     def __enter__(self) -> "Client":
         return self
@@ -79,13 +80,13 @@ class Client:
         query = {"timeout_s": f"{timeout_s:g}", **({} if seen is None else {"seen": str(seen)})}
         return self._ask("GET", f"/v1/jobs/{id}/wait", JobView, query, wait_s=timeout_s)
 
-    def jobs(self, *, queue: str = "", name: str = "", state: str = "", limit: int = PAGE) -> Found[JobView]:
+    def jobs(self, *, queue: str = "", name: str = "", state: str = "", limit: int = ITEMS_ASKED) -> Found[JobView]:
         """Return the latest *limit* jobs of all masters, the latest first."""
         query = _said(queue=queue, name=name, state=state)
         found = self._of_all(lambda address: list(self._pages("/v1/jobs", JobView, query, limit, address)))
         return Found(tuple(sorted(found.items, key=lambda job: -job.submitted)[:limit]), found.unreachable)
 
-    def tasks(self, id: str, *, state: str = "", limit: int = PAGE) -> list[TaskView]:
+    def tasks(self, id: str, *, state: str = "", limit: int = ITEMS_ASKED) -> list[TaskView]:
         """Return the first *limit* tasks of a job, or of those that are in a state."""
         return list(self._pages(f"/v1/jobs/{id}/tasks", TaskView, _said(state=state), limit))
 
@@ -120,7 +121,7 @@ class Client:
         """Say why a task stands as it stands."""
         return self._get(f"/v1/tasks/{id}/explain", Explanation)
 
-    def history(self, id: str, limit: int = PAGE) -> list[Event]:
+    def history(self, id: str, limit: int = ITEMS_ASKED) -> list[Event]:
         """Return the first *limit* things that happened to a job or a task."""
         return list(self._pages(f"/v1/{_kind(id)}/{id}/history", Event, {}, limit))
 
@@ -186,7 +187,8 @@ class Client:
         """Return the items of a list, *limit* at most, page by page."""
         cursor = ""
         while limit is None or limit > 0:
-            wanted = {**query, **_said(cursor=cursor), "limit": str(PAGE if limit is None else min(PAGE, limit))}
+            most = ITEMS_ASKED if limit is None else min(ITEMS_ASKED, limit)
+            wanted = {**query, **_said(cursor=cursor), "limit": str(most)}
             page = self._get(path, Page[type], wanted, address)  # type: ignore[valid-type]
             yield from page.items
             limit = None if limit is None else limit - len(page.items)

@@ -12,6 +12,9 @@ from subak.errors import InputError
 from subak.live.tokens import PEOPLE, checked_token, read_token
 
 ADDRESS, TOKEN = "SUBAK_ADDRESS", "SUBAK_TOKEN"  # of the environment; several addresses are separated by commas
+FEDERATION = "SUBAK_FEDERATION"  # of the environment: the folder of a federation that `subak up` has started
+FOLDER = "subak-federation"  # where it is looked for, and made, where nothing else is said
+CLIENT = "client.toml"
 DEFAULT_ADDRESS = "http://127.0.0.1:7433"
 
 
@@ -34,12 +37,12 @@ class ClientSettings(Struct, frozen=True):
 
 
 def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.environ) -> ClientSettings:
-    """Return where to ask. What *file* says comes first, then SUBAK_ADDRESS and SUBAK_TOKEN, then client.toml.
+    """Return where to ask. What *file* says comes first, then SUBAK_ADDRESS and SUBAK_TOKEN, then `usual_file`.
 
     Raises InputError for what is no address or no token, and where no token is found.
     """
     named = _read(file) if file is not None else ClientFile()
-    home = default_file(environment)
+    home = usual_file(environment)
     usual = _read(home) if file is None and home.exists() else ClientFile()
     spoken = [each.strip() for each in environment.get(ADDRESS, "").split(",") if each.strip()]
     addresses = _several(named.address) or spoken or _several(usual.address) or [DEFAULT_ADDRESS]
@@ -52,6 +55,26 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.
     else:
         raise InputError(f"no token: set {TOKEN}, or write token_file = \"...\" into {file or home}")
     return ClientSettings(tuple(checked_address(each) for each in addresses), token)
+
+
+def usual_file(environment: Mapping[str, str]) -> Path:
+    """Return the client.toml of the federation that SUBAK_FEDERATION names, else of one in this folder, else a user's.
+
+    One in this folder counts only if it is the user's own: others may have put a folder there. Raises InputError where
+    SUBAK_FEDERATION names a folder without one.
+    """
+    if environment.get(FEDERATION):
+        named = Path(environment[FEDERATION], CLIENT)
+        if not named.exists():
+            raise InputError(f"{FEDERATION}: there is no {named}; `subak up` makes one")
+        return named
+    here = Path(FOLDER, CLIENT)
+    try:
+        if here.stat().st_uid == os.geteuid():
+            return here
+    except OSError:
+        pass
+    return default_file(environment)
 
 
 def default_file(environment: Mapping[str, str]) -> Path:

@@ -118,7 +118,7 @@ class Transport:
         return self._exchange(question, address)
 
     def _exchange(self, question: Question, address: str) -> bytes:
-        connection = self._connected(address, question.wait_s)
+        connection = self._connected(address, question.wait_s, question.may_repeat)
         headers = {"Authorization": f"Bearer {self.settings.token}", **question.headers}
         try:
             connection.request(question.method, question.target, question.body, headers)
@@ -133,9 +133,12 @@ class Transport:
             raise error_of(answer.status, body, address)
         return body
 
-    def _connected(self, address: str, wait_s: float) -> http.client.HTTPConnection:
+    def _connected(self, address: str, wait_s: float, may_repeat: bool) -> http.client.HTTPConnection:
         """Return a connection to a master. Raises UnavailableError where none can be had; nothing was sent then."""
         connection = self.connections.get(address)
+        if connection is not None and not may_repeat:  # the master may be closing it just now
+            self.connections.pop(address).close()
+            connection = None
         if connection is None:
             place = urlsplit(address)
             kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection

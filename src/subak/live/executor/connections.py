@@ -3,7 +3,7 @@ import os
 import selectors
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -98,10 +98,17 @@ class Connections:
             elif key.fileobj is self.awake:
                 with suppress(BlockingIOError):
                     self.awake.recv(4096)
+            elif key.data is not None:
+                self.selector.unregister(key.fd)
+                key.data()
             elif events & selectors.EVENT_READ:
                 self.all[key.fd].read()
                 read.append(self.all[key.fd])
         return read
+
+    def watch(self, number: int, on_end: Callable[[], None]) -> None:
+        """Call *on_end* once when an open file, to which nobody writes, is at its end."""
+        self.selector.register(number, selectors.EVENT_READ, on_end)
 
     def flush(self) -> None:
         """Send what can be sent, and end what is to be ended."""

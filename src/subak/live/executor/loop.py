@@ -349,6 +349,9 @@ def work(settings: Settings, guard: int) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: warden.stop())
+    if settings.lifeline >= 0:
+        os.set_inheritable(settings.lifeline, False)
+        warden.connections.watch(settings.lifeline, warden.stop)
     signal.signal(GUARD_DIED, lambda *_: warden.stop(EXECUTOR_LOST, 0.0))
     say(f"machine {settings.machine}: {settings.state}; {warden.limits()}")
     warden.run()

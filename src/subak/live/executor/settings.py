@@ -21,6 +21,7 @@ class Settings(NamedTuple):
     room: int = 100_000  # attempts that are kept, until they are forgotten
     output_bytes: int = 16 << 20  # of each stream of an attempt
     kept_bytes: int = 1 << 30  # of all attempts that have ended
+    lifeline: int = -1  # an open file, at whose end the warden ends; below zero: none
 
 
 def checked(settings: Settings) -> Settings:

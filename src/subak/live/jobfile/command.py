@@ -1,21 +1,23 @@
 """The job that `subak run -- COMMAND` submits."""
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from subak.live.jobfile import tree
-from subak.live.jobfile.leaves import NAME_MAX
+from subak.live.jobfile.leaves import NAME_SIZE
 from subak.live.jobfile.read import job_of_tree
 from subak.live.jobfile.spec import JobSpec
 
 
-def from_command(words: Sequence[str], *, name: str | None = None, **said: Any) -> JobSpec:
+def from_command(words: Sequence[str], *, name: str | None = None, labels: Mapping[str, str] | None = None,
+                 **said: Any) -> JobSpec:
     """Return a job of one stage that runs a command; *said* are fields of a job file, None where nothing is said.
 
     Without a name it is called by the command's. Raises InputError with a line for each mistake: field, rule and value.
     """
-    fields = {"metadata": {"name": _name(words) if name is None else name}, "command": list(words),
+    metadata = {"name": _name(words) if name is None else name, "labels": dict(labels or {})}
+    fields = {"metadata": metadata, "command": list(words),
               **{field: value for field, value in said.items() if value is not None}}
     return job_of_tree(_tree(fields), None).spec
 
@@ -23,7 +25,7 @@ def from_command(words: Sequence[str], *, name: str | None = None, **said: Any) 
 def _name(words: Sequence[str]) -> str:
     """Return a name for a job that runs a command."""
     known = re.sub("[^A-Za-z0-9_.-]+", "-", PurePath(words[0]).name if words else "")
-    return known.strip("_.-")[:NAME_MAX].strip("_.-") or "job"
+    return known.strip("_.-")[:NAME_SIZE].strip("_.-") or "job"
 
 
 def _tree(value: Any) -> tree.Node:

@@ -45,7 +45,7 @@ class _Filler:
         self.mistakes.lines.setdefault(field, node.line)
         extra: dict[str, Any] = {}
         while isinstance(kind, inspect.Metadata):
-            extra, kind = {**(kind.extra or {}), **extra}, kind.type
+            extra, kind = (kind.extra or {}) | extra, kind.type
         if LEAF in extra:
             return self._leaf(extra[LEAF], node, field)
         if isinstance(kind, inspect.StructType):
@@ -98,8 +98,10 @@ class _Filler:
                 extra[KEY].read(key)
             except ValueError:
                 self.mistakes.add((*field, name), f"the key must be {extra[KEY].rule}, not {key}", key.line)
-            said[name] = (self._leaf(leaf_of(name), part, (*field, name)) if leaf_of
-                          else self.value(kind.value_type, part, (*field, name)))
+            of_value = kind.value_type
+            if leaf_of is not None:
+                of_value = inspect.Metadata(of_value, extra={LEAF: leaf_of(name)})
+            said[name] = self.value(of_value, part, (*field, name))
         return said
 
     def _check_count(self, kind: inspect.ListType | inspect.DictType, count: int, field: Field) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from subak.live.jobfile import quantities
 from subak.live.jobfile.spec import (
+    ALL_TASKS_MAX,
     AMOUNT_MAX,
     API_VERSION,
     CPU,
@@ -17,23 +18,22 @@ from subak.live.jobfile.spec import (
     MEMORY,
     OPERATORS,
     QUEUE_LEVELS_MAX,
-    TASKS_MAX,
 )
 from subak.live.jobfile.tree import Scalar
 
 ARGUMENT_BYTES_MAX = 131_071  # Linux's, of an argument or NAME=value, without the zero at its end
-NAME_MAX = 63  # characters, as of Kubernetes's labels
-WORDS_MAX = 1024  # characters of a queue, an attribute, a variable's name: `Name` of the executor
-PATH_BYTES_MAX = 4095
+NAME_SIZE = 63  # characters, as of Kubernetes's labels
+WORDS_SIZE = 1024  # characters of a queue, an attribute, a variable's name: `Name` of the executor
+FOLDER_BYTES_MAX = 4095
 ANNOTATION_BYTES_MAX = 65_536
-NAME_FORM = rf"[A-Za-z0-9](?:[A-Za-z0-9_.-]{{0,{NAME_MAX - 2}}}[A-Za-z0-9])?"
+NAME_FORM = rf"[A-Za-z0-9](?:[A-Za-z0-9_.-]{{0,{NAME_SIZE - 2}}}[A-Za-z0-9])?"
 KEY_FORM = rf"(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{{0,251}}[A-Za-z0-9])?/)?{NAME_FORM}"
 QUEUE_PART = r"[^/\x00-\x1f\x7f]+"
 QUEUE_FORM = rf"{QUEUE_PART}(?:/{QUEUE_PART}){{0,{QUEUE_LEVELS_MAX - 1}}}"
-VARIABLE_FORM = rf"(?!SUBAK_)[^=\x00]{{1,{WORDS_MAX}}}"
-ATTRIBUTE_FORM = rf"[^\x00-\x1f\x7f]{{1,{WORDS_MAX}}}"
+VARIABLE_FORM = rf"(?!SUBAK_)[^=\x00]{{1,{WORDS_SIZE}}}"
+ATTRIBUTE_FORM = rf"[^\x00-\x1f\x7f]{{1,{WORDS_SIZE}}}"
 USER_FORM = r"[^\s:/\x00-\x1f\x7f-][^\s:/\x00-\x1f\x7f]{0,255}"
-RESOURCE_FORM = rf"[A-Za-z_][A-Za-z0-9_]{{0,{NAME_MAX - 1}}}"
+RESOURCE_FORM = rf"[A-Za-z_][A-Za-z0-9_]{{0,{NAME_SIZE - 1}}}"
 UMASK_FORM = "0o?[0-7]{1,3}"
 UNLIMITED = "unlimited"
 Json = dict[str, Any]
@@ -49,11 +49,10 @@ class Leaf(NamedTuple):
 
 # -- text: any scalar will do, and counts as it was written ------------------------------------------------------------
 
-ANY_SCALAR: Json = {"type": ["string", "number", "boolean"]}
-SHORT_SCALAR: Json = {**ANY_SCALAR, "minimum": 0, "maximum": 1e15}  # whose text is in every form below
+ANY_SCALAR: Json = {"type": ["string", "number", "boolean"]}  # of numbers, only the reader knows whether they are names
 
 
-def _text(form: str, rule: str, schema: Json, characters_max: int = WORDS_MAX, bytes_max: int | None = None) -> Leaf:
+def _text(form: str, rule: str, schema: Json, characters_max: int = WORDS_SIZE, bytes_max: int | None = None) -> Leaf:
     whole = re.compile(form, re.DOTALL)
 
     def _read(scalar: Scalar) -> str:
@@ -75,24 +74,24 @@ def _long(what: str, bytes_max: int, form: str = r"[^\x00]*", schema: Json = ANY
     return _text(form, f"{what} of at most {bytes_max:,} bytes, without NUL characters", schema, bytes_max=bytes_max)
 
 
-NAME = _text(NAME_FORM, f"1 to {NAME_MAX} letters, digits, '-', '_' or '.', with a letter or digit first and last",
-             SHORT_SCALAR)
-LABEL_KEY = _text(KEY_FORM, f"a name of at most {NAME_MAX} letters, digits, '-', '_' or '.', perhaps after a prefix "
-                  "and '/', as in example.com/team", SHORT_SCALAR)
-LABEL = _text(f"(?:{NAME_FORM})?", f"empty, or {NAME.rule}", SHORT_SCALAR)
+NAME = _text(NAME_FORM, f"1 to {NAME_SIZE} letters, digits, '-', '_' or '.', with a letter or digit first and last",
+             ANY_SCALAR)
+LABEL_KEY = _text(KEY_FORM, f"a name of at most {NAME_SIZE} letters, digits, '-', '_' or '.', perhaps after a prefix "
+                  "and '/', as in example.com/team", ANY_SCALAR)
+LABEL = _text(f"(?:{NAME_FORM})?", f"empty, or {NAME.rule}", ANY_SCALAR)
 ANNOTATION = _long("text", ANNOTATION_BYTES_MAX)
-QUEUE = _text(QUEUE_FORM, f"a path of at most {QUEUE_LEVELS_MAX} names and {WORDS_MAX:,} characters, "
-              "such as org/department/user", SHORT_SCALAR)
+QUEUE = _text(QUEUE_FORM, f"a path of at most {QUEUE_LEVELS_MAX} names and {WORDS_SIZE:,} characters, "
+              "such as org/department/user", ANY_SCALAR)
 ARGUMENT = _long("text", ARGUMENT_BYTES_MAX)
-VARIABLE = _text(VARIABLE_FORM, f"1 to {WORDS_MAX:,} characters without '=' and NUL, and not begin with SUBAK_",
-                 SHORT_SCALAR)
+VARIABLE = _text(VARIABLE_FORM, f"1 to {WORDS_SIZE:,} characters without '=' and NUL, and not begin with SUBAK_",
+                 ANY_SCALAR)
 VALUE = ARGUMENT  # of a variable
-WORKDIR = _long("an absolute path", PATH_BYTES_MAX, r"/[^\x00]*", {"type": "string"})
-ATTRIBUTE = _text(ATTRIBUTE_FORM, f"the name of an attribute, 1 to {WORDS_MAX:,} characters", SHORT_SCALAR)
-CONSTRAINT_VALUE = _text(rf"[^\x00-\x1f\x7f]{{0,{WORDS_MAX}}}", f"at most {WORDS_MAX:,} characters, none of them "
+WORKDIR = _long("an absolute path", FOLDER_BYTES_MAX, r"/[^\x00]*", {"type": "string"})
+ATTRIBUTE = _text(ATTRIBUTE_FORM, f"the name of an attribute, 1 to {WORDS_SIZE:,} characters", ANY_SCALAR)
+CONSTRAINT_VALUE = _text(rf"[^\x00-\x1f\x7f]{{0,{WORDS_SIZE}}}", f"at most {WORDS_SIZE:,} characters, none of them "
                          "a control character", ANY_SCALAR)
-RESOURCE = _text(RESOURCE_FORM, f"the name of a resource, 1 to {NAME_MAX} letters, digits or '_'", {"type": "string"})
-USER = _text(USER_FORM, "the name or number of a user", SHORT_SCALAR)
+RESOURCE = _text(RESOURCE_FORM, f"the name of a resource, 1 to {NAME_SIZE} letters, digits or '_'", {"type": "string"})
+USER = _text(USER_FORM, "the name or number of a user", ANY_SCALAR)
 
 
 def _umask(scalar: Scalar) -> int:
@@ -143,7 +142,7 @@ def _whole(least: int, most: int) -> Leaf:
 
 
 PRIORITY = _whole(-AMOUNT_MAX - 1, AMOUNT_MAX)
-TASKS = _whole(1, TASKS_MAX)
+TASKS = _whole(1, ALL_TASKS_MAX)
 SMALL = _whole(0, LOSSES_MAX)
 
 # -- quantities --------------------------------------------------------------------------------------------------------
@@ -170,7 +169,7 @@ def _limit(text: str) -> float | None:
     return seconds
 
 
-_AT_MOST = f"at most {quantities.print_duration(quantities.SECONDS_MAX)}"
+_AT_MOST = f"at most {quantities.print_duration(quantities.DURATION_S_MAX)}"
 CPU_AMOUNT = Leaf("a quantity such as 2, 0.5 or 500m", _quantity(quantities.parse_cpu),
                   _quantity_schema(quantities.CPU_FORM, AMOUNT_MAX / quantities.CPU_UNITS))
 MEMORY_AMOUNT = Leaf("a quantity such as 512Mi or 4Gi, at least 1Mi (a number alone is of bytes)",
@@ -181,10 +180,10 @@ COUNT = Leaf(f"a whole number from 0 to {AMOUNT_MAX:,}", lambda scalar: quantiti
              {"anyOf": [{"type": "string", "pattern": pattern_of(quantities.COUNT_FORM)},
                         {"type": "integer", "minimum": 0, "maximum": AMOUNT_MAX}]})
 DURATION = Leaf(f"seconds or a duration such as 10s, 5m or 1h30m, {_AT_MOST}", _quantity(quantities.parse_duration),
-                _quantity_schema(quantities.DURATION_FORM, quantities.SECONDS_MAX))
+                _quantity_schema(quantities.DURATION_FORM, quantities.DURATION_S_MAX))
 LIMIT = Leaf(f"seconds or a duration such as 10s, 5m or 1h30m, more than 0 and {_AT_MOST}, or {UNLIMITED}",
              _quantity(_limit),
-             _quantity_schema(rf"{UNLIMITED}|{quantities.DURATION_FORM}", quantities.SECONDS_MAX,
+             _quantity_schema(rf"{UNLIMITED}|{quantities.DURATION_FORM}", quantities.DURATION_S_MAX,
                               {"exclusiveMinimum": 0}))
 
 

@@ -2,7 +2,7 @@
 from subak.errors import InputError
 from subak.output.plain import plain, shortened
 
-SHOWN_MAX = 20
+LISTED_MISTAKES = 20
 Field = tuple[str | int, ...]  # the way to a value: ("stages", 1, "resources", "memory")
 
 
@@ -41,7 +41,7 @@ class Mistakes:
         """Raise InputError with a line for each mistake, by lines of the file, if there is any."""
         if not self.found:
             return
-        words = [words for _, _, words in sorted(self.found)[:SHOWN_MAX]]
-        if len(self.found) > SHOWN_MAX:
-            words.append(f"and {len(self.found) - SHOWN_MAX:,} mistakes more")
+        words = [words for _, _, words in sorted(self.found)[:LISTED_MISTAKES]]
+        if len(self.found) > LISTED_MISTAKES:
+            words.append(f"and {len(self.found) - LISTED_MISTAKES:,} mistakes more")
         raise InputError("\n".join(words))

@@ -44,7 +44,8 @@ def _check(job: JobForm, own: list[tuple[Field, StageForm]], stages: list[StageF
     for (field, stage), whole in zip(own, stages, strict=True):
         rules.check_constraints(stage.constraints, field, mistakes)
         rules.check_stage(whole, field, mistakes)
-    rules.check_together(stages, [field for field, _ in own], mistakes)
+    if isinstance(job.stages, UnsetType) or len(job.stages) == len(own):  # else a name may be one that cannot be read
+        rules.check_together(stages, [field for field, _ in own], mistakes)
     mistakes.raise_any()
 
 

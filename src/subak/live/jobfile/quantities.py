@@ -11,7 +11,7 @@ from subak.live.jobfile.spec import AMOUNT_MAX, CPU, MEMORY
 
 CPU_UNITS = 1000  # of a core
 MEMORY_UNIT = 1 << 20  # bytes
-SECONDS_MAX = 1_000_000_000
+DURATION_S_MAX = 1_000_000_000
 SECONDS_DIGITS = 6  # after the point
 NUMBER = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
 CPU_FORM = rf"{NUMBER}|[0-9]{{1,15}}m"
@@ -24,7 +24,7 @@ COUNT_FORM = "[0-9]{1,10}"
 UNIT_SECONDS = {  # in the order of a duration
     "d": Fraction(86_400), "h": Fraction(3600), "m": Fraction(60), "s": Fraction(1), "ms": Fraction(1, 1000),
 }
-DURATION_FORM = rf"{NUMBER}|(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit}(?![a-z]))?" for unit in UNIT_SECONDS)
+DURATION_FORM = rf"{NUMBER}|(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit})?" for unit in UNIT_SECONDS)
 
 
 def parse_cpu(text: str) -> int:
@@ -67,9 +67,9 @@ def parse_amount(resource: str, text: str) -> int:
     return {CPU: parse_cpu, MEMORY: parse_memory}.get(resource, parse_count)(text)
 
 
-def print_amount(resource: str, amount: int) -> str:
-    """Return what `parse_amount` takes for the amount."""
-    return {CPU: print_cpu, MEMORY: print_memory}.get(resource, str)(amount)
+def print_amount(resource: str, amount: int) -> str | int:
+    """Return what a file says for the amount of a resource: a text for cpu and memory, else the number of pieces."""
+    return {CPU: print_cpu, MEMORY: print_memory}.get(resource, int)(amount)
 
 
 def parse_duration(text: str) -> float:
@@ -83,7 +83,7 @@ def parse_duration(text: str) -> float:
         seconds = sum((Fraction(number) * unit for number, unit in parts if number), Fraction(0))
     else:
         seconds = Fraction(text)
-    if seconds > SECONDS_MAX:
+    if seconds > DURATION_S_MAX:
         raise ValueError
     return float(round(seconds, SECONDS_DIGITS))
 

@@ -37,7 +37,7 @@ def read_job_file(path: Path) -> JobSpec:
     try:
         with path.open("rb") as file:
             data = file.read(TEXT_BYTES_MAX + 1)
-        return read_job(data.decode("utf-8-sig"), str(path))
+        return read_job(data.decode(), str(path))
     except OSError as error:
         raise InputError(f"{plain(str(path))}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

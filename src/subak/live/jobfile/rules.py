@@ -16,7 +16,7 @@ from subak.live.jobfile.form import (
 from subak.live.jobfile.leaves import ARGUMENT_BYTES_MAX
 from subak.live.jobfile.mistakes import Field, Mistakes
 from subak.live.jobfile.order import cycle
-from subak.live.jobfile.spec import CPU, TASKS_MAX
+from subak.live.jobfile.spec import ALL_TASKS_MAX, CPU
 from subak.live.jobfile.tree import NUMBER
 from subak.output.plain import shortened
 
@@ -35,7 +35,7 @@ def check_head(job: JobForm, mistakes: Mistakes) -> None:
     check_constraints(job.constraints, (), mistakes)
     annotations = getattr(job.metadata, "annotations", UNSET)
     if annotations is not UNSET and ("metadata", "annotations") not in mistakes.wrong:
-        size = _bytes(*annotations, *annotations.values())
+        size = sum(len(word.encode()) for pair in annotations.items() for word in pair)
         if size > ANNOTATIONS_BYTES_MAX:
             mistakes.add(("metadata", "annotations"), f"must be at most {ANNOTATIONS_BYTES_MAX:,} bytes together, "
                                                       f"not {size:,}")
@@ -67,7 +67,8 @@ def _check_size(stage: StageForm, holds: Callable[[bool, str, str], None]) -> No
                if isinstance(word, str)]
     env = {} if isinstance(stage.env, UnsetType) else {name: value for name, value in stage.env.items()
                                                       if isinstance(value, str)}
-    holds(len(command) <= ARGUMENTS_MAX, "args", _most(ARGUMENTS_MAX, len(command), "those of the command"))
+    holds(stage.args is UNSET or len(command) <= ARGUMENTS_MAX, "args",
+          _most(ARGUMENTS_MAX, len(command), "those of the command"))
     holds(len(env) <= VARIABLES_MAX, "env", _most(VARIABLES_MAX, len(env)))
     for name, value in env.items():
         size = _bytes(name, value) - 1
@@ -100,9 +101,9 @@ def check_constraints(constraints: list[ConstraintForm] | UnsetType, field: Fiel
 
 def check_together(stages: Sequence[StageForm], fields: Sequence[Field], mistakes: Mistakes) -> None:
     """Check names, dependencies and the number of tasks of all stages."""
-    tasks = sum(stage.tasks for stage in stages if isinstance(stage.tasks, int))
-    if tasks > TASKS_MAX:
-        mistakes.add(("stages",), f"must have at most {TASKS_MAX:,} tasks together, not {tasks:,}")
+    tasks = sum(1 if isinstance(stage.tasks, UnsetType) else stage.tasks for stage in stages)
+    if tasks > ALL_TASKS_MAX:
+        mistakes.add(("stages",), f"must have at most {ALL_TASKS_MAX:,} tasks together, not {tasks:,}")
     place_of: dict[str, int] = {}
     for place, stage in enumerate(stages):
         if stage.name in place_of and isinstance(stage.name, str):
@@ -122,8 +123,6 @@ def _check_depends_on(stage: StageForm, place_of: dict[str, int], field: Field, 
     found: list[int] = []
     for number, name in enumerate([] if isinstance(stage.depends_on, UnsetType) else stage.depends_on):
         place, here = place_of.get(name), (*field, "depends_on", number)
-        if isinstance(name, UnsetType):
-            continue
         if name == stage.name:
             mistakes.add(here, f"must not be the stage's own name, {name!r}")
         elif place is None:

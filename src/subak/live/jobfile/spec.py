@@ -14,7 +14,7 @@ AMOUNT_MAX = 2**31 - 1
 QUEUE_LEVELS_MAX = 64
 OPERATORS = ("=", "!=", "<", ">", "<=", ">=")
 STAGES_MAX = 1000
-TASKS_MAX = 1_000_000  # of a job
+ALL_TASKS_MAX = 1_000_000  # of a job
 LOSSES_MAX = 2**15 - 1  # the core's int16
 QUEUE, STAGE = "default", "main"  # of a job that names none
 

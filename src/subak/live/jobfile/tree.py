@@ -15,14 +15,14 @@ from subak.errors import InputError
 from subak.output.plain import shortened
 
 TEXT_BYTES_MAX = 1 << 20
-NODES_MAX = 200_000
+ITEMS_MAX = 200_000
 DEPTH_MAX = 20
 # YAML 1.2's core schema, without octal and hexadecimal numbers, infinity and NaN.
 NULL, BOOLEAN = re.compile("~|null|Null|NULL|"), re.compile("true|True|TRUE|false|False|FALSE")
 NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 PAIR = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")  # one character of JSON
 UNUSUAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # in strings of JSON; YAML ends lines with some
-SHOWN_MAX = 60  # characters of a value in an error
+SHOWN_LETTERS = 60  # characters of a value in an error
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # only its parser, which is fast where it is machine code
 
 
@@ -53,7 +53,7 @@ class Scalar:
     def __str__(self) -> str:
         if self.is_null:
             return "nothing"
-        return shortened(self.text if self.is_number or self.is_boolean else repr(self.text), SHOWN_MAX)
+        return shortened(self.text if self.is_number or self.is_boolean else repr(self.text), SHOWN_LETTERS)
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,7 @@ def read_tree(text: str, file: str) -> Node:
 
 def _as_yaml(text: str) -> str:
     """Return a JSON text with what YAML does not take written in another way, on the same lines; else the text."""
+    text = text.removeprefix("\ufeff")
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -203,8 +204,8 @@ class _Builder:
 
     def _count(self, nodes: int, line: int) -> None:
         self.nodes += nodes
-        if self.nodes > NODES_MAX:
-            raise _MistakeError(line, f"must have at most {NODES_MAX:,} values, what an alias stands for counted again")
+        if self.nodes > ITEMS_MAX:
+            raise _MistakeError(line, f"must have at most {ITEMS_MAX:,} values, what an alias stands for counted again")
 
 
 def _line(event: Any) -> int:

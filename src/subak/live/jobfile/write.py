@@ -40,7 +40,8 @@ def _stage(stage: Stage) -> dict[str, Any]:
                                 for name, amount in stage.resources.items()}
     if "umask" in written:
         written["umask"] = f"0{stage.umask:o}"
-    return msgspec.json.decode(msgspec.json.encode({IN_FILES.get(name, name): value for name, value in written.items()}))
+    in_file = {IN_FILES.get(name, name): value for name, value in written.items()}
+    return msgspec.json.decode(msgspec.json.encode(in_file))
 
 
 class _Dumper(yaml.SafeDumper):
@@ -48,3 +49,11 @@ class _Dumper(yaml.SafeDumper):
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Write what has line breaks of whatever kind with escapes: between other quotes they become spaces."""
+        style = None if data.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)

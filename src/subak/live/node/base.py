@@ -37,13 +37,13 @@ from subak.federation.messages import (
     build_outbox,
 )
 from subak.live.node.facts import JOB, QUEUES, SHAPE, Fact, Facts
-from subak.live.node.frames import Batch, Frame, FrameError, Incoming, Outgoing, entries_of, messages_of
+from subak.live.node.frames import Batch, Frame, FrameError, Incoming, Outgoing, Retract, entries_of, messages_of
 from subak.live.node.layout import Layout, Peer
 
 BATCH = 256  # messages that a role is handed at once
 POSTS = 16  # messages that one of a batch may post
 SERVED_MAX = 20_000  # messages that are served before what they led to is sent
-BYTES = MESSAGE.itemsize
+MESSAGE_BYTES = MESSAGE.itemsize
 HANDLER_OF, CROSSES_OF = HANDLER.tolist(), CROSSES.tolist()
 # What may post as many messages as a machine has attempts, or a federation machines, is served by itself.
 ALONE = frozenset((ALIVE, BEAT, BOOT, CHANGE, CHECK, HOLDS, RECONFIGURE, REPORT, RESTART, TICK, WATCH))
@@ -91,6 +91,7 @@ class Link:
         self.rows: list[bytes] = []  # messages
         self.names: dict[tuple[int, int], None] = {}  # facts that they name, in order
         self.low, self.high = 0, 0  # entries of the own ledger that they carry: low .. high - 1
+        self.heard: set[tuple[int, int]] = set()  # facts about jobs that the peer has said on it, and not taken back
         self.frames: list[bytes] = []
 
 
@@ -209,6 +210,26 @@ class Node:
         if self.facts.note(fact):
             self.on_fact(fact)
 
+    def retract(self, names: Iterable[tuple[int, int]]) -> None:
+        """Drop facts that no message will name any more; who has them from here, in the layer below, drops them too."""
+        for kind, number in names:
+            self.facts.forget(kind, number)
+            for peer, link in self.links.items():
+                link.heard.discard((kind, number))
+                if link.outgoing.said.pop((kind, number), None) is not None and peer[0] > self.role:
+                    self.frame_to(peer, Retract(((kind, number),)))
+
+    def retract_unneeded(self, role: int, used: Callable[[], set[int]]) -> None:
+        """Drop facts about jobs that nobody of a role has said on a connection that there is, nor any row is about.
+
+        They were said on former ones, where nobody can take them back any more. *used*: the jobs that rows are about.
+        """
+        heard = set().union(*(link.heard for peer, link in self.links.items() if peer[0] == role))
+        left = [name for name in self.facts.known if name[0] == JOB and name not in heard]
+        if left:
+            rows = used()
+            self.retract(name for name in left if name[1] not in rows)
+
     def _owe(self, kind: int, row: bytes, delay: float) -> None:
         if delay > 0.0:
             self.armed += 1
@@ -235,11 +256,13 @@ class Node:
             return
         for fact in frame.facts:
             self.learn(fact)
+            if fact.kind == JOB:
+                link.heard.add((JOB, fact.number))
         if frame.entries:
             self.on_entries(peer, frame.epoch, frame.first, entries_of(frame))
         data = frame.messages
         for place, kind in enumerate(rows["kind"].tolist()):
-            self.pending.append((HANDLER_OF[kind], kind, data[place * BYTES : (place + 1) * BYTES]))
+            self.pending.append((HANDLER_OF[kind], kind, data[place * MESSAGE_BYTES : (place + 1) * MESSAGE_BYTES]))
 
     def _check(self, peer: Peer, rows: np.ndarray) -> None:
         """Raise FrameError for messages that nobody may send here: handlers look up what they name."""
@@ -284,7 +307,7 @@ class Node:
         kinds, receivers = rows["kind"].tolist(), rows["to"].tolist()
         for place, kind in enumerate(kinds):
             role = HANDLER_OF[kind]
-            row = data[place * BYTES : (place + 1) * BYTES]
+            row = data[place * MESSAGE_BYTES : (place + 1) * MESSAGE_BYTES]
             if role == EXECUTOR:
                 self.on_effect(kind, rows[place].copy())
             elif not CROSSES_OF[kind]:

@@ -18,7 +18,7 @@ from subak.live.node.base import Drop, Put, Write
 from subak.live.node.facts import JobFact, StageFact
 
 MIB = 1 << 20
-EVENTS_MAX = 2_000  # of a job
+EVENTS_EACH = 2_000  # of a job
 OUTCOME_WORDS = ("", "finished", "failed", "cancelled", "timed out", "lost")
 ON_DISK = np.dtype([
     ("number", np.int64),
@@ -66,7 +66,7 @@ class Job:
 
     def note(self, clock: float, index: int, what: str, why: str = "", machine: int = NOBODY, attempt: int = 0) -> None:
         """Note what has happened to a task, or, with *index* below zero, to the job; the first are kept."""
-        if len(self.events) < EVENTS_MAX:
+        if len(self.events) < EVENTS_EACH:
             self.events.append((clock, index, what, why, machine, attempt))
 
     @property

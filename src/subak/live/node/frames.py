@@ -16,7 +16,7 @@ from subak.federation.megha.ledger import ENTRY
 from subak.federation.messages import KINDS, MESSAGE, REASONS
 from subak.live.node.facts import Fact
 
-FRAME_BYTES_MAX = 1 << 26
+NODE_FRAME_BYTES_MAX = 1 << 26
 Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 

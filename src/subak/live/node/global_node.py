@@ -59,7 +59,7 @@ from subak.live.node.facts import (
     read_machine,
     read_shape,
 )
-from subak.live.node.frames import Answer, Ask, Frame, FrameError, Retract
+from subak.live.node.frames import Answer, Ask, Frame, FrameError
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.queues import QueuesFact, read_queues
 from subak.live.node.restore import restore_jobs
@@ -69,6 +69,7 @@ from subak.workload.tasks import Requests
 
 ENDED_MAX = 100_000  # jobs that have ended and are kept, the latest
 GANG_MAX = 4096  # tasks that start together
+INCARNATION_KEY, LATEST_JOB_KEY = range(2)  # numbers on disk that are used once: of incarnations, of jobs
 Disk = Mapping[str, Mapping[int | str, bytes]]  # table, key, body
 
 
@@ -128,21 +129,16 @@ class GlobalNode(Node):
         self.tasks: OpenTasks = submitter.tasks
         self.submitter = submitter
         self.jobs: Jobs = build_jobs(places, places, places, places)
-        held = layout.machines * rooms.attempts_each if self.rules.preemption != OFF else 1
+        held = layout.clusters * layout.attempts if self.rules.preemption != OFF else 1
         self.master = build_global_master(
             submitter, self.topology, view, own=np.zeros(0, np.int32), lanes=lanes,
             lane_span=np.zeros((rooms.queues, 2), np.int32), lane_places=8 * lanes,
             queue_order=build_queue_order("round-robin", [], None, layout.resources),
             bins=Bins(nothing, np.zeros(0, np.int32), nothing), held=held)
-        self.ledgers = [Ledger(np.zeros(self.ledger_room(layout), ENTRY), np.array([0, -1, 0]))
+        self.ledgers = [Ledger(np.zeros(layout.ledger, ENTRY), np.array([0, -1, 0]))
                         for _ in range(2 * layout.clusters)]
         self.admission = Admission(self.jobs, self.master, layout.global_masters)
         self.book = Book(self.jobs, self.master, submitter)
-
-    @staticmethod
-    def ledger_room(layout: Layout) -> int:
-        """Return how many entries a ledger holds: a power of two, and four whole states of a cluster at least."""
-        return 1 << (4 * (2 + layout.rooms.attempts_each) * layout.machines_each - 1).bit_length()
 
     def use(self, services: Iterable[Serve] = ()) -> None:
         """Serve by plain Python, or by compiled functions that were made for the tables of `tables`."""
@@ -161,13 +157,15 @@ class GlobalNode(Node):
 
     def _begin(self) -> None:
         """Begin a new incarnation with what is on disk."""
-        incarnation = int.from_bytes(self.disk.get("incarnation", {}).get(0, b""), "big")
+        numbers = self.disk.get("incarnation", {})
+        incarnation = int.from_bytes(numbers.get(INCARNATION_KEY, b""), "big")
+        self.admission.latest = max(self.admission.latest, int.from_bytes(numbers.get(LATEST_JOB_KEY, b""), "big"))
         self.use()
         self.master.scalar[INCARNATION] = incarnation  # `restart` makes it one more
         self._learn_shapes()
         self.admission.latest = max([self.admission.latest, *self.ended])  # no number is given twice
         restore_jobs(self)
-        self.writes.append(Put("incarnation", [0], [(incarnation + 1).to_bytes(8, "big")]))
+        self.writes.append(Put("incarnation", [INCARNATION_KEY], [(incarnation + 1).to_bytes(8, "big")]))
         self.tell(RESTART)
 
     def _learn_shapes(self) -> None:
@@ -189,6 +187,7 @@ class GlobalNode(Node):
         *clock*: Unix time. A job of the same *client* name is returned in its place.
         """
         if client and client in self.kept:
+            self.asked.append(self.kept[client])
             return self.kept[client]
         queue = self.queues.number(spec.queue)
         if self.queues.queues[queue].owner != self.number:
@@ -202,6 +201,7 @@ class GlobalNode(Node):
         job = Job(admitted.number, stored, spec, admitted)
         self.open_job(job)
         self.writes.append(self.book.write_of(job))
+        self.writes.append(Put("incarnation", [LATEST_JOB_KEY], [job.number.to_bytes(8, "big")]))
         if client:
             self.kept[client], self.client_of[job.number] = job.number, client
             self.writes.append(Put("client", [client], [job.number.to_bytes(8, "big")]))
@@ -392,10 +392,7 @@ class GlobalNode(Node):
             self._drop_ended(self.ended.popleft())
         self.book.remove(job)
         self.admission.forget(job.admitted)
-        self.facts.forget(JOB, job.number)
-        for peer, link in self.links.items():
-            if link.outgoing.said.pop((JOB, job.number), None) is not None:
-                self.frame_to(peer, Retract(((JOB, job.number),)))
+        self.retract([(JOB, job.number)])
         self._leave_removed()
 
     def _drop_ended(self, number: int) -> None:

@@ -5,17 +5,19 @@ and tasks to a global master, configurations and machines to a local master or i
 else, and what two of them give never clashes.
 """
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from msgspec import Meta, Struct
 
-from subak.federation.megha.topology import MACHINE_PLACE, OFF, QUEUE_PLACE, Rules, Topology, records
+from subak.federation.megha.topology import MACHINE_PLACE, QUEUE_PLACE, Rules, Topology, records
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, NOBODY, WORKER
 from subak.fleet.state import BLOCK
 
 Room = Annotated[int, Meta(ge=1, le=1 << 24)]
 Peer = tuple[int, int]  # a role, and the number of a process within it
+Preemption = Literal["off", "strict", "paper"]
+PREEMPTIONS = get_args(Preemption)  # in the order of their numbers: OFF, STRICT, PAPER
 
 
 class Rooms(Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,7 +29,11 @@ class Rooms(Struct, frozen=True, forbid_unknown_fields=True):
     constraint_sets: Room = 256
     configurations: Room = 256  # kinds of machines that a local master has ever seen
     queues: Room = 256
-    attempts_each: Room = 128  # on a machine, with those that have ended and are not noted yet
+    attempts_each: Room = 512  # of a machine, with those that have ended and are not noted yet
+    attempts: Room = 8  # of a cluster likewise, for each of its machines; and ATTEMPTS_MORE
+
+
+ATTEMPTS_MORE = 4096
 
 
 class Layout(Struct, frozen=True, dict=True):
@@ -53,6 +59,16 @@ class Layout(Struct, frozen=True, dict=True):
     def machines_each(self) -> int:
         """Places for machines of a cluster."""
         return self.blocks_each * self.global_masters * BLOCK
+
+    @cached_property
+    def attempts(self) -> int:
+        """How many attempts a local master may know: one that cannot note another is refused."""
+        return self.machines_each * self.rooms.attempts + ATTEMPTS_MORE
+
+    @cached_property
+    def ledger(self) -> int:
+        """Entries of a ledger: a power of two, and four whole states of a cluster at least."""
+        return 1 << (4 * (self.machines_each + self.attempts) - 1).bit_length()
 
     @cached_property
     def machines(self) -> int:
@@ -126,10 +142,11 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True):
     retry: float = 1.0
     lease: float = 6.0
     timer_slack: float = 0.5
-    preemption: int = OFF
+    preemption: Preemption = "off"
     preemptions_max: int = 3
 
     def rules(self, standby: bool) -> Rules:
         """Return the rules that roles follow."""
-        return Rules(self.heartbeat, self.retry, self.lease, self.timer_slack, False, self.preemption,
-                     self.preemptions_max, standby)
+        preemption = PREEMPTIONS.index(self.preemption)
+        return Rules(self.heartbeat, self.retry, self.lease, self.timer_slack, False, preemption, self.preemptions_max,
+                     standby)

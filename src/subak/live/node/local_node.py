@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from msgspec import Struct, msgpack
 
+from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.catalog import Catalog, empty_fleet
 from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, carried
 from subak.federation.megha.local_master.handlers import kill
 from subak.federation.megha.local_master.state import (
+    ACTIVE,
     ATTEMPT_OVER,
     ATTEMPT_RUNNING,
     ATTEMPT_STARTING,
@@ -25,6 +27,7 @@ from subak.federation.messages import (
     ASK,
     BOOT,
     CHANGE,
+    CHECK,
     GLOBAL_MASTER,
     HOLDS,
     LAUNCH,
@@ -39,12 +42,12 @@ from subak.federation.messages import (
     REPARTITION,
     RESTART,
     STARTED,
+    WATCH,
     WORKER,
 )
 from subak.live.node.base import Link, Node, Put, Serve
 from subak.live.node.facts import (
     CONFIGURATION,
-    JOB,
     MACHINE,
     QUEUES,
     SHAPE,
@@ -52,10 +55,10 @@ from subak.live.node.facts import (
     Fact,
     MachineFact,
     encoded,
+    read_configuration,
     read_shape,
 )
 from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
-from subak.live.node.global_node import GlobalNode
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
@@ -76,6 +79,7 @@ class StoredMachine(Struct, frozen=True, array_like=True):
     attributes: dict[str, str]
     cordoned: bool = False
     gone: bool = False  # another of this name has joined since
+    version: int = 0  # how often it was written
 
 
 class LocalNode(Node):
@@ -102,7 +106,7 @@ class LocalNode(Node):
                                configurations=layout.configurations_of(self.number))
         self.local = build_local_master(
             self.number, self.topology, books, build_machines(self.topology),
-            rooms.attempts_each * layout.machines_each, GlobalNode.ledger_room(layout))
+            layout.attempts, layout.ledger)
 
     def use(self, services: Iterable[Serve] = ()) -> None:
         """Serve by plain Python, or by a compiled function that was made for `tables`."""
@@ -118,6 +122,11 @@ class LocalNode(Node):
     def _begin(self, disk: Disk) -> None:
         """Begin with what is on disk: for the first time, or anew, with the epoch and the machines."""
         self.use()
+        for number, body in sorted(disk.get("configuration", {}).items()):
+            capacity = read_configuration(body).capacity
+            self.catalog.configurations.of[capacity] = int(number)
+            self.catalog.learn_configuration(int(number), capacity)
+            self.facts.note(Fact(CONFIGURATION, int(number), body))
         for number, body in sorted(disk.get("machine", {}).items()):
             machine = msgpack.decode(body, type=StoredMachine)
             self._know(int(number), machine)
@@ -134,31 +143,33 @@ class LocalNode(Node):
     def _configuration(self, machine: StoredMachine) -> int:
         """Return the configuration that a machine is of; of one that is cordoned, that of nothing."""
         capacity = tuple(0 for _ in machine.capacity) if machine.cordoned else machine.capacity
+        return self._number_of(capacity)
+
+    def _number_of(self, capacity: tuple[int, ...]) -> int:
+        """Return the number of a configuration, and write down what a new one stands for."""
         number = self.catalog.configuration(capacity)
-        self.facts.note(Fact(CONFIGURATION, number, encoded(ConfigurationFact(capacity))))
+        body = encoded(ConfigurationFact(capacity))
+        if self.facts.note(Fact(CONFIGURATION, number, body)):
+            self.writes.append(Put("configuration", [number], [body]))
         return number
 
     def _know(self, number: int, machine: StoredMachine) -> None:
         """Note a machine, and what others must know of it."""
         self.machines[number] = machine
         self.catalog.describe(number, machine.attributes)
-        before = self.facts.known.get((MACHINE, number))
         body = encoded(MachineFact(machine.name, machine.identity, machine.attributes, machine.cordoned,
                                    machine.gone))
-        if before is None or before.body != body:
-            self.facts.note(Fact(MACHINE, number, body, 0 if before is None else before.version + 1))
+        if self.facts.note(Fact(MACHINE, number, body, machine.version)):
             for peer in self.links:
                 if peer[0] == GLOBAL_MASTER:
                     self.say(peer, [(MACHINE, number)])
 
     def _write(self, number: int, machine: StoredMachine) -> None:
         """Note a machine on disk, and let the local master know what it has."""
-        before = self.machines.get(number)
+        machine = self._with(machine, version=machine.version + 1)
         self._know(number, machine)
         self.writes.append(Put("machine", [number], [msgpack.encode(machine)]))
-        configuration = NOBODY if machine.gone else self._configuration(machine)
-        if before is None or int(self.local.machine[number]["configuration"]) != configuration:
-            self.tell(CHANGE, machine=number, shape=configuration)
+        self.tell(CHANGE, machine=number, shape=NOBODY if machine.gone else self._configuration(machine))
 
     def _join(self, peer: Peer, join: Join) -> None:
         """Admit a machine: one that has no number yet is given one."""
@@ -176,11 +187,10 @@ class LocalNode(Node):
                 self._write(place, self._with(machine, gone=True))
         before = self.machines.get(number)
         machine = StoredMachine(join.name, join.identity, join.capacity, join.attributes,
-                                before.cordoned if before else False)
+                                before is not None and before.cordoned, version=before.version if before else 0)
         if machine != before:
             self._write(number, machine)
-        configuration = self.catalog.configuration(join.capacity)
-        self.facts.note(Fact(CONFIGURATION, configuration, encoded(ConfigurationFact(join.capacity))))
+        configuration = self._number_of(join.capacity)
         self.say(peer, [(CONFIGURATION, configuration)])
         self.frame_to(peer, Joined(number, configuration))
 
@@ -228,15 +238,9 @@ class LocalNode(Node):
     # -- what arrives --------------------------------------------------------------------------------------------------
 
     def on_connected(self, peer: Peer) -> None:
-        """Say to a global master which queues and machines there are; what a former connection said of jobs is old."""
-        if peer[0] != GLOBAL_MASTER:
-            return
-        self.say(peer, [(QUEUES, 0), *((MACHINE, number) for number in self.machines)])
-        rows = self.local.rows.row[: self.local.rows.size[2]]
-        used = {self.layout.job_of(int(row["task"])) for row in rows if row["machine"] != NOBODY}
-        for kind, number in list(self.facts.known):
-            if kind == JOB and number % self.layout.global_masters == peer[1] and number not in used:
-                self._retract(kind, number)
+        """Say to a global master which queues and machines there are."""
+        if peer[0] == GLOBAL_MASTER:
+            self.say(peer, [(QUEUES, 0), *((MACHINE, number) for number in self.machines)])
 
     def on_fact(self, fact: Fact) -> None:
         """Write a fact down that is news."""
@@ -253,8 +257,7 @@ class LocalNode(Node):
         if isinstance(frame, Join) and peer[0] == WORKER:
             self._join(peer, frame)
         elif isinstance(frame, Retract) and peer[0] == GLOBAL_MASTER:
-            for kind, number in frame.names:
-                self._retract(kind, number)
+            self.retract(frame.names)
         elif isinstance(frame, Ask) and peer[0] == GLOBAL_MASTER:
             self._ask(peer, frame)
         elif isinstance(frame, Answer) and peer[0] == WORKER and frame.number in self.questions:
@@ -263,11 +266,17 @@ class LocalNode(Node):
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a local master")
 
-    def _retract(self, kind: int, number: int) -> None:
-        self.facts.forget(kind, number)
-        for peer, link in self.links.items():
-            if link.outgoing.said.pop((kind, number), None) is not None:
-                self.frame_to(peer, Retract(((kind, number),)))
+    def served(self, rows: np.ndarray) -> None:
+        """Drop, now and then, what was said of jobs on former connections."""
+        if np.isin(rows["kind"], (CHECK, WATCH)).any():
+            self.retract_unneeded(GLOBAL_MASTER, self._jobs_held)
+
+    def _jobs_held(self) -> set[int]:
+        """Return the jobs of which attempts are known; a standby knows of none."""
+        if not self.local.scalar[ACTIVE]:
+            return set()
+        rows = self.local.rows.row[: self.local.rows.size[ROWS_EVER]]
+        return set((rows["task"][rows["machine"] != NOBODY] // self.layout.places).tolist())
 
     def _ask(self, peer: Peer, ask: Ask) -> None:
         """Answer a question about a machine, or hand it on to its worker."""

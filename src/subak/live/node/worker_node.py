@@ -103,6 +103,7 @@ class Identity(Struct, frozen=True, array_like=True):
     machine: int
     incarnation: int
     epoch: int
+    known_to: tuple[int, ...] = ()  # local masters of the cluster that have the machine on disk
 
 
 class Snapshot(Struct, frozen=True, array_like=True):
@@ -134,7 +135,9 @@ class WorkerNode(Node):
         self.halting: set[Key] = set()  # those of them that are being ended
         self.graces: dict[int, float] = {}  # by row
         self.written = b""
+        self.goes_on = False  # whether it begins as it was, so that it has a timer at once
         self.identity = Identity(number, 0, 0)
+        self.known_to: set[int] = set()
         self._serve_plainly()
         self._begin(disk)
 
@@ -156,6 +159,7 @@ class WorkerNode(Node):
         if identity is not None:
             self.identity = msgpack.decode(identity, type=Identity)
             self.me["incarnation"], self.me["epoch"] = max(self.identity.incarnation, 1), self.identity.epoch
+            self.known_to = set(self.identity.known_to)
         state = disk.get("state", {}).get(0)
         snapshot = msgpack.decode(state, type=Snapshot) if state is not None else None
         if snapshot is None or snapshot.boot != self.boot:
@@ -169,7 +173,7 @@ class WorkerNode(Node):
         for fact in snapshot.facts:
             self.learn(fact)
         self.graces = dict(snapshot.graces)
-        self.tell(TICK, machine=self.number, incarnation=int(self.me["incarnation"]))
+        self.goes_on = True
 
     def _snapshot(self) -> bytes:
         rows, me = self.workers.rows, self.me
@@ -185,7 +189,8 @@ class WorkerNode(Node):
 
     def settle(self) -> None:
         """Write what outlives the process, and the machine, where it differs."""
-        identity = Identity(self.number, int(self.me["incarnation"]), int(self.me["epoch"]))
+        identity = Identity(self.number, int(self.me["incarnation"]), int(self.me["epoch"]),
+                            tuple(sorted(self.known_to)))
         if identity != self.identity:
             self.identity = identity
             self.writes.append(Put("identity", [0], [msgpack.encode(identity)]))
@@ -212,15 +217,23 @@ class WorkerNode(Node):
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """Take in a frame without messages."""
         if isinstance(frame, Joined) and frame.machine == self.number:
-            if frame.configuration != int(self.me["configuration"]):
-                self.tell(RECONFIGURE, machine=self.number, shape=frame.configuration)
+            self._note_joined(peer[1], frame.configuration)
         elif isinstance(frame, Retract):
-            for kind, number in frame.names:
-                self.facts.forget(kind, number)
+            self.retract(frame.names)
         elif isinstance(frame, Ask):
             self.effects.append(Inquire(peer, frame))
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a worker")
+
+    def _note_joined(self, local: int, configuration: int) -> None:
+        """Note that a local master knows the machine, which runs nothing before the other one does as well.
+
+        A master that took over, and did not know it, would say that nothing runs there.
+        """
+        self.known_to.add(local)
+        masters = self.layout.masters_of(self.layout.cluster_of(self.number))
+        if self.known_to.issuperset(masters) and configuration != int(self.me["configuration"]):
+            self.tell(RECONFIGURE, machine=self.number, shape=configuration)
 
     def answer(self, peer: Peer, number: int, body: bytes = b"", problem: str = "") -> None:
         """Answer a question that `Inquire` passed on."""
@@ -326,7 +339,10 @@ class WorkerNode(Node):
                   code=code)
 
     def reconcile(self, known: Iterable[Known]) -> None:
-        """Compare what the executor knows with the tables, when the worker begins: what it does not know is lost."""
+        """Compare what the executor knows with the tables, when the worker begins: what it does not know is lost.
+
+        What has ended meanwhile is noted before the first tick, which ends what runs where the lease is over.
+        """
         there = {each.key: each for each in known}
         self.alive = {key for key, each in there.items() if each.ending is None}
         number = int(self.workers.rows.first[self.number])
@@ -337,17 +353,29 @@ class WorkerNode(Node):
             if each is not None and each.ending is None and row["state"] == WORKER_ENDED:
                 self.halting.add(key)
                 self.effects.append(End(key, GRACE_MIN))
+            elif each is not None and each.ending is not None:
+                if row["state"] == WORKER_ENDED:
+                    self.halting.add(key)
+                self._note_end(key, each.ending)
             elif each is None and row["state"] == WORKER_RUNNING:
                 self._exited(number, key, MACHINE_LOST, 0)
             number = int(row["next"])
         for key, each in there.items():
             self.effects.append(Forget((key,)) if each.ending is not None else End(key, GRACE_MIN))
+        if self.goes_on:
+            self.tell(TICK, machine=self.number, incarnation=int(self.me["incarnation"]))
+            self.goes_on = False
+
+    def _jobs_held(self) -> set[int]:
+        rows = self.workers.rows.row[: self.workers.rows.size[ROWS_EVER]]
+        return set((rows["task"][rows["machine"] != NOBODY] // self.layout.places).tolist())
 
     def served(self, rows: np.ndarray) -> None:
         """Let the executor forget what was forgotten, and know that the worker lives."""
         kinds = rows["kind"].tolist()
         if TICK in kinds:
             self.effects.append(Ping())
+            self.retract_unneeded(LOCAL_MASTER, self._jobs_held)
         forgotten = tuple(
             Key(int(row["task"]), int(row["attempt"])) for row, kind in zip(rows, kinds, strict=True)
             if kind == FORGET and self._row_of(Key(int(row["task"]), int(row["attempt"]))) == NOBODY)

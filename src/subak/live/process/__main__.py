@@ -1,4 +1,8 @@
-"""A process of a federation: `python -m subak.live.process ROLE FILE`, as `subak global-master FILE` and others do."""
+"""A process of a federation: `python -m subak.live.process ROLE FILE`, as `subak global-master FILE` and others do.
+
+With `--lifeline NUMBER` it ends when that open file is at its end; see `lifeline.py`.
+"""
+import argparse
 import asyncio
 import contextlib
 import signal
@@ -9,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from subak.errors import InputError, SubakError
+from subak.live.process import lifeline
 from subak.live.process.config import GlobalMasterFile, LocalMasterFile, WorkerFile, read
 from subak.output.plain import plain
 
@@ -31,19 +36,21 @@ def made(role: str, path: Path, say: Callable[[str], None]) -> Any:
 
 async def _run(process: Any, say: Callable[[str], None]) -> None:
     loop = asyncio.get_running_loop()
+    lifeline.watch(process.lifeline, process.stop)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, process.stop)
     await process.run(lambda *words: say(f"ready{' at ' + words[0] if words else ''}"))
     say("ended")
 
 
-def serve(role: str, path: Path) -> None:
-    """Be a process until SIGINT or SIGTERM. Raises InputError, RunError."""
+def serve(role: str, path: Path, line: int = lifeline.NO_FILE) -> None:
+    """Be a process until SIGINT or SIGTERM, or the lifeline is at its end. Raises InputError, RunError."""
     def say(words: str) -> None:
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {role} {path.stem}: {plain(words)}\n")
         sys.stderr.flush()
 
     process = made(role, path, say)
+    process.lifeline = lifeline.take(line) if line != lifeline.NO_FILE else line
     with contextlib.suppress(ImportError):
         import uvloop  # noqa: PLC0415
 
@@ -53,14 +60,16 @@ def serve(role: str, path: Path) -> None:
 
 def main() -> int:
     """Read the command line, and serve."""
-    arguments = sys.argv[1:]
-    if len(arguments) != 2 or arguments[0] not in ROLES:
-        sys.stderr.write(f"usage: python -m subak.live.process {'|'.join(ROLES)} FILE\n")
-        return EXIT_MISTAKE
+    parser = argparse.ArgumentParser(prog="python -m subak.live.process")
+    parser.add_argument("role", choices=ROLES)
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("--lifeline", type=int, default=lifeline.NO_FILE, metavar="NUMBER",
+                        help="of an open file, at whose end this process ends")
+    given = parser.parse_args()
     try:
-        serve(arguments[0], Path(arguments[1]))
+        serve(given.role, given.file, given.lifeline)
     except SubakError as error:
-        sys.stderr.write(f"subak {arguments[0]}: {plain(str(error))}\n")
+        sys.stderr.write(f"subak {given.role}: {plain(str(error))}\n")
         return EXIT_MISTAKE if isinstance(error, InputError) else EXIT_FAILED
     return 0
 

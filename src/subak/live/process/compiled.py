@@ -1,5 +1,5 @@
 """Compiled handlers for the tables of a node, and the program that compiles them beside: `ROLE` as its argument."""
-import sys
+import argparse
 from collections.abc import Callable
 
 from subak.federation.megha.roles import serve_global_master, serve_local_master, serve_submitter
@@ -9,6 +9,7 @@ from subak.live.node.global_node import GlobalNode
 from subak.live.node.layout import Layout, Rooms, Timing
 from subak.live.node.local_node import LocalNode
 from subak.live.node.queues import QueueSetup, QueuesFact
+from subak.live.process import lifeline
 
 KERNELS = {"global-master": ("serve_submitter", "serve_global_master"), "local-master": ("serve_local_master",)}
 SMALL = Layout(1, 1, ("cpu", "memory"), False, Rooms(tasks=64, machines=64, shapes=8, queues=8))
@@ -29,7 +30,13 @@ def services_of(node: GlobalNode | LocalNode) -> list[Callable[[float, int], int
 
 def main() -> None:
     """Compile what a role needs, for tables of any size."""
-    if sys.argv[1] == "global-master":
+    parser = argparse.ArgumentParser(prog="python -m subak.live.process.compiled")
+    parser.add_argument("role", choices=tuple(KERNELS))
+    parser.add_argument("--lifeline", type=int, default=lifeline.NO_FILE)
+    given = parser.parse_args()
+    if given.lifeline != lifeline.NO_FILE:
+        lifeline.end_with(lifeline.take(given.lifeline))
+    if given.role == "global-master":
         services_of(GlobalNode(0, SMALL, Timing(), QueuesFact(1, (QueueSetup("all", 0),)), {}, "g0"))
     else:
         services_of(LocalNode(0, SMALL, Timing(), {}))

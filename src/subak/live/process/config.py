@@ -35,7 +35,7 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -47,9 +47,10 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 MACHINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 RESOURCE = re.compile(r"[a-z][a-z0-9_]{0,62}")
 AMOUNT_MAX = 2**31 - 1
-MASTERS_MAX = 64
+OF_A_KIND_MAX = 64
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 T = TypeVar("T")
+Handlers = Literal["compiled", "python"]  # python: slower, and nothing is ever compiled, as tests want it
 
 
 class GlobalMasterEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,6 +108,7 @@ class GlobalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
     federation: str = "federation.toml"
     people_token_file: str = "people.token"
     join_token_file: str = "join.token"
+    handlers: Handlers = "compiled"
 
 
 class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,6 +119,7 @@ class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
     standby: bool = False
     federation: str = "federation.toml"
     join_token_file: str = "join.token"
+    handlers: Handlers = "compiled"
 
 
 class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -168,8 +171,8 @@ def check(file: Any) -> None:
 def _check_federation(file: FederationFile) -> None:
     _matches(NAME, "name", file.name)
     for what, entries in (("global_master", file.global_master), ("cluster", file.cluster), ("queue", file.queue)):
-        if not 1 <= len(entries) <= (MASTERS_MAX if what != "queue" else file.rooms.queues):
-            raise InputError(f"{what}: there must be one at least, and {MASTERS_MAX} at most, not {len(entries)}")
+        if not 1 <= len(entries) <= (OF_A_KIND_MAX if what != "queue" else file.rooms.queues):
+            raise InputError(f"{what}: there must be one at least, and {OF_A_KIND_MAX} at most, not {len(entries)}")
         names = [entry.name for entry in entries]
         for name in names:
             if what != "queue":

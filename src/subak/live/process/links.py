@@ -17,7 +17,7 @@ from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from subak.errors import RunError
 from subak.federation.messages import WORKER
-from subak.live.node.frames import FRAME_BYTES_MAX, PROTOCOL
+from subak.live.node.frames import NODE_FRAME_BYTES_MAX, PROTOCOL
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.tokens import TokenHash
 
@@ -25,7 +25,8 @@ LENGTH_BYTES = 4
 NONCE_BYTES = 16
 HELLO_S = 5.0  # that a stranger has to say who it is
 PAUSE_S, PAUSE_MAX_S = 0.05, 1.0
-UNSENT_BYTES_MAX = 64 << 20  # of a connection: a peer that reads no more is let go
+QUIET_S = 10.0  # that nobody need listen before it is said: processes do not start all at once
+LINK_BYTES_MAX = 64 << 20  # of a connection: a peer that reads no more is let go
 
 
 class Challenge(Struct, frozen=True, array_like=True):
@@ -66,6 +67,22 @@ def proof_of(token: TokenHash, side: str, nonce: bytes, role: int, number: int) 
     return hmac.digest(token.text.encode(), repr((side, nonce, role, number)).encode(), hashlib.sha256)
 
 
+class Trouble:
+    """Why a master is out of reach, which is said when it changes; that nobody listens, after a while."""
+
+    def __init__(self) -> None:
+        self.since: float | None = None
+        self.said = ""
+
+    def is_news(self, now: float, error: Exception) -> bool:
+        """Whether an error is to be said."""
+        self.since = now if self.since is None else self.since
+        if str(error) == self.said or (isinstance(error, OSError) and now - self.since < QUIET_S):
+            return False
+        self.said = str(error)
+        return True
+
+
 class Wire(asyncio.Protocol):
     """One connection: frames in and out."""
 
@@ -93,7 +110,7 @@ class Wire(asyncio.Protocol):
         at = 0
         while len(self.waiting) >= at + LENGTH_BYTES:
             length = int.from_bytes(self.waiting[at : at + LENGTH_BYTES], "big")
-            if length > FRAME_BYTES_MAX:
+            if length > NODE_FRAME_BYTES_MAX:
                 self.close()
                 return
             end = at + LENGTH_BYTES + length
@@ -116,7 +133,7 @@ class Wire(asyncio.Protocol):
         """Send frames."""
         if self.transport is None or self.transport.is_closing():
             return
-        if self.transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
+        if self.transport.get_write_buffer_size() > LINK_BYTES_MAX:
             self.close()
             return
         self.transport.write(b"".join(len(frame).to_bytes(LENGTH_BYTES, "big") + frame for frame in frames))
@@ -138,6 +155,7 @@ class Links:
         self.guests = 0
         self.dialling: set[asyncio.Task[None]] = set()
         self.server: asyncio.Server | None = None
+        self.closing = False  # `asyncio.wait_for` may lose a cancellation when what it waits for ends just then
 
     # -- who is dialled ------------------------------------------------------------------------------------------------
 
@@ -199,16 +217,17 @@ class Links:
         task.add_done_callback(self.dialling.discard)
 
     async def _keep(self, host: str, port: int, number: int | None) -> None:
-        pause = PAUSE_S
-        while True:
+        pause, trouble = PAUSE_S, Trouble()
+        while not self.closing:
             try:
                 wire, _ = await self.connect(host, port, number)
             except (TimeoutError, OSError, LinkError) as error:
-                self.driver.unreachable(host, port, str(error))
+                if trouble.is_news(asyncio.get_running_loop().time(), error):
+                    self.driver.unreachable(host, port, str(error))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, PAUSE_MAX_S)
                 continue
-            pause = PAUSE_S
+            pause, trouble = PAUSE_S, Trouble()
             lost = asyncio.get_running_loop().create_future()
             wire.on_frame, wire.on_lost = self.driver.arrived, functools.partial(self._on_kept_lost, lost)
             self.driver.connected(wire)
@@ -274,6 +293,7 @@ class Links:
 
     async def close(self) -> None:
         """Listen and dial no more."""
+        self.closing = True
         dialling = list(self.dialling)
         for task in dialling:
             task.cancel()

@@ -12,15 +12,13 @@ from pathlib import Path
 
 from subak.errors import InputError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
-from subak.live.api.server import HttpServer, ServerSettings
 from subak.live.node.global_node import GlobalNode
 from subak.live.node.local_node import LocalNode
-from subak.live.process.compiled import are_kept, services_of
 from subak.live.process.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
 from subak.live.process.driver import Driver
+from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import Links
-from subak.live.service.planning import first_queues
-from subak.live.service.service import NodeService
+from subak.live.service.planning import check_order, first_queues
 from subak.live.store.sqlite import SqliteStore
 from subak.live.tokens import JOIN, PEOPLE, TokenHash, kept_hash
 
@@ -33,6 +31,8 @@ class Master:
     def __init__(self, folder: Path, federation: str, data: str, say: Callable[[str], None]) -> None:
         """*folder*: that of the file, from which its paths are meant."""
         self.folder, self.say = folder, say
+        self.lifeline = NO_FILE
+        self.stopping = False
         self.file = read(folder / federation, FederationFile)
         self.data = folder / data
         self.store = SqliteStore(self.data)
@@ -45,11 +45,16 @@ class Master:
 
     def stop(self) -> None:
         """End the process after what is under way."""
+        self.stopping = True
         if self.driver is not None:
             self.driver.stop()
 
-    def compile_beside(self, node: GlobalNode | LocalNode, role: str) -> None:
-        """Let compiled handlers serve, at once or as soon as they are there."""
+    def compile_beside(self, node: GlobalNode | LocalNode, role: str, handlers: str) -> None:
+        """Let compiled handlers serve where they are wanted, at once or as soon as they are there."""
+        if handlers == "python":
+            return
+        from subak.live.process.compiled import are_kept  # noqa: PLC0415  (loads the compiler)
+
         if are_kept(role):
             _use_compiled(node)
         else:
@@ -57,8 +62,9 @@ class Master:
             self.compiling = asyncio.create_task(self._compile(node, role))
 
     async def _compile(self, node: GlobalNode | LocalNode, role: str) -> None:
-        process = await asyncio.create_subprocess_exec(*COMPILE, role, stdin=subprocess.DEVNULL,
-                                                       stdout=subprocess.DEVNULL)
+        options, files = handed_on(self.lifeline)
+        process = await asyncio.create_subprocess_exec(*COMPILE, role, *options, stdin=subprocess.DEVNULL,
+                                                       stdout=subprocess.DEVNULL, pass_fds=files)
         try:
             if await process.wait() == 0:
                 _use_compiled(node)
@@ -71,6 +77,8 @@ class Master:
 
     async def drive(self, driver: Driver) -> None:
         """Drive the node until it is stopped, and end what was begun beside it."""
+        if self.stopping:
+            driver.stop()
         await driver.run()
         if self.compiling is not None:
             self.compiling.cancel()
@@ -78,6 +86,8 @@ class Master:
 
 
 def _use_compiled(node: GlobalNode | LocalNode) -> None:
+    from subak.live.process.compiled import services_of  # noqa: PLC0415  (as above)
+
     node.use(services_of(node))
     if isinstance(node, GlobalNode):
         node.compiled = services_of
@@ -91,12 +101,17 @@ class GlobalMasterProcess(Master):
         names = [master.name for master in self.file.global_master]
         if file.name not in names:
             raise InputError(f"name: the federation has no global master {file.name!r}; it has {', '.join(names)}")
+        check_order(self.file.order)
         self.number = names.index(file.name)
         self.people = self.token(PEOPLE, file.people_token_file)
         self.join = self.token(JOIN, file.join_token_file)
+        self.handlers = file.handlers
 
     async def run(self, ready: Callable[[str], None] = lambda address: None) -> None:
         """Serve until `stop`; *ready* is told the address as soon as people are answered."""
+        from subak.live.api.server import HttpServer, ServerSettings  # noqa: PLC0415  (local masters do without)
+        from subak.live.service.service import NodeService  # noqa: PLC0415
+
         layout = self.file.layout()
         entry = self.file.global_master[self.number]
         node = GlobalNode(self.number, layout, self.file.timing, first_queues(self.file), self.store.load(), entry.name)
@@ -110,7 +125,7 @@ class GlobalMasterProcess(Master):
         address = await server.start()
         for number, local in enumerate(self.file.local_addresses()):
             links.dial(*split_address("address", local), number)
-        self.compile_beside(node, "global-master")
+        self.compile_beside(node, "global-master", self.handlers)
         ready(address)
         await self.drive(driver)
         await links.close()
@@ -130,6 +145,7 @@ class LocalMasterProcess(Master):
             raise InputError(f"standby: cluster {file.cluster!r} has none in the file of the federation")
         self.number = cluster + len(names) * file.standby
         self.join = self.token(JOIN, file.join_token_file)
+        self.handlers = file.handlers
 
     async def run(self, ready: Callable[[str], None] = lambda address: None) -> None:
         """Serve until `stop`; *ready* is told the address as soon as others may join."""
@@ -141,7 +157,7 @@ class LocalMasterProcess(Master):
         partner = (self.number + layout.clusters) % (2 * layout.clusters)
         if layout.standby and self.number >= layout.clusters:
             links.dial(*split_address("address", addresses[partner]), partner)
-        self.compile_beside(node, "local-master")
+        self.compile_beside(node, "local-master", self.handlers)
         ready(addresses[self.number])
         await self.drive(driver)
         await links.close()

@@ -19,16 +19,19 @@ from subak.errors import InputError, RunError
 from subak.federation.messages import WORKER
 from subak.live.executor.attempt import Executor, Exited, Key, User
 from subak.live.executor.client import WardenError, WardenExecutor
+from subak.live.executor.connections import PATH_BYTES_MAX
 from subak.live.executor.simulated import SimulatedExecutor
 from subak.live.node.frames import Incoming, Join, Joined, Outgoing
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
 from subak.live.process.config import WorkerFile, capacity_of, split_address
 from subak.live.process.driver import Driver, clock
-from subak.live.process.links import LinkError, Links, Wire
+from subak.live.process.lifeline import NO_FILE, handed_on
+from subak.live.process.links import LinkError, Links, Trouble, Wire
 from subak.live.store.files import FileStore
 from subak.live.tokens import JOIN, hash_of, read_token
 
+SOCKET = Path("warden", "socket")  # of the warden, in the folder of the worker
 WARDEN_S = 10.0  # that a warden has to begin
 GUEST = WORKER, -1
 TRY_AGAIN_S = 0.5
@@ -45,7 +48,12 @@ class Worker:
     def __init__(self, file: WorkerFile, folder: Path, say: Callable[[str], None]) -> None:
         """*folder*: that of the file, from which its paths are meant."""
         self.file, self.say = file, say
+        self.lifeline = NO_FILE
         self.data = folder / file.data
+        length = len(os.fsencode((self.data / SOCKET).absolute()))
+        if length > PATH_BYTES_MAX:
+            raise InputError(f"data: {self.data / SOCKET} has {length} bytes, and a socket's path at most "
+                             f"{PATH_BYTES_MAX}: take a folder with a shorter name")
         self.token = hash_of(read_token(folder / file.join_token_file, JOIN))
         self.store = FileStore(self.data)
         self.disk = self.store.load()
@@ -58,7 +66,11 @@ class Worker:
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Join, and work until `stop`."""
-        layout, timing, number = await self._join()
+        found = await self._join()
+        if found is None:
+            self.store.close()
+            return
+        layout, timing, number = found
         node = WorkerNode(number, layout, timing, self.disk, self._join_frame(layout), boot_id())
         self.driver = driver = Driver(node, self.store, self.say)
         driver.on_effect = self._carry_out
@@ -97,19 +109,24 @@ class Worker:
         body = self.disk.get("identity", {}).get(0)
         return -1 if body is None else int(msgpack.decode(body, type=Identity).machine)
 
-    async def _join(self) -> tuple[Layout, Timing, int]:
-        """Return what is asked of a local master, the first that answers: the federation, and a number."""
+    async def _join(self) -> tuple[Layout, Timing, int] | None:
+        """Return what is asked of a local master, the first that answers: the federation, and a number.
+
+        None: it was stopped before.
+        """
+        troubles = {address: Trouble() for address in self.file.local_masters}
         while not self.stopping:
             for address in self.file.local_masters:
                 try:
                     found = await self._ask(*split_address("local_masters", address))
                 except (OSError, LinkError, TimeoutError) as error:
-                    self.say(f"{address}: {error}")
+                    if troubles[address].is_news(clock(), error):
+                        self.say(f"{address}: {error}")
                 else:
                     if found is not None:
                         return found
             await asyncio.sleep(TRY_AGAIN_S)
-        raise RunError("stopped before a local master answered")
+        return None
 
     async def _ask(self, host: str, port: int) -> tuple[Layout, Timing, int] | None:
         answers: asyncio.Queue[bytes] = asyncio.Queue()
@@ -153,7 +170,7 @@ class Worker:
                 return
 
     def _attach(self, number: int, node: WorkerNode) -> None:
-        executor = WardenExecutor(self.data / "warden" / "socket")
+        executor = WardenExecutor(self.data / SOCKET)
         executor.attach(number, int(node.me["incarnation"]), int(node.me["epoch"]))
         known = executor.list()
         self.executor, self.attached = executor, True
@@ -165,14 +182,15 @@ class Worker:
     def _begin_warden(self, number: int, timing: Timing) -> None:
         lease = max(timing.lease * 5 / 6 - 2 * timing.timer_slack, 0.5)
         began = time.monotonic()
+        options, files = handed_on(self.lifeline)
         log = (self.data / "warden.log").open("ab")
         with log:
             warden = subprocess.Popen(
                 [sys.executable, "-m", "subak.live.executor.warden", "--state", str(self.data / "warden"), "--machine",
                  str(number), "--lease", f"{lease:g}", "--cgroups", self.file.cgroups, "--output",
-                 str(self.file.output_bytes)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        while not (self.data / "warden" / "socket").exists() and time.monotonic() - began < WARDEN_S:
+                 str(self.file.output_bytes), *options],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=files)
+        while not (self.data / SOCKET).exists() and time.monotonic() - began < WARDEN_S:
             if warden.poll() is not None:
                 words = (self.data / "warden.log").read_text(errors="replace").strip().splitlines()[-1:]
                 raise RunError(f"the warden did not begin: {words[0] if words else 'it said nothing'}")

@@ -92,7 +92,7 @@ def _of_cluster(node: GlobalNode, name: str, shape: int, found: Found) -> Iterat
             yield Shortage(test="resource", cluster=name, what=resource, machines=found.too_small[number],
                            of=found.machines, words=f"{found.too_small[number]} of {found.machines} machines of {name} "
                            f"have less than {asked:,} {resource} even when they are empty")
-        full = found.too_full[number] - found.too_small[number]
+        full = found.too_full[number]
         if full:
             yield Shortage(test="resource", cluster=name, what=resource, machines=full, of=found.machines,
                            words=f"{full} of {found.machines} machines of {name} have less than {asked:,} {resource} "

@@ -6,11 +6,13 @@ refused, with what differs.
 import msgspec
 
 from subak.errors import InputError
+from subak.federation.megha.global_master.queue_order import ROUND_ROBIN
 from subak.live.api.errors import InvalidError, RefusedError
 from subak.live.api.models import Change, Plan
 from subak.live.node.global_node import GlobalNode
 from subak.live.node.queues import QueueSetup, QueuesFact, changed
 from subak.live.process.config import FederationFile, QueueEntry, check
+from subak.queues.fair_orders import FAIR_ORDERS
 
 FIXED = ("name", "global_master", "cluster", "resources", "timing", "rooms")
 
@@ -30,6 +32,12 @@ def setups_of(file: FederationFile) -> tuple[list[QueueSetup], tuple[QueueSetup,
     return [setup(queue) for queue in leaves], tuple(setup(queue) for queue in file.queue if queue.name in above)
 
 
+def check_order(order: str) -> None:
+    """Raise InputError for what is no order of queues."""
+    if order not in (ROUND_ROBIN, *FAIR_ORDERS):
+        raise InputError(f"order: must be one of {', '.join((ROUND_ROBIN, *FAIR_ORDERS))}, not {order!r}")
+
+
 def first_queues(file: FederationFile) -> QueuesFact:
     """Return the queues with which a federation begins."""
     leaves, inner = setups_of(file)
@@ -40,6 +48,7 @@ def _read(file: FederationFile, config: bytes) -> FederationFile:
     try:
         wanted = msgspec.toml.decode(config, type=FederationFile)
         check(wanted)
+        check_order(wanted.order)
     except (msgspec.ValidationError, msgspec.DecodeError, InputError) as error:
         raise InvalidError(f"configuration: {error}", field="configuration") from None
     for name in FIXED:

@@ -116,7 +116,7 @@ class NodeService:
             known = self.ended[number]
         else:
             body = await asyncio.to_thread(self.store.body, "ended", number)
-            if body is None:  # it may have ended just now, and that is being written
+            if body is None and number in self.node.ended:  # it ended just now, and is on its way to the disk
                 await self._durable()
                 body = await asyncio.to_thread(self.store.body, "ended", number)
             if body is None:

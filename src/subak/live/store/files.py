@@ -18,7 +18,7 @@ from subak.live.node.worker_node import Identity
 from subak.live.store.folder import lock_of
 
 HALF_BYTES = 1 << 20
-HEAD = 16  # bytes: number, length, digest
+HEAD_BYTES = 16  # bytes: number, length, digest
 
 
 class FileStore:
@@ -46,11 +46,11 @@ class FileStore:
         return found
 
     def _half(self, side: int) -> tuple[int, bytes] | None:
-        head = os.pread(self.halves, HEAD, side * HALF_BYTES)
-        if len(head) < HEAD:
+        head = os.pread(self.halves, HEAD_BYTES, side * HALF_BYTES)
+        if len(head) < HEAD_BYTES:
             return None
         number, length = int.from_bytes(head[:8], "big"), int.from_bytes(head[8:12], "big")
-        state = os.pread(self.halves, length, side * HALF_BYTES + HEAD)
+        state = os.pread(self.halves, length, side * HALF_BYTES + HEAD_BYTES)
         if zlib.crc32(head[:12] + state) != int.from_bytes(head[12:], "big"):
             return None
         return number, state
@@ -81,7 +81,7 @@ class FileStore:
             os.close(folder)
 
     def _write_half(self, state: bytes) -> None:
-        if len(state) > HALF_BYTES - HEAD:
+        if len(state) > HALF_BYTES - HEAD_BYTES:
             raise InputError(f"attempts_each: the state of a worker takes {len(state):,} bytes, of {HALF_BYTES:,} at "
                              "most; let a machine have fewer attempts")
         self.number += 1

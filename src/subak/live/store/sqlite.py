@@ -12,7 +12,7 @@ from subak.errors import InputError, RunError
 from subak.live.node.base import Put, Write
 from subak.live.store.folder import lock_of
 
-TABLES = ("incarnation", "queues", "shape", "job", "task", "client", "ended", "epoch", "machine")
+TABLES = ("incarnation", "queues", "shape", "job", "task", "client", "ended", "epoch", "machine", "configuration")
 NUMBERED = tuple(table for table in TABLES if table != "client")  # whose keys are numbers
 MIGRATIONS = (  # from each version to the next
     tuple(f"CREATE TABLE {table} (key {'TEXT' if table == 'client' else 'INTEGER'} PRIMARY KEY, body BLOB NOT NULL)"

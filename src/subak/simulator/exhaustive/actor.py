@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from subak.federation.megha.ledger import Ledger, bring, carried
-from subak.federation.megha.roles import SERVE, GlobalMasterTables, LocalMasterTables, SubmitterTables, WorkerTables
+from subak.federation.megha.roles import SERVE, GlobalMasterTables, LocalMasterTables, SubmitterTables
+from subak.federation.megha.worker_role import WorkerTables
 from subak.federation.messages import (
     ENDED,
     GLOBAL_MASTER,

@@ -25,4 +25,6 @@ def build_queue_order(order: str, names: Sequence[str], file: TreeFile | None, r
         of_leaf = np.full(len(tree.leaves), NOBODY, np.int32)
         of_leaf[leaf] = np.arange(len(leaf))
     hierarchy = hierarchy_of(order, branches_of(tree), np.ones((len(tree.leaves), len(resources))), list(resources))
-    return QueueOrder(hierarchy, leaf, of_leaf, np.zeros((len(leaf), len(resources) + 1), np.int64))
+    told = np.zeros((len(leaf), len(resources) + 1), np.int64)
+    told[:, len(resources)] = NOBODY  # else that tasks of shape 0 wait would be no news
+    return QueueOrder(hierarchy, leaf, of_leaf, told)

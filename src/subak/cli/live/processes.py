@@ -1,0 +1,75 @@
+"""`subak global-master`, `subak local-master`, `subak worker`: the processes of a federation, each from its file.
+
+A worker loads nothing of the scheduler: it runs on every machine.
+"""
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE.toml", help="The file of this process; paths in it are "
+                                              "meant from its folder.", show_default=False)]
+
+
+def global_master(file: FileArgument) -> None:
+    """Be a global master: take jobs from people, and place their tasks on the machines of all clusters.
+
+    It ends in order with Ctrl-C or SIGTERM, and goes on where it was when it is started again. Its file:
+
+        name = "g0"                       # one of those in the file of the federation
+        data = "data/g0"                  # the folder with all that it must not lose
+        federation = "federation.toml"    # what all processes agree on
+        people_token_file = "people.token"    # made when it first starts
+        join_token_file = "join.token"
+
+    The file of the federation, in which masters, clusters and queues are listed:
+
+        name = "home"
+        global_master = [{name = "g0", http = "127.0.0.1:7433"}]
+        cluster = [{name = "a", local_master = "127.0.0.1:7434", standby = "127.0.0.1:7435"}]
+        queue = [{name = "research", weight = 2.0}, {name = "web"}]
+
+    - `subak global-master g0.toml`
+    - `subak up` starts all that a federation needs on this machine, and writes such files.
+    """
+    _serve("global-master", file)
+
+
+def local_master(file: FileArgument) -> None:
+    """Be the local master of a cluster, or its standby: say what runs on its machines, and start and end it.
+
+    It ends in order with Ctrl-C or SIGTERM. Its file:
+
+        cluster = "a"                     # one of those in the file of the federation
+        standby = false                   # true: take over when the other one falls silent
+        data = "data/a"
+        federation = "federation.toml"
+        join_token_file = "join.token"    # the same for all masters and workers
+
+    - `subak local-master a.toml`
+    """
+    _serve("local-master", file)
+
+
+def worker(file: FileArgument) -> None:
+    """Be the worker of this machine: join a cluster, and run its tasks.
+
+    What runs goes on when the worker ends, for as long as the lease of the federation; a worker that is started again
+    takes it back. Its file:
+
+        name = "node-3"
+        local_masters = ["127.0.0.1:7434", "127.0.0.1:7435"]    # of its cluster, the standby too
+        data = "data/node-3"
+        join_token_file = "join.token"
+        capacity = {cpu = 4000, memory = 8192}    # thousandths of a core, MiB; left out: all that there is
+        attributes = {rack = "b"}                 # for constraints of jobs
+
+    - `subak worker node-3.toml`
+    """
+    _serve("worker", file)
+
+
+def _serve(role: str, file: Path) -> None:
+    from subak.live.process.__main__ import serve  # noqa: PLC0415  (other commands do without)
+
+    serve(role, file)

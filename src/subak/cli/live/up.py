@@ -1,0 +1,88 @@
+"""`subak up` and `subak down`: a whole federation on this machine."""
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subak.live.client.settings import FOLDER
+from subak.report.console import echo
+
+READY_S, END_S = 120.0, 300.0  # that a detached federation has to be ready, and `subak down` waits for tasks
+
+FolderArgument = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where all of it is kept.")]
+
+
+def up(
+    folder: FolderArgument = Path(FOLDER),
+    clusters: Annotated[int | None, typer.Option(
+        "--clusters", metavar="N", show_default=False,
+        help="How many clusters, each with a standby [default: 2].")] = None,
+    workers: Annotated[int | None, typer.Option(
+        "--workers", metavar="N", show_default=False,
+        help="How many workers, in the clusters in turn [default: one for each core, one for each cluster at "
+             "least].")] = None,
+    queue: Annotated[list[str] | None, typer.Option(
+        "--queue", metavar="NAME[=WEIGHT]", show_default=False,
+        help="A queue; once for each [default: research and web].")] = None,
+    capacity: Annotated[str | None, typer.Option(
+        "--capacity", metavar="cpu=N,memory=N", show_default=False,
+        help="What each worker has, such as cpu=2,memory=4Gi [default: an equal part of this machine].")] = None,
+    order: Annotated[str | None, typer.Option(
+        "--order", metavar="NAME", show_default=False,
+        help="Whose turn it is: round-robin, or a fair order such as drf or mch [default: drf].")] = None,
+    preemption: Annotated[str | None, typer.Option(
+        "--preemption", metavar="off|strict|paper", show_default=False,
+        help="Whether a queue below its share takes from others [default: off].")] = None,
+    port: Annotated[int, typer.Option(
+        "--port", metavar="N", min=1, max=65_000, help="The first of the ports that are tried.")] = 7433,
+    detach: Annotated[bool, typer.Option(
+        "--detach", "-d", help="Come back when all is ready, and leave it running.")] = False,
+) -> None:
+    """Start a federation on this machine: two global masters, clusters with their standbys, workers.
+
+    The folder is made on the first start, with a file for each process, and taken up again on the next: no job is lost.
+    What listens does so on 127.0.0.1. A process that dies is started again. Ctrl-C ends all in order: what runs is
+    ended, and runs again after the next start; a second Ctrl-C kills. The exit code is 0 either way.
+
+    - `subak up` starts one in ./subak-federation; in the same folder `subak run --queue web -- echo hello` asks it.
+    - `subak up lab --workers 4 --queue research=2 --queue web` names what it has; `SUBAK_FEDERATION=lab subak list`.
+    - `subak up --detach` leaves it running; `subak down` ends it.
+    """
+    from subak.live.up.folder import Home  # noqa: PLC0415  (other commands do without)
+    from subak.live.up.plan import Wish, parse_capacity, parse_queue  # noqa: PLC0415
+
+    wish = Wish(clusters, workers, None if queue is None else tuple(map(parse_queue, queue)),
+                None if capacity is None else parse_capacity(capacity), order, preemption)
+    if detach:
+        _detach(folder)
+        return
+    home = Home(folder, wish, port)
+    from subak.cli.live.up_screen import serve  # noqa: PLC0415
+
+    serve(home)
+
+
+def _detach(folder: Path) -> None:
+    from subak.live.up.control import start_detached  # noqa: PLC0415
+
+    began = time.monotonic()
+    arguments = [each for each in sys.argv[2:] if each not in ("--detach", "-d")]
+    pid = start_detached(folder, arguments, READY_S)
+    echo(f"{folder}: ready after {time.monotonic() - began:.1f} s, as process {pid}; subak down {folder} ends it")
+
+
+def down(
+    folder: FolderArgument = Path(FOLDER),
+    now: Annotated[bool, typer.Option("--now", help="Kill what runs, without grace.")] = False,
+) -> None:
+    """End the federation that runs in a folder, and wait for its end; no job is lost.
+
+    - `subak down` ends the one of ./subak-federation.
+    - `subak down lab --now` does not wait for tasks that take long to end.
+    """
+    from subak.live.up.control import stop  # noqa: PLC0415
+
+    stop(folder, now, END_S)
+    echo(f"{folder}: all processes have ended")

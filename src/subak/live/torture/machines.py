@@ -1,0 +1,192 @@
+"""The machines of a world: each has an executor, which goes on when its worker dies, and a worker that attaches to it.
+
+What runs is lost when the machine is switched off, or the executor dies; what the executor has on disk is not, nor what
+its worker has synced. What the worker wrote without a sync outlives the worker, and not the machine.
+"""
+from typing import TYPE_CHECKING, Any
+
+from subak.federation.messages import WORKER
+from subak.live.executor.attempt import EXITED, AttemptToRun, Ending
+from subak.live.executor.ledger import Lease
+from subak.live.executor.simulated import SimulatedExecutor
+from subak.live.node.base import Node
+from subak.live.node.frames import Incoming, Join, Joined, Outgoing
+from subak.live.node.worker_node import End, Forget, Inquire, Ping, Start, WorkerNode
+from subak.live.torture.case import MachineCase
+from subak.live.torture.process import Machine, Process, write
+from subak.live.torture.watch import BrokenError
+
+if TYPE_CHECKING:
+    from subak.live.torture.world import World
+
+ASK_AGAIN_S = 0.2  # for a number
+TICK_S = 0.001  # between two looks at an executor, at least
+
+
+class Machines:
+    """See the head of the file."""
+
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.all: list[Machine] = []
+
+    def add(self, case: MachineCase) -> Machine:
+        """Let a machine join: its worker asks a local master for a number, and keeps it."""
+        name = f"m{len(self.all)}"
+
+        def make(process: Process) -> Node:
+            assert process.peer is not None
+            return WorkerNode(process.peer[1], self.world.layout, self.world.timing, process.disk, machine.join,
+                              f"{name} boot {machine.boots}")
+
+        process = Process(name, make, None)
+        machine = Machine(process, Join(-1, f"identity of {name}", name, case.capacity, case.attributes), case)
+        process.machine = machine
+        self.all.append(machine)
+        self.switch_on(machine)
+        return machine
+
+    def switch_on(self, machine: Machine) -> None:
+        """Switch a machine on, with an executor and a worker."""
+        if machine.executor is None:
+            machine.boots += 1
+            self.world.note(f"{machine.process.name} is switched on")
+            self._begin_executor(machine)
+        self.start_worker(machine)
+
+    def switch_off(self, machine: Machine) -> None:
+        """Switch a machine off: nothing runs on it any more, and what was written without a sync is lost."""
+        if machine.executor is None:
+            return
+        self.world.kill(machine.process)
+        self.world.note(f"{machine.process.name} is switched off")
+        self.news(machine)
+        machine.process.disk.pop("state", None)
+        machine.records, machine.executor = machine.executor.records, None
+        self.world.watch.machine_died(machine, self.world.now)
+
+    def kill_executor(self, machine: Machine) -> None:
+        """Kill the executor, and with it what runs; its worker attaches to the next one."""
+        if machine.executor is None:
+            return
+        self.world.note(f"the executor of {machine.process.name} is killed")
+        self.news(machine)
+        was_there = machine.process.node is not None
+        self.world.kill(machine.process)
+        machine.records = machine.executor.records
+        self.world.watch.executor_died(machine)
+        self._begin_executor(machine)
+        if was_there:
+            self.start_worker(machine)
+
+    def _begin_executor(self, machine: Machine) -> None:
+        machine.executor = SimulatedExecutor(
+            lambda: self.world.now, self._seconds_of, self._ending_of, self._lease(),
+            machine.case.stubborn, machine.records)
+        self.look_soon(machine)
+
+    def _lease(self) -> Lease:
+        timing = self.world.timing
+        return Lease(timing.lease * (1 - 1 / 6) - 2 * timing.timer_slack, 0.1)
+
+    def _seconds_of(self, attempt: AttemptToRun) -> float:
+        return self.world.watch.fate(attempt)[0]
+
+    def _ending_of(self, attempt: AttemptToRun) -> Ending:
+        return Ending(EXITED, self.world.watch.fate(attempt)[1])
+
+    # -- workers -------------------------------------------------------------------------------------------------------
+
+    def start_worker(self, machine: Machine) -> None:
+        """Start the worker of a machine; one that has no number yet asks for it first."""
+        process = machine.process
+        if process.node is not None or machine.executor is None:
+            return
+        if process.peer is None:
+            self._ask_for_number(machine)
+            return
+        node = process.make(process)
+        assert isinstance(node, WorkerNode)
+        why = machine.executor.attach(int(node.me["incarnation"]), int(node.me["epoch"]))
+        if why:
+            raise BrokenError(f"{process.name}: its executor refuses it: {why}")
+        node.reconcile(machine.executor.list())
+        process.life += 1
+        process.begin(node)
+        self.world.note(f"{process.name} starts")
+        self.news(machine)
+        self.world.call(process)
+        self.world.network.meet_all(process)
+
+    def _ask_for_number(self, machine: Machine) -> None:
+        for number in self.world.layout.masters_of(machine.case.cluster):
+            process = self.world.locals[number]
+            if process.node is not None and not process.writing and machine.executor is not None:
+                guest = WORKER, -1 - self.all.index(machine)
+                process.node.connect(guest)
+                ready = process.node.receive(self.world.now, [(guest, Outgoing().frame(machine.join))])
+                process.node.disconnect(guest)
+                write(process, ready.writes)
+                self.world.release(process, ready, dict(process.connections))
+                incoming = Incoming()
+                answers = [incoming.read(data) for peer, data in ready.frames if peer == guest]
+                joined = [frame for frame in answers if isinstance(frame, Joined)]
+                if joined:
+                    machine.process.peer = WORKER, joined[0].machine
+                    self.start_worker(machine)
+                    return
+        self.world.after(ASK_AGAIN_S, lambda: self.start_worker(machine))
+
+    # -- executors -----------------------------------------------------------------------------------------------------
+
+    def carry_out(self, machine: Machine, effect: Any) -> None:
+        """Hand the executor what a worker wants of it."""
+        executor, node = machine.executor, machine.process.node
+        if executor is None or node is None:
+            return
+        self.news(machine)
+        if isinstance(effect, Start):
+            self.world.watch.ordered(machine, effect.attempt)
+            executor.start(effect.attempt)
+        elif isinstance(effect, End):
+            executor.end(effect.key, effect.grace_s)
+        elif isinstance(effect, Forget):
+            executor.forget(*effect.keys)
+        elif isinstance(effect, Ping):
+            executor.ping()
+        elif isinstance(effect, Inquire) and isinstance(node, WorkerNode):
+            node.answer(effect.peer, effect.ask.number, b"said")
+            self.world.call_soon(machine.process)
+        self.look_soon(machine)
+
+    def look_soon(self, machine: Machine) -> None:
+        """Look at an executor at once, and whenever something happens there."""
+        machine.look_at = self.world.now
+        self.world.after(0.0, lambda: self._look(machine, self.world.now))
+
+    def _look(self, machine: Machine, when: float) -> None:
+        if machine.look_at != when or machine.executor is None:
+            return
+        self.news(machine)
+        if machine.executor is not None:
+            due = machine.executor.due()
+            machine.look_at = max(due, self.world.now + TICK_S) if due < float("inf") else due
+            if due < float("inf"):
+                at = machine.look_at
+                self.world.at(at, lambda: self._look(machine, at))
+
+    def news(self, machine: Machine) -> None:
+        """Let the watch, and the worker, know what has happened at an executor up to now."""
+        if machine.executor is None:
+            return
+        news = list(machine.executor.watch())
+        if not news:
+            return
+        for other in self.all:  # what has ended elsewhere has ended before this begins
+            if other is not machine and other.executor is not None and other.executor.due() <= self.world.now:
+                self.news(other)
+        self.world.watch.see(machine, news, self.world.now)
+        node = machine.process.node
+        if isinstance(node, WorkerNode):
+            node.on_events(news)
+            self.world.call_soon(machine.process)

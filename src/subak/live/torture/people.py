@@ -1,0 +1,145 @@
+"""Those who use a federation: they submit again until they are told that their job is there, and change their minds.
+
+A job is submitted under the same client's name each time. An acknowledgement may be lost on its way. Who was told that
+a job is there can rely on it: it is looked for after every start of its global master, and at rest.
+"""
+from typing import TYPE_CHECKING
+
+from subak.errors import InputError
+from subak.federation.messages import LOCAL_MASTER, NOBODY
+from subak.live.node.frames import Ask
+from subak.live.node.global_node import GlobalNode
+from subak.live.node.local_node import LocalNode
+from subak.live.node.queues import QueueSetup, QueuesFact, changed
+from subak.live.torture.case import JobCase, QueueChange, Wish
+from subak.live.torture.process import Process
+from subak.live.torture.watch import BrokenError
+
+if TYPE_CHECKING:
+    from subak.live.torture.world import World
+
+AGAIN_S = 0.4  # after which what was not acknowledged is submitted again
+UNHEARD = 0.15  # of the acknowledgements, while things go wrong
+
+
+class People:
+    """See the head of the file."""
+
+    def __init__(self, world: "World") -> None:
+        self.world, self.case = world, world.case
+        self.told: dict[str, tuple[str, int]] = {}  # by client: at which master, and the job's number
+        self.refused: dict[str, str] = {}  # by client: why
+        self.asked = 0
+        world.acknowledged, world.started = self._acknowledge, self._look_for_jobs
+        for job in self.case.jobs:
+            world.at(job.at, lambda job=job: self._submit(job))  # type: ignore[misc]
+        for wish in self.case.wishes:
+            world.at(wish.at, lambda wish=wish: self._wish(wish))  # type: ignore[misc]
+        for change in self.case.changes:
+            world.at(change.at, lambda change=change: self._change(change))  # type: ignore[misc]
+
+    # -- jobs ----------------------------------------------------------------------------------------------------------
+
+    def master_of(self, job: JobCase) -> Process | None:
+        """Return the global master of a job's queue, which keeps it for good."""
+        every: tuple[QueueSetup, ...] = self.case.queues + tuple(
+            queue for change in self.case.changes for queue in change.queues)
+        owner = next(queue.owner for queue in every if queue.path == job.spec.queue)
+        return self.world.masters[owner]
+
+    def _submit(self, job: JobCase) -> None:
+        """Submit a job, and again until it is acknowledged."""
+        process = self.master_of(job)
+        if process is None or job.client in self.told or job.client in self.refused:
+            return
+        if process.is_dead:
+            self.refused[job.client] = "its master never comes back"
+            return
+        self.world.after(AGAIN_S, lambda: self._submit(job))
+        if isinstance(process.node, GlobalNode):
+            process.node.now = max(process.node.now, self.world.now)
+            try:
+                process.node.submit(job.spec, job.client, 1e9 + self.world.now)
+            except InputError as error:
+                if "queue" not in str(error):
+                    raise BrokenError(f"{job.client} is refused: {error}") from None
+                self.refused[job.client] = str(error)
+            self.world.call_soon(process)
+
+    def _acknowledge(self, process: Process, number: int) -> None:
+        node = process.node
+        assert isinstance(node, GlobalNode)
+        clients = [client for client, kept in node.kept.items() if kept == number]
+        if self.world.now < self.case.over_at and self.case.faults and self.world.random.random() < UNHEARD:
+            self.world.happened["acknowledgement lost"] += 1
+            return
+        for client in clients:
+            before = self.told.setdefault(client, (process.name, number))
+            if before != (process.name, number):
+                raise BrokenError(f"{client} is told of job {number} of {process.name}, and of {before}")
+
+    def _look_for_jobs(self, process: Process) -> None:
+        """Check that all acknowledged jobs of a global master that runs are open, or have ended."""
+        node = process.node
+        if not isinstance(node, GlobalNode):
+            return
+        there = {*node.book.of_number, *process.disk.get("ended", {})}
+        for client, (name, number) in self.told.items():
+            if name == process.name and number not in there:
+                raise BrokenError(f"{name}: job {number} of {client} is neither open nor has it ended")
+
+    # -- wishes --------------------------------------------------------------------------------------------------------
+
+    def _wish(self, wish: Wish) -> None:
+        if wish.what == "cancel":
+            self._cancel(wish)
+            return
+        machine = self.world.machines.all[wish.target]
+        if machine.process.peer is None:
+            return
+        running = [key for key, name in self.world.watch.alive.values() if name == machine.process.name]
+        task = running[0].task if running and wish.what == "preempt" else NOBODY
+        for number in self.world.layout.masters_of(machine.case.cluster):
+            self._ask(number, wish.what, machine.process.peer[1], task)
+
+    def _cancel(self, wish: Wish) -> None:
+        told = self.told.get(self.case.jobs[wish.target].client)
+        process = self.master_of(self.case.jobs[wish.target])
+        if told is None or process is None or not isinstance(process.node, GlobalNode):
+            return
+        if told[1] in process.node.book.of_number:
+            self.world.happened["cancelled"] += 1
+            process.node.cancel(told[1], wish.index if wish.index >= 0 else None)
+            self.world.call_soon(process)
+
+    def _ask(self, local: int, words: str, machine: int, task: int = NOBODY) -> None:
+        """Ask a local master by way of the first global master that reaches it."""
+        for process in self.world.masters:
+            if process.node is not None and (LOCAL_MASTER, local) in process.connections:
+                self.asked += 1
+                process.node.frame_to((LOCAL_MASTER, local), Ask(self.asked, words, machine, task))
+                self.world.happened[f"asked to {words}"] += 1
+                self.world.call_soon(process)
+                return
+
+    def uncordon_all(self) -> bool:
+        """Ask local masters to let machines be used again; return whether there were none left."""
+        left = False
+        for place, process in enumerate(self.world.locals):
+            if isinstance(process.node, LocalNode):
+                for number, machine in process.node.machines.items():
+                    if machine.cordoned:
+                        left = True
+                        self._ask(place, "uncordon", number)
+        return not left
+
+    def _change(self, change: QueueChange) -> None:
+        """Let the queues be others, as soon as there is a global master to tell it."""
+        node = self.world.masters[0].node
+        if not isinstance(node, GlobalNode):
+            self.world.after(AGAIN_S, lambda: self._change(change))
+            return
+        before: QueuesFact = node.queues
+        self.world.happened["queues changed"] += 1
+        node.apply(changed(before, list(change.queues), (), before.order, self.world.layout.rooms.queues))
+        self.world.call_soon(self.world.masters[0])

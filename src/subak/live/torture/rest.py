@@ -1,0 +1,179 @@
+"""What must be true when nothing goes wrong any more, and everything that ever comes back has had time to.
+
+Nobody keeps anything that nobody needs: no open rows, no attempts, no facts of jobs, no questions, no timers of tasks.
+Of the jobs of a global master that never returns what has begun may run to its end, which is kept for that master.
+Every job that was acknowledged has ended, with one outcome for each task that agrees with what executors did.
+"""
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import msgpack
+
+from subak.federation.megha.global_master.state import QUEUED
+from subak.federation.megha.jobs import OUTCOME_FINISHED, OUTCOMES, SUBMISSION_ENDED
+from subak.federation.megha.local_master.state import ACTIVE
+from subak.federation.megha.open_tasks import TASKS_OPEN
+from subak.federation.messages import BEAT, CHECK, FAILURE, HANDLER, KINDS, NOBODY, TICK, WATCH
+from subak.live.node.book import ON_DISK, StoredJob
+from subak.live.node.facts import JOB
+from subak.live.node.global_node import GlobalNode
+from subak.live.node.local_node import LocalNode
+from subak.live.node.worker_node import WorkerNode
+from subak.live.torture.people import People
+from subak.live.torture.process import Process
+from subak.live.torture.watch import ALWAYS, BrokenError, Task
+
+if TYPE_CHECKING:
+    from subak.live.torture.world import World
+
+PERIODIC = frozenset((BEAT, CHECK, TICK, WATCH))  # timers that go on for ever
+
+
+def unrest(world: "World", people: People) -> str:
+    """Say what is not yet as it must be in the end; nothing when everything is."""
+    late = [name for name in world.case.dead if not world.process(name).is_dead]
+    if late:
+        return f"{late[0]} has not been killed for good"
+    answered = {*people.told, *people.refused}
+    waits = [job.client for job in world.case.jobs if job.client not in answered]
+    if waits:
+        return f"{waits[0]} waits for its job to be acknowledged"
+    if not people.uncordon_all():
+        return "machines are cordoned"
+    return next(filter(None, (_of_process(world, process) for process in world.processes)), "")
+
+
+def _of_process(world: "World", process: Process) -> str:
+    node = process.node
+    if node is None:
+        return "" if process.is_dead else f"{process.name} is not there"
+    if process.writing or process.inbox or node.pending:
+        return f"{process.name} is at work"
+    timers = {KINDS[kind] for _, _, kind, _ in node.timers if kind not in PERIODIC and HANDLER[kind] >= 0}
+    if timers:
+        return f"{process.name} has timers {sorted(timers)}"
+    if isinstance(node, GlobalNode):
+        return _of_global(world, process, node)
+    if isinstance(node, LocalNode):
+        return _of_local(world, process, node)
+    return _of_worker(world, process, node) if isinstance(node, WorkerNode) else ""
+
+
+def _is_dead(world: "World", master: int) -> bool:
+    return world.masters[master].node is None
+
+
+def _jobs_known(world: "World", node: GlobalNode | LocalNode | WorkerNode) -> list[int]:
+    """Return the jobs that facts are about, but those of masters that never come back."""
+    return [number for kind, number in node.facts.known
+            if kind == JOB and not _is_dead(world, number % world.layout.global_masters)]
+
+
+def _of_global(world: "World", process: Process, node: GlobalNode) -> str:
+    name = process.name
+    if node.book.of_number:
+        return f"{name} has open jobs: {_open_job(node)}"
+    if node.tasks.size[TASKS_OPEN] or node.master.scalar[QUEUED]:
+        return f"{name} has {node.tasks.size[TASKS_OPEN]} open rows, {node.master.scalar[QUEUED]} queued"
+    if _jobs_known(world, node):
+        return f"{name} knows of jobs {_jobs_known(world, node)}"
+    versions = {other.node.queues.version for other in world.masters if isinstance(other.node, GlobalNode)}
+    if len(versions) > 1:
+        return f"global masters have versions {sorted(versions)} of the queues"
+    if node.touched or node.asked or process.disk.get("task") or process.disk.get("job"):
+        return f"{name} keeps something of tasks"
+    return ""
+
+
+def _open_job(node: GlobalNode) -> str:
+    job = next(iter(node.book.of_number.values()))
+    places, rows = job.places, node.jobs.row[job.places]
+    phases = [node.master.task[row]["phase"].item() if row != NOBODY else None for row in rows.tolist()]
+    return f"job {job.number}, client {job.stored.client}, states {node.jobs.state[places].tolist()}, phases {phases}"
+
+
+def _of_local(world: "World", process: Process, node: LocalNode) -> str:
+    name, clusters = process.name, world.layout.clusters
+    speaks = [each for each in world.locals[node.number % clusters :: clusters]
+              if isinstance(each.node, LocalNode) and each.node.local.scalar[ACTIVE]]
+    if len(speaks) != 1:
+        return f"{len(speaks)} speak for cluster {node.cluster}"
+    if process in speaks:
+        for row in node.local.rows.row[: node.local.rows.size[2]]:
+            if _is_used(node.local.rows.first, node.local.rows.row, row) and not _is_dead(world, int(row["owner"])):
+                return f"{name} keeps task {row['task']} in state {row['state']} on machine {row['machine']}"
+    if _jobs_known(world, node):
+        return f"{name} knows of jobs {_jobs_known(world, node)}"
+    return f"{name} has questions" if node.questions else ""
+
+
+def _is_used(first: np.ndarray, rows: np.ndarray, row: np.void) -> bool:
+    """Whether a row is in the list of its machine."""
+    number = int(first[row["machine"]]) if row["machine"] != NOBODY else NOBODY
+    while number != NOBODY:
+        if rows[number] is row or (rows[number]["task"] == row["task"] and rows[number]["attempt"] == row["attempt"]):
+            return True
+        number = int(rows[number]["next"])
+    return False
+
+
+def _of_worker(world: "World", process: Process, node: WorkerNode) -> str:
+    name, machine = process.name, process.machine
+    number = int(node.workers.rows.first[node.number])
+    while number != NOBODY:
+        row = node.workers.rows.row[number]
+        if not _is_dead(world, int(row["owner"])):
+            return f"{name} keeps task {row['task']} in state {row['state']}"
+        number = int(row["next"])
+    if node.halting or node.alive:
+        return f"{name} has attempts: {node.alive}"
+    if _jobs_known(world, node):
+        return f"{name} knows of jobs {_jobs_known(world, node)}"
+    if machine is None or machine.executor is None:
+        return f"{name} has no executor"
+    kept = [key for key in machine.executor.ledger.rows if not _is_dead(world, world.layout.owner_of(key.task))]
+    return f"the executor of {name} keeps {kept[0]}" if kept else ""
+
+
+# -- outcomes ----------------------------------------------------------------------------------------------------------
+
+
+def check_outcomes(world: "World", people: People) -> None:
+    """Check that every job that was acknowledged has ended once, and as executors say. Raises BrokenError."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for process in world.masters:
+        if process.node is None:
+            continue
+        world.started(process)
+        for number, body in process.disk.get("ended", {}).items():
+            stored, rows, _ = msgpack.decode(body, type=tuple[StoredJob, bytes, object])
+            found.setdefault(stored.client, []).append((process.name, int(number)))
+            _check_job(world, stored.client, np.frombuffer(rows, ON_DISK))
+    for client, jobs in found.items():
+        if len(jobs) > 1 or people.told.get(client, jobs[0]) != jobs[0]:
+            raise BrokenError(f"{client} has jobs {jobs}, and was told of {people.told.get(client)}")
+    if world.watch.alive and not any(_is_dead(world, place) for place in range(len(world.masters))):
+        raise BrokenError(f"there runs {world.watch.alive}")
+
+
+def _check_job(world: "World", client: str, rows: np.ndarray) -> None:
+    job = next(job for job in world.case.jobs if job.client == client)
+    name = int(job.spec.stages[0].command[1])
+    for index, row in enumerate(rows):
+        if row["state"] != SUBMISSION_ENDED or not row["outcome"]:
+            raise BrokenError(f"task {(name, index)} of a job that is over is in state {row['state']}")
+        _check_task(world, (name, index), row)
+
+
+def _check_task(world: "World", task: Task, row: np.void) -> None:
+    watch, outcome = world.watch, OUTCOMES[int(row["outcome"])]
+    where, when = watch.finished.get(task, ("", 0.0))
+    if row["outcome"] == OUTCOME_FINISHED and not where:
+        raise BrokenError(f"task {task} is FINISHED, and never came to a good end")
+    if row["outcome"] != OUTCOME_FINISHED and where and watch.gone.get(where, ALWAYS) < when:
+        raise BrokenError(f"task {task} came to a good end on {where} at {when:.4f}, and is {outcome}")
+    codes = watch.failed.get(task, [])
+    if FAILURE[row["reason"]] and int(row["code"]) not in codes:
+        raise BrokenError(f"task {task} is {outcome} with code {row['code']}, executors saw {codes}")
+    if row["failed"] > min(len(codes), watch.stage[task].retries + 1):
+        raise BrokenError(f"task {task} has failed {row['failed']} times, executors saw {codes}")

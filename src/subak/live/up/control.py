@@ -1,0 +1,55 @@
+"""`subak up --detach` and `subak down`: a federation that runs without a terminal, and its end."""
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from subak.errors import InputError, RunError
+from subak.live.executor.processes import send
+from subak.live.up.folder import READY, lines_after, runs_in
+
+LOOK_S = 0.05
+
+
+def start_detached(folder: Path, arguments: list[str], seconds: float) -> int:
+    """Start `subak up` with *arguments* in a session of its own; return its number when all is ready.
+
+    Raises RunError with the last that it said, where it ends before, or is not ready in time.
+    """
+    before = runs_in(folder)
+    if before is not None:
+        raise InputError(f"{folder}: a federation runs here already, as process {before.pid}")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log = folder / "up.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen([sys.executable, "-m", "subak", "up", *arguments], stdin=subprocess.DEVNULL,
+                                   stdout=file, stderr=file, start_new_session=True)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        code = process.poll()
+        if code is not None:
+            raise (InputError if code == InputError.exit_code else RunError)(_last(log))
+        found = runs_in(folder)
+        if found is not None and found.pid == process.pid and found.state == READY:
+            return process.pid
+        time.sleep(LOOK_S)
+    raise RunError(f"{folder}: not ready after {seconds:g} s; {log} says why, and `subak down {folder}` ends it")
+
+
+def stop(folder: Path, at_once: bool, seconds: float) -> None:
+    """End the federation that runs in a folder, and wait for its end. Raises InputError where none runs, RunError."""
+    found = runs_in(folder)
+    if found is None:
+        raise InputError(f"{folder}: no federation runs here")
+    send(found.pid, signal.SIGQUIT if at_once else signal.SIGTERM)
+    until = time.monotonic() + seconds
+    while found.is_there():
+        if time.monotonic() > until:
+            raise RunError(f"{folder}: process {found.pid} still waits for tasks after {seconds:g} s; --now kills them")
+        time.sleep(LOOK_S)
+
+
+def _last(log: Path) -> str:
+    lines = [line for line, _ in lines_after(log, 0) if line.strip()]
+    return lines[-1].removeprefix("subak: ") if lines else f"it ended, and said nothing in {log}"

@@ -1,0 +1,237 @@
+"""The folder of a federation on this machine: made when it is first started, and taken up again afterwards.
+
+```
+federation.toml, global-master-*.toml, local-master-*.toml, worker-*.toml    what is started: a process for each
+client.toml, people.token, join.token    for people's commands; for masters and workers
+data/NAME/, log/NAME.log                 of each process
+lock, up.pid                             of the `subak up` that runs here, and whether all is ready
+```
+"""
+import contextlib
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from subak.errors import InputError
+from subak.live.client import ClientSettings, read_settings
+from subak.live.executor.connections import PATH_BYTES_MAX
+from subak.live.executor.processes import ENDED_STATES
+from subak.live.process.config import (
+    FederationFile,
+    GlobalMasterFile,
+    LocalMasterFile,
+    WorkerFile,
+    check,
+    read,
+    split_address,
+)
+from subak.live.store.folder import lock_of
+from subak.live.tokens import JOIN, PEOPLE, make_token
+from subak.live.up.plan import HOST, Wish, files_of, name_of, planned
+
+FEDERATION, CLIENT, PID = "federation.toml", "client.toml", "up.pid"
+STARTING, READY = "starting", "ready"  # how far a federation is
+KINDS: dict[str, Any] = {  # in the order in which they are started
+    "local-master": LocalMasterFile, "global-master": GlobalMasterFile, "worker": WorkerFile,
+}
+FIRST_PORT, PORT_MAX = 7433, 65_535
+FREED_S = 15.0  # that processes of a federation which was killed have to end
+SOCKET = Path("warden", "socket")
+
+
+class Member(NamedTuple):
+    """A process of the federation: its role, its name within the folder, its file."""
+
+    role: str
+    name: str
+    file: Path
+
+
+class Home:
+    """A folder, and what it says of the federation. One process has it open; a second one is refused."""
+
+    def __init__(self, folder: Path, wish: Wish, first_port: int = FIRST_PORT) -> None:
+        """Make the folder, or take it up. Raises InputError where that is not possible."""
+        self.folder = folder
+        self.is_new = not (folder / FEDERATION).exists()
+        if not self.is_new and wish.said():
+            raise InputError(f"--{wish.said()[0]}: {folder} was made before, and says so itself: change its files, or "
+                             "take another folder")
+        _make(folder)
+        self.lock = lock_of(folder)
+        if self.is_new:
+            self._write(wish, first_port)
+        self.file = read(folder / FEDERATION, FederationFile)
+        self.members = members_of(folder)
+        for audience in (PEOPLE, JOIN):
+            make_token(folder / f"{audience}.token", audience)
+        self._free()
+
+    def _write(self, wish: Wish, first_port: int) -> None:
+        """Write all files; that of the federation last, for it says that all are there."""
+        plan = planned(wish)
+        longest = max(len(name) for name, _ in plan.workers)
+        length = len(os.fsencode((self.folder / "data" / ("x" * longest) / SOCKET).absolute()))
+        if length > PATH_BYTES_MAX:
+            raise InputError(f"{self.folder}: its name is too long by {length - PATH_BYTES_MAX} bytes for the sockets "
+                             "in it")
+        files = files_of(plan, name_of(self.folder), free_ports(plan.ports, first_port))
+        federation = files.pop(FEDERATION)
+        for name, text in files.items():
+            (self.folder / name).write_text(text)
+        beside = self.folder / f"{FEDERATION}.new"
+        beside.write_text(federation)
+        try:
+            check(read(beside, FederationFile))
+        except InputError as error:
+            beside.unlink()
+            raise InputError(str(error).removeprefix(f"{beside}: ")) from None
+        beside.replace(self.folder / FEDERATION)
+
+    def _free(self) -> None:
+        """Wait until processes of a former start have ended. Raises InputError for addresses that others use."""
+        until = time.monotonic() + FREED_S
+        problem = "a"
+        while problem and time.monotonic() < until:
+            problem = self._in_use()
+            if problem:
+                time.sleep(0.05)
+        if problem:
+            raise InputError(problem)
+
+    def _in_use(self) -> str:
+        for lock in sorted(self.folder.glob("data/*/lock")):
+            with lock.open("rb") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    return f"{lock.parent}: another process uses this folder"
+        for address in [*(master.http for master in self.file.global_master), *self.file.local_addresses()]:
+            host, port = split_address("address", address)
+            if host == HOST and not _is_free(port):
+                return (f"{address}: another process listens there; end it, or change the address in "
+                        f"{self.folder / FEDERATION} and the other files")
+        return ""
+
+    def settings(self) -> ClientSettings:
+        """Return how people's commands reach this federation."""
+        return read_settings(self.folder / CLIENT)
+
+    def log_of(self, member: Member) -> Path:
+        """Return the file that a process says things into."""
+        return self.folder / "log" / f"{member.name}.log"
+
+    def note(self, state: str) -> None:
+        """Write down for others who runs this federation, and how far it is."""
+        write_whole(self.folder / PID, f"{os.getpid()} {_began(os.getpid())} {state}\n")
+
+    def close(self) -> None:
+        """Let others open the folder."""
+        (self.folder / PID).unlink(missing_ok=True)
+        self.lock.close()
+
+
+def _make(folder: Path) -> None:
+    try:
+        for each in (folder, folder / "log", folder / "data"):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+
+
+def members_of(folder: Path) -> list[Member]:
+    """Return the processes that files in a folder are for, as they are started. Raises InputError for mistakes."""
+    found = []
+    for role, kind in KINDS.items():
+        for file in sorted(folder.glob(f"{role}-*.toml"), key=lambda file: file.stem):
+            read(file, kind)
+            found.append(Member(role, file.stem.removeprefix(f"{role}-"), file))
+    return found
+
+
+class Running(NamedTuple):
+    """A `subak up`: its number, when it began in ticks since the machine did, and how far it is."""
+
+    pid: int
+    began: int
+    state: str
+
+    def is_there(self) -> bool:
+        """Whether it still runs."""
+        return _began(self.pid) == self.began
+
+
+def runs_in(folder: Path) -> Running | None:
+    """Return the `subak up` that runs in a folder; None where none does."""
+    try:
+        pid, began, state = (folder / PID).read_text().split()
+        found = Running(int(pid), int(began), state)
+    except (OSError, ValueError):
+        return None
+    return found if found.is_there() else None
+
+
+def _began(pid: int) -> int:
+    """Return when a process began, in ticks since the machine did; -1 where there is none."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    except OSError:
+        return -1
+    return -1 if words[0] in ENDED_STATES else int(words[19])
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a file that appears whole."""
+    beside = file.with_name(f"{file.name}.new")
+    beside.write_text(text)
+    beside.replace(file)
+
+
+def free_ports(count: int, first: int) -> list[int]:
+    """Return ports that nobody listens at, from *first* on. Raises InputError where there are too few."""
+    found: list[int] = []
+    with contextlib.ExitStack() as held:
+        for port in range(first, PORT_MAX + 1):
+            wire = _bound(port)
+            if wire is not None:
+                held.enter_context(wire)
+                found.append(port)
+                if len(found) == count:
+                    return found
+    raise InputError(f"--port: there are no {count} free ports from {first} on")
+
+
+def _is_free(port: int) -> bool:
+    wire = _bound(port)
+    if wire is not None:
+        wire.close()
+    return wire is not None
+
+
+def _bound(port: int) -> socket.socket | None:
+    wire = socket.socket(socket.AF_INET)
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as asyncio has it
+    try:
+        wire.bind((HOST, port))
+    except OSError:
+        wire.close()
+        return None
+    return wire
+
+
+def lines_after(file: Path, offset: int) -> Iterator[tuple[str, int]]:
+    """Yield the whole lines of a file from *offset* on, each with where the next one begins."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(offset)
+            for line in opened:
+                if not line.endswith(b"\n"):
+                    return
+                offset += len(line)
+                yield line.decode(errors="replace").rstrip("\n"), offset
+    except FileNotFoundError:
+        return

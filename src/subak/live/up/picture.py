@@ -1,0 +1,75 @@
+"""What is to be seen of a federation from outside, asked of its masters again and again, in a thread beside."""
+import threading
+from typing import NamedTuple
+
+from msgspec import structs
+
+from subak.errors import SubakError
+from subak.live.api.models import MachineView, MasterView, QueueView
+from subak.live.client import Client, ClientSettings
+
+EVERY_S, TIMEOUT_S = 0.5, 2.0
+
+
+class Picture(NamedTuple):
+    """Masters, machines and queues, as the first global master that answers sees them; nothing where none does."""
+
+    masters: tuple[MasterView, ...] = ()
+    machines: tuple[MachineView, ...] = ()
+    queues: tuple[QueueView, ...] = ()
+
+    def is_ready(self, machines: int) -> bool:
+        """Whether all masters serve, and that many machines may be used."""
+        return bool(self.masters) and all(master.state == "ready" for master in self.masters) and (
+            sum(machine.state == "ready" for machine in self.machines) >= machines)
+
+
+class Watcher:
+    """Keeps the latest picture of a federation."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.settings = settings
+        self.picture = Picture()
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True, name="picture")
+
+    def start(self) -> None:
+        """Begin to ask."""
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Ask no more."""
+        self.over.set()
+
+    def _watch(self) -> None:
+        while not self.over.wait(EVERY_S):
+            self.picture = look(self.settings)
+
+
+def look(settings: ClientSettings) -> Picture:
+    """Return what is to be seen of a federation now."""
+    answering = {address for address in settings.addresses if _answers(settings, address)}
+    if not answering:
+        return Picture()
+    there = structs.replace(settings, addresses=tuple(each for each in settings.addresses if each in answering))
+    try:
+        with Client(there, timeout_s=TIMEOUT_S, patience_s=0.0) as client:
+            masters = tuple(_seen(master, answering) for master in client.masters())
+            return Picture(masters, tuple(client.machines()), client.queues().items)
+    except SubakError:
+        return Picture()
+
+
+def _answers(settings: ClientSettings, address: str) -> bool:
+    try:
+        with Client(structs.replace(settings, addresses=(address,)), timeout_s=TIMEOUT_S, patience_s=0.0) as client:
+            return client.health().state == "ready"
+    except SubakError:
+        return False
+
+
+def _seen(master: MasterView, answering: set[str]) -> MasterView:
+    """Return a global master as it is seen from here, and not from another one."""
+    if master.role != "global":
+        return master
+    return structs.replace(master, state="ready" if master.address in answering else "lost")

@@ -1,0 +1,419 @@
+"""The commands for a live federation, end to end against masters in a thread."""
+import io
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import msgspec
+import pytest
+import yaml
+
+from serving import Serving
+from subak.cli.live import app as live
+from subak.cli.live.writing import OutputWriter
+from subak.live.api.models import JobView
+from subak.live.tokens import PEOPLE, new_token
+from subak.report.number_text import NOTHING
+
+COLUMNS = 160
+JOB = "metadata: {{name: {name}}}\nqueue: research/ada\ncommand: {command}\n"
+
+
+@pytest.fixture
+def serving(monkeypatch, tmp_path):
+    serving = Serving(("g0", "g1"), stop_s=0)
+    monkeypatch.setenv("SUBAK_ADDRESS", serving.addresses["g0"])
+    monkeypatch.setenv("SUBAK_TOKEN", serving.token)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    monkeypatch.setattr("subak.live.client.client.PATIENCE_S", 0.0)
+    yield serving
+    serving.stop()
+
+
+@pytest.fixture
+def write(tmp_path):
+    def _write(text, name="job.yaml"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+    return _write
+
+
+def job(command="['true']", name="a", more=""):
+    return JOB.format(command=command, name=name) + more
+
+
+def later(serving, work, after=0.3):
+    """Do something beside the servers, a little later."""
+    threading.Timer(after, lambda: serving.do(work)).start()
+
+
+# -- submitting --------------------------------------------------------------------------------------------------------
+
+
+def test_submit_says_the_id_and_waits_when_asked(serving, run, write):
+    good, bad = write(job(more="tasks: 3\n")), write(job("['false']", "b"), "bad.yaml")
+    assert run("submit", good) == (0, "g0-0 a submitted to research/ada: 3 tasks\n", "")
+    code, out, err = run("submit", good, bad, "--wait")
+    assert code == 1
+    assert out == "g0-1 a submitted to research/ada: 3 tasks\ng0-2 b submitted to research/ada: 1 tasks\n"
+    assert err == "subak: g0-1 finished: 3 finished\nsubak: g0-2 failed: exit code 1\n"
+    assert run("submit", good, "--wait")[0] == 0
+
+
+def test_a_key_is_one_job(serving, run, write):
+    file = write(job())
+    for _ in range(2):
+        assert run("submit", file, "--key", "nightly")[1].startswith("g0-0 ")
+    code, out, err = run("submit", write(job(name="other")), "--key", "nightly")
+    assert (code, out) == (5, "")
+    assert err.startswith("subak: nightly was used for job g0-0")
+    assert run("submit", file, file, "--key", "x")[0] == 2
+
+
+def test_standard_input_is_a_file(serving, run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(job().encode())))
+    assert run("submit", "-")[1].startswith("g0-0 a submitted")
+
+
+def test_mistakes_of_a_job_file_are_one_line_with_file_and_line(serving, run, write):
+    file = write("metadata: {name: a}\nqueue: web\ncommand: [x]\nresources: {memory: 4gigs}\n")
+    code, out, err = run("submit", file)
+    assert (code, out) == (2, "")
+    assert "job.yaml:4: resources.memory" in err
+    assert err.count("\n") == 1
+
+
+# -- run ---------------------------------------------------------------------------------------------------------------
+
+
+def test_run_shows_the_output_and_ends_with_the_exit_code(serving, run):
+    assert run("run", "--queue", "research/ada", "--", "echo", "hello", "--help") == (0, "hello --help\n", "")
+    code, out, err = run("run", "--queue", "research/ada", "exit", "7")
+    assert (code, out, err) == (7, "", "subak: g0-1.0 failed: exit code 7\n")
+    assert run("run", "--queue", "research/ada", "--", "exit", "3")[0] == 3
+
+
+def test_run_follows_both_streams(serving, run):
+    service = serving.services["g0"]
+
+    async def go():
+        await service.write("g0-0.0", b"out\n")
+        await service.write("g0-0.0", b"err\n", "stderr")
+        await service.finish("g0-0.0")
+
+    later(serving, go())
+    assert run("run", "--queue", "research/ada", "--", "make") == (0, "out\n", "err\n")
+
+
+def test_run_asks_for_what_it_is_told_to(serving, run):
+    code, out, _ = run("run", "--queue", "research/ada", "-d", "-r", "cpu=500m", "-r", "memory=1Gi", "-e", "A=b=c",
+                       "--name", "n", "--time-limit", "90s", "--priority", "5", "--workdir", "/tmp", "--", "sleep", "9")
+    assert (code, out) == (0, "g0-0\n")
+    spec = serving.services["g0"].jobs_by_id["g0-0"].spec
+    (stage,) = spec.stages
+    assert (spec.metadata.name, stage.command, stage.env) == ("n", ("sleep", "9"), {"A": "b=c"})
+    assert stage.resources == {"cpu": 500, "memory": 1024}
+    assert (stage.time_limit_s, stage.priority, stage.workdir) == (90.0, 5, "/tmp")
+
+
+@pytest.mark.parametrize("options", [("-r", "cpu"), ("-r", "cpu=x"), ("-e", "=1"), ("-e", "A=1", "-e", "A=2"),
+                                     ("--time-limit", "soon"), ("--priority", "x"), ("--workdir", "here")])
+def test_what_run_is_told_is_checked(serving, run, options):
+    code, out, err = run("run", "--queue", "research/ada", *options, "--", "true")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert not serving.services["g0"].jobs_by_id
+
+
+def test_errors_of_run_are_no_exit_codes_of_commands(serving, run):
+    assert run("run", "--queue", "nowhere", "--", "true")[0] == 125
+    serving.services["g0"].is_full = True
+    assert run("run", "--queue", "research/ada", "--", "true")[0] == 125
+
+
+def test_run_that_is_cancelled_or_lost(serving, run):
+    later(serving, serving.services["g0"].cancel("g0-0"))
+    code, _, err = run("run", "--queue", "research/ada", "--", "sleep")
+    assert (code, err) == (130, "subak: g0-0.0 cancelled: cancelled by its user\n")
+
+
+def test_ctrl_c_cancels_what_runs(serving, run, monkeypatch):
+    def interrupted(self, timeout=None):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.join", interrupted)
+        code, _, err = run("run", "--queue", "research/ada", "--", "sleep")
+    assert (code, err) == (130, "subak: g0-0 is cancelled\n")
+    assert serving.services["g0"].jobs_by_id["g0-0"].view().outcome == "cancelled"
+
+
+# -- looking -----------------------------------------------------------------------------------------------------------
+
+
+def test_list_and_describe(serving, run, write):
+    run("submit", write(job("[sleep]", more="tasks: 20\n")))
+    serving.do(serving.services["g0"].finish("g0-0.1", 4))
+    run("submit", write(job(name="b")))
+    code, out, err = run("list")
+    lines = [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert [line[:4] for line in lines] == [
+        ["job", "name", "queue", "state"], ["g0-1", "b", "research/ada", "waiting"],
+        ["g0-0", "a", "research/ada", "running"]]
+    assert lines[2][4:6] == ["20", "19"]
+    assert "g0-0" not in run("list", "--name", "b")[1]
+    assert "g0-1" not in run("list", "--state", "running")[1]
+    assert run("list", "--queue", "web")[1].count("\n") == 1
+    code, out, _ = run("describe", "g0-0")
+    assert out.startswith("g0-0 a: running\n")
+    assert "12 running" in out
+    assert re.search(r"g0-0\.1 +failed +m0 +1 +4 +exit code 4", out)
+    assert "exit code  4" in run("describe", "g0-0.1")[1]
+    assert "cpu 4/4" in run("describe", "m0")[1]
+
+
+def test_answers_as_json_and_yaml(serving, run, write):
+    run("submit", write(job()))
+    found = json.loads(run("list", "-o", "json")[1])
+    assert [each["id"] for each in found["items"]] == ["g0-0"]
+    assert found["unreachable"] == []
+    assert yaml.safe_load(run("list", "-o", "yaml")[1]) == found
+    described = msgspec.json.decode(run("describe", "g0-0", "-o", "json")[1], type=JobView)
+    assert described == serving.services["g0"].jobs_by_id["g0-0"].view()
+    assert yaml.safe_load(run("queues", "-o", "yaml")[1])["items"][0]["path"] == ""
+    assert json.loads(run("machines", "-o", "json")[1])[0]["capacity"] == {"cpu": 4000, "memory": 8192}
+
+
+def test_a_master_that_is_silent_is_named(serving, run, write):
+    run("submit", write(job()))
+    serving.stop("g1")
+    code, out, err = run("list")
+    assert code == 0
+    assert "g0-0" in out
+    assert err.startswith("subak: g1: http://127.0.0.1")
+
+
+def test_logs(serving, run, write):
+    run("submit", write(job("[sleep]", more="tasks: 1\n")))
+    service = serving.services["g0"]
+    serving.do(service.write("g0-0.0", b"one\ntwo\n"))
+    serving.do(service.write("g0-0.0", b"oops\n", "stderr"))
+    assert run("logs", "g0-0.0") == (0, "one\ntwo\n", "")
+    assert run("logs", "g0-0", "--tail", "4")[1] == "two\n"
+    assert run("logs", "g0-0", "--stderr")[1] == "oops\n"
+
+    async def go():
+        await service.write("g0-0.0", b"three\n")
+        await service.finish("g0-0.0")
+
+    later(serving, go())
+    assert run("logs", "-f", "g0-0")[1] == "one\ntwo\nthree\n"
+    run("submit", write(job(more="tasks: 2\n")))
+    code, _, err = run("logs", "g0-1")
+    assert code == 2
+    assert "job g0-1 has 2 tasks; name one" in err
+
+
+def test_watch_ends_with_the_job(serving, run, write):
+    run("submit", write(job("[sleep]", more="tasks: 2\n")))
+    service = serving.services["g0"]
+    later(serving, service.finish("g0-0.0"), 0.2)
+    later(serving, service.finish("g0-0.1", 1), 0.9)
+    code, out, _ = run("watch", "g0-0")
+    lines = [line.split(" ", 1)[1] for line in out.splitlines()]
+    assert code == 1
+    assert lines == ["g0-0 running: 2 running", "g0-0 running: 1 running, 1 finished",
+                     "g0-0 failed (exit code 1): 1 finished, 1 failed"]
+    run("submit", write(job()))
+    assert run("watch", "g0-1")[0] == 0
+
+
+def test_explain_and_history_say_why(serving, run, write):
+    run("submit", write(job("[sleep]", more="tasks: 13\nresources: {cpu: 1}\n")))
+    code, out, _ = run("explain", "g0-0.12")
+    assert code == 0
+    assert out.startswith("g0-0.12 is waiting\n")
+    assert re.search(r"west +2 of 2 +resource +cpu", out)
+    assert re.search(r"east +1 of 1 +resource +cpu", out)
+    run("preempt", "g0-0.0")
+    assert "by operator: it was asked for" in run("explain", "g0-0.0")[1]
+    out = run("history", "g0-0.0")[1]
+    assert [re.split(r"\s{2,}", line)[2] for line in out.splitlines()[1:]][:3] == ["started", "preempted", "started"]
+    assert json.loads(run("explain", "g0-0.12", "-o", "json")[1])["shortages"]
+
+
+# -- changing ----------------------------------------------------------------------------------------------------------
+
+
+def test_cancel_and_preempt(serving, run, write):
+    run("submit", write(job("[sleep]", more="tasks: 2\n")))
+    assert run("cancel", "g0-0.1")[1] == "g0-0.1 cancelled; g0-0 running: 1 running, 1 cancelled\n"
+    assert run("preempt", "g0-0.0")[0] == 0
+    code, _, err = run("preempt", "g0-0.1")
+    assert (code, err) == (5, "subak: task g0-0.1 does not run: it is ended\n")
+    assert run("cancel", "g0-0")[1] == "g0-0 cancelled; g0-0 cancelled: 2 cancelled\n"
+
+
+def test_machines_are_cordoned_and_drained(serving, run, write):
+    run("submit", write(job("[sleep]")))
+    assert run("cordon", "m0", "m1")[1] == "m0 cordoned; 1 tasks run there\nm1 cordoned; 0 tasks run there\n"
+    assert re.search(r"m0 +west +ready +1 +cpu 1/4, memory \S+ +cordoned", run("machines", "--cluster", "west")[1])
+    assert run("drain", "m0")[1] == "m0 is drained; 0 tasks run there\n"
+    assert serving.services["g0"].jobs_by_id["g0-0"].tasks[0].machine == "m2"
+    assert run("uncordon", "m0")[1] == "m0 may be used again; 0 tasks run there\n"
+    assert serving.services["g0"].cordoned == {"m1"}
+    assert run("cordon", "none") == (3, "", "subak: there is no machine none\n")
+
+
+def test_apply_shows_what_changes_and_asks(serving, run, write, monkeypatch):
+    file = write("[queues]\nresearch = 3.0\n\"research/ada\" = 1.0\nnew = 1.0\n", "f.toml")
+    code, out, err = run("apply", file, "--dry-run")
+    assert out.splitlines() == [f"+ queue new: {NOTHING} -> 1", "~ queue research: weight: 2 -> 3",
+                                f"- queue web: 1 -> {NOTHING}"]
+    assert (code, err) == (0, "")
+    code, _, err = run("apply", file)
+    assert code == 2
+    assert "--yes applies it" in err
+    assert serving.services["g0"].version == 1
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert run("apply", file)[0] == 2
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    code, out, _ = run("apply", file)
+    assert code == 0
+    assert out.endswith("applied; configuration 2 is in force\n")
+    assert run("apply", file, "--yes")[1] == "nothing changes; configuration 2 is in force\n"
+
+
+def test_a_configuration_that_changed_meanwhile_is_not_applied(serving, run, write, monkeypatch):
+    service = serving.services["g0"]
+    plan = service.plan
+
+    async def planned(config):
+        found = await plan(config)
+        service.version += 1
+        return found
+
+    monkeypatch.setattr(service, "plan", planned)
+    code, _, err = run("apply", write("[queues]\nweb = 9.0\n", "f.toml"), "--yes")
+    assert code == 5
+    assert "is in force by now" in err
+    assert service.weights["web"] == 1.0
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), [
+    (("describe", "g0-9"), 3, "there is no job g0-9"), (("describe", "g0-9.1"), 3, "there is no job g0-9"),
+    (("describe", "[red]x"), 2, "must be the name of a machine"), (("cancel", "x"), 2, "must be a job such as"),
+    (("logs", "x"), 2, "must be a job"), (("watch", "g0-1.2"), 2, "must be a job such as g0-17, not"),
+    (("explain", "g0-1"), 2, "is not a task of a live federation"), (("history", "../x"), 2, "must be a job"),
+    (("preempt", "g0-1"), 2, "must be a task"), (("submit", "absent.yaml"), 2, "absent.yaml: cannot be read"),
+    (("apply", "absent.toml"), 2, "absent.toml: cannot be read"),
+    (("queues", "--queues", "x"), 2, "goes with a workload"),
+    (("queues", "google2011", "-o", "json"), 2, "--output: says nothing of google2011"),
+    (("explain", "R", "0", "-o", "json"), 2, "--output: says nothing of R"), (("list", "--state", "odd"), 2, "--state"),
+    (("explain", "g0-1.1", "--classes", "3"), 2, "goes only with lotes"), (("list", "--limit", "0"), 2, "--limit"),
+    (("list", "--client", "absent.toml"), 2, "absent.toml: cannot be read"), (("run", "--", "true"), 2, "--queue"),
+    (("run", "--queue", "research/ada"), 2, "COMMAND"), (("submit",), 2, "FILE"),
+])
+def test_a_mistake_is_a_line_and_an_exit_code(serving, run, arguments, code, words):
+    got, out, err = run(*arguments)
+    assert (got, out, err.count("\n")) == (code, "", 1), err
+    assert words in err
+
+
+def test_a_federation_that_is_not_there_or_not_ours(serving, run, monkeypatch):
+    monkeypatch.setenv("SUBAK_TOKEN", new_token(PEOPLE))
+    code, _, err = run("list")
+    assert code == 6
+    assert "token" in err
+    assert serving.token not in err
+    monkeypatch.setenv("SUBAK_ADDRESS", "http://127.0.0.1:1")
+    assert run("queues") == (4, "", "subak: http://127.0.0.1:1: cannot be reached: Connection refused\n")
+
+
+# -- what others have written ------------------------------------------------------------------------------------------
+
+HOSTILE = "\x1b[2J[bold]x[/bold]\u202egpj\x9b31m :cat:"
+
+
+def test_no_text_of_a_job_steers_a_terminal(serving, run, write):
+    run("submit", write(job("[sleep]")))
+    task = serving.services["g0"].jobs_by_id["g0-0"].tasks[0]
+    task.reason, task.preempted_by, task.preempted_why = HOSTILE, HOSTILE, HOSTILE
+    serving.services["g0"].attributes["m0"]["kernel"] = HOSTILE
+    serving.do(serving.services["g0"].cancel("g0-0"))
+    task.reason = HOSTILE
+    for arguments in (("describe", "g0-0"), ("describe", "g0-0.0"), ("explain", "g0-0.0"), ("describe", "m0"),
+                      ("watch", "g0-0"), ("describe", "g0-0.0", "-o", "yaml"), ("describe", "g0-0.0", "-o", "json")):
+        _, out, _ = run(*arguments)
+        assert not re.search("[\x1b\x9b\u202e]", out), arguments
+        assert "[bold]x[/bold]" in out.replace("\n", ""), arguments
+
+
+class Terminal(io.TextIOWrapper):
+    """Standard output that is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_output_is_bytes_but_to_a_terminal():
+    pieces = [b"\x1b[31m\xc3", b"\xbc\r\n\ttab\xff", b"\xe2\x82"]
+
+    def written(kind, raw):
+        below = io.BytesIO()
+        writer = OutputWriter(kind(below, encoding="utf-8"), raw)
+        for piece in pieces:
+            writer.write(piece)
+        writer.end()
+        writer.stream.flush()
+        return below.getvalue()
+
+    assert written(io.TextIOWrapper, False) == b"".join(pieces)
+    assert written(Terminal, True) == b"".join(pieces)
+    assert written(Terminal, False).decode() == "\\x1b[31mü\n\ttab\\xff\\xe2\\x82"
+
+
+# -- weight and help ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("queues",), ("explain", "g0-1.1"), ("submit", "absent"),
+                                       ("run", "--queue", "q", "--", "true"), ("machines", "--help")])
+def test_they_load_nothing_of_the_simulator(arguments, tmp_path):
+    code = ("import sys, json\nfrom subak.cli.main import main\ntry:\n    main()\nexcept SystemExit:\n"
+            "    print('\\n' + json.dumps(sorted(sys.modules)))\n")
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True,
+                          env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)})
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert "subak.live.client" in loaded
+    heavy = {"numba", "numpy", "polars", "scipy", "altair", "litestar", "uvicorn", "asyncio"}
+    assert not heavy & {name.partition(".")[0] for name in loaded}
+    assert ("yaml" in loaded) == (arguments[0] == "run")
+
+
+@pytest.mark.parametrize("word", sorted(live.WORDS))
+def test_help_teaches_by_example(run, word):
+    code, out, _ = run(word, "--help")
+    assert code == 0
+    assert f"subak {word}" in out.split("Usage:")[1].split("\n", 1)[1]
+
+
+def test_the_simulators_words_are_still_its_own(serving, run):
+    code, out, _ = run("queues", "google2011", "--rows", "1")
+    assert code == 0
+    assert "Requested" in out
+    assert run("explain", "absent", "0")[0] == 2
+    assert "A live federation" in run("--help")[1]
+    began = time.monotonic()
+    assert run("list")[0] == 0
+    assert time.monotonic() - began < 5

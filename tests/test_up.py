@@ -1,0 +1,270 @@
+"""`subak up` and `subak down`, real ones: what is started, shown, started again, ended, and never left behind."""
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from federations import PATIENCE_S, Folder, left, until
+from subak.live.client.settings import read_settings, usual_file
+from subak.live.process.config import FederationFile, WorkerFile, read
+from subak.live.up.folder import free_ports, members_of
+from subak.live.up.plan import Wish, files_of, parse_capacity, parse_queue, planned
+
+HOME = {"HOME": "/nonexistent"}
+
+
+@pytest.fixture(scope="module")
+def kept():
+    kept = Folder(clusters=1, workers=2, capacity=(("cpu", 1000), ("memory", 512)))
+    yield kept
+    kept.over()
+
+
+@pytest.fixture
+def lab(kept):
+    """What a test that has failed has left does not make others fail."""
+    yield kept
+    kept.sweep()
+
+
+class Seen:
+    """What a `subak up` prints, line by line."""
+
+    def __init__(self, lab, *options, **more):
+        self.process = lab.command("up", lab.folder, *options, **more)
+        self.lines = []
+
+    def until(self, words):
+        """Read until a line holds *words*; return it."""
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if words in line:
+                return line
+        raise AssertionError("".join(self.lines))
+
+    def end(self, number):
+        """Send a signal, and return the exit code and the rest."""
+        self.process.send_signal(number)
+        out, _ = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, out
+
+
+def nothing_is_left(lab):
+    until(lambda: not left(lab.folder), 30, lambda: "\n".join(left(lab.folder)))
+
+
+def submitted(lab, client, name, seconds=0.0, queue="research", more=""):
+    return client.submit(lab.stamped(name, seconds) + f"queue: {queue}\n{more}")
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_what_processes_read(tmp_path):
+    wish = Wish(clusters=2, workers=3, queues=(("research/ada", 2.0), ('we"b', 0.5)),
+                capacity=(("cpu", 500), ("gpu", 2)), order="mch", preemption="paper")
+    for name, text in files_of(planned(wish), "home", list(range(7000, 7006))).items():
+        (tmp_path / name).write_text(text)
+    file = read(tmp_path / "federation.toml", FederationFile)
+    assert [(queue.name, queue.weight) for queue in file.queue] == [("research/ada", 2.0), ('we"b', 0.5)]
+    assert (file.order, file.timing.preemption, file.resources) == ("mch", "paper", ("cpu", "memory", "gpu"))
+    addresses = [master.http for master in file.global_master] + file.local_addresses()
+    assert sorted(addresses) == [f"127.0.0.1:{port}" for port in range(7000, 7006)]
+    members = members_of(tmp_path)
+    assert [member.name for member in members] == [
+        "a", "a-standby", "b", "b-standby", "g0", "g1", "a1", "a2", "b1"]
+    workers = [read(member.file, WorkerFile) for member in members if member.role == "worker"]
+    assert [worker.capacity["gpu"] for worker in workers] == [2, 2, 2]
+    a, _, b = workers
+    assert [a.local_masters, b.local_masters] == [(each.local_master, each.standby) for each in file.cluster]
+
+
+def test_an_equal_part_of_this_machine_is_what_each_worker_has():
+    cores = len(os.sched_getaffinity(0))
+    plan = planned(Wish(clusters=1, workers=2 * cores))
+    assert plan.capacity["cpu"] == 1000  # so that what asks for a core fits somewhere
+    assert len(planned(Wish()).workers) >= 2
+    assert planned(Wish(workers=1)).capacity["cpu"] == 1000 * cores
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (("--clusters", "0"), "--clusters: must be from 1 to 8, not 0"),
+    (("--workers", "65"), "--workers: must be from 1 to 64, not 65"),
+    (("--queue", "a=b"), "--queue: must be NAME or NAME=WEIGHT"),
+    (("--queue", "a=-1"), "queue a: weight must be more than 0, not -1"),
+    (("--queue", "a", "--queue", "a"), "queue: 'a' is there twice"),
+    (("--capacity", "cpu=x"), "--capacity: must be such as cpu=2,memory=4Gi, and 'cpu=x' is not"),
+    (("--preemption", "hard"), "Invalid enum value 'hard'"),
+])
+def test_a_wish_that_cannot_be_is_one_line_and_no_federation(run, tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)  # a short name: sockets are in it
+    code, out, err = run("up", "f", *options)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert words in err
+    assert not Path("f", "federation.toml").exists()
+
+
+def test_a_folder_says_itself_what_it_has(lab, run):
+    code, _, err = run("up", lab.folder, "--workers", "3")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(f"subak: --workers: {lab.folder} was made before")
+
+
+def test_a_name_too_long_for_sockets_is_refused(run, tmp_path):
+    code, _, err = run("up", tmp_path / ("x" * 100))
+    assert code == 2
+    assert "its name is too long by" in err
+
+
+def test_ports_are_free_ones():
+    first, second, third = free_ports(3, 31_000)
+    with socket.create_server(("127.0.0.1", second)):
+        assert second not in free_ports(3, first)
+        assert free_ports(2, first)[0] == first
+    assert len({first, second, third}) == 3
+
+
+def test_words_are_parsed():
+    assert parse_capacity("cpu=500m,memory=1Gi,gpu=2") == (("cpu", 500), ("memory", 1024), ("gpu", 2))
+    assert [parse_queue("web"), parse_queue("a/b=2.5")] == [("web", 1.0), ("a/b", 2.5)]
+
+
+def test_where_commands_find_it(lab, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert usual_file(HOME) == Path("/nonexistent/.config/subak/client.toml")
+    Path("subak-federation").symlink_to(lab.folder)
+    assert usual_file(HOME) == Path("subak-federation/client.toml")
+    assert read_settings(None, HOME) == lab.settings
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)  # a folder that somebody else has put there
+    assert usual_file(HOME) == Path("/nonexistent/.config/subak/client.toml")
+    assert usual_file({**HOME, "SUBAK_FEDERATION": str(lab.folder)}) == lab.folder / "client.toml"
+    with pytest.raises(Exception, match=r"SUBAK_FEDERATION: there is no none/client\.toml"):
+        usual_file({**HOME, "SUBAK_FEDERATION": "none"})
+
+
+def test_down_without_up(lab, run):
+    assert run("down", lab.folder) == (2, "", f"subak: {lab.folder}: no federation runs here\n")
+
+
+# -- from start to end -------------------------------------------------------------------------------------------------
+
+
+def test_from_the_start_to_ctrl_c_and_kill_nine_and_the_end(lab, run, monkeypatch):
+    _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch)
+    _what_ran_runs_again_and_nothing_outlives_kill_nine(lab)
+    _what_was_killed_runs_again_detached(lab)
+
+
+def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
+    monkeypatch.setenv("SUBAK_FEDERATION", str(lab.folder))
+    seen = Seen(lab)
+    seen.until("ready after")
+    assert run("run", "--queue", "web", "--resource", "cpu=100m", "--resource", "memory=16Mi", "--", "echo", "hello")[
+        :2] == (0, "hello\n")
+    assert [machine["state"] for machine in msgspec.json.decode(run("machines", "-o", "json")[1])] == ["ready"] * 2
+    assert run("up", lab.folder)[2] == f"subak: {lab.folder}: another process uses this folder\n"
+    with lab.client() as client:
+        job = submitted(lab, client, "long", 600)
+        until(lambda: lab.stamps("long.0.start"))
+    for name in ("a1", "a", "g1"):
+        os.kill(next(int(line.split()[0]) for line in left(lab.folder)
+                     if "subak.live.process" in line and f"-{name}.toml" in line), signal.SIGKILL)
+        assert re.search(rf"{name} was killed by SIGKILL; it is started again in 0\.\d s", seen.until(f"{name} was"))
+        seen.until(f"{name} is started again")
+        seen.until(f" {name}: ready")
+    assert len(lab.stamps("long.0.start")) == 1  # it outlived them
+    code, out = seen.end(signal.SIGINT)
+    assert code == 0
+    waits = [line.split(" ", 1)[1] for line in out.splitlines() if "waiting for" in line]
+    assert waits == ["waiting for workers", "waiting for tasks", "waiting for masters"]
+    assert out.endswith(" all processes have ended\n")
+    assert left(lab.folder) == []
+    assert lab.stamps("long.0.end") == []
+    assert job.id == "g0-1"
+
+
+def _what_ran_runs_again_and_nothing_outlives_kill_nine(lab):
+    seen = Seen(lab)
+    seen.until("ready after")
+    until(lambda: len(lab.stamps("long.0.start")) == 2)
+    with lab.client() as client:
+        client.cancel("g0-1")
+        assert client.wait("g0-1").outcome == "cancelled"
+        submitted(lab, client, "later", 5)
+        until(lambda: lab.stamps("later.0.start"))
+    seen.process.kill()
+    seen.process.communicate(timeout=PATIENCE_S)
+    nothing_is_left(lab)
+
+
+def _what_was_killed_runs_again_detached(lab):
+    up = lab.command("up", lab.folder, "--detach")
+    out, _ = up.communicate(timeout=2 * PATIENCE_S)
+    assert up.returncode == 0, out
+    assert re.fullmatch(rf"{lab.folder}: ready after [\d.]+ s, as process \d+; subak down {lab.folder} ends it\n", out)
+    again = lab.command("up", lab.folder, "--detach")
+    assert again.communicate(timeout=PATIENCE_S)[0].startswith(f"subak: {lab.folder}: a federation runs here already")
+    assert again.returncode == 2
+    with lab.client() as client:
+        assert client.wait("g0-2").outcome == "finished"  # what was killed with its machine
+        script = f"trap '' TERM; touch {lab.folder}/deaf; while :; do sleep 1; done"
+        job = client.submit("metadata: {name: deaf}\nqueue: web\nresources: {cpu: 100m, memory: 16Mi}\n"
+                            f'grace_period: 10m\ncommand: [sh, -c, "{script}"]\n')
+        until((lab.folder / "deaf").exists)
+    began = time.monotonic()
+    down = lab.command("down", lab.folder, "--now")
+    assert down.communicate(timeout=PATIENCE_S)[0] == f"{lab.folder}: all processes have ended\n"
+    assert down.returncode == 0
+    assert left(lab.folder) == []
+    assert time.monotonic() - began < 30
+    assert job.id.startswith("g1-")
+
+
+def test_a_mistake_in_a_file_ends_it_at_once(lab):
+    file = lab.members["g1"].file
+    text = file.read_text()
+    file.write_text(text.replace('"g1"', '"g9"'))
+    up = lab.command("up", lab.folder)
+    out, _ = up.communicate(timeout=PATIENCE_S)
+    file.write_text(text)
+    assert up.returncode == 2
+    assert "g1 cannot be started: subak global-master: name: the federation has no global master 'g9'" in out
+    assert left(lab.folder) == []
+
+
+def test_a_terminal_shows_all_there_is(lab):
+    """A second Ctrl-C kills, and what was drawn is there."""
+    ours, theirs = pty.openpty()
+    up = subprocess.Popen([sys.executable, "-m", "subak", "up", lab.folder], stdin=theirs, stdout=theirs,
+                          stderr=theirs, start_new_session=True,
+                          env={**os.environ, "COLUMNS": "120", "LINES": "50", "TERM": "xterm"})
+    os.close(theirs)
+    seen = bytearray()
+
+    def shown(words):
+        if select.select([ours], [], [], 0.1)[0]:
+            seen.extend(os.read(ours, 65_536))
+        return words in seen
+
+    until(lambda: shown(b": ready"), 2 * PATIENCE_S)
+    for words in (b"speaks for its cluster", b"standby", b"guarantee", b"research", b"a1", b"in use"):
+        until(lambda words=words: shown(words))
+    up.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    up.send_signal(signal.SIGINT)
+    with suppress(OSError):
+        while os.read(ours, 65_536):
+            pass
+    os.close(ours)
+    assert up.wait(PATIENCE_S) == 0
+    assert left(lab.folder) == []
