@@ -86,7 +86,7 @@ def test_what_a_federation_leaves_is_noticed(tmp_path):
     federation.start(master)
     forgotten = federation.running.pop(master)
     try:
-        assert str(forgotten.pid) in federation.stop()[0]
+        assert str(forgotten.pid) in federation.stop(0.2)[0]
     finally:
         forgotten.kill()
         forgotten.wait()
