@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from live_federation import PATIENCE_S, Federation, until
+from live_federation import END_S, Federation, until
 from subak.live.api.errors import ServiceError, UnavailableError
 from subak.live.client.client import Client
 
@@ -151,7 +151,7 @@ def _accepted(federation: Federation, client: Client, jobs: list[str]) -> float:
 
 def _wrong(client: Client, job: str) -> str:
     try:
-        view = client.wait(job, timeout_s=PATIENCE_S)
+        view = client.wait(job, timeout_s=END_S)
     except ServiceError as error:
         return f"{job}: was acknowledged, and now: {error}"
     return "" if view.outcome == "finished" else f"{job}: was acknowledged, and is {view.state} {view.outcome}"

@@ -16,6 +16,7 @@ say() { read -r up idle < /proc/uptime; echo "$1 $SUBAK_ATTEMPT $SUBAK_WARDEN $u
 say start; left="$1"; while [ "$left" -gt 0 ]; do sleep 0.1; say alive; left=$((left - 1)); done; say end; exit "$2"
 """
 BEFORE_S, AFTER_S = 0.5, 5.0  # a kill of a warden may undo an end that it has not noted, or not told
+LEASE_PART = 0.8  # the last sign of life was before the kill
 
 
 class Stamp(NamedTuple):
@@ -28,10 +29,11 @@ class Stamp(NamedTuple):
 
 
 class Kill(NamedTuple):
-    """A warden was killed."""
+    """A warden was killed; or, with *lease_s*, its worker, so that after a lease the machine counts as lost."""
 
     warden: str
     at: float
+    lease_s: float = 0.0
 
 
 def read_stamps(folder: Path) -> dict[str, list[Stamp]]:
@@ -61,12 +63,19 @@ def overlaps(stamps: Sequence[Stamp]) -> list[str]:
 
 
 def repeated(stamps: Sequence[Stamp], kills: Iterable[Kill]) -> int:
-    """Return how many complete runs there were beyond the first that no kill of a warden explains."""
+    """Return how many complete runs there were beyond the first that no kill explains."""
     kills = list(kills)
-    ends = [stamp for stamp in stamps if stamp.what == END]
-    undone = [end for end in ends[:-1] if any(
-        kill.warden == end.warden and -BEFORE_S <= kill.at - end.at <= AFTER_S for kill in kills)]
-    return max(len(ends) - 1, 0) - len(undone)
+    ends = [place for place, stamp in enumerate(stamps) if stamp.what == END]
+    return sum(not any(_explains(kill, stamps[end], stamps[end + 1]) for kill in kills) for end in ends[:-1])
+
+
+def _explains(kill: Kill, end: Stamp, again: Stamp) -> bool:
+    """Whether a kill explains that a task that had come to its end was begun *again*."""
+    if kill.warden != end.warden:
+        return False
+    if kill.lease_s:  # nobody heard of the end before the machine had been silent for a lease
+        return end.at >= kill.at - BEFORE_S and again.at >= kill.at + LEASE_PART * kill.lease_s
+    return -BEFORE_S <= kill.at - end.at <= AFTER_S
 
 
 def wrongs(task: str, outcome: str, stamps: Sequence[Stamp], kills: Iterable[Kill]) -> list[str]:
@@ -77,7 +86,7 @@ def wrongs(task: str, outcome: str, stamps: Sequence[Stamp], kills: Iterable[Kil
         found.append("is reported finished, and never ran to its end")
     again = repeated(stamps, kills)
     if again:
-        found.append(f"ran to its end {again} times more, though its warden lived")
+        found.append(f"ran to its end {again} times more, which no kill explains")
     return [f"{task}: {words}" for words in found]
 
 

@@ -132,14 +132,14 @@ class Federation:
                 found[name] = Warden(*pairs[0], identity.read_text())
         return found
 
-    def stop(self) -> list[str]:
-        """End everything in order, and return what did not end by itself, as lines."""
+    def stop(self, seconds: float = END_S) -> list[str]:
+        """End everything in order, and return what did not end by itself within *seconds*, as lines."""
         left = []
         for process in self.running.values():
             process.terminate()
         for name, process in self.running.items():
             try:
-                process.wait(END_S)
+                process.wait(seconds)
             except subprocess.TimeoutExpired:
                 left.append(f"{name} did not end when it was told to")
                 process.kill()
@@ -149,7 +149,7 @@ class Federation:
             with suppress(ProcessLookupError):
                 os.kill(warden.guard, signal.SIGTERM)
         with suppress(AssertionError):
-            until(lambda: not self.left(), END_S)
+            until(lambda: not self.left(), seconds)
         for pid, words in self.left():
             left.append(f"process {pid} was left: {' '.join(words)[:100]}")
             with suppress(ProcessLookupError):

@@ -51,11 +51,14 @@ def test_attempts_that_overlap_are_noticed(lines, words):
     assert words in overlaps(stamps(*lines))[0]
 
 
-def test_a_second_run_is_explained_only_by_the_death_of_the_warden_that_had_the_first():
+def test_a_second_run_is_explained_only_by_the_death_of_those_who_knew_of_the_first():
     twice = stamps(f"{START} 1 w", f"{END} 1 w", f"{START} 2 v", f"{END} 2 v")
     assert repeated(twice, []) == 1
     assert repeated(twice, [Kill("w", 1.2)]) == 0
     for kill in (Kill("v", 1.2), Kill("w", 0.2), Kill("w", 60.0)):
+        assert repeated(twice, [kill]) == 1
+    assert repeated(twice, [Kill("w", 0.9, lease_s=1.0)]) == 0
+    for kill in (Kill("v", 0.9, lease_s=1.0), Kill("w", 0.9, lease_s=3.0), Kill("w", 1.9, lease_s=0.1)):
         assert repeated(twice, [kill]) == 1
     assert "1 times more" in wrongs("t", "finished", twice, [])[0]
 
@@ -83,7 +86,7 @@ def test_what_a_federation_leaves_is_noticed(tmp_path):
     federation.start(master)
     forgotten = federation.running.pop(master)
     try:
-        assert str(forgotten.pid) in federation.stop()[0]
+        assert str(forgotten.pid) in federation.stop(0.2)[0]
     finally:
         forgotten.kill()
         forgotten.wait()

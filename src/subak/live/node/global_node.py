@@ -163,6 +163,7 @@ class GlobalNode(Node):
         self.use()
         self.master.scalar[INCARNATION] = incarnation  # `restart` makes it one more
         self._learn_shapes()
+        self.admission.latest = max([self.admission.latest, *self.ended])  # no number is given twice
         restore_jobs(self)
         self.writes.append(Put("incarnation", [INCARNATION_KEY], [(incarnation + 1).to_bytes(8, "big")]))
         self.tell(RESTART)
