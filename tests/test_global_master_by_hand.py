@@ -223,6 +223,20 @@ def test_a_doubted_task_waits_again_when_its_machine_is_listed_without_it():
     assert (one.task["phase"], one.task["doubted"], one.master.scalar[DOUBTS]) == (PHASE_WAITING, False, 0)
 
 
+def test_doubts_are_settled_as_far_as_there_is_room_for_what_follows():
+    one = Master()
+    others = [open_task(one.tasks, NUMBER + more) for more in (1, 2)]
+    for row in (one.row, *others):
+        one.tasks.shape[row], one.tasks.queue[row], one.tasks.lane[row] = 0, 0, 0
+        assert is_here(one.master, one.tasks, row, one.tasks.number[row], 0)
+        one.master.task["phase"][row], one.master.task["doubted"][row] = PHASE_RUNNING, True
+        one.master.task["machine"][row] = 0
+    one.master.listed[0] = True
+    settle_doubts(*one.everything(), build_outbox(8, more=0))  # a walk stops behind the first message
+    assert one.master.task["doubted"][[one.row, *others]].tolist() == [False, True, True]
+    assert one.master.scalar[DOUBTS] == 1
+
+
 # -- its view ----------------------------------------------------------------------------------------------------------
 
 

@@ -5,12 +5,14 @@ import pytest
 from growing import Growing
 from subak.federation.megha.attempts import add_attempt
 from subak.federation.megha.local_master.failover import (
+    begin_timers,
     lose_machine,
     on_alive,
     on_ask,
     on_change,
     on_check,
     on_holds,
+    restart_local,
     step_down,
     take_over,
 )
@@ -43,6 +45,7 @@ from subak.federation.megha.topology import OFF, STRICT
 from subak.federation.megha.worker import adopt, forget_all, obeys, on_lease
 from subak.federation.messages import (
     ALIVE,
+    BEAT,
     CHECK,
     FINISHED_WELL,
     KILL,
@@ -178,6 +181,29 @@ def test_updates_are_sent_in_its_own_epoch_by_who_is_active(active, epoch, poste
     one.local.scalar[ACTIVE] = active
     on_beat(one.local, one.topology, one.rules, message(epoch=epoch), one.out)
     assert one.out.size[0] == posted
+
+
+def test_who_comes_back_beside_another_is_its_standby():
+    one = Local(standby=True)
+    one.local.clock[PULSE_AT] = 1.0
+    restart_local(one.local, one.topology, one.rules, 7.0, one.out)
+    assert (one.local.scalar[EPOCH], one.local.scalar[ACTIVE], one.local.clock[PULSE_AT]) == (0, 0, 7.0)
+    assert one.out.row["kind"][: one.out.size[0]].tolist() == [WATCH]
+
+
+@pytest.mark.parametrize(("heartbeat", "retry", "armed"), [
+    (1.0, np.inf, [BEAT]), (np.inf, 1.0, [CHECK]), (np.inf, np.inf, [])])
+def test_nobody_arms_a_timer_that_is_never_due(heartbeat, retry, armed):
+    one = Local(heartbeat=heartbeat, retry=retry)
+    begin_timers(one.local, one.topology, one.rules, one.out)
+    assert one.out.row["kind"][: one.out.size[0]].tolist() == armed
+
+
+def test_who_is_not_active_does_not_look_after_workers():
+    one = Local()
+    one.local.scalar[ACTIVE] = 0
+    on_check(one.local, one.topology, one.rules, one.shapes, 99.0, message(machine=NOBODY), one.out)
+    assert (one.out.size[0], one.local.machine["state"][0]) == (0, LISTED)
 
 
 @pytest.mark.parametrize(("active", "armed"), [(1, [WATCH]), (0, [])])
