@@ -3,9 +3,10 @@ import numpy as np
 import pytest
 
 from growing import Growing
-from subak.federation.megha.attempts import ROWS_USED
-from subak.federation.megha.global_master.handlers import confirm, end, is_current, on_reopen
+from subak.federation.megha.attempts import ROWS_USED, add_attempt
+from subak.federation.megha.global_master.handlers import confirm, end, is_current, on_reopen, on_submit, on_update
 from subak.federation.megha.global_master.placement import BINS, Bins, chosen_in, hold, hold_nothing, let_go
+from subak.federation.megha.global_master.preemption import dominant_share, machine_with_victims
 from subak.federation.megha.global_master.rebuild import restart, settle_doubts
 from subak.federation.megha.global_master.state import (
     BEATS,
@@ -32,17 +33,22 @@ from subak.federation.megha.global_master.state import (
 from subak.federation.megha.global_master.view import MISSING, NOTHING_NEW, begin_update, is_mine, take_in_view
 from subak.federation.megha.ledger import ENTRY, ENTRY_TOOK, Ledger, enter
 from subak.federation.megha.open_tasks import join_gang, open_gang, open_task
-from subak.federation.megha.topology import INCARNATION_BITS
+from subak.federation.megha.topology import INCARNATION_BITS, STRICT
 from subak.federation.messages import (
+    ASK,
+    DONE,
     FINISHED_WELL,
+    KINDS,
     MACHINE_LOST,
     MESSAGE,
     NOBODY,
     PREEMPTED,
+    UPDATE,
     build_outbox,
 )
 from subak.fleet.amounts import shift
 from subak.fleet.state import LOG
+from subak.workload.predicates import Constraint
 
 FIRST = 1 << INCARNATION_BITS  # attempts of the first incarnation of a master come behind it
 NUMBER = 70  # of the task that the tests are about
@@ -197,6 +203,15 @@ def test_an_attempt_that_a_restarted_master_learns_of_is_asked_for_in_the_epoch_
     assert (one.task["phase"], one.task["attempt"], one.task["sent_epoch"]) == (PHASE_RUNNING, 7, 4)
 
 
+def test_of_a_task_that_had_ended_a_new_master_knows_nothing_else():
+    one, submitted = Master(), np.zeros(1, MESSAGE)[0]
+    submitted["row"], submitted["task"], submitted["incarnation"] = one.row, NUMBER, 1
+    submitted["reason"] = FINISHED_WELL
+    on_submit(*one.everything(), submitted, one.out)
+    assert one.task["phase"] == PHASE_ENDED
+    assert [one.out.row[0][name] for name in ("kind", "reason", "count")] == [DONE, FINISHED_WELL, 0]
+
+
 def test_a_doubted_task_waits_again_when_its_machine_is_listed_without_it():
     one = Master()
     one.task["phase"], one.task["doubted"], one.task["machine"] = PHASE_RUNNING, True, 0
@@ -206,6 +221,20 @@ def test_a_doubted_task_waits_again_when_its_machine_is_listed_without_it():
     one.master.listed[0] = True
     settle_doubts(*one.everything(), one.out)
     assert (one.task["phase"], one.task["doubted"], one.master.scalar[DOUBTS]) == (PHASE_WAITING, False, 0)
+
+
+def test_doubts_are_settled_as_far_as_there_is_room_for_what_follows():
+    one = Master()
+    others = [open_task(one.tasks, NUMBER + more) for more in (1, 2)]
+    for row in (one.row, *others):
+        one.tasks.shape[row], one.tasks.queue[row], one.tasks.lane[row] = 0, 0, 0
+        assert is_here(one.master, one.tasks, row, one.tasks.number[row], 0)
+        one.master.task["phase"][row], one.master.task["doubted"][row] = PHASE_RUNNING, True
+        one.master.task["machine"][row] = 0
+    one.master.listed[0] = True
+    settle_doubts(*one.everything(), build_outbox(8, more=0))  # a walk stops behind the first message
+    assert one.master.task["doubted"][[one.row, *others]].tolist() == [False, True, True]
+    assert one.master.scalar[DOUBTS] == 1
 
 
 # -- its view ----------------------------------------------------------------------------------------------------------
@@ -222,6 +251,19 @@ def test_an_update_is_applied_from_what_was_seen_on(first, last, start):
     message["first"], message["last"] = first, last
     assert begin_update(one.master, 0, 2.5, message, ledger) == start
     assert (one.master.cluster["seen_at"][0], one.master.tally[OVERRUNS]) == (2.5, 0)
+
+
+def test_a_master_that_missed_an_update_asks_for_the_whole_state():
+    one, ledger = Master(), Ledger(np.zeros(8, ENTRY), np.array([0, -1, 0]))
+    for number in range(9):
+        enter(ledger, ENTRY_TOOK, 0, number, 0)
+    one.master.scalar[INCARNATION] = 3
+    message = np.zeros(1, MESSAGE)[0]
+    message["kind"], message["first"], message["last"], one.master.cluster["seen"][0] = UPDATE, 7, 9, 5
+    on_update(*one.everything()[:4], 2.5, message, ledger, one.out)
+    asked = one.out.row[0]
+    assert [KINDS[kind] for kind in one.out.row["kind"][: one.out.size[0]]] == ["ASK", "NOTED"]
+    assert [asked[name] for name in ("kind", "incarnation", "seen")] == [ASK, 3, NEVER_SEEN]
 
 
 def test_an_update_of_which_the_ring_has_lost_the_beginning_is_counted():
@@ -249,6 +291,29 @@ def test_a_cluster_that_is_asked_again_is_searched_in_all_its_blocks():
     on_reopen(one.master, one.topology, message, one.out)
     assert not one.master.cluster["closed"][0]
     assert one.master.fleet.freed_blocks[before : one.master.fleet.freed_blocks[LOG]].tolist() == [0, 1]
+
+
+def test_a_share_is_of_what_is_there_however_little():
+    one = Master()
+    one.master.total[0] = 1, 1
+    one.master.fleet.present[:] = 4, 1
+    assert dominant_share(one.master, one.tasks, 0, NOBODY) == 1.0
+    one.master.fleet.present[:] = 4, 0
+    assert dominant_share(one.master, one.tasks, 0, NOBODY) == 0.25
+    assert dominant_share(one.master, one.tasks, 0, 0) == 0.5
+
+
+@pytest.mark.parametrize(("machine", "found"), [(0, NOBODY), (1, 1)])
+def test_victims_are_sought_where_the_task_may_run(machine, found):
+    one = Master(())
+    for place, rack in ((0, "a"), (1, "b")):
+        one.federation.catalog.describe(place, {"rack": rack})
+    shape = one.federation.catalog.shape((2, 2), [Constraint("rack", "=", "b")])
+    one.tasks.shape[one.row] = shape
+    held = one.master.held.row[add_attempt(one.master.held, machine, 7, 1, 0)]
+    held["queue"], held["shape"] = 1, shape
+    rules = one.rules._replace(preemption=STRICT, preemptions_max=1)
+    assert machine_with_victims(one.master, one.topology, rules, one.tasks, one.row, 1) == found
 
 
 def test_the_first_bin_with_most_room_left_is_filled_first():

@@ -4,7 +4,18 @@ import pytest
 
 from growing import Growing
 from subak.federation.megha.attempts import add_attempt
-from subak.federation.megha.local_master.failover import lose_machine, on_change, step_down, take_over
+from subak.federation.megha.local_master.failover import (
+    begin_timers,
+    lose_machine,
+    on_alive,
+    on_ask,
+    on_change,
+    on_check,
+    on_holds,
+    restart_local,
+    step_down,
+    take_over,
+)
 from subak.federation.megha.local_master.handlers import (
     adopt_incarnation,
     begin_preemption,
@@ -34,6 +45,8 @@ from subak.federation.megha.topology import OFF, STRICT
 from subak.federation.megha.worker import adopt, forget_all, obeys, on_lease
 from subak.federation.messages import (
     ALIVE,
+    BEAT,
+    CHECK,
     FINISHED_WELL,
     KILL,
     MESSAGE,
@@ -170,6 +183,29 @@ def test_updates_are_sent_in_its_own_epoch_by_who_is_active(active, epoch, poste
     assert one.out.size[0] == posted
 
 
+def test_who_comes_back_beside_another_is_its_standby():
+    one = Local(standby=True)
+    one.local.clock[PULSE_AT] = 1.0
+    restart_local(one.local, one.topology, one.rules, 7.0, one.out)
+    assert (one.local.scalar[EPOCH], one.local.scalar[ACTIVE], one.local.clock[PULSE_AT]) == (0, 0, 7.0)
+    assert one.out.row["kind"][: one.out.size[0]].tolist() == [WATCH]
+
+
+@pytest.mark.parametrize(("heartbeat", "retry", "armed"), [
+    (1.0, np.inf, [BEAT]), (np.inf, 1.0, [CHECK]), (np.inf, np.inf, [])])
+def test_nobody_arms_a_timer_that_is_never_due(heartbeat, retry, armed):
+    one = Local(heartbeat=heartbeat, retry=retry)
+    begin_timers(one.local, one.topology, one.rules, one.out)
+    assert one.out.row["kind"][: one.out.size[0]].tolist() == armed
+
+
+def test_who_is_not_active_does_not_look_after_workers():
+    one = Local()
+    one.local.scalar[ACTIVE] = 0
+    on_check(one.local, one.topology, one.rules, one.shapes, 99.0, message(machine=NOBODY), one.out)
+    assert (one.out.size[0], one.local.machine["state"][0]) == (0, LISTED)
+
+
 @pytest.mark.parametrize(("active", "armed"), [(1, [WATCH]), (0, [])])
 def test_who_hears_of_a_later_epoch_waits_anew_before_it_takes_over(active, armed):
     one = Local(standby=True)
@@ -190,6 +226,49 @@ def test_what_pends_for_a_former_incarnation_is_given_up_on_every_machine_of_the
     assert [int(one.row(number)["heir"]) for number in victims] == [NOBODY, NOBODY]
     assert [int(one.row(number)["next"]) for number in victims] == others
     assert [int(one.row(number)["next"]) for number in others] == [NOBODY, NOBODY]
+
+
+# -- what is heard of workers ------------------------------------------------------------------------------------------
+
+
+def test_a_look_at_workers_goes_on_in_the_same_epoch():
+    one = Local()
+    one.local.scalar[EPOCH] = 4
+    one.local.machine["state"][[0, 1, 2, FAR]] = SILENT
+    out = build_outbox(4, more=1)
+    on_check(one.local, one.topology, one.rules, one.shapes, 1.0, message(machine=NOBODY, epoch=4), out)
+    later = out.row[out.size[0] - 1]
+    assert [later[name] for name in ("kind", "epoch", "machine", "delay")] == [CHECK, 4, 2, 0.0]
+
+
+@pytest.mark.parametrize(("state", "reborn", "count", "after"), [
+    (LOST_MACHINE, 0, 0, LISTED), (LOST_MACHINE, 3, 1, LOST_MACHINE), (SILENT, 0, 0, LISTED), (SILENT, 0, 1, SILENT)])
+def test_a_machine_is_listed_when_it_is_known_what_its_worker_runs(state, reborn, count, after):
+    one = Local()
+    one.local.machine["state"][0], one.local.machine["reborn"][0] = state, reborn
+    alive = message(machine=0, count=count, incarnation=max(reborn, 1))
+    on_alive(one.local, one.topology, one.rules, one.shapes, 1.0, alive, one.out)
+    assert one.local.machine["state"][0] == after
+
+
+@pytest.mark.parametrize(("active", "epoch", "state"), [(1, 4, LISTED), (0, 4, SILENT), (1, 2, SILENT)])
+def test_a_report_is_heard_by_who_is_active_in_its_epoch(active, epoch, state):
+    one = Local()
+    one.local.scalar[ACTIVE], one.local.scalar[EPOCH] = active, 4
+    one.local.machine["state"][0], one.local.machine["heard"][0] = SILENT, 1.0
+    holds = message(machine=0, epoch=epoch, count=1, task=7, attempt=1, incarnation=1, report=1)
+    on_holds(one.local, one.topology, one.rules, one.shapes, 6.0, holds, one.out)
+    assert (one.local.machine["state"][0], one.local.machine["heard"][0]) == (state, 6.0 if state == LISTED else 1.0)
+
+
+def test_who_asks_twice_is_told_twice_and_nothing_else_begins_anew():
+    one = Local()
+    one.local.asker[0] = (5, 9, 3, 1, NOBODY, NOBODY)
+    on_ask(one.local, one.topology, one.rules, message(incarnation=1), one.out)
+    assert one.local.asker[0].item() == (-1, 9, 3, 1, NOBODY, NOBODY)
+    on_ask(one.local, one.topology, one.rules, message(incarnation=2), one.out)
+    assert one.local.asker[0].item() == (-1, -1, 0, 2, NOBODY, NOBODY)
+    assert one.out.size[0] == 2
 
 
 # -- preemption --------------------------------------------------------------------------------------------------------

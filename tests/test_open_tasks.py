@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from small import fleet_of, plain
 from subak.federation.megha.attempts import ROWS_EVER
+from subak.federation.megha.jobs import terms_of
 from subak.federation.megha.open_tasks import (
+    GANGS_EVER,
     TASKS_EVER,
     TASKS_OPEN,
     build_open_tasks,
@@ -19,6 +21,7 @@ from subak.federation.megha.open_tasks import (
     open_gang,
     open_task,
 )
+from subak.federation.megha.tables import build_jobs
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.placement.claims import TASK_FINISHED
@@ -94,3 +97,29 @@ def test_a_year_needs_the_rows_of_a_day(retry):
     assert roles.submitters[0].tasks.size[TASKS_OPEN] == 0
     ever = [int(attempts.size[ROWS_EVER]) for attempts in (roles.locals[0].rows, roles.workers.rows)]
     assert max(ever) <= 6, "an end is kept until it is noted"
+
+
+def test_a_row_that_was_never_used_is_nobodys():
+    tasks = build_open_tasks(1, 1, *NOTHING)
+    assert tasks.number.size == 2, "there are two rows at least"
+    row = open_task(tasks, 7)
+    assert is_still(tasks, row, 7, 0)
+    assert [is_still(tasks, other, 0, 0) for other in (row - 1, row + 1)] == [False, False]
+
+
+def test_the_row_of_a_gang_that_has_ended_is_the_next_ones():
+    tasks = build_open_tasks(ROOM, 2, *NOTHING)
+    for number in range(5):
+        gang = open_gang(tasks, number, 1)
+        join_gang(tasks, open_task(tasks, number), gang)
+        close_gang(tasks, gang)
+    assert tasks.size[GANGS_EVER] == 1
+    assert tasks.gangs[0]["number"] == NOBODY
+
+
+def test_terms_are_those_of_each_task_or_of_all():
+    jobs = build_jobs(2, 1, 1, 1)
+    jobs.terms["retries"] = 3, 4
+    assert [terms_of(jobs, place)["retries"] for place in (0, 1)] == [3, 4]
+    of_all = jobs._replace(terms=jobs.terms[:1])
+    assert [terms_of(of_all, place)["retries"] for place in (0, 1)] == [3, 3]
