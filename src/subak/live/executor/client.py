@@ -100,7 +100,7 @@ class WardenExecutor(Executor):
         self._send(Forget(keys))
 
     def ping(self) -> None:
-        """Say that the worker is still here."""
+        """Say that the worker is still here; nothing else begins the warden's lease anew."""
         self._send(Ping())
 
     def list(self) -> list[Known]:

@@ -152,7 +152,6 @@ class Warden:
             self._attach(connection, number, request, now)
         elif isinstance(request, OF_THE_WORKER):
             if connection is self.worker:
-                self.ledger.touch(now)
                 self._obey(connection, number, request, now)
             else:
                 connection.send(number, Wrong("only the worker may ask for this, which says so with Attach first"))
@@ -173,7 +172,8 @@ class Warden:
         if self.worker is not None and self.worker is not connection:
             self.worker.refuse("another connection is the worker's now")
         self.worker = connection
-        self.ledger.touch(now)
+        if not self.ledger.running:
+            self.ledger.touch(now)
         self.to_send.append((number, Done(self.limits()), connection))
         self.ledger.tell_ends()
 
@@ -187,6 +187,7 @@ class Warden:
                 for key in keys:
                     self.ledger.forget(key)
             case Ping():
+                self.ledger.touch(now)
                 connection.send(number, Done())
 
     def _list(self, first: int) -> Listing:

@@ -48,13 +48,14 @@ class SimulatedExecutor(Executor):
         """Note who gives the orders from now on, and say all ends again; return why it may not, or ""."""
         why = self.ledger.attach(incarnation, epoch)
         if not why:
-            self.ledger.touch(self.clock())
+            if not self.ledger.running:
+                self.ledger.touch(self.clock())
             self.ledger.tell_ends()
         self._release()
         return why
 
     def ping(self) -> None:
-        """Say that the worker is still here."""
+        """Say that the worker is still here, and heard by a master."""
         self.ledger.touch(self.clock())
 
     def start(self, attempt: AttemptToRun) -> None:

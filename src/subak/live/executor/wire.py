@@ -43,7 +43,7 @@ class Forget(Struct, frozen=True, tag=True):
 
 
 class Ping(Struct, frozen=True, tag=True):
-    """I am still here."""
+    """I am still here, and a master has just heard of it: only this begins the lease anew."""
 
 
 class List(Struct, frozen=True, tag=True):

@@ -145,6 +145,16 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True):
     preemption: Preemption = "off"
     preemptions_max: int = 3
 
+    @property
+    def fresh(self) -> float:
+        """How long ago a worker's sign of life may have been sent that its master has answered, to count for a lease."""
+        return self.lease / 12.0
+
+    @property
+    def executor_lease(self) -> float:
+        """How long an executor goes on when it is told nothing more: then no other machine has begun the same yet."""
+        return self.lease - self.fresh - self.timer_slack
+
     def rules(self, standby: bool) -> Rules:
         """Return the rules that roles follow."""
         preemption = PREEMPTIONS.index(self.preemption)

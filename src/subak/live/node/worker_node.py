@@ -32,6 +32,7 @@ from subak.federation.messages import (
     HALT,
     HAS_FAILED,
     HOLDS,
+    LEASE,
     LEASE_LOST,
     LOCAL_MASTER,
     MACHINE_LOST,
@@ -87,7 +88,11 @@ class Forget(NamedTuple):
 
 
 class Ping(NamedTuple):
-    """An effect on the executor: the worker is still here."""
+    """An effect on the executor: the worker is still here, and its local master has just heard of it.
+
+    Were it told so whenever the worker lives, one that was cut off and then killed would leave behind what another
+    machine runs already.
+    """
 
 
 class Inquire(NamedTuple):
@@ -373,8 +378,9 @@ class WorkerNode(Node):
     def served(self, rows: np.ndarray) -> None:
         """Let the executor forget what was forgotten, and know that the worker lives."""
         kinds = rows["kind"].tolist()
-        if TICK in kinds:
+        if LEASE in kinds and self.now - float(self.me["heard"]) <= self.timing.fresh:
             self.effects.append(Ping())
+        if TICK in kinds:
             self.retract_unneeded(LOCAL_MASTER, self._jobs_held)
         forgotten = tuple(
             Key(int(row["task"]), int(row["attempt"])) for row, kind in zip(rows, kinds, strict=True)

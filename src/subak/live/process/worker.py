@@ -180,14 +180,15 @@ class Worker:
         self._news()
 
     def _begin_warden(self, number: int, timing: Timing) -> None:
-        lease = max(timing.lease * 5 / 6 - 2 * timing.timer_slack, 0.5)
+        lease, grace = timing.executor_lease, timing.lease / 12
         began = time.monotonic()
         options, files = handed_on(self.lifeline)
         log = (self.data / "warden.log").open("ab")
         with log:
             warden = subprocess.Popen(
                 [sys.executable, "-m", "subak.live.executor.warden", "--state", str(self.data / "warden"), "--machine",
-                 str(number), "--lease", f"{lease:g}", "--cgroups", self.file.cgroups, "--output",
+                 str(number), "--lease", f"{lease:g}", "--lease-grace", f"{grace:g}", "--cgroups", self.file.cgroups,
+                 "--output",
                  str(self.file.output_bytes), *options],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=files)
         while not (self.data / SOCKET).exists() and time.monotonic() - began < WARDEN_S:

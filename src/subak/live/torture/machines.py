@@ -87,7 +87,7 @@ class Machines:
 
     def _lease(self) -> Lease:
         timing = self.world.timing
-        return Lease(timing.lease * (1 - 1 / 6) - 2 * timing.timer_slack, 0.1)
+        return Lease(timing.executor_lease, 0.1)
 
     def _seconds_of(self, attempt: AttemptToRun) -> float:
         return self.world.watch.fate(attempt)[0]

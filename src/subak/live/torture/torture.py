@@ -14,7 +14,7 @@ from subak.live.torture.watch import BrokenError
 from subak.live.torture.world import World
 
 LEASES_TO_REST = 30.0  # that are more than enough
-STEP_S = 0.5
+STEP_S = 0.437  # no multiple of any period
 SHRINKS_MAX = 150
 KIND_LENGTH = 8  # characters of a failure that tell one kind from another
 REQUIRED = (  # what must have happened in many cases

@@ -1,0 +1,87 @@
+"""Nodes of a live federation under faults: no rule breaks, all comes to rest; and planted defects are found.
+
+A planted defect is a node that lacks one guard.
+"""
+import numpy as np
+import pytest
+
+from subak.federation.megha import worker
+from subak.federation.megha.jobs import SUBMISSION_BACKOFF
+from subak.federation.messages import NOBODY
+from subak.live.executor.ledger import Ledger
+from subak.live.node import restore
+from subak.live.node.worker_node import WorkerNode
+from subak.live.torture.torture import random_case, run_case
+from subak.live.torture.world import World
+
+SEEDS = range(1, 61)
+FOUND_WITHIN = 500
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_live_torture_is_clean(seed):
+    ending = run_case(random_case(seed))
+    assert ending.failure == ""
+
+
+def test_the_same_seed_is_the_same_torture():
+    first, second = run_case(random_case(5)), run_case(random_case(5))
+    assert (first.steps, first.log, first.happened) == (second.steps, second.log, second.happened)
+
+
+def found(may=lambda case: True, first=1):
+    """Return the first seed, from *first* on, of which the case may show it and does, and how."""
+    for seed in range(first, FOUND_WITHIN + 1):
+        case = random_case(seed)
+        if may(case) and (failure := run_case(case).failure):
+            return seed, failure
+    pytest.fail("not found")
+
+
+def test_frames_that_leave_before_the_write_is_durable_are_found(monkeypatch):
+    plain = World._make_durable
+
+    def hasty(world, process, step):
+        if process.life == step.life and not process.full:
+            world.release(process, step.ready, step.connections)
+            step = step._replace(ready=step.ready._replace(frames=[], effects=[]))
+        plain(world, process, step)
+
+    monkeypatch.setattr(World, "_make_durable", hasty)
+    assert found()
+
+
+def test_a_forgotten_fence_is_found(monkeypatch):
+    monkeypatch.setattr(Ledger, "_raise_fence", lambda ledger, fence: "")
+    monkeypatch.setattr(Ledger, "_no_place", lambda ledger, fence: "")
+    monkeypatch.setattr(worker, "is_for_this_incarnation", lambda workers, message: True)
+    assert found()
+
+
+def test_a_row_that_is_given_again_too_early_is_found(monkeypatch):
+    plain = restore._free_the_rest
+
+    def hasty(node):
+        tasks, jobs = node.tasks, node.jobs
+        for place in np.flatnonzero(jobs.state == SUBMISSION_BACKOFF).tolist():
+            tasks.number[jobs.row[place]] = NOBODY
+        plain(node)
+
+    monkeypatch.setattr(restore, "_free_the_rest", hasty)
+    assert found()
+
+
+def test_a_lease_that_is_ignored_is_found(monkeypatch):
+    plain = worker.on_tick
+
+    def careless(workers, topology, rules, shapes, now, message, out):
+        workers.machine[message["machine"]]["heard"] = now
+        plain(workers, topology, rules, shapes, now, message, out)
+
+    monkeypatch.setattr("subak.federation.megha.worker_role.on_tick", careless)
+    assert found(lambda case: sum(fault.kind in ("cut", "part") for fault in case.faults) > 1, first=280)
+
+
+def test_an_end_of_a_halted_attempt_that_is_not_held_back_is_found(monkeypatch):
+    monkeypatch.setattr(WorkerNode, "may_send", lambda node, row: True)
+    assert found(lambda case: any(machine.stubborn for machine in case.machines) and len(case.wishes) > 1)
