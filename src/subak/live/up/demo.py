@@ -20,6 +20,7 @@ from subak.errors import RunError
 from subak.live.api.models import JobView
 from subak.live.client import Client
 from subak.live.executor.processes import all_processes
+from subak.live.process.config import FederationFile, read
 from subak.live.up.folder import FEDERATION, Home
 from subak.live.up.plan import Wish
 
@@ -96,14 +97,17 @@ class Demo:
         return [web, research]
 
     def _kill_masters(self, client: Client) -> None:
+        self._until("somebody speaks for cluster a", lambda: bool(self._speaker(client)), 30)
         before, began = self._speaker(client), time.monotonic()
+        active = read(self.home / FEDERATION, FederationFile).cluster[0].local_master == before
+        file = f"local-master-a{'' if active else '-standby'}.toml"
 
         def is_taken_over() -> bool:
-            self._kill("local-master-a.toml")  # again, whenever it was started again: it would go on where it was
+            self._kill(file)  # again, whenever it was started again: it would go on where it was
             return self._speaker(client) not in ("", before)
 
-        self._say("kill -9 of the local master of cluster a, again and again")
-        self._until("its standby speaks for cluster a", is_taken_over, 30)
+        self._say(f"kill -9 of the process of {file}, which speaks for cluster a, again and again")
+        self._until("the other one speaks for cluster a", is_taken_over, 30)
         self._say(f"... {time.monotonic() - began:.1f} s after it was first killed")
         self._say("kill -9 of global master g0")
         self._kill("global-master-g0.toml")
