@@ -20,17 +20,22 @@ from subak.federation.messages import (
     CROSSES,
     EXECUTOR,
     GLOBAL_MASTER,
+    GO,
     HANDLER,
     HOLDS,
     KINDS,
+    LAUNCH,
     MESSAGE,
     NOBODY,
     OVERRUN,
     POSTED,
+    PREEMPT,
     RECONFIGURE,
+    REPARTITION,
     REPORT,
     RESTART,
     ROLES,
+    START,
     TICK,
     WATCH,
     Outbox,
@@ -47,6 +52,7 @@ MESSAGE_BYTES = MESSAGE.itemsize
 HANDLER_OF, CROSSES_OF = HANDLER.tolist(), CROSSES.tolist()
 # What may post as many messages as a machine has attempts, or a federation machines, is served by itself.
 ALONE = frozenset((ALIVE, BEAT, BOOT, CHANGE, CHECK, HOLDS, RECONFIGURE, REPORT, RESTART, TICK, WATCH))
+BEGINNING = frozenset((LAUNCH, REPARTITION, PREEMPT, GO, START))  # an attempt may begin by: of which job, is said
 Serve = Callable[[float, int], int]
 
 
@@ -323,10 +329,11 @@ class Node:
         if link is None or not self.may_send(row):
             return
         link.rows.append(data)
-        shape, task = int(row["shape"]), int(row["task"])
+        shape = int(row["shape"])
         if shape != NOBODY:
             link.names[SHAPE, shape] = None
-            link.names[JOB, self.layout.job_of(task)] = None
+        if int(row["kind"]) in BEGINNING:
+            link.names[JOB, self.layout.job_of(int(row["task"]))] = None
         if peer[0] == GLOBAL_MASTER and row["last"] > row["first"]:
             first, last = int(row["first"]), int(row["last"])
             link.low, link.high = (min(link.low, first), max(link.high, last)) if link.high else (first, last)

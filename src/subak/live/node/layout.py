@@ -147,7 +147,7 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def fresh(self) -> float:
-        """How long ago a worker's sign of life may have been sent that its master has answered, to count for a lease."""
+        """How old a sign of life may be that a master answers, and still begin an executor's lease anew."""
         return self.lease / 12.0
 
     @property
