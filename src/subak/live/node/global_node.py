@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import json
+from msgspec import json, structs
 
 from subak.errors import InputError
 from subak.federation.megha.admission import Admission
@@ -68,6 +68,8 @@ from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
 
 ENDED_MAX = 100_000  # jobs that have ended and are kept, the latest
+LASTING = ("cordon", "uncordon", "drain")  # questions that change what both local masters of a cluster keep
+UNANSWERED = 0  # number of a question whose answer nobody waits for
 GANG_MAX = 4096  # tasks that start together
 INCARNATION_KEY, LATEST_JOB_KEY = range(2)  # numbers on disk that are used once: of incarnations, of jobs
 Disk = Mapping[str, Mapping[int | str, bytes]]  # table, key, body
@@ -311,9 +313,16 @@ class GlobalNode(Node):
         self.effects.append(Answered(frame))
 
     def ask(self, ask: Ask) -> bool:
-        """Ask the local master that speaks for a machine's cluster; return whether it is connected."""
+        """Ask the local master that speaks for a machine's cluster; return whether it is connected.
+
+        What is to hold beyond a failover is said to its partner too, whose answer nobody waits for.
+        """
         cluster = self.layout.cluster_of(ask.machine)
         local = speaker(self.topology, cluster, int(self.master.cluster[cluster]["epoch"]))
+        if ask.words in LASTING:
+            for partner in self.layout.masters_of(cluster):
+                if partner != local:
+                    self.frame_to((LOCAL_MASTER, partner), structs.replace(ask, number=UNANSWERED))
         return self.frame_to((LOCAL_MASTER, local), ask)
 
     def on_entries(self, peer: Peer, epoch: int, first: int, entries: np.ndarray) -> None:

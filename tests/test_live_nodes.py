@@ -1,0 +1,106 @@
+"""Nodes among each other, by hand: what a federation of them does beyond the rules of tests/test_rules.py."""
+from subak.federation.megha.local_master.state import ACTIVE
+from subak.federation.messages import LOCAL_MASTER, TICK
+from subak.live.jobfile.spec import JobSpec, Metadata, Stage
+from subak.live.node.frames import Ask
+from subak.live.node.layout import Layout, Timing
+from subak.live.node.queues import QueueSetup
+from subak.live.node.worker_node import Ping
+from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase
+from subak.live.torture.people import People
+from subak.live.torture.world import World
+
+JOB = JobSpec(Metadata("job"), "a", (Stage("s", ("job", "0", "0"), tasks=1, resources={"cpu": 1000}),))
+
+
+def world_of(jobs=(), machines=1, standby=True):
+    """A world that has met: one global master, a cluster, machines of one core."""
+    case = Case(1, Layout(1, 1, ("cpu", "memory"), standby, ROOMS), Timing(),
+                tuple(MachineCase(0, (1000, 1024), "", False) for _ in range(machines)), (QueueSetup("a", 0),),
+                "round-robin", tuple(jobs), (), (), (), 0.0, 0.0, 0.0, 0.0)
+    world = World(case)
+    for process in (*world.masters, *world.locals):
+        world.start(process)
+    for machine in case.machines:
+        world.machines.add(machine)
+    People(world)
+    world.until(2.0)
+    return world
+
+
+def ask(world, words, machine):
+    node = world.masters[0].node
+    assert node.ask(Ask(1, words, machine))
+    world.call_soon(world.masters[0])
+    world.until(world.now + 0.1)
+
+
+def number_of(world, machine=0):
+    return world.machines.all[machine].process.peer[1]
+
+
+def test_a_cordon_holds_beyond_a_failover():
+    world = world_of(jobs=[JobCase(14.0, "client", JOB, (((1.0, 0),),))])
+    machine = number_of(world)
+    ask(world, "cordon", machine)
+    world.kill(world.locals[0])
+    world.until(13.0)
+    local = world.locals[1].node
+    assert local.local.scalar[ACTIVE]
+    assert local.machines[machine].cordoned
+    world.until(20.0)
+    assert not world.watch.tries  # the job waits
+    ask(world, "uncordon", machine)
+    world.until(25.0)
+    assert len(world.watch.finished) == 1
+
+
+def test_one_answer_comes_to_a_question_that_both_masters_are_asked():
+    world = world_of()
+    answers = []
+    node = world.masters[0].node
+    plain = node.on_frame
+    node.on_frame = lambda peer, frame: (answers.append((peer, frame.number)), plain(peer, frame))
+    ask(world, "cordon", number_of(world))
+    assert sorted(answers) == [((LOCAL_MASTER, 0), 1), ((LOCAL_MASTER, 1), 0)]
+
+
+def pings(world, until):
+    """When the executor of the first machine was told that its worker lives."""
+    process, found = world.machines.all[0].process, []
+    executor = world.machines.all[0].executor
+    plain = executor.ping
+    executor.ping = lambda: (found.append(world.now), plain())
+    world.until(until)
+    assert process.node is not None
+    return found
+
+
+def test_an_executor_hears_of_its_worker_only_while_a_master_does():
+    world = world_of(standby=False)
+    heard = pings(world, 8.0)
+    assert 5 <= len(heard) <= 8  # with each answered sign of life, a sixth of the lease apart
+    world.kill(world.locals[0])
+    assert pings(world, 30.0) == []
+
+
+def test_what_runs_ends_when_no_master_is_heard_though_the_worker_dies_just_before():
+    """The worker is cut off, and killed when the lease is nearly over: nothing goes on for a lease of its own then."""
+    world = world_of(jobs=[JobCase(3.0, "client", JOB, (((100.0, 0),),))], standby=False)
+    world.until(4.0)
+    machine, lease = world.machines.all[0], world.timing.lease
+    assert len(world.watch.alive) == 1
+    world.kill(world.locals[0])
+    cut_at = world.now
+    world.until(cut_at + 0.6 * lease)
+    world.kill(machine.process)
+    world.until(cut_at + lease)
+    assert not world.watch.alive
+
+
+def test_a_lease_is_begun_by_nothing_else():
+    node = world_of().machines.all[0].process.node
+    node.effects = []
+    node.tell(TICK, machine=node.number, incarnation=int(node.me["incarnation"]))
+    ready = node.receive(node.now + 0.01)
+    assert not [effect for effect in ready.effects if isinstance(effect, Ping)]
