@@ -1,4 +1,6 @@
 """Nodes among each other, by hand: what a federation of them does beyond the rules of tests/test_rules.py."""
+import pytest
+
 from subak.federation.megha.local_master.state import ACTIVE
 from subak.federation.messages import LOCAL_MASTER, TICK
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
@@ -84,8 +86,12 @@ def test_an_executor_hears_of_its_worker_only_while_a_master_does():
     assert pings(world, 30.0) == []
 
 
-def test_what_runs_ends_when_no_master_is_heard_though_the_worker_dies_just_before():
-    """The worker is cut off, and killed when the lease is nearly over: nothing goes on for a lease of its own then."""
+@pytest.mark.parametrize("returns", [False, True])
+def test_what_runs_ends_when_no_master_is_heard_though_the_worker_dies_just_before(returns):
+    """The worker is cut off, and killed when the lease is nearly over: nothing goes on for a lease of its own then.
+
+    Nor does it when the worker *returns*, and attaches to its executor again, just before it is killed once more.
+    """
     world = world_of(jobs=[JobCase(3.0, "client", JOB, (((100.0, 0),),))], standby=False)
     world.until(4.0)
     machine, lease = world.machines.all[0], world.timing.lease
@@ -94,6 +100,10 @@ def test_what_runs_ends_when_no_master_is_heard_though_the_worker_dies_just_befo
     cut_at = world.now
     world.until(cut_at + 0.6 * lease)
     world.kill(machine.process)
+    if returns:
+        world.machines.start_worker(machine)
+        world.until(world.now + 0.01)
+        world.kill(machine.process)
     world.until(cut_at + lease)
     assert not world.watch.alive
 
