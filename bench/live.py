@@ -32,6 +32,7 @@ LATENCIES, TASKS_OF_JOB, OPEN_JOBS = 200, 100, 20
 NO_OP_TASKS, TRUE_TASKS, SOAK_TASKS, SOAK_FIRST = 20_000, 3_000, 100_000, 20_000
 MACHINES, WAITING, SLOT, LEFT = 1000, 100_000, 1000, 100  # thousandths of a core: what holders take, and leave
 CAPACITY = 6400, 65_536  # 64 attempts at once: a machine has room for 128, with those whose end is not noted yet
+PAUSE_S = 0.02  # between two tasks: a light load
 DATE = ("date", "+%s.%N")
 QUEUES = ("research", "web")  # of g0 and g1
 SLOW = {"heartbeat": 5.0, "retry": 5.0, "lease": 60.0, "timer_slack": 1.0}  # for many workers in one process
@@ -119,6 +120,7 @@ def latency(federation: Federation) -> list[float]:
             posts.append(time.perf_counter() - monotonic)
             begun.append(began)
             client.wait(ids[-1])
+            time.sleep(PAUSE_S)
         starts = [output_of(client, f"{id_}.0") for id_ in ids]
     tell(f"acknowledged: {spread(posts)}")
     return [start - began for start, began in zip(starts, begun, strict=True)]
@@ -146,6 +148,19 @@ def bare_latency(folder: Path) -> list[float]:
             until(lambda output=output: output.stat().st_size)
             found.append(float(output.read_text()) - began)
         server.terminate()
+    return found
+
+
+def disk_latency(folder: Path) -> list[float]:
+    """Return the seconds that the disk takes to make 4 KiB durable; a start waits for two of them, one by one."""
+    found = []
+    with (folder / "durable").open("wb", buffering=0) as file:
+        for _ in range(LATENCIES):
+            began = time.perf_counter()
+            file.write(bytes(4096))
+            os.fdatasync(file.fileno())
+            found.append(time.perf_counter() - began)
+            time.sleep(PAUSE_S)
     return found
 
 
@@ -236,6 +251,7 @@ def _many(federation: Federation, client: Client, starts: Path, workers: subproc
         begun[f"{(id_ := client.submit(job(('quick',))).id)}.0"] = began
         while client.wait(id_).state != "ended":
             pass
+        time.sleep(PAUSE_S)
     when = dict(line.split() for line in starts.read_text().splitlines())
     tell(f"latency beside {MACHINES:,} machines and {WAITING:,} waiting tasks: "
          f"{spread([float(when[task]) - began for task, began in begun.items()])}; "
@@ -260,7 +276,9 @@ def peers() -> None:
 def light(folder: Path) -> None:
     with running(folder / "light", workers=2, capacity=CAPACITY) as federation:
         latency(federation)  # first of all, so that all code is warm
-        tell(f"latency: {spread(latency(federation))}")
+        before = cpu_s(federation)
+        tell(f"latency: {spread(latency(federation))}; {used(federation, before, LATENCIES)}")
+        tell(f"the disk alone: {spread(disk_latency(folder))}")
         tell(f"a bare launch over HTTP, in the same run: {spread(bare_latency(folder))}")
         rate(federation, TRUE_TASKS, "true as processes")
         tell("memory (PSS): " + ", ".join(f"{name} {mib:.0f} MiB" for name, mib in memory(federation).items()))

@@ -35,6 +35,7 @@ KINDS = {"global master": 2, "local master": 3, "worker": 3, "warden": 2, "conne
 SUBMITTERS, WAITING_TASKS = 3, 40  # at most so many tasks wait to be started, so that kills meet all states
 KILL_PAUSE_S = (0.2, 1.2)
 AWAY_S, AWAY_LONG_S, LONG_PART = (0.05, 1.0), (3.0, 6.0), 0.25  # until what was killed is started again
+EARLY_PART = 0.15  # of the kills may meet a process that does not serve yet
 IN_FLIGHT_S = 0.2
 END_S = 120.0  # that all jobs have to end when all is up again
 FAILS, CANCELLED = 0.1, 0.05  # parts of the jobs
@@ -201,7 +202,9 @@ class Killer:
         if kind == "warden":
             return self._kill_warden()
         role = {"global master": GLOBAL_MASTER, "local master": LOCAL_MASTER, "worker": WORKER}[kind]
-        there = [name for name in self.federation.names(role) if name in self.federation.running]
+        early = self.draw.random() < EARLY_PART
+        there = [name for name in self.federation.names(role)
+                 if self.federation.has_begun(name) or (early and name in self.federation.running)]
         if not there:
             return False
         name = self.draw.choice(there)

@@ -52,6 +52,7 @@ class Federation:
                  data: dict[str, Path] | None = None) -> None:
         self.folder, self.data, self.members = folder, data or {}, {}
         self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.said: dict[str, int] = {}  # bytes that were in the log of a member when it was started
         self.people, self.join = new_token(PEOPLE), new_token(JOIN)
         folder.mkdir(parents=True, exist_ok=True)
         for name, token in (("people.token", self.people), ("join.token", self.join)):
@@ -97,6 +98,7 @@ class Federation:
         for name in names or self.members:
             member = self.members[name]
             with (self.folder / f"{member.file.stem}.log").open("ab") as log:
+                self.said[name] = log.tell()
                 self.running[name] = subprocess.Popen(
                     [sys.executable, "-m", "subak.live.process", member.role, member.file], stdin=subprocess.DEVNULL,
                     stdout=log, stderr=log)
@@ -111,9 +113,13 @@ class Federation:
         """Return the members of a role."""
         return [name for name, member in self.members.items() if member.role == role]
 
-    def log(self, name: str) -> str:
+    def log(self, name: str, since: int = 0) -> str:
         """Return what a member has said."""
-        return (self.members[name].file.with_suffix(".log")).read_text(errors="replace")
+        return self.members[name].file.with_suffix(".log").read_bytes()[since:].decode(errors="replace")
+
+    def has_begun(self, name: str) -> bool:
+        """Whether a member runs, and serves already."""
+        return name in self.running and ": ready" in self.log(name, self.said[name])
 
     def wardens(self) -> dict[str, Warden]:
         """Return the wardens that are at work, by the name of the worker."""

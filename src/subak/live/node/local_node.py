@@ -30,6 +30,7 @@ from subak.federation.messages import (
     CHECK,
     GLOBAL_MASTER,
     HOLDS,
+    KINDS,
     LAUNCH,
     LOCAL_MASTER,
     NOBODY,
@@ -64,9 +65,9 @@ from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
 
 Disk = Mapping[str, Mapping[int | str, bytes]]
-WITHOUT_MACHINE = (ASK, NOTED, PULSE)  # kinds of messages that name none
-OF_WORKERS = (ALIVE, OVER, STARTED, HOLDS)
-WITH_FACTS = (LAUNCH, REPARTITION, PREEMPT, HOLDS)
+WITHOUT_MACHINE = np.isin(np.arange(len(KINDS)), (ASK, NOTED, PULSE))  # bool[kind]: whether such messages name none
+OF_WORKERS = np.isin(np.arange(len(KINDS)), (ALIVE, OVER, STARTED, HOLDS))  # bool[kind]
+WITH_FACTS = np.isin(np.arange(len(KINDS)), (LAUNCH, REPARTITION, PREEMPT, HOLDS))  # bool[kind]
 UNREACHABLE = "its worker is not connected"
 
 
@@ -307,9 +308,9 @@ class LocalNode(Node):
     def sound(self, rows: np.ndarray) -> bool:
         """Whether numbers in messages are within the tables, and machines of this cluster."""
         kinds = rows["kind"]
-        named = rows[~np.isin(kinds, WITHOUT_MACHINE)]
-        of_workers = rows[np.isin(kinds, OF_WORKERS)]
-        facts = rows[np.isin(kinds, WITH_FACTS)]
+        named = rows[~WITHOUT_MACHINE[kinds]]
+        of_workers = rows[OF_WORKERS[kinds]]
+        facts = rows[WITH_FACTS[kinds]]
         return (
             super().sound(rows) and bool((named["machine"] // self.layout.machines_each == self.cluster).all())
             and bool((of_workers["machine"] == of_workers["sender"]).all())
