@@ -20,6 +20,7 @@ ONE_TERM = "where there is one, it is the last one too"
 TWO = "a stage that waits for another is of a workload of two tasks at least"
 AGAIN = "what is given up is given up again, to no effect: its tasks have ended"
 SOME_ROWS = "pools have rows"
+NO_EDGE = "where a job has no dependencies none is read, wherever they would begin"
 NOT_REPEATED = "a GO is not said again by a timer, so nobody reads how often it was"
 FIRST_FOUND = "the first that fits is taken whatever its score is"
 NOT_DOUBTED = "what waits again or has ended is not doubted, and nothing else is left here"
@@ -160,4 +161,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "a column that nobody reads",
     ("take_over", "write_whole(local, topology)", "write_whole(local, topology)  ->  pass"):
         "who is told first finds no whole state in the ledger, and it is written then",
+    ("_write",
+     "lanes = [self.lane(job.queue, stage.shape, stage.tasks if stage.gang else 0) for stage in job.stages]",
+     "0  ->  -1"): "no gang has as many tasks as either",
+    ("_room_for", "first = spans.take(count, place if spans is self.places else None) if count else 0", "0  ->  1"):
+        NO_EDGE,
+    ("_room_for", "first = spans.take(count, place if spans is self.places else None) if count else 0", "0  ->  -1"):
+        NO_EDGE,
 }
