@@ -168,4 +168,5 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         NO_EDGE,
     ("_room_for", "first = spans.take(count, place if spans is self.places else None) if count else 0", "0  ->  -1"):
         NO_EDGE,
+    ("_widen", "if end > first:", "end > first  ->  end >= first"): "to give no places back changes nothing",
 }

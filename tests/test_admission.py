@@ -1,11 +1,14 @@
-"""Where jobs are written in the tables of a submitter, and that their places are given back, all of them."""
+"""Where jobs are written in the tables of a submitter, and that all places are given back; what a catalog numbers."""
 import pytest
 
-from growing import Growing
+from growing import QUEUES, Growing
 from subak.errors import InputError
 from subak.federation.megha.admission import JobAsked, Spans, StageAsked
+from subak.federation.megha.catalog import Numbers, empty_fleet
 from subak.federation.megha.jobs import SUBMISSION_ENDED
 from subak.federation.messages import NOBODY
+from subak.fleet.state import LOG
+from subak.workload.predicates import Constraint
 
 
 def admission_of(**room):
@@ -108,3 +111,37 @@ def test_lanes_for_which_there_is_no_room_are_refused():
         admission.lane(0, 0, size)
     with pytest.raises(InputError, match="there is no room for 8 lanes of queue 0"):
         admission.lane(0, 0, 5)
+
+
+def test_a_queue_for_which_there_is_no_room_is_refused():
+    admission = admission_of()
+    for queue in range(QUEUES):
+        admission.add_queue(queue)
+    admission.add_queue(3)
+    with pytest.raises(InputError, match=f"queue: a global master may have {QUEUES} at most"):
+        admission.add_queue(QUEUES)
+
+
+def test_a_thing_is_numbered_once():
+    numbers = Numbers[str](2, "colours", 5)
+    assert [numbers.number(colour) for colour in ("red", "blue", "red")] == [(5, True), (6, True), (5, False)]
+    with pytest.raises(InputError, match="colours: there may be 2 at most"):
+        numbers.number("green")
+
+
+def test_a_machine_that_meets_constraints_no_more_leaves_the_others_as_they_are():
+    catalog = Growing(1).catalog
+    for machine, rack in enumerate("bab"):
+        catalog.describe(machine, {"rack": rack})
+    number = catalog.constraint_set_of([Constraint("rack", "=", "b")])
+    assert catalog.allowed[number].tolist() == [0b101]
+    catalog.describe(0, {"rack": "a"})
+    assert catalog.allowed[number].tolist() == [0b100]
+
+
+def test_an_empty_fleet_has_whole_blocks():
+    fleet = empty_fleet(2, 65, 3, 5)
+    assert (fleet.free.shape, fleet.capacity.shape, fleet.block_free_max.shape) == ((2, 128), (2, 128), (2, 2))
+    assert (fleet.allowed.shape, fleet.version.size, fleet.machines) == ((3, 2), 2, 65)
+    assert (fleet.freed_blocks.size, fleet.frontier.shape, fleet.scale.tolist()) == (LOG + 1, (2, 5), [1.0, 1.0])
+    assert fleet.random.tolist() == [1]
