@@ -20,6 +20,10 @@ ONE_TERM = "where there is one, it is the last one too"
 TWO = "a stage that waits for another is of a workload of two tasks at least"
 AGAIN = "what is given up is given up again, to no effect: its tasks have ended"
 SOME_ROWS = "pools have rows"
+NO_EDGE = "where a job has no dependencies none is read, wherever they would begin"
+NOT_REPEATED = "a GO is not said again by a timer, so nobody reads how often it was"
+FIRST_FOUND = "the first that fits is taken whatever its score is"
+NOT_DOUBTED = "what waits again or has ended is not doubted, and nothing else is left here"
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
     ("best_in_block", "best, highest = NOWHERE, -1.0", "1.0  ->  2.0"): "no alignment is below 0",
@@ -140,4 +144,29 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
      "return Attempts(np.zeros(max(rows, 1), ROW), np.full(machines, NOBODY, np.int32), "
      "np.array([NOBODY, 0, 0]))",
      "1  ->  0"): SOME_ROWS,
+    ("choose", "if master.queue_order.queue.size > 0:", "0  ->  1"): "of one queue it is always the turn",
+    ("member_held", "send_request(master, topology, rules, tasks, member, GO, NOBODY, 0, out)", "0  ->  1"):
+        NOT_REPEATED,
+    ("member_held", "send_request(master, topology, rules, tasks, member, GO, NOBODY, 0, out)", "0  ->  -1"):
+        NOT_REPEATED,
+    ("end", "me[\"doubted\"] = False", "me['doubted'] = False  ->  pass"): NOT_DOUBTED,
+    ("settle_doubts", "master.task[task][\"doubted\"] = False",
+     "master.task[task]['doubted'] = False  ->  pass"): NOT_DOUBTED,
+    ("settle_doubts", "master.task[task][\"doubted\"] = False", "False  ->  True"): NOT_DOUBTED,
+    ("emptiest_bin", "best, highest = NOWHERE, 0", "0  ->  1"): FIRST_FOUND,
+    ("emptiest_bin", "best, highest = NOWHERE, 0", "0  ->  -1"): FIRST_FOUND,
+    ("tell_queue", "tree.dominant[leaf] = 0.0", "0.0  ->  -1.0"): "no share is below 0, and there is one at least",
+    ("build_queue_order",
+     "return QueueOrder(hierarchy, leaf, of_leaf, np.zeros((len(leaf), len(resources) + 1), np.int64))", "1  ->  2"):
+        "a column that nobody reads",
+    ("take_over", "write_whole(local, topology)", "write_whole(local, topology)  ->  pass"):
+        "who is told first finds no whole state in the ledger, and it is written then",
+    ("_write",
+     "lanes = [self.lane(job.queue, stage.shape, stage.tasks if stage.gang else 0) for stage in job.stages]",
+     "0  ->  -1"): "no gang has as many tasks as either",
+    ("_room_for", "first = spans.take(count, place if spans is self.places else None) if count else 0", "0  ->  1"):
+        NO_EDGE,
+    ("_room_for", "first = spans.take(count, place if spans is self.places else None) if count else 0", "0  ->  -1"):
+        NO_EDGE,
+    ("_widen", "if end > first:", "end > first  ->  end >= first"): "to give no places back changes nothing",
 }

@@ -68,9 +68,9 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
                "subak/federation/megha/global_master", "subak/federation/megha", "subak/federation/messages.py",
                "subak/federation/settings.py"), (
         "test_golden.py", "test_global_master_by_hand.py", "test_local_master_by_hand.py", "test_growing.py",
-        "test_queue_order.py", "test_outcomes.py", "test_protocol_defects.py", "test_federation_parts.py",
-        "test_federation_settings.py", "test_open_tasks.py", "test_message_fields.py", "test_roles_apart.py",
-        "test_megha_known_answers.py", "test_torture.py",
+        "test_admission.py", "test_queue_order.py", "test_outcomes.py", "test_protocol_defects.py",
+        "test_federation_parts.py", "test_federation_settings.py", "test_open_tasks.py", "test_message_fields.py",
+        "test_roles_apart.py", "test_megha_known_answers.py", "test_torture.py",
         "-k", "not (every_row or every_guard or small_as or always_room or without_delay or year or drawn or command "
               "or same_seed or planted or table_does_not or megha-10 or same_bytes or compiled)")),
 }

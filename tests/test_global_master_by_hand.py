@@ -30,7 +30,14 @@ from subak.federation.megha.global_master.state import (
     is_here,
     phase_of,
 )
-from subak.federation.megha.global_master.view import MISSING, NOTHING_NEW, begin_update, is_mine, take_in_view
+from subak.federation.megha.global_master.view import (
+    MISSING,
+    NOTHING_NEW,
+    begin_update,
+    empty_machine,
+    is_mine,
+    take_in_view,
+)
 from subak.federation.megha.ledger import ENTRY, ENTRY_TOOK, Ledger, enter
 from subak.federation.megha.open_tasks import join_gang, open_gang, open_task
 from subak.federation.megha.topology import INCARNATION_BITS, STRICT
@@ -332,3 +339,5 @@ def test_the_first_bin_with_most_room_left_is_filled_first():
     hold_nothing(bins, 0)
     assert bins.running[0, :4].tolist() == [0, 1, 2, 2]
     assert one.master.fleet.free[:, 1].tolist() == [3, 2]
+    empty_machine(one.master._replace(bins=bins), one.rules, 1)
+    assert bins.running[0, :4].tolist() == [0, 0, 2, 2]

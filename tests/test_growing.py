@@ -182,6 +182,11 @@ def test_room_that_is_used_up_is_named():
         federation.catalog.shape((65, 0))
 
 
+def test_of_a_span_that_is_taken_as_a_whole_nothing_is_left():
+    spans = Spans(4)
+    assert (spans.take(4), spans.free, spans.take(1)) == (0, [], None)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 9), max_size=40), st.randoms(use_true_random=False))
 def test_spans_are_apart_and_come_together_again(sizes, random):
