@@ -9,7 +9,7 @@ import pwd
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from msgspec import msgpack, structs
 
 from subak.errors import InputError, RunError
 from subak.federation.messages import WORKER
-from subak.live.executor.attempt import Executor, Exited, Key, User
+from subak.live.executor.attempt import Event, Executor, Exited, Key, User
 from subak.live.executor.client import WardenError, WardenExecutor
 from subak.live.executor.connections import PATH_BYTES_MAX
 from subak.live.executor.simulated import SimulatedExecutor
@@ -283,6 +283,11 @@ class _Instant(SimulatedExecutor):
 
     def __init__(self) -> None:
         super().__init__(clock)
+
+    def watch(self, timeout_s: float = 0.0) -> Sequence[Event]:
+        """Return what has happened; nobody will restore it, so no records are kept."""
+        self.records.clear()
+        return super().watch(timeout_s)
 
     def read(self, *_: object) -> None:
         """There is nothing to read."""
