@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from federations import Folder, left, until
-from subak.live.process.config import FederationFile, read
+from subak.live.config import FederationFile, read
 from subak.live.tokens import JOIN, PEOPLE, new_token
 
 ACTIVE = ("a", "g0", "g1", "a1")

@@ -16,7 +16,7 @@ import pytest
 
 from federations import PATIENCE_S, Folder, left, until
 from subak.live.client.settings import read_settings, usual_file
-from subak.live.process.config import FederationFile, WorkerFile, read
+from subak.live.config import FederationFile, WorkerFile, read
 from subak.live.up.folder import free_ports, members_of
 from subak.live.up.plan import Wish, files_of, parse_capacity, parse_queue, planned
 

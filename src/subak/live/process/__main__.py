@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from subak.errors import InputError, SubakError
+from subak.live.config import GlobalMasterFile, LocalMasterFile, WorkerFile, read
 from subak.live.process import lifeline
-from subak.live.process.config import GlobalMasterFile, LocalMasterFile, WorkerFile, read
 from subak.output.plain import plain
 
 ROLES = ("global-master", "local-master", "worker")

@@ -17,6 +17,7 @@ from msgspec import msgpack, structs
 
 from subak.errors import InputError, RunError
 from subak.federation.messages import WORKER
+from subak.live.config import WorkerFile, capacity_of, split_address
 from subak.live.executor.attempt import Event, Executor, Exited, Key, User
 from subak.live.executor.client import WardenError, WardenExecutor
 from subak.live.executor.connections import PATH_BYTES_MAX
@@ -24,7 +25,6 @@ from subak.live.executor.simulated import SimulatedExecutor
 from subak.live.node.frames import Incoming, Join, Joined, Outgoing
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
-from subak.live.process.config import WorkerFile, capacity_of, split_address
 from subak.live.process.driver import Driver, clock
 from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import LinkError, Links, Trouble, Wire

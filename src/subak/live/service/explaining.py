@@ -14,8 +14,8 @@ from subak.live.api.models import (
     Explanation,
     Shortage,
 )
+from subak.live.config import FederationFile
 from subak.live.node.global_node import GlobalNode
-from subak.live.process.config import FederationFile
 from subak.live.service.views import Known, words_of
 
 

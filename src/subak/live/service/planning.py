@@ -9,9 +9,9 @@ from subak.errors import InputError
 from subak.federation.megha.global_master.queue_order import ROUND_ROBIN
 from subak.live.api.errors import InvalidError, RefusedError
 from subak.live.api.models import Change, Plan
+from subak.live.config import FederationFile, QueueEntry, check
 from subak.live.node.global_node import GlobalNode
 from subak.live.node.queues import QueueSetup, QueuesFact, changed
-from subak.live.process.config import FederationFile, QueueEntry, check
 from subak.queues.fair_orders import FAIR_ORDERS
 
 FIXED = ("name", "global_master", "cluster", "resources", "timing", "rooms")

@@ -5,9 +5,9 @@ from subak.federation.megha.global_master.state import PHASE_FLYING, PHASE_HELD,
 from subak.federation.megha.open_tasks import TASKS_EVER
 from subak.federation.messages import NOBODY
 from subak.live.api.models import MachineView, QueueView
+from subak.live.config import FederationFile
 from subak.live.node.facts import MachineFact
 from subak.live.node.global_node import GlobalNode
-from subak.live.process.config import FederationFile
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
 
 

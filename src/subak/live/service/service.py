@@ -6,7 +6,7 @@ of the node, or, of jobs that have ended, from the store.
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import json, msgpack
 
@@ -33,12 +33,12 @@ from subak.live.api.models import (
     TaskView,
 )
 from subak.live.api.service import JobFilter
+from subak.live.config import FederationFile
 from subak.live.jobfile.spec import JobSpec
+from subak.live.node.base import Node
 from subak.live.node.facts import MACHINE, MachineFact, read_machine
 from subak.live.node.frames import Answer, Ask
 from subak.live.node.global_node import Answered, Changed, GlobalNode
-from subak.live.process.config import FederationFile
-from subak.live.process.driver import Driver
 from subak.live.service.explaining import explanation_of
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
@@ -49,6 +49,15 @@ ASK_S = 10.0  # that a machine has to answer
 SUBMIT_S = 30.0  # that the disk has to take a job
 POLL_S = 0.1  # between two looks at what an attempt has written
 ENDED_KEPT = 256  # jobs that have ended, as they were read last
+
+
+class Driver(Protocol):
+    """Who calls the node."""
+
+    node: Node
+    problem: str  # why the disk takes nothing, or nothing
+    when_written: list["asyncio.Future[None]"]  # who waits until what the node was told is on disk
+    wake: asyncio.Event  # set: the node is called soon
 
 
 class NodeService:

@@ -19,8 +19,8 @@ from msgspec import Struct
 from subak.errors import RunError
 from subak.live.api.models import JobView
 from subak.live.client import Client
+from subak.live.config import FederationFile, read
 from subak.live.executor.processes import all_processes
-from subak.live.process.config import FederationFile, read
 from subak.live.up.folder import FEDERATION, Home
 from subak.live.up.plan import Wish
 

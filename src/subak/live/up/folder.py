@@ -20,9 +20,7 @@ import msgspec
 
 from subak.errors import InputError
 from subak.live.client import ClientSettings, read_settings
-from subak.live.executor.connections import PATH_BYTES_MAX
-from subak.live.executor.processes import ENDED_STATES
-from subak.live.process.config import (
+from subak.live.config import (
     FederationFile,
     GlobalMasterFile,
     LocalMasterFile,
@@ -31,6 +29,8 @@ from subak.live.process.config import (
     read,
     split_address,
 )
+from subak.live.executor.connections import PATH_BYTES_MAX
+from subak.live.executor.processes import ENDED_STATES
 from subak.live.store.folder import lock_of
 from subak.live.tokens import JOIN, PEOPLE, make_token
 from subak.live.up.plan import HOST, Wish, files_of, name_of, planned
