@@ -138,6 +138,15 @@ class Federation:
                 found[name] = Warden(*pairs[0], identity.read_text())
         return found
 
+    def _wardens_end(self, told: set[int]) -> bool:
+        """Tell wardens to end that were not told yet, such as have only just begun; return whether none is left."""
+        for warden in self.wardens().values():
+            if warden.guard not in told:
+                told.add(warden.guard)
+                with suppress(ProcessLookupError):
+                    os.kill(warden.guard, signal.SIGTERM)
+        return not self.left()
+
     def stop(self, seconds: float = END_S) -> list[str]:
         """End everything in order, and return what did not end by itself within *seconds*, as lines."""
         left = []
@@ -151,11 +160,9 @@ class Federation:
                 process.kill()
                 process.wait()
         self.running.clear()
-        for warden in self.wardens().values():
-            with suppress(ProcessLookupError):
-                os.kill(warden.guard, signal.SIGTERM)
+        told: set[int] = set()
         with suppress(AssertionError):
-            until(lambda: not self.left(), seconds)
+            until(lambda: self._wardens_end(told), seconds)
         for pid, words in self.left():
             left.append(f"process {pid} was left: {' '.join(words)[:100]}")
             with suppress(ProcessLookupError):

@@ -46,7 +46,7 @@ async def _run(process: Any, say: Callable[[str], None]) -> None:
 def serve(role: str, path: Path, line: int = lifeline.NO_FILE) -> None:
     """Be a process until SIGINT or SIGTERM, or the lifeline is at its end. Raises InputError, RunError."""
     def say(words: str) -> None:
-        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {role} {path.stem}: {plain(words)}\n")
+        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {role} {plain(path.stem)}: {plain(words)}\n")
         sys.stderr.flush()
 
     process = made(role, path, say)

@@ -34,6 +34,7 @@ class Master:
         self.lifeline = NO_FILE
         self.stopping = False
         self.file = read(folder / federation, FederationFile)
+        check_order(self.file.order)
         self.data = folder / data
         self.store = SqliteStore(self.data)
         self.driver: Driver | None = None
@@ -101,7 +102,6 @@ class GlobalMasterProcess(Master):
         names = [master.name for master in self.file.global_master]
         if file.name not in names:
             raise InputError(f"name: the federation has no global master {file.name!r}; it has {', '.join(names)}")
-        check_order(self.file.order)
         self.number = names.index(file.name)
         self.people = self.token(PEOPLE, file.people_token_file)
         self.join = self.token(JOIN, file.join_token_file)
