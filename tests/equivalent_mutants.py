@@ -169,4 +169,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("_room_for", "first = spans.take(count, place if spans is self.places else None) if count else 0", "0  ->  -1"):
         NO_EDGE,
     ("_widen", "if end > first:", "end > first  ->  end >= first"): "to give no places back changes nothing",
+    ("note_attempts", "if message[\"round\"] == 0:", "0  ->  -1"): "in the first round there is nothing to add to",
+    ("end_of_stage", "if stages.waits[child] == 0 and not jobs.given_up[child]:",
+     "stages.waits[child] == 0 and (not jobs.given_up[child])  ->  stages.waits[child] == 0 or not "
+     "jobs.given_up[child]"): "each task is asked anew whether it waits, or has ended",
+    ("bring", "if start < last:", "start < last  ->  start <= last"): "nothing is written where they are the same",
+    ("bring", "copy.size[LEDGER_EPOCH], copy.size[VERSION] = epoch, 0", "0  ->  -1"): "no message ends before 0",
 }

@@ -6,6 +6,7 @@ from subak.errors import InputError
 from subak.federation.megha.admission import JobAsked, Spans, StageAsked
 from subak.federation.megha.catalog import Numbers, empty_fleet
 from subak.federation.megha.jobs import SUBMISSION_ENDED
+from subak.federation.megha.tables import build_jobs
 from subak.federation.messages import NOBODY
 from subak.fleet.state import LOG
 from subak.workload.predicates import Constraint
@@ -145,3 +146,19 @@ def test_an_empty_fleet_has_whole_blocks():
     assert (fleet.allowed.shape, fleet.version.size, fleet.machines) == ((3, 2), 2, 65)
     assert (fleet.freed_blocks.size, fleet.frontier.shape, fleet.scale.tolist()) == (LOG + 1, (2, 5), [1.0, 1.0])
     assert fleet.random.tolist() == [1]
+
+
+def test_tables_have_room_for_what_was_asked():
+    jobs = build_jobs(8, 3, 2, 4)
+    graph = jobs.stages
+    assert (jobs.number.size, jobs.mask, jobs.gang_size.size, jobs.to_give_up.size) == (8, 7, 4, 3)
+    assert (graph.child_first.size, graph.task_first.size, graph.child.size, graph.left.size) == (4, 4, 2, 3)
+
+
+def test_roles_begin_in_their_first_incarnation_with_what_is_there():
+    roles = Growing(1).roles
+    assert roles.submitters[0].scalar.tolist() == [1]
+    assert roles.masters[0].lane_size.shape == (QUEUES, 3)
+    assert not roles.masters[0].listed.any(), "no machine is there"
+    local = roles.locals[0]
+    assert (local.asker["incarnation"][0], local.ledger.size.tolist(), local.clock.tolist()) == (1, [0, -1, 0], [0.0])

@@ -24,8 +24,11 @@ from subak.federation.megha.ledger import (
     ENTRY,
     ENTRY_GAVE,
     ENTRY_TOOK,
+    LEDGER_EPOCH,
     VERSION,
     Ledger,
+    bring,
+    carried,
     enter,
     reaches_back_to,
     still_holds,
@@ -119,6 +122,20 @@ def test_half_of_the_ring_is_kept_for_what_is_on_its_way(places, entries):
     for _ in range(places // 2):
         enter(ledger, ENTRY_TOOK, 0, 0, 0)
     assert all(still_holds(ledger, 0, version) for version in told)
+
+
+def test_of_a_ledger_that_goes_back_less_far_nothing_is_carried():
+    ledger = Ledger(np.zeros(4, ENTRY), np.array([0, -1, 2]))
+    for task in range(6):
+        enter(ledger, ENTRY_TOOK, 0, task, 0)
+    assert carried(ledger, 2, 2, 6)["task"].tolist() == [2, 3, 4, 5]
+    assert carried(ledger, 2, 1, 6).size == carried(ledger, 1, 2, 6).size == 0
+
+
+def test_of_a_new_epoch_that_has_brought_nothing_nothing_is_there():
+    copy = Ledger(np.zeros(4, ENTRY), np.array([3, -1, 2]))
+    bring(copy, 3, 0, np.zeros(0, ENTRY))
+    assert (copy.size[LEDGER_EPOCH], copy.size[VERSION]) == (3, 0)
 
 
 def test_an_entry_is_held_until_it_is_overwritten():
