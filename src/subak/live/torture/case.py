@@ -147,7 +147,7 @@ def _time(random: np.random.Generator, until: float) -> float:
 
 
 def _fate(random: np.random.Generator) -> tuple[float, int]:
-    return float(random.choice([0.0, 0.05, 0.3, 1.0, 2.5])), int(random.random() < 0.2)
+    return float(random.choice([0.0, 0.05, 0.3, 1.0, 2.5, 8.0])), int(random.random() < 0.2)
 
 
 def _stage(random: np.random.Generator, case: Case, job: str, name: str, before: tuple[str, ...]) -> Stage:
