@@ -13,7 +13,7 @@ from subak.live.torture.rest import check_outcomes, unrest
 from subak.live.torture.watch import BrokenError
 from subak.live.torture.world import World
 
-LEASES_TO_REST = 30.0  # that are more than enough
+LEASES_TO_REST = 90.0  # that are more than enough, for attempts of four leases that are tried again
 STEP_S = 0.437  # no multiple of any period
 SHRINKS_MAX = 150
 KIND_LENGTH = 8  # characters of a failure that tell one kind from another
