@@ -156,8 +156,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("emptiest_bin", "best, highest = NOWHERE, 0", "0  ->  1"): FIRST_FOUND,
     ("emptiest_bin", "best, highest = NOWHERE, 0", "0  ->  -1"): FIRST_FOUND,
     ("tell_queue", "tree.dominant[leaf] = 0.0", "0.0  ->  -1.0"): "no share is below 0, and there is one at least",
-    ("build_queue_order",
-     "return QueueOrder(hierarchy, leaf, of_leaf, np.zeros((len(leaf), len(resources) + 1), np.int64))", "1  ->  2"):
+    ("build_queue_order", "told = np.zeros((len(leaf), len(resources) + 1), np.int64)", "1  ->  2"):
         "a column that nobody reads",
     ("take_over", "write_whole(local, topology)", "write_whole(local, topology)  ->  pass"):
         "who is told first finds no whole state in the ledger, and it is written then",

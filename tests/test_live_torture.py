@@ -15,7 +15,7 @@ from subak.live.node.worker_node import WorkerNode
 from subak.live.torture.torture import random_case, run_case
 from subak.live.torture.world import World
 
-SEEDS = range(1, 61)
+SEEDS = range(1, 41)
 FOUND_WITHIN = 500
 
 
