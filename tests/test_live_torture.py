@@ -90,3 +90,9 @@ def test_a_lease_that_is_ignored_is_found(monkeypatch):
 def test_an_end_of_a_halted_attempt_that_is_not_held_back_is_found(monkeypatch):
     monkeypatch.setattr(WorkerNode, "may_send", lambda node, row: True)
     assert found(lambda case: any(machine.stubborn for machine in case.machines) and len(case.wishes) > 1)
+
+
+@pytest.mark.parametrize("seed", [1750, 1983, 2705])
+def test_an_order_that_a_full_disk_held_up_until_the_lease_was_over_begins_nothing(seed):
+    """Found by torture: the executor began it, though another machine had the task by then."""
+    assert run_case(random_case(seed)).failure == ""

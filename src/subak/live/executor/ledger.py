@@ -123,6 +123,8 @@ class Ledger:
         row = self.rows.get(attempt.key)
         if row is None:
             why = why or self._no_place(attempt.fence)
+        if row is None and not why and now >= self.touched + self.lease.lease_s:
+            why = STOPPING  # the order was held up until the lease was over: another machine may have the task by now
         if why:
             self._refuse(attempt.key, why, attempt.fence)
         elif row is not None:
