@@ -6,7 +6,7 @@ from subak.federation.messages import LOCAL_MASTER, TICK
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
 from subak.live.node.frames import Ask
 from subak.live.node.layout import Layout, Timing
-from subak.live.node.queues import QueueSetup
+from subak.live.node.queues import QueueSetup, QueuesFact
 from subak.live.node.worker_node import Ping
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase
 from subak.live.torture.people import People
@@ -114,3 +114,11 @@ def test_a_lease_is_begun_by_nothing_else():
     node.tell(TICK, machine=node.number, incarnation=int(node.me["incarnation"]))
     ready = node.receive(node.now + 0.01)
     assert not [effect for effect in ready.effects if isinstance(effect, Ping)]
+
+
+def test_the_shares_of_queues_are_their_guarantees_in_the_tree():
+    world = world_of()
+    node = world.masters[0].node
+    queues = (QueueSetup("a", 0, 1.0), QueueSetup("b/x", 0, 5.0), QueueSetup("b/y", 0, 5.0), QueueSetup("", 0, 9.0))
+    node.apply(QueuesFact(2, queues, "drf", (QueueSetup("b", 0, 3.0),)))
+    assert node.topology.queue["share"][:4].tolist() == [0.25, 0.375, 0.375, 0.0]

@@ -73,7 +73,6 @@ class QueueEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     weight: float = 1.0
-    limit: float | None = None
     owner: str = ""
 
 
@@ -198,8 +197,6 @@ def _check_queues(file: FederationFile) -> None:
             raise InputError(f"queue.name: must be a path such as research/ada, not {queue.name!r}")
         if not (math.isfinite(queue.weight) and queue.weight > 0):
             raise InputError(f"queue {queue.name}: weight must be more than 0, not {queue.weight:g}")
-        if queue.limit is not None and not 0 < queue.limit <= 1:
-            raise InputError(f"queue {queue.name}: limit must be more than 0 and at most 1, not {queue.limit:g}")
         if queue.owner and queue.owner not in owners:
             raise InputError(f"queue {queue.name}: owner must be one of {', '.join(sorted(owners))}, "
                              f"not {queue.owner!r}")

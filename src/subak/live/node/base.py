@@ -41,7 +41,7 @@ from subak.federation.messages import (
     Outbox,
     build_outbox,
 )
-from subak.live.node.facts import JOB, QUEUES, SHAPE, Fact, Facts
+from subak.live.node.facts import JOB, SHAPE, Fact, Facts
 from subak.live.node.frames import Batch, Frame, FrameError, Incoming, Outgoing, Retract, entries_of, messages_of
 from subak.live.node.layout import Layout, Peer
 
@@ -377,5 +377,3 @@ class Node:
                 self._close_batch(link)
                 link.frames.append(link.outgoing.frame(Batch(facts=facts)))
 
-
-__all__ = ["QUEUES", "Cut", "DefectError", "Drop", "Link", "Node", "Put", "Ready", "Write"]

@@ -50,7 +50,6 @@ class StoredJob(Struct, frozen=True, array_like=True):
     shapes: tuple[int, ...]  # of the stages
     first: int  # place of its first task
     submitted: float  # Unix time
-    cancelled: bool = False
 
 
 @dataclass(eq=False)
@@ -109,13 +108,10 @@ class Book:
         self.now = np.zeros(places, ON_DISK)  # what is not in the tables of the roles: attempts, started, ended, lost
         self.disk["number"] = self.now["number"] = NOBODY
         self.of_number: dict[int, Job] = {}
-        self.of_client: dict[str, int] = {}
 
     def add(self, job: Job) -> None:
         """Note a job that was admitted."""
         self.of_number[job.number] = job
-        if job.stored.client:
-            self.of_client[job.stored.client] = job.number
         fresh = np.zeros(1, ON_DISK)
         fresh["number"] = fresh["row"] = fresh["sent_to"] = fresh["machine"] = NOBODY
         self.disk[job.places] = self.now[job.places] = fresh

@@ -16,7 +16,7 @@ from subak.federation.megha.admission import Admission
 from subak.federation.megha.catalog import Catalog, empty_fleet
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.state import INCARNATION
-from subak.federation.megha.global_master.trees import build_queue_order
+from subak.federation.megha.global_master.trees import build_queue_order, shares_of
 from subak.federation.megha.jobs import Jobs
 from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_SIZED, Ledger, bring
 from subak.federation.megha.open_tasks import OpenTasks
@@ -261,13 +261,12 @@ class GlobalNode(Node):
         self.writes.append(Put("queues", [0], [encoded(queues)]))
         table = self.topology.queue
         names = [queue.path or f"removed {number}" for number, queue in enumerate(queues.queues)]
-        listed = [Queue(name=name, weight=queue.weight, limit=np.inf if queue.limit is None else queue.limit)
-                  for name, queue in zip(names, queues.queues, strict=True)]
+        listed = [Queue(name=name, weight=queue.weight) for name, queue in zip(names, queues.queues, strict=True)]
         listed += [Queue(name=queue.path, weight=queue.weight) for queue in queues.inner]
         order = build_queue_order(queues.order, names, TreeFile(queue=listed), self.layout.resources)
-        shares = np.array([max(queue.weight, 0.0) if queue.path else 0.0 for queue in queues.queues])
-        table["share"][: shares.size] = shares / max(shares.sum(), 1e-9)
-        table["owner"][: shares.size] = [queue.owner for queue in queues.queues]
+        table["share"][: len(names)] = shares_of(names, TreeFile(queue=listed),
+                                                 [bool(queue.path) for queue in queues.queues])
+        table["owner"][: len(names)] = [queue.owner for queue in queues.queues]
         own = np.full(self.layout.rooms.queues, NOBODY, np.int32)
         own[: self.master.own.size] = self.master.own
         self.master = self.master._replace(queue_order=order, own=own)

@@ -15,7 +15,6 @@ from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, carried
 from subak.federation.megha.local_master.handlers import kill
 from subak.federation.megha.local_master.state import (
     ACTIVE,
-    ATTEMPT_OVER,
     ATTEMPT_RUNNING,
     ATTEMPT_STARTING,
     EPOCH,
@@ -341,5 +340,3 @@ class LocalNode(Node):
             self.written = epoch
             self.writes.append(Put("epoch", [0], [epoch.to_bytes(8, "big")]))
 
-
-__all__ = ["ATTEMPT_OVER", "LocalNode", "StoredMachine"]

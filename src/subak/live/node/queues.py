@@ -15,7 +15,6 @@ class QueueSetup(Struct, frozen=True, array_like=True):
     path: str  # empty: it was removed
     owner: int
     weight: float = 1.0
-    limit: float | None = None  # largest dominant share
 
 
 class QueuesFact(Struct, frozen=True, array_like=True):

@@ -49,7 +49,7 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.live.executor import attempt as executor
-from subak.live.executor.attempt import AttemptToRun, Begun, Ending, Event, Exited, Fence, Key, Known, Refused
+from subak.live.executor.attempt import AttemptToRun, Ending, Event, Exited, Fence, Key, Known, Refused
 from subak.live.node.base import Node, Put
 from subak.live.node.facts import CONFIGURATION, JOB, SHAPE, Fact, read_configuration, read_job, read_shape
 from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
@@ -293,14 +293,12 @@ class WorkerNode(Node):
         return float(self.me["heard"]) + self.timing.lease - self.now
 
     def on_events(self, events: Iterable[Event]) -> None:
-        """Take in what has happened at the executor."""
+        """Take in what has happened at the executor; what was begun is said to run since the order came."""
         for event in events:
             if isinstance(event, Exited):
                 self._note_end(event.key, event.ending)
             elif isinstance(event, Refused):
                 self._note_refusal(event)
-            elif isinstance(event, Begun):
-                pass  # what was begun is said to run since the order came
 
     def _row_of(self, key: Key) -> int:
         """Return the row of an attempt, NOBODY if it is not there; as `find_attempt`, which is slow uncompiled."""

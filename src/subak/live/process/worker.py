@@ -18,7 +18,7 @@ from msgspec import msgpack, structs
 from subak.errors import InputError, RunError
 from subak.federation.messages import WORKER
 from subak.live.config import WorkerFile, capacity_of, split_address
-from subak.live.executor.attempt import Event, Executor, Exited, Key, User
+from subak.live.executor.attempt import INVALID, Event, Key, Refused, User
 from subak.live.executor.client import WardenError, WardenExecutor
 from subak.live.executor.connections import PATH_BYTES_MAX
 from subak.live.executor.simulated import SimulatedExecutor
@@ -27,7 +27,7 @@ from subak.live.node.layout import Layout, Timing
 from subak.live.node.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
 from subak.live.process.driver import Driver, clock
 from subak.live.process.lifeline import NO_FILE, handed_on
-from subak.live.process.links import LinkError, Links, Trouble, Wire
+from subak.live.process.links import LinkError, Links, Trouble
 from subak.live.store.files import FileStore
 from subak.live.tokens import JOIN, hash_of, read_token
 
@@ -255,10 +255,19 @@ class Worker:
                 attempt = structs.replace(attempt, user=_user(start.user))
             except InputError as error:
                 self.say(f"{attempt.key}: {error}")
-                attempt = structs.replace(attempt, command=("/nonexistent",), folder="/")
+                self._refuse(attempt.key, str(error))
+                return
         environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": os.environ.get("HOME", "/"),
                        **attempt.environment}
         self.executor.start(structs.replace(attempt, environment=environment))
+
+    def _refuse(self, key: Key, words: str) -> None:
+        """Let an attempt fail that no executor on this machine can run."""
+        assert self.driver is not None
+        node = self.driver.node
+        assert isinstance(node, WorkerNode)
+        node.on_events([Refused(key, INVALID, words)])
+        self.driver.wake.set()
 
     def _answer(self, inquire: Inquire) -> None:
         """Answer a question about what an attempt has written."""
@@ -300,5 +309,3 @@ def _user(name: str) -> User:
         raise InputError(f"user: there is none called {name!r} on this machine") from None
     return User(entry.pw_uid, entry.pw_gid, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
 
-
-__all__ = ["Executor", "Exited", "Wire", "Worker"]

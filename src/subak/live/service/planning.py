@@ -1,4 +1,4 @@
-"""What a new configuration would change: queues, their weights, limits and masters, while the federation runs.
+"""What a new configuration would change: queues, their weights and masters, while the federation runs.
 
 Masters, clusters, resources and rooms are agreed on by all processes, and take a restart: a file that changes them is
 refused, with what differs.
@@ -27,7 +27,7 @@ def setups_of(file: FederationFile) -> tuple[list[QueueSetup], tuple[QueueSetup,
 
     def setup(queue: QueueEntry) -> QueueSetup:
         owner = owners[queue.owner] if queue.owner else turn.get(queue.name, 0)
-        return QueueSetup(queue.name, owner, queue.weight, queue.limit)
+        return QueueSetup(queue.name, owner, queue.weight)
 
     return [setup(queue) for queue in leaves], tuple(setup(queue) for queue in file.queue if queue.name in above)
 
@@ -89,15 +89,9 @@ def plan_of(node: GlobalNode, file: FederationFile, config: bytes) -> Plan:
         elif then is None and before is not None:
             changes.append(Change(kind="remove", what=f"queue {path}", before=f"weight {before.weight:g}"))
             warnings.append(f"queue {path} takes no jobs any more; what it has is served until it has ended")
-        elif before is not None and then is not None:
-            for name in ("weight", "limit"):
-                if getattr(before, name) != getattr(then, name):
-                    changes.append(Change(kind="change", what=f"queue {path}: {name}",
-                                          before=_text(getattr(before, name)), after=_text(getattr(then, name))))
+        elif before is not None and then is not None and before.weight != then.weight:
+            changes.append(Change(kind="change", what=f"queue {path}: weight", before=f"{before.weight:g}",
+                                  after=f"{then.weight:g}"))
     if node.queues.order != after.order:
         changes.append(Change(kind="change", what="order", before=node.queues.order, after=after.order))
     return Plan(version=node.queues.version, changes=tuple(changes), warnings=tuple(warnings))
-
-
-def _text(value: float | None) -> str:
-    return "none" if value is None else f"{value:g}"

@@ -115,7 +115,7 @@ def files_of(plan: Plan, name: str, ports: list[int]) -> dict[str, str]:
 def _federation(plan: Plan, name: str, http: list[int], local: dict[str, tuple[str, str]]) -> str:
     resources = [CPU, MEMORY, *(resource for resource in plan.capacity if resource not in (CPU, MEMORY))]
     lines = [
-        "# What all processes agree on. `subak apply` changes queues, weights and limits while it runs; all else takes",
+        "# What all processes agree on. `subak apply` changes queues and weights while it runs; all else takes",
         "# a restart.",
         f"name = {_text(name)}",
         f"resources = [{', '.join(map(_text, resources))}]",

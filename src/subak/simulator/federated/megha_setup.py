@@ -11,7 +11,7 @@ from subak.federation.megha.global_master.queue_order import ROUND_ROBIN, QueueO
 from subak.federation.megha.global_master.state import (
     GlobalMaster,
 )
-from subak.federation.megha.global_master.trees import build_queue_order
+from subak.federation.megha.global_master.trees import build_queue_order, shares_of
 from subak.federation.megha.jobs import ASKED, ENDING, TERMS, Jobs
 from subak.federation.megha.local_master.state import (
     LocalMaster,
@@ -31,7 +31,7 @@ from subak.federation.settings import Federation
 from subak.fleet.shapes import find_shapes
 from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.fleet.table import Fleet
-from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths
+from subak.queues.tree import TreeFile
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.simulate import Architecture, Instance
 from subak.workload.table import Workload
@@ -155,11 +155,7 @@ def _codes(values: pl.Series, names: list[str]) -> np.ndarray:
 def _shares(names: list[str], settings: Federation, file: TreeFile | None) -> np.ndarray:
     """Return each queue's share: as given, the others dividing the rest evenly, or its guarantee in a file's tree."""
     if file is not None and not settings.shares:
-        tree = tree_of_paths(names, file)
-        leaf = queue_leaves(tree, names)
-        served = np.zeros(len(tree.leaves), bool)
-        served[np.searchsorted(tree.leaves, leaf)] = True
-        return tree.guarantee(tree.active(served))[leaf]
+        return shares_of(names, file, [True] * len(names))
     others = len(set(names) - set(settings.shares))
     rest = (1.0 - sum(settings.shares.values())) / max(others, 1)
     return np.array([settings.shares.get(name, rest) for name in names])

@@ -28,3 +28,12 @@ def build_queue_order(order: str, names: Sequence[str], file: TreeFile | None, r
     told = np.zeros((len(leaf), len(resources) + 1), np.int64)
     told[:, len(resources)] = NOBODY  # else that tasks of shape 0 wait would be no news
     return QueueOrder(hierarchy, leaf, of_leaf, told)
+
+
+def shares_of(names: Sequence[str], file: TreeFile, served: Sequence[bool]) -> np.ndarray:
+    """Return float64[queue]: the share of each queue that is *served*, its guarantee in the tree; 0 for all others."""
+    tree = tree_of_paths(names, file)
+    leaf = queue_leaves(tree, names)
+    is_active = np.zeros(len(tree.leaves), bool)
+    is_active[np.searchsorted(tree.leaves, leaf[np.array(served, bool)])] = True
+    return tree.guarantee(tree.active(is_active))[leaf]
