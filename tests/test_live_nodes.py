@@ -1,8 +1,8 @@
 """Nodes among each other, by hand: what a federation of them does beyond the rules of tests/test_rules.py."""
 import pytest
 
-from subak.federation.megha.local_master.state import ACTIVE
-from subak.federation.messages import LOCAL_MASTER, TICK
+from subak.federation.megha.local_master.state import ACTIVE, EPOCH
+from subak.federation.messages import LOCAL_MASTER, NOBODY, TICK
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
 from subak.live.node.frames import Ask
 from subak.live.node.layout import Layout, Timing
@@ -122,3 +122,24 @@ def test_the_shares_of_queues_are_their_guarantees_in_the_tree():
     queues = (QueueSetup("a", 0, 1.0), QueueSetup("b/x", 0, 5.0), QueueSetup("b/y", 0, 5.0), QueueSetup("", 0, 9.0))
     node.apply(QueuesFact(2, queues, "drf", (QueueSetup("b", 0, 3.0),)))
     assert node.topology.queue["share"][:4].tolist() == [0.25, 0.375, 0.375, 0.0]
+
+
+def test_a_machine_is_nobodys_who_was_deposed_before_the_other_one_knew_it():
+    """The standby takes over while it knows no machine; the former speaker must not begin anything there."""
+    world = world_of(machines=0)
+    first, standby = world.locals
+    world.network.hold_apart(frozenset((first.name, standby.name)), 1)
+    world.until(world.now + 3.0)
+    assert standby.node.local.scalar[ACTIVE]
+    assert first.node.local.scalar[ACTIVE]
+    apart = frozenset((standby.name, "m0"))
+    world.network.hold_apart(apart, 1)
+    world.machines.add(MachineCase(0, (1000, 1024), "", False))
+    world.until(world.now + 1.0)
+    worker = world.machines.all[0].process.node
+    assert worker.known_to == {first.node.number}
+    assert worker.me["configuration"] == NOBODY
+    world.network.hold_apart(apart, -1)
+    while worker.me["configuration"] == NOBODY:
+        world.until(world.now + 0.0002)
+    assert worker.me["epoch"] == standby.node.local.scalar[EPOCH] > 0

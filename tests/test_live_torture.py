@@ -7,6 +7,7 @@ import pytest
 
 from subak.federation.megha import worker
 from subak.federation.megha.jobs import SUBMISSION_BACKOFF
+from subak.federation.megha.local_master import handlers
 from subak.federation.messages import NOBODY
 from subak.live.executor.ledger import Ledger
 from subak.live.node import restore
@@ -95,4 +96,23 @@ def test_an_end_of_a_halted_attempt_that_is_not_held_back_is_found(monkeypatch):
 @pytest.mark.parametrize("seed", [1750, 1983, 2705])
 def test_an_order_that_a_full_disk_held_up_until_the_lease_was_over_begins_nothing(seed):
     """Found by torture: the executor began it, though another machine had the task by then."""
+    assert run_case(random_case(seed)).failure == ""
+
+
+def test_ends_of_a_dead_master_kept_with_those_of_others_are_found(monkeypatch):
+    """A local master forgets what ended in the order in which it did, whoever is to note it."""
+
+    def forget_noted(local, owner, out):
+        if (local.asker["known"] >= local.asker["known"][owner]).all():
+            forget(local, owner, out)
+
+    forget = handlers.forget_noted
+    monkeypatch.setattr(handlers, "forget_noted", forget_noted)
+    _, failure = found(lambda case: any(name.startswith("g") for name in case.dead))
+    assert "keeps task" in failure
+
+
+@pytest.mark.parametrize("seed", [2182, 2402, 2449])
+def test_a_worker_obeys_the_latest_epoch_of_those_who_admitted_it(seed):
+    """Found by torture: who had taken over without knowing the machine had said that nothing runs there."""
     assert run_case(random_case(seed)).failure == ""

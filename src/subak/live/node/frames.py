@@ -59,10 +59,11 @@ class Join(Struct, frozen=True, array_like=True, tag=2):
 
 
 class Joined(Struct, frozen=True, array_like=True, tag=3):
-    """A local master: the machine has this number from now on, and is of this configuration."""
+    """A local master: the machine has this number from now on, is of this configuration, and obeys this epoch."""
 
     machine: int
     configuration: int
+    epoch: int
 
 
 class Ask(Struct, frozen=True, array_like=True, tag=4):

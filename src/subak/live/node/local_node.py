@@ -192,7 +192,7 @@ class LocalNode(Node):
             self._write(number, machine)
         configuration = self._number_of(join.capacity)
         self.say(peer, [(CONFIGURATION, configuration)])
-        self.frame_to(peer, Joined(number, configuration))
+        self.frame_to(peer, Joined(number, configuration, int(self.local.scalar[EPOCH])))
 
     def _refusal(self, peer: Peer, join: Join) -> str:
         """Return why a machine may not join, or nothing."""

@@ -19,6 +19,7 @@ from subak.federation.megha.worker import (
     NUMBER_MASK,
     WORKER_ENDED,
     WORKER_ROW,
+    adopt,
     WORKER_RUNNING,
     build_workers,
     report_end,
@@ -222,7 +223,7 @@ class WorkerNode(Node):
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """Take in a frame without messages."""
         if isinstance(frame, Joined) and frame.machine == self.number:
-            self._note_joined(peer[1], frame.configuration)
+            self._note_joined(peer[1], frame)
         elif isinstance(frame, Retract):
             self.retract(frame.names)
         elif isinstance(frame, Ask):
@@ -230,15 +231,18 @@ class WorkerNode(Node):
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a worker")
 
-    def _note_joined(self, local: int, configuration: int) -> None:
+    def _note_joined(self, local: int, joined: Joined) -> None:
         """Note that a local master knows the machine, which runs nothing before the other one does as well.
 
-        A master that took over, and did not know it, would say that nothing runs there.
+        A master that took over, and did not know it, says that nothing runs there: so nobody who speaks in an older
+        epoch than it is obeyed from now on.
         """
         self.known_to.add(local)
+        if joined.epoch > int(self.me["epoch"]):
+            adopt(self.workers, self.number, joined.epoch)
         masters = self.layout.masters_of(self.layout.cluster_of(self.number))
-        if self.known_to.issuperset(masters) and configuration != int(self.me["configuration"]):
-            self.tell(RECONFIGURE, machine=self.number, shape=configuration)
+        if self.known_to.issuperset(masters) and joined.configuration != int(self.me["configuration"]):
+            self.tell(RECONFIGURE, machine=self.number, shape=joined.configuration)
 
     def answer(self, peer: Peer, number: int, body: bytes = b"", problem: str = "") -> None:
         """Answer a question that `Inquire` passed on."""

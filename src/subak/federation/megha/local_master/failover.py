@@ -249,16 +249,19 @@ def has_heir(local: LocalMaster, number: int) -> bool:
 def on_alive(
     local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Note a sign of life of a worker with `count` attempts, sent at `delay`."""
+    """Note a sign of life of a worker with `count` attempts, sent at `delay`.
+
+    One that still obeys a former epoch is summoned by the standby, too: whoever speaks gave it up when it was away.
+    """
     machine = message["machine"]
     if message["epoch"] > local.scalar[EPOCH]:
         step_down(local, message["epoch"], rules, now, out)
-    if local.scalar[ACTIVE] == 0 or local.machine[machine]["state"] == ABSENT:
+    if local.machine[machine]["configuration"] == NOBODY:
         return
     if message["epoch"] < local.scalar[EPOCH]:
         summon(local, machine, out)
         return
-    if message["incarnation"] < local.machine[machine]["worker_incarnation"]:
+    if local.scalar[ACTIVE] == 0 or message["incarnation"] < local.machine[machine]["worker_incarnation"]:
         return
     if message["count"] > 0 and message["incarnation"] > local.machine[machine]["worker_incarnation"]:
         local.machine[machine]["reborn"] = max(local.machine[machine]["reborn"], message["incarnation"])
