@@ -302,13 +302,19 @@ def carry_out_apart(sim: Simulation, net: Network, sender_role: int, out: Outbox
 def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
     """Run an attempt, if the machine really has what it asks and the task does not run already."""
     note_progress(sim, net, sim.clock[NOW])
-    if net.faults.on[0] and sim.claims.status[task] == TASK_FINISHED:
+    if may_forget(sim, net) and sim.claims.status[task] == TASK_FINISHED:
         run_again(sim, task)
-    elif net.faults.on[0] and sim.claims.status[task] == TASK_BLOCKED:  # that an attempt failed was forgotten, likewise
+    elif may_forget(sim, net) and sim.claims.status[task] == TASK_BLOCKED:  # that an attempt failed, likewise
         note_waiting(sim, task)
     if claim(sim.claims, sim.fleet, sim.tasks, task, machine):
         commit(sim)
         net.size[LIVELY] += ends_by_itself(sim, task)
+
+
+@inlined
+def may_forget(sim: Simulation, net: Network) -> bool:
+    """Whether the end of an attempt may have been lost with its machine: one failed, or left while it was told."""
+    return bool(net.faults.on[0] or sim.counts[NEXT_CHANGE] > 0)
 
 
 @inlined
@@ -341,7 +347,7 @@ def give_up(sim: Simulation, net: Network, task: int) -> None:
 
 @noinline
 def run_again(sim: Simulation, task: int) -> None:
-    """Let a task wait whose end was forgotten in a failure before its submitter heard of it: the attempt was lost."""
+    """Let a task wait whose end was lost with its machine before its submitter heard of it: so is the attempt."""
     loss = sim.counts[LOSSES]
     sim.counts[LOSSES] += 1
     sim.losses.task[loss], sim.losses.machine[loss] = task, sim.progress.machine[task]
