@@ -107,7 +107,7 @@ def used(federation: Federation, before: dict[str, float], tasks: int) -> str:
 
 def output_of(client: Client, task: str) -> float:
     """Return what a task printed: the time at which it ran."""
-    return float(b"".join(client.follow(task)))
+    return float(b"".join(chunk.data for chunk in client.follow(task)))
 
 
 def latency(federation: Federation) -> list[float]:

@@ -52,7 +52,7 @@ class FakeTask:
         self.attempts = self.failures = self.preempted = 0
         self.exit_code = self.started = self.ended = None
         self.preempted_by = self.preempted_why = ""
-        self.written = {"stdout": b"", "stderr": b""}
+        self.written = []  # by attempt and stream
 
     def view(self):
         return TaskView(
@@ -161,10 +161,11 @@ class FakeService:
     def _begin(self, task):
         task.state, task.reason, task.attempts = TASK_RUNNING, "", task.attempts + 1
         task.started = time.time()
+        task.written.append({"stdout": b"", "stderr": b""})
         task.job.tell(task.id, "started", task=task)
         word, *rest = task.stage.command
         if word == "echo":
-            task.written["stdout"] += (" ".join(rest) + "\n").encode()
+            task.written[-1]["stdout"] += (" ".join(rest) + "\n").encode()
         if word in ("true", "echo", "false", "exit"):
             self._end(task, int(rest[0]) if word == "exit" else int(word == "false"))
 
@@ -202,7 +203,7 @@ class FakeService:
         await self._tell_all()
 
     async def write(self, id, data, stream="stdout"):
-        self._task(id).written[stream] += data
+        self._task(id).written[-1][stream] += data
         await self._tell_all()
 
     # -- the service --------------------------------------------------------------------------------------------------
@@ -266,16 +267,25 @@ class FakeService:
     async def task(self, id):
         return self._task(id).view()
 
-    async def logs(self, id, stream, offset, limit, timeout_s):
+    async def logs(self, id, stream, attempt, offset, limit, timeout_s):
         task = self._task(id)
-        offset = max(0, len(task.written[stream]) + offset) if offset < 0 else offset
+        attempt = attempt or task.attempts
+        before = task.written[min(attempt, len(task.written)) - 1][stream] if task.written else b""
+        offset = max(0, len(before) + offset) if offset < 0 else offset
+
+        def after():
+            """What follows: of the attempt, else of the next."""
+            if attempt < task.attempts and offset >= len(task.written[attempt - 1][stream]):
+                return attempt + 1, 0, task.written[attempt][stream]
+            return attempt, offset, task.written[attempt - 1][stream][offset:] if 0 < attempt <= task.attempts else b""
+
         async with self.news:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.news.wait_for(
-                    lambda: len(task.written[stream]) > offset or task.state == TASK_ENDED), timeout_s)
-        data = task.written[stream][offset:offset + limit]
-        return LogChunk(data=data, offset=offset, next=offset + len(data),
-                        is_end=task.state == TASK_ENDED and offset + len(data) >= len(task.written[stream]))
+                await asyncio.wait_for(self.news.wait_for(lambda: after()[2] or task.state == TASK_ENDED), timeout_s)
+        attempt, offset, left = after()
+        data = left[:limit]
+        return LogChunk(data=data, attempt=attempt, offset=offset, next=offset + len(data),
+                        is_end=task.state == TASK_ENDED and attempt >= task.attempts and data == left)
 
     async def cancel(self, id):
         job = self._job(id)

@@ -108,7 +108,8 @@ def test_an_entry_is_at_the_place_of_its_version_and_nothing_of_the_last_one_the
     assert entry == ledger.entry[11 % 8]
     assert dict(zip(entry.dtype.names, entry.tolist(), strict=True)) == {
         "kind": ENTRY_GAVE, "machine": 5, "task": 6, "attempt": 7, "reason": NO_REASON, "held": 0, "in_gang": 0,
-        "preempted": 0, "owner": NOBODY, "row": NOBODY, "shape": NOBODY, "queue": NOBODY, "round": 0, "code": 0}
+        "preempted": 0, "owner": NOBODY, "row": NOBODY, "shape": NOBODY, "queue": NOBODY, "heir": NOBODY, "round": 0,
+        "code": 0}
     assert ledger.size[VERSION] == 12
     assert ledger.entry["machine"][10 % 8] == 10
 

@@ -217,6 +217,19 @@ def test_logs(serving, run, write):
     assert "job g0-1 has 2 tasks; name one" in err
 
 
+def test_logs_of_a_task_that_is_tried_again(serving, run, write):
+    run("submit", write(job("[sleep]", more="tasks: 1\nretries: 1\n")))
+    service = serving.services["g0"]
+    serving.do(service.write("g0-0.0", b"one\n"))
+    serving.do(service.finish("g0-0.0", 1))
+    serving.do(service.write("g0-0.0", b"another\n"))
+    assert run("logs", "g0-0") == (0, "another\n", "")
+    assert run("logs", "g0-0", "--attempt", "1") == (0, "one\n", "")
+    later(serving, service.finish("g0-0.0"))
+    assert run("logs", "-f", "g0-0", "--attempt", "1") == (
+        0, "one\nanother\n", "subak: g0-0.0 runs again: attempt 2\n")
+
+
 def test_watch_ends_with_the_job(serving, run, write):
     run("submit", write(job("[sleep]", more="tasks: 2\n")))
     service = serving.services["g0"]

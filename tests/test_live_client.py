@@ -255,8 +255,8 @@ def test_output_is_followed_to_its_end(serving):
             serving.do(service.finish(id))
 
         threading.Thread(target=write).start()
-        assert b"".join(client.follow(id, timeout_s=0.02)) == b"one\ntwo\n"
-        assert b"".join(client.follow(id, offset=-4)) == b"two\n"
+        assert b"".join(chunk.data for chunk in client.follow(id, timeout_s=0.02)) == b"one\ntwo\n"
+        assert b"".join(chunk.data for chunk in client.follow(id, offset=-4)) == b"two\n"
 
 
 def test_long_lists_come_page_by_page(serving, monkeypatch):

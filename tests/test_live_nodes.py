@@ -1,5 +1,6 @@
 """Nodes among each other, by hand: what a federation of them does beyond the rules of tests/test_rules.py."""
 import pytest
+from msgspec import structs
 
 from subak.federation.megha.local_master.state import ACTIVE, EPOCH
 from subak.federation.messages import LOCAL_MASTER, NOBODY, TICK
@@ -8,6 +9,7 @@ from subak.live.node.frames import Ask
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.queues import QueueSetup, QueuesFact
 from subak.live.node.worker_node import Ping
+from subak.live.service.views import preempted_by
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase
 from subak.live.torture.people import People
 from subak.live.torture.world import World
@@ -15,10 +17,11 @@ from subak.live.torture.world import World
 JOB = JobSpec(Metadata("job"), "a", (Stage("s", ("job", "0", "0"), tasks=1, resources={"cpu": 1000}),))
 
 
-def world_of(jobs=(), machines=1, standby=True):
+def world_of(jobs=(), machines=1, standby=True, timing=Timing()):
     """A world that has met: one global master, a cluster, machines of one core."""
-    case = Case(1, Layout(1, 1, ("cpu", "memory"), standby, ROOMS), Timing(),
-                tuple(MachineCase(0, (1000, 1024), "", False) for _ in range(machines)), (QueueSetup("a", 0),),
+    case = Case(1, Layout(1, 1, ("cpu", "memory"), standby, ROOMS), timing,
+                tuple(MachineCase(0, (1000, 1024), "", False) for _ in range(machines)),
+                (QueueSetup("a", 0), QueueSetup("b", 0)),
                 "round-robin", tuple(jobs), (), (), (), 0.0, 0.0, 0.0, 0.0)
     world = World(case)
     for process in (*world.masters, *world.locals):
@@ -143,3 +146,19 @@ def test_a_machine_is_nobodys_who_was_deposed_before_the_other_one_knew_it():
     while worker.me["configuration"] == NOBODY:
         world.until(world.now + 0.0002)
     assert worker.me["epoch"] == standby.node.local.scalar[EPOCH] > 0
+
+
+def test_it_is_said_for_which_queue_a_task_was_preempted():
+    job = structs.replace(JOB, stages=(structs.replace(JOB.stages[0], tasks=2),))
+    other = structs.replace(JOB, queue="b", stages=(structs.replace(JOB.stages[0], command=("job", "1", "0")),))
+    jobs = JobCase(2.5, "long", job, (((5.0, 0),), ((5.0, 0),))), JobCase(3.5, "short", other, (((1.0, 0),),))
+    world = world_of(jobs, machines=2, timing=Timing(preemption="strict", preemptions_max=1))
+    book, queues = world.masters[0].node.book, world.masters[0].node.queues
+    world.until(4.0)
+    happened = [event for job in book.of_number.values() for event in job.events]
+    (preempted,) = (event for event in happened if event.what == "attempt lost")
+    assert preempted_by(preempted, queues) == ("b", "that queue was below its share")
+    (row,) = (row for row in book.now if row["number"] >= 0 and row["preempted"])
+    assert row["lost"] == 0
+    world.until(12.0)
+    assert len(world.watch.finished) == 3

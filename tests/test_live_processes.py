@@ -122,6 +122,22 @@ def test_jobs_of_both_global_masters_run(federation):
                for queue in ("research", "web") for index in range(3))
 
 
+def test_what_attempts_have_written_is_read_one_after_the_other(federation):
+    ready(federation)
+    words = "echo from $0; echo wrong >&2; test -e $0 && exit 0; touch $0; exit 7"
+    with federation.client() as client:
+        job = client.submit(f"metadata: {{name: again}}\nqueue: web\nretries: 2\nbackoff: 0s\n"
+                            f"command: [sh, -c, '{words}', {federation.folder}/again]\n")
+        assert client.wait(job.id).outcome == "finished"
+        task = f"{job.id}.0"
+        found = [(chunk.attempt, chunk.data.decode()) for chunk in client.follow(task, attempt=1)]
+        assert found == [(nth, f"from {federation.folder}/again\n") for nth in (1, 2)]
+        assert client.logs(task, "stderr").data == client.logs(task, "stderr", attempt=1).data == b"wrong\n"
+        assert [(event.what, event.attempt, event.why) for event in client.history(task)] == [
+            ("began", 1, ""), ("attempt failed", 1, "exit code 7"), ("began", 2, ""), ("finished", 2, "finished")]
+        assert (client.task(task).attempts, client.task(task).lost) == (2, 0)
+
+
 @pytest.mark.parametrize("name", ["g0", "a1", "a"])
 def test_a_second_process_on_one_folder_is_refused(federation, name):
     file = federation.members[name].file

@@ -8,13 +8,13 @@ import typer
 
 from subak.cli.live.options import ANY, EXIT_OTHERWISE, JOB, ClientOption, CommandEndedError, Output, checked, opened
 from subak.cli.live.show import counts_text, show, standing
-from subak.cli.live.writing import OutputWriter
+from subak.cli.live.writing import OutputWriter, write_attempts
 from subak.errors import InputError
 from subak.live.api.models import FINISHED, TASK_PATTERN, JobView
 from subak.report.console import echo
 
 PAUSE_S = 0.2  # between two lines of a job that changes all the time
-BYTES_MAX = 2**63 - 1
+BYTES_MAX = ATTEMPTS_MAX = 2**63 - 1
 
 
 def logs(
@@ -24,13 +24,16 @@ def logs(
     stderr: Annotated[bool, typer.Option("--stderr", help="What it wrote to standard error instead.")] = False,
     tail: Annotated[int, typer.Option("--tail", metavar="BYTES", min=0, max=BYTES_MAX, show_default=False,
                                       help="Only the last bytes [default: all that is kept].")] = 0,
+    attempt: Annotated[int, typer.Option("--attempt", metavar="N", min=0, max=ATTEMPTS_MAX, show_default=False,
+                                         help="What its first attempt wrote (1), its second, ... [default: its last].",
+                                         )] = 0,
     raw: Annotated[bool, typer.Option("--raw", help="Let it reach a terminal as it is, colours and all.")] = False,
     client: ClientOption = None,
 ) -> None:
     """Print what a task has written, wherever it runs or ran.
 
     - `subak logs g0-17.3` prints its standard output.
-    - `subak logs -f g0-17 --stderr` follows the errors of a job of one task.
+    - `subak logs -f g0-17 --stderr` follows the errors of a job of one task, through all attempts that come.
     """
     stream = "stderr" if stderr else "stdout"
     writer = OutputWriter(sys.stdout, raw)
@@ -38,15 +41,13 @@ def logs(
     with opened(client) as federation:
         task = id if re.fullmatch(TASK_PATTERN, id) else _only_task(federation.job(id))
         if follow:
-            for data in federation.follow(task, stream, -tail):
-                writer.write(data)
+            write_attempts(federation.follow(task, stream, -tail, attempt=attempt), writer, task)
         else:
-            offset = -tail
-            while chunk := federation.logs(task, stream, offset):
+            chunk = federation.logs(task, stream, -tail, attempt=attempt)
+            asked = chunk.attempt
+            while chunk.data and chunk.attempt == asked:
                 writer.write(chunk.data)
-                if not chunk.data:
-                    break
-                offset = chunk.next
+                chunk = federation.logs(task, stream, chunk.next, attempt=asked)
     writer.end()
 
 

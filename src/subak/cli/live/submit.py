@@ -17,7 +17,7 @@ from subak.cli.live.options import (
     opened,
 )
 from subak.cli.live.show import counts_text, remark, show
-from subak.cli.live.writing import OutputWriter
+from subak.cli.live.writing import OutputWriter, write_attempts
 from subak.errors import InputError, SubakError
 from subak.live.api.models import CANCELLED, FAILED, FINISHED, STREAMS, TIMED_OUT, JobView, TaskView
 from subak.live.client import Client, ClientSettings, read_settings
@@ -172,8 +172,7 @@ def _pump(settings: ClientSettings, id: str, stream: str, raw: bool, failed: lis
     try:
         with Client(settings) as federation:
             writer = OutputWriter(sys.stdout if stream == "stdout" else sys.stderr, raw)
-            for data in federation.follow(id, stream):
-                writer.write(data)
+            write_attempts(federation.follow(id, stream, attempt=1), writer, id)
             writer.end()
     except SubakError as error:
         failed.append(error)

@@ -1,8 +1,11 @@
 """What tasks have written, to standard output: bytes as they are, but to a terminal, which they are not to steer."""
 import codecs
 import re
+from collections.abc import Iterable
 from typing import TextIO
 
+from subak.cli.live.show import remark
+from subak.live.api.models import LogChunk
 from subak.output.plain import STEERING
 
 KEPT = "\n\t"
@@ -32,6 +35,17 @@ class OutputWriter:
     def _show(self, text: str) -> None:
         self.stream.write(STEERING.sub(_escaped, text.replace("\r\n", "\n")))
         self.stream.flush()
+
+
+def write_attempts(chunks: Iterable[LogChunk], writer: OutputWriter, task: str) -> None:
+    """Write what comes of a task, and say where another attempt of it begins."""
+    before = 0
+    for chunk in chunks:
+        if before and chunk.attempt != before:
+            writer.end()
+            remark([f"{task} runs again: attempt {chunk.attempt}"])
+        before = chunk.attempt
+        writer.write(chunk.data)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -33,6 +33,7 @@ ENTRY = np.dtype([
     ("row", np.int32),  # of the task, among the open tasks of its owner
     ("shape", np.int32),
     ("queue", np.int32),
+    ("heir", np.int32),  # of ENTRY_GAVE: the queue for which the attempt was preempted; NOBODY where it was not
 ])
 VERSION, WHOLE_AT, LEDGER_EPOCH = range(3)  # of `size`
 
@@ -53,7 +54,7 @@ def enter(ledger: Ledger, kind: int, machine: int, task: int, attempt: int) -> n
     entry["kind"], entry["reason"], entry["held"], entry["in_gang"], entry["preempted"] = kind, NO_REASON, 0, 0, 0
     entry["machine"], entry["task"], entry["attempt"] = machine, task, attempt
     entry["owner"], entry["row"], entry["shape"], entry["queue"] = NOBODY, NOBODY, NOBODY, NOBODY
-    entry["round"], entry["code"] = 0, 0
+    entry["round"], entry["code"], entry["heir"] = 0, 0, NOBODY
     return entry
 
 

@@ -213,16 +213,18 @@ class Event(Struct, frozen=True, kw_only=True):
     what: str
     why: str = ""
     machine: str = ""
-    attempt: Count = 0
+    attempt: Count = 0  # the how manieth of the task, from 1 on; 0 where none has begun
 
 
 class LogChunk(Struct, frozen=True, kw_only=True):
-    """Part of what a task has written: bytes *offset* .. *next* - 1 of a stream, counted over all its attempts.
+    """Part of what an attempt of a task has written: bytes *offset* .. *next* - 1 of a stream.
 
-    *offset* is later than was asked for where older output was removed to keep its limit of size.
+    *offset* is later than was asked for where older output was removed to keep its limit of size. Who goes on with the
+    same attempt at *next* gets what the later attempts have written, too, one after the other.
     """
 
     data: bytes
+    attempt: Count  # the how manieth of the task, from 1 on; 0 where none has begun
     offset: Count
     next: Count
     is_end: bool  # the task has ended, and this is all

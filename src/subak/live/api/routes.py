@@ -162,11 +162,12 @@ async def task(service: Asked, id: TaskId) -> TaskView:
 
 @get("/v1/tasks/{id:str}/logs", responses=NAMED, summary="Output of a task")
 async def logs(service: Asked, id: TaskId, stream: FromQuery[Stream] = "stdout",
+               attempt: Annotated[int, QueryParameter(ge=0, le=INT64_MAX)] = 0,
                offset: Annotated[int, QueryParameter(ge=-INT64_MAX, le=INT64_MAX)] = 0,
                limit: Annotated[int, QueryParameter(ge=1, le=LOG_BYTES_MAX)] = LOG_BYTES_MAX,
                timeout_s: Wait = 0.0) -> LogChunk:
-    """Return part of what a task has written; an offset below zero counts from the end."""
-    return await service.logs(id, stream, offset, limit, timeout_s)
+    """Return part of what an attempt has written, the last if none is named; offsets below zero count from the end."""
+    return await service.logs(id, stream, attempt, offset, limit, timeout_s)
 
 
 @get("/v1/tasks/{id:str}/explain", responses=NAMED, summary="Why a task waits")

@@ -68,10 +68,13 @@ class Service(Protocol):
     async def task(self, id: str) -> TaskView:
         """Return a task."""
 
-    async def logs(self, id: str, stream: Stream, offset: int, limit: int, timeout_s: float) -> LogChunk:
-        """Return what a task has written from byte *offset* on, at most *limit* bytes.
+    async def logs(
+        self, id: str, stream: Stream, attempt: int, offset: int, limit: int, timeout_s: float
+    ) -> LogChunk:
+        """Return what an attempt of a task has written from byte *offset* on, at most *limit* bytes.
 
-        An offset below zero counts from the end. Where there is nothing yet, that is waited for, *timeout_s* at most.
+        *attempt*: the how manieth, 0 for the last; behind its end the next one follows. An offset below zero counts
+        from the end. Where there is nothing yet, that is waited for, *timeout_s* at most.
         """
 
     async def cancel(self, id: str) -> JobView:

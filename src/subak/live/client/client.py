@@ -94,20 +94,27 @@ class Client:
         """Return a task."""
         return self._get(f"/v1/tasks/{id}", TaskView)
 
-    def logs(self, id: str, stream: str = "stdout", offset: int = 0, timeout_s: float = 0.0) -> LogChunk:
-        """Return what a task has written from byte *offset* on; below zero, that is counted from the end."""
-        query = {"stream": stream, "offset": str(offset), "timeout_s": f"{timeout_s:g}"}
+    def logs(
+        self, id: str, stream: str = "stdout", offset: int = 0, timeout_s: float = 0.0, attempt: int = 0
+    ) -> LogChunk:
+        """Return what an attempt has written from byte *offset* on; below zero, that is counted from the end.
+
+        *attempt*: the how manieth of the task, 0 for the last; behind its end the next one follows.
+        """
+        query = {"stream": stream, "attempt": str(attempt), "offset": str(offset), "timeout_s": f"{timeout_s:g}"}
         return self._ask("GET", f"/v1/tasks/{id}/logs", LogChunk, query, wait_s=timeout_s)
 
-    def follow(self, id: str, stream: str = "stdout", offset: int = 0, timeout_s: float = WAIT_S) -> Iterator[bytes]:
-        """Return what a task writes, piece by piece, until it has ended."""
+    def follow(
+        self, id: str, stream: str = "stdout", offset: int = 0, timeout_s: float = WAIT_S, attempt: int = 0
+    ) -> Iterator[LogChunk]:
+        """Return what a task writes from an attempt on, piece by piece, until it has ended."""
         while True:
-            chunk = self.logs(id, stream, offset, timeout_s)
+            chunk = self.logs(id, stream, offset, timeout_s, attempt)
             if chunk.data:
-                yield chunk.data
+                yield chunk
             if chunk.is_end:
                 return
-            offset = chunk.next
+            attempt, offset = chunk.attempt, chunk.next
 
     def cancel(self, id: str) -> JobView:
         """Cancel a job or a task, and return the job."""

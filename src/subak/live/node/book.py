@@ -4,6 +4,7 @@ A task on disk is one row: its state, its row among the open tasks, its round, a
 is written when one of these differs from what was written last, before anything that follows from it leaves the node.
 """
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, json, msgpack
@@ -11,14 +12,16 @@ from msgspec import Struct, json, msgpack
 from subak.federation.megha.admission import Admitted, JobAsked, StageAsked
 from subak.federation.megha.global_master.state import PHASE_RUNNING, GlobalMaster
 from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_WITHDRAWN, Jobs
+from subak.federation.megha.ledger import ENTRY_GAVE
 from subak.federation.megha.submitter import Submitter
-from subak.federation.messages import NOBODY, REASONS
+from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, NOBODY, PREEMPTED, REASONS
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
 from subak.live.node.base import Drop, Put, Write
 from subak.live.node.facts import JobFact, StageFact
 
 MIB = 1 << 20
 EVENTS_EACH = 2_000  # of a job
+BEGAN = "began"
 OUTCOME_WORDS = ("", "finished", "failed", "cancelled", "timed out", "lost")
 ON_DISK = np.dtype([
     ("number", np.int64),
@@ -52,6 +55,19 @@ class StoredJob(Struct, frozen=True, array_like=True):
     submitted: float  # Unix time
 
 
+class Happening(NamedTuple):
+    """Something that happened to a task."""
+
+    clock: float  # Unix time
+    task: int  # its index
+    what: str
+    why: str
+    machine: int  # of the last attempt that began; NOBODY where there is none
+    nth: int  # the how manieth of its task that attempt is, from 1 on; 0 where there is none
+    attempt: int  # its number
+    heir: int = NOBODY  # queue for which it was preempted
+
+
 @dataclass(eq=False)
 class Job:
     """A job that is open."""
@@ -61,12 +77,15 @@ class Job:
     spec: JobSpec
     admitted: Admitted
     version: int = 0  # how often something of it has changed
-    events: list[tuple[float, int, str, str, int, int]] = field(default_factory=list)  # see `note`
+    events: list[Happening] = field(default_factory=list)
 
-    def note(self, clock: float, index: int, what: str, why: str = "", machine: int = NOBODY, attempt: int = 0) -> None:
-        """Note what has happened to a task, or, with *index* below zero, to the job; the first are kept."""
+    def note(
+        self, clock: float, index: int, what: str, why: str, row: np.void, heir: int = NOBODY
+    ) -> None:
+        """Note what has happened to a task, *row* of ON_DISK; the first things are kept."""
         if len(self.events) < EVENTS_EACH:
-            self.events.append((clock, index, what, why, machine, attempt))
+            machine, nth, attempt = int(row["machine"]), int(row["attempts"]), int(row["attempt"])
+            self.events.append(Happening(clock, index, what, why, machine, nth, attempt, heir))
 
     @property
     def places(self) -> slice:
@@ -138,7 +157,8 @@ class Book:
         at = np.flatnonzero(open_)
         sent = np.where(is_about, mine["sent_to"], NOBODY)
         now["sent_to"][at], now["round"][at] = sent, np.where(is_about, mine["round"], now["round"][at])
-        new = runs & (mine["attempt"] != now["attempt"][at])
+        now["preempted"][at] = np.where(is_about, mine["preempted"], now["preempted"][at])
+        new = runs & ((mine["attempt"] != now["attempt"][at]) | (mine["machine"] != now["machine"][at]))
         begun = at[new]
         now["attempt"][begun], now["machine"][begun] = mine["attempt"][new], mine["machine"][new]
         now["attempts"][begun] += 1
@@ -146,7 +166,7 @@ class Book:
         ended = (now["state"] == SUBMISSION_ENDED) & (now["ended"] == 0)
         now["ended"][ended] = clock
         self.now[places] = now
-        self._note_events(places[begun], "began", clock)
+        self._note_events(places[begun], BEGAN, clock)
         self._note_events(places[ended], "ended", clock)
         return now
 
@@ -159,27 +179,32 @@ class Book:
                 continue
             why = REASONS[int(row["reason"])] if what == "ended" else ""
             word = OUTCOME_WORDS[int(row["outcome"])] if what == "ended" else what
-            job.note(clock, place - job.admitted.places, word, why, int(row["machine"]), int(row["attempt"]))
+            job.note(clock, place - job.admitted.places, word, why, row)
 
-    def note_lost(self, task: int, reason: int, clock: float) -> None:
-        """Note that an attempt of a task has ended, and the task waits again."""
+    def note_over(self, entry: np.void, clock: float) -> None:
+        """Note what a local master has entered of the end of an attempt, which nobody may have seen begin.
+
+        *entry*: ENTRY_GAVE, or ENTRY_GONE of a whole state, which may be of long ago: then of a former round, or lost.
+        Attempts of a gang that were only held have not begun.
+        """
+        task, reason, is_new = int(entry["task"]), int(entry["reason"]), entry["kind"] == ENTRY_GAVE
         job = self.of_number.get(task // self.disk.size)
-        if job is not None:
-            place = task & (self.disk.size - 1)
-            self.now["lost"][place] += 1
-            row = self.now[place]
-            job.note(clock, place - job.admitted.places, "lost its attempt", REASONS[reason], int(row["machine"]),
-                     int(row["attempt"]))
-
-    def note_done(self, done: np.ndarray, clock: float) -> None:
-        """Note where tasks ran that were done before they were seen to run; *done*: MESSAGE[row]."""
-        for message in done:
-            place = int(message["task"]) & (self.disk.size - 1)
-            row = self.now[place]
-            if row["number"] == message["task"] and message["machine"] != NOBODY:
-                row["machine"] = message["machine"]
-                if row["attempts"] == 0:
-                    row["attempts"], row["started"] = 1, clock
+        if job is None:
+            return
+        place = task & (self.disk.size - 1)
+        row, index = self.now[place], place - job.admitted.places
+        machine, attempt = int(entry["machine"]), int(entry["attempt"])
+        is_known = entry["round"] < row["round"] or (row["machine"] == machine and row["attempt"] == attempt)
+        if not is_known and (CONCLUSIVE[reason] or (is_new and not entry["in_gang"])):
+            row["attempt"], row["machine"], row["started"] = attempt, machine, clock
+            row["attempts"] += 1
+            job.note(clock, index, BEGAN, "", row)
+        if is_new and FAILURE[reason]:
+            why = f"exit code {int(entry['code'])}" if reason == HAS_FAILED else REASONS[reason]
+            job.note(clock, index, "attempt failed", why, row)
+        elif is_new and not CONCLUSIVE[reason]:
+            row["lost"] += int(reason != PREEMPTED)
+            job.note(clock, index, "attempt lost", REASONS[reason], row, int(entry["heir"]))
 
     def writes(self, places: np.ndarray, clock: float) -> list[Write]:
         """Return what has to be written of the tasks at these places."""

@@ -18,7 +18,7 @@ from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.state import INCARNATION
 from subak.federation.megha.global_master.trees import build_queue_order, shares_of
 from subak.federation.megha.jobs import Jobs
-from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_SIZED, Ledger, bring
+from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, Ledger, bring
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.roles import (
     GlobalMasterTables,
@@ -31,8 +31,6 @@ from subak.federation.megha.topology import OFF, speaker
 from subak.federation.messages import (
     ARRIVE,
     CANCEL,
-    CONCLUSIVE,
-    DONE,
     GIVEN_UP,
     GLOBAL_MASTER,
     LOCAL_MASTER,
@@ -340,9 +338,6 @@ class GlobalNode(Node):
     def served(self, rows: np.ndarray) -> None:
         """Note which tasks messages were about."""
         self.touched.update(rows["task"].tolist())
-        done = rows[rows["kind"] == DONE]
-        if done.size:
-            self.book.note_done(done[self.jobs.number[done["task"] & self.jobs.mask] == done["task"]], self.clock)
         posted = int(self.out.size[POSTED])
         if posted:
             self.touched.update(self.out.row["task"][:posted].tolist())
@@ -362,8 +357,8 @@ class GlobalNode(Node):
             entries = ledger.entry[span % ledger.entry.size]
             own = entries[entries["owner"] == self.number]
             found += own["task"].tolist()
-            for entry in own[(own["kind"] == ENTRY_GAVE) & ~CONCLUSIVE[own["reason"]]]:
-                self.book.note_lost(int(entry["task"]), int(entry["reason"]), self.clock)
+            for entry in own[np.isin(own["kind"], (ENTRY_GAVE, ENTRY_GONE))]:
+                self.book.note_over(entry, self.clock)
         return found
 
     def on_effect(self, kind: int, row: np.void) -> None:

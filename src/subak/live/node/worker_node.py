@@ -19,8 +19,8 @@ from subak.federation.megha.worker import (
     NUMBER_MASK,
     WORKER_ENDED,
     WORKER_ROW,
-    adopt,
     WORKER_RUNNING,
+    adopt,
     build_workers,
     report_end,
 )

@@ -16,7 +16,7 @@ from subak.live.api.models import (
 )
 from subak.live.config import FederationFile
 from subak.live.node.global_node import GlobalNode
-from subak.live.service.views import Known, words_of
+from subak.live.service.views import Known, preempted_by, words_of
 
 
 def explanation_of(
@@ -25,12 +25,12 @@ def explanation_of(
     """Return why a task stands as it stands."""
     state = known.states[index]
     shortages = tuple(_shortages(node, file, known, index))
-    preempted = [event for event in known.events if event[1] == index and event[3] == REASONS[PREEMPTED]]
+    preempted = [event for event in known.events if event.task == index and event.why == REASONS[PREEMPTED]]
+    by, why = preempted_by(preempted[-1], node.queues) if preempted else ("", "")
     words = _words(known, index, shortages, machines)
     return Explanation(
         task=f"{known.id}.{index}", state=state,  # type: ignore[arg-type]
-        words=words, shortages=shortages, preempted_by="a queue below its share, or an operator" if preempted else "",
-        preempted_why=preempted[-1][3] if preempted else "")
+        words=words, shortages=shortages, preempted_by=by, preempted_why=why)
 
 
 def _words(known: Known, index: int, shortages: tuple[Shortage, ...], machines: Mapping[int, str]) -> str:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from msgspec import json, msgpack
+from msgspec import json, msgpack, structs
 
 from subak.errors import InputError
 from subak.federation.megha.topology import speaker
@@ -244,8 +244,8 @@ class NodeService:
         """See `Service`."""
         known, index = await self._known(id)
         first, names = int(cursor) if cursor.isdecimal() else 0, self._names()
-        wanted = [number for number in range(first, len(known.events)) if index in (NOBODY, known.events[number][1])]
-        items = tuple(event_view(known, number, names) for number in wanted[:limit])
+        wanted = [number for number in range(first, len(known.events)) if index in (NOBODY, known.events[number].task)]
+        items = tuple(event_view(known, number, names, self.node.queues) for number in wanted[:limit])
         return Page(items=items, cursor=str(wanted[limit]) if len(wanted) > limit else "")
 
     async def explain(self, id: str) -> Explanation:
@@ -255,25 +255,46 @@ class NodeService:
 
     # -- output --------------------------------------------------------------------------------------------------------
 
-    async def logs(self, id: str, stream: Stream, offset: int, limit: int, timeout_s: float) -> LogChunk:
+    async def logs(
+        self, id: str, stream: Stream, attempt: int, offset: int, limit: int, timeout_s: float
+    ) -> LogChunk:
         """See `Service`."""
         until = time.monotonic() + timeout_s
         while True:
             known, index = await self._known(id)
-            row, is_over = known.rows[index], known.states[index] == TASK_ENDED
-            chunk = LogChunk(data=b"", offset=max(offset, 0), next=max(offset, 0), is_end=is_over)
-            if row["attempts"]:
-                chunk = await self._read(row, stream, offset, limit, is_over)
-            if chunk.data or chunk.is_end or time.monotonic() >= until:
-                return chunk
+            last = int(known.rows[index]["attempts"])
+            attempt = attempt or last
+            chunk, is_all = await self._read(known, index, attempt, stream, offset, limit)
+            if is_all and not chunk.data and attempt < last:
+                attempt, offset = attempt + 1, 0
+                continue
+            is_end = is_all and attempt >= last and known.states[index] == TASK_ENDED
+            if chunk.data or is_end or time.monotonic() >= until:
+                return structs.replace(chunk, is_end=is_end)
             await asyncio.sleep(POLL_S)
 
-    async def _read(self, row: Any, stream: str, offset: int, limit: int, is_over: bool) -> LogChunk:
-        answer = await self._ask(f"logs {stream}", int(row["machine"]), int(row["number"]), int(row["attempt"]), offset,
-                                 limit)
+    async def _read(
+        self, known: Known, index: int, attempt: int, stream: str, offset: int, limit: int
+    ) -> tuple[LogChunk, bool]:
+        """Return a part of what an attempt has written, and whether there will be no more behind it.
+
+        Of an attempt before the last, what cannot be reached any more is no reason not to go on with the next.
+        """
+        last = int(known.rows[index]["attempts"])
+        nothing = LogChunk(data=b"", attempt=attempt, offset=max(offset, 0), next=max(offset, 0), is_end=False)
+        found = known.attempt_of(index, attempt) if 0 < attempt <= last else None
+        if found is None:
+            return nothing, attempt < last or known.states[index] == TASK_ENDED
+        try:
+            answer = await self._ask(f"logs {stream}", found[0], int(known.rows[index]["number"]), found[1], offset,
+                                     limit)
+        except UnavailableError:
+            if attempt < last:
+                return nothing, True
+            raise
         begin, data, closed = msgpack.decode(answer.body, type=tuple[int, bytes, bool])
-        return LogChunk(data=data, offset=begin, next=begin + len(data),
-                        is_end=is_over and closed and len(data) < limit)
+        chunk = LogChunk(data=data, attempt=attempt, offset=begin, next=begin + len(data), is_end=False)
+        return chunk, closed and len(data) < limit
 
     async def _ask(self, words: str, machine: int, task: int = 0, attempt: int = 0, offset: int = 0, size: int = 0,
                    ) -> Answer:

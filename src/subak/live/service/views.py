@@ -19,7 +19,7 @@ from subak.federation.megha.jobs import (
     SUBMISSION_OPEN,
     SUBMISSION_WITHDRAWN,
 )
-from subak.federation.messages import NOBODY, REASONS
+from subak.federation.messages import NOBODY, PREEMPTED, REASONS
 from subak.live.api.models import (
     FAILED,
     FINISHED,
@@ -37,12 +37,12 @@ from subak.live.api.models import (
     TaskView,
 )
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.book import ON_DISK, OUTCOME_WORDS, Job, StoredJob
+from subak.live.node.book import BEGAN, ON_DISK, OUTCOME_WORDS, Happening, Job, StoredJob
+from subak.live.node.queues import QueuesFact
 
 OF_PHASE = {PHASE_FLYING: TASK_STARTING, PHASE_HELD: TASK_STARTING, PHASE_RUNNING: TASK_RUNNING,
             PHASE_LEAVING: TASK_ENDING}
 OF_STATE = {SUBMISSION_BACKOFF: TASK_BACKOFF, SUBMISSION_WITHDRAWN: TASK_ENDING, SUBMISSION_ENDED: TASK_ENDED}
-EventRow = tuple[float, int, str, str, int, int]
 
 
 @dataclass(eq=False)
@@ -56,12 +56,20 @@ class Known:
     states: list[str]  # of each task, in the words of the models
     reasons: list[int]  # why it waits, or ended
     version: int
-    events: list[EventRow]
+    events: list[Happening]
 
     @property
     def is_over(self) -> bool:
         """Whether all of its tasks have ended."""
         return all(state == TASK_ENDED for state in self.states)
+
+    def attempt_of(self, index: int, nth: int) -> tuple[int, int] | None:
+        """Return the machine and the number of a task's attempt, None for one that is not remembered."""
+        row = self.rows[index]
+        if nth == row["attempts"]:
+            return int(row["machine"]), int(row["attempt"])
+        return next(((each.machine, each.attempt) for each in self.events
+                     if (each.task, each.what, each.nth) == (index, BEGAN, nth)), None)
 
     def stage_of(self, index: int) -> Any:
         """Return the stage of a task."""
@@ -91,7 +99,7 @@ def open_job(id_: str, job: Job, rows: np.ndarray, master: GlobalMaster) -> Know
 
 def ended_job(id_: str, body: bytes) -> Known:
     """Return a job that has ended, as it is on disk."""
-    stored, data, events = msgpack.decode(body, type=tuple[StoredJob, bytes, list[EventRow]])
+    stored, data, events = msgpack.decode(body, type=tuple[StoredJob, bytes, list[Happening]])
     rows = np.frombuffer(data, ON_DISK)
     spec = json.decode(stored.spec, type=JobSpec)
     return Known(id_, stored, spec, rows, [TASK_ENDED] * len(rows), rows["reason"].tolist(), len(events) + 1, events)
@@ -155,8 +163,18 @@ def task_view(known: Known, index: int, machines: Mapping[int, str]) -> TaskView
         started=float(row["started"]) if has_begun else None, ended=float(row["ended"]) if is_over else None)
 
 
-def event_view(known: Known, number: int, machines: Mapping[int, str]) -> Event:
+def preempted_by(happened: Happening, queues: QueuesFact) -> tuple[str, str]:
+    """Return for which queue an attempt was preempted, or by whom, and why."""
+    if happened.heir == NOBODY:
+        return "an operator, or a queue that has given up since", "that was asked for"
+    return queues.queues[happened.heir].path or "a queue that was removed", "that queue was below its share"
+
+
+def event_view(known: Known, number: int, machines: Mapping[int, str], queues: QueuesFact) -> Event:
     """Return something that happened, as people see it."""
-    at, index, what, why, machine, attempt = known.events[number]
-    return Event(number=number, at=at, id=known.id if index < 0 else f"{known.id}.{index}", what=what, why=why,
-                 machine=machines.get(machine, ""), attempt=attempt)
+    happened = known.events[number]
+    why = happened.why
+    if why == REASONS[PREEMPTED]:
+        why = f"preempted for {': '.join(preempted_by(happened, queues))}"
+    return Event(number=number, at=happened.clock, id=f"{known.id}.{happened.task}", what=happened.what,
+                 why=why, machine=machines.get(happened.machine, ""), attempt=happened.nth)

@@ -14,6 +14,7 @@ from subak.federation.megha.jobs import OUTCOME_FINISHED, OUTCOMES, SUBMISSION_E
 from subak.federation.megha.local_master.state import ACTIVE
 from subak.federation.megha.open_tasks import TASKS_OPEN
 from subak.federation.messages import BEAT, CHECK, FAILURE, HANDLER, KINDS, NOBODY, TICK, WATCH
+from subak.live.executor.attempt import Key
 from subak.live.node.book import ON_DISK, StoredJob
 from subak.live.node.facts import JOB
 from subak.live.node.global_node import GlobalNode
@@ -170,6 +171,9 @@ def _check_task(world: "World", task: Task, row: np.void) -> None:
     where, when = watch.finished.get(task, ("", 0.0))
     if row["outcome"] == OUTCOME_FINISHED and not where:
         raise BrokenError(f"task {task} is FINISHED, and never came to a good end")
+    key = Key(int(row["number"]), int(row["attempt"]))
+    if row["outcome"] == OUTCOME_FINISHED and key not in watch.good:
+        raise BrokenError(f"task {task} is FINISHED by {key}, which did not come to a good end")
     if row["outcome"] != OUTCOME_FINISHED and where and watch.gone.get(where, ALWAYS) < when:
         raise BrokenError(f"task {task} came to a good end on {where} at {when:.4f}, and is {outcome}")
     codes = watch.failed.get(task, [])

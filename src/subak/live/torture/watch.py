@@ -48,6 +48,7 @@ class Watch:
         self.tries: Counter[Task] = Counter()
         self.alive: dict[Task, tuple[Key, str]] = {}  # and on which machine
         self.finished: dict[Task, tuple[str, float]] = {}  # tasks that came to a good end: where, and when
+        self.good: set[Key] = set()  # attempts that came to one
         self.failed: dict[Task, list[int]] = {}  # exit codes
         self.ended: dict[Task, list[str]] = {}  # why its attempts ended
         self.gone: dict[str, float] = {}  # when a machine was switched off, or nobody had heard of it, last
@@ -108,6 +109,7 @@ class Watch:
         self.happened[f"an attempt ended: {ending.reason}"] += 1
         if ending.is_good:
             self.finished[task] = name, now
+            self.good.add(key)
         else:
             self.ended.setdefault(task, []).append(ending.reason)
             self.failed.setdefault(task, []).append(ending.code)

@@ -123,7 +123,7 @@ class Demo:
         begun = sum(map(len, attempts))
         preempted, lost = sum(task.preempted for task in tasks), sum(task.lost for task in tasks)
         self._say(f"submitted {sum(TASKS.values())} tasks, finished {finished}, in {begun} attempts that wrote "
-                  f"themselves down; preempted {preempted}, lost otherwise {lost - preempted}")
+                  f"themselves down; preempted {preempted}, lost {lost}")
         self._say(f"tasks that were not done exactly once: {twice}; attempts of one task side by side: {together}")
         return finished == sum(TASKS.values()) and not twice and not together
 

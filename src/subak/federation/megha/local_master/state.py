@@ -178,7 +178,10 @@ def order(local: LocalMaster, kind: int, number: int, out: Outbox) -> None:
 @inlined
 def end_row(local: LocalMaster, number: int, reason: int) -> None:
     """Enter the end of an attempt that held its amounts; it is kept until its global master has noted it."""
-    enter_attempt(local, ENTRY_GAVE, number)["reason"] = reason
+    entry, heir = enter_attempt(local, ENTRY_GAVE, number), local.rows.row[number]["heir"]
+    entry["reason"] = reason
+    if heir != NOBODY:
+        entry["heir"] = local.rows.row[heir]["queue"]
     keep_over(local, number, reason)
 
 
