@@ -33,7 +33,7 @@ from subak.federation.megha.global_master.state import PHASES, TALLY
 from subak.federation.megha.jobs import OUTCOMES, TERMS
 from subak.federation.megha.local_master.state import ACTIVE, EPOCH, LOCAL_TALLY, STATES
 from subak.federation.megha.topology import INCARNATION_BITS
-from subak.federation.messages import KINDS, NOBODY
+from subak.federation.messages import KINDS, NOBODY, NOBODYS
 from subak.federation.settings import Federation
 from subak.fleet.table import make_fleet
 from subak.placement.claims import STATUSES
@@ -52,7 +52,6 @@ from subak.simulator.torture.message_text import MASK, event_words
 from subak.simulator.torture.torture import next_event
 from subak.workload.table import STAGE_COLUMNS, make_workload
 
-NOBODYS = ("row", "shape", "queue", "owner", "victims", "handle")  # fields that say NOBODY where they say nothing
 MORE = (*NOBODYS, "priority", "count", "in_gang", "preempted", "refusals", "repartitions", "round", "code", "limit",
         "seen", "incarnation", "report", "delay")
 RESOURCES = (Resource("cpu", 0.25, "cores"), Resource("memory", 0.25, "GB"))

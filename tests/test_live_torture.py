@@ -89,7 +89,7 @@ def test_a_lease_that_is_ignored_is_found(monkeypatch):
 
 
 def test_an_end_of_a_halted_attempt_that_is_not_held_back_is_found(monkeypatch):
-    monkeypatch.setattr(WorkerNode, "may_send", lambda node, row: True)
+    monkeypatch.setattr(WorkerNode, "may_send", lambda node, kind, row: True)
     assert found(lambda case: any(machine.stubborn for machine in case.machines) and len(case.wishes) > 1)
 
 

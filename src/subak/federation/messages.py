@@ -191,6 +191,8 @@ CONCLUSIVE = FAILURE | np.array([each in (FINISHED_WELL, CANCELLED) for each in 
 NOBODY = -1  # no task, no machine, no row
 
 
+NOBODYS = ("row", "shape", "queue", "owner", "victims", "handle")  # fields that say so where nothing is said
+
 POSTED, OVERRUN = range(2)  # of `size` of an outbox
 
 
@@ -205,11 +207,15 @@ class Outbox(NamedTuple):
     row: np.ndarray  # MESSAGE[place]
     size: np.ndarray  # int64[2]: POSTED, and OVERRUN: messages for which there was no room, which is a defect
     spare: int  # messages that one step of a walk, or a handler that does not walk, may post
+    blank: np.ndarray  # MESSAGE[1], what a message says of which nothing is said
 
 
 def build_outbox(spare: int, more: int = 256) -> Outbox:
     """Return an empty outbox for handlers and steps of up to *spare* messages, and for *more* before a walk stops."""
-    return Outbox(np.zeros(spare + more, MESSAGE), np.zeros(2, np.int64), spare)
+    blank = np.zeros(1, MESSAGE)
+    for name in NOBODYS:
+        blank[name] = NOBODY
+    return Outbox(np.zeros(spare + more, MESSAGE), np.zeros(2, np.int64), spare, blank)
 
 
 @inlined
@@ -227,13 +233,7 @@ def post(out: Outbox, kind: int, sender: int, to: int, task: int, machine: int) 
     else:
         place = out.row.size - 1
         out.size[OVERRUN] += 1
+    out.row[place] = out.blank[0]
     row = out.row[place]
-    row["kind"], row["reason"], row["sender"], row["to"] = kind, NO_REASON, sender, to
-    row["task"], row["machine"] = task, machine
-    row["row"], row["shape"], row["queue"], row["owner"], row["priority"] = NOBODY, NOBODY, NOBODY, NOBODY, 0
-    row["epoch"], row["count"], row["victims"], row["batch"], row["handle"] = 0, 0, NOBODY, 0, NOBODY
-    row["in_gang"], row["preempted"], row["refusals"], row["repartitions"], row["repeats"] = 0, 0, 0, 0, 0
-    row["round"], row["code"], row["limit"] = 0, 0, 0.0
-    row["attempt"], row["start"], row["seen"], row["incarnation"], row["report"] = 0, 0, 0, 0, 0
-    row["first"], row["last"], row["delay"], row["travelled"] = 0, 0, 0.0, 0.0
+    row["kind"], row["sender"], row["to"], row["task"], row["machine"] = kind, sender, to, task, machine
     return row

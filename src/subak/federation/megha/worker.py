@@ -234,7 +234,8 @@ def on_exited(
 @inlined
 def on_forget(workers: Workers, message: np.void) -> None:
     """Forget an attempt whose end is noted."""
-    number = find_attempt(workers.rows, message["machine"], message["task"], message["attempt"])
+    machine, task, attempt = message["machine"], message["task"], message["attempt"]
+    number = find_by_handle(workers.rows, message["handle"], machine, task, attempt)
     if number != NOBODY and workers.rows.row[number]["state"] == WORKER_ENDED:
         drop_attempt(workers.rows, number)
 

@@ -28,6 +28,7 @@ from subak.federation.messages import (
     MESSAGE,
     NOBODY,
     OVERRUN,
+    PLACE,
     POSTED,
     PREEMPT,
     RECONFIGURE,
@@ -40,6 +41,7 @@ from subak.federation.messages import (
     WATCH,
     Outbox,
     build_outbox,
+    is_filling,
 )
 from subak.live.node.facts import JOB, SHAPE, Fact, Facts
 from subak.live.node.frames import Batch, Frame, FrameError, Incoming, Outgoing, Retract, entries_of, messages_of
@@ -177,7 +179,7 @@ class Node:
         """Take in a frame without messages."""
 
     def on_effect(self, kind: int, row: np.void) -> None:
-        """Carry out what a handler posts to the executor."""
+        """Carry out what a handler posts to the executor; the row is there until this returns."""
 
     def settle(self) -> None:
         """Do what follows from all that was served, before it is returned."""
@@ -194,12 +196,12 @@ class Node:
 
     def tell(self, kind: int, delay: float = 0.0, **fields: Any) -> None:
         """Hand an own role a message, now or after *delay* seconds."""
-        message = np.zeros(1, MESSAGE)
-        for name in ("task", "machine", "row", "handle", "shape", "queue", "owner", "victims"):
-            message[name] = NOBODY
-        message["kind"], message["to"], message["sender"], message["delay"] = kind, self.number, self.number, delay
+        message = self.out.blank.copy()
+        row = message[0]
+        row["task"] = row["machine"] = NOBODY
+        row["kind"], row["to"], row["sender"], row["delay"] = kind, self.number, self.number, delay
         for name, value in fields.items():
-            message[name] = value
+            row[name] = value
         self._owe(kind, message.tobytes(), delay)
 
     def frame_to(self, peer: Peer, frame: Frame) -> bool:
@@ -288,57 +290,70 @@ class Node:
                 while self.pending and len(rows) < BATCH and self.pending[0][0] == role \
                         and self.pending[0][1] not in ALONE:
                     rows.append(self.pending.popleft()[2])
-            self._serve(role, rows)
-            served += len(rows)
+            served += self._serve(role, rows)
 
-    def _serve(self, role: int, rows: list[bytes]) -> None:
-        """Hand messages to a role, and its answers on."""
+    def _serve(self, role: int, rows: list[bytes]) -> int:
+        """Hand messages to a role, and its answers on; return how many it has served."""
         count = len(rows)
         self.inbox[:count] = np.frombuffer(b"".join(rows), MESSAGE)
         self.out.size[POSTED] = 0
+        self.prepare(self.inbox[:count])
         self.services[role](self.now, count)
+        self.served(self.inbox[:count])
+        turns = self._take_turns(role)
         if self.out.size[OVERRUN]:
             raise DefectError(f"the outbox of a {ROLES[role]} ran over: {KINDS[int(self.inbox['kind'][0])]}")
-        self.served(self.inbox[:count])
         posted = int(self.out.size[POSTED])
         if posted:
+            self.answered(self.out.row[:posted])
             self._hand_on(self.out.row[:posted])
+        return count + turns
+
+    def _take_turns(self, role: int) -> int:
+        """Serve turn after turn of a global master into one outbox, while nothing else waits; return how many."""
+        out, turns = self.out, 0
+        while not self.pending and turns < SERVED_MAX and not is_filling(out):
+            last = int(out.size[POSTED]) - 1
+            if last < 0 or out.row["kind"][last] != PLACE or out.row["delay"][last] > 0.0:
+                break
+            self.inbox[0] = out.row[last]
+            out.size[POSTED] = last
+            self.services[role](self.now, 1)
+            turns += 1
+        return turns
+
+    def prepare(self, rows: np.ndarray) -> None:
+        """Add to messages what helps to serve them."""
 
     def served(self, rows: np.ndarray) -> None:
         """Note what was served."""
 
+    def answered(self, rows: np.ndarray) -> None:
+        """Note what was answered."""
+
     def _hand_on(self, rows: np.ndarray) -> None:
         """Let each message go where it is to go: into the own inbox, to a timer, to a peer, or to be carried out."""
         data = rows.tobytes()
-        kinds, receivers = rows["kind"].tolist(), rows["to"].tolist()
-        for place, kind in enumerate(kinds):
+        columns = [rows[name].tolist() for name in ("kind", "to", "delay", "task", "shape", "first", "last")]
+        for place, (kind, receiver, delay, task, shape, first, last) in enumerate(zip(*columns, strict=True)):
             role = HANDLER_OF[kind]
             row = data[place * MESSAGE_BYTES : (place + 1) * MESSAGE_BYTES]
             if role == EXECUTOR:
-                self.on_effect(kind, rows[place].copy())
+                self.on_effect(kind, rows[place])
             elif not CROSSES_OF[kind]:
-                self._owe(kind, row, float(rows[place]["delay"]))
-            elif role in self.services and receivers[place] == self.number:
+                self._owe(kind, row, delay)
+            elif role in self.services and receiver == self.number:
                 self.pending.append((role, kind, row))
-            else:
-                self._send((role, receivers[place]), rows[place], row)
+            elif (link := self.links.get((role, receiver))) is not None and self.may_send(kind, rows[place]):
+                link.rows.append(row)  # where there is none it is lost, as on any network
+                if shape != NOBODY:
+                    link.names[SHAPE, shape] = None
+                if kind in BEGINNING:
+                    link.names[JOB, self.layout.job_of(task)] = None
+                if role == GLOBAL_MASTER and last > first:
+                    link.low, link.high = (min(link.low, first), max(link.high, last)) if link.high else (first, last)
 
-    def _send(self, peer: Peer, row: np.void, data: bytes) -> None:
-        """Put a message on the link to a peer; where there is none it is lost, as on any network."""
-        link = self.links.get(peer)
-        if link is None or not self.may_send(row):
-            return
-        link.rows.append(data)
-        shape = int(row["shape"])
-        if shape != NOBODY:
-            link.names[SHAPE, shape] = None
-        if int(row["kind"]) in BEGINNING:
-            link.names[JOB, self.layout.job_of(int(row["task"]))] = None
-        if peer[0] == GLOBAL_MASTER and row["last"] > row["first"]:
-            first, last = int(row["first"]), int(row["last"])
-            link.low, link.high = (min(link.low, first), max(link.high, last)) if link.high else (first, last)
-
-    def may_send(self, row: np.void) -> bool:
+    def may_send(self, kind: int, row: np.void) -> bool:
         """Whether a message may leave now."""
         return True
 

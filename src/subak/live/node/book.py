@@ -79,13 +79,10 @@ class Job:
     version: int = 0  # how often something of it has changed
     events: list[Happening] = field(default_factory=list)
 
-    def note(
-        self, clock: float, index: int, what: str, why: str, row: np.void, heir: int = NOBODY
-    ) -> None:
-        """Note what has happened to a task, *row* of ON_DISK; the first things are kept."""
+    def note(self, happening: Happening) -> None:
+        """Note what has happened to a task; the first things are kept."""
         if len(self.events) < EVENTS_EACH:
-            machine, nth, attempt = int(row["machine"]), int(row["attempts"]), int(row["attempt"])
-            self.events.append(Happening(clock, index, what, why, machine, nth, attempt, heir))
+            self.events.append(happening)
 
     @property
     def places(self) -> slice:
@@ -172,39 +169,42 @@ class Book:
 
     def _note_events(self, places: np.ndarray, what: str, clock: float) -> None:
         """Note what has happened to tasks, in the history of their jobs."""
-        for place in places.tolist():
-            row = self.now[place]
-            job = self.of_number.get(int(row["number"]) // self.disk.size)
+        if not places.size:
+            return
+        rows, is_end, size = self.now[places], what == "ended", self.disk.size
+        columns = [rows[name].tolist() for name in ("number", "reason", "outcome", "machine", "attempts", "attempt")]
+        for place, number, reason, outcome, machine, nth, attempt in zip(places.tolist(), *columns, strict=True):
+            job = self.of_number.get(number // size)
+            if job is not None:
+                word, why = (OUTCOME_WORDS[outcome], REASONS[reason]) if is_end else (what, "")
+                job.note(Happening(clock, place - job.admitted.places, word, why, machine, nth, attempt))
+
+    def note_over(self, entries: np.ndarray, clock: float) -> None:
+        """Note what local masters have entered of the ends of attempts, which nobody may have seen begin.
+
+        *entries*: ENTRY[place], ENTRY_GAVE, or ENTRY_GONE of a whole state, which may be of long ago: then of a former
+        round, or lost. Attempts of a gang that were only held have not begun.
+        """
+        names = ("task", "kind", "reason", "machine", "attempt", "round", "in_gang", "code", "heir")
+        columns, size = [entries[name].tolist() for name in names], self.disk.size
+        for task, kind, reason, machine, attempt, round_, in_gang, code, heir in zip(*columns, strict=True):
+            job = self.of_number.get(task // size)
             if job is None:
                 continue
-            why = REASONS[int(row["reason"])] if what == "ended" else ""
-            word = OUTCOME_WORDS[int(row["outcome"])] if what == "ended" else what
-            job.note(clock, place - job.admitted.places, word, why, row)
-
-    def note_over(self, entry: np.void, clock: float) -> None:
-        """Note what a local master has entered of the end of an attempt, which nobody may have seen begin.
-
-        *entry*: ENTRY_GAVE, or ENTRY_GONE of a whole state, which may be of long ago: then of a former round, or lost.
-        Attempts of a gang that were only held have not begun.
-        """
-        task, reason, is_new = int(entry["task"]), int(entry["reason"]), entry["kind"] == ENTRY_GAVE
-        job = self.of_number.get(task // self.disk.size)
-        if job is None:
-            return
-        place = task & (self.disk.size - 1)
-        row, index = self.now[place], place - job.admitted.places
-        machine, attempt = int(entry["machine"]), int(entry["attempt"])
-        is_known = entry["round"] < row["round"] or (row["machine"] == machine and row["attempt"] == attempt)
-        if not is_known and (CONCLUSIVE[reason] or (is_new and not entry["in_gang"])):
-            row["attempt"], row["machine"], row["started"] = attempt, machine, clock
-            row["attempts"] += 1
-            job.note(clock, index, BEGAN, "", row)
-        if is_new and FAILURE[reason]:
-            why = f"exit code {int(entry['code'])}" if reason == HAS_FAILED else REASONS[reason]
-            job.note(clock, index, "attempt failed", why, row)
-        elif is_new and not CONCLUSIVE[reason]:
-            row["lost"] += int(reason != PREEMPTED)
-            job.note(clock, index, "attempt lost", REASONS[reason], row, int(entry["heir"]))
+            place = task & (size - 1)
+            row, index, is_new = self.now[place], place - job.admitted.places, kind == ENTRY_GAVE
+            is_known = round_ < row["round"] or (row["attempt"] == attempt and row["machine"] == machine)
+            if not is_known and (CONCLUSIVE[reason] or (is_new and not in_gang)):
+                row["attempt"], row["machine"], row["started"] = attempt, machine, clock
+                row["attempts"] += 1
+                job.note(Happening(clock, index, BEGAN, "", machine, int(row["attempts"]), attempt))
+            nth = int(row["attempts"])
+            if is_new and FAILURE[reason]:
+                why = f"exit code {code}" if reason == HAS_FAILED else REASONS[reason]
+                job.note(Happening(clock, index, "attempt failed", why, machine, nth, attempt))
+            elif is_new and not CONCLUSIVE[reason]:
+                row["lost"] += int(reason != PREEMPTED)
+                job.note(Happening(clock, index, "attempt lost", REASONS[reason], machine, nth, attempt, heir))
 
     def writes(self, places: np.ndarray, clock: float) -> list[Write]:
         """Return what has to be written of the tasks at these places."""

@@ -36,7 +36,6 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     MESSAGE,
     NOBODY,
-    POSTED,
     RESTART,
     SUBMITTER,
 )
@@ -338,9 +337,10 @@ class GlobalNode(Node):
     def served(self, rows: np.ndarray) -> None:
         """Note which tasks messages were about."""
         self.touched.update(rows["task"].tolist())
-        posted = int(self.out.size[POSTED])
-        if posted:
-            self.touched.update(self.out.row["task"][:posted].tolist())
+
+    def answered(self, rows: np.ndarray) -> None:
+        """Note which tasks messages are about that are to be sent."""
+        self.touched.update(rows["task"].tolist())
 
     def _applied(self) -> list[int]:
         """Return the own tasks that entries were about which were applied since the last call."""
@@ -357,8 +357,7 @@ class GlobalNode(Node):
             entries = ledger.entry[span % ledger.entry.size]
             own = entries[entries["owner"] == self.number]
             found += own["task"].tolist()
-            for entry in own[np.isin(own["kind"], (ENTRY_GAVE, ENTRY_GONE))]:
-                self.book.note_over(entry, self.clock)
+            self.book.note_over(own[(own["kind"] == ENTRY_GAVE) | (own["kind"] == ENTRY_GONE)], self.clock)
         return found
 
     def on_effect(self, kind: int, row: np.void) -> None:

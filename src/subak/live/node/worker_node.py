@@ -140,6 +140,7 @@ class WorkerNode(Node):
         self.alive: set[Key] = set()  # attempts that the executor was told to begin, and has not said to have ended
         self.halting: set[Key] = set()  # those of them that are being ended
         self.graces: dict[int, float] = {}  # by row
+        self.row_at: dict[Key, int] = {}  # where attempts are, or were
         self.written = b""
         self.goes_on = False  # whether it begins as it was, so that it has a timer at once
         self.identity = Identity(number, 0, 0)
@@ -176,6 +177,9 @@ class WorkerNode(Node):
         self.workers.rows.first[self.number] = snapshot.first
         self.workers.rows.size[:] = snapshot.size
         self.workers.free[:, self.number] = snapshot.free
+        for number, row in enumerate(rows):
+            if row["machine"] == self.number:
+                self.row_at[Key(int(row["task"]), int(row["attempt"]))] = number
         for fact in snapshot.facts:
             self.learn(fact)
         self.graces = dict(snapshot.graces)
@@ -253,9 +257,11 @@ class WorkerNode(Node):
         return (super().sound(rows) and bool((rows["machine"] == self.number).all())
                 and bool((rows["shape"][rows["limit"] > 0] >= 0).all()))
 
-    def may_send(self, row: np.void) -> bool:
+    def may_send(self, kind: int, row: np.void) -> bool:
         """Whether a message may leave: none of an attempt that is being ended."""
-        return row["kind"] not in (OVER, HOLDS) or Key(int(row["task"]), int(row["attempt"])) not in self.halting
+        if not self.halting or kind not in (OVER, HOLDS):
+            return True
+        return Key(int(row["task"]), int(row["attempt"])) not in self.halting
 
     # -- the executor --------------------------------------------------------------------------------------------------
 
@@ -268,6 +274,7 @@ class WorkerNode(Node):
 
     def _start(self, row: np.void) -> None:
         key, number = Key(int(row["task"]), int(row["attempt"])), int(row["handle"])
+        self.row_at[key] = number
         fact = self.facts.known.get((JOB, self.layout.job_of(key.task)))
         if fact is None:  # it always comes with the order
             self._exited(number, key, UNKNOWN, 0)
@@ -306,14 +313,12 @@ class WorkerNode(Node):
 
     def _row_of(self, key: Key) -> int:
         """Return the row of an attempt, NOBODY if it is not there; as `find_attempt`, which is slow uncompiled."""
-        rows = self.workers.rows
-        used = rows.row[: rows.size[ROWS_EVER]]
-        found = np.flatnonzero(used["task"] == key.task)
-        for number in found.tolist():
-            row = used[number]
-            if row["machine"] == self.number and row["attempt"] == key.attempt:
-                return int(number)
-        return NOBODY
+        number = self.row_at.get(key, NOBODY)
+        if number != NOBODY:
+            row = self.workers.rows.row[number]
+            if row["task"] != key.task or row["attempt"] != key.attempt or row["machine"] != self.number:
+                return NOBODY
+        return number
 
     def _note_end(self, key: Key, ending: Ending) -> None:
         number, was_halting = self._row_of(key), key in self.halting
@@ -377,6 +382,12 @@ class WorkerNode(Node):
         rows = self.workers.rows.row[: self.workers.rows.size[ROWS_EVER]]
         return set((rows["task"][rows["machine"] != NOBODY] // self.layout.places).tolist())
 
+    def prepare(self, rows: np.ndarray) -> None:
+        """Say where the attempts are that are to be forgotten: to look for each in a list takes long."""
+        for place in np.flatnonzero(rows["kind"] == FORGET).tolist():
+            row = rows[place]
+            row["handle"] = self.row_at.get(Key(int(row["task"]), int(row["attempt"])), NOBODY)
+
     def served(self, rows: np.ndarray) -> None:
         """Let the executor forget what was forgotten, and know that the worker lives."""
         kinds = rows["kind"].tolist()
@@ -384,8 +395,10 @@ class WorkerNode(Node):
             self.effects.append(Ping())
         if TICK in kinds:
             self.retract_unneeded(LOCAL_MASTER, self._jobs_held)
-        forgotten = tuple(
-            Key(int(row["task"]), int(row["attempt"])) for row, kind in zip(rows, kinds, strict=True)
-            if kind == FORGET and self._row_of(Key(int(row["task"]), int(row["attempt"]))) == NOBODY)
-        if forgotten:
-            self.effects.append(Forget(forgotten))
+            self.row_at = {key: number for key, number in self.row_at.items() if self._row_of(key) != NOBODY}
+        if FORGET in kinds:
+            keys = map(Key, rows["task"].tolist(), rows["attempt"].tolist())
+            forgotten = tuple(key for key, kind in zip(keys, kinds, strict=True)
+                              if kind == FORGET and self._row_of(key) == NOBODY)
+            if forgotten:
+                self.effects.append(Forget(forgotten))

@@ -199,9 +199,9 @@ class NodeService:
         until = time.monotonic() + timeout_s
         while True:
             news = self.changes.setdefault(number, asyncio.Event())
-            view = await self.job(id)
-            left = until - time.monotonic()
-            if view.state == "ended" or (seen is not None and view.version != seen) or left <= 0:
+            job, left = self.node.book.of_number.get(number), until - time.monotonic()
+            if job is None or (seen is not None and job.version != seen) or left <= 0:
+                view = await self.job(id)
                 self.changes.pop(number, None) if view.state == "ended" else None
                 return view
             try:

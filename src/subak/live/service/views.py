@@ -11,6 +11,7 @@ from subak.federation.megha.global_master.state import (
     PHASE_HELD,
     PHASE_LEAVING,
     PHASE_RUNNING,
+    PHASES,
     GlobalMaster,
 )
 from subak.federation.megha.jobs import (
@@ -18,6 +19,7 @@ from subak.federation.megha.jobs import (
     SUBMISSION_ENDED,
     SUBMISSION_OPEN,
     SUBMISSION_WITHDRAWN,
+    SUBMISSIONS,
 )
 from subak.federation.messages import NOBODY, PREEMPTED, REASONS
 from subak.live.api.models import (
@@ -43,6 +45,8 @@ from subak.live.node.queues import QueuesFact
 OF_PHASE = {PHASE_FLYING: TASK_STARTING, PHASE_HELD: TASK_STARTING, PHASE_RUNNING: TASK_RUNNING,
             PHASE_LEAVING: TASK_ENDING}
 OF_STATE = {SUBMISSION_BACKOFF: TASK_BACKOFF, SUBMISSION_WITHDRAWN: TASK_ENDING, SUBMISSION_ENDED: TASK_ENDED}
+WORDS_OF_PHASES = np.array([OF_PHASE.get(phase, TASK_WAITING) for phase in range(len(PHASES))], object)
+WORDS_OF_STATES = np.array([OF_STATE.get(state, TASK_BLOCKED) for state in range(len(SUBMISSIONS))], object)
 
 
 @dataclass(eq=False)
@@ -82,19 +86,14 @@ class Known:
 
 def open_job(id_: str, job: Job, rows: np.ndarray, master: GlobalMaster) -> Known:
     """Return a job that is open."""
-    states, reasons = [], []
-    for row in rows:
-        state, reason = int(row["state"]), int(row["reason"])
-        word = OF_STATE.get(state, TASK_BLOCKED)
-        place = int(row["row"])
-        if state == SUBMISSION_OPEN:
-            mine = master.task[place]
-            is_about = place != NOBODY and mine["tenant"] == row["number"] + 1
-            word = OF_PHASE.get(int(mine["phase"]), TASK_WAITING) if is_about else TASK_WAITING
-            reason = int(mine["reason"]) if is_about and word == TASK_WAITING else 0
-        states.append(word)
-        reasons.append(reason)
-    return Known(id_, job.stored, job.spec, rows, states, reasons, job.version, job.events)
+    mine = master.task[np.maximum(rows["row"], 0)]
+    is_open = rows["state"] == SUBMISSION_OPEN
+    is_about = (rows["row"] != NOBODY) & (mine["tenant"] == rows["number"] + 1)
+    placed = np.where(is_about, WORDS_OF_PHASES[mine["phase"]], TASK_WAITING)
+    states = np.where(is_open, placed, WORDS_OF_STATES[rows["state"]])
+    why = np.where(is_about & (placed == TASK_WAITING), mine["reason"], 0)
+    reasons = np.where(is_open, why, rows["reason"])
+    return Known(id_, job.stored, job.spec, rows, states.tolist(), reasons.tolist(), job.version, job.events)
 
 
 def ended_job(id_: str, body: bytes) -> Known:
