@@ -12,7 +12,7 @@ from pathlib import Path
 
 from subak.live.executor.attempt import AttemptToRun, Exited, Fence, Key
 from subak.live.executor.client import WardenError, WardenExecutor
-from subak.live.executor.processes import TICKS, children
+from subak.live.warden.processes import TICKS, children
 
 ATTEMPTS, IN_FLIGHT = 3000, 64
 TRUE = "/bin/true"
@@ -64,7 +64,7 @@ def main() -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     state = Path(tempfile.mkdtemp(prefix="executor"))
     begun = time.perf_counter()
-    guard = subprocess.Popen([sys.executable, "-m", "subak.live.executor.warden", "--state", state, "--machine", "0"],
+    guard = subprocess.Popen([sys.executable, "-m", "subak.live.warden", "--state", state, "--machine", "0"],
                              stderr=subprocess.DEVNULL)
     executor = connected(state)
     print(f"started in {1000 * (time.perf_counter() - begun):.0f} ms")

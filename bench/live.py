@@ -26,7 +26,7 @@ import msgspec
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from live_federation import Federation, free_addresses, until
 from subak.live.client.client import Client
-from subak.live.executor.processes import TICKS, shared_out_memory
+from subak.live.warden.processes import TICKS, shared_out_memory
 
 LATENCIES, TASKS_OF_JOB, OPEN_JOBS = 200, 100, 20
 NO_OP_TASKS, TRUE_TASKS, SOAK_TASKS, SOAK_FIRST = 20_000, 3_000, 100_000, 20_000

@@ -15,8 +15,8 @@ import tomli_w
 from subak.live.api.errors import ServiceError
 from subak.live.client.client import Client
 from subak.live.client.settings import ClientSettings
-from subak.live.executor.processes import ENDED_STATES, all_processes, look_at
 from subak.live.tokens import JOIN, PEOPLE, new_token
+from subak.live.warden.processes import ENDED_STATES, all_processes, look_at
 
 PATIENCE_S = 120.0  # for what takes seconds on a machine that is not busy
 GLOBAL_MASTER, LOCAL_MASTER, WORKER = "global-master", "local-master", "worker"
@@ -126,7 +126,7 @@ class Federation:
         states = {str(self.data[name] / "warden"): name for name in self.names(WORKER)}
         pids: dict[str, list[int]] = {}
         for pid, words in commands():
-            if "subak.live.executor.warden" in words:
+            if "subak.live.warden" in words:
                 name = next((states[word] for word in words if word in states), None)
                 if name is not None:
                     pids.setdefault(name, []).append(pid)

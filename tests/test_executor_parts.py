@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 
 from subak.errors import InputError
-from subak.live.executor import journal as journal_file
-from subak.live.executor import processes, running
 from subak.live.executor.attempt import (
     EXITED,
     HALTED,
@@ -24,17 +22,19 @@ from subak.live.executor.attempt import (
     Usage,
     Used,
 )
-from subak.live.executor.cgroups import Cgroups, find_home, limits
 from subak.live.executor.client import WardenExecutor
-from subak.live.executor.journal import DiskFullError, Journal
 from subak.live.executor.ledger import Ledger
-from subak.live.executor.loop import Warden
-from subak.live.executor.output import Outputs
-from subak.live.executor.processes import Process, members
 from subak.live.executor.records import Ended, Forgotten, Life, Seen, Started
-from subak.live.executor.running import Run, Running
-from subak.live.executor.settings import Settings, checked, open_state
 from subak.live.executor.wire import FRAME_BYTES_MAX, Frames, Ping, Start, WireError, frame, read_request
+from subak.live.warden import journal as journal_file
+from subak.live.warden import processes, running
+from subak.live.warden.cgroups import Cgroups, find_home, limits
+from subak.live.warden.journal import DiskFullError, Journal
+from subak.live.warden.loop import Warden
+from subak.live.warden.output import Outputs
+from subak.live.warden.processes import Process, members
+from subak.live.warden.running import Run, Running
+from subak.live.warden.settings import Settings, checked, open_state
 from wardens import Machine, attempt, until
 
 KEY = Key(7, 2)

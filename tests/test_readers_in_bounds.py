@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.workload import readers
 from subak.workload.readers import READERS, rumen_history
 from subak.workload.readers.conversion import Options
-from subak.workload.readers.rumen_history import json_values
+from subak.workload.readers.rumen.history import json_values
 from subak.workload.readers.stream import BLOCK_SIZE, LINE_BYTES_MAX, blocks, fields, ignore_progress
 
 JOB = "1 0 3 4 1 -1 -1 1 4 -1 1 3 -1 -1 1 -1 -1 -1"

@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from subak.live.executor import processes
 from subak.live.executor.attempt import (
     EXECUTOR_LOST,
     EXITED,
@@ -31,8 +30,9 @@ from subak.live.executor.attempt import (
     User,
 )
 from subak.live.executor.client import WardenError
-from subak.live.executor.connections import CONNECTIONS_MAX
 from subak.live.executor.wire import Read, frame
+from subak.live.warden import processes
+from subak.live.warden.connections import CONNECTIONS_MAX
 from wardens import MACHINE, Machine, alive, attempt, until
 
 STUBBORN = 'trap "" TERM; echo ready > "$0"; while :; do sleep 0.05; done'  # until SIGKILL
@@ -469,8 +469,8 @@ def test_a_warden_that_is_told_to_stop_ends_everything_in_order(machine):
 
 def test_a_folder_has_one_warden(machine):
     machine.up()
-    other = subprocess.run([sys.executable, "-c", "import subak.live.executor.guard as guard; guard.LOCK_S = 0.1\n"
-                            "from subak.live.executor.warden import main; raise SystemExit(main())",
+    other = subprocess.run([sys.executable, "-c", "import subak.live.warden.guard as guard; guard.LOCK_S = 0.1\n"
+                            "from subak.live.warden.__main__ import main; raise SystemExit(main())",
                             "--state", machine.state, "--machine", "9"], capture_output=True, text=True, check=False)
     assert (other.returncode, other.stderr) == (2, f"subak warden: {machine.state}: another warden is at work here\n")
     assert machine.run(attempt(1, "true")).is_good
@@ -593,6 +593,6 @@ def test_the_socket_is_its_users_own(shared):
 
 
 def test_neither_guard_nor_warden_loads_what_is_heavy():
-    script = ("import sys, subak.live.executor.loop, subak.live.executor.warden, subak.live.executor.client\n"
+    script = ("import sys, subak.live.warden.loop, subak.live.warden.__main__, subak.live.executor.client\n"
               "print([name for name in ('numpy', 'numba', 'polars', 'asyncio', 'typer') if name in sys.modules])")
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -8,10 +8,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from subak.live.executor import processes
 from subak.live.executor.attempt import AttemptToRun, Begun, Exited, Fence, Key, Refused, Used
-from subak.live.executor.cgroups import find_home
 from subak.live.executor.client import WardenError, WardenExecutor
+from subak.live.warden import processes
+from subak.live.warden.cgroups import find_home
 
 PATIENCE_S = 20.0  # for what takes milliseconds on a machine that is not busy
 MACHINE = 3
@@ -53,7 +53,7 @@ class Machine:
         """Start the warden, and be its worker."""
         (self.state / "socket").unlink(missing_ok=True)
         self.guard = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "subak.live.executor.warden", "--state", self.state, "--machine",
+            [*prefix, sys.executable, "-m", "subak.live.warden", "--state", self.state, "--machine",
              str(MACHINE), *map(str, options or self.options)], stderr=subprocess.PIPE, text=True)
         until(lambda: (self.state / "socket").exists() or self.guard.poll() is not None)
         assert self.guard.poll() is None, self.guard.stderr.read()

@@ -12,10 +12,10 @@ from subak.cli.commands.inspect import inspect
 from subak.cli.commands.report import report
 from subak.cli.commands.schedulers import schedulers
 from subak.cli.commands.simulate import simulate
-from subak.cli.commands.torture import torture
 from subak.cli.live.app import register
 from subak.cli.live.shared import explain, queues
 from subak.cli.reproduce.commands import app as reproduce
+from subak.cli.torture.command import torture
 
 app = typer.Typer(
     name="subak",

@@ -1,1 +1,1 @@
-"""The executor: runs attempts on a machine and says how they ended; nothing here imports Numba, NumPy or Polars."""
+"""The executor of a machine as its worker sees it: what there is to run, how it ended, and which rules hold."""

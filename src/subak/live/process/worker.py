@@ -20,7 +20,6 @@ from subak.federation.messages import WORKER
 from subak.live.config import WorkerFile, capacity_of, split_address
 from subak.live.executor.attempt import INVALID, Event, Key, Refused, User
 from subak.live.executor.client import WardenError, WardenExecutor
-from subak.live.executor.connections import PATH_BYTES_MAX
 from subak.live.executor.simulated import SimulatedExecutor
 from subak.live.node.frames import Incoming, Join, Joined, Outgoing
 from subak.live.node.layout import Layout, Timing
@@ -30,6 +29,7 @@ from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import LinkError, Links, Trouble
 from subak.live.store.files import FileStore
 from subak.live.tokens import JOIN, hash_of, read_token
+from subak.live.warden.connections import PATH_BYTES_MAX
 
 SOCKET = Path("warden", "socket")  # of the warden, in the folder of the worker
 WARDEN_S = 10.0  # that a warden has to begin
@@ -186,7 +186,7 @@ class Worker:
         log = (self.data / "warden.log").open("ab")
         with log:
             warden = subprocess.Popen(
-                [sys.executable, "-m", "subak.live.executor.warden", "--state", str(self.data / "warden"), "--machine",
+                [sys.executable, "-m", "subak.live.warden", "--state", str(self.data / "warden"), "--machine",
                  str(number), "--lease", f"{lease:g}", "--lease-grace", f"{grace:g}", "--cgroups", self.file.cgroups,
                  "--output",
                  str(self.file.output_bytes), *options],

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from subak.errors import RunError
-from subak.live.executor.processes import children, kill_children, send
 from subak.live.up.folder import Member
+from subak.live.warden.processes import children, kill_children, send
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 PAUSE_S, PAUSE_MAX_S = 0.1, 10.0  # before a process is started again: twice as long each time

@@ -29,11 +29,11 @@ from subak.live.config import (
     read,
     split_address,
 )
-from subak.live.executor.connections import PATH_BYTES_MAX
-from subak.live.executor.processes import ENDED_STATES
 from subak.live.store.folder import lock_of
 from subak.live.tokens import JOIN, PEOPLE, make_token
 from subak.live.up.plan import HOST, Wish, files_of, name_of, planned
+from subak.live.warden.connections import PATH_BYTES_MAX
+from subak.live.warden.processes import ENDED_STATES
 
 FEDERATION, CLIENT, PID = "federation.toml", "client.toml", "up.pid"
 STARTING, READY = "starting", "ready"  # how far a federation is

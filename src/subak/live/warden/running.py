@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from subak.live.executor import processes
 from subak.live.executor.attempt import EXITED, NOT_BEGUN, OUT_OF_MEMORY, SIGNALLED, AttemptToRun, Ending, Key, Usage
-from subak.live.executor.cgroups import Cgroups
-from subak.live.executor.output import Outputs
-from subak.live.executor.processes import WARDEN, Process, send
-from subak.live.executor.spawn import begin
+from subak.live.warden import processes
+from subak.live.warden.cgroups import Cgroups
+from subak.live.warden.output import Outputs
+from subak.live.warden.processes import WARDEN, Process, send
+from subak.live.warden.spawn import begin
 
 UNSHOWN, NOBODYS = 0, -1  # whose an orphan is that shows nothing of it, or is of an attempt that is over
 LOOK_S = 0.2  # from one look at memory and output to the next

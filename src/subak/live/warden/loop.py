@@ -10,7 +10,6 @@ import sys
 import time
 
 from subak.errors import InputError
-from subak.live.executor import processes
 from subak.live.executor.attempt import (
     EXECUTOR_LOST,
     NOT_BEGUN,
@@ -22,15 +21,8 @@ from subak.live.executor.attempt import (
     Refused,
     Used,
 )
-from subak.live.executor.cgroups import Cgroups, find_home
-from subak.live.executor.connections import Connection, Connections
-from subak.live.executor.guard import GUARD_DIED
-from subak.live.executor.journal import DiskFullError, Journal
 from subak.live.executor.ledger import NEVER, Lease, Ledger
-from subak.live.executor.output import Outputs
 from subak.live.executor.records import Life, Record
-from subak.live.executor.running import LOOK_S, Running
-from subak.live.executor.settings import Settings, open_state
 from subak.live.executor.wire import (
     OF_THE_WORKER,
     Answer,
@@ -49,6 +41,14 @@ from subak.live.executor.wire import (
     Wrong,
     read_request,
 )
+from subak.live.warden import processes
+from subak.live.warden.cgroups import Cgroups, find_home
+from subak.live.warden.connections import Connection, Connections
+from subak.live.warden.guard import GUARD_DIED
+from subak.live.warden.journal import DiskFullError, Journal
+from subak.live.warden.output import Outputs
+from subak.live.warden.running import LOOK_S, Running
+from subak.live.warden.settings import Settings, open_state
 from subak.output.plain import plain
 
 BEGINS_MAX = 32  # in a turn: it takes about a millisecond to begin one

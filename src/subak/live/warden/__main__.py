@@ -1,4 +1,4 @@
-"""The program of a machine's warden: `python -m subak.live.executor.warden --state FOLDER --machine NUMBER`.
+"""The program of a machine's warden: `python -m subak.live.warden --state FOLDER --machine NUMBER`.
 
 What is imported here is also in the guard's memory, so it is little.
 """
@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from subak.errors import InputError
-from subak.live.executor.guard import lock, watch_over
-from subak.live.executor.settings import CGROUPS, Settings, checked, open_state
+from subak.live.warden.guard import lock, watch_over
+from subak.live.warden.settings import CGROUPS, Settings, checked, open_state
 from subak.output.plain import plain
 
 EXIT_MISTAKE = 2
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _work(settings: Settings, guard: int) -> None:
-    from subak.live.executor.loop import work  # noqa: PLC0415  (the guard needs nothing of it)
+    from subak.live.warden.loop import work  # noqa: PLC0415  (the guard needs nothing of it)
 
     try:
         work(settings, guard)

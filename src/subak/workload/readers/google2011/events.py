@@ -28,8 +28,8 @@ from subak.workload.readers.attempts import (
     sort_events,
 )
 from subak.workload.readers.conversion import KEPT, Account, Conversion, Options, Reader, account, fate, notes
-from subak.workload.readers.google2011_constraints import read_constraints
-from subak.workload.readers.google2011_machines import AFTER, read_machines
+from subak.workload.readers.google2011.constraints import read_constraints
+from subak.workload.readers.google2011.machines import AFTER, read_machines
 from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines
 from subak.workload.table import OUTCOMES, Workload, make_workload
 

@@ -6,9 +6,9 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
 
-from subak.cli.commands.exhaustive import STATES_MAX, walk_all
-from subak.cli.commands.torture_live import replay_live, torture_live
 from subak.cli.options import COUNT_MAX, SEED_MAX
+from subak.cli.torture.exhaustive import STATES_MAX, walk_all
+from subak.cli.torture.live import replay_live, torture_live
 from subak.errors import InputError
 from subak.report.console import Console, bars, echo
 from subak.simulator.exhaustive.configurations import CONFIGURATIONS

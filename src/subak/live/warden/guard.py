@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from subak.live.executor.processes import kill_children
+from subak.live.warden.processes import kill_children
 
 GUARD_DIED = signal.SIGUSR1  # to the warden
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h

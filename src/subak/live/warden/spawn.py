@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from subak.live.executor.attempt import NOT_BEGUN, AttemptToRun, Ending
-from subak.live.executor.processes import WARDEN
+from subak.live.warden.processes import WARDEN
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells have it
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -36,8 +36,8 @@ from subak.workload.readers.conversion import (
     fate,
     notes,
 )
-from subak.workload.readers.rumen_history import History, read_history
-from subak.workload.readers.rumen_hosts import Hosts, fleet_of, hosts_of, most_at_once, with_nodes
+from subak.workload.readers.rumen.history import History, read_history
+from subak.workload.readers.rumen.hosts import Hosts, fleet_of, hosts_of, most_at_once, with_nodes
 from subak.workload.readers.stream import Advance, single_file
 from subak.workload.table import OUTCOMES, Workload, make_workload
 

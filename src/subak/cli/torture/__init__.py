@@ -1,0 +1,1 @@
+"""`subak torture`: command.py, the command; live.py, nodes; exhaustive.py, every interleaving."""

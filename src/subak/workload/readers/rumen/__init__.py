@@ -1,0 +1,4 @@
+"""Hadoop job histories by Rumen: jobs.py, the whole; history.py, jobs in JSON; hosts.py, racks and nodes."""
+from subak.workload.readers.rumen.jobs import READER
+
+__all__ = ["READER"]
