@@ -35,7 +35,7 @@ from subak.live.warden.output import Outputs
 from subak.live.warden.processes import Process, members
 from subak.live.warden.running import Run, Running
 from subak.live.warden.settings import Settings, checked, open_state
-from wardens import Machine, attempt, until
+from wardens import Machine, alive, attempt, until
 
 KEY = Key(7, 2)
 RECORDS = [Life("a-boot"), Seen(3, 5, 9, (1 << 64) - 1), Started(KEY, Fence(3, 5, 9)),
@@ -90,12 +90,18 @@ def test_a_record_of_a_later_version_is_not_passed_over(tmp_path, monkeypatch):
         Journal(tmp_path / "journal").read()
 
 
-def test_a_group_is_synced_before_append_returns(tmp_path, monkeypatch):
+def test_a_group_with_an_end_is_synced_before_append_returns_and_all_is_written(tmp_path, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fdatasync", lambda file: synced.append(os.fstat(file).st_size))
     file = Journal(tmp_path / "journal")
-    file.append(RECORDS)
+    starts = [record for record in RECORDS if isinstance(record, Seen | Started)]
+    file.append(starts)
+    assert (synced, file.path.stat().st_size) == ([], file.size)
+    assert Journal(file.path).read() == starts
+    file.append([Started(Key(1, 2), Fence(1, 1, 3)), Ended(Key(1, 2), None, Ending("exited", 0))])
     assert synced == [file.size]
+    file.append([Life("a boot")])
+    assert synced[1:] == [file.size]
 
 
 def test_where_there_is_no_room_nothing_is_left(tmp_path, monkeypatch):
@@ -297,7 +303,8 @@ def test_a_group_is_left_by_nobody(grouped):
     assert (ending.reason, ending.code) == (EXITED, 3)
     where = (grouped.here / "where").read_text()
     assert f"subak-{grouped.identity}/1.1" in where
-    assert len(processes.children(grouped.warden)) == 1
+    assert len([pid for pid in processes.children(grouped.warden) if alive(pid)]) == 1
+    until(lambda: len(processes.children(grouped.warden)) == 1)  # when it has noticed that they ended
     assert [path.name for path in group_folder(grouped).glob("*.1")] == ["2.1"]
 
 

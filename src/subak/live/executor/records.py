@@ -41,3 +41,5 @@ class Life(Struct, frozen=True, tag=5, array_like=True):
 
 
 Record = Seen | Started | Ended | Forgotten | Life
+SYNCED = Ended, Life  # what must outlive the machine; of the others it is enough that they outlive the warden: after a
+# loss of power nothing runs, and the worker's next incarnation obeys no order that was given to a former one

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from subak.federation.messages import WORKER
 from subak.live.executor.attempt import EXITED, AttemptToRun, Ending
 from subak.live.executor.ledger import Lease
+from subak.live.executor.records import SYNCED
 from subak.live.executor.simulated import SimulatedExecutor
 from subak.live.node.base import Node
 from subak.live.node.frames import Incoming, Join, Joined, Outgoing
@@ -62,8 +63,13 @@ class Machines:
         self.world.note(f"{machine.process.name} is switched off")
         self.news(machine)
         machine.process.disk.pop("state", None)
-        machine.records, machine.executor = machine.executor.records, None
+        machine.records, machine.executor = self._synced(machine.executor.records), None
         self.world.watch.machine_died(machine, self.world.now)
+
+    def _synced(self, records: list[Any]) -> list[Any]:
+        """Return what a loss of power leaves of an executor's records: all up to some place behind the last synced."""
+        least = max((place for place, record in enumerate(records, 1) if isinstance(record, SYNCED)), default=0)
+        return records[: int(self.world.random.integers(least, len(records) + 1))]
 
     def kill_executor(self, machine: Machine) -> None:
         """Kill the executor, and with it what runs; its worker attaches to the next one."""

@@ -1,4 +1,4 @@
-"""The journal: records on disk, appended in groups, each group synced before anything comes of it.
+"""The journal: records on disk, appended in groups before anything comes of them; see `SYNCED` for which are synced.
 
 A record is its length, its checksum (CRC-32) and its MessagePack. Reading ends at the first that is not whole, which is
 where a write was cut off; the rest is dropped. When much of the file says nothing any more it is written anew, beside
@@ -14,7 +14,7 @@ from struct import Struct as Layout
 from msgspec import DecodeError, ValidationError, msgpack
 
 from subak.errors import InputError
-from subak.live.executor.records import Record
+from subak.live.executor.records import SYNCED, Record
 
 HEAD = Layout("<II")  # length, CRC-32
 RECORD_BYTES_MAX = 1 << 20
@@ -50,10 +50,12 @@ class Journal:
         return records
 
     def append(self, records: Iterable[Record]) -> None:
-        """Write records behind the others, and see that they are on disk; raise DiskFullError for want of room."""
-        group = b"".join(map(_frame, records))
-        if group:
-            self._write(group)
+        """Write records behind the others, and see that they last as they must; raise DiskFullError for no room."""
+        records = list(records)
+        if records:
+            self._write(b"".join(map(_frame, records)))
+            if any(isinstance(record, SYNCED) for record in records):
+                os.fdatasync(self.file)  # where that fails nobody knows what is on disk: it is an end
 
     def is_long(self) -> bool:
         """Whether it is time to write the file anew."""
@@ -90,7 +92,6 @@ class Journal:
             self._cut()
             _reraise(error)
             raise DiskFullError(f"{self.path}: {error.strerror}") from None
-        os.fdatasync(self.file)  # where that fails nobody knows what is on disk: it is an end
         self.size += len(group)
 
     def _cut(self) -> None:
