@@ -116,3 +116,8 @@ def test_ends_of_a_dead_master_kept_with_those_of_others_are_found(monkeypatch):
 def test_a_worker_obeys_the_latest_epoch_of_those_who_admitted_it(seed):
     """Found by torture: who had taken over without knowing the machine had said that nothing runs there."""
     assert run_case(random_case(seed)).failure == ""
+
+
+def test_what_a_master_that_restarted_is_told_again_is_no_news():
+    """Found by torture: a preempted attempt of before passed for the one that had finished."""
+    assert run_case(random_case(1424)).failure == ""

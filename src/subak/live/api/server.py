@@ -112,6 +112,7 @@ class HttpServer:
         app: Any = Guarded(make_app(service, settings), token)
         self._server = _Uvicorn(uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, lifespan="on", ws="none",
+            http="h11",  # which bounds what the head of a request may take, whatever else is installed
             timeout_keep_alive=settings.keep_alive_s, timeout_graceful_shutdown=settings.stop_s,
             limit_concurrency=settings.connections_max, log_level=logging.WARNING,
         ))

@@ -10,10 +10,11 @@ import numpy as np
 from msgspec import Struct, json, msgpack
 
 from subak.federation.megha.admission import Admitted, JobAsked, StageAsked
-from subak.federation.megha.global_master.state import PHASE_RUNNING, GlobalMaster
+from subak.federation.megha.global_master.state import INCARNATION, PHASE_RUNNING, GlobalMaster
 from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_WITHDRAWN, Jobs
 from subak.federation.megha.ledger import ENTRY_GAVE
 from subak.federation.megha.submitter import Submitter
+from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, NOBODY, PREEMPTED, REASONS
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
 from subak.live.node.base import Drop, Put, Write
@@ -123,6 +124,7 @@ class Book:
         self.disk = np.zeros(places, ON_DISK)
         self.now = np.zeros(places, ON_DISK)  # what is not in the tables of the roles: attempts, started, ended, lost
         self.disk["number"] = self.now["number"] = NOBODY
+        self.runs = np.zeros(places, bool)  # whether the last attempt was seen to run, since this master began
         self.of_number: dict[int, Job] = {}
 
     def add(self, job: Job) -> None:
@@ -131,6 +133,7 @@ class Book:
         fresh = np.zeros(1, ON_DISK)
         fresh["number"] = fresh["row"] = fresh["sent_to"] = fresh["machine"] = NOBODY
         self.disk[job.places] = self.now[job.places] = fresh
+        self.runs[job.places] = False
 
     def remove(self, job: Job) -> None:
         """Forget a job that is over."""
@@ -160,6 +163,7 @@ class Book:
         now["attempt"][begun], now["machine"][begun] = mine["attempt"][new], mine["machine"][new]
         now["attempts"][begun] += 1
         now["started"][begun] = clock
+        self.runs[places[at]] = runs
         ended = (now["state"] == SUBMISSION_ENDED) & (now["ended"] == 0)
         now["ended"][ended] = clock
         self.now[places] = now
@@ -182,9 +186,11 @@ class Book:
     def note_over(self, entries: np.ndarray, clock: float) -> None:
         """Note what local masters have entered of the ends of attempts, which nobody may have seen begin.
 
-        *entries*: ENTRY[place], ENTRY_GAVE, or ENTRY_GONE of a whole state, which may be of long ago: then of a former
-        round, or lost. Attempts of a gang that were only held have not begun.
+        *entries*: ENTRY[place], ENTRY_GAVE, or ENTRY_GONE of a whole state. What a master is told when it has restarted
+        may be of long ago: of a former round, or of a former incarnation's attempt that was lost, and counted then.
+        Attempts of a gang that were only held have not begun.
         """
+        incarnation = int(self.master.scalar[INCARNATION])
         names = ("task", "kind", "reason", "machine", "attempt", "round", "in_gang", "code", "heir")
         columns, size = [entries[name].tolist() for name in names], self.disk.size
         for task, kind, reason, machine, attempt, round_, in_gang, code, heir in zip(*columns, strict=True):
@@ -192,14 +198,19 @@ class Book:
             if job is None:
                 continue
             place = task & (size - 1)
-            row, index, is_new = self.now[place], place - job.admitted.places, kind == ENTRY_GAVE
-            is_known = round_ < row["round"] or (row["attempt"] == attempt and row["machine"] == machine)
+            row, index = self.now[place], place - job.admitted.places
+            is_known = bool(row["attempt"] == attempt and row["machine"] == machine)
+            is_own = attempt >> INCARNATION_BITS == incarnation or (is_known and self.runs[place])
+            is_new = kind == ENTRY_GAVE and is_own
+            if round_ < row["round"]:
+                continue
+            self.runs[place] &= not is_known
             if not is_known and (CONCLUSIVE[reason] or (is_new and not in_gang)):
                 row["attempt"], row["machine"], row["started"] = attempt, machine, clock
                 row["attempts"] += 1
                 job.note(Happening(clock, index, BEGAN, "", machine, int(row["attempts"]), attempt))
             nth = int(row["attempts"])
-            if is_new and FAILURE[reason]:
+            if kind == ENTRY_GAVE and FAILURE[reason]:
                 why = f"exit code {code}" if reason == HAS_FAILED else REASONS[reason]
                 job.note(Happening(clock, index, "attempt failed", why, machine, nth, attempt))
             elif is_new and not CONCLUSIVE[reason]:
