@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from _peers import ray_latency, slurm_latency
 from live_federation import Federation, free_addresses, until
 from subak.live.client.client import Client
 from subak.live.warden.processes import TICKS, shared_out_memory
@@ -263,14 +264,12 @@ def _many(federation: Federation, client: Client, starts: Path, workers: subproc
 # -- all ---------------------------------------------------------------------------------------------------------------
 
 
-def peers() -> None:
-    """Say which peers there are not."""
-    if shutil.which("sbatch") is None:
-        tell("Slurm: skipped, no sbatch is installed")
-    try:
-        import ray  # noqa: F401, PLC0415
-    except ImportError:
-        tell("Ray: skipped, it is not installed")
+def peers(folder: Path) -> None:
+    """Print the same of others, where they are installed."""
+    ports = [int(address.rpartition(":")[2]) for address in free_addresses(2)]
+    for name, found in (("Slurm", slurm_latency(folder / "slurm", (ports[0], ports[1]))), ("Ray", ray_latency())):
+        tell(f"{name}: " + ("skipped, it is not installed here, or may not be started" if found is None
+                            else f"latency: {spread(found)}, {len(found)} one by one"))
 
 
 def light(folder: Path) -> None:
@@ -301,7 +300,7 @@ def main() -> None:
     parts: dict[str, Callable[[], None]] = {
         "light": lambda: light(folder), "no-op": lambda: no_op(folder, given.soak),
         "many": lambda: many(folder / "many")}
-    peers()
+    peers(folder)
     try:
         for name, part in parts.items():
             if given.only in (None, name):

@@ -5,7 +5,7 @@ Handlers run as plain Python here, so that a defect can be planted in them.
 import msgspec
 import pytest
 
-from subak.cli.commands import exhaustive
+from subak.cli.torture import exhaustive
 from subak.federation.megha import roles, submitter, worker, worker_role
 from subak.federation.megha.global_master import handlers as global_master
 from subak.federation.megha.global_master.state import is_here

@@ -80,7 +80,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
      f"{_OF_ATTEMPT} reason {_NEWS}"),
     ("UPDATE", GLOBAL_MASTER, True, _NEWS),  # the state of a cluster, periodic or asked for
     ("CATCH_UP", GLOBAL_MASTER, False, _NEWS),  # goes on with an update, from an entry on
-    ("SETTLE", GLOBAL_MASTER, False, "machine row count"),  # goes on to settle the cluster of a machine: task, gang
+    ("SETTLE", GLOBAL_MASTER, False, "machine row count"),  # goes on to settle doubts, a cluster: task, gang
     ("RETRY", GLOBAL_MASTER, False,  # timer: has the request been answered?
      f"{_OF_ATTEMPT} victims count repeats delay"),
     ("REOPEN", GLOBAL_MASTER, False, "machine delay"),  # timer: ask the cluster of a machine again

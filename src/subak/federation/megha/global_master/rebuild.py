@@ -54,6 +54,7 @@ def settle_doubts(
     for task in range(tasks.size[TASKS_EVER]):
         if is_filling(out):
             master.scalar[DOUBTS] = 1
+            settle_later(master, topology, 0, tasks.size[TASKS_EVER], tasks.size[GANGS_EVER], out)
             break
         if master.task[task]["doubted"]:
             if master.listed[master.task[task]["machine"]]:
@@ -118,7 +119,9 @@ def settle_cluster(
 def on_settle(
     master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, message: np.void, out: Outbox
 ) -> None:
-    """Go on to settle a cluster."""
+    """Go on to settle doubts, and a cluster."""
+    if master.scalar[DOUBTS]:
+        settle_doubts(master, topology, rules, tasks, out)
     cluster = topology.machine[message["machine"]]["cluster"]
     settle_from(master, topology, rules, tasks, cluster, message["row"], message["count"], out)
 
