@@ -69,6 +69,7 @@ def main() -> None:
     executor = connected(state)
     print(f"started in {1000 * (time.perf_counter() - begun):.0f} ms")
     executor.attach(0, 1, 0)
+    executor.ping()
     warden = children(guard.pid)[0]
     before = cpu_s(warden)
     seconds = run_attempts(executor, ATTEMPTS)

@@ -178,6 +178,7 @@ def test_on_a_full_disk_nothing_starts_and_no_end_is_lost(warden, monkeypatch, c
     worker = warden.worker_
     monkeypatch.setattr(worker, "_answer", lambda request, _: worker._send(request))
     worker._send(frame_of_attach())
+    worker.ping()
     worker.start(attempt(1, "sleep", "0.1"))
     worker.start(attempt(2, "sleep", "60"))
     turns(warden, lambda events: [type(each) for each in events] == [Begun, Begun])

@@ -121,3 +121,8 @@ def test_a_worker_obeys_the_latest_epoch_of_those_who_admitted_it(seed):
 def test_what_a_master_that_restarted_is_told_again_is_no_news():
     """Found by torture: a preempted attempt of before passed for the one that had finished."""
     assert run_case(random_case(1424)).failure == ""
+
+
+def test_to_attach_does_not_begin_an_executors_lease_anew():
+    """Found by torture: a worker that was started again and killed left behind what another machine ran by then."""
+    assert run_case(random_case(925)).failure == ""

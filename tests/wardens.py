@@ -63,6 +63,7 @@ class Machine:
         """Be the warden's worker; a former one is left as it is."""
         self.client = self.stranger()
         self.client.attach(MACHINE, incarnation, epoch)
+        self.client.ping()
         return self.client
 
     def stranger(self) -> WardenExecutor:

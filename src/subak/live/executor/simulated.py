@@ -48,8 +48,6 @@ class SimulatedExecutor(Executor):
         """Note who gives the orders from now on, and say all ends again; return why it may not, or ""."""
         why = self.ledger.attach(incarnation, epoch)
         if not why:
-            if not self.ledger.running:
-                self.ledger.touch(self.clock())
             self.ledger.tell_ends()
         self._release()
         return why

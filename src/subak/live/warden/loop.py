@@ -149,7 +149,7 @@ class Warden:
     def _carry_out(self, connection: Connection, number: int, request: Request) -> None:
         now = clock()
         if isinstance(request, Attach):
-            self._attach(connection, number, request, now)
+            self._attach(connection, number, request)
         elif isinstance(request, OF_THE_WORKER):
             if connection is self.worker:
                 self._obey(connection, number, request, now)
@@ -160,7 +160,7 @@ class Warden:
         else:
             connection.send(number, self._read(request))
 
-    def _attach(self, connection: Connection, number: int, request: Attach, now: float) -> None:
+    def _attach(self, connection: Connection, number: int, request: Attach) -> None:
         if request.machine != self.settings.machine:
             connection.refuse(f"this is the warden of machine {self.settings.machine}, not {request.machine}")
             return
@@ -172,8 +172,6 @@ class Warden:
         if self.worker is not None and self.worker is not connection:
             self.worker.refuse("another connection is the worker's now")
         self.worker = connection
-        if not self.ledger.running:
-            self.ledger.touch(now)
         self.to_send.append((number, Done(self.limits()), connection))
         self.ledger.tell_ends()
 
