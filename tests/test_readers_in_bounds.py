@@ -9,8 +9,9 @@ import pytest
 
 from subak.errors import InputError
 from subak.workload import readers
-from subak.workload.readers import READERS, rumen_history
+from subak.workload.readers import READERS
 from subak.workload.readers.conversion import Options
+from subak.workload.readers.rumen import history as rumen_history
 from subak.workload.readers.rumen.history import json_values
 from subak.workload.readers.stream import BLOCK_SIZE, LINE_BYTES_MAX, blocks, fields, ignore_progress
 

@@ -89,7 +89,7 @@ def test_nothing_prints_past_the_console():
                       r"click\.echo|from_markup|\.out\(|sys\.std(out|err)\.write")
     for path in sorted(files("subak").rglob("*.py")):
         allowed = {"typer.echo"} if path.name == "app.py" else set()  # the version and the help, which are our own
-        if path.parts[-2:] in (("executor", "loop.py"), ("executor", "warden.py"), ("process", "__main__.py")):
+        if path.parts[-2:] in (("warden", "loop.py"), ("warden", "__main__.py"), ("process", "__main__.py")):
             allowed = {"sys.stderr.write"}  # wardens and workers have no rich; what they say goes through `plain`
         assert {found[0] for found in past.finditer(path.read_text(encoding="utf-8"))} <= allowed, path
 
