@@ -12,7 +12,8 @@ must be on disk first, then processes to begin and news to tell. Signals need no
 
 Rules:
 - No order of an older incarnation or epoch than the latest is obeyed, no number of a start is used twice.
-- An attempt is begun only after the record of its start is on disk, its end is told only after that of its end is.
+- An attempt is begun only after the record of its start is written, its end is told only after that of its end is
+  synced.
 - The first reason to end an attempt is the one that is kept; SIGKILL comes no later than was ever promised.
 - When the worker has been silent for its lease, nothing runs any more: SIGTERM comes `grace_s` before, SIGKILL then;
   nor does anything begin. Only a ping, which says that a master has just heard the worker, begins the lease anew.

@@ -212,7 +212,7 @@ class Warden:
                 self.worker.send(0, Used(key, usage))
 
     def _release(self, now: float) -> None:
-        """Send signals; then, when all records are on disk, begin attempts and tell the news."""
+        """Send signals; then, when all records are in the journal, begin attempts and tell the news."""
         self._take()
         while self._sync(now):
             for number, answer, connection in self.to_send:
@@ -245,7 +245,7 @@ class Warden:
             self.running.signal(key, number)
 
     def _sync(self, now: float) -> bool:
-        """Write all records; return whether they are on disk."""
+        """Write all records; return whether the journal has them."""
         if self.records and now < self.try_disk_at:
             return False
         try:
