@@ -40,6 +40,7 @@ from subak.federation.megha.global_master.preemption import find_victims, may_pr
 from subak.federation.megha.global_master.rebuild import settle_cluster, settle_doubts
 from subak.federation.megha.global_master.requests import (
     launch_kind,
+    look_again,
     note_flight,
     post_request,
     request_launch,
@@ -438,12 +439,18 @@ def on_launched(
 def on_retry(
     master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, message: np.void, out: Outbox
 ) -> None:
-    """Repeat a request that was not answered; for a lease at most while others of its gang are held for it."""
+    """Repeat a request that was not answered; for a lease at most while others of its gang are held for it.
+
+    One whose local master was replaced is in doubt, and not repeated; its gang still waits for it no longer.
+    """
     if not is_current(master, tasks, message):
         return
     task, kind, gang = message["row"], message["repeats"], tasks.gang[message["row"]]
     me = master.task[task]
-    if kind != ABANDON and me["flying"] and gang != NOBODY and message["count"] * rules.retry >= rules.lease:
+    unanswered = me["phase"] == (PHASE_LEAVING if kind == ABANDON else PHASE_FLYING)
+    if unanswered and kind != ABANDON and gang != NOBODY and message["count"] * rules.retry >= rules.lease:
         give_gang_up(master, topology, rules, tasks, gang, out)
-    elif (kind == ABANDON and me["phase"] == PHASE_LEAVING) or (kind != ABANDON and me["flying"]):
+    elif unanswered and (kind == ABANDON or me["flying"]):
         send_request(master, topology, rules, tasks, task, kind, message["victims"], message["count"] + 1, out)
+    elif unanswered and gang != NOBODY:
+        look_again(master, rules, tasks, task, kind, message["victims"], message["count"] + 1, out)

@@ -69,7 +69,16 @@ def send_request(  # noqa: PLR0913, PLR0917  (a message has many fields)
 ) -> None:
     """Send, or send for the *repeats*-th time again, the request for a task's attempt, and look after it later."""
     post_request(master, topology, tasks, task, kind, victims, out)
-    if rules.retry < FOREVER and kind != GO:
+    if kind != GO:
+        look_again(master, rules, tasks, task, kind, victims, repeats, out)
+
+
+@inlined
+def look_again(  # noqa: PLR0913, PLR0917  (a message has many fields)
+    master: GlobalMaster, rules: Rules, tasks: OpenTasks, task: int, kind: int, victims: int, repeats: int, out: Outbox
+) -> None:
+    """Look after a request later, if requests are ever sent again."""
+    if rules.retry < FOREVER:
         later = post(out, RETRY, master.number, master.number, tasks.number[task], master.task[task]["machine"])
         later["row"], later["round"] = task, tasks.round[task]
         later["attempt"], later["delay"] = master.task[task]["attempt"], rules.retry
