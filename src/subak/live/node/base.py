@@ -114,7 +114,9 @@ class Node:
         """*spare*: messages that a handler may post which is served by itself."""
         self.role, self.number, self.layout = role, number, layout
         self.inbox = np.zeros(BATCH, MESSAGE)
+        self.inbox_bytes = self.inbox.view(np.uint8)  # NumPy copies rows with fields field by field: slowly
         self.out: Outbox = build_outbox(spare, BATCH * POSTS)
+        self.blank = self.out.blank.tobytes()
         self.services: dict[int, Serve] = {}  # of the roles that are here
         self.facts = Facts()
         self.links: dict[Peer, Link] = {}
@@ -196,13 +198,13 @@ class Node:
 
     def tell(self, kind: int, delay: float = 0.0, **fields: Any) -> None:
         """Hand an own role a message, now or after *delay* seconds."""
-        message = self.out.blank.copy()
-        row = message[0]
+        message = bytearray(self.blank)
+        row = np.frombuffer(message, MESSAGE)[0]
         row["task"] = row["machine"] = NOBODY
         row["kind"], row["to"], row["sender"], row["delay"] = kind, self.number, self.number, delay
         for name, value in fields.items():
             row[name] = value
-        self._owe(kind, message.tobytes(), delay)
+        self._owe(kind, bytes(message), delay)
 
     def frame_to(self, peer: Peer, frame: Frame) -> bool:
         """Send a frame, behind the messages that are to be sent already; return whether the peer is connected."""
@@ -295,7 +297,7 @@ class Node:
     def _serve(self, role: int, rows: list[bytes]) -> int:
         """Hand messages to a role, and its answers on; return how many it has served."""
         count = len(rows)
-        self.inbox[:count] = np.frombuffer(b"".join(rows), MESSAGE)
+        self.inbox_bytes[: count * MESSAGE_BYTES] = np.frombuffer(b"".join(rows), np.uint8)
         self.out.size[POSTED] = 0
         self.prepare(self.inbox[:count])
         self.services[role](self.now, count)

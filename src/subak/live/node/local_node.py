@@ -306,14 +306,13 @@ class LocalNode(Node):
 
     def sound(self, rows: np.ndarray) -> bool:
         """Whether numbers in messages are within the tables, and machines of this cluster."""
-        kinds = rows["kind"]
-        named = rows[~WITHOUT_MACHINE[kinds]]
-        of_workers = rows[OF_WORKERS[kinds]]
-        facts = rows[WITH_FACTS[kinds]]
+        kinds, machine = rows["kind"], rows["machine"]
+        has_none, of_workers, has_facts = WITHOUT_MACHINE[kinds], OF_WORKERS[kinds], WITH_FACTS[kinds]
         return (
-            super().sound(rows) and bool((named["machine"] // self.layout.machines_each == self.cluster).all())
-            and bool((of_workers["machine"] == of_workers["sender"]).all())
-            and all(bool((facts[name] >= 0).all()) for name in ("shape", "queue", "owner", "row")))
+            super().sound(rows)
+            and bool((has_none | (machine // self.layout.machines_each == self.cluster)).all())
+            and bool((~of_workers | (machine == rows["sender"])).all())
+            and all(bool((~has_facts | (rows[name] >= 0)).all()) for name in ("shape", "queue", "owner", "row")))
 
     # -- what is sent --------------------------------------------------------------------------------------------------
 
