@@ -275,7 +275,8 @@ def busy():
 def comparison(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fair") / "R"
     for name in ("first-fit", "best-fit+backfill"):
-        simulate_into(folder / "runs" / name, Scenario(schedulers=[name], interval=2.0), name, 1, busy())
+        scenario = Scenario(schedulers=[name], interval=2.0, measure_until=math.inf)
+        simulate_into(folder / "runs" / name, scenario, name, 1, busy())
     return folder
 
 
@@ -297,17 +298,19 @@ def test_a_run_writes_its_queues_and_their_shares(comparison):
         assert summary["shortfall"] == pytest.approx(queues.filter("leaf")["shortfall"].sum())
 
 
+@pytest.mark.parametrize("begin", [0.0, 2.0])
 @pytest.mark.parametrize("scheduler", ["first-fit", "best-fit+backfill", "megha", "sparrow"])
-def test_the_shares_of_a_level_add_up_to_the_timeline(tmp_path, scheduler):
+def test_the_shares_of_a_level_add_up_to_the_timeline(tmp_path, scheduler, begin):
     """What the engine integrates event by event, of all tasks, is the sum over queues, swept after the run.
 
     The capacity changes where an interval begins, so a mean of shares is a share of means.
     """
     settings = Federation(global_masters=2) if scheduler in {"megha", "sparrow"} else Federation()
-    scenario = Scenario(schedulers=[scheduler], federation=settings, interval=1.0)
+    scenario = Scenario(schedulers=[scheduler], federation=settings, interval=1.0, measure_from=begin,
+                        measure_until=math.inf)
     simulate_into(tmp_path / "run", scenario, scheduler, 1, busy())
     run, = load_runs(tmp_path / "run")
-    timeline, shares = run.timeline().collect(), run.shares().collect()
+    timeline, shares = run.timeline().filter(pl.col("time") >= begin).collect(), run.shares().collect()
     sums = shares.filter(pl.col("level") == 1).group_by("time", maintain_order=True).sum()
     assert sums["time"].to_list() == timeline["time"].to_list()
     assert sums["waiting"].to_list() == pytest.approx(timeline["waiting"].to_list(), abs=1e-9)

@@ -145,11 +145,11 @@ def test_exceedance_keeps_both_ends_with_few_points():
     assert share[0] > 0.99
 
 
-def test_wait_by_period_is_the_mean_of_the_tasks_that_start_in_it(tmp_path):
+def test_wait_by_period_is_the_mean_of_the_tasks_that_arrive_in_it(tmp_path):
     run = load_runs(write_run(tmp_path / "run", tasks=2_000))[0]
     table = series.wait_by_period([run], 86_400.0)
     tasks = run.tasks().collect().drop_nulls("wait_time")
-    third = tasks.filter(pl.col("start").is_between(2 * 86_400, 3 * 86_400, closed="left"))["wait_time"]
+    third = tasks.filter(pl.col("arrival").is_between(2 * 86_400, 3 * 86_400, closed="left"))["wait_time"]
     row = table.filter(pl.col("time") == 2.5 * 86_400).row(0, named=True)
     assert (row["mean"], row["tasks"]) == (pytest.approx(third.mean()), len(third))
     assert table["tasks"].sum() == len(tasks)

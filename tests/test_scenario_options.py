@@ -20,6 +20,7 @@ NOTED = {"workload_digest", "fleet_digest"}  # by the program
 READ_BEFORE = {"workload", "workload_digest", "fleet", "fleet_digest", "machines", "capacity", "faults", "failures"}
 RUN_WITH = {"schedulers", "seeds", "federation", "check_policy"}
 SEARCH = {"search_seconds", "search_moves"}
+MEASURED_BY = {"measure_from", "measure_until"}
 
 
 def test_an_option_fills_one_field():
@@ -31,7 +32,7 @@ def test_an_option_fills_one_field():
 
 
 def test_a_field_reaches_the_run():
-    ignored = SCENARIO - set(Terms._fields) - READ_BEFORE - RUN_WITH - SEARCH
+    ignored = SCENARIO - set(Terms._fields) - READ_BEFORE - RUN_WITH - SEARCH - MEASURED_BY
     assert sorted(ignored) == []
     assert {name for name in Terms._fields if not hasattr(Scenario(), name)} == {"ranking", "seed"}
 

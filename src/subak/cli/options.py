@@ -64,6 +64,12 @@ class ScenarioOptions:
         "SECONDS", "Length of the timeline's intervals [default: about 400 over the arrivals].", TIME)] = None
     until: Annotated[float, _option(
         "SECONDS", "Stop at this instant [default: when everything has ended].", TIME)] = FOREVER
+    measure_from: Annotated[float | None, _option(
+        "SECONDS", "Measure the tasks that arrive then or later, and means over time from then on [default: the first "
+                   "arrival that the workload shows as it came].", TIME)] = None
+    measure_until: Annotated[float | None, _option(
+        "SECONDS", "Measure up to then; inf: to the end of the run [default: the last arrival, so without the drain "
+                   "behind it].", TIME)] = None
     slow_start: Annotated[float, _option(
         "SHARE", "Tasks that wait for a stage may start when this share of its tasks has ended; they hold their "
                  "machine until all have, and copy what is there meanwhile.", TIME, show_default=True)] = 1.0

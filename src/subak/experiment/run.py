@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numba
@@ -22,7 +22,16 @@ from subak.measures import of_run as measures
 from subak.measures.batch import has_bound, lower_bound, stints
 from subak.measures.fairness import fairness
 from subak.measures.federation import federation_facts
-from subak.measures.runs import FairnessFacts, FleetFacts, PlanFacts, Speed, Summary, WorkloadFacts
+from subak.measures.runs import (
+    FairnessFacts,
+    FleetFacts,
+    PlanFacts,
+    Speed,
+    Summary,
+    WindowFacts,
+    WorkloadFacts,
+)
+from subak.measures.window import Window, cut, measured, window_facts, window_of
 from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
@@ -43,6 +52,16 @@ from subak.workload.table import Workload, read_workload
 
 if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
     from subak.placement.lotes.plan import Plan
+
+
+class Measured(NamedTuple):
+    """What a run is measured by: its tables, the window, and how fair it was."""
+
+    tasks: pl.DataFrame
+    timeline: pl.DataFrame
+    window: WindowFacts
+    fairness: FairnessFacts | None
+
 
 def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
     """Read workload and fleet, note their digests, and check the files of faults, queues and failures.
@@ -85,6 +104,7 @@ def _same_digest(what: str, folder: Path, expected: str) -> str:
 def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet]) -> None:
     """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
     faults, queues, failures = _files_of(scenario)
+    scenario_window(scenario, inputs[0])
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
         with _named(scenario):
             refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues, failures)
@@ -134,13 +154,19 @@ def _simulated(
     faults, queues, failures = _files_of(scenario)
     if queues is not None:
         _refuse_tree(workload, queues, scenario.queues)
+    window = scenario_window(scenario, workload)
     with _named(scenario):
         outcome = simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
                            federation=settings_of(scenario, name), faults=faults, failures=failures,
                            **{**_terms_of(scenario), "queues": queues})
-    written = _write(folder, outcome, scenario, inputs, run_label(name, seed, scenario.seeds))
+    written = _write(folder, outcome, scenario, inputs, window, run_label(name, seed, scenario.seeds))
     _write_scenario(folder, scenario, name, seed, outcome.search_moves)
     return written
+
+
+def scenario_window(scenario: Scenario, workload: Workload) -> Window:
+    """Return what the runs of a scenario are measured in. Raises InputError where no task arrives in it."""
+    return window_of(workload, scenario.measure_from, scenario.measure_until)
 
 
 def _terms_of(scenario: Scenario) -> dict[str, Any]:
@@ -198,7 +224,7 @@ def _named(scenario: Scenario) -> Iterator[None]:
 
 
 def _write(
-    partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str
+    partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], window: Window, label: str
 ) -> tuple[Summary, pl.DataFrame]:
     workload, fleet = inputs
     tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
@@ -209,20 +235,22 @@ def _write(
     for name, table in waiting_tables(outcome, workload, fleet).items():
         write_table(table, partial / f"{name}.parquet")
     queues = read_tree(Path(scenario.queues)) if scenario.queues else None
-    fair = fairness(tasks, attempts, timeline, workload, fleet, queues)
+    of_window = window_facts(tasks, timeline, window)
+    fair = fairness(tasks, attempts, cut(timeline, of_window), workload, fleet, queues)
     if fair is not None:
         write_table(fair.queues, partial / "queues.parquet")
         write_table(fair.shares, partial / "shares.parquet")
-    summary = summarise(outcome, scenario, inputs, label, tasks, timeline, fair and fair.facts)
+    summary = summarise(outcome, scenario, inputs, label, Measured(tasks, timeline, of_window, fair and fair.facts))
     (partial / "summary.json").write_bytes(_json(summary))
     return summary, tasks
 
 
 def summarise(
-    outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str,
-    tasks: pl.DataFrame, timeline: pl.DataFrame, fair: FairnessFacts | None,
+    outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str, of: Measured
 ) -> Summary:
     """Return the run in a page of numbers."""
+    tasks, window = of.tasks, of.window
+    counted, within = measured(tasks, window), cut(of.timeline, window)
     (workload, fleet), loop = inputs, outcome.loop_result
     names = [resource.name for resource in workload.resources]
     source = workload.provenance
@@ -235,20 +263,21 @@ def summarise(
         workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
         resources=workload.resources,
+        window=window,
         status=measures.status_counts(tasks),
         reasons=measures.reasons(tasks),
         recorded=measures.recorded_counts(tasks, workload),
-        wait_time=measures.wait_spread(tasks),
-        slowdown=measures.slowdown_spread(tasks),
+        wait_time=measures.wait_spread(counted),
+        slowdown=measures.slowdown_spread(counted),
         makespan=measures.makespan(tasks),
-        utilisation=measures.utilisation(timeline, names),
-        waiting=measures.waiting(timeline),
-        stranded=measures.stranded(timeline, names),
+        utilisation=measures.utilisation(within, names),
+        waiting=measures.waiting(within),
+        stranded=measures.stranded(within, names),
         attempts_lost=lost,
         run_time_lost=run_time_lost,
         failures=measures.outcome_counts(tasks),
-        federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks),
-        fairness=fair,
+        federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks, window),
+        fairness=of.fairness,
         plan=plan_facts(outcome.plans) if outcome.plans else None,
         speed=Speed(len(tasks) / max(loop.seconds, 1e-9), loop.events, loop.seconds, peak_memory_bytes()),
         versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,

@@ -34,6 +34,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     seeds: list[int] = msgspec.field(default_factory=lambda: [1])  # each scheduler runs once with each
     interval: float | None = None  # seconds of the timeline's intervals
     until: float = FOREVER  # seconds: the last instant to simulate
+    measure_from: float | None = None  # seconds: tasks count that arrive then or later
+    measure_until: float | None = None  # seconds: and then or earlier; inf: to the end of the run
     federation: Federation = msgspec.field(default_factory=Federation)  # settings of schedulers that are federations
     faults: str = ""  # a plan of what goes wrong, for megha and central
     failures: str = ""  # a plan of how tasks end that do not finish, for megha and central
@@ -65,6 +67,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if not 0 <= self.machines <= MACHINES_MAX:
             raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
         refuse_times(1.0 if self.interval is None else self.interval, self.until)
+        self._refuse_window()
         self._refuse_unbearable()
         self._refuse_search()
         for setting in changed_settings(self.federation):
@@ -78,6 +81,17 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def search(self) -> SearchSettings:
         """How long a scheduler that searches improves its plan. Raises InputError for what no search could mean."""
         return SearchSettings(self.search_seconds, self.search_moves)
+
+    def _refuse_window(self) -> None:
+        """Refuse a window in which nothing could be measured."""
+        begin = 0.0 if self.measure_from is None else self.measure_from
+        end = FOREVER if self.measure_until is None else self.measure_until
+        if not 0 <= begin < FOREVER:
+            raise InputError(f"measure_from: must be 0 s or later, not {begin:g}")
+        if not begin < end:
+            raise InputError(f"measure_until: must be later than measure_from ({begin:g} s), not {end:g}")
+        if begin >= self.until:
+            raise InputError(f"measure_from: must be before the run is stopped ({self.until:g} s), not {begin:g}")
 
     def _refuse_bytes(self) -> None:
         """Refuse names of files that no scenario file can hold, before the run and not when it is written."""

@@ -46,22 +46,33 @@ def fairness(
     tasks: pl.DataFrame, attempts: pl.DataFrame, timeline: pl.DataFrame, workload: Workload, fleet: Fleet,
     file: TreeFile | None = None,
 ) -> Fairness | None:
-    """Return the measures of a run with its task table, lost attempts and timeline; None if it has only one queue,
-    and where queues change while it goes on: there is no one tree to measure by.
+    """Return the measures of a run over its *timeline*, with all tasks and lost attempts.
+
+    None if it has only one queue, and where queues change while it goes on: there is no one tree to measure by.
 
     *file* lists weights; without it all queues weigh the same. Raises InputError where the names make no tree.
     """
     if workload.jobs["queue"].n_unique() < 2 or (file is not None and file.change):
         return None
     tree = tree_of_paths(workload.jobs["queue"].unique(maintain_order=True).to_list(), file)
-    trail, capacity = attempt_trail(tasks, attempts, workload, tree), capacity_steps(fleet)
-    end = float((timeline["time"] + timeline["span"]).max() or 0.0)  # type: ignore[arg-type]
+    begin = float(timeline["time"].min() or 0.0)  # type: ignore[arg-type]
+    span = float((timeline["time"] + timeline["span"]).max() or 0.0) - begin  # type: ignore[arg-type]
+    trail, capacity = _since(begin, attempt_trail(tasks, attempts, workload, tree), capacity_steps(fleet))
     request = workload.requests.astype(np.int64)
-    bins = _bins(tree, _largest(trail, request, tree, capacity, end), _edges(timeline, end))
-    measured = sweep(trail, request, tree, capacity, bins, end)
+    bins = _bins(tree, _largest(trail, request, tree, capacity, span), _edges(timeline, begin, span))
+    measured = sweep(trail, request, tree, capacity, bins, span)
     names = [resource.name for resource in workload.resources]
-    queues = _queue_table(tree, measured, end, workload, trail.leaf[: len(tasks)])
-    return Fairness(queues, _share_table(tree, bins, measured, names), _facts(tree, measured, queues))
+    queues = _queue_table(tree, measured, span, workload, trail.leaf[: len(tasks)])
+    shares = _share_table(tree, bins, measured, names).with_columns(pl.col("time") + begin)
+    return Fairness(queues, shares, _facts(tree, measured, queues))
+
+
+def _since(begin: float, trail: Trail, capacity: Capacity) -> tuple[Trail, Capacity]:
+    """Count time from *begin* (s) on: what was there before is there from then on, and what had ended is of no time."""
+    if begin == 0.0:
+        return trail, capacity
+    times = {name: np.maximum(getattr(trail, name) - begin, 0.0) for name in ("waits", "starts", "ends")}
+    return trail._replace(**times), capacity._replace(time=capacity.time - begin)
 
 
 def attempt_trail(tasks: pl.DataFrame, attempts: pl.DataFrame, workload: Workload, tree: QueueTree) -> Trail:
@@ -143,10 +154,10 @@ def _largest(trail: Trail, request: np.ndarray, tree: QueueTree, capacity: Capac
     return np.asarray((of_node / np.maximum(capacity.amount.max(axis=1), 1)).max(axis=1))
 
 
-def _edges(timeline: pl.DataFrame, end: float) -> np.ndarray:
-    """Return the edges of the timeline's intervals, joined in equal numbers where there are many."""
-    begins = timeline.filter(pl.col("span") > 0)["time"].to_numpy()
-    return np.append(begins[:: max(-(-begins.size // SHARE_INTERVALS_MAX), 1)], end)
+def _edges(timeline: pl.DataFrame, begin: float, span: float) -> np.ndarray:
+    """Return the edges of the timeline's intervals, from *begin* on, joined in equal numbers where there are many."""
+    begins = timeline.filter(pl.col("span") > 0)["time"].to_numpy() - begin
+    return np.append(begins[:: max(-(-begins.size // SHARE_INTERVALS_MAX), 1)], span)
 
 
 def _bins(tree: QueueTree, size: np.ndarray, edges: np.ndarray) -> Bins:
@@ -157,9 +168,11 @@ def _bins(tree: QueueTree, size: np.ndarray, edges: np.ndarray) -> Bins:
     return Bins(edges, place, followed.size + np.arange(int(tree.depth.max())))
 
 
-def _queue_table(tree: QueueTree, measured: Measured, end: float, workload: Workload, leaf: np.ndarray) -> pl.DataFrame:
+def _queue_table(
+    tree: QueueTree, measured: Measured, span: float, workload: Workload, leaf: np.ndarray
+) -> pl.DataFrame:
     """Return one row a queue of the tree, parents before children: weight, guarantee, shares, shortfall, starvation."""
-    span = end or 1.0
+    span = span or 1.0
     of_job = queue_leaves(tree, workload.jobs["queue"].to_list())
     jobs, tasks = (tree.sums(np.bincount(of, minlength=len(tree))[tree.leaves]) for of in (of_job, leaf))
     table = pl.DataFrame({

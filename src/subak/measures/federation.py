@@ -24,7 +24,8 @@ from subak.federation.megha.roles import Megha
 from subak.federation.megha.topology import OFF
 from subak.federation.messages import HANDLER, KINDS, ROLES, WORKER
 from subak.measures.of_run import spread
-from subak.measures.runs import FederationFacts, QueueFacts, RoleFacts, Spread
+from subak.measures.runs import FederationFacts, QueueFacts, RoleFacts, Spread, WindowFacts
+from subak.measures.window import measured
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.network import DUPLICATED, LOST
 from subak.simulator.federated.simulate import Federated
@@ -35,17 +36,19 @@ from subak.workload.table import Workload
 SUMMARY_QUEUES_MAX = 50  # that a summary lists
 
 
-def federation_facts(outcome: Outcome, workload: Workload, tasks: pl.DataFrame) -> FederationFacts:
-    """Return what is only known of a federated run; *tasks* is its task table."""
+def federation_facts(
+    outcome: Outcome, workload: Workload, tasks: pl.DataFrame, window: WindowFacts
+) -> FederationFacts:
+    """Return what is only known of a federated run; *tasks* is its task table. Messages are those of the whole run."""
     assert outcome.federated is not None
     federated, network = outcome.federated, outcome.federated.network
-    queues = queue_facts(outcome, workload, tasks)
+    queues, counted = queue_facts(outcome, workload, tasks, window), measured(tasks, window)
     return FederationFacts(
         settings=_plain(federated.settings, outcome.scheduler.settings),
         service={kind: seconds for kind, seconds, count in zip(
             KINDS, network.service.tolist(), network.handled.tolist(), strict=True) if seconds and count},
-        allocation=allocation_spread(tasks),
-        parts={name: spread(tasks[name]) for name in PARTS},
+        allocation=allocation_spread(counted),
+        parts={name: spread(counted[name]) for name in PARTS},
         messages={kind: count for kind, count in zip(KINDS, network.handled.tolist(), strict=True) if count},
         lost=int(network.size[LOST]), doubled=int(network.size[DUPLICATED]),
         counts=_counts(federated.roles) if isinstance(federated.roles, Megha) else {},
@@ -99,19 +102,21 @@ def _roles(federated: Federated, is_machine: np.ndarray, span: float) -> dict[st
     return found
 
 
-def queue_facts(outcome: Outcome, workload: Workload, tasks: pl.DataFrame) -> tuple[QueueFacts, ...]:
-    """Return what each queue held: its largest share over the resources, in the mean and at the end."""
+def queue_facts(
+    outcome: Outcome, workload: Workload, tasks: pl.DataFrame, window: WindowFacts
+) -> tuple[QueueFacts, ...]:
+    """Return what each queue held: its largest share over the resources, in the mean of the window and at the end."""
     sim, end = outcome.simulation, outcome.loop_result.end
     total = np.maximum(sim.fleet.present, 1).astype(np.float64)
     share = (sim.tasks.request / total[:, None])[:, sim.tasks.shape]  # float64[resource, task]
     first = tasks["start"].fill_null(end).to_numpy()
     last = tasks["finish"].fill_null(end).to_numpy()
-    held = np.maximum(last - first, 0.0)
+    held = np.maximum(np.minimum(last, window.end) - np.maximum(first, window.begin), 0.0)
     running = (tasks["status"] == "RUNNING").to_numpy()
     names = tasks["queue"].cast(pl.String).unique(maintain_order=True).to_list()
     number = tasks["queue"].cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
     mean, now = (np.array([np.bincount(number, row * weight, len(names)) for row in share]).max(axis=0, initial=0.0)
-                 for weight in (held / max(end, 1e-9), running.astype(np.float64)))
+                 for weight in (held / max(window.end - window.begin, 1e-9), running.astype(np.float64)))
     count = np.bincount(number, minlength=len(names))
     waiting = np.bincount(number[(tasks["status"] == "WAITING").to_numpy()], minlength=len(names))
     entitled = _entitlements(outcome, names)

@@ -39,6 +39,16 @@ class FleetFacts(msgspec.Struct, frozen=True):
     machines: int = 0
 
 
+class WindowFacts(msgspec.Struct, frozen=True):
+    """The part of a run that is measured, in seconds: tasks that arrive in it, and means over time within it."""
+
+    begin: float = 0.0
+    end: float = float("inf")
+    why: str = ""  # where it comes from, in words
+    tasks: int = 0
+    left_out: int = 0  # tasks that arrive before or after it
+
+
 class Reason(msgspec.Struct, frozen=True):
     """Why a number of tasks did not start, or were not placed."""
 
@@ -164,6 +174,7 @@ class Summary(msgspec.Struct, frozen=True):
     workload: WorkloadFacts = WorkloadFacts()
     fleet: FleetFacts = FleetFacts()
     resources: tuple[Resource, ...] = ()
+    window: WindowFacts | None = None  # what waits, slowdowns and means over time are of; None: all there is
     status: dict[str, int] = {}
     reasons: tuple[Reason, ...] = ()
     recorded: dict[str, int] = {}  # tasks that finished, by how the trace says that they ended; empty where it does not

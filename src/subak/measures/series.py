@@ -7,6 +7,7 @@ import polars as pl
 
 from subak.measures.of_run import bounded_slowdown
 from subak.measures.runs import Run
+from subak.measures.window import cut, measured
 
 POINTS_MAX = 4_800  # of one chart, over all its lines
 LINE_POINTS_MAX = 300  # of one line: more than a screen shows
@@ -32,10 +33,20 @@ def period_of(span: float) -> float:
     return next((period for period in NICE_PERIODS if period >= span / 24), DAY)
 
 
+def _tasks(run: Run) -> pl.LazyFrame:
+    """Return the tasks that are measured, unread."""
+    return run.tasks() if run.summary.window is None else measured(run.tasks(), run.summary.window)
+
+
+def _timeline(run: Run) -> pl.LazyFrame:
+    """Return the timeline within the window that is measured, unread."""
+    return run.timeline() if run.summary.window is None else cut(run.timeline(), run.summary.window)
+
+
 def clock(runs: list[Run]) -> tuple[float, float]:
-    """Return the first instant of all runs and the seconds from there to the last, from their timelines."""
+    """Return the first instant that is measured of all runs and the seconds from there to the last."""
     ends = [
-        run.timeline().select(pl.col("time").min().alias("first"),
+        _timeline(run).select(pl.col("time").min().alias("first"),
                               (pl.col("time") + pl.col("span")).max().alias("last")).collect().row(0)
         for run in runs
     ]
@@ -45,14 +56,14 @@ def clock(runs: list[Run]) -> tuple[float, float]:
 
 
 def wait_by_period(runs: list[Run], period: float) -> pl.DataFrame:
-    """Return run, scheduler, time (the middle of the period, s), mean wait (s) and tasks, by period of start.
+    """Return run, scheduler, time (the middle of the period, s), mean wait (s) and tasks, by period of arrival.
 
     The last period may be cut short: its time stays within the runs' span.
     """
     origin, span = clock(runs)
-    number = ((pl.col("start") - origin) / period).floor()
+    number = ((pl.col("arrival") - origin) / period).floor()
     return pl.concat(
-        _named(run, run.tasks().filter(pl.col("wait_time").is_not_null(), pl.col("start").is_not_null())
+        _named(run, _tasks(run).filter(pl.col("wait_time").is_not_null())
                .group_by(pl.min_horizontal((number + 0.5) * period, pl.lit(span)).alias("time"))
                .agg(pl.col("wait_time").mean().alias("mean"), pl.len().cast(pl.Int64).alias("tasks"))
                .sort("time").collect())
@@ -120,11 +131,11 @@ def shares_over_time(run: Run, level: int, queues: int) -> pl.DataFrame:
     largest = (of_level.filter(pl.col("queue").is_not_null()).group_by("queue")
                .agg((pl.col("share") * pl.col("span")).sum()).sort(["share", "queue"], descending=[True, False])
                .head(queues).collect()["queue"].to_list())
-    _, span = clock([run])
+    origin, span = clock([run])
     width = max(span / max(24, min(LINE_POINTS_MAX, POINTS_MAX // (2 * queues + 1))), 1e-9)
     return (of_level.filter(pl.col("queue").is_in(largest))
-            .group_by("queue", (pl.col("time") / width + 1e-9).floor().alias("number"))
-            .agg(((pl.col("time") + pl.col("span") / 2) * pl.col("span")).sum() / pl.col("span").sum(),
+            .group_by("queue", ((pl.col("time") - origin) / width + 1e-9).floor().alias("number"))
+            .agg(((pl.col("time") + pl.col("span") / 2 - origin) * pl.col("span")).sum() / pl.col("span").sum(),
                  _mean_over_time("share"), _mean_over_time("guarantee"))
             .sort("queue", "number").drop("number").collect())
 
@@ -152,7 +163,7 @@ def _coarse(run: Run, runs: list[Run], columns: list[pl.Expr], lines: int) -> pl
     width = max(span / points, 1e-9)
     number = ((pl.col("time") - origin) / width + 1e-9).floor()
     middle = ((pl.col("time") + pl.col("span") / 2 - origin) * pl.col("span")).sum() / pl.col("span").sum()
-    return (run.timeline().filter(pl.col("span") > 0)
+    return (_timeline(run).filter(pl.col("span") > 0)
             .group_by(number.alias("number")).agg(middle.alias("time"), *columns)
             .sort("number").drop("number").collect())
 
@@ -168,7 +179,7 @@ def _distributions(runs: list[Run], value: pl.Expr) -> pl.DataFrame:
 
 
 def _distribution(run: Run, value: pl.Expr, points: int) -> pl.DataFrame:
-    values = run.tasks().select(value.alias("value")).drop_nulls().collect()["value"].to_numpy()
+    values = _tasks(run).select(value.alias("value")).drop_nulls().collect()["value"].to_numpy()
     chosen, share = exceedance(values, points)
     return pl.DataFrame({"value": chosen, "share": share}, schema={"value": pl.Float64, "share": pl.Float64})
 

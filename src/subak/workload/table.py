@@ -64,6 +64,13 @@ OPTIONAL_TASK_COLUMNS: dict[str, ColumnType] = {
 }
 
 
+class Observed(msgspec.Struct, frozen=True):
+    """When a trace shows arrivals as they came, in seconds; what arrives before stands for what was there already."""
+
+    begin: float  # the first arrival that was seen
+    end: float
+
+
 @dataclass(frozen=True)
 class Workload:
     """Jobs, stages and tasks that passed every check; build one with `make_workload` or `read_workload`."""
@@ -73,6 +80,7 @@ class Workload:
     stages: pl.DataFrame
     tasks: pl.DataFrame
     provenance: Provenance
+    observed: Observed | None = None  # None: all arrivals are as they came
 
     @property
     def requests(self) -> np.ndarray:
@@ -93,7 +101,7 @@ class Workload:
 
     def write(self, folder: Path) -> None:
         """Write workload.toml and three Parquet files into an existing *folder*."""
-        write_toml(_Header(self.resources, self.provenance), folder / "workload.toml")
+        write_toml(_Header(self.resources, self.provenance, self.observed), folder / "workload.toml")
         for name, table in (("jobs", self.jobs), ("stages", self.stages), ("tasks", self.tasks)):
             write_table(table, folder / f"{name}.parquet")
 
@@ -105,9 +113,10 @@ def expected_seconds(workload: Workload) -> np.ndarray:
     return workload.tasks.select(pl.coalesce("estimate", "run_time"))["estimate"].to_numpy(writable=True)
 
 
-class _Header(msgspec.Struct):
+class _Header(msgspec.Struct, omit_defaults=True):
     resources: tuple[Resource, ...]
     provenance: Provenance
+    observed: Observed | None = None
 
 
 def make_workload(
@@ -116,27 +125,26 @@ def make_workload(
     tasks: pl.DataFrame,
     resources: tuple[Resource, ...],
     provenance: Provenance | None = None,
+    observed: Observed | None = None,
 ) -> Workload:
     """Build a checked workload from tables whose stages hold float amounts (in ``resource.of``).
 
     Tasks are sorted by arrival, equal arrivals keeping their order. Raises InputError naming the rule and the row.
     """
     amount_columns(resources)
-    return _checked(resources, jobs, in_units(stages, resources, "stages"), tasks, provenance or Provenance())
+    header = _Header(tuple(resources), provenance or Provenance(), observed)
+    return _checked(header, jobs, in_units(stages, resources, "stages"), tasks)
 
 
 def read_workload(folder: Path) -> Workload:
     """Read a workload folder and check it again. Raises InputError naming the file or the row."""
     header = read_toml(folder / "workload.toml", _Header)
     jobs, stages, tasks = (read_table(folder / f"{name}.parquet") for name in ("jobs", "stages", "tasks"))
-    return _checked(header.resources, jobs, stages, tasks, header.provenance)
+    return _checked(header, jobs, stages, tasks)
 
 
-def _checked(
-    resources: tuple[Resource, ...], jobs: pl.DataFrame, stages: pl.DataFrame, tasks: pl.DataFrame,
-    provenance: Provenance,
-) -> Workload:
-    amounts = amount_columns(resources)
+def _checked(header: _Header, jobs: pl.DataFrame, stages: pl.DataFrame, tasks: pl.DataFrame) -> Workload:
+    amounts = amount_columns(header.resources)
     optional = {name: kind for name, kind in OPTIONAL_TASK_COLUMNS.items() if name in tasks.columns}
     recorded = {name: kind for name, kind in OPTIONAL_STAGE_COLUMNS.items()
                 if name in stages.columns and name not in amounts}
@@ -149,7 +157,14 @@ def _checked(
     _check_tasks(tasks, stages)
     if not tasks["arrival"].is_sorted():
         tasks = tasks.sort("arrival", maintain_order=True)
-    return Workload(tuple(resources), jobs, stages, tasks, provenance)
+    _check_observed(header.observed)
+    return Workload(header.resources, jobs, stages, tasks, header.provenance, header.observed)
+
+
+def _check_observed(observed: Observed | None) -> None:
+    if observed is not None and not 0 <= observed.begin <= observed.end <= TIME_MAX_S:
+        raise InputError(f"observed: must begin at 0 s or later, end no earlier, and by {TIME_MAX_S:g} s, not from "
+                         f"{observed.begin:g} to {observed.end:g} s")
 
 
 def _check_jobs(jobs: pl.DataFrame) -> None:

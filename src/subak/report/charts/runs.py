@@ -77,7 +77,7 @@ def wait_comparison(runs: list[Run]) -> Chart:
 
 
 def wait_over_time(runs: list[Run]) -> Chart:
-    """Draw the mean wait time of the tasks that start in each period (LoTES, Fig. 6), a line a run."""
+    """Draw the mean wait time of the tasks that arrive in each period, a line a run."""
     _, span = series.clock(runs)
     period = series.period_of(span)
     table = series.wait_by_period(runs, period)
@@ -90,7 +90,7 @@ def wait_over_time(runs: list[Run]) -> Chart:
         tooltip=[*tooltips("run"), time_tooltip(span), *tooltips("mean wait"),
                  alt.Tooltip("tasks:Q", format=",.0f")])
     return finished(chart, runs, "Wait time over time",
-                   f"Mean over the tasks that start in each {_period_text(period)}")
+                   f"Mean over the tasks that arrive in each {_period_text(period)}")
 
 
 def wait_distribution(runs: list[Run]) -> Chart:

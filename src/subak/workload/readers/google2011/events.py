@@ -31,7 +31,7 @@ from subak.workload.readers.conversion import KEPT, Account, Conversion, Options
 from subak.workload.readers.google2011.constraints import read_constraints
 from subak.workload.readers.google2011.machines import AFTER, read_machines
 from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines
-from subak.workload.table import OUTCOMES, Workload, make_workload
+from subak.workload.table import OUTCOMES, Observed, Workload, make_workload
 
 UNIT = 1e-8  # the trace's amounts have 4 significant digits and at most 8 decimals: they convert exactly
 RESOURCES = (Resource("cpu", UNIT, "of the largest machine"), Resource("memory", UNIT, "of the largest machine"))
@@ -103,7 +103,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     remarks = _remarks(events, kept, attempts, window_end, paths) | machines.remarks
     provenance = Provenance("google2011", ORIGIN, LICENCE, notes(accounts, remarks, _chosen(options)))
     workload = _workload(kept.join(constraints.sets, on=["job", "index"], how="left", maintain_order="left"),
-                         constraints.texts, events.users, provenance)
+                         constraints.texts, events.users, provenance, _observed(kept, window_end, options))
     return Conversion(workload, machines.fleet, accounts, remarks)
 
 
@@ -276,8 +276,16 @@ def _kept_tasks(attempts: pl.DataFrame, window_end: int, options: Options) -> pl
     )
 
 
+def _observed(kept: pl.DataFrame, window_end: int, options: Options) -> Observed | None:
+    """Return when arrivals are as they came: the trace puts what ran, or waited, before it began at time 0."""
+    seen = kept.filter(pl.col("arrival") > 0)["arrival"]
+    if seen.is_empty() or len(seen) == len(kept):
+        return None
+    return Observed(float(seen.min()) / SECOND, min(options.arrival_end, window_end / SECOND))  # type: ignore[arg-type]
+
+
 def _workload(kept: pl.DataFrame, constraints: list[list[dict[str, str]]], users: pl.DataFrame,
-              provenance: Provenance) -> Workload:
+              provenance: Provenance, observed: Observed | None) -> Workload:
     """Lay out jobs, stages and tasks; *kept* also has `constraint_set`, a row of *constraints* or null."""
     jobs = kept.select("job", "number").unique(maintain_order=True).with_row_index("job_row")
     alike = ["job_row", "cpu", "memory", "priority", "kind", "constraint_set"]
@@ -288,7 +296,7 @@ def _workload(kept: pl.DataFrame, constraints: list[list[dict[str, str]]], users
         _job_table(jobs, users),
         _stage_table(stages, constraints),
         tasks.select("stage", "index", pl.col("arrival") / SECOND, "run_time", "outcome"),
-        RESOURCES, provenance,
+        RESOURCES, provenance, observed,
     )
 
 

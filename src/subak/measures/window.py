@@ -1,0 +1,67 @@
+"""The window: the part of a run that is measured, without what was there before it and without the drain behind it.
+
+Tasks count that arrive in it, whenever they start or end; means over time are those from its begin to its end. A trace
+that begins with a loaded cluster piles up at its first instant what ran there, and run times that its end has cut are
+too short: both say nothing of a scheduler (Feitelson, Workload Modeling, 2015: warm-up and cool-down are left out).
+"""
+from typing import NamedTuple, TypeVar
+
+import polars as pl
+
+from subak.errors import InputError
+from subak.measures.runs import WindowFacts
+from subak.workload.table import Workload
+
+AS_OBSERVED, ARRIVALS, AT_ONCE, AS_GIVEN = (
+    "in which the trace shows arrivals as they came", "from the first arrival to the last",
+    "the whole run, for all arrive at once", "as asked for")
+Table = TypeVar("Table", pl.DataFrame, pl.LazyFrame)
+
+
+class Window(NamedTuple):
+    """Seconds, both ends included; `why` says in words where they come from."""
+
+    begin: float
+    end: float
+    why: str
+
+
+def window_of(workload: Workload, begin: float | None = None, end: float | None = None) -> Window:
+    """Return what to measure of runs of a workload; *begin* and *end* (s) come before what it says of itself.
+
+    Raises InputError where no task arrives in it.
+    """
+    arrival = workload.tasks["arrival"]  # sorted
+    if arrival.is_empty():
+        return Window(0.0, float("inf"), AT_ONCE)
+    first, last = arrival[0], arrival[-1]
+    if workload.observed is not None:
+        usual = Window(workload.observed.begin, workload.observed.end, AS_OBSERVED)
+    else:
+        usual = Window(first, last, ARRIVALS) if first < last else Window(first, float("inf"), AT_ONCE)
+    window = Window(usual.begin if begin is None else begin, usual.end if end is None else end,
+                    usual.why if begin is None and end is None else AS_GIVEN)
+    if not arrival.is_between(window.begin, window.end).any():
+        raise InputError(f"measure_from, measure_until: no task arrives from {window.begin:g} to {window.end:g} s; "
+                         f"they do from {first:g} to {last:g} s")
+    return window
+
+
+def measured(tasks: Table, window: Window | WindowFacts) -> Table:
+    """Return the rows of the tasks that count; *tasks* is the task table of a run."""
+    return tasks.filter(pl.col("arrival").is_between(window.begin, window.end))
+
+
+def window_facts(tasks: pl.DataFrame, timeline: pl.DataFrame, window: Window) -> WindowFacts:
+    """Return what summary.json says of the window of a run: it ends with the run at the latest."""
+    last = timeline.select((pl.col("time") + pl.col("span")).max()).item()
+    end = max(min(window.end, last or 0.0), window.begin)
+    inside = len(measured(tasks, window))
+    return WindowFacts(window.begin, end, window.why, inside, len(tasks) - inside)
+
+
+def cut(timeline: Table, window: Window | WindowFacts) -> Table:
+    """Return the intervals of a timeline that lie in the window; one that its ends cut counts in part, as its mean."""
+    begin = pl.max_horizontal("time", pl.lit(window.begin))
+    end = pl.min_horizontal(pl.col("time") + pl.col("span"), pl.lit(window.end))
+    return timeline.with_columns(time=begin, span=end - begin).filter(pl.col("span") > 0)

@@ -1,0 +1,132 @@
+"""The measured window: which tasks count, what of the timeline, and what is said of it; by hand."""
+import math
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from small import fleet_of, plain
+from subak.errors import InputError
+from subak.experiment.run import load_inputs, refuse_unfit, simulate_into
+from subak.experiment.scenario import Scenario
+from subak.federation.settings import Federation
+from subak.measures.runs import load_runs
+from subak.measures.window import ARRIVALS, AS_GIVEN, AS_OBSERVED, AT_ONCE, Window, cut, window_of
+from subak.policy import find_scheduler
+from subak.workload.samples import sample_folder
+from subak.workload.table import Observed, read_workload
+
+QUEUE = plain((5, 40, 1), (5, 60, 2), (15, 5, 1))
+"""One machine of 2 cores, first in first out.
+
+seconds   5        15       45       105  110
+task 0    |-- 1 core ------|
+task 1    waits ...........|- 2 cores -|
+task 2             waits ..............|1 core|
+"""
+
+
+def summary(folder, workload=QUEUE, scheduler="first-fit", **options):
+    scenario = Scenario(schedulers=[scheduler], **{"interval": 10.0, **options})
+    return simulate_into(folder / "run", scenario, scheduler, 1, (workload, fleet_of((2,))))
+
+
+def test_by_default_it_is_from_the_first_arrival_to_the_last(tmp_path):
+    found = summary(tmp_path, interval=5.0)
+    assert found.window.why == ARRIVALS
+    assert (found.window.begin, found.window.end, found.window.tasks, found.window.left_out) == (5, 15, 3, 0)
+    assert found.wait_time.mean == pytest.approx((0 + 40 + 90) / 3)
+    assert found.utilisation["cpu"] == pytest.approx(0.5)  # one core of two from 5 s to 15 s
+    assert found.waiting.mean == pytest.approx(1)
+
+
+def test_what_is_asked_for_comes_first_and_ends_with_the_run(tmp_path):
+    found = summary(tmp_path, measure_from=15, measure_until=math.inf, interval=5.0)
+    assert found.window.why == AS_GIVEN
+    assert (found.window.begin, found.window.end, found.window.tasks, found.window.left_out) == (15, 110, 1, 2)
+    assert found.wait_time.mean == found.wait_time.max == 90
+    assert found.utilisation["cpu"] == pytest.approx((30 * 1 + 60 * 2 + 5 * 1) / (2 * 95))
+    assert found.slowdown.mean == pytest.approx(95 / 10)
+
+
+def test_a_trace_that_begins_loaded_says_so_itself(tmp_path):
+    found = summary(tmp_path, replace(QUEUE, observed=Observed(10.0, 50.0)))
+    assert found.window.why == AS_OBSERVED
+    assert (found.window.begin, found.window.end, found.window.tasks, found.window.left_out) == (10, 50, 1, 2)
+    assert found.utilisation["cpu"] == pytest.approx((35 * 1 + 5 * 2) / (2 * 40))
+    assert found.status == {"FINISHED": 3, **dict.fromkeys(set(found.status) - {"FINISHED"}, 0)}  # of all
+
+
+def test_where_all_arrive_at_once_it_is_the_whole_run(tmp_path):
+    found = summary(tmp_path, plain((3, 10, 2), (3, 10, 2)), interval=1.0)
+    assert found.window.why == AT_ONCE
+    assert (found.window.begin, found.window.end, found.window.tasks) == (3, 23, 2)
+    assert found.utilisation["cpu"] == pytest.approx(1.0)
+
+
+def test_it_ends_with_a_run_that_is_stopped(tmp_path):
+    found = summary(tmp_path, until=12.0, interval=1.0)
+    assert (found.window.begin, found.window.end) == (5, 12)
+
+
+def test_an_interval_that_its_ends_cut_counts_in_part():
+    timeline = pl.DataFrame({"time": [0.0, 10.0, 20.0, 30.0], "span": [10.0, 10.0, 10.0, 5.0], "used": [1, 2, 3, 4]})
+    assert cut(timeline, Window(12.0, 31.0, "")).rows() == [(12.0, 8.0, 2), (20.0, 10.0, 3), (30.0, 1.0, 4)]
+    assert cut(timeline, Window(0.0, math.inf, "")).equals(timeline)
+    assert cut(timeline, Window(40.0, 50.0, "")).is_empty()
+
+
+@pytest.mark.parametrize("scheduler", ["megha", "sparrow"])
+def test_what_queues_held_in_a_federation_is_of_the_window(tmp_path, scheduler):
+    settings = Federation(**({"global_masters": 1, "local_masters": 1} if scheduler == "megha" else
+                             {"global_masters": 1}), service_scale=0.0, delay=0.0)
+    found = summary(tmp_path, plain((0, 10, 1), (20, 10, 2)), scheduler, federation=settings, measure_from=5,
+                    measure_until=25)
+    queue, = found.federation.queues
+    assert queue.used == pytest.approx((5 * 0.5 + 5 * 1.0) / 20)
+    assert found.window.tasks == 1
+
+
+@pytest.mark.parametrize(("options", "rule"), [
+    ({"measure_from": -1.0}, "measure_from: must be 0 s or later, not -1"),
+    ({"measure_from": math.inf}, "measure_from: must be 0 s or later, not inf"),
+    ({"measure_from": math.nan}, "measure_from: must be 0 s or later, not nan"),
+    ({"measure_from": 5.0, "measure_until": 5.0}, "measure_until: must be later than measure_from"),
+    ({"measure_until": math.nan}, "measure_until: must be later than measure_from"),
+    ({"measure_from": 9.0, "until": 9.0}, "measure_from: must be before the run is stopped"),
+])
+def test_a_window_in_which_nothing_can_be_is_refused(options, rule):
+    with pytest.raises(InputError, match=rule):
+        Scenario(**options)
+
+
+def test_a_window_in_which_no_task_arrives_is_refused_before_the_run():
+    scenario = Scenario(measure_from=5399.8, measure_until=5399.9)
+    with pytest.raises(InputError, match=r"no task arrives from 5399.8 to 5399.9 s; they do from 0 to 5399.7"):
+        refuse_unfit(scenario, [find_scheduler("first-fit")], load_inputs(scenario))
+
+
+def test_the_sample_leaves_out_what_ran_before_it_began():
+    workload = read_workload(sample_folder())
+    window = window_of(workload)
+    assert (window.begin, window.end, window.why) == (600.047726, 5400.0, AS_OBSERVED)
+    assert workload.tasks.filter(pl.col("arrival") < window.begin)["arrival"].unique().to_list() == [0.0]
+
+
+def test_a_folder_keeps_what_was_observed(tmp_path):
+    replace(QUEUE, observed=Observed(1.5, 7.0)).write(tmp_path)
+    assert read_workload(tmp_path).observed == Observed(1.5, 7.0)
+    QUEUE.write(tmp_path)
+    assert read_workload(tmp_path).observed is None
+    assert "observed" not in (tmp_path / "workload.toml").read_text()
+    header = (tmp_path / "workload.toml").read_text()
+    (tmp_path / "workload.toml").write_text(f"{header}\n[observed]\nbegin = 5.0\nend = 4.0\n")
+    with pytest.raises(InputError, match="observed: must begin at 0 s or later, end no earlier"):
+        read_workload(tmp_path)
+
+
+def test_a_kept_scenario_holds_the_window(tmp_path):
+    summary(tmp_path, measure_from=10, measure_until=20)
+    text = (tmp_path / "run" / "scenario.toml").read_text()
+    assert "measure_from = 10" in text and "measure_until = 20" in text
+    assert load_runs(tmp_path / "run")[0].summary.window.tasks == 1
