@@ -17,6 +17,7 @@ from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Feder
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.tables import read_toml
+from subak.workload.resample import RESAMPLES
 
 SEEDS = re.compile(r"\s*(\d{1,19})\s*(?:-\s*(\d{1,19})\s*)?", re.ASCII)  # one, or from one to another
 SEEDS_MAX = 10_000
@@ -60,6 +61,10 @@ class ScenarioOptions:
     fleet: FleetOption = None
     machines: MachinesOption = 0
     capacity: CapacityOption = None
+    resample: Annotated[str | None, _option(
+        "|".join(RESAMPLES), "How a seed changes the workload: sessions of users are drawn anew, with replacement, at "
+                             "other times; it is drawn anew from the model that generated it; or not at all "
+                             "[default: auto, which redraws where there are several seeds].", INPUT)] = None
     interval: Annotated[float | None, _option(
         "SECONDS", "Length of the timeline's intervals [default: about 400 over the arrivals].", TIME)] = None
     until: Annotated[float, _option(

@@ -14,7 +14,7 @@ import msgspec
 
 from subak.errors import InputError, RunError, SubakError
 from subak.experiment.run import load_inputs, run_label, simulate_in
-from subak.experiment.scenario import Scenario
+from subak.experiment.scenario import Scenario, seeds_of
 from subak.policy import named_scheduler
 from subak.simulator.engine.run_loop import Progress
 
@@ -45,10 +45,10 @@ class News:
 
 
 def jobs_of(scenario: Scenario) -> list[Job]:
-    """Return every scheduler with every seed. Raises InputError for names that are alike, or too long."""
+    """Return every scheduler with every seed that changes something. Raises InputError for names alike, or too long."""
     jobs = [
         Job(name, seed, run_label(name, seed, scenario.seeds))
-        for name in scenario.schedulers for seed in scenario.seeds
+        for name in scenario.schedulers for seed in seeds_of(scenario, name)
     ]
     by_label = {job.label: job for job in jobs}
     hidden = next((job for job in jobs if by_label[job.label] is not job), None)

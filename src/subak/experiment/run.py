@@ -47,6 +47,7 @@ from subak.simulator.outcome import Outcome
 from subak.simulator.results import attempt_table, attempts_lost, task_table, timeline_table
 from subak.simulator.simulate import simulate
 from subak.tables import write_table, write_toml
+from subak.workload.resample import NONE, resample_for, resampled
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
 
@@ -127,8 +128,9 @@ def simulate_into(
     overwrite: bool = False,
 ) -> Summary:
     """Simulate one scheduler of the scenario with one seed, and write the run folder whole or not at all."""
+    scenario, inputs, window = of_seed(scenario, seed, inputs)
     with new_folder(folder, "summary.json", overwrite) as partial:
-        summary, tasks = _simulated(partial, scenario, name, seed, inputs, on_progress)
+        summary, tasks = _simulated(partial, scenario, name, seed, inputs, window, on_progress)
     return _with_bound(folder, summary, tasks, scenario, inputs)
 
 
@@ -141,12 +143,31 @@ def simulate_in(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Summary:
     """Simulate as `simulate_into`, and write into *folder*, which is there and empty; it may be left half-written."""
-    summary, tasks = _simulated(folder, scenario, name, seed, inputs, on_progress)
+    scenario, inputs, window = of_seed(scenario, seed, inputs)
+    summary, tasks = _simulated(folder, scenario, name, seed, inputs, window, on_progress)
     return _with_bound(folder, summary, tasks, scenario, inputs)
 
 
+def of_seed(
+    scenario: Scenario, seed: int, inputs: tuple[Workload, Fleet]
+) -> tuple[Scenario, tuple[Workload, Fleet], Window]:
+    """Return what a seed runs on, and the window, which is the same for all seeds; the scenario says how it was drawn.
+
+    Raises InputError where no task arrives in the window, or the workload cannot be redrawn as the scenario says.
+    """
+    workload, fleet = inputs
+    settled, window = settle_resample(scenario, workload), scenario_window(scenario, workload)
+    drawn = resampled(workload, settled.resample, seed, window.begin, window.end)
+    return settled, (drawn, fleet), window
+
+
+def settle_resample(scenario: Scenario, workload: Workload) -> Scenario:
+    """Return the scenario with the way in which seeds change its workload. Raises InputError where that cannot be."""
+    return msgspec.structs.replace(scenario, resample=resample_for(workload, scenario.resample, len(scenario.seeds)))
+
+
 def _simulated(
-    folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet],
+    folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet], window: Window,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[Summary, pl.DataFrame]:
     workload, fleet = inputs
@@ -154,7 +175,6 @@ def _simulated(
     faults, queues, failures = _files_of(scenario)
     if queues is not None:
         _refuse_tree(workload, queues, scenario.queues)
-    window = scenario_window(scenario, workload)
     with _named(scenario):
         outcome = simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
                            federation=settings_of(scenario, name), faults=faults, failures=failures,
@@ -302,6 +322,8 @@ def _options(
     options: dict[str, object] = {"order": scheduler.order, "interval_s": interval, "waits_at": scheduler.waits_at}
     if scenario.until != FOREVER:
         options["until_s"] = scenario.until
+    if scenario.resample != NONE:
+        options["resample"] = scenario.resample
     if scenario.slow_start != 1.0:
         options["slow_start"] = scenario.slow_start
     if search_moves is not None:

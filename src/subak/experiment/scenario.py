@@ -10,11 +10,12 @@ from subak.output.plain import is_text
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES
 from subak.placement.mapreduce.search import SearchSettings
-from subak.placement.schedulers import LOTES, SCHEDULERS
+from subak.placement.schedulers import DRAWN, LOTES, SCHEDULERS
 from subak.policy import named_scheduler, policy_file
 from subak.queues.fair_orders import FAIR_ORDERS
 from subak.simulator.simulate import refuse_error, refuse_slow_start, refuse_times
 from subak.tables import read_toml
+from subak.workload.resample import AUTO, NONE, RESAMPLES
 from subak.workload.samples import sample_names
 
 FOREVER = float("inf")
@@ -32,6 +33,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     capacity: dict[str, float] = {}  # of each of them, in natural amounts
     schedulers: list[str] = msgspec.field(default_factory=lambda: ["first-fit"])  # or FILE.py:NAME
     seeds: list[int] = msgspec.field(default_factory=lambda: [1])  # each scheduler runs once with each
+    resample: str = AUTO  # how a seed changes the workload: one of RESAMPLES
     interval: float | None = None  # seconds of the timeline's intervals
     until: float = FOREVER  # seconds: the last instant to simulate
     measure_from: float | None = None  # seconds: tasks count that arrive then or later
@@ -67,7 +69,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if not 0 <= self.machines <= MACHINES_MAX:
             raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
         refuse_times(1.0 if self.interval is None else self.interval, self.until)
-        self._refuse_window()
+        self._refuse_measures()
         self._refuse_unbearable()
         self._refuse_search()
         for setting in changed_settings(self.federation):
@@ -82,8 +84,10 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """How long a scheduler that searches improves its plan. Raises InputError for what no search could mean."""
         return SearchSettings(self.search_seconds, self.search_moves)
 
-    def _refuse_window(self) -> None:
-        """Refuse a window in which nothing could be measured."""
+    def _refuse_measures(self) -> None:
+        """Refuse a window in which nothing could be measured, and an unknown way to redraw."""
+        if self.resample not in RESAMPLES:
+            raise InputError(f"resample: must be one of {', '.join(RESAMPLES)}, not {self.resample!r}")
         begin = 0.0 if self.measure_from is None else self.measure_from
         end = FOREVER if self.measure_until is None else self.measure_until
         if not 0 <= begin < FOREVER:
@@ -134,6 +138,18 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.lotes != LotesSettings() and not any(is_planned(scheduler) for scheduler in self.schedulers):
             raise InputError(f"lotes: none of the schedulers {', '.join(self.schedulers)} goes by these settings; "
                              "lotes does")
+
+
+def seeds_of(scenario: Scenario, scheduler: str) -> list[int]:
+    """Return the seeds that a scheduler runs with: the first alone where none of them would change anything."""
+    return scenario.seeds if scenario.resample != NONE or draws(scenario, scheduler) else scenario.seeds[:1]
+
+
+def draws(scenario: Scenario, scheduler: str) -> bool:
+    """Whether a run of a scheduler, by its name, depends on the seed on one workload; a policy from a file may."""
+    own = scheduler.partition("+")[0]
+    return (policy_file(scheduler) is not None or own in DRAWN or bool(scenario.failures or scenario.faults)
+            or scenario.request_error > 0 or settings_of(scenario, scheduler).delay_law != Federation().delay_law)
 
 
 def searches(scheduler: str) -> bool:

@@ -160,6 +160,9 @@ SCHEDULERS = {
     )
 }
 
+# Those whose decisions depend on the seed.
+DRAWN = frozenset({"random-fit", "greedy", "lotes", "hmhs-search", "sparrow", "hawk", "eagle", "pigeon"})
+
 
 def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
     """Return the scheduler with options applied. Raises InputError for one it does not understand."""

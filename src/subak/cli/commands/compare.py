@@ -17,7 +17,7 @@ from subak.cli.options import (
 from subak.cli.progress import RunBars
 from subak.errors import RunError
 from subak.experiment.parallel import jobs_of, run_all
-from subak.experiment.run import inputs_of, load_inputs, refuse_unfit
+from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, settle_resample
 from subak.experiment.scenario import Scenario
 from subak.measures.runs import load_runs
 from subak.output.places import refuse_folder
@@ -66,8 +66,8 @@ def compare(
     inputs = inputs_of(scenario, *given.files)
     if out is not None:
         refuse_folder(out, MARKER, overwrite, inputs)
+    scenario, tasks = _settled(scenario)
     labels = [job.label for job in jobs_of(scenario)]
-    tasks = _count_tasks(scenario)
     at_once = processes or len(os.sched_getaffinity(0))
     if out is None:
         with scratch_folder() as folder:
@@ -85,12 +85,16 @@ def compare(
         raise RunError("; ".join(errors.values()))
 
 
-def _count_tasks(scenario: Scenario) -> int:
-    """Return the tasks of the workload, which every run reads for itself. Raises InputError where none could begin."""
+def _settled(scenario: Scenario) -> tuple[Scenario, int]:
+    """Return how seeds change the workload, and its tasks; every run reads it for itself.
+
+    Raises InputError where no run could begin.
+    """
+    jobs_of(scenario)
     found = [find_scheduler(name, scenario.check_policy) for name in scenario.schedulers]
     loaded = load_inputs(scenario)
     refuse_unfit(scenario, found, loaded)
-    return len(loaded[0].tasks)
+    return settle_resample(scenario, loaded[0]), len(loaded[0].tasks)
 
 
 def _write_page(folder: Path) -> None:

@@ -1,0 +1,180 @@
+"""Workloads redrawn for each seed: what stays, what moves, and that seeds are run where they change something."""
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from small import TWO, fleet_of, plain, staged, workloads
+from subak.errors import InputError
+from subak.experiment.parallel import jobs_of
+from subak.experiment.run import of_seed, simulate_into
+from subak.experiment.scenario import Scenario, draws
+from subak.federation.settings import Federation
+from subak.placement.schedulers import SCHEDULERS
+from subak.tables import amount_columns
+from subak.workload.google_like.generate import Length, write_generated
+from subak.workload.google_like.parameters import Parameters
+from subak.workload.resample import (
+    AUTO,
+    MODEL,
+    NONE,
+    SESSIONS,
+    draw_sessions,
+    resample_for,
+    resampled,
+    sessions_of,
+)
+from subak.workload.samples import sample_folder
+from subak.workload.table import make_workload, read_workload
+
+
+def of_users(*rows):
+    """A workload of jobs (user, arrival, run time), one task each."""
+    made = plain(*((arrival, run_time, 1) for _, arrival, run_time in rows))
+    return replace(made, jobs=made.jobs.with_columns(user=pl.Series([row[0] for row in rows])))
+
+
+def checked(workload):
+    """Apply every rule of workloads again."""
+    floats = [pl.col(name) * resource.unit for name, resource in zip(
+        amount_columns(workload.resources), workload.resources, strict=True)]
+    return make_workload(workload.jobs, workload.stages.with_columns(floats), workload.tasks, workload.resources,
+                         workload.provenance, workload.observed)
+
+
+def test_a_session_ends_where_its_user_pauses():
+    user, arrival = np.array([0, 1, 0, 0, 1]), np.array([0.0, 10.0, 1200.0, 2401.0, 100.0])
+    assert sessions_of(user, arrival).tolist() == [0, 2, 0, 1, 2]
+    assert sessions_of(user[:0], arrival[:0]).size == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 50_000)), min_size=1, max_size=60), st.integers(0, 99))
+def test_sessions_keep_their_distances_and_their_blocks(rows, seed):
+    """Against a plain account of each draw: whole sessions, as many a block as there were, none outside of the span."""
+    user, arrival = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    begin, end = float(arrival.min()), float(arrival.max())
+    session = sessions_of(user, arrival)
+    chosen, shift = draw_sessions(arrival, session, begin, np.random.default_rng(seed))
+    new = arrival[chosen] + shift
+    assert ((new >= begin - 1e-6) & (new <= end + 1e-6)).all()
+    starts = {number: min(arrival[session == number]) for number in set(session.tolist())}
+    place, drawn = 0, []
+    while place < chosen.size:  # draws follow each other session by session
+        number = session[chosen[place]]
+        members = np.flatnonzero(session == number)
+        assert chosen[place : place + members.size].tolist() == members.tolist()
+        apart = (new[place : place + members.size] - new[place]) - (arrival[members] - arrival[members[0]])
+        span = end - begin
+        assert span == 0 or np.all(np.isclose(np.mod(apart + 0.5 * span, span), 0.5 * span, atol=1e-5))
+        drawn.append(starts[number])
+        place += members.size
+    assert len(drawn) == len(starts)
+    blocks = max(int((end - begin) // 3600.0), 6)
+    width = (end - begin) / blocks or 1.0
+    of_block = [sorted(min(int((start - begin) / width), blocks - 1) for start in each)
+                for each in (drawn, starts.values())]
+    assert of_block[0] == of_block[1]
+
+
+@given(workloads(TWO), st.integers(0, 20))
+def test_a_redrawn_workload_passes_every_check_and_has_whole_jobs(workload, seed):
+    drawn = resampled(workload, SESSIONS, seed, 0.0, float("inf"))
+    checked(drawn)
+    assert resampled(workload, SESSIONS, seed, 0.0, float("inf")).tasks.equals(drawn.tasks)
+
+    def told(made, job):
+        """What a job is, apart from when: its stages with what they wait for, and its tasks."""
+        stages = made.stages.with_row_index("row").filter(pl.col("job") == job)
+        first = {row: place for place, row in enumerate(stages["row"])}
+        tasks = made.tasks.filter(pl.col("stage").is_in(list(first))).sort("index")
+        origin = min(tasks["arrival"], default=0.0)
+        return (stages.drop("row", "job", "depends_on").rows(),
+                [sorted(first[parent] for parent in parents) for parents in stages["depends_on"]],
+                [(first[stage], index, round(arrival - origin, 6), run_time) for stage, index, arrival, run_time in
+                 tasks.select("stage", "index", "arrival", "run_time").iter_rows()])
+
+    before = {name: told(workload, number) for number, name in enumerate(workload.jobs["job"])}
+    for number, name in enumerate(drawn.jobs["job"]):
+        stages, parents, tasks = told(drawn, number)
+        was = before[name.partition("~")[0]]
+        assert (stages, parents) == was[:2]
+        assert np.allclose(np.array(tasks, float), np.array(was[2], float))
+
+
+def test_what_was_there_before_the_window_stays():
+    workload = of_users(("a", 0, 5), ("b", 0, 7), ("a", 100, 1), ("c", 105, 2), ("b", 400, 3), ("b", 900, 4))
+    drawn = [resampled(workload, SESSIONS, seed, 50.0, 600.0) for seed in range(20)]
+    for each in drawn:
+        before = each.tasks.filter(pl.col("arrival") < 50)
+        assert before["run_time"].to_list() == [5.0, 7.0]
+        assert each.tasks.filter(pl.col("arrival") > 600)["run_time"].to_list() == [4.0]
+        assert set(each.tasks.filter(pl.col("arrival").is_between(50, 600))["run_time"]) <= {1.0, 2.0, 3.0}
+    assert len({tuple(each.tasks["arrival"]) for each in drawn}) == 20
+    names = [sorted(each.jobs["job"]) for each in drawn]
+    assert {2, 3} == {sum(name in {"j2", "j3", "j4"} for name in each) for each in names}  # one of a block, or both
+    assert {"j2~2", "j3~2"} <= {name for each in names for name in each}
+
+
+def test_a_generated_workload_is_drawn_from_its_model(tmp_path):
+    write_generated(tmp_path, Parameters(), 5, Length(tasks=200))
+    workload = read_workload(tmp_path)
+    assert resample_for(workload, AUTO, 3) == MODEL
+    same, other = (resampled(workload, MODEL, seed, 0.0, 1.0) for seed in (1, 2))
+    assert same.tasks.equals(workload.tasks) and same.jobs.equals(workload.jobs)
+    assert len(other.tasks) == 200 and not other.tasks.equals(workload.tasks)
+
+
+def test_what_auto_comes_to_and_what_is_refused():
+    sample = read_workload(sample_folder())
+    assert resample_for(sample, AUTO, 1) == NONE
+    assert resample_for(sample, AUTO, 2) == SESSIONS
+    assert resample_for(sample, NONE, 2) == NONE
+    with pytest.raises(InputError, match="resample: model needs a workload that `subak generate` made; google2011"):
+        resample_for(sample, MODEL, 1)
+    with pytest.raises(InputError, match="resample: must be one of auto, none, sessions, model, not 'jobs'"):
+        Scenario(resample="jobs")
+
+
+def test_every_seed_runs_on_another_workload_and_repeats(tmp_path):
+    workload, fleet = of_users(*(("ab"[row % 2], 40.0 * row, 30.0) for row in range(60))), fleet_of((1,))
+    scenario = Scenario(schedulers=["first-fit"], seeds=[1, 2])
+    waits = [simulate_into(tmp_path / str(seed), scenario, "first-fit", seed, (workload, fleet)).wait_time.mean
+             for seed in (1, 2)]
+    assert waits[0] != waits[1]
+    text = (tmp_path / "2" / "scenario.toml").read_text()
+    assert 'resample = "sessions"' in text and "seeds = [2]" in text.replace("\n    ", "").replace(",\n", "")
+    again = Scenario(schedulers=["first-fit"], seeds=[2], resample="sessions")
+    assert simulate_into(tmp_path / "again", again, "first-fit", 2, (workload, fleet)).wait_time.mean == waits[1]
+    windows = {of_seed(scenario, seed, (workload, fleet))[2] for seed in (1, 2)}
+    assert len(windows) == 1
+
+
+def contended():
+    """A workload on which drawn decisions show: jobs of several tasks on machines that are all alike."""
+    stages = [{"job": job, "request": (1, 1)} for job in range(30)]
+    return (staged(stages, [(job, 3.0 * job, 10.0 + job % 7) for job in range(30) for _ in range(3)], TWO),
+            fleet_of(*[(2, 2)] * 6, resources=TWO))
+
+
+@pytest.mark.parametrize("name", [name for name, each in SCHEDULERS.items() if not each.planned])
+def test_a_seed_is_run_where_it_changes_something_and_not_where_it_does_not(tmp_path, name):
+    of_two = [key for key in ("global_masters", "local_masters") if key in SCHEDULERS[name].settings]
+    settings = Federation(**dict.fromkeys(of_two, 2))
+    scenario = Scenario(schedulers=[name], seeds=[1, 2, 3], resample="none", federation=settings)
+    tables = []
+    for seed in (1, 2, 3):
+        simulate_into(tmp_path / str(seed), scenario, name, seed, contended())
+        tables.append(pl.read_parquet(tmp_path / str(seed) / "tasks.parquet").select("start", "machine"))
+    differs = not (tables[0].equals(tables[1]) and tables[1].equals(tables[2]))
+    assert differs == draws(scenario, name)
+    assert [job.seed for job in jobs_of(scenario)] == ([1, 2, 3] if differs else [1])
+
+
+@pytest.mark.parametrize("options", [{"request_error": 0.3}, {"schedulers": ["tests/fake_runs.py:mine"]},
+                                     {"schedulers": ["megha"], "federation": Federation(delay_law="exponential")}])
+def test_other_draws_make_seeds_count(options):
+    scenario = Scenario(**{"seeds": [1, 2], "resample": "none", **options})
+    assert [job.seed for job in jobs_of(scenario)] == [1, 2]
