@@ -10,7 +10,7 @@ import polars as pl
 from subak.errors import InputError
 from subak.output.workplaces import is_folder
 from subak.resources import Resource
-from subak.tables import first_line, scan_table
+from subak.tables import first_line, read_toml, scan_table
 
 # The columns that are read: those of numbers, then others.
 TASK_COLUMNS = ("start", "wait_time", "run_time", "ready", "finish", "arrival", "job", "index", "attempts"), (
@@ -20,6 +20,15 @@ QUEUE_COLUMNS = ("level", "share_mean", "guarantee_mean", "shortfall", "shortfal
                  "demanding"), ("queue", "leaf")
 STINT_COLUMNS = ("slot", "begin", "end", "tasks"), ("kind", "machine", "job")
 SHARE_COLUMNS = ("time", "span", "level", "share", "guarantee"), ("queue",)
+
+
+COMPARISON = "comparison.toml"  # of a comparison folder
+
+
+class _Comparison(msgspec.Struct):
+    """What a comparison folder says of itself."""
+
+    runs: list[str] = []  # labels
 
 
 class WorkloadFacts(msgspec.Struct, frozen=True):
@@ -236,11 +245,13 @@ class Run:
 
 
 def load_runs(path: Path) -> list[Run]:
-    """Read a run folder, or every run of a comparison folder, in the order of scheduler and seed.
+    """Read a run folder, or every run of a comparison folder, in the order in which they were asked for.
 
     Raises InputError, naming the file and the rule, for anything else.
     """
-    runs = sorted((_load_run(folder) for folder in _run_folders(path)), key=_order)
+    asked = {label: place for place, label in enumerate(_asked(path))}
+    runs = sorted((_load_run(folder) for folder in _run_folders(path)),
+                  key=lambda run: (asked.get(run.label, len(asked)), run.group, run.summary.seed, run.label))
     labels = [run.label for run in runs]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
@@ -259,6 +270,12 @@ def groups(runs: list[Run]) -> dict[str, list[Run]]:
 def resource_names(runs: list[Run]) -> list[str]:
     """Return the resources of all runs, each once, in the order in which they are first declared."""
     return list(dict.fromkeys(resource.name for run in runs for resource in run.summary.resources))
+
+
+def _asked(path: Path) -> list[str]:
+    """Return the labels of a comparison's runs in the order that was asked for; none where that is not known."""
+    file = path / COMPARISON
+    return read_toml(file, _Comparison).runs if file.is_file() else []
 
 
 def _run_folders(path: Path) -> list[Path]:
@@ -315,7 +332,3 @@ def _check_table(path: Path, numbers: tuple[str, ...], others: tuple[str, ...] =
     for name in numbers:
         if not (present[name].is_numeric() or present[name] == pl.Null):
             raise InputError(f"{path}: {name} must hold numbers, not {present[name]}")
-
-
-def _order(run: Run) -> tuple[str, int, str]:
-    return run.group, run.summary.seed, run.label

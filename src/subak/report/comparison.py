@@ -4,7 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from subak.federation.messages import CROSSES, KINDS
+from subak.measures.intervals import interval, paired, relative
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
 from subak.report.number_text import bytes_text, count_text, ratio_text, seconds_text, share_text
 
@@ -33,8 +36,17 @@ class Row:
     """A measure's value for each scheduler, and the columns that hold the best one."""
 
     measure: Measure
-    values: list[float | None]
+    values: list[float | None]  # means over seeds
     best: frozenset[int]
+    by_seed: list[dict[int, float]]  # the value of each seed, where there is one
+
+    def difference(self, number: int, baseline: int = 0) -> float | None:
+        """Return by what share of the baseline's value a scheduler's is larger; None where there is no such thing."""
+        return relative(*paired(self.by_seed[number], self.by_seed[baseline])) if number != baseline else None
+
+    def interval(self, number: int, baseline: int = 0) -> tuple[float, float] | None:
+        """Return the 95 % interval of that difference; None with fewer than SEEDS_MIN seeds."""
+        return interval(*paired(self.by_seed[number], self.by_seed[baseline])) if number != baseline else None
 
     def texts(self) -> list[str]:
         """Return the values in words."""
@@ -44,7 +56,8 @@ class Row:
 def compare(runs: list[Run]) -> list[Row]:
     """Return every measure for every scheduler, in the order of `groups`."""
     levels = max(len(run.summary.fairness.levels) if run.summary.fairness else 0 for run in runs)
-    rows = [_row(measure, groups(runs)) for measure in measures(resource_names(runs), levels)]
+    seeds = sorted({run.summary.seed for run in runs})
+    rows = [_row(measure, groups(runs), seeds) for measure in measures(resource_names(runs), levels)]
     after = next(number for number, row in enumerate(rows, start=1) if row.measure.title == "above it")
     return [*rows[:after], *_below_fifo(rows, list(groups(runs))), *rows[after:]]
 
@@ -58,7 +71,8 @@ def _below_fifo(rows: list[Row], names: list[str]) -> list[Row]:
     if fifo is None or not longest or len(names) == 1 or any(bound is None for bound in bounds):
         return []
     measure = Measure("Makespan", f"below {names[fifo]}", lambda _: None, share_text)
-    return [Row(measure, [None if value is None else 1.0 - value / longest for value in makespans], frozenset())]
+    values = [None if value is None else 1.0 - value / longest for value in makespans]
+    return [Row(measure, values, frozenset(), [{} for _ in values])]
 
 
 def measures(resources: list[str], levels: int = 0) -> list[Measure]:
@@ -154,9 +168,18 @@ def verdict(runs: list[Run]) -> str:
                      _winner(names, rows["99 %"], "lowest 99th percentile")]) + _caution(runs)
 
 
-def _row(measure: Measure, schedulers: dict[str, list[Run]]) -> Row:
+def _row(measure: Measure, schedulers: dict[str, list[Run]], seeds: list[int]) -> Row:
+    by_seed = [_by_seed(measure, runs, seeds) for runs in schedulers.values()]
     values = [_mean([measure.value(run.summary) for run in runs]) for runs in schedulers.values()]
-    return Row(measure, values, _best(measure, values))
+    return Row(measure, values, _best(measure, values, by_seed), by_seed)
+
+
+def _by_seed(measure: Measure, runs: list[Run], seeds: list[int]) -> dict[int, float]:
+    """Return the value of each seed; a scheduler that was run once has the same whatever the seed."""
+    found = {run.summary.seed: measure.value(run.summary) for run in runs}
+    if len(found) == 1:
+        found = dict.fromkeys(seeds, *found.values())
+    return {seed: value for seed, value in found.items() if value is not None}
 
 
 def _mean(values: list[float | None]) -> float | None:
@@ -164,14 +187,27 @@ def _mean(values: list[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _best(measure: Measure, values: list[float | None]) -> frozenset[int]:
-    """Values that read the same are equally good; where all are, none is best."""
+def _best(measure: Measure, values: list[float | None], by_seed: list[dict[int, float]]) -> frozenset[int]:
+    """Return which values are best: of single runs those that read as the best one, unless all do.
+
+    Of several seeds it is one that is better than each other by an interval that leaves zero out, or none.
+    """
     known = [value for value in values if value is not None]
     if measure.best is None or len(known) < 2:
         return frozenset()
     best = min(known) if measure.best is operator.lt else max(known)
-    equal = frozenset(index for index, value in enumerate(values) if measure.text(value) == measure.text(best))
-    return equal if len(equal) < len(known) else frozenset()
+    if max(map(len, by_seed)) == 1:
+        equal = frozenset(index for index, value in enumerate(values) if measure.text(value) == measure.text(best))
+        return equal if len(equal) < len(known) else frozenset()
+    first = values.index(best)
+    others = [paired(by_seed[first], of) for number, of in enumerate(by_seed) if number != first and of]
+    return frozenset({first}) if all(map(decided, others)) else frozenset()
+
+
+def decided(pair: tuple[np.ndarray, np.ndarray]) -> bool:
+    """Whether values, paired by seed, differ by an interval that leaves zero out."""
+    found = interval(*pair)
+    return found is not None and not found[0] <= 0.0 <= found[1]
 
 
 def _spread(which: str, name: str, summary: Summary) -> float | None:
@@ -225,11 +261,16 @@ def _tasks(statuses: tuple[str, ...], summary: Summary) -> float | None:
 def _winner(names: list[str], row: Row, title: str) -> str:
     ranked = sorted((value, name) for name, value in zip(names, row.values, strict=True) if value is not None)
     text = row.measure.text
-    if not row.best:
+    alike = [name for value, name in ranked if text(value) == text(ranked[0][0])]
+    if len(alike) == len(ranked) > 1:
         return f"All schedulers have the same {title.removeprefix('lowest ')}, {text(ranked[0][0])}."
-    best, rest = [names[index] for index in sorted(row.best)], ranked[len(row.best):]
-    sentence = f"{' and '.join(best)} {'has' if len(best) == 1 else 'have'} the {title}, {text(ranked[0][0])}"
-    return f"{sentence}; next is {rest[0][1]} with {text(rest[0][0])}." if rest else f"{sentence}."
+    sentence = f"{' and '.join(alike)} {'has' if len(alike) == 1 else 'have'} the {title}, {text(ranked[0][0])}"
+    rest = ranked[len(alike):]
+    if not rest:
+        return f"{sentence}."
+    seeds = max(map(len, row.by_seed))
+    doubt = "" if row.best or seeds == 1 else f", but {seeds} seeds do not decide between them"
+    return f"{sentence}; next is {rest[0][1]} with {text(rest[0][0])}{doubt}."
 
 
 def _caution(runs: list[Run]) -> str:

@@ -7,6 +7,7 @@ from subak.measures.runs import PlanFacts, Reason, Run, groups
 from subak.report.comparison import Row, compare, recorded_note
 from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
+from subak.report.notes import notes, seeds_of
 from subak.report.number_text import NOTHING, count_text, number_text, seconds_text
 
 TERMINAL_WIDTH = 80  # characters; schedulers that do not fit side by side go below
@@ -15,6 +16,10 @@ NUMBER_WIDTH = 12
 REASONS_MAX = 5
 TERMINAL_QUEUES_MAX = 5
 QUEUE_WIDTH = 24  # characters of a queue's name
+COMPARED = {  # measures whose differences are shown
+    ("Wait time", "mean"), ("Wait time", "median"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
+    ("Job completion", "mean"), ("Job completion", "99 %"), ("Queue", "mean"), ("Fairness", "mean shortfall"),
+}
 
 
 def comparison_table(runs: list[Run]) -> Table:
@@ -24,11 +29,33 @@ def comparison_table(runs: list[Run]) -> Table:
     beside = _columns(names)
     for first in range(0, len(names), beside):
         table.add_row(_block(names, rows, range(first, min(first + beside, len(names)))))
-    seeds = max(len(group) for group in groups(runs).values())
-    notes = [*([f"means over {seeds} seeds"] if seeds > 1 else []), *(["* best"] if len(names) > 1 else [])]
-    if notes:
-        table.add_row(Text("; ".join(notes), style="dim"))
+    if len(names) > 1 and seeds_of(runs) > 1:
+        table.add_row(_differences(names, rows))
+    for note in notes(runs):
+        table.add_row(Text(note, style="dim"))
     return table
+
+
+def _differences(names: list[str], rows: list[Row]) -> Table:
+    """Return how far each scheduler is from the first, in per cent, with 95 % intervals where there are any."""
+    table = Table(title=Text(f"Against {names[0]}"), title_justify="left", title_style="bold", box=None,
+                  padding=(0, 1), pad_edge=False)
+    table.add_column("")
+    for name in names[1:]:
+        table.add_column(Text(name), justify="right", overflow="fold", header_style="bold")
+    for row in rows:
+        if (row.measure.family, row.measure.title) in COMPARED:
+            table.add_row(Text(f"{row.measure.family}, {row.measure.title}"),
+                          *(Text(_difference(row, number)) for number in range(1, len(names))))
+    return table
+
+
+def _difference(row: Row, number: int) -> str:
+    difference, interval = row.difference(number), row.interval(number)
+    if difference is None:
+        return NOTHING
+    ends = "" if interval is None else f" ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
+    return f"{100 * difference:+.1f} %{ends}"
 
 
 def run_panel(run: Run) -> Panel:

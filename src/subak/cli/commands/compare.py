@@ -19,7 +19,7 @@ from subak.errors import RunError
 from subak.experiment.parallel import jobs_of, run_all
 from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, settle_resample
 from subak.experiment.scenario import Scenario
-from subak.measures.runs import load_runs
+from subak.measures.runs import COMPARISON, load_runs
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
 from subak.policy import find_scheduler
@@ -29,7 +29,7 @@ from subak.tables import write_toml
 
 DEFAULT_SCHEDULERS = "first-fit,first-fit+backfill,best-fit+backfill,greedy,tetris"
 PROCESSES_MAX = 4096
-MARKER = "comparison.toml"  # only a folder with it is ever replaced
+MARKER = COMPARISON  # only a folder with it is ever replaced
 
 
 @takes_scenario

@@ -1,0 +1,52 @@
+"""What is said below a comparison: what was measured, what seeds changed, and what a mark means."""
+from subak.measures.intervals import SEEDS_MIN
+from subak.measures.runs import Run, groups
+from subak.report.number_text import count_text, seconds_text
+
+REDRAWN = {"sessions": "sessions of users drawn anew for each",
+           "model": "the workload drawn anew from its model for each"}
+
+
+def notes(runs: list[Run]) -> list[str]:
+    """Return the notes on runs that are shown side by side, a sentence or two each."""
+    several = len(groups(runs)) > 1
+    return [*window_notes(runs), *_seeds(runs), *([_mark(runs)] if several else [])]
+
+
+def window_notes(runs: list[Run]) -> list[str]:
+    """Say which part of the runs was measured, and what that leaves out."""
+    windows = {run.summary.window for run in runs if run.summary.window is not None}
+    found = []
+    for begin, end, why in sorted({(window.begin, window.end, window.why) for window in windows}):
+        of = [window for window in windows if (window.begin, window.end) == (begin, end)]
+        tasks = count_text(sum(window.tasks for window in of) / len(of))
+        out = count_text(sum(window.left_out for window in of) / len(of))
+        found.append(f"Measured from {seconds_text(begin)} to {seconds_text(end)} ({why}): {tasks} tasks that arrive "
+                     f"then, {out} left out; means over time are of that time.")
+    return found
+
+
+def seeds_of(runs: list[Run]) -> int:
+    """Return how many seeds the runs have."""
+    return len({run.summary.seed for run in runs})
+
+
+def _seeds(runs: list[Run]) -> list[str]:
+    """Say what several seeds changed, and for whom they changed nothing."""
+    seeds = seeds_of(runs)
+    if seeds == 1:
+        return []
+    ways = {str(run.summary.options.get("resample", "")) for run in runs}
+    words = " and ".join(REDRAWN.get(way, "one workload, decisions drawn anew") for way in sorted(ways))
+    once = [name for name, group in groups(runs).items() if len(group) == 1]
+    alone = f" A seed changes nothing for {', '.join(once)}: run once." if once else ""
+    return [f"Means over {seeds} seeds, {words}.{alone}"]
+
+
+def _mark(runs: list[Run]) -> str:
+    seeds = seeds_of(runs)
+    if seeds == 1:
+        return "* best of these single runs; --seeds 1-10 shows whether that is chance."
+    if seeds < SEEDS_MIN:
+        return f"No value is marked as best: 95 % intervals take {SEEDS_MIN} seeds, there are {seeds}."
+    return "* better than each other by a 95 % interval (bootstrap over seeds, paired) that leaves zero out."
