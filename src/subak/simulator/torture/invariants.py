@@ -220,12 +220,18 @@ class Watch:
                     best = number
         return best
 
+    def is_deposed(self, number: int) -> bool:
+        """Whether the other one of a pair is of a later epoch, even where it is down: what this one knows is old."""
+        epoch = self.roles.locals[number].scalar[EPOCH]
+        pair = range(number % self.clusters, self.instances, self.clusters)
+        return any(self.roles.locals[other].scalar[EPOCH] > epoch for other in pair)
+
     def check_owners(self) -> None:
         """(c) A task has at most one live attempt."""
         owner: dict[int, int] = {}
         for cluster in range(self.clusters):
             number = self.speaker(cluster)
-            if number == NOBODY:
+            if number == NOBODY or self.is_deposed(number):
                 continue
             local, (first, end) = self.roles.locals[number], self.span[cluster]
             for machine in self.machines:
