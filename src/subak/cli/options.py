@@ -75,6 +75,10 @@ class ScenarioOptions:
     measure_until: Annotated[float | None, _option(
         "SECONDS", "Measure up to then; inf: to the end of the run [default: the last arrival, so without the drain "
                    "behind it].", TIME)] = None
+    objectives: Annotated[list[str] | None, _option(
+        "TEXT", "What must hold, such as 'wait.p95 < 60s for queue=prod'; once for each. Of wait, turnaround, "
+                "slowdown, completion and job_slowdown (of jobs): mean, median, max or a percentile; for queue, user, "
+                "priority, length (short, long) or class.", TIME, "--objective")] = None
     slow_start: Annotated[float, _option(
         "SHARE", "Tasks that wait for a stage may start when this share of its tasks has ended; they hold their "
                  "machine until all have, and copy what is there meanwhile.", TIME, show_default=True)] = 1.0

@@ -22,6 +22,8 @@ from subak.measures import of_run as measures
 from subak.measures.batch import has_bound, lower_bound, stints
 from subak.measures.fairness import fairness
 from subak.measures.federation import federation_facts
+from subak.measures.jobs import described, group_table, job_facts, job_table, wait_by_length
+from subak.measures.objectives import judged, read_objective
 from subak.measures.runs import (
     FairnessFacts,
     FleetFacts,
@@ -59,6 +61,8 @@ class Measured(NamedTuple):
     """What a run is measured by: its tables, the window, and how fair it was."""
 
     tasks: pl.DataFrame
+    counted: pl.DataFrame  # those of the window, with what tells them apart
+    jobs: pl.DataFrame
     timeline: pl.DataFrame
     window: WindowFacts
     fairness: FairnessFacts | None
@@ -256,11 +260,14 @@ def _write(
         write_table(table, partial / f"{name}.parquet")
     queues = read_tree(Path(scenario.queues)) if scenario.queues else None
     of_window = window_facts(tasks, timeline, window)
+    jobs, counted = job_table(tasks, workload), described(tasks, workload, of_window)
+    write_table(group_table(counted, jobs), partial / "groups.parquet")
     fair = fairness(tasks, attempts, cut(timeline, of_window), workload, fleet, queues)
     if fair is not None:
         write_table(fair.queues, partial / "queues.parquet")
         write_table(fair.shares, partial / "shares.parquet")
-    summary = summarise(outcome, scenario, inputs, label, Measured(tasks, timeline, of_window, fair and fair.facts))
+    summary = summarise(outcome, scenario, inputs, label, Measured(
+        tasks, counted, jobs, timeline, of_window, fair and fair.facts))
     (partial / "summary.json").write_bytes(_json(summary))
     return summary, tasks
 
@@ -269,8 +276,8 @@ def summarise(
     outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str, of: Measured
 ) -> Summary:
     """Return the run in a page of numbers."""
-    tasks, window = of.tasks, of.window
-    counted, within = measured(tasks, window), cut(of.timeline, window)
+    tasks, counted, window = of.tasks, of.counted, of.window
+    within, jobs = cut(of.timeline, window), measured(of.jobs, window)
     (workload, fleet), loop = inputs, outcome.loop_result
     names = [resource.name for resource in workload.resources]
     source = workload.provenance
@@ -289,6 +296,9 @@ def summarise(
         recorded=measures.recorded_counts(tasks, workload),
         wait_time=measures.wait_spread(counted),
         slowdown=measures.slowdown_spread(counted),
+        lengths=wait_by_length(counted),
+        jobs=job_facts(jobs),
+        objectives=tuple(judged(read_objective(text), counted, jobs, workload) for text in scenario.objectives),
         makespan=measures.makespan(tasks),
         utilisation=measures.utilisation(within, names),
         waiting=measures.waiting(within),

@@ -6,6 +6,7 @@ import msgspec
 
 from subak.errors import InputError
 from subak.federation.settings import Federation
+from subak.measures.objectives import read_objective
 from subak.output.plain import is_text
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES
@@ -38,6 +39,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     until: float = FOREVER  # seconds: the last instant to simulate
     measure_from: float | None = None  # seconds: tasks count that arrive then or later
     measure_until: float | None = None  # seconds: and then or earlier; inf: to the end of the run
+    objectives: list[str] = []  # such as wait.p95 < 60s for queue=prod: said to be met or not
     federation: Federation = msgspec.field(default_factory=Federation)  # settings of schedulers that are federations
     faults: str = ""  # a plan of what goes wrong, for megha and central
     failures: str = ""  # a plan of how tasks end that do not finish, for megha and central
@@ -88,6 +90,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """Refuse a window in which nothing could be measured, and an unknown way to redraw."""
         if self.resample not in RESAMPLES:
             raise InputError(f"resample: must be one of {', '.join(RESAMPLES)}, not {self.resample!r}")
+        for text in self.objectives:
+            read_objective(text)
         begin = 0.0 if self.measure_from is None else self.measure_from
         end = FOREVER if self.measure_until is None else self.measure_until
         if not 0 <= begin < FOREVER:

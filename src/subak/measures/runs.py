@@ -77,6 +77,24 @@ class Spread(msgspec.Struct, frozen=True):
     max: float | None = None
 
 
+class JobFacts(msgspec.Struct, frozen=True):
+    """Jobs as a whole; the distributions are of those all of whose tasks finished."""
+
+    jobs: int = 0
+    completed: int = 0
+    completion: Spread = Spread()  # seconds from the job's arrival to its last task's finish
+    slowdown: Spread = Spread()  # that over what it takes where nothing waits
+
+
+class ObjectiveFacts(msgspec.Struct, frozen=True):
+    """Whether a run keeps an objective; the value is None where it is endless, since tasks never started or ended."""
+
+    text: str
+    value: float | None
+    met: bool
+    tasks: int
+
+
 class Waiting(msgspec.Struct, frozen=True):
     """The number of waiting tasks: its mean over time and its largest value."""
 
@@ -189,6 +207,9 @@ class Summary(msgspec.Struct, frozen=True):
     recorded: dict[str, int] = {}  # tasks that finished, by how the trace says that they ended; empty where it does not
     wait_time: Spread = Spread()
     slowdown: Spread = Spread()
+    lengths: dict[str, Spread] = {}  # the wait time of tasks of short jobs, and of long ones
+    jobs: JobFacts | None = None
+    objectives: tuple[ObjectiveFacts, ...] = ()
     makespan: float | None = None
     makespan_bound: float | None = None  # of MapReduce jobs: no schedule's makespan is less
     makespan_bound_note: str = ""  # why there is no bound, or how far it may be below what was looked for

@@ -1,4 +1,5 @@
 """The comparison: one row a measure, one value a scheduler (the mean over its seeds), and which value is best."""
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,11 +9,14 @@ import numpy as np
 
 from subak.federation.messages import CROSSES, KINDS
 from subak.measures.intervals import interval, paired, relative
+from subak.measures.jobs import LENGTHS
+from subak.measures.objectives import IN_SECONDS, Objective, read_objective
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
-from subak.report.number_text import bytes_text, count_text, ratio_text, seconds_text, share_text
+from subak.report.number_text import NOTHING, bytes_text, count_text, ratio_text, seconds_text, share_text
 
 SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
 SLOWDOWN_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "largest"}
+LENGTH_TITLES = {"mean": "mean", "p99": "99 %"}
 PART_TITLES = {"framework_queueing": "framework queueing", "processing": "processing",
                "worker_queueing": "worker queueing", "communication": "communication"}
 ENDING_TITLES = {"FAILED": "failed", "CANCELLED": "cancelled", "TIMED_OUT": "timed out", "LOST": "lost"}
@@ -57,7 +61,8 @@ def compare(runs: list[Run]) -> list[Row]:
     """Return every measure for every scheduler, in the order of `groups`."""
     levels = max(len(run.summary.fairness.levels) if run.summary.fairness else 0 for run in runs)
     seeds = sorted({run.summary.seed for run in runs})
-    rows = [_row(measure, groups(runs), seeds) for measure in measures(resource_names(runs), levels)]
+    rows = [_row(measure, groups(runs), seeds)
+            for measure in (*objective_measures(runs), *measures(resource_names(runs), levels))]
     after = next(number for number, row in enumerate(rows, start=1) if row.measure.title == "above it")
     return [*rows[:after], *_below_fifo(rows, list(groups(runs))), *rows[after:]]
 
@@ -75,6 +80,13 @@ def _below_fifo(rows: list[Row], names: list[str]) -> list[Row]:
     return [Row(measure, values, frozenset(), [{} for _ in values])]
 
 
+def objective_measures(runs: list[Run]) -> list[Measure]:
+    """Return the objectives of the runs, each once, as measures whose text says whether they are met."""
+    texts = dict.fromkeys(facts.text for run in runs for facts in run.summary.objectives)
+    return [Measure("Objectives", text, partial(_objective, text), partial(_met, read_objective(text)))
+            for text in texts]
+
+
 def measures(resources: list[str], levels: int = 0) -> list[Measure]:
     """Return the measures of a comparison; utilisation and stranded shares are one a resource, Jain's index a level."""
     return [
@@ -86,6 +98,14 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
           for name, title in PART_TITLES.items()),
         *(Measure("Bounded slowdown", title, partial(_spread, "slowdown", name), ratio_text, operator.lt)
           for name, title in SLOWDOWN_TITLES.items()),
+        *(Measure(f"Wait time, {length} jobs", title, partial(_of_length, length, name), seconds_text, operator.lt)
+          for length in LENGTHS for name, title in LENGTH_TITLES.items()),
+        *(Measure("Job completion", title, partial(_of_jobs, "completion", name), seconds_text, operator.lt)
+          for name, title in SPREAD_TITLES.items()),
+        *(Measure("Job slowdown", title, partial(_of_jobs, "slowdown", name), ratio_text, operator.lt)
+          for name, title in SLOWDOWN_TITLES.items()),
+        Measure("Jobs", "completed", lambda summary: summary.jobs.completed if summary.jobs else None, count_text,
+                operator.gt),
         *(Measure("Utilisation", name, partial(_share, "utilisation", name), share_text, operator.gt)
           for name in resources),
         *(Measure("Stranded", name, partial(_share, "stranded", name), share_text, operator.lt)
@@ -247,6 +267,27 @@ def _fairness(name: str, summary: Summary) -> float | None:
 def _busy(role: str, summary: Summary) -> float | None:
     facts: FederationFacts | None = summary.federation
     return None if facts is None or role not in facts.roles else facts.roles[role].busy
+
+
+def _of_length(length: str, name: str, summary: Summary) -> float | None:
+    return getattr(summary.lengths[length], name) if length in summary.lengths else None
+
+
+def _of_jobs(which: str, name: str, summary: Summary) -> float | None:
+    return None if summary.jobs is None else getattr(getattr(summary.jobs, which), name)
+
+
+def _objective(text: str, summary: Summary) -> float | None:
+    """Return the value that an objective is about, endless where tasks never started or ended."""
+    found = next((facts for facts in summary.objectives if facts.text == text), None)
+    return None if found is None else math.inf if found.value is None else found.value
+
+
+def _met(objective: Objective, value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    words = seconds_text if objective.measure in IN_SECONDS else ratio_text
+    return f"{'met' if objective.holds(value) else 'missed'}: {'never' if math.isinf(value) else words(value)}"
 
 
 def _share(which: str, resource: str, summary: Summary) -> float | None:

@@ -1,0 +1,121 @@
+"""Jobs as a whole, and parts of a workload apart: short and long, by queue, by priority, by scheduling class.
+
+A job's completion time is its last task's finish less its arrival; its slowdown is that over what it takes where
+nothing ever waits: its longest chain of tasks, each behind those of the stages that its own depends on, on machines of
+speed 1. Both are of jobs all of whose tasks finished. A job is long if the mean run time of its tasks is above that of
+90 % of the jobs that are measured, else short (Delgado and others: Hawk, ATC 2015, section 4.1, where 10 % are long).
+"""
+import numpy as np
+import polars as pl
+
+from subak.measures.of_run import SLOWDOWN_FLOOR_S, bounded_slowdown, spread
+from subak.measures.runs import JobFacts, Spread, WindowFacts
+from subak.measures.window import measured
+from subak.workload.table import Workload
+
+LONG_SHARE = 0.1  # of the jobs
+GROUPS_MAX = 1_000  # of one kind that are written down, those of most tasks first
+KINDS_OF_GROUPS = ("length", "priority", "class", "queue")
+LENGTHS = ("short", "long")
+
+
+def job_table(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
+    """Return one row a job: job (row), queue, arrival, completion and slowdown, null unless all its tasks finished.
+
+    *tasks* is the task table of a run of the workload, in whose order it is.
+    """
+    alone = pl.Series("alone", undisturbed(workload))
+    finish = pl.when((pl.col("status") == "FINISHED").all()).then(pl.col("finish").max())
+    jobs = tasks.group_by("job", maintain_order=True).agg(
+        pl.col("queue").first(), pl.col("arrival").min(), finish.alias("finish"))
+    completion = (pl.col("finish") - pl.col("arrival")).alias("completion")
+    slowdown = pl.col("completion") / pl.max_horizontal(alone.gather(jobs["job"]), pl.lit(SLOWDOWN_FLOOR_S))
+    return jobs.with_columns(completion).with_columns(slowdown=slowdown.clip(lower_bound=1.0)).drop("finish")
+
+
+def undisturbed(workload: Workload) -> np.ndarray:
+    """Return float64[job], seconds: how long each job takes where nothing waits; 0 for one without tasks."""
+    stage, job = workload.tasks["stage"].to_numpy().astype(np.int64), workload.stages["job"].to_numpy().astype(np.int64)
+    arrival, run_time = (workload.tasks[name].to_numpy() for name in ("arrival", "run_time"))
+    first = np.full(len(workload.jobs), np.inf)
+    np.minimum.at(first, job[stage], arrival)
+    edges = workload.stages.with_row_index("child").select("child", pl.col("depends_on").alias("parent")).explode(
+        "parent").drop_nulls()
+    child, parent = (edges[name].to_numpy().astype(np.int64) for name in ("child", "parent"))
+    depth = _depths(child, parent, job.size)
+    ready, done, longest = np.zeros(job.size), np.zeros(job.size), np.zeros(first.size)
+    for level in range(int(depth.max(initial=0)) + 1):
+        here = np.flatnonzero(depth[stage] == level)
+        of = stage[here]
+        np.maximum.at(done, of, np.maximum(arrival[here] - first[job[of]], ready[of]) + run_time[here])
+        below = depth[parent] == level
+        np.maximum.at(ready, child[below], done[parent[below]])
+    np.maximum.at(longest, job, done)
+    return longest
+
+
+def _depths(child: np.ndarray, parent: np.ndarray, stages: int) -> np.ndarray:
+    """Return int64[stage]: how many stages are before each, on the longest way."""
+    depth = np.zeros(stages, np.int64)
+    while (behind := depth[child] <= depth[parent]).any():
+        np.maximum.at(depth, child[behind], depth[parent[behind]] + 1)
+    return depth
+
+
+def job_facts(jobs: pl.DataFrame) -> JobFacts:
+    """Return what summary.json says of the jobs that count; *jobs* are rows of the job table."""
+    return JobFacts(len(jobs), len(jobs) - jobs["completion"].null_count(), spread(jobs["completion"]),
+                    spread(jobs["slowdown"]))
+
+
+def lengths(workload: Workload, window: WindowFacts) -> pl.Series:
+    """Return short or long for each job of a workload, as an Enum; what divides them is of the jobs of the window."""
+    of_job = workload.tasks.select(
+        "run_time", "arrival", job=workload.stages["job"].gather(workload.tasks["stage"])).group_by("job").agg(
+        pl.col("run_time").mean(), pl.col("arrival").min())
+    mean = np.zeros(len(workload.jobs))
+    mean[of_job["job"].to_numpy()] = of_job["run_time"].to_numpy()
+    of_window = measured(of_job, window)["run_time"].to_numpy()
+    cutoff = np.quantile(of_window, 1.0 - LONG_SHARE, method="inverted_cdf") if of_window.size else np.inf
+    return pl.Series("length", np.where(mean > cutoff, *LENGTHS[::-1]), dtype=pl.Enum(LENGTHS))
+
+
+def described(tasks: pl.DataFrame, workload: Workload, window: WindowFacts) -> pl.DataFrame:
+    """Return the rows of the task table that count, with length, priority and, where there is one, class of each."""
+    stage = workload.tasks["stage"]
+    columns = [lengths(workload, window).gather(tasks["job"]),
+               workload.stages["priority"].gather(stage).alias("priority")]
+    if "scheduling_class" in workload.stages.columns:
+        columns.append(workload.stages["scheduling_class"].gather(stage).alias("class"))
+    return measured(tasks.with_columns(columns), window)
+
+
+def wait_by_length(tasks: pl.DataFrame) -> dict[str, Spread]:
+    """Return the wait time of tasks of short and of long jobs; *tasks* are described."""
+    return {name: spread(tasks.filter(pl.col("length") == name)["wait_time"]) for name in LENGTHS}
+
+
+def group_table(tasks: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each group of tasks of each kind: how they waited, and how their jobs fared.
+
+    *tasks* are described; *jobs* is the job table.
+    """
+    kinds = [kind for kind in KINDS_OF_GROUPS if kind in tasks.columns]
+    of_job = tasks.select("job", *kinds).unique("job", keep="first", maintain_order=True).join(
+        jobs.select("job", "completion"), on="job", how="left")
+    return pl.concat(_groups(tasks, kind, of_job) for kind in kinds)
+
+
+def _groups(tasks: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Return the groups of one kind; a job is of the kind of the first of its tasks."""
+    wait = pl.col("wait_time")
+    table = tasks.group_by(kind).agg(
+        pl.len().cast(pl.Int64).alias("tasks"), wait.count().cast(pl.Int64).alias("started"),
+        wait.mean().alias("wait_mean"), *(wait.quantile(level, "higher").alias(f"wait_{text}") for level, text in (
+            (0.5, "median"), (0.95, "p95"), (0.99, "p99"))),
+        bounded_slowdown().mean().alias("slowdown_mean"))
+    of_jobs = jobs.group_by(kind).agg(
+        pl.len().cast(pl.Int64).alias("jobs"), pl.col("completion").mean().alias("completion_mean"))
+    return table.join(of_jobs, on=kind, how="left", nulls_equal=True).select(
+        pl.lit(kind).alias("by"), pl.col(kind).cast(pl.String).alias("name"), pl.exclude(kind)).sort(
+        ["tasks", "name"], descending=[True, False]).head(GROUPS_MAX)

@@ -1,0 +1,161 @@
+"""Jobs as a whole, short and long ones, and objectives: by hand, and against a plain account."""
+import json
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given
+
+from small import TWO, fleet_of, plain, staged, workloads
+from subak.errors import InputError
+from subak.experiment.run import simulate_into
+from subak.experiment.scenario import Scenario
+from subak.measures.jobs import lengths, undisturbed
+from subak.measures.objectives import Objective, read_objective
+from subak.measures.runs import WindowFacts, load_runs
+from subak.report.comparison import compare
+
+ALL = WindowFacts(0.0, math.inf)
+
+
+def ran(folder, workload, fleet, **options):
+    simulate_into(folder / "run", Scenario(**options), "first-fit", 1, (workload, fleet))
+    return load_runs(folder / "run")[0]
+
+
+def chained():
+    """A job of two stages, the second behind the first, and one of a single task, on one machine of 2 cores.
+
+    seconds   0       10      20      30
+    first     |-a 10--|-c 10--|                c: 5 s of waiting for nothing
+    first     |b 4|                            b
+    second        waits |........
+    """
+    return staged([{"job": 0, "request": (1,)}, {"job": 0, "request": (1,), "depends_on": [0]},
+                   {"job": 1, "request": (2,)}], [(0, 0, 10), (0, 0, 4), (1, 0, 20), (2, 1, 30)])
+
+
+def test_a_job_is_complete_when_its_last_task_is(tmp_path):
+    """a and b at 0; the other job takes the whole machine at 10 s until 40 s; c runs from 40 s to 60 s."""
+    run = ran(tmp_path, chained(), fleet_of((2,)), measure_until=math.inf)
+    jobs = run.summary.jobs
+    assert (jobs.jobs, jobs.completed) == (2, 2)
+    starts = run.tasks().collect()["start"].to_list()
+    assert starts == [0.0, 0.0, 40.0, 10.0]
+    assert jobs.completion.max == 60.0 and jobs.completion.mean == (60 + 39) / 2
+    assert jobs.slowdown.max == pytest.approx(60 / 30) and jobs.slowdown.mean == pytest.approx((60 / 30 + 39 / 30) / 2)
+
+
+def test_a_job_of_which_a_task_is_left_is_not_complete(tmp_path):
+    run = ran(tmp_path, chained(), fleet_of((2,)), until=45.0, measure_until=math.inf)
+    assert (run.summary.jobs.jobs, run.summary.jobs.completed) == (2, 1)
+    assert run.summary.jobs.completion.max == 39.0
+
+
+def test_only_jobs_of_the_window_count(tmp_path):
+    run = ran(tmp_path, chained(), fleet_of((2,)), measure_from=0.5, measure_until=math.inf)
+    assert run.summary.jobs.jobs == 1 and run.summary.jobs.completion.mean == 39.0
+
+
+def test_what_a_job_takes_where_nothing_waits():
+    assert undisturbed(chained()).tolist() == [30.0, 30.0]
+    later = staged([{"request": (1,)}, {"request": (1,), "depends_on": [0]}, {"request": (1,), "depends_on": [0]},
+                    {"request": (1,), "depends_on": [1, 2]}], [(0, 2, 3), (1, 2, 1), (2, 12, 2), (3, 2, 5), (3, 30, 1)])
+    assert undisturbed(later).tolist() == [29.0]  # of the instant 2; its last task comes at 30, and ends at 31
+
+
+@given(workloads(TWO))
+def test_it_is_the_longest_chain(workload):
+    def stage_end(number, origin):
+        ready = max((stage_end(parent, origin) for parent in workload.stages["depends_on"][number]), default=0.0)
+        return max(max(arrival - origin, ready) + run_time for stage, arrival, run_time in
+                   workload.tasks.select("stage", "arrival", "run_time").iter_rows() if stage == number)
+
+    found = undisturbed(workload)
+    for job in range(len(workload.jobs)):
+        stages = [row for row, owner in enumerate(workload.stages["job"]) if owner == job
+                  and row in set(workload.tasks["stage"])]
+        arrivals = [arrival for stage, arrival in workload.tasks.select("stage", "arrival").iter_rows()
+                    if stage in stages]
+        expected = max((stage_end(row, min(arrivals)) for row in stages), default=0.0)
+        assert found[job] == pytest.approx(expected) or (math.isinf(found[job]) and math.isinf(expected))
+
+
+def test_a_tenth_of_the_jobs_is_long():
+    workload = plain(*((row, 10 + row, 1) for row in range(20)))
+    found = lengths(workload, ALL)
+    assert found.to_list() == ["short"] * 18 + ["long"] * 2
+    late = lengths(workload, WindowFacts(10.0, math.inf))
+    assert late.to_list() == ["short"] * 19 + ["long"]
+
+
+def queued(folder, **options):
+    """Waits 0, 40, 90 s of tasks of 40, 60 and 5 s, all in the queue all/of/us."""
+    return ran(folder, plain((5, 40, 1), (5, 60, 2), (15, 5, 1)), fleet_of((2,)), **options)
+
+
+@pytest.mark.parametrize(("text", "value", "met"), [
+    ("wait.p50 <= 40s", 40.0, True), ("wait.median<40s", 40.0, False), ("wait.max < 1.5min", 90.0, False),
+    ("wait.max<=1.5min", 90.0, True), ("wait.mean < 44 s", 130 / 3, True), ("wait.p95 > 0.01h", 90.0, True),
+    ("turnaround.p66.6 < 100s", 95.0, True), ("slowdown.max < 10", 9.5, True),
+    ("slowdown.mean >= 4.05", (1 + 100 / 60 + 9.5) / 3, True),
+    ("completion.p99 < 101s for queue=all", 100.0, True),
+    ("job_slowdown.median < 2 for queue=all/of/us", 100 / 60, True),
+    ("wait.max < 1s for length=short, queue=all/of", 90.0, False),
+    ("wait.mean < 1s for priority=0", 130 / 3, False), ("wait.mean < 1d for user=ada", 130 / 3, True),
+])
+def test_an_objective_is_met_or_not(tmp_path, text, value, met):
+    found, = queued(tmp_path, objectives=[text]).summary.objectives
+    assert found.value == pytest.approx(value)
+    assert found.met is met
+
+
+def test_what_never_starts_is_endless(tmp_path):
+    run = queued(tmp_path, objectives=["wait.p60 < 1h", "wait.p70 < 1h", "turnaround.mean > 1s"], until=100.0)
+    assert [(facts.value, facts.met) for facts in run.summary.objectives] == [(40.0, True), (None, False), (None, True)]
+    rows = {row.measure.title: row for row in compare([run]) if row.measure.family == "Objectives"}
+    assert rows["wait.p60 < 1h"].texts() == ["met: 40 s"]
+    assert rows["wait.p70 < 1h"].texts() == ["missed: never"]
+    assert json.loads((run.folder / "summary.json").read_text())["objectives"][1]["value"] is None
+
+
+@pytest.mark.parametrize(("text", "rule"), [
+    ("wait < 3s", "must be like"), ("", "must be like"), ("wait.p95 = 3s", "must be like"),
+    ("cost.p95 < 3s", "the measure must be one of wait, turnaround, slowdown, completion, job_slowdown"),
+    ("wait.p0 < 3s", "the statistic must be"), ("wait.p100 < 3s", "the statistic must be"),
+    ("wait.best < 3s", "the statistic must be"), ("wait.mean < 3", "takes one of the units us, ms, s, min, h, d"),
+    ("slowdown.mean < 3s", "slowdown takes no unit"), ("wait.mean < 1.2.3s", "'1.2.3' is no number"),
+    ("wait.mean < 3s for team=a", "KEY=VALUE with one of queue, user"), ("wait.mean < 3s for queue", "KEY=VALUE"),
+])
+def test_what_is_no_objective_is_refused_before_the_run(text, rule):
+    with pytest.raises(InputError, match=rule.replace(".", r"\.").replace("'", ".")):
+        Scenario(objectives=[text])
+
+
+@pytest.mark.parametrize("text", ["wait.mean < 1s for queue=al", "wait.mean < 1s for user=bob",
+                                  "wait.mean < 1s for priority=7"])
+def test_an_objective_for_nobody_is_refused(tmp_path, text):
+    with pytest.raises(InputError, match="no task that is measured is of these"):
+        queued(tmp_path, objectives=[text])
+    with pytest.raises(InputError, match="the workload has no scheduling classes"):
+        queued(tmp_path, objectives=["wait.mean < 1s for class=1"])
+
+
+def test_reading_keeps_what_was_written():
+    assert read_objective(" wait.p99.9   <=  2min for queue=a/b , priority=3 ") == Objective(
+        "wait.p99.9 <= 2min for queue=a/b , priority=3", "wait", "p99.9", "<=", 120.0,
+        (("queue", "a/b"), ("priority", "3")))
+
+
+def test_groups_are_written_down(tmp_path):
+    """Ten tasks one after the other on one core: waits 0, 9, ..., 72 s, and of the long one 81 s."""
+    run = ran(tmp_path, plain(*((row, 10, 1) for row in range(9)), (9, 20, 1)), fleet_of((1,)),
+              objectives=["wait.mean < 1h for length=long"])
+    groups = pl.read_parquet(run.folder / "groups.parquet")
+    assert groups.select("by", "name", "tasks", "jobs").rows() == [
+        ("length", "short", 9, 9), ("length", "long", 1, 1), ("priority", "0", 10, 10), ("queue", "all/of/us", 10, 10)]
+    short, long, *_, queue = groups.rows(named=True)
+    assert (short["started"], short["wait_mean"], short["wait_median"], short["wait_p95"]) == (9, 36.0, 36.0, 72.0)
+    assert (long["wait_mean"], long["completion_mean"], run.summary.objectives[0].value) == (81.0, 101.0, 81.0)
+    assert run.summary.lengths["long"].mean == 81.0
+    assert queue["completion_mean"] == pytest.approx((9 * 46 + 101) / 10)
