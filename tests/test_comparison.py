@@ -36,12 +36,13 @@ def summary(label, few, many):
         status={"FINISHED": many, "RUNNING": few, "WAITING": few, "UNPLACEABLE": few},
         wait_time=spread(few), slowdown=spread(few), lengths={"short": spread(few), "long": spread(few)},
         jobs=JobFacts(10, many, spread(few), spread(few)), makespan=few, makespan_bound=few, gap=few / 10,
-        utilisation={"cpu": many / 10}, stranded={"cpu": few / 10}, waiting=Waiting(few, 10 * few),
+        utilisation={"cpu": many / 10}, stranded={"cpu": few / 10}, idle_while_waiting={"cpu": few / 10},
+        waiting=Waiting(few, 10 * few),
         attempts_lost=few, run_time_lost=few, speed=Speed(few, few, few, few),
         fairness=FairnessFacts(levels=(LevelFacts(1, jain=many / 10),), short=few, shortfall=few,
                                shortfall_mean=few / 10, starved_longest=few),
         federation=FederationFacts(
-            allocation=spread(few), parts={name: spread(few) for name in ("framework_queueing", "processing",
+            allocation=spread(2 * few), parts={name: spread(few) for name in ("framework_queueing", "processing",
                                                                           "worker_queueing", "communication")},
             messages={"SUBMIT": 10 * few}, roles={"global master": RoleFacts(1, few / 10),
                                                   "local master": RoleFacts(1, few / 10)},
@@ -57,7 +58,7 @@ def test_the_better_run_is_marked_in_every_row_that_judges():
             assert row.values == [None, None]
             continue
         assert None not in row.values, row.measure.title
-        judged = row.measure.title not in NO_JUDGEMENT
+        judged = row.measure.title not in NO_JUDGEMENT and row.measure.family != "Stranded"
         assert row.best == (frozenset({1}) if judged else frozenset()), (row.measure.family, row.measure.title)
 
 
@@ -112,3 +113,10 @@ def test_the_verdict_on_several_names_the_best_the_next_and_who_left_most_out():
     assert verdict([waited("a", 2.0), waited("b", 2.0)]) == (
         "All schedulers have the same mean wait time, 2 s. All schedulers have the same 99th percentile, 2 s.")
     assert verdict([waited("a", None), waited("b", None)]) == "No task started, so there is no wait time to report."
+
+
+def test_an_allocation_time_that_is_the_wait_time_is_not_said_again():
+    same, other = (Run(Path(name), Summary(scheduler=name, label=name, wait_time=spread(1), federation=FederationFacts(
+        allocation=spread(size)))) for name, size in (("same", 1), ("other", 2)))
+    assert "Allocation time" not in {row.measure.family for row in compare([same])}
+    assert "Allocation time" in {row.measure.family for row in compare([same, other])}

@@ -130,3 +130,13 @@ def test_a_kept_scenario_holds_the_window(tmp_path):
     text = (tmp_path / "run" / "scenario.toml").read_text()
     assert "measure_from = 10" in text and "measure_until = 20" in text
     assert load_runs(tmp_path / "run")[0].summary.window.tasks == 1
+
+
+def test_what_is_free_while_tasks_wait_counts_against_who_blocks_its_queue(tmp_path):
+    """Half of a machine is free from 5 s to 45 s, while a task waits that needs all of it, and one that would fit."""
+    blocked = summary(tmp_path / "a", measure_until=45, interval=5.0)
+    ahead = summary(tmp_path / "b", scheduler="first-fit+backfill", measure_until=45, interval=5.0)
+    assert blocked.idle_while_waiting["cpu"] == pytest.approx(0.5)
+    assert ahead.idle_while_waiting["cpu"] == pytest.approx((10 + 5 * 0 + 25) * 0.5 / 40)
+    alone = summary(tmp_path / "c", plain((5, 40, 1), (6, 40, 1)))
+    assert alone.idle_while_waiting == {"cpu": None}

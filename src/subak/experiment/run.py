@@ -303,6 +303,7 @@ def summarise(
         utilisation=measures.utilisation(within, names),
         waiting=measures.waiting(within),
         stranded=measures.stranded(within, names),
+        idle_while_waiting=measures.idle_while_waiting(within, names),
         attempts_lost=lost,
         run_time_lost=run_time_lost,
         failures=measures.outcome_counts(tasks),

@@ -64,6 +64,16 @@ def stranded(timeline: pl.DataFrame, resources: list[str]) -> dict[str, float | 
     return {name: _ratio(timeline, f"stranded_{name}", f"capacity_{name}") for name in resources}
 
 
+def idle_while_waiting(timeline: pl.DataFrame, resources: list[str]) -> dict[str, float | None]:
+    """Return per resource the share of capacity that was free while tasks waited, whatever the reason.
+
+    An interval in which fewer than one task waited in the mean counts as much as that. None where nothing waited.
+    """
+    part = timeline.with_columns(span=pl.col("span") * pl.col("waiting").clip(upper_bound=1.0))
+    used = {name: _ratio(part, f"used_{name}", f"capacity_{name}") for name in resources}
+    return {name: None if share is None else max(1.0 - share, 0.0) for name, share in used.items()}
+
+
 def waiting(timeline: pl.DataFrame) -> Waiting:
     """Return the mean over time and the largest number of waiting tasks."""
     span = _number(timeline["span"].sum())

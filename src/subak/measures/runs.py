@@ -217,6 +217,7 @@ class Summary(msgspec.Struct, frozen=True):
     utilisation: dict[str, float | None] = {}
     waiting: Waiting = Waiting()
     stranded: dict[str, float | None] = {}
+    idle_while_waiting: dict[str, float | None] = {}  # None where nothing waited
     attempts_lost: int | None = None  # those that failed, or ran too long, were not lost: see `failures`
     run_time_lost: float | None = None  # seconds that lost attempts had run, over all tasks
     failures: FailureFacts | None = None  # None where there was no plan of failures

@@ -63,6 +63,9 @@ def compare(runs: list[Run]) -> list[Row]:
     seeds = sorted({run.summary.seed for run in runs})
     rows = [_row(measure, groups(runs), seeds)
             for measure in (*objective_measures(runs), *measures(resource_names(runs), levels))]
+    if all(of is None or of.allocation == wait for of, wait in (
+            (run.summary.federation, run.summary.wait_time) for run in runs)):  # it would say the wait time again
+        rows = [row for row in rows if row.measure.family != "Allocation time"]
     after = next(number for number, row in enumerate(rows, start=1) if row.measure.title == "above it")
     return [*rows[:after], *_below_fifo(rows, list(groups(runs))), *rows[after:]]
 
@@ -108,7 +111,9 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
                 operator.gt),
         *(Measure("Utilisation", name, partial(_share, "utilisation", name), share_text, operator.gt)
           for name in resources),
-        *(Measure("Stranded", name, partial(_share, "stranded", name), share_text, operator.lt)
+        *(Measure("Idle while tasks wait", name, partial(_share, "idle_while_waiting", name), share_text, operator.lt)
+          for name in resources),
+        *(Measure("Stranded", name, partial(_share, "stranded", name), share_text)  # little may be a blocked queue
           for name in resources),
         Measure("Queue", "mean", lambda summary: summary.waiting.mean, ratio_text, operator.lt),
         Measure("Queue", "longest", lambda summary: summary.waiting.max, count_text, operator.lt),
