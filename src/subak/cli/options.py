@@ -12,11 +12,11 @@ import typer
 
 from subak.errors import InputError
 from subak.experiment.scenario import FOREVER, Scenario, read_scenario, supported_settings
-from subak.federation.megha.global_master.placement import PLACEMENTS
+from subak.federation.choices import PLACEMENTS
 from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
-from subak.tables import read_toml
+from subak.toml_files import read_toml
 
 SEEDS = re.compile(r"\s*(\d{1,19})\s*(?:-\s*(\d{1,19})\s*)?", re.ASCII)  # one, or from one to another
 SEEDS_MAX = 10_000

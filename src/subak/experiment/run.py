@@ -26,7 +26,8 @@ from subak.measures.runs import FairnessFacts, FleetFacts, PlanFacts, Speed, Sum
 from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
-from subak.policy import find_scheduler, policy_file, policy_name
+from subak.policy import find_scheduler
+from subak.policy_files import policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.engine.run_loop import Progress
@@ -37,7 +38,8 @@ from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, read_fa
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import attempt_table, attempts_lost, task_table, timeline_table
 from subak.simulator.simulate import simulate
-from subak.tables import write_table, write_toml
+from subak.tables import write_table
+from subak.toml_files import write_toml
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
 

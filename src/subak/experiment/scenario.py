@@ -8,13 +8,12 @@ from subak.errors import InputError
 from subak.federation.settings import Federation
 from subak.output.plain import is_text
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.mapreduce.recipes import RECIPES
-from subak.placement.mapreduce.search import SearchSettings
+from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
 from subak.placement.schedulers import LOTES, SCHEDULERS
-from subak.policy import named_scheduler, policy_file
-from subak.queues.fair_orders import FAIR_ORDERS
-from subak.simulator.simulate import refuse_error, refuse_slow_start, refuse_times
-from subak.tables import read_toml
+from subak.policy_files import named_scheduler, policy_file
+from subak.queues.orders import FAIR_ORDERS
+from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_times
+from subak.toml_files import read_toml
 from subak.workload.samples import sample_names
 
 FOREVER = float("inf")

@@ -25,7 +25,7 @@ from subak.output.writing import new_folder, scratch_folder
 from subak.policy import find_scheduler
 from subak.report.console import Console, echo, waiting
 from subak.report.terminal import comparison_table
-from subak.tables import write_toml
+from subak.toml_files import write_toml
 
 DEFAULT_SCHEDULERS = "first-fit,first-fit+backfill,best-fit+backfill,greedy,tetris"
 PROCESSES_MAX = 4096

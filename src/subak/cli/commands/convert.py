@@ -12,19 +12,17 @@ from subak.errors import InputError
 from subak.output.writing import new_folder
 from subak.report.console import Console, bars, echo, waiting
 from subak.workload.readers import READERS
-from subak.workload.readers.conversion import (
-    Account,
+from subak.workload.readers.conversion import Account, Conversion, Reader
+from subak.workload.readers.options import (
     Censored,
-    Conversion,
     FleetChoice,
+    Model,
     Options,
-    Reader,
     Resubmissions,
     Shuffle,
     Slots,
     Unfinished,
 )
-from subak.workload.readers.swim import Model
 
 MODEL_TEXT = ", ".join(f"{name}={value:.10g}" for name, value in msgspec.structs.asdict(Model()).items())
 OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until"}

@@ -13,7 +13,7 @@ from subak.fleet.table import Fleet, read_fleet
 from subak.placement.lotes.settings import LotesSettings
 from subak.report.console import Console, Text
 from subak.report.number_text import count_text, number_text, seconds_text, share_text
-from subak.tables import read_toml
+from subak.toml_files import read_toml
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, read_workload
 

@@ -16,7 +16,8 @@ from subak.fleet.table import Fleet
 from subak.measures.runs import load_runs
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
-from subak.policy import find_scheduler, policy_file
+from subak.policy import find_scheduler
+from subak.policy_files import policy_file
 from subak.report.console import Console, echo
 from subak.report.terminal import run_panel
 from subak.workload.table import Workload
