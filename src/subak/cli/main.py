@@ -37,7 +37,7 @@ def main() -> None:
 
 def _exit_code() -> object:
     """Run the command that was asked for, and return what to end with; of a mistake, the program ends here."""
-    from subak.cli.live.app import UsageError  # noqa: PLC0415  (as above)
+    from subak.cli.app import UsageError  # noqa: PLC0415  (as above)
     from subak.cli.live.options import CommandEndedError  # noqa: PLC0415
     from subak.errors import SubakError  # noqa: PLC0415
     from subak.report.console import silence  # noqa: PLC0415
@@ -65,14 +65,10 @@ def _exit_code() -> object:
 
 
 def _app() -> Callable[..., object]:
-    """Return the commands; where one for a live federation is asked for, only those, for they load quickly."""
-    from subak.cli.live import app as live  # noqa: PLC0415  (as above)
+    """Return the commands."""
+    from subak.cli import app as commands  # noqa: PLC0415  (as above)
 
-    if sys.argv[1:2] and sys.argv[1] in live.WORDS:
-        return live.app
-    from subak.cli import app as all_commands  # noqa: PLC0415  (as above)
-
-    return all_commands.app
+    return commands.app
 
 
 class _Notices(logging.Handler):
