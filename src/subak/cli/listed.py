@@ -7,6 +7,8 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
+from subak.cli.ending import loading
+
 LOOK: Any = {"rich_markup_mode": "markdown", "pretty_exceptions_enable": False, "add_completion": False}
 
 
@@ -25,7 +27,8 @@ class Listed(NamedTuple):
 
     def load(self) -> Any:
         """Return the command itself."""
-        found = pkgutil.resolve_name(self.where)
+        with loading():
+            found = pkgutil.resolve_name(self.where)
         if not isinstance(found, typer.Typer):
             function, found = found, typer.Typer(**LOOK)
             found.command(self.name, context_settings=self.settings)(function)

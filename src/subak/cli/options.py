@@ -20,8 +20,6 @@ from subak.toml_files import read_toml
 
 SEEDS = re.compile(r"\s*(\d{1,19})\s*(?:-\s*(\d{1,19})\s*)?", re.ASCII)  # one, or from one to another
 SEEDS_MAX = 10_000
-COUNT_MAX = 2**31 - 1  # of what an option counts
-SEED_MAX = 2**62  # of what is drawn with an int64, and with those behind it
 # headings of the help
 INPUT, TIME, FAIR = "What is scheduled on what", "Time", "Fair shares"
 FEDERATED, OUTPUT = "A federation", "What is kept"

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
+from subak.cli.ending import loading
+from subak.cli.limits import SEED_MAX
 from subak.cli.listed import LOOK
-from subak.cli.options import SEED_MAX
 from subak.report.console import echo
 
 app = typer.Typer(help="Print a paper's figures beside what is measured here, and draw its charts.",
@@ -42,7 +43,8 @@ def google_like(
 
     Example: `subak reproduce google-like --trace traces/google2011 --out google-like`.
     """
-    from subak.cli.reproduce.google_like import google_like as reproduce_all  # noqa: PLC0415  (slow to import)
+    with loading():
+        from subak.cli.reproduce.google_like import google_like as reproduce_all  # noqa: PLC0415  (slow to import)
 
     reproduce_all(trace, out, seed, overwrite)
 
@@ -75,7 +77,8 @@ def megha(
 
     Example: `subak reproduce megha --quick --only 3,4,6 --out megha`.
     """
-    from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
+    with loading():
+        from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.megha(trace, alibaba, quick, seed), request)
@@ -98,7 +101,8 @@ def mch(
 
     Example: `subak reproduce mch --quick --only 4 --out mch`.
     """
-    from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
+    with loading():
+        from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.mch(trace, quick, seed), request)
@@ -121,7 +125,8 @@ def lotes(
 
     Example: `subak reproduce lotes --trace traces/google2011 --out lotes`.
     """
-    from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
+    with loading():
+        from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.lotes(trace, quick, seed), request)
@@ -146,7 +151,8 @@ def hmhs(
 
     Example: `subak reproduce hmhs --quick --out hmhs`.
     """
-    from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
+    with loading():
+        from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.hmhs(jobs, quick, seed), request)

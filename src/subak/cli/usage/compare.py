@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from subak.cli.ending import loading
 from subak.cli.options import (
     OUTPUT,
     OverwriteOption,
@@ -49,6 +50,7 @@ def compare(
     """
     scenario = scenario_from(given, None if schedulers is None else split_names(schedulers),
                              None if seeds is None else parse_seeds(seeds), split_names(DEFAULT_SCHEDULERS))
-    from subak.cli.commands.compare import compare as compare_all  # noqa: PLC0415  (loads the simulator)
+    with loading():
+        from subak.cli.commands.compare import compare as compare_all  # noqa: PLC0415  (loads the simulator)
 
     compare_all(scenario, given.files, processes, out, overwrite)

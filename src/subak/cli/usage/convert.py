@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from subak.cli.ending import loading
 from subak.cli.options import parse_amounts
 from subak.errors import InputError
 from subak.workload.readers import FORMATS
@@ -80,6 +81,7 @@ def convert(
                       unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
                       reduce_slots=reduce_slots,
                       model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
-    from subak.cli.commands.convert import convert as convert_trace  # noqa: PLC0415  (loads the readers)
+    with loading():
+        from subak.cli.commands.convert import convert as convert_trace  # noqa: PLC0415  (loads the readers)
 
     convert_trace(trace_format, source, out, options, overwrite)

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from subak.cli.ending import loading
+
 
 def fair(
     tree: Annotated[Path, typer.Argument(
@@ -33,6 +35,7 @@ def fair(
     - `subak fair tree.toml --out shares` also draws it.
     - `subak queues tree.toml` shows the tree alone.
     """
-    from subak.cli.commands.fair import fair as share_out  # noqa: PLC0415  (loads what computes shares)
+    with loading():
+        from subak.cli.commands.fair import fair as share_out  # noqa: PLC0415  (loads what computes shares)
 
     share_out(tree, out, overwrite)

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from subak.cli.options import COUNT_MAX
+from subak.cli.ending import loading
+from subak.cli.limits import COUNT_MAX
 
 
 def fit(
@@ -25,6 +26,7 @@ def fit(
 
     Example: `subak fit W --out like-mine.toml --chart fit.html`, then `subak generate --parameters like-mine.toml`.
     """
-    from subak.cli.commands.fit import fit as fit_workload  # noqa: PLC0415  (loads what fits)
+    with loading():
+        from subak.cli.commands.fit import fit as fit_workload  # noqa: PLC0415  (loads what fits)
 
     fit_workload(workload, out, chart, request_classes, censored, overwrite)

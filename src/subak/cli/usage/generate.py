@@ -4,6 +4,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from subak.cli.ending import loading
 from subak.cli.options import CapacityOption, FleetOption, MachinesOption, OverwriteOption
 
 PAPER, AROUND, LENGTH = "The paper's numbers", "Around the paper's model", "How much"  # headings of the help
@@ -101,6 +102,7 @@ def generate(
     place = Place(fleet, machines, capacity)
     numbers = Numbers(dynamism, gap_shape, type_, task_mass, task_disparity, service_mass, service_disparity, users,
                       diurnal, constraints, google_classes)
-    from subak.cli.commands.generate import generate as generate_workload  # noqa: PLC0415  (loads the model)
+    with loading():
+        from subak.cli.commands.generate import generate as generate_workload  # noqa: PLC0415  (loads the model)
 
     generate_workload(out, tasks, seconds, load, place, parameters, seed, numbers, overwrite)

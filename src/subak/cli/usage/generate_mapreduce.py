@@ -4,6 +4,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import typer
 
+from subak.cli.ending import loading
 from subak.cli.options import OverwriteOption
 
 PAPER, AROUND = "The paper's numbers", "Past the paper"  # headings of the help
@@ -65,6 +66,7 @@ def generate_mapreduce(
     """
     batch = Batch(workload, jobs, cluster, map_machines, reduce_machines, slow_share, slots, sharing, gap, map_output,
                   copy_rate)
-    from subak.cli.commands.generate_mapreduce import generate_mapreduce as generate_batch  # noqa: PLC0415  (draws it)
+    with loading():
+        from subak.cli.commands.generate_mapreduce import generate_mapreduce as generate_batch  # noqa: PLC0415  (draws it)
 
     generate_batch(out, seed, batch, overwrite)

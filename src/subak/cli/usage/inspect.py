@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from subak.cli.options import COUNT_MAX
+from subak.cli.ending import loading
+from subak.cli.limits import COUNT_MAX
 
 
 def inspect(
@@ -20,6 +21,7 @@ def inspect(
 
     "Requested" is what would be in use if every task started on arrival. Example: `subak inspect W --chart W.html`.
     """
-    from subak.cli.commands.inspect import inspect as inspect_folder  # noqa: PLC0415  (loads what describes)
+    with loading():
+        from subak.cli.commands.inspect import inspect as inspect_folder  # noqa: PLC0415  (loads what describes)
 
     inspect_folder(path, largest, chart, as_json)

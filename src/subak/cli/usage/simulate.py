@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from subak.cli.ending import loading
 from subak.cli.options import OUTPUT, OverwriteOption, ScenarioOptions, scenario_from, takes_scenario
 from subak.errors import InputError
 
@@ -37,6 +38,7 @@ def simulate(
                              [DEFAULT_SCHEDULER])
     if len(scenario.schedulers) > 1 or len(scenario.seeds) > 1:
         raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
-    from subak.cli.commands.simulate import simulate as simulate_one  # noqa: PLC0415  (loads the simulator)
+    with loading():
+        from subak.cli.commands.simulate import simulate as simulate_one  # noqa: PLC0415  (loads the simulator)
 
     simulate_one(scenario, given.files, out, overwrite)

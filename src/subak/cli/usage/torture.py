@@ -3,7 +3,8 @@ from typing import Annotated
 
 import typer
 
-from subak.cli.options import COUNT_MAX, SEED_MAX
+from subak.cli.ending import loading
+from subak.cli.limits import COUNT_MAX, SEED_MAX
 from subak.errors import InputError
 from subak.simulator.exhaustive.configurations import CONFIGURATIONS
 
@@ -66,7 +67,8 @@ def torture(
     else:
         _refuse(config or states_max is not None, "--config, --states-max: go with --exhaustive only")
         _refuse(seed is not None and others, "--seed: replays one federation, so the other options must be left out")
-    from subak.cli.torture import command  # noqa: PLC0415  (loads the simulator)
+    with loading():
+        from subak.cli.torture import command  # noqa: PLC0415  (loads the simulator)
 
     if exhaustive:
         command.walk(config or [], states_max or STATES_MAX)
