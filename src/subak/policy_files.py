@@ -12,6 +12,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from subak.errors import InputError, PolicyError, first_line
+from subak.nearest import did_you_mean
 from subak.placement.schedulers import SCHEDULERS, Scheduler, with_options
 
 
@@ -23,7 +24,8 @@ def named_scheduler(text: str) -> Scheduler:
         return with_options(replace(_from_file(file, name), name=f"{file.name}:{name}"), options)
     name, *options = text.split("+")
     if name not in SCHEDULERS:
-        raise InputError(f"scheduler must be a name that `subak schedulers` lists, or FILE.py:NAME; not {name!r}")
+        raise InputError(f"scheduler must be a name that `subak schedulers` lists, or FILE.py:NAME; not {name!r}"
+                         + did_you_mean(name, SCHEDULERS))
     return with_options(SCHEDULERS[name], options)
 
 

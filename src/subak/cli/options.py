@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from subak.cli import completion
 from subak.errors import InputError
-from subak.experiment.scenario import FOREVER, Scenario, read_scenario, supported_settings
+from subak.experiment.scenario import FOREVER, Scenario, read_scenario, refuse_unknown, supported_settings
 from subak.federation.choices import PLACEMENTS
 from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
@@ -41,6 +42,8 @@ OverwriteOption = Annotated[bool, typer.Option(
 def _option(metavar: str, text: str, panel: str | None = None, *names: str, show_default: bool = False,
             **more: Any) -> Any:
     """Return an option of a scenario; its help says what its default means, but where that is shown."""
+    if "|" in metavar:
+        more["autocompletion"] = completion.words(metavar.split("|"))
     return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, show_default=show_default, **more)
 
 
@@ -54,7 +57,7 @@ class ScenarioOptions:
 
     workload: Annotated[str, typer.Argument(
         metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample "
-                                 "(google2011).")] = "google2011"
+                                 "(google2011).", autocompletion=completion.workload)] = "google2011"
     fleet: FleetOption = None
     machines: MachinesOption = 0
     capacity: CapacityOption = None
@@ -188,6 +191,7 @@ def scenario_from(
             raise InputError("--scenario: holds everything, so the other options must be left out")
         return read_scenario(given.scenario)
     names = default_schedulers if schedulers is None else schedulers
+    refuse_unknown(names)
     federation = federation_from(given)
     if federation is not None and not any(supported_settings(name) for name in names):
         known = ", ".join(each.name for each in SCHEDULERS.values() if each.settings)

@@ -40,7 +40,7 @@ from subak.simulator.results import attempt_table, attempts_lost, task_table, ti
 from subak.simulator.simulate import simulate
 from subak.tables import write_table
 from subak.toml_files import write_toml
-from subak.workload.samples import sample_folder, sample_names
+from subak.workload.samples import sample_names, workload_folder
 from subak.workload.table import Workload, read_workload
 
 if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
@@ -52,7 +52,7 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
     _files_of(scenario)
-    folder = sample_folder(scenario.workload) if scenario.workload in sample_names() else Path(scenario.workload)
+    folder = workload_folder(scenario.workload)
     workload = read_workload(folder)
     scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)
     if scenario.machines:

@@ -57,6 +57,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             twice = next((value for value in values if values.count(value) > 1), None)
             if twice is not None:
                 raise InputError(f"{name}: each must be named once, {twice!r} occurs {values.count(twice)} times")
+        refuse_unknown(self.schedulers)
         if self.fleet and self.machines:
             raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
         if self.capacity and not self.machines:
@@ -119,6 +120,13 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.lotes != LotesSettings() and not any(is_planned(scheduler) for scheduler in self.schedulers):
             raise InputError(f"lotes: none of the schedulers {', '.join(self.schedulers)} goes by these settings; "
                              "lotes does")
+
+
+def refuse_unknown(schedulers: list[str]) -> None:
+    """Raise InputError for a name that is no scheduler's; files with policies are looked at when they are imported."""
+    for name in schedulers:
+        if policy_file(name) is None:
+            named_scheduler(name)
 
 
 def searches(scheduler: str) -> bool:

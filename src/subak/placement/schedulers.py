@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from subak.errors import InputError
+from subak.nearest import did_you_mean
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES
 from subak.queues.orders import FAIR_ORDERS
@@ -185,7 +186,8 @@ def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
         if option not in scheduler.accepts:
             known = f"option must be one of {', '.join(sorted(scheduler.accepts))}" if scheduler.accepts else (
                 "takes no options")
-            raise InputError(f"scheduler {scheduler.name}: {known}, not {option!r}")
+            raise InputError(f"scheduler {scheduler.name}: {known}, not {option!r}"
+                             + did_you_mean(option, scheduler.accepts))
         scheduler = _with_option(scheduler, option)
     return replace(scheduler, name="+".join([scheduler.name, *options]))
 

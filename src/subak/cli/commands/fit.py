@@ -15,11 +15,12 @@ from subak.workload.google_like.fit import SUBSAMPLE_NOTE, Censored, Fit
 from subak.workload.google_like.fit import fit as fit_model
 from subak.workload.google_like.goodness import Comparison, Numbers
 from subak.workload.google_like.parameters import Parameters, read_parameters, write_parameters
+from subak.workload.samples import sample_names, workload_folder
 from subak.workload.table import Workload, read_workload
 
 
 def fit(
-    workload: Path, out: Path | None, chart: Path | None, request_classes: int, censored: Censored, overwrite: bool,
+    workload: str, out: Path | None, chart: Path | None, request_classes: int, censored: Censored, overwrite: bool,
 ) -> None:
     """Fit the model, write and draw what is asked for, and show it."""
     check_chart_path(chart)
@@ -42,9 +43,10 @@ def _draw(found: Fit, chart: Path) -> None:
         write_chart(fit_chart(f"Fit of {found.parameters.name.removesuffix('-like')}", found.comparisons), chart)
 
 
-def _read(folder: Path) -> Workload:
+def _read(text: str) -> Workload:
+    folder = workload_folder(text)
     if not is_folder(folder):
-        raise InputError(f"{folder}: no such folder")
+        raise InputError(f"{folder}: no such folder, and not the name of a sample ({', '.join(sample_names())})")
     return read_workload(folder)
 
 

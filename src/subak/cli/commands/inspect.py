@@ -16,6 +16,7 @@ from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.demand import Demand, demand
 from subak.workload.describe import LEVELS, WorkloadDescription, describe
+from subak.workload.samples import workload_folder
 from subak.workload.table import read_workload
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -32,10 +33,11 @@ class Inspection(msgspec.Struct, frozen=True):
     demand: Demand | None
 
 
-def inspect(path: Path, largest: int, chart: Path | None, as_json: bool) -> None:
+def inspect(text: str, largest: int, chart: Path | None, as_json: bool) -> None:
     """Describe a folder, and draw it where that is asked for."""
     check_chart_path(chart)
-    with waiting(f"Reading {path}"):
+    path = workload_folder(text)
+    with waiting(f"Reading {text}"):
         inspection = _inspection(path, largest)
     if chart is not None:  # before anything is printed: who reads the output may go away
         with waiting("Drawing"):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from subak.cli import completion
 from subak.cli.ending import loading
 from subak.cli.limits import COUNT_MAX
 from subak.cli.live.federation import show_explanation, show_queues
@@ -23,7 +24,7 @@ def queues(
     source: Annotated[str | None, typer.Argument(
         metavar="[WORKLOAD|TREE.toml]", help="A workload folder, the name of a shipped sample (google2011), or a file "
                                              "of queues [default: those of the live federation].",
-        show_default=False)] = None,
+        show_default=False, autocompletion=completion.workload)] = None,
     weights: Annotated[Path | None, typer.Option(
         "--queues", metavar="TREE.toml", help="With a workload: weights and limits of its queues, and queues it does "
                                               "not use.", show_default=False)] = None,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from subak.cli import completion
 from subak.cli.ending import loading
 from subak.cli.options import (
     OUTPUT,
@@ -24,7 +25,7 @@ def compare(
     schedulers: Annotated[str | None, typer.Option(
         metavar="NAME,NAME,...", help="Names from `subak schedulers`, with options behind plus signs, or FILE.py:NAME "
                                       f"for policies of your own [default: {DEFAULT_SCHEDULERS.replace(',', ', ')}].",
-        show_default=False)] = None,
+        show_default=False, autocompletion=completion.separated(completion.scheduler))] = None,
     seeds: Annotated[str | None, typer.Option(
         metavar="1,2,5-8", help="Each scheduler runs once with each seed [default: 1].",
         show_default=False)] = None,

@@ -5,9 +5,11 @@ from typing import Annotated
 import msgspec
 import typer
 
+from subak.cli import completion
 from subak.cli.ending import loading
 from subak.cli.options import parse_amounts
 from subak.errors import InputError
+from subak.nearest import did_you_mean
 from subak.workload.readers import FORMATS
 from subak.workload.readers.options import (
     Censored,
@@ -25,7 +27,8 @@ MODEL_TEXT = ", ".join(f"{name}={value:.10g}" for name, value in msgspec.structs
 
 def convert(
     trace_format: Annotated[str, typer.Argument(
-        metavar="FORMAT", help=f"The trace's format: {', '.join(FORMATS)}.")],
+        metavar="FORMAT", help=f"The trace's format: {', '.join(FORMATS)}.",
+        autocompletion=completion.words(FORMATS))],
     source: Annotated[Path, typer.Argument(
         metavar="SOURCE", help="The trace: a folder (google2011), a file (rumen, swim, tr, swf), or either "
                                "(alibaba2018, openb). Files may be plain, gz or xz.")],
@@ -75,7 +78,8 @@ def convert(
     Example: `subak convert google2011 traces/google2011 --out W`, then `subak inspect W`.
     """
     if trace_format not in FORMATS:
-        raise InputError(f"format: must be one of {', '.join(FORMATS)}, not {trace_format!r}")
+        raise InputError(f"format: must be one of {', '.join(FORMATS)}, not {trace_format!r}"
+                         + did_you_mean(trace_format, FORMATS))
     options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
                       arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, batch=batch,
                       unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,

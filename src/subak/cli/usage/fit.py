@@ -4,12 +4,15 @@ from typing import Annotated, Literal
 
 import typer
 
+from subak.cli import completion
 from subak.cli.ending import loading
 from subak.cli.limits import COUNT_MAX
 
 
 def fit(
-    workload: Annotated[Path, typer.Argument(metavar="WORKLOAD", help="A workload folder, from any trace.")],
+    workload: Annotated[str, typer.Argument(
+        metavar="WORKLOAD", help="A workload folder, from any trace, or the name of a shipped sample (google2011).",
+        autocompletion=completion.workload)],
     out: Annotated[Path | None, typer.Option(
         metavar="FILE", help="Write the parameters to this .toml file, which `subak generate` takes.")] = None,
     chart: Annotated[Path | None, typer.Option(

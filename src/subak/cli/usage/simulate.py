@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from subak.cli import completion
 from subak.cli.ending import loading
 from subak.cli.options import OUTPUT, OverwriteOption, ScenarioOptions, scenario_from, takes_scenario
 from subak.errors import InputError
@@ -15,7 +16,8 @@ DEFAULT_SCHEDULER = "first-fit"
 def simulate(
     scheduler: Annotated[str | None, typer.Option(
         metavar="NAME", help="A name from `subak schedulers`, with options behind plus signs, or FILE.py:NAME for a "
-                             f"policy of your own [default: {DEFAULT_SCHEDULER}].", show_default=False)] = None,
+                             f"policy of your own [default: {DEFAULT_SCHEDULER}].", show_default=False,
+        autocompletion=completion.scheduler)] = None,
     seed: Annotated[int | None, typer.Option(
         metavar="N", min=0, help="Of the run's random numbers; the same seed gives the same bytes [default: 1].",
         show_default=False)] = None,
