@@ -51,9 +51,10 @@ def _count_tasks(scenario: Scenario) -> int:
 
 
 def _write_page(folder: Path) -> None:
-    from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
+    from subak.report.document import unchecked  # noqa: PLC0415  (the charts' library takes a while to load)
+    from subak.report.page import write_report  # noqa: PLC0415
 
-    with waiting("Drawing the page"):
+    with unchecked(), waiting("Drawing the page"):
         write_report(folder)
 
 

@@ -39,10 +39,11 @@ def report(
     - `subak report R`
     - `subak report R --images pictures --format svg`
     """
-    from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
+    from subak.report.document import unchecked  # noqa: PLC0415  (the charts' library takes a while to load)
+    from subak.report.page import write_report  # noqa: PLC0415
 
     kinds = [name.strip() for name in formats.split(",")]
-    with bars(SpinnerColumn(), BarColumn(), TimeRemainingColumn()) as shown:
+    with unchecked(), bars(SpinnerColumn(), BarColumn(), TimeRemainingColumn()) as shown:
         bar = shown.add_task("Drawing the page", total=1.0 if images else None)
         page = write_report(path, out, images, kinds,
                             lambda name, part: shown.update(bar, completed=part, description=f"Drawing {name}"))
