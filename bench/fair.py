@@ -11,9 +11,10 @@ from itertools import product
 import numpy as np
 
 from subak.kernel import kernel
-from subak.queues.fair_orders import ENDLESS, FAIR_ORDERS
+from subak.queues.fair_orders import ENDLESS
 from subak.queues.hierarchy import add_task, begin_task, end_task, next_leaf, refresh_all, tell
 from subak.queues.layout import Branches, build_hierarchy
+from subak.queues.orders import FAIR_ORDERS
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 

@@ -26,8 +26,7 @@ from subak.placement.mapreduce import prices
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import Bound, makespan_bound
 from subak.placement.mapreduce.prices import Found, Side, find_prices, value
-from subak.placement.mapreduce.recipes import RECIPES
-from subak.placement.mapreduce.search import SearchSettings
+from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate

@@ -29,7 +29,7 @@ FOLDERS = {
     "simulate": (("simulate", "W", *MACHINES), "subak.cli.commands.simulate.load_inputs"),
     "compare": (("compare", "W", *MACHINES, "--schedulers", "first-fit"), "subak.cli.commands.compare.load_inputs"),
     "fair": (("fair", "tree.toml"), "subak.cli.commands.fair._found"),
-    "google-like": (("reproduce", "google-like"), "subak.cli.reproduce.commands._measured"),
+    "google-like": (("reproduce", "google-like"), "subak.cli.reproduce.google_like._measured"),
     "mch": (("reproduce", "mch", "--quick"), "subak.cli.reproduce.reproduction._reproduced"),
 }
 NAME = "NAME"  # stands for the name of what is read

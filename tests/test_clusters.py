@@ -14,7 +14,7 @@ from subak.fleet.table import uniform_fleet
 from subak.placement.claims import TASK_FINISHED
 from subak.placement.schedulers import SCHEDULERS
 from subak.simulator.simulate import simulate
-from subak.workload.readers.conversion import Options
+from subak.workload.readers.options import Options
 from subak.workload.readers.tr import read
 
 WORKERS = 5000

@@ -15,9 +15,10 @@ from subak.federation.megha.local_master.state import ABSENT, ACTIVE, EPOCH, LOS
 from subak.simulator.exhaustive.actor import Actor
 from subak.simulator.exhaustive.canonical import STATES, check_message_named, check_named
 from subak.simulator.exhaustive.check import check, length
-from subak.simulator.exhaustive.configurations import CONFIGURATIONS, Configuration, named, open_configuration
+from subak.simulator.exhaustive.configurations import CONFIGURATIONS, Configuration, named
 from subak.simulator.exhaustive.explore import STUCK, Walk
 from subak.simulator.exhaustive.leases import lease_bounds
+from subak.simulator.exhaustive.opening import open_configuration
 from subak.simulator.exhaustive.proof import prove
 from subak.simulator.exhaustive.script import play
 

@@ -15,8 +15,9 @@ from subak.fleet.state import FREE_WHEN_ABSENT
 from subak.placement import fair, reclaim
 from subak.placement.claims import TASK_FINISHED, TASK_RUNNING
 from subak.policy import find_scheduler
-from subak.queues.fair_orders import ENDLESS, FAIR_ORDERS, hand_out, pooled, share_out
+from subak.queues.fair_orders import ENDLESS, hand_out, pooled, share_out
 from subak.queues.hierarchy import GATE, KIND, NOBODY, Hierarchy, refresh, refresh_all
+from subak.queues.orders import FAIR_ORDERS
 from subak.queues.tree import Queue, QueueTree, TreeFile, tree_of_paths
 from subak.simulator.simulate import simulate
 from trees import nested, problems, truth

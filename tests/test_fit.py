@@ -26,7 +26,7 @@ from subak.workload.google_like.parameters import (
 )
 from subak.workload.predicates import Constraint
 from subak.workload.readers import swf, tr
-from subak.workload.readers.conversion import Options
+from subak.workload.readers.options import Options
 from subak.workload.samples import sample_folder
 from subak.workload.table import make_workload, read_workload
 

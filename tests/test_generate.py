@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from subak.cli.commands.generate import generate as command
+from subak.cli.usage.generate import generate as command
 from subak.errors import InputError
 from subak.fleet.table import read_fleet, uniform_fleet
 from subak.resources import Resource

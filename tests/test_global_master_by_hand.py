@@ -3,9 +3,10 @@ import numpy as np
 import pytest
 
 from growing import Growing
+from subak.federation.choices import BINS
 from subak.federation.megha.attempts import ROWS_USED, add_attempt
 from subak.federation.megha.global_master.handlers import confirm, end, is_current, on_reopen, on_submit, on_update
-from subak.federation.megha.global_master.placement import BINS, Bins, chosen_in, hold, hold_nothing, let_go
+from subak.federation.megha.global_master.placement import Bins, chosen_in, hold, hold_nothing, let_go
 from subak.federation.megha.global_master.preemption import dominant_share, machine_with_victims
 from subak.federation.megha.global_master.rebuild import restart, settle_doubts
 from subak.federation.megha.global_master.state import (

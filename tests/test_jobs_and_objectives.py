@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.jobs import lengths, undisturbed
-from subak.measures.objectives import Objective, read_objective
+from subak.measures.objective import Objective, read_objective
 from subak.measures.runs import WindowFacts, load_runs
 from subak.report.comparison import compare
 

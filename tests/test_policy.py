@@ -10,7 +10,8 @@ from documented import example_file
 from naive import twin_of, twin_run
 from small import TWO, cases, fleet_of, plain, staged
 from subak.errors import InputError, PolicyError
-from subak.policy import find_scheduler, hooks, named_scheduler
+from subak.policy import find_scheduler, hooks
+from subak.policy_files import named_scheduler
 from subak.simulator.simulate import simulate
 from test_engine_against_twin import engine_rows, twin_rows
 

@@ -15,7 +15,8 @@ from subak.workload.constraints import satisfied
 from subak.workload.predicates import Constraint
 from subak.workload.readers import READERS
 from subak.workload.readers.alibaba2018_names import dependencies
-from subak.workload.readers.conversion import Conversion, Options
+from subak.workload.readers.conversion import Conversion
+from subak.workload.readers.options import Options
 from subak.workload.readers.stream import ignore_progress
 from subak.workload.table import read_workload
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from published import trace
 from subak.errors import InputError
 from subak.workload.readers.attempts import find_attempts, sort_events
-from subak.workload.readers.conversion import Conversion, Options
+from subak.workload.readers.conversion import Conversion
 from subak.workload.readers.google2011 import events as google2011
+from subak.workload.readers.options import Options
 from subak.workload.readers.stream import ignore_progress
 
 AFTER = 2**63 - 1

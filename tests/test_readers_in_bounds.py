@@ -10,7 +10,7 @@ import pytest
 from subak.errors import InputError
 from subak.workload import readers
 from subak.workload.readers import READERS
-from subak.workload.readers.conversion import Options
+from subak.workload.readers.options import Options
 from subak.workload.readers.rumen import history as rumen_history
 from subak.workload.readers.rumen.history import json_values
 from subak.workload.readers.stream import BLOCK_SIZE, LINE_BYTES_MAX, blocks, fields, ignore_progress
@@ -59,7 +59,7 @@ def test_memory_is_a_few_blocks(tmp_path):
     """A file of 200 kB that unpacks to 200 MB took 2.1 GB."""
     packed(tmp_path / "a.tr.gz", (b"\0", 200_000_000))
     code = ("import resource, sys; from subak.workload.readers import READERS; "
-            "from subak.workload.readers.conversion import Options; from pathlib import Path\n"
+            "from subak.workload.readers.options import Options; from pathlib import Path\n"
             "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
             "try: READERS['tr'].read(Path(sys.argv[1]), Options(), lambda read: None)\n"
             "except Exception as error: print(type(error).__name__)\n"

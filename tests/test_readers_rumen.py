@@ -14,7 +14,8 @@ from published import DATA, trace
 from subak.errors import InputError
 from subak.fleet.table import read_fleet
 from subak.workload.readers import READERS
-from subak.workload.readers.conversion import Conversion, Options
+from subak.workload.readers.conversion import Conversion
+from subak.workload.readers.options import Options
 from subak.workload.readers.stream import ignore_progress
 from subak.workload.table import read_workload
 

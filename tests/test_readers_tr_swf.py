@@ -7,7 +7,7 @@ import pytest
 from published import trace
 from subak.errors import InputError
 from subak.workload.readers import swf, tr
-from subak.workload.readers.conversion import Options
+from subak.workload.readers.options import Options
 from subak.workload.readers.stream import blocks, fields, ignore_progress
 
 

@@ -107,7 +107,7 @@ import json
 import sys
 import numpy as np
 from subak.cli.main import main
-from subak.queues.fair_orders import FAIR_ORDERS
+from subak.queues.orders import FAIR_ORDERS
 from subak.queues.hierarchy import refresh_all
 from subak.reproduce.mch import experiments as mch
 from subak.reproduce.mch import timing as mch_loop

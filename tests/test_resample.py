@@ -17,16 +17,8 @@ from subak.placement.schedulers import SCHEDULERS
 from subak.tables import amount_columns
 from subak.workload.google_like.generate import Length, write_generated
 from subak.workload.google_like.parameters import Parameters
-from subak.workload.resample import (
-    AUTO,
-    MODEL,
-    NONE,
-    SESSIONS,
-    draw_sessions,
-    resample_for,
-    resampled,
-    sessions_of,
-)
+from subak.workload.redraws import AUTO, MODEL, NONE, SESSIONS
+from subak.workload.resample import draw_sessions, resample_for, resampled, sessions_of
 from subak.workload.samples import sample_folder
 from subak.workload.table import make_workload, read_workload
 

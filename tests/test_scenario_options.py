@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import pytest
 
-from subak.cli.commands.compare import compare
-from subak.cli.commands.simulate import simulate
 from subak.cli.options import ScenarioOptions, scenario_from
+from subak.cli.usage.compare import compare
+from subak.cli.usage.simulate import simulate
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation

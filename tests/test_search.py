@@ -15,7 +15,8 @@ from subak.experiment.scenario import Scenario, read_scenario
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.min_min import min_min
 from subak.placement.mapreduce.plan import make_plan
-from subak.placement.mapreduce.search import SearchSettings, draft_of, end_maps, even_out
+from subak.placement.mapreduce.recipes import SearchSettings
+from subak.placement.mapreduce.search import draft_of, end_maps, even_out
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate

@@ -17,3 +17,8 @@ class PolicyError(SubakError):
 
 class RunError(SubakError):
     """A run could not be finished or written: the disk is full, a worker process died."""
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, for use inside a one-line message."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,10 +1,15 @@
 """Amounts: named resources in declared fixed units. The one place where a float becomes an integer amount."""
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from subak.errors import InputError
+
+if TYPE_CHECKING:  # the names and limits are asked for by those who compute nothing, too
+    import numpy as np
 
 AMOUNT_MAX = 2**31 - 1  # amounts are int32 so that a pass over the machines stays in the vector unit's lanes
 RESERVED_NAMES = frozenset({
@@ -36,6 +41,8 @@ def to_units(amounts: np.ndarray, resource: Resource, where: str) -> np.ndarray:
 
     *where* names the table in errors. Raises InputError for a NaN, a negative amount, or one above 2^31-1 units.
     """
+    import numpy as np  # noqa: PLC0415  (see above)
+
     amounts = np.asarray(amounts, dtype=np.float64)
     units = np.rint(amounts / resource.unit)
     _refuse(np.isnan(amounts), amounts, f"{where}: {resource.name} must be a number")
@@ -47,7 +54,7 @@ def to_units(amounts: np.ndarray, resource: Resource, where: str) -> np.ndarray:
 
 def _refuse(bad: np.ndarray, values: np.ndarray, rule: str) -> None:
     if bad.any():
-        row = int(np.argmax(bad))
+        row = int(bad.argmax())
         raise InputError(f"{rule}, row {row} has {values[row]:g}")
 
 

@@ -1,19 +1,17 @@
 """What the workload's and the fleet's tables share: column checks with worded errors, and their files."""
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import polars as pl
 from polars.datatypes import DataType, DataTypeClass
 
-from subak.errors import InputError, RunError
+from subak.errors import InputError, RunError, first_line
 from subak.output.places import refuse_bytes
-from subak.output.workplaces import recover
 from subak.resources import Resource, to_units
 
 ColumnType = DataType | DataTypeClass
-T = TypeVar("T")
 RESOURCES_MAX = 64  # each is a column of every table, a panel of every chart and a row of the engine's arrays
 
 
@@ -88,11 +86,6 @@ def refuse_rows(table: pl.DataFrame, bad: pl.Expr, where: str, rule: str, column
         raise InputError(f"{where}: {rule}, row {row} has {table.row(row, named=True)[column]!r}{others}")
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text, for use inside a one-line message."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
 def write_table(table: pl.DataFrame, path: Path) -> None:
     """Write *table* as Parquet (zstd, fixed row groups: the same table gives the same bytes).
 
@@ -122,25 +115,3 @@ def scan_table(*paths: Path) -> pl.LazyFrame:
     for path in paths:
         refuse_bytes(path.absolute())
     return pl.scan_parquet([path.absolute() for path in paths], glob=False)
-
-
-def read_toml(path: Path, kind: type[T]) -> T:
-    """Decode one TOML file into *kind*. Raises InputError with the place of the first mistake."""
-    recover(path)
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=kind, strict=False)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except InputError as error:  # of the struct's own rules
-        raise InputError(f"{path}: {error}") from None
-    except RecursionError:
-        raise InputError(f"{path}: values must not be nested that deep") from None
-    except (msgspec.DecodeError, msgspec.ValidationError, ValueError) as error:  # ValueError: no UTF-8, or no path
-        raise InputError(f"{path}: {first_line(error)}") from None
-
-
-def write_toml(value: Any, path: Path) -> None:
-    """Write a struct or a dictionary as TOML."""
-    path.write_bytes(msgspec.toml.encode(value))

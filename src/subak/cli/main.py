@@ -3,33 +3,33 @@
 Everything that takes a while to load is imported inside `main`.
 """
 import logging
-import os
 import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-# Exit codes beside those of errors by type; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
-EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_ENDED = 2, 130, 141, 143
-INTERRUPTION = "interrupted; nothing was written"
+from subak.cli.ending import (
+    EXIT_ENDED,
+    EXIT_INTERRUPTED,
+    EXIT_MISTAKE,
+    EXIT_UNREAD,
+    INTERRUPTION,
+    CommandEndedError,
+    loading,
+)
 
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
-    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where a shell told us to ignore it
-    signal.signal(signal.SIGTERM, _end)
-    if heard:
-        signal.signal(signal.SIGINT, _end)
-    _app()  # takes seconds on a cold disk
-    from subak.output.writing import written  # noqa: PLC0415
-
+    with loading():
+        _app()  # takes seconds on a cold disk
     logging.getLogger("subak").addHandler(NOTICES)
-    if heard:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     # so that nothing half-written, and no process, is left
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
     code = _exit_code()
     if code == EXIT_INTERRUPTED:
+        writing = sys.modules.get("subak.output.writing")  # where nothing was written, it need not be there
+        written = writing.written if writing else []
         _say(f"interrupted; {written[-1]} was written" if written else INTERRUPTION)
         exec("")  # makes Python forget that Ctrl-C fell into such a text, as imports run; `-m` would end by the signal
     sys.exit(code)  # type: ignore[arg-type]
@@ -37,10 +37,8 @@ def main() -> None:
 
 def _exit_code() -> object:
     """Run the command that was asked for, and return what to end with; of a mistake, the program ends here."""
-    from subak.cli.live.app import UsageError  # noqa: PLC0415  (as above)
-    from subak.cli.live.options import CommandEndedError  # noqa: PLC0415
+    from subak.cli.app import UsageError  # noqa: PLC0415  (as above)
     from subak.errors import SubakError  # noqa: PLC0415
-    from subak.report.console import silence  # noqa: PLC0415
 
     try:
         return _app()(prog_name="subak", standalone_mode=False)
@@ -55,6 +53,8 @@ def _exit_code() -> object:
         _fail("out of memory")
     except OSError as error:  # of a name that no file can have, a folder that may not be entered, a disk that fails
         if error.filename is None:  # nothing but standard output is written without a word of its own
+            from subak.report.console import silence  # noqa: PLC0415  (most commands end well)
+
             silence(sys.stdout)
         _fail(f"{error.filename or 'standard output: could not be written'}: {error.strerror or error}")
     except KeyboardInterrupt:
@@ -65,14 +65,10 @@ def _exit_code() -> object:
 
 
 def _app() -> Callable[..., object]:
-    """Return the commands; where one for a live federation is asked for, only those, for they load quickly."""
-    from subak.cli.live import app as live  # noqa: PLC0415  (as above)
+    """Return the commands."""
+    from subak.cli import app as commands  # noqa: PLC0415  (as above)
 
-    if sys.argv[1:2] and sys.argv[1] in live.WORDS:
-        return live.app
-    from subak.cli import app as all_commands  # noqa: PLC0415  (as above)
-
-    return all_commands.app
+    return commands.app
 
 
 class _Notices(logging.Handler):
@@ -83,13 +79,6 @@ class _Notices(logging.Handler):
 
 
 NOTICES = _Notices()
-
-
-def _end(number: int, _frame: object) -> None:
-    """End the process at once: an import that an exception cuts short may say anything."""
-    if number == signal.SIGINT:
-        os.write(2, f"subak: {INTERRUPTION}\n".encode())
-    os._exit(EXIT_INTERRUPTED if number == signal.SIGINT else EXIT_ENDED)
 
 
 def _fail(text: str, code: int = EXIT_MISTAKE) -> None:

@@ -10,19 +10,18 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from subak.cli import completion
 from subak.errors import InputError
-from subak.experiment.scenario import FOREVER, Scenario, read_scenario, supported_settings
-from subak.federation.megha.global_master.placement import PLACEMENTS
+from subak.experiment.scenario import FOREVER, Scenario, read_scenario, refuse_unknown, supported_settings
+from subak.federation.choices import PLACEMENTS
 from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
-from subak.tables import read_toml
-from subak.workload.resample import RESAMPLES
+from subak.toml_files import read_toml
+from subak.workload.redraws import RESAMPLES
 
 SEEDS = re.compile(r"\s*(\d{1,19})\s*(?:-\s*(\d{1,19})\s*)?", re.ASCII)  # one, or from one to another
 SEEDS_MAX = 10_000
-COUNT_MAX = 2**31 - 1  # of what an option counts
-SEED_MAX = 2**62  # of what is drawn with an int64, and with those behind it
 # headings of the help
 INPUT, TIME, FAIR = "What is scheduled on what", "Time", "Fair shares"
 FEDERATED, OUTPUT = "A federation", "What is kept"
@@ -44,6 +43,8 @@ OverwriteOption = Annotated[bool, typer.Option(
 def _option(metavar: str, text: str, panel: str | None = None, *names: str, show_default: bool = False,
             **more: Any) -> Any:
     """Return an option of a scenario; its help says what its default means, but where that is shown."""
+    if "|" in metavar:
+        more["autocompletion"] = completion.words(metavar.split("|"))
     return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, show_default=show_default, **more)
 
 
@@ -57,7 +58,7 @@ class ScenarioOptions:
 
     workload: Annotated[str, typer.Argument(
         metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample "
-                                 "(google2011).")] = "google2011"
+                                 "(google2011).", autocompletion=completion.workload)] = "google2011"
     fleet: FleetOption = None
     machines: MachinesOption = 0
     capacity: CapacityOption = None
@@ -205,6 +206,7 @@ def scenario_from(
             raise InputError("--scenario: holds everything, so the other options must be left out")
         return read_scenario(given.scenario)
     names = default_schedulers if schedulers is None else schedulers
+    refuse_unknown(names)
     federation = federation_from(given)
     if federation is not None and not any(supported_settings(name) for name in names):
         known = ", ".join(each.name for each in SCHEDULERS.values() if each.settings)

@@ -7,7 +7,7 @@ from rich.progress import BarColumn, SpinnerColumn, TaskID
 from subak.experiment.parallel import DONE, FAILED, PROGRESS, STARTED, News
 from subak.kernel import is_compiled
 from subak.kernel_files import kernel_folder
-from subak.policy import named_scheduler
+from subak.policy_files import named_scheduler
 from subak.report.console import Console, TextColumn, bars
 from subak.report.number_text import seconds_text
 from subak.simulator.engine.run_loop import Progress as RunProgress

@@ -15,7 +15,7 @@ import msgspec
 from subak.errors import InputError, RunError, SubakError
 from subak.experiment.run import load_inputs, run_label, simulate_in
 from subak.experiment.scenario import Scenario, seeds_of
-from subak.policy import named_scheduler
+from subak.policy_files import named_scheduler
 from subak.simulator.engine.run_loop import Progress
 
 POLL_S = 0.2

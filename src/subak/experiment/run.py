@@ -23,7 +23,8 @@ from subak.measures.batch import has_bound, lower_bound, stints
 from subak.measures.fairness import fairness
 from subak.measures.federation import federation_facts
 from subak.measures.jobs import described, group_table, job_facts, job_table, wait_by_length
-from subak.measures.objectives import judged, read_objective
+from subak.measures.objective import read_objective
+from subak.measures.objectives import judged
 from subak.measures.runs import (
     FairnessFacts,
     FleetFacts,
@@ -37,7 +38,8 @@ from subak.measures.window import Window, cut, measured, window_facts, window_of
 from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
-from subak.policy import find_scheduler, policy_file, policy_name
+from subak.policy import find_scheduler
+from subak.policy_files import policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.engine.run_loop import Progress
@@ -48,9 +50,11 @@ from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, read_fa
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import attempt_table, attempts_lost, task_table, timeline_table
 from subak.simulator.simulate import simulate
-from subak.tables import write_table, write_toml
-from subak.workload.resample import NONE, resample_for, resampled
-from subak.workload.samples import sample_folder, sample_names
+from subak.tables import write_table
+from subak.toml_files import write_toml
+from subak.workload.redraws import NONE
+from subak.workload.resample import resample_for, resampled
+from subak.workload.samples import sample_names, workload_folder
 from subak.workload.table import Workload, read_workload
 
 if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
@@ -74,7 +78,7 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
     _files_of(scenario)
-    folder = sample_folder(scenario.workload) if scenario.workload in sample_names() else Path(scenario.workload)
+    folder = workload_folder(scenario.workload)
     workload = read_workload(folder)
     scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)
     if scenario.machines:

@@ -6,17 +6,16 @@ import msgspec
 
 from subak.errors import InputError
 from subak.federation.settings import Federation
-from subak.measures.objectives import read_objective
+from subak.measures.objective import read_objective
 from subak.output.plain import is_text
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.mapreduce.recipes import RECIPES
-from subak.placement.mapreduce.search import SearchSettings
+from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
 from subak.placement.schedulers import DRAWN, LOTES, SCHEDULERS
-from subak.policy import named_scheduler, policy_file
-from subak.queues.fair_orders import FAIR_ORDERS
-from subak.simulator.simulate import refuse_error, refuse_slow_start, refuse_times
-from subak.tables import read_toml
-from subak.workload.resample import AUTO, NONE, RESAMPLES
+from subak.policy_files import named_scheduler, policy_file
+from subak.queues.orders import FAIR_ORDERS
+from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_times
+from subak.toml_files import read_toml
+from subak.workload.redraws import AUTO, NONE, RESAMPLES
 from subak.workload.samples import sample_names
 
 FOREVER = float("inf")
@@ -64,6 +63,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             twice = next((value for value in values if values.count(value) > 1), None)
             if twice is not None:
                 raise InputError(f"{name}: each must be named once, {twice!r} occurs {values.count(twice)} times")
+        refuse_unknown(self.schedulers)
         if self.fleet and self.machines:
             raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
         if self.capacity and not self.machines:
@@ -154,6 +154,13 @@ def draws(scenario: Scenario, scheduler: str) -> bool:
     own = scheduler.partition("+")[0]
     return (policy_file(scheduler) is not None or own in DRAWN or bool(scenario.failures or scenario.faults)
             or scenario.request_error > 0 or settings_of(scenario, scheduler).delay_law != Federation().delay_law)
+
+
+def refuse_unknown(schedulers: list[str]) -> None:
+    """Raise InputError for a name that is no scheduler's; files with policies are looked at when they are imported."""
+    for name in schedulers:
+        if policy_file(name) is None:
+            named_scheduler(name)
 
 
 def searches(scheduler: str) -> bool:

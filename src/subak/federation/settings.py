@@ -5,10 +5,8 @@ from typing import NamedTuple
 import msgspec
 
 from subak.errors import InputError
-from subak.federation.megha.global_master.placement import PLACEMENTS
-from subak.federation.megha.global_master.queue_order import ROUND_ROBIN
-from subak.federation.messages import KINDS
-from subak.queues.fair_orders import FAIR_ORDERS
+from subak.federation.choices import PLACEMENTS, ROUND_ROBIN
+from subak.queues.orders import FAIR_ORDERS
 
 LAWS = ("constant", "uniform", "exponential")  # of the network's delay
 MASTERS_MAX = 10_000
@@ -112,7 +110,7 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def _check_tables(self) -> None:
         for table in ("service", "part"):
             for kind, seconds in getattr(self, table).items():
-                if kind not in KINDS:
+                if kind not in _kinds():
                     raise InputError(f"{table}: must be of kinds of messages such as {', '.join(COMPILED.part)}; "
                                      f"there is no kind {kind!r}")
                 _between(f"{table}.{kind}", seconds, 0, SECONDS_MAX)
@@ -127,12 +125,18 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def service_seconds(self) -> list[float]:
         """Return the seconds of service of each kind, in the order of KINDS."""
         table = {**PROFILES[self.service_profile].service, **self.service}
-        return [table.get(kind, 0.0) * self.service_scale for kind in KINDS]
+        return [table.get(kind, 0.0) * self.service_scale for kind in _kinds()]
 
     def part_seconds(self) -> list[float]:
         """Return the seconds for each entry that a message carries, in the order of KINDS."""
         table = {**PROFILES[self.service_profile].part, **self.part}
-        return [table.get(kind, 0.0) * self.service_scale for kind in KINDS]
+        return [table.get(kind, 0.0) * self.service_scale for kind in _kinds()]
+
+
+def _kinds() -> tuple[str, ...]:
+    from subak.federation.messages import KINDS  # noqa: PLC0415  (loads NumPy, which the names of settings need not)
+
+    return KINDS
 
 
 def _between(name: str, value: float, least: float, most: float) -> None:

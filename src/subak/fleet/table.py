@@ -22,12 +22,11 @@ from subak.tables import (
     amount_columns,
     in_units,
     read_table,
-    read_toml,
     refuse_rows,
     shaped,
     write_table,
-    write_toml,
 )
+from subak.toml_files import read_toml, write_toml
 
 MACHINE_COLUMNS: dict[str, ColumnType] = {
     "machine": pl.String,  # the machine's id, no two alike

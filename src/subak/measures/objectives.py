@@ -1,86 +1,14 @@
-"""Objectives: what a run must keep, such as `wait.p95 < 60s for queue=prod`, and whether it does.
-
-    MEASURE.STATISTIC  < | <= | > | >=  NUMBER[UNIT]  [for KEY=VALUE,KEY=VALUE]
-
-Measures: wait, turnaround (seconds, of tasks), slowdown (of tasks), completion (seconds, of jobs), job_slowdown.
-Statistics: mean, median, max, and percentiles such as p95 or p99.9. Keys: queue (a path, with all below it), user,
-priority, length (short or long), class. What never started, or never ended, counts as endless: a scheduler does not
-keep an objective by leaving tasks out.
-"""
+"""Whether a run keeps its objectives."""
 import math
-import operator
-import re
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from subak.errors import InputError
+from subak.measures.objective import OF_JOBS, Objective, level_of
 from subak.measures.of_run import SLOWDOWN_FLOOR_S
 from subak.measures.runs import ObjectiveFacts
 from subak.workload.table import Workload
-
-OF_TASKS, OF_JOBS = ("wait", "turnaround", "slowdown"), ("completion", "job_slowdown")
-IN_SECONDS = ("wait", "turnaround", "completion")
-KEYS = ("queue", "user", "priority", "length", "class")
-UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
-SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-FORM = re.compile(r"\s*([a-z_]+)\.([a-z0-9.]+)\s*(<=|>=|<|>)\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-z]*)"
-                  r"(?:\s+for\s+(.+?))?\s*", re.ASCII)
-EXAMPLE = "wait.p95 < 60s for queue=prod"
-
-
-class Objective(NamedTuple):
-    """What must hold of some tasks, or jobs."""
-
-    text: str
-    measure: str
-    statistic: str
-    sign: str
-    bound: float  # seconds, or a ratio
-    keys: tuple[tuple[str, str], ...]
-
-    def holds(self, value: float) -> bool:
-        """Whether a value keeps the objective."""
-        return bool(SIGNS[self.sign](value, self.bound))
-
-
-def read_objective(text: str) -> Objective:
-    """Read an objective. Raises InputError, naming what is wrong, for what is none."""
-    found = FORM.fullmatch(text)
-    if found is None:
-        raise InputError(f"objective: must be like {EXAMPLE!r}, not {text!r}")
-    measure, statistic, sign, number, unit, keys = found.groups()
-    if measure not in OF_TASKS + OF_JOBS:
-        raise InputError(f"objective {text!r}: the measure must be one of {', '.join(OF_TASKS + OF_JOBS)}")
-    level_of(statistic, text)
-    if (measure in IN_SECONDS) != (unit in UNITS):
-        raise InputError(f"objective {text!r}: {measure} takes " + (
-            f"one of the units {', '.join(UNITS)}" if measure in IN_SECONDS else "no unit"))
-    try:
-        bound = float(number) * UNITS.get(unit, 1.0)
-    except ValueError:
-        raise InputError(f"objective {text!r}: {number!r} is no number") from None
-    pairs = tuple(_pair(part, text) for part in keys.split(",")) if keys else ()
-    return Objective(" ".join(text.split()), measure, statistic, sign, bound, pairs)
-
-
-def _pair(part: str, text: str) -> tuple[str, str]:
-    key, equals, value = (word.strip() for word in part.partition("="))
-    if not equals or not value or key not in KEYS:
-        raise InputError(f"objective {text!r}: behind `for` come KEY=VALUE with one of {', '.join(KEYS)}, not {part!r}")
-    return key, value
-
-
-def level_of(statistic: str, text: str) -> float | None:
-    """Return the share of a percentile, None for a mean. Raises InputError for no statistic."""
-    named = {"mean": None, "median": 0.5, "max": 1.0}
-    if statistic in named:
-        return named[statistic]
-    if re.fullmatch(r"p\d{1,2}(\.\d+)?", statistic) and float(statistic[1:]) > 0:
-        return float(statistic[1:]) / 100.0
-    raise InputError(f"objective {text!r}: the statistic must be mean, median, max or a percentile such as p95, "
-                     f"not {statistic!r}")
 
 
 def judged(objective: Objective, tasks: pl.DataFrame, jobs: pl.DataFrame, workload: Workload) -> ObjectiveFacts:

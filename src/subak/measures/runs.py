@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from subak.errors import InputError
+from subak.errors import InputError, first_line
 from subak.output.workplaces import is_folder
 from subak.resources import Resource
-from subak.tables import first_line, read_toml, scan_table
+from subak.tables import scan_table
+from subak.toml_files import read_toml
 
 # The columns that are read: those of numbers, then others.
 TASK_COLUMNS = ("start", "wait_time", "run_time", "ready", "finish", "arrival", "job", "index", "attempts"), (

@@ -2,26 +2,33 @@
 
 A name may carry options behind plus signs, in any order: ``first-fit+backfill+shortest-first``, ``tetris+normalised``.
 """
+from __future__ import annotations
+
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from subak.errors import InputError
-from subak.placement.fits.best_fit import aligned_fit, best_fit, worst_fit
-from subak.placement.fits.first_fit import first_fit
-from subak.placement.fits.random_fit import random_fit
-from subak.placement.greedy import greedy_arrival, greedy_departure
-from subak.placement.interface.hooks import Memory, build_memory
-from subak.placement.interface.instance import Instance
+from subak.nearest import did_you_mean
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES
-from subak.placement.tetris import normalised_memory, plain_memory, tetris_arrival, tetris_departure
-from subak.queues.fair_orders import FAIR_ORDERS
+from subak.queues.orders import FAIR_ORDERS
+
+if TYPE_CHECKING:  # these take a while to load, and whoever only asks for names needs none of them
+    from subak.placement.interface.hooks import Memory
+    from subak.placement.interface.instance import Instance
 
 AnyFunction = Callable[..., Any]
 LOTES = "lotes"
+
+# Where the functions are that decide, MODULE:NAME; each is loaded when it is called for (`loaded`).
+FITS, PAIRS = "subak.placement.fits", "subak.placement"
+FIRST_FIT_AT, RANDOM_FIT_AT = f"{FITS}.first_fit:first_fit", f"{FITS}.random_fit:random_fit"
+BEST_FIT_AT, WORST_FIT_AT = f"{FITS}.best_fit:best_fit", f"{FITS}.best_fit:worst_fit"
+ALIGNED_FIT_AT = f"{FITS}.best_fit:aligned_fit"
 
 ORDERS = {
     "fifo": "first in, first out",
@@ -47,12 +54,12 @@ class Scheduler:
 
     name: str
     summary: str
-    select_machine: AnyFunction | None = None
-    on_arrival: AnyFunction | None = None
-    on_departure: AnyFunction | None = None
+    select_machine: AnyFunction | str | None = None  # this and the next three: a function, or where it is
+    on_arrival: AnyFunction | str | None = None
+    on_departure: AnyFunction | str | None = None
     order: str = "fifo"
     lanes: str = "one"  # where tasks wait: "one" lane, a lane per "shape" or per "machine"
-    memory: Callable[[Instance], Memory] = lambda _: build_memory((0, 0), (0, 0), [])  # what the hooks keep
+    memory: Callable[[Instance], Memory] | str = "subak.placement.interface.hooks:no_memory"  # what the hooks keep
     machines: str = "given"  # the order machines are tried in: as "given", or largest "configuration" first
     waits_at: str = "framework"  # where the wait is counted: the "framework" queue or a "worker" queue
     accepts: frozenset[str] = frozenset()  # options it understands
@@ -101,25 +108,26 @@ _LONG = ("cutoff", "short_share")
 SCHEDULERS = {
     scheduler.name: scheduler
     for scheduler in (
-        Scheduler("first-fit", "The first machine that fits.", first_fit, accepts=PLACEMENT_OPTIONS),
-        Scheduler("best-fit", "The machine with the least left free.", best_fit, accepts=PLACEMENT_OPTIONS),
-        Scheduler("worst-fit", "The machine with the most left free.", worst_fit, accepts=PLACEMENT_OPTIONS),
+        Scheduler("first-fit", "The first machine that fits.", FIRST_FIT_AT, accepts=PLACEMENT_OPTIONS),
+        Scheduler("best-fit", "The machine with the least left free.", BEST_FIT_AT, accepts=PLACEMENT_OPTIONS),
+        Scheduler("worst-fit", "The machine with the most left free.", WORST_FIT_AT, accepts=PLACEMENT_OPTIONS),
         Scheduler("aligned-fit", "The machine whose free amounts are best aligned with the request (Tetris's choice).",
-                  aligned_fit, accepts=PLACEMENT_OPTIONS),
-        Scheduler("random-fit", "Any machine that fits, all equally likely.", random_fit, accepts=PLACEMENT_OPTIONS),
-        Scheduler("fifo", "First fit, first in first out: another name for first-fit.", first_fit,
+                  ALIGNED_FIT_AT, accepts=PLACEMENT_OPTIONS),
+        Scheduler("random-fit", "Any machine that fits, all equally likely.", RANDOM_FIT_AT, accepts=PLACEMENT_OPTIONS),
+        Scheduler("fifo", "First fit, first in first out: another name for first-fit.", FIRST_FIT_AT,
                   accepts=PLACEMENT_OPTIONS),
-        *(Scheduler(name, f"First fit; {fair.summary}.", first_fit, order=name) for name, fair in FAIR_ORDERS.items()),
+        *(Scheduler(name, f"First fit; {fair.summary}.", FIRST_FIT_AT, order=name)
+          for name, fair in FAIR_ORDERS.items()),
         Scheduler(
             "greedy", "First fit over the configurations, largest first, else the shortest machine queue (LoTES 5.2).",
-            on_arrival=greedy_arrival, on_departure=greedy_departure,
+            on_arrival=f"{PAIRS}.greedy:greedy_arrival", on_departure=f"{PAIRS}.greedy:greedy_departure",
             lanes="machine", machines="configuration", waits_at="worker",
         ),
         Scheduler(
             "tetris",
             "The highest request . free - run time * request over all waiting tasks and machines (LoTES 5.2).",
-            on_arrival=tetris_arrival, on_departure=tetris_departure,
-            order="shortest-first", lanes="shape", memory=plain_memory,
+            on_arrival=f"{PAIRS}.tetris:tetris_arrival", on_departure=f"{PAIRS}.tetris:tetris_departure",
+            order="shortest-first", lanes="shape", memory=f"{PAIRS}.tetris:plain_memory",
             accepts=frozenset({"normalised"}),
         ),
         Scheduler(
@@ -128,7 +136,7 @@ SCHEDULERS = {
         ),
         Scheduler(
             "fifo-pri", "First fit, jobs in Johnson's order, later ones go ahead (HMHS; its FIFO is fifo+backfill).",
-            first_fit, order="johnson", lanes="shape",
+            FIRST_FIT_AT, order="johnson", lanes="shape",
         ),
         *(Scheduler(name, recipe.summary, waits_at="worker", planned=name) for name, recipe in RECIPES.items()),
         Scheduler(
@@ -164,6 +172,12 @@ SCHEDULERS = {
 DRAWN = frozenset({"random-fit", "greedy", "lotes", "hmhs-search", "sparrow", "hawk", "eagle", "pigeon"})
 
 
+def loaded(function: AnyFunction | str) -> AnyFunction:
+    """Return a function of a scheduler, which is loaded where only its place is known."""
+    found: AnyFunction = pkgutil.resolve_name(function) if isinstance(function, str) else function
+    return found
+
+
 def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
     """Return the scheduler with options applied. Raises InputError for one it does not understand."""
     if sum(option in ORDERS or option in FAIR_ORDERS for option in options) > 1:
@@ -175,7 +189,8 @@ def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
         if option not in scheduler.accepts:
             known = f"option must be one of {', '.join(sorted(scheduler.accepts))}" if scheduler.accepts else (
                 "takes no options")
-            raise InputError(f"scheduler {scheduler.name}: {known}, not {option!r}")
+            raise InputError(f"scheduler {scheduler.name}: {known}, not {option!r}"
+                             + did_you_mean(option, scheduler.accepts))
         scheduler = _with_option(scheduler, option)
     return replace(scheduler, name="+".join([scheduler.name, *options]))
 
@@ -186,5 +201,5 @@ def _with_option(scheduler: Scheduler, option: str) -> Scheduler:
     if option in LOTES_OPTIONS:
         return replace(scheduler, tuned=scheduler.tuned | {option})
     if option == "normalised":
-        return replace(scheduler, memory=normalised_memory)
+        return replace(scheduler, memory=f"{PAIRS}.tetris:normalised_memory")
     return replace(scheduler, order=option)

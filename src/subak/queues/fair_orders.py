@@ -1,4 +1,4 @@
-"""Fair orders by name: what they do with a tree of queues, and the hierarchy of a workload or of a pooled machine."""
+"""Fair orders at work: the hierarchy of a workload or of a pooled machine, by the name of an order."""
 from typing import NamedTuple
 
 import numpy as np
@@ -8,12 +8,6 @@ from subak.errors import InputError
 from subak.kernel import kernel
 from subak.marks import inlined
 from subak.queues.hierarchy import (
-    COLLAPSED,
-    DRF,
-    HDRF,
-    HDRF_FAST,
-    MCH,
-    MCH_EXACT,
     NOBODY,
     Hierarchy,
     begin_task,
@@ -22,30 +16,12 @@ from subak.queues.hierarchy import (
     refresh_all,
 )
 from subak.queues.layout import Branches, build_hierarchy
+from subak.queues.orders import DRF, FAIR_ORDERS
 from subak.queues.tree import QueueTree, queue_leaves
 from subak.workload.table import Workload
 
 ENDLESS = 2**62  # tasks of a leaf that has no end
 JOB_WEIGHT = 1.0
-
-
-class FairOrder(NamedTuple):
-    """One of the fair orders."""
-
-    code: int
-    summary: str
-    collapsed: str = ""  # the resource it is collapsed for, by its place or name
-
-
-FAIR_ORDERS = {
-    "drf": FairOrder(DRF, "the job with the least dominant share by its queue's weight (DRF, NSDI 2011)"),
-    "hdrf": FairOrder(HDRF, "down the tree to the least share, which is worked out anew after every task (H-DRF)"),
-    "hdrf-fast": FairOrder(HDRF_FAST, "the choices of H-DRF, with work only along the path of a change"),
-    "mch": FairOrder(MCH, "weights of the flattened tree, then weighted DRF (MCH)"),
-    "mch-exact": FairOrder(MCH_EXACT, "the flattened tree, flattened again for what is left after each saturation"),
-    "c-ch": FairOrder(COLLAPSED, "the tree collapsed for cpu: flat weights, least share of cpu by weight", "cpu"),
-    "m-ch": FairOrder(COLLAPSED, "the tree collapsed for memory: flat weights, least share of memory", "memory"),
-}
 
 
 class Leaves(NamedTuple):

@@ -19,6 +19,7 @@ import numpy as np
 
 from subak.kernel import kernel
 from subak.marks import inlined, noinline
+from subak.queues.orders import COLLAPSED, DRF, HDRF, HDRF_FAST, MCH, MCH_EXACT
 
 NOBODY = -1
 NEVER = np.inf  # the key of what cannot be served
@@ -32,7 +33,6 @@ KIND, OF, LEFT, RIGHT, UP, BEST, BEST_APART = range(7)  # columns of `link`; OF:
 # children, and their number)
 KEY, KEY_APART, FIRST_UNIT = range(3)
 
-DRF, HDRF, HDRF_FAST, MCH, MCH_EXACT, COLLAPSED = range(6)
 ORDER, RESOURCE, SATURATED = range(3)  # of `mode`: the order; MCH's or the collapse's resource; a bit per resource
 
 

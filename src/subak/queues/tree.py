@@ -33,7 +33,7 @@ import msgspec
 import numpy as np
 
 from subak.errors import InputError
-from subak.tables import read_toml
+from subak.toml_files import read_toml
 from subak.workload.table import QUEUE_LEVELS_MAX
 
 ROOT = ""  # its name

@@ -10,7 +10,7 @@ import numpy as np
 from subak.federation.messages import CROSSES, KINDS
 from subak.measures.intervals import interval, paired, relative
 from subak.measures.jobs import LENGTHS
-from subak.measures.objectives import IN_SECONDS, Objective, read_objective
+from subak.measures.objective import IN_SECONDS, Objective, read_objective
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
 from subak.report.number_text import NOTHING, bytes_text, count_text, ratio_text, seconds_text, share_text
 

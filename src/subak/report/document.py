@@ -7,12 +7,15 @@ import base64
 import hashlib
 import subprocess
 import sys
-from functools import cache
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, lru_cache
 from importlib.resources import files
 from string import Template
 from typing import Any
 
 import altair as alt
+import msgspec
 import vl_convert
 from markupsafe import Markup
 
@@ -64,10 +67,20 @@ def drawing(spec: dict[str, Any], title: str) -> Markup:
 
 def picture(spec: dict[str, Any], kind: str) -> bytes:
     """Return a chart as an SVG, or as a PNG of twice the size, for print."""
-    drawable = _drawable(spec)
-    if kind == "svg":
-        return str(vl_convert.vegalite_to_svg(drawable, vl_version=VEGA_LITE)).encode()
-    return bytes(vl_convert.vegalite_to_png(drawable, vl_version=VEGA_LITE, scale=2))
+    svg = _svg(msgspec.json.encode(_drawable(spec)).decode())
+    return svg.encode() if kind == "svg" else bytes(vl_convert.svg_to_png(svg, scale=2))
+
+
+@lru_cache(maxsize=1)  # a chart is written in one format after the other, and is drawn once for all of them
+def _svg(spec: str) -> str:
+    return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Let Altair take charts as they are: that it looks at every part takes longer than to draw; tests let it."""
+    with alt.utils.schemapi.debug_mode(False):
+        yield
 
 
 def _drawable(value: Any, name: str = "") -> Any:

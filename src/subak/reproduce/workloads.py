@@ -14,8 +14,8 @@ from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers import alibaba2018
-from subak.workload.readers.conversion import Options
 from subak.workload.readers.google2011 import events as google2011
+from subak.workload.readers.options import Options
 from subak.workload.readers.stream import Advance, ignore_progress
 from subak.workload.table import Workload, make_workload
 

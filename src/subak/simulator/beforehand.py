@@ -6,7 +6,8 @@ from subak.federation.settings import Federation
 from subak.fleet.speeds import refuse_speeds, stage_groups
 from subak.fleet.table import Fleet
 from subak.placement.schedulers import Scheduler
-from subak.queues.fair_orders import FAIR_ORDERS, refuse_collapsed
+from subak.queues.fair_orders import refuse_collapsed
+from subak.queues.orders import FAIR_ORDERS
 from subak.queues.tree import TreeFile, changed, refuse_changes, tree_of_paths
 from subak.resources import same_resources
 from subak.simulator.federated.architectures import ARCHITECTURES

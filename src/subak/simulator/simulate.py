@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from subak.errors import InputError, PolicyError
+from subak.errors import InputError, PolicyError, first_line
 from subak.federation.settings import Federation
 from subak.fleet.speeds import refuse_speeds
 from subak.fleet.table import Fleet
@@ -19,7 +19,6 @@ from subak.placement.claims import (
     VIOLATING_TASK,
 )
 from subak.placement.schedulers import Scheduler
-from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.tree import refuse_changes
 from subak.simulator.central.engines import central_loop
 from subak.simulator.central.integrity import Integrity
@@ -31,7 +30,7 @@ from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated.simulate import simulate_federated
 from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.simulator.outcome import Outcome
-from subak.tables import first_line
+from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_times
 from subak.workload.table import Workload
 
 INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
@@ -89,32 +88,6 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
     )
     return Outcome(loop.prepared, scheduler, seed, loop_result, plans=tuple(loop.plans),
                    search_moves=loop.search_moves)
-
-
-def refuse_slow_start(share: float, scheduler: Scheduler) -> None:
-    """Raise InputError for what is no share, and for federations, in which nothing starts before its inputs."""
-    if not 0 <= share <= 1:
-        raise InputError(f"slow_start: must be a share from 0 to 1, not {share:g}")
-    if scheduler.architecture and share != 1.0:
-        raise InputError(f"slow_start: {scheduler.name} is a federation, in which tasks start when all that they wait "
-                         f"for has ended; the share must be 1, not {share:g}")
-
-
-def refuse_error(error: float, scheduler: Scheduler) -> None:
-    """Raise InputError for an error that no request could have, or that this scheduler does not know of."""
-    if not 0 <= error < 1:
-        raise InputError(f"request_error: must be a share from 0 to below 1, not {error:g}")
-    if scheduler.architecture or scheduler.order in FAIR_ORDERS:
-        kind = "a federation" if scheduler.architecture else "a fair order, for which a task asks for the same always"
-        raise InputError(f"request_error: {scheduler.name} is {kind}; requests may be wrong under the others")
-
-
-def refuse_times(interval: float, until: float) -> None:
-    """Raise InputError for an interval that no timeline could have, or an instant before the first."""
-    if not (math.isfinite(interval) and interval > 0):
-        raise InputError(f"interval: must be a positive number of seconds, not {interval:g}")
-    if until < 0 or math.isnan(until):
-        raise InputError(f"until: must be 0 seconds or more, not {until:g}")
 
 
 def default_interval(workload: Workload) -> float:

@@ -24,10 +24,9 @@ from subak.tables import Provenance
 from subak.workload.google_like.generate import Length, write_generated
 from subak.workload.google_like.parameters import Parameters
 from subak.workload.google_like.streams import SEED_END
+from subak.workload.redraws import AUTO, MODEL, NONE, SESSIONS
 from subak.workload.table import Workload, read_workload
 
-RESAMPLES = ("auto", "none", "sessions", "model")
-AUTO, NONE, SESSIONS, MODEL = RESAMPLES
 SESSION_GAP_S = 1200.0
 HOUR_S, DAY_S, BLOCKS_LEAST = 3600.0, 86_400.0, 6
 

@@ -17,3 +17,8 @@ def sample_folder(name: str = "google2011") -> Path:
 def sample_names() -> list[str]:
     """Return the names of the shipped workloads."""
     return sorted(path.parent.name for path in Path(str(files("subak") / "data")).glob("*/workload.toml"))
+
+
+def workload_folder(text: str) -> Path:
+    """Return the folder of a shipped workload by its name, else the folder of that name (a ``./`` before it tells)."""
+    return sample_folder(text) if text in sample_names() else Path(text)

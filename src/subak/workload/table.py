@@ -19,12 +19,11 @@ from subak.tables import (
     amount_columns,
     in_units,
     read_table,
-    read_toml,
     refuse_rows,
     shaped,
     write_table,
-    write_toml,
 )
+from subak.toml_files import read_toml, write_toml
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.predicates import OPERATORS
 

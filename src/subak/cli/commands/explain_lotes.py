@@ -13,8 +13,8 @@ from subak.fleet.table import Fleet, read_fleet
 from subak.placement.lotes.settings import LotesSettings
 from subak.report.console import Console, Text
 from subak.report.number_text import count_text, number_text, seconds_text, share_text
-from subak.tables import read_toml
-from subak.workload.samples import sample_folder, sample_names
+from subak.toml_files import read_toml
+from subak.workload.samples import workload_folder
 from subak.workload.table import Workload, read_workload
 
 if TYPE_CHECKING:  # HiGHS and scipy take a while to load, and other commands need neither
@@ -37,7 +37,7 @@ def explain_lotes(workload: str, fleet: Path | None, classes: int | None, settin
 
 
 def _inputs(workload: str, fleet: Path | None) -> tuple[Workload, Fleet]:
-    folder = sample_folder(workload) if workload in sample_names() else Path(workload)
+    folder = workload_folder(workload)
     read = read_workload(folder)
     if fleet is None and not (folder / "fleet").is_dir():
         raise InputError(f"{folder}: has no fleet; name one: subak explain lotes {workload} FLEET")

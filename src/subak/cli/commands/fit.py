@@ -1,13 +1,10 @@
 """`subak fit`: the parameters of the Google-like model from any workload, and how well its laws fit."""
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich import box
 from rich.table import Table
 
 from subak.cli.commands.inspect_chart import check_chart_path, write_chart
-from subak.cli.options import COUNT_MAX
 from subak.errors import InputError
 from subak.output.places import refuse_file
 from subak.output.workplaces import is_folder
@@ -18,27 +15,14 @@ from subak.workload.google_like.fit import SUBSAMPLE_NOTE, Censored, Fit
 from subak.workload.google_like.fit import fit as fit_model
 from subak.workload.google_like.goodness import Comparison, Numbers
 from subak.workload.google_like.parameters import Parameters, read_parameters, write_parameters
+from subak.workload.samples import sample_names, workload_folder
 from subak.workload.table import Workload, read_workload
 
 
 def fit(
-    workload: Annotated[Path, typer.Argument(metavar="WORKLOAD", help="A workload folder, from any trace.")],
-    out: Annotated[Path | None, typer.Option(
-        metavar="FILE", help="Write the parameters to this .toml file, which `subak generate` takes.")] = None,
-    chart: Annotated[Path | None, typer.Option(
-        metavar="FILE", help="Also draw data against models in this .html (works offline), .svg or .png file.")] = None,
-    request_classes: Annotated[int, typer.Option(
-        metavar="N", min=1, max=COUNT_MAX, help="Keep the N most frequent joint requests; each other one joins the "
-                                               "nearest.")] = 64,
-    censored: Annotated[Censored, typer.Option(
-        help="What to make of tasks that were still running when the trace ended: account for them as right-censored, "
-             "or ignore them, as the paper does.")] = "account",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE of --out if it exists.")] = False,
+    workload: str, out: Path | None, chart: Path | None, request_classes: int, censored: Censored, overwrite: bool,
 ) -> None:
-    """Fit the Google-like model to a workload: parameters with 95 % intervals, and how near five laws come.
-
-    Example: `subak fit W --out like-mine.toml --chart fit.html`, then `subak generate --parameters like-mine.toml`.
-    """
+    """Fit the model, write and draw what is asked for, and show it."""
     check_chart_path(chart)
     _check_out(out, overwrite)
     with waiting("Fitting"):
@@ -59,9 +43,10 @@ def _draw(found: Fit, chart: Path) -> None:
         write_chart(fit_chart(f"Fit of {found.parameters.name.removesuffix('-like')}", found.comparisons), chart)
 
 
-def _read(folder: Path) -> Workload:
+def _read(text: str) -> Workload:
+    folder = workload_folder(text)
     if not is_folder(folder):
-        raise InputError(f"{folder}: no such folder")
+        raise InputError(f"{folder}: no such folder, and not the name of a sample ({', '.join(sample_names())})")
     return read_workload(folder)
 
 

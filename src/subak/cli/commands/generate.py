@@ -2,13 +2,12 @@
 import math
 import os
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-import typer
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeRemainingColumn
 
-from subak.cli.options import CapacityOption, FleetOption, MachinesOption, OverwriteOption, parse_amounts
+from subak.cli.options import parse_amounts
+from subak.cli.usage.generate import Number, Numbers, Place
 from subak.errors import InputError
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.output.places import refuse_folder
@@ -26,91 +25,28 @@ from subak.workload.google_like.parameters import (
     read_parameters,
 )
 
-PAPER, AROUND, LENGTH = "The paper's numbers", "Around the paper's model", "How much"  # headings of the help
-Number = float | None
 MARKER = "workload.toml"  # only a folder with it is ever replaced
 
 
-def generate(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The workload folder to write; the machines go to its "
-                                                             "subfolder `fleet`.")],
-    tasks: Annotated[int | None, typer.Option(
-        metavar="N", help="So many tasks. Google's month had 25400000, which come in 14.7 days at the paper's gap.",
-        show_default=False,
-        rich_help_panel=LENGTH)] = None,
-    seconds: Annotated[Number, typer.Option(
-        metavar="SECONDS", help="Instead of --tasks: all that arrives before this time.", show_default=False,
-        rich_help_panel=LENGTH)] = None,
-    load: Annotated[Number, typer.Option(
-        metavar="SHARE", help="Instead of --dynamism: let the tasks that run in the long run ask for this share of "
-                              "the fleet's scarcer resource, such as 0.8.", show_default=False,
-        rich_help_panel=LENGTH)] = None,
-    fleet: FleetOption = None,
-    machines: MachinesOption = 0,
-    capacity: CapacityOption = None,
-    parameters: Annotated[Path | None, typer.Option(
-        metavar="FILE.toml", help="Parameters of every model, such as `subak fit` writes; the options below change "
-                                  "single ones.", show_default=False)] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same workload.")] = 1,
-    dynamism: Annotated[Number, typer.Option(
-        metavar="SECONDS", help="Mean gap between tasks [default: 0.05].", show_default=False,
-        rich_help_panel=PAPER)] = None,
-    gap_shape: Annotated[Number, typer.Option(
-        metavar="B", help="Shape of the Pareto law of the gaps [default: 4].", show_default=False,
-        rich_help_panel=PAPER)] = None,
-    type_: Annotated[Number, typer.Option(
-        "--type", metavar="SHARE", help="Share of tasks; the rest are services [default: 0.7].", show_default=False,
-        rich_help_panel=PAPER)] = None,
-    task_mass: Annotated[Number, typer.Option(
-        metavar="SECONDS", help="Mean makespan of tasks [default: 1700].", show_default=False,
-        rich_help_panel=PAPER)] = None,
-    task_disparity: Annotated[Number, typer.Option(
-        metavar="RATIO", help="Mean over median makespan of tasks [default: 3.8].", show_default=False,
-        rich_help_panel=PAPER)] = None,
-    service_mass: Annotated[Number, typer.Option(
-        metavar="SECONDS", help="Mean makespan of services [default: 8000].", show_default=False,
-        rich_help_panel=PAPER)] = None,
-    service_disparity: Annotated[Number, typer.Option(
-        metavar="RATIO", help="Mean over median makespan of services [default: 24].", show_default=False,
-        rich_help_panel=PAPER)] = None,
-    users: Annotated[int | None, typer.Option(
-        metavar="N", help="Users, each a queue, of Zipf's law [default: 1].", show_default=False,
-        rich_help_panel=AROUND)] = None,
-    diurnal: Annotated[Number, typer.Option(
-        metavar="AMPLITUDE", help="A daily rhythm of the arrivals, 0 to 1; the mean rate stays [default: off].",
-        show_default=False, rich_help_panel=AROUND)] = None,
-    constraints: Annotated[Number, typer.Option(
-        metavar="SHARE", help="This share of the tasks has placement constraints, by Megha's tables; the machines "
-                              "get attributes to match [default: off].", show_default=False,
-        rich_help_panel=AROUND)] = None,
-    google_classes: Annotated[bool, typer.Option(
-        "--google-classes", help="Google's priorities and scheduling classes instead of the paper's priority in "
-                                 "thousandths.", rich_help_panel=AROUND)] = False,
-    overwrite: OverwriteOption = False,
-) -> None:
-    """Generate a workload like Google's of 2011 (Da Costa, Grange, De Courchelle, 2016), or like a fitted trace.
-
-    Without --fleet or --machines, the fleet is Google's 12,583 machines (LoTES, Table 1), so that
-    `subak compare FOLDER` runs as it is. Jobs, stages, gangs and failures are set in the parameter file.
-
-    Example: `subak generate --tasks 1000000 --load 0.8 --out W`, then `subak compare W --schedulers first-fit,tetris`.
-    """
-    length, inputs = Length(tasks, seconds), [path for path in (fleet, parameters) if path is not None]
+def generate(out: Path, tasks: int | None, seconds: Number, load: Number, asked: Place, parameters: Path | None,
+             seed: int, numbers: Numbers, overwrite: bool) -> None:
+    """Write a workload and its fleet, and say what they are."""
+    length, inputs = Length(tasks, seconds), [path for path in (asked.fleet, parameters) if path is not None]
     refuse_folder(out, MARKER, overwrite, inputs)
     given = read_parameters(parameters) if parameters else Parameters()
-    if load is not None and dynamism is not None:
+    if load is not None and numbers.dynamism is not None:
         raise InputError("--load: sets the dynamism, so --dynamism must be left out")
     chosen = _changed(given, {
-        "dynamism": dynamism, "gap_shape": gap_shape, "type": type_,
-        "tasks": _makespans(given.tasks, task_mass, task_disparity),
-        "services": _makespans(given.services, service_mass, service_disparity),
-        "queues": None if users is None else Queues(users, given.queues.exponent,
-                                                    min(users, given.queues.departments)),
-        "diurnal": None if diurnal is None else Diurnal(diurnal),
-        "constraints": None if constraints is None else megha_constraints(constraints),
-        "priorities": google_priorities() if google_classes else None,
+        "dynamism": numbers.dynamism, "gap_shape": numbers.gap_shape, "type": numbers.type,
+        "tasks": _makespans(given.tasks, numbers.task_mass, numbers.task_disparity),
+        "services": _makespans(given.services, numbers.service_mass, numbers.service_disparity),
+        "queues": None if numbers.users is None else Queues(
+            numbers.users, given.queues.exponent, min(numbers.users, given.queues.departments)),
+        "diurnal": None if numbers.diurnal is None else Diurnal(numbers.diurnal),
+        "constraints": None if numbers.constraints is None else megha_constraints(numbers.constraints),
+        "priorities": google_priorities() if numbers.google_classes else None,
     })
-    place = _fleet(chosen, fleet, machines, capacity)
+    place = _fleet(chosen, asked)
     if load is not None:
         if place is None:
             raise InputError("--load: needs a fleet with the parameters' resources; give --fleet or --machines")
@@ -132,8 +68,9 @@ def _makespans(law: Makespans, mass: Number, disparity: Number) -> Makespans:
     return Makespans(law.mass if mass is None else mass, law.disparity if disparity is None else disparity)
 
 
-def _fleet(parameters: Parameters, folder: Path | None, machines: int, capacity: list[str] | None) -> Fleet | None:
+def _fleet(parameters: Parameters, asked: Place) -> Fleet | None:
     """Return the fleet of the options; Google's by default, or none where its resources are not the parameters'."""
+    folder, machines, capacity = asked
     if folder is not None and (machines or capacity):
         raise InputError("--fleet: leaves no place for --machines and --capacity")
     if capacity and not machines:

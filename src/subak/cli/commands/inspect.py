@@ -1,14 +1,12 @@
 """`subak inspect`: what a workload or a fleet holds."""
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-import typer
 from rich.table import Table
 
 from subak.cli.commands.inspect_chart import check_chart_path, fleet_chart, workload_chart, write_chart
-from subak.cli.options import COUNT_MAX
 from subak.errors import InputError
 from subak.fleet.describe import FleetDescription, describe_fleet
 from subak.fleet.table import read_fleet
@@ -18,6 +16,7 @@ from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.demand import Demand, demand
 from subak.workload.describe import LEVELS, WorkloadDescription, describe
+from subak.workload.samples import workload_folder
 from subak.workload.table import read_workload
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -34,21 +33,11 @@ class Inspection(msgspec.Struct, frozen=True):
     demand: Demand | None
 
 
-def inspect(
-    path: Annotated[Path, typer.Argument(
-        metavar="PATH", help="A workload folder, with or without a fleet in it, or a fleet folder.")],
-    largest: Annotated[int, typer.Option(
-        metavar="N", min=0, max=COUNT_MAX, help="How many of the largest jobs to list.")] = 10,
-    chart: Annotated[Path | None, typer.Option(
-        metavar="FILE", help="Also write a chart to this .html (one file, works offline), .svg or .png file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-) -> None:
-    """Describe a workload or a fleet: counts, spans, quantiles, requested against capacity over time, largest jobs.
-
-    "Requested" is what would be in use if every task started on arrival. Example: `subak inspect W --chart W.html`.
-    """
+def inspect(text: str, largest: int, chart: Path | None, as_json: bool) -> None:
+    """Describe a folder, and draw it where that is asked for."""
     check_chart_path(chart)
-    with waiting(f"Reading {path}"):
+    path = workload_folder(text)
+    with waiting(f"Reading {text}"):
         inspection = _inspection(path, largest)
     if chart is not None:  # before anything is printed: who reads the output may go away
         with waiting("Drawing"):

@@ -11,7 +11,7 @@ from subak.output.workplaces import is_folder
 from subak.queues.tree import ROOT, QueueTree, read_tree, tree_of_file, tree_of_paths
 from subak.report.console import Console, Text
 from subak.report.number_text import NOTHING, count_text, number_text, share_text
-from subak.workload.samples import sample_folder, sample_names
+from subak.workload.samples import sample_names, workload_folder
 from subak.workload.table import Workload, read_workload
 
 NAME_WIDTH_MIN, COLUMN_WIDTH = 16, 13  # letters
@@ -32,7 +32,7 @@ def queues(source: str, weights: Path | None, rows: int) -> None:
 
 
 def _workload(source: str) -> Workload:
-    folder = sample_folder(source) if source in sample_names() else Path(source)
+    folder = workload_folder(source)
     if not is_folder(folder):
         raise InputError(f"{source}: no such folder, and not the name of a sample ({', '.join(sample_names())})")
     return read_workload(folder)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, SpinnerColumn, TimeRemainingColumn
 
+from subak.cli import completion
 from subak.errors import InputError
 from subak.report.console import bars, echo
 
@@ -28,6 +29,7 @@ def report(
         metavar="FOLDER", parser=named_folder, show_default=False,
         help="Also write each chart as a picture into this folder, which is made where it is missing.")] = None,
     formats: Annotated[str, typer.Option("--format", metavar="svg,png",
+                                         autocompletion=completion.separated(completion.words(FORMATS.split(","))),
                                          help="The pictures' formats, separated by commas.")] = FORMATS,
 ) -> None:
     """Write one self-contained HTML page with the charts and tables of a run or a comparison.
@@ -37,10 +39,11 @@ def report(
     - `subak report R`
     - `subak report R --images pictures --format svg`
     """
-    from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
+    from subak.report.document import unchecked  # noqa: PLC0415  (the charts' library takes a while to load)
+    from subak.report.page import write_report  # noqa: PLC0415
 
     kinds = [name.strip() for name in formats.split(",")]
-    with bars(SpinnerColumn(), BarColumn(), TimeRemainingColumn()) as shown:
+    with unchecked(), bars(SpinnerColumn(), BarColumn(), TimeRemainingColumn()) as shown:
         bar = shown.add_task("Drawing the page", total=1.0 if images else None)
         page = write_report(path, out, images, kinds,
                             lambda name, part: shown.update(bar, completed=part, description=f"Drawing {name}"))

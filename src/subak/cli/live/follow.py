@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from subak.cli.live.options import ANY, EXIT_OTHERWISE, JOB, ClientOption, CommandEndedError, Output, checked, opened
+from subak.cli.ending import CommandEndedError
+from subak.cli.live.options import ANY, EXIT_OTHERWISE, JOB, ClientOption, Output, checked, opened
 from subak.cli.live.show import counts_text, show, standing
 from subak.cli.live.writing import OutputWriter, write_attempts
 from subak.errors import InputError

@@ -1,6 +1,6 @@
 """`subak list`, `subak describe`, `subak history`: what became of jobs and tasks."""
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,8 +18,10 @@ from subak.cli.live.show import (
     used_text,
 )
 from subak.live.api.models import ID_PATTERN, TASK_PATTERN, JobState, JobView, MachineView, TaskView
-from subak.live.client import Client
 from subak.report.number_text import NOTHING, count_text
+
+if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
+    from subak.live.client import Client
 
 TASKS_SHOWN = 20
 
@@ -81,7 +83,7 @@ def describe(
                 _show_machine(machine)
 
 
-def _show_job(federation: Client, job: JobView) -> None:
+def _show_job(federation: "Client", job: JobView) -> None:
     show_facts(f"{job.id} {job.name}: {standing(job.state, job.outcome)}", [
         ("queue", job.queue), ("why", job.reason), ("user", job.user), ("priority", str(job.priority or "")),
         ("tasks", counts_text(job.counts)), ("labels", ", ".join(f"{key}={text}" for key, text in job.labels.items())),

@@ -1,15 +1,17 @@
 """`subak machines`, `subak cordon`, `subak uncordon`, `subak drain`: where tasks run, and may not."""
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from subak.cli.live.options import MACHINE, ClientOption, Output, OutputOption, checked, opened
 from subak.cli.live.show import show, show_table, used_text
 from subak.live.api.models import MachineView
-from subak.live.client import Client
 from subak.report.console import echo
 from subak.report.number_text import count_text
+
+if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
+    from subak.live.client import Client
 
 NamesArgument = Annotated[list[str], typer.Argument(metavar="MACHINE...", help="Names of machines.",
                                                     show_default=False)]
@@ -64,7 +66,7 @@ def drain(names: NamesArgument, output: OutputOption = Output.TABLE, client: Cli
 
 
 def _change(names: list[str], output: Output, *, client_file: ClientOption, word: str,
-            change: Callable[[Client, str], MachineView]) -> None:
+            change: Callable[["Client", str], MachineView]) -> None:
     """Change machines one after the other, and say so of each."""
     for name in names:
         checked(name, MACHINE, "MACHINE")

@@ -5,27 +5,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from subak.cli.limits import COUNT_MAX
 from subak.errors import InputError
 from subak.live.api.models import ID_PATTERN, JOB_PATTERN, MACHINE_PATTERN, TASK_PATTERN
-from subak.live.client import Client, read_settings
 
-ROWS_MAX = 2**31 - 1  # of what an option counts
+if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
+    from subak.live.client import Client
+
 EXIT_OTHERWISE = 1  # a job that was waited for ended, and did not finish
 JOB, TASK, ANY = "a job such as g0-17", "a task such as g0-17.3", "a job such as g0-17, or a task such as g0-17.3"
 MACHINE = "the name of a machine"
 FORMS = {JOB: JOB_PATTERN, TASK: TASK_PATTERN, ANY: ID_PATTERN, MACHINE: MACHINE_PATTERN}
-
-
-class CommandEndedError(Exception):
-    """The command has said all it has to say, and ends with an exit code, such as that of a task."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 class Output(StrEnum):
@@ -40,12 +34,14 @@ ClientOption = Annotated[Path | None, typer.Option(
          "SUBAK_TOKEN, else ~/.config/subak/client.toml].")]
 OutputOption = Annotated[Output, typer.Option(
     "--output", "-o", metavar="table|json|yaml", help="How to print it.")]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=ROWS_MAX, help="How many at most.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=COUNT_MAX, help="How many at most.")]
 
 
 @contextmanager
-def opened(file: Path | None) -> Iterator[Client]:
+def opened(file: Path | None) -> Iterator["Client"]:
     """Open a client of the federation that the options name."""
+    from subak.live.client import Client, read_settings  # noqa: PLC0415  (see above)
+
     with Client(read_settings(file)) as client:
         yield client
 

@@ -8,8 +8,11 @@ from typing import Annotated
 
 import typer
 
+from subak.cli import completion
+from subak.cli.ending import loading
+from subak.cli.limits import COUNT_MAX
 from subak.cli.live.federation import show_explanation, show_queues
-from subak.cli.live.options import ROWS_MAX, ClientOption, Output, OutputOption
+from subak.cli.live.options import ClientOption, Output, OutputOption
 from subak.errors import InputError
 from subak.live.api.models import TASK_PATTERN
 from subak.placement.lotes.settings import CLASSES_MAX
@@ -21,12 +24,12 @@ def queues(
     source: Annotated[str | None, typer.Argument(
         metavar="[WORKLOAD|TREE.toml]", help="A workload folder, the name of a shipped sample (google2011), or a file "
                                              "of queues [default: those of the live federation].",
-        show_default=False)] = None,
+        show_default=False, autocompletion=completion.workload)] = None,
     weights: Annotated[Path | None, typer.Option(
         "--queues", metavar="TREE.toml", help="With a workload: weights and limits of its queues, and queues it does "
                                               "not use.", show_default=False)] = None,
     rows: Annotated[int, typer.Option(
-        metavar="N", min=1, max=ROWS_MAX, help="How many queues to list: the first in the file, or those that ask for "
+        metavar="N", min=1, max=COUNT_MAX, help="How many queues to list: the first in the file, or those that ask for "
                                                "most.")] = 40,
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
@@ -48,7 +51,8 @@ def queues(
         show_queues(output, client)
         return
     _refuse_live(output, client, source)
-    from subak.cli.commands.queues import queues as queues_of  # noqa: PLC0415  (loads the simulator)
+    with loading():
+        from subak.cli.commands.queues import queues as queues_of  # noqa: PLC0415  (loads the simulator)
 
     queues_of(source, weights, rows)
 
@@ -98,7 +102,8 @@ def explain(
         show_explanation(run, output, client)
         return
     _refuse_live(output, client, run)
-    from subak.cli.commands.explain import explain as explain_run  # noqa: PLC0415  (loads the simulator)
+    with loading():
+        from subak.cli.commands.explain import explain as explain_run  # noqa: PLC0415  (loads the simulator)
 
     explain_run(run, task, fleet, classes, settings)
 

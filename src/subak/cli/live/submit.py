@@ -2,15 +2,15 @@
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
+from subak.cli.ending import CommandEndedError
 from subak.cli.live.options import (
     EXIT_OTHERWISE,
     ClientOption,
-    CommandEndedError,
     Output,
     OutputOption,
     file_bytes,
@@ -20,8 +20,10 @@ from subak.cli.live.show import counts_text, remark, show
 from subak.cli.live.writing import OutputWriter, write_attempts
 from subak.errors import InputError, SubakError
 from subak.live.api.models import CANCELLED, FAILED, FINISHED, STREAMS, TIMED_OUT, JobView, TaskView
-from subak.live.client import Client, ClientSettings, read_settings
 from subak.report.console import echo
+
+if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
+    from subak.live.client import Client, ClientSettings
 
 EXIT_OF_SUBAK, EXIT_TIMED_OUT, EXIT_CANCELLED = 125, 124, 130  # as other runners of commands have them
 EXIT_MAX = 255
@@ -56,7 +58,7 @@ def submit(
         raise CommandEndedError(EXIT_OTHERWISE)
 
 
-def _submitted(federation: Client, file: Path, key: str, output: Output) -> JobView:
+def _submitted(federation: "Client", file: Path, key: str, output: Output) -> JobView:
     """Submit a file; what was submitted is said at once, for the next may be refused."""
     job = federation.submit(file_bytes(file), key=key, file=str(file))
     if output == Output.TABLE:
@@ -64,7 +66,7 @@ def _submitted(federation: Client, file: Path, key: str, output: Output) -> JobV
     return job
 
 
-def _waited(federation: Client, job: JobView) -> JobView:
+def _waited(federation: "Client", job: JobView) -> JobView:
     while job.state != "ended":
         job = federation.wait(job.id)
     remark([f"{job.id} {job.outcome}: {job.reason or counts_text(job.counts)}"])
@@ -110,6 +112,8 @@ def run(
             "workdir": workdir, "time_limit": time_limit, "priority": priority})
     except InputError as error:  # of the command line
         raise InputError("; ".join(str(error).splitlines())) from None
+    from subak.live.client import Client, read_settings  # noqa: PLC0415  (see above)
+
     settings = read_settings(client)
     try:
         with Client(settings) as federation:
@@ -144,7 +148,7 @@ def _pairs(texts: list[str] | None, option: str) -> dict[str, str] | None:
     return found or None
 
 
-def _followed(federation: Client, job: JobView, settings: ClientSettings, raw: bool) -> int:
+def _followed(federation: "Client", job: JobView, settings: "ClientSettings", raw: bool) -> int:
     """Show both streams of the only task of a job until it has ended; return the exit code for it."""
     id = f"{job.id}.0"
     failed: list[SubakError] = []
@@ -167,8 +171,10 @@ def _followed(federation: Client, job: JobView, settings: ClientSettings, raw: b
     return _exit_code(federation.task(id))
 
 
-def _pump(settings: ClientSettings, id: str, stream: str, raw: bool, failed: list[SubakError]) -> None:
+def _pump(settings: "ClientSettings", id: str, stream: str, raw: bool, failed: list[SubakError]) -> None:
     """Write a stream of a task as it comes, over a connection of its own."""
+    from subak.live.client import Client  # noqa: PLC0415  (see above)
+
     try:
         with Client(settings) as federation:
             writer = OutputWriter(sys.stdout if stream == "stdout" else sys.stderr, raw)

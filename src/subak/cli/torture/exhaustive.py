@@ -11,11 +11,10 @@ from subak.simulator.exhaustive.leases import lease_bounds
 from subak.simulator.exhaustive.proof import Proof, prove
 
 FAILED = 1  # exit code
-STATES_MAX = 20_000_000  # unless another is asked for
 SETS_MAX = 80_000  # sets of role states of a proof, at most
 
 
-def walk_all(names: list[str], states_max: int | None, console: Console) -> None:
+def walk_all(names: list[str], states_max: int, console: Console) -> None:
     """Walk the configurations of these names, or all, and print what was found; stop at the first that is wrong."""
     chosen = [named(name) for name in names] or list(CONFIGURATIONS)
     runs_until, lost_from = lease_bounds()
@@ -32,11 +31,11 @@ def walk_all(names: list[str], states_max: int | None, console: Console) -> None
             def show(seen: int, known: int, bar: object = bar) -> None:
                 shown.update(bar, state=f"{seen:,} of {known:,} states so far")  # type: ignore[arg-type]
 
-            reports.append(check(configuration, states_max or STATES_MAX, show))
+            reports.append(check(configuration, states_max, show))
             if reports[-1].wrong:
                 shown.stop()
                 _fail(reports, proofs, console)
-            proofs.append(prove(configuration, min(states_max or SETS_MAX, SETS_MAX), show))
+            proofs.append(prove(configuration, min(states_max, SETS_MAX), show))
             shown.remove_task(bar)
     _print(reports, proofs, console)
     echo(f"A worker that hears nothing has stopped after {runs_until:g} s, and is declared lost after {lost_from:g} s "

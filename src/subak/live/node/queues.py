@@ -6,7 +6,7 @@ turns when the last of its tasks has ended.
 from msgspec import Struct, msgpack
 
 from subak.errors import InputError
-from subak.federation.megha.global_master.queue_order import ROUND_ROBIN
+from subak.federation.choices import ROUND_ROBIN
 
 
 class QueueSetup(Struct, frozen=True, array_like=True):

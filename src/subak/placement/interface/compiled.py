@@ -15,15 +15,14 @@ import numpy as np
 from numba import typeof, types
 from numba.extending import overload
 
-from subak.errors import PolicyError
+from subak.errors import PolicyError, first_line
 from subak.fleet.state import build_fleet_state
 from subak.kernel import SETTINGS, kernel_of
 from subak.placement.claims import build_claims
 from subak.placement.interface.hooks import build_memory
 from subak.placement.interface.read_only import read_only, read_only_type
-from subak.placement.schedulers import Scheduler
+from subak.placement.schedulers import Scheduler, loaded
 from subak.queues.lanes import build_lanes
-from subak.tables import first_line
 from subak.workload.tasks import Tasks
 
 AnyFunction = Callable[..., Any]
@@ -46,7 +45,7 @@ def compiled_select_machine(scheduler: Scheduler) -> AnyFunction:
     assert scheduler.select_machine is not None
     if scheduler.built_in:
         return _own(SELECT_MACHINE, scheduler.select_machine)
-    return _users_select_machine(scheduler.select_machine, scheduler.checked)
+    return _users_select_machine(loaded(scheduler.select_machine), scheduler.checked)
 
 
 def compiled_hooks(scheduler: Scheduler) -> list[AnyFunction]:
@@ -55,12 +54,12 @@ def compiled_hooks(scheduler: Scheduler) -> list[AnyFunction]:
     Raises PolicyError if one does not compile.
     """
     both = [hook for hook in (scheduler.on_arrival, scheduler.on_departure) if hook is not None]
-    return [_own(HOOK, hook) if scheduler.built_in else _users_hook(hook, scheduler.checked) for hook in both]
+    return [_own(HOOK, hook) if scheduler.built_in else _users_hook(loaded(hook), scheduler.checked) for hook in both]
 
 
 @functools.cache
-def _own(signature: Any, function: AnyFunction) -> AnyFunction:
-    return kernel_of(signature, function)
+def _own(signature: Any, function: AnyFunction | str) -> AnyFunction:
+    return kernel_of(signature, loaded(function))
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subak.errors import InputError
+from subak.placement.interface.instance import Instance
 
 CELLS_MAX = 2**28  # of a table: 2 GB
 
@@ -19,6 +20,11 @@ class Memory(NamedTuple):
 def build_memory(whole: tuple[int, int], real: tuple[int, int], number: list[float]) -> Memory:
     """Return memory of the given (rows, columns) and parameters."""
     return Memory(np.zeros(whole, np.int64), np.zeros(real), np.array(number, np.float64))
+
+
+def no_memory(_: Instance) -> Memory:
+    """Return the memory of a policy that keeps nothing, whatever it is tuned to."""
+    return build_memory((0, 0), (0, 0), [])
 
 
 def refuse_memory(memory: Any) -> None:

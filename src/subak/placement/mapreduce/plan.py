@@ -11,10 +11,23 @@ import numpy as np
 
 from subak.fleet.shapes import find_shapes
 from subak.fleet.table import Fleet
+from subak.placement.mapreduce.baselines import by_rank, in_job_order, max_min, sufferage
 from subak.placement.mapreduce.batch import Batch, Half, find_batch
-from subak.placement.mapreduce.dispatch import Assignment
-from subak.placement.mapreduce.recipes import ASSIGNED, RECIPES, REVERSED, Recipe, dispatch, upward_ranks
-from subak.placement.mapreduce.search import Draft, Found, SearchSettings, draft_of, search
+from subak.placement.mapreduce.dispatch import Assignment, Problem
+from subak.placement.mapreduce.min_min import min_min
+from subak.placement.mapreduce.recipes import (
+    ASSIGNED,
+    JOB_ORDER,
+    MAX_MIN,
+    MIN_MIN,
+    RANK,
+    RECIPES,
+    REVERSED,
+    SUFFERAGE,
+    Recipe,
+    SearchSettings,
+)
+from subak.placement.mapreduce.search import Draft, Found, draft_of, search
 from subak.placement.mapreduce.sequence import sequence
 from subak.queues.johnson import job_priorities, places
 from subak.workload.table import Workload, expected_seconds
@@ -167,3 +180,20 @@ def free_for_reduces(batch: Batch, map_free: np.ndarray) -> np.ndarray:
             still_there = ends.size * (slots.size - 1 - slots) // slots.size
             free[column[row] : column[row + 1]] = ends[ends.size - 1 - still_there]
     return free
+
+
+def dispatch(rule: str, problem: Problem, upward: np.ndarray) -> Assignment:
+    """Dispatch every task by the rule of that name; *upward* is float64[job], the upward rank."""
+    if rule == RANK:
+        return by_rank(problem, upward)
+    return {MIN_MIN: min_min, MAX_MIN: max_min, SUFFERAGE: sufferage, JOB_ORDER: in_job_order}[rule](problem)
+
+
+def upward_ranks(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+    """Return float64[job] for maps and for reduces, seconds: of a task and what follows it, on machines of mean speed.
+
+    A job's graph has two levels, so the rank of a map is its mean time plus that of a reduce (HEFT, without costs of
+    communication other than the shuffle).
+    """
+    reduces = batch.reduces.mean_seconds()
+    return batch.maps.mean_seconds() + reduces, reduces

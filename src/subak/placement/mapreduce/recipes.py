@@ -1,15 +1,13 @@
 """How maps are dispatched, in which order each machine runs them, and how reduces are dispatched: plans by name."""
 from dataclasses import dataclass
 
-import numpy as np
+import msgspec
 
-from subak.placement.mapreduce.baselines import by_rank, in_job_order, max_min, sufferage
-from subak.placement.mapreduce.batch import Batch
-from subak.placement.mapreduce.dispatch import Assignment, Problem
-from subak.placement.mapreduce.min_min import min_min
+from subak.errors import InputError
 
 MIN_MIN, MAX_MIN, SUFFERAGE, RANK, JOB_ORDER = "min-min", "max-min", "sufferage", "rank", "job-order"
 ASSIGNED, JOHNSON, REVERSED = "assigned", "johnson", "johnson-reversed"
+SEARCH_SECONDS_MAX, SEARCH_MOVES_MAX = 86_400, 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -42,18 +40,14 @@ RECIPES = {
 }
 
 
-def dispatch(rule: str, problem: Problem, upward: np.ndarray) -> Assignment:
-    """Dispatch every task by the rule of that name; *upward* is float64[job], the upward rank."""
-    if rule == RANK:
-        return by_rank(problem, upward)
-    return {MIN_MIN: min_min, MAX_MIN: max_min, SUFFERAGE: sufferage, JOB_ORDER: in_job_order}[rule](problem)
+class SearchSettings(msgspec.Struct, frozen=True):
+    """How long to search: *moves* of the second stage, or as many as *seconds* allow where it is None."""
 
+    seconds: float = 1.0
+    moves: int | None = None
 
-def upward_ranks(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-    """Return float64[job] for maps and for reduces, seconds: of a task and what follows it, on machines of mean speed.
-
-    A job's graph has two levels, so the rank of a map is its mean time plus that of a reduce (HEFT, without costs of
-    communication other than the shuffle).
-    """
-    reduces = batch.reduces.mean_seconds()
-    return batch.maps.mean_seconds() + reduces, reduces
+    def __post_init__(self) -> None:
+        if not 0 <= self.seconds <= SEARCH_SECONDS_MAX:
+            raise InputError(f"search_seconds: must be from 0 to {SEARCH_SECONDS_MAX:,}, not {self.seconds:g}")
+        if self.moves is not None and not 0 <= self.moves <= SEARCH_MOVES_MAX:
+            raise InputError(f"search_moves: must be from 0 to {SEARCH_MOVES_MAX:,}, not {self.moves:,}")

@@ -12,33 +12,18 @@ number, the answer is the same wherever it is made.
 from collections.abc import Callable
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
-from subak.errors import InputError
 from subak.kernel import kernel
 from subak.marks import inlined
 from subak.placement.mapreduce.dispatch import Problem, execution_seconds
 from subak.placement.mapreduce.min_min import min_min
+from subak.placement.mapreduce.recipes import SearchSettings
 
 POWER = 8  # of loads
 EVEN_MOVES = 20  # of the first stage, for each job and column, at most
 EVEN_WORK = 5e9  # of the first stage, in looks at a job or a column: some seconds
 NO_COLUMN = -1
-SEARCH_SECONDS_MAX, SEARCH_MOVES_MAX = 86_400, 1_000_000_000
-
-
-class SearchSettings(msgspec.Struct, frozen=True):
-    """How long to search: *moves* of the second stage, or as many as *seconds* allow where it is None."""
-
-    seconds: float = 1.0
-    moves: int | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.seconds <= SEARCH_SECONDS_MAX:
-            raise InputError(f"search_seconds: must be from 0 to {SEARCH_SECONDS_MAX:,}, not {self.seconds:g}")
-        if self.moves is not None and not 0 <= self.moves <= SEARCH_MOVES_MAX:
-            raise InputError(f"search_moves: must be from 0 to {SEARCH_MOVES_MAX:,}, not {self.moves:,}")
 
 
 class Draft(NamedTuple):

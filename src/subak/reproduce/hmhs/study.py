@@ -9,7 +9,7 @@ import scipy  # its parts load when they are first used
 from subak.fleet.table import Fleet
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import makespan_bound
-from subak.placement.mapreduce.search import SearchSettings
+from subak.placement.mapreduce.recipes import SearchSettings
 from subak.policy import find_scheduler
 from subak.reproduce.claims import Notify
 from subak.simulator.results import finish_times

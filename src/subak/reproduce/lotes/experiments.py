@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from subak.federation.megha.global_master.placement import PLACEMENTS
+from subak.federation.choices import PLACEMENTS
 from subak.placement.lotes.allocation import Allocation, solve_allocation
 from subak.placement.lotes.assignment import solve_assignment
 from subak.placement.lotes.bins import FINE_UNITS

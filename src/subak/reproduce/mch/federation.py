@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from subak.federation.megha.global_master.queue_order import ROUND_ROBIN
+from subak.federation.choices import ROUND_ROBIN
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
 from subak.queues.tree import Queue, TreeFile

@@ -10,10 +10,7 @@ import numpy as np
 import polars as pl
 
 from subak.kernel import kernel
-from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.hierarchy import (
-    HDRF,
-    HDRF_FAST,
     NOBODY,
     ORDER,
     Hierarchy,
@@ -23,6 +20,7 @@ from subak.queues.hierarchy import (
     refresh_all,
 )
 from subak.queues.layout import Branches, build_hierarchy
+from subak.queues.orders import FAIR_ORDERS, HDRF, HDRF_FAST
 from subak.workload.table import Workload
 
 POOLED = 0.1  # of what all tasks ask for: so much the machine holds, so that it is full nearly all the time

@@ -20,9 +20,9 @@ from subak.placement.interface.compiled import (
 )
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.plan import make_plan
-from subak.placement.schedulers import LOTES, Scheduler
-from subak.queues.fair_orders import FAIR_ORDERS
+from subak.placement.schedulers import LOTES, Scheduler, loaded
 from subak.queues.lanes import build_lanes
+from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.central.fair import build_fair, run_fair
 from subak.simulator.central.loop import run_hooks, run_ordered
 from subak.simulator.central.planned import build_machine_queues, run_planned
@@ -80,7 +80,7 @@ def _ordered(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
 
 def _hooks(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
     lanes = _lanes(prepared, scheduler)
-    memory = scheduler.memory(prepared.instance)
+    memory = loaded(scheduler.memory)(prepared.instance)
     return _compiled(prepared, lanes, _hooks_engine, lanes, memory, *compiled_hooks(scheduler))
 
 

@@ -13,7 +13,7 @@ from subak.fleet.table import Fleet
 from subak.placement.claims import TASK_NOT_ARRIVED, TASK_UNPLACEABLE, build_claims
 from subak.placement.interface.instance import Instance
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.mapreduce.search import SearchSettings
+from subak.placement.mapreduce.recipes import SearchSettings
 from subak.queues.johnson import johnson_ranks
 from subak.queues.tree import TreeFile
 from subak.resources import same_resources

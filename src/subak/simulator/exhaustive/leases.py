@@ -23,7 +23,8 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.simulator.exhaustive.actor import Actor
-from subak.simulator.exhaustive.configurations import Configuration, open_configuration
+from subak.simulator.exhaustive.configurations import Configuration
+from subak.simulator.exhaustive.opening import open_configuration
 
 GRID = 1.0 / 64.0  # seconds between times that are tried
 TICKS = 6.0  # in a lease

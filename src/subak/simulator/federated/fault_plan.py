@@ -56,7 +56,7 @@ from subak.simulator.mishaps.faults import (
     TIMER_LATE,
     Faults,
 )
-from subak.tables import read_toml
+from subak.toml_files import read_toml
 
 FOREVER = math.inf
 LATEST = 1_000_000_000  # seconds, of what happens at a time

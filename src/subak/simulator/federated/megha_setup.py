@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.federation.megha.global_master.placement import PLACEMENTS, Bins
-from subak.federation.megha.global_master.queue_order import ROUND_ROBIN, QueueOrder
+from subak.federation.choices import PLACEMENTS, ROUND_ROBIN
+from subak.federation.megha.global_master.placement import Bins
+from subak.federation.megha.global_master.queue_order import QueueOrder
 from subak.federation.megha.global_master.state import (
     GlobalMaster,
 )

@@ -35,7 +35,7 @@ import msgspec
 
 from subak.errors import InputError
 from subak.simulator.mishaps.fates import ALWAYS, NEVER
-from subak.tables import read_toml
+from subak.toml_files import read_toml
 
 RETRIES_MAX = 1000
 SECONDS_MAX = 1e9  # of a deadline or a mean time; inf: none

@@ -16,9 +16,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from subak.errors import InputError, RunError
+from subak.errors import InputError, RunError, first_line
 from subak.resources import Resource
-from subak.tables import Provenance, first_line, scan_table, write_toml
+from subak.tables import Provenance, scan_table
+from subak.toml_files import write_toml
 from subak.workload.google_like.chunks import Carried, Chunk, arrivals, chunk_of
 from subak.workload.google_like.draw import Units, draw_units, job_sizes
 from subak.workload.google_like.load import mean_tasks_per_job

@@ -15,7 +15,7 @@ import numpy as np
 from subak.errors import InputError
 from subak.output.writing import write_file
 from subak.resources import Resource, to_units
-from subak.tables import read_toml
+from subak.toml_files import read_toml
 from subak.workload.predicates import OPERATORS, Constraint
 
 DRAWN_TASKS_MAX = 2**31 - 1  # of a workload: task numbers are uint32, and some are left for other readers' markers

@@ -1,13 +1,30 @@
 """Readers of published traces. A new one is a file with a `READER`, and a line here."""
-from subak.workload.readers import alibaba2018, google2011, openb, rumen, swf, swim, tr
-from subak.workload.readers.conversion import Reader
+from __future__ import annotations
 
-READERS: dict[str, Reader] = {
-    "google2011": google2011.READER,
-    "alibaba2018": alibaba2018.READER,
-    "openb": openb.READER,
-    "rumen": rumen.READER,
-    "swim": swim.READER,
-    "tr": tr.READER,
-    "swf": swf.READER,
-}
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # loads polars; who asks for the names of formats does without
+    from subak.workload.readers.conversion import Reader
+
+FORMATS = ("google2011", "alibaba2018", "openb", "rumen", "swim", "tr", "swf")  # each a module, or a room, of that name
+
+
+class _Readers(Mapping[str, "Reader"]):
+    """The readers by format; each is loaded when it is asked for."""
+
+    def __getitem__(self, name: str) -> Reader:
+        if name not in FORMATS:
+            raise KeyError(name)
+        reader: Reader = import_module(f"{__name__}.{name}").READER
+        return reader
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FORMATS)
+
+    def __len__(self) -> int:
+        return len(FORMATS)
+
+
+READERS: Mapping[str, Reader] = _Readers()

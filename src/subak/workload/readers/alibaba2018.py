@@ -29,7 +29,6 @@ from subak.workload.readers.conversion import (
     KEPT,
     Account,
     Conversion,
-    Options,
     Reader,
     account,
     account_of,
@@ -37,6 +36,7 @@ from subak.workload.readers.conversion import (
     notes,
     refuse_too_many,
 )
+from subak.workload.readers.options import Options
 from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines, refuse_negative
 from subak.workload.table import OUTCOMES, Workload, make_workload
 

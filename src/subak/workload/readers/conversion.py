@@ -2,56 +2,19 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet
-from subak.resources import AMOUNT_MAX
+from subak.workload.readers.options import Options
 from subak.workload.readers.stream import Advance
 from subak.workload.table import Workload
 
-Resubmissions = Literal["new-task", "attempt"]
-Censored = Literal["keep", "drop", "forever"]
-FleetChoice = Literal["at-start", "last", "changing"]
-Shuffle = Literal["ignored", "stage", "task"]
-Unfinished = Literal["keep", "drop"]
-Slots = Literal["common", "separate"]
 KEPT = "kept"
 CONVERTED_TASKS_MAX = 200_000_000  # some 8 GB while converting
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user may choose about a conversion; a reader names those it knows.
-
-    ``arrival_min`` and ``arrival_end`` cut the slice of tasks that arrive in [arrival_min, arrival_end), in seconds.
-    ``model`` holds parameters by name, for a format that needs a model to become a workload. ``map_slots`` and
-    ``reduce_slots`` are those of a machine, ``topology`` the name of a file, empty for none.
-    """
-
-    resubmissions: Resubmissions = "new-task"
-    censored: Censored = "keep"
-    fleet: FleetChoice = "at-start"
-    arrival_min: float = 0.0
-    arrival_end: float = float("inf")
-    model: dict[str, float] = {}
-    batch: bool = False
-    shuffle: Shuffle = "ignored"
-    unfinished: Unfinished = "keep"
-    slots: Slots = "common"
-    topology: str = ""
-    map_slots: int = 2  # mapred.tasktracker.map.tasks.maximum
-    reduce_slots: int = 2  # mapred.tasktracker.reduce.tasks.maximum
-
-    def __post_init__(self) -> None:
-        low, high = self.arrival_min, self.arrival_end
-        if not 0 <= low < high:
-            raise InputError(f"slice: needs 0 <= --from < --until, not {low:g} and {high:g}")
-        for name, slots in (("--map-slots", self.map_slots), ("--reduce-slots", self.reduce_slots)):
-            if not 1 <= slots <= AMOUNT_MAX:
-                raise InputError(f"{name}: must be 1 to {AMOUNT_MAX}, not {slots}")
 
 
 class Account(msgspec.Struct, frozen=True):

@@ -19,7 +19,8 @@ from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers.conversion import KEPT, Account, Conversion, Options, Reader, account_of, fate, notes
+from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account_of, fate, notes
+from subak.workload.readers.options import Options
 from subak.workload.readers.stream import (
     Advance,
     Block,

@@ -9,8 +9,8 @@ from typing import BinaryIO, NamedTuple, cast
 
 import polars as pl
 
-from subak.errors import InputError
-from subak.tables import ColumnType, first_line
+from subak.errors import InputError, first_line
+from subak.tables import ColumnType
 from subak.workload.readers.xz import XzReader
 
 Advance = Callable[[int], None]  # told how many more bytes of the files on disk were read

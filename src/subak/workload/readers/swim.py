@@ -25,16 +25,8 @@ import polars as pl
 from subak.errors import InputError
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import SLOT, SLOTS, AlikeJobs, alike_stages
-from subak.workload.readers.conversion import (
-    KEPT,
-    Conversion,
-    Options,
-    Reader,
-    account_of,
-    fate,
-    notes,
-    refuse_too_many,
-)
+from subak.workload.readers.conversion import KEPT, Conversion, Reader, account_of, fate, notes, refuse_too_many
+from subak.workload.readers.options import Model, Options
 from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, refuse_negative, single_file
 from subak.workload.table import make_workload
 
@@ -49,26 +41,6 @@ RULES = {
     "reduce seconds": "floor_seconds + (shuffle + output) / reduces / reduce_bytes_per_second",
     "shuffle seconds": "shuffle / reduces / copy_bytes_per_second, where they count",
 }
-
-
-class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes tasks of bytes; the rates and the floor are assumptions, not measurements."""
-
-    block_bytes: float = 2.0**27  # 128 MiB, Hadoop's default block since version 2
-    reduce_bytes: float = 1e9  # hive.exec.reducers.bytes.per.reducer before Hive 0.14
-    reduces_max: float = 999.0  # hive.exec.reducers.max before Hive 0.14
-    map_bytes_per_second: float = 20e6
-    reduce_bytes_per_second: float = 20e6
-    copy_bytes_per_second: float = 20e6  # of the maps' output, to one reduce
-    floor_seconds: float = 5.0  # a task's start and end
-
-    def __post_init__(self) -> None:
-        for name, value in msgspec.structs.asdict(self).items():
-            if not 0 <= value < float("inf") or (value == 0 and name != "floor_seconds"):
-                least = "0 or more" if name == "floor_seconds" else "above 0"
-                raise InputError(f"--model: {name} must be a finite number {least}, not {value:g}")
-        if self.reduces_max != int(self.reduces_max):
-            raise InputError(f"--model: reduces_max must be a whole number, not {self.reduces_max:g}")
 
 
 def read(source: Path, options: Options, advance: Advance) -> Conversion:

@@ -11,7 +11,8 @@ from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers.conversion import Conversion, Options, Reader, account, notes
+from subak.workload.readers.conversion import Conversion, Reader, account, notes
+from subak.workload.readers.options import Options
 from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.table import make_workload
 

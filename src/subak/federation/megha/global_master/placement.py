@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.federation.choices import ALIGNED_FIT, BINS
 from subak.fleet.amounts import give_back, take
 from subak.fleet.feasible import NOWHERE, fitting_in
 from subak.fleet.index import block_may_fit, fitting_word, lowest_bit
@@ -15,9 +16,6 @@ from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
 from subak.marks import inlined
 from subak.placement.fits.best_fit import ALIGNED, extreme_in
 from subak.workload.tasks import Shapes
-
-PLACEMENTS = ("first-fit", "aligned-fit", "bins")
-FIRST_FIT, ALIGNED_FIT, BINS = range(3)
 
 
 class Bins(NamedTuple):

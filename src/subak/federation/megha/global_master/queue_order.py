@@ -12,7 +12,6 @@ from subak.federation.messages import NOBODY
 from subak.marks import inlined
 from subak.queues.hierarchy import Hierarchy, next_leaf, tell
 
-ROUND_ROBIN = "round-robin"
 NOTHING_SATURATED = 0
 
 

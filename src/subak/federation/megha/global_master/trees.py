@@ -3,7 +3,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from subak.federation.megha.global_master.queue_order import ROUND_ROBIN, QueueOrder
+from subak.federation.choices import ROUND_ROBIN
+from subak.federation.megha.global_master.queue_order import QueueOrder
 from subak.federation.messages import NOBODY
 from subak.queues.fair_orders import branches_of, hierarchy_of
 from subak.queues.tree import TreeFile, queue_leaves, tree_of_paths

@@ -27,9 +27,10 @@ from subak.workload.readers.attempts import (
     find_attempts,
     sort_events,
 )
-from subak.workload.readers.conversion import KEPT, Account, Conversion, Options, Reader, account, fate, notes
+from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account, fate, notes
 from subak.workload.readers.google2011.constraints import read_constraints
 from subak.workload.readers.google2011.machines import AFTER, read_machines
+from subak.workload.readers.options import Options
 from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines
 from subak.workload.table import OUTCOMES, Observed, Workload, make_workload
 

@@ -11,7 +11,8 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
-from subak.workload.readers.conversion import Account, FleetChoice, account, notes
+from subak.workload.readers.conversion import Account, account, notes
+from subak.workload.readers.options import FleetChoice
 from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, refuse_lines
 
 MACHINE_ADD, MACHINE_REMOVE, MACHINE_UPDATE = range(3)

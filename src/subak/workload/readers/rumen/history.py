@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import msgspec
 import polars as pl
 
-from subak.errors import InputError
-from subak.tables import ColumnType, first_line
+from subak.errors import InputError, first_line
+from subak.tables import ColumnType
 from subak.workload.readers.stream import Advance, content
 from subak.workload.table import TIME_MAX_S
 

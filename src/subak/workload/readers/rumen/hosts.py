@@ -9,7 +9,8 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import SLOTS
-from subak.workload.readers.conversion import KEPT, Account, Options, account_of, fate
+from subak.workload.readers.conversion import KEPT, Account, account_of, fate
+from subak.workload.readers.options import Options
 from subak.workload.readers.rumen.history import converted, json_values
 from subak.workload.readers.stream import ignore_progress, single_file
 

@@ -26,16 +26,8 @@ import polars as pl
 from subak.errors import InputError
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import NAMES, SLOTS, stage_table
-from subak.workload.readers.conversion import (
-    KEPT,
-    Account,
-    Conversion,
-    Options,
-    Reader,
-    account_of,
-    fate,
-    notes,
-)
+from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account_of, fate, notes
+from subak.workload.readers.options import Options
 from subak.workload.readers.rumen.history import History, read_history
 from subak.workload.readers.rumen.hosts import Hosts, fleet_of, hosts_of, most_at_once, with_nodes
 from subak.workload.readers.stream import Advance, single_file

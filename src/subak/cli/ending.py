@@ -1,0 +1,43 @@
+"""How a command ends early: by an exit code of its own, and by Ctrl-C while something loads."""
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Exit codes beside those of errors by type; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
+EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_ENDED = 2, 130, 141, 143
+INTERRUPTION = "interrupted; nothing was written"
+
+
+class CommandEndedError(Exception):
+    """The command has said all it has to say, and ends with an exit code, such as that of a task."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the process at once: an import that an exception cuts short may say anything.
+
+    For what loads before a command has begun, and so has nothing to clear away.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = callable(signal.getsignal(signal.SIGINT))  # not where a shell told us to ignore it
+    before = {number: signal.signal(number, _end)
+              for number in ((signal.SIGINT, signal.SIGTERM) if heard else (signal.SIGTERM,))}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, _frame: object) -> None:
+    if number == signal.SIGINT:
+        os.write(2, f"subak: {INTERRUPTION}\n".encode())
+    os._exit(EXIT_INTERRUPTED if number == signal.SIGINT else EXIT_ENDED)

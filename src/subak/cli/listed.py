@@ -1,0 +1,75 @@
+"""Commands that are listed by a line each, and loaded when they are called, or asked for their own help."""
+import pkgutil
+from collections import UserDict
+from typing import Any, NamedTuple
+
+import typer
+import typer.main
+from typer.core import TyperCommand, TyperGroup
+
+from subak.cli.ending import loading
+
+LOOK: Any = {"rich_markup_mode": "markdown", "pretty_exceptions_enable": False, "add_completion": False}
+
+
+class Listed(NamedTuple):
+    """A command, or several below one word, as the help above it shows it."""
+
+    name: str
+    summary: str  # the first sentence of its help, which a test compares
+    where: str  # MODULE:NAME, of a function, or of a Typer with several
+    panel: str | None = None  # a heading of the help
+    settings: dict[str, Any] | None = None  # of the context in which it is called
+
+    def line(self) -> TyperCommand:
+        """Return what a list of commands shows."""
+        return TyperCommand(self.name, help=self.summary, rich_help_panel=self.panel)
+
+    def load(self) -> Any:
+        """Return the command itself."""
+        with loading():
+            found = pkgutil.resolve_name(self.where)
+        if not isinstance(found, typer.Typer):
+            function, found = found, typer.Typer(**LOOK)
+            found.command(self.name, context_settings=self.settings)(function)
+        command: Any = typer.main.get_command(found)
+        command.name, command.rich_help_panel = self.name, self.panel
+        return command
+
+
+class Commands(UserDict[str, Any]):
+    """Commands by name, in the order of the help; each is loaded when it is asked for."""
+
+    def __init__(self, listed: tuple[Listed, ...]) -> None:
+        super().__init__()
+        self.data = {each.name: each for each in listed}
+        self.lines = {each.name: each.line() for each in listed}
+
+    def __getitem__(self, name: str) -> Any:
+        if isinstance(self.data[name], Listed):
+            self.data[name] = self.data[name].load()
+        return self.data[name]
+
+
+class ListedGroup(TyperGroup):
+    """Whoever lists commands gets their lines; whoever calls one, or completes its words, gets the command."""
+
+    listed: tuple[Listed, ...] = ()
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.found = Commands(self.listed)
+        self.commands = self.found
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the line of a command, None where there is none of that name."""
+        return self.found.lines.get(cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return their names, in the order of the help."""
+        return list(self.found.data)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return the command that is called, by its name, and what is left for it."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else self.found[name], rest

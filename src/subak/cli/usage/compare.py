@@ -1,0 +1,57 @@
+"""How `subak compare` is called."""
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subak.cli import completion
+from subak.cli.ending import loading
+from subak.cli.options import (
+    OUTPUT,
+    OverwriteOption,
+    ScenarioOptions,
+    parse_seeds,
+    scenario_from,
+    split_names,
+    takes_scenario,
+)
+
+DEFAULT_SCHEDULERS = "first-fit,first-fit+backfill,best-fit+backfill,greedy,tetris"
+PROCESSES_MAX = 4096
+
+
+@takes_scenario
+def compare(
+    schedulers: Annotated[str | None, typer.Option(
+        metavar="NAME,NAME,...", help="Names from `subak schedulers`, with options behind plus signs, or FILE.py:NAME "
+                                      f"for policies of your own [default: {DEFAULT_SCHEDULERS.replace(',', ', ')}].",
+        show_default=False, autocompletion=completion.separated(completion.scheduler))] = None,
+    seeds: Annotated[str | None, typer.Option(
+        metavar="1,2,5-8", help="Each scheduler runs once with each seed [default: 1].",
+        show_default=False)] = None,
+    given: ScenarioOptions = ScenarioOptions(),
+    processes: Annotated[int | None, typer.Option(
+        metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once [default: one a core].",
+        show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Keep the runs and report.html in this folder [default: only show the table].",
+        show_default=False, rich_help_panel=OUTPUT)] = None,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Compare schedulers on one workload: a table here, and with --out a page with charts.
+
+    Without arguments it compares five on the shipped slice of Google's 2011 trace.
+
+    - `subak compare --out R` also writes R/report.html and a folder for each run.
+    - `subak compare W --schedulers first-fit,tetris --seeds 1-3 --out R` runs each three times.
+    - `subak compare W --schedulers first-fit,my_policy.py:mine` adds a policy of your own.
+    - `subak compare W --schedulers central,megha,sparrow --delay 0.001` compares federations.
+
+    A run that fails leaves the others as they are; the exit code is then 2.
+    """
+    scenario = scenario_from(given, None if schedulers is None else split_names(schedulers),
+                             None if seeds is None else parse_seeds(seeds), split_names(DEFAULT_SCHEDULERS))
+    with loading():
+        from subak.cli.commands.compare import compare as compare_all  # noqa: PLC0415  (loads the simulator)
+
+    compare_all(scenario, given.files, processes, out, overwrite)

@@ -1,0 +1,91 @@
+"""How `subak convert` is called."""
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from subak.cli import completion
+from subak.cli.ending import loading
+from subak.cli.options import parse_amounts
+from subak.errors import InputError
+from subak.nearest import did_you_mean
+from subak.workload.readers import FORMATS
+from subak.workload.readers.options import (
+    Censored,
+    FleetChoice,
+    Model,
+    Options,
+    Resubmissions,
+    Shuffle,
+    Slots,
+    Unfinished,
+)
+
+MODEL_TEXT = ", ".join(f"{name}={value:.10g}" for name, value in msgspec.structs.asdict(Model()).items())
+
+
+def convert(
+    trace_format: Annotated[str, typer.Argument(
+        metavar="FORMAT", help=f"The trace's format: {', '.join(FORMATS)}.",
+        autocompletion=completion.words(FORMATS))],
+    source: Annotated[Path, typer.Argument(
+        metavar="SOURCE", help="The trace: a folder (google2011), a file (rumen, swim, tr, swf), or either "
+                               "(alibaba2018, openb). Files may be plain, gz or xz.")],
+    out: Annotated[Path, typer.Option(
+        metavar="FOLDER", help="The workload folder to write; the machines, if the trace has any, go to its "
+                               "subfolder `fleet`.")],
+    resubmissions: Annotated[Resubmissions, typer.Option(
+        help="google2011: a task submitted again is a new task, of job ID#2, ID#3 ... (as LoTES counts), or one more "
+             "attempt of the same task, which then arrives at its first SUBMIT and runs as long as its last attempt.",
+    )] = "new-task",
+    censored: Annotated[Censored, typer.Option(
+        help="google2011: a task still running when the parts end keeps the run time seen so far, is dropped, or runs "
+             "forever.")] = "keep",
+    fleet: Annotated[FleetChoice, typer.Option(
+        help="google2011: the machines as of time 0, or every machine with its last capacity (Table 1 of LoTES), or "
+             "machines joining and leaving during the run.")] = "at-start",
+    from_: Annotated[float, typer.Option("--from", metavar="SECONDS", help="Keep tasks that arrive at or after this "
+                                                                           "time.")] = 0.0,
+    until: Annotated[float, typer.Option(metavar="SECONDS", help="Keep tasks that arrive before this time "
+                                                                 "[default: no end].", show_default=False,
+                                         )] = float("inf"),
+    model: Annotated[list[str] | None, typer.Option(
+        metavar="NAME=NUMBER", show_default=False,
+        help=f"swim: a parameter of the model that makes tasks of bytes, such as block_bytes=64e6; once for each. "
+             f"They are, with their defaults: {MODEL_TEXT}.")] = None,
+    shuffle: Annotated[Shuffle, typer.Option(
+        help="rumen, swim: the time in which a reduce copies the maps' output is ignored, as HMHS does, or is a figure "
+             "of its stage that a reduce takes before it runs, or is part of each reduce's run time.")] = "ignored",
+    slots: Annotated[Slots, typer.Option(
+        help="swim: maps and reduces ask for the same kind of slot, or for one kind each: map_slot, reduce_slot.",
+    )] = "common",
+    batch: Annotated[bool, typer.Option("--batch", help="rumen: all jobs arrive at 0, as in HMHS, and not when they "
+                                                        "were submitted.")] = False,
+    unfinished: Annotated[Unfinished, typer.Option(
+        help="rumen: a task of which no attempt succeeded keeps its last attempt's time, or is dropped.")] = "keep",
+    topology: Annotated[Path | None, typer.Option(
+        metavar="FILE", help="rumen: racks and nodes, all of which become machines [default: the nodes on which "
+                             "attempts ran].", show_default=False)] = None,
+    map_slots: Annotated[int, typer.Option(metavar="N", help="rumen: map slots of each machine.")] = 2,
+    reduce_slots: Annotated[int, typer.Option(metavar="N", help="rumen: reduce slots of each machine.")] = 2,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the workload folder if it exists.")] = False,
+) -> None:
+    """Convert a published trace into a workload folder, and account for every row that was read.
+
+    Files may be of any size, their lines have 32 MiB at most (JSON's any length).
+
+    Example: `subak convert google2011 traces/google2011 --out W`, then `subak inspect W`.
+    """
+    if trace_format not in FORMATS:
+        raise InputError(f"format: must be one of {', '.join(FORMATS)}, not {trace_format!r}"
+                         + did_you_mean(trace_format, FORMATS))
+    options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
+                      arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, batch=batch,
+                      unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
+                      reduce_slots=reduce_slots,
+                      model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
+    with loading():
+        from subak.cli.commands.convert import convert as convert_trace  # noqa: PLC0415  (loads the readers)
+
+    convert_trace(trace_format, source, out, options, overwrite)

@@ -1,0 +1,108 @@
+"""How `subak generate` is called."""
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from subak.cli.ending import loading
+from subak.cli.options import CapacityOption, FleetOption, MachinesOption, OverwriteOption
+
+PAPER, AROUND, LENGTH = "The paper's numbers", "Around the paper's model", "How much"  # headings of the help
+Number = float | None
+
+
+class Place(NamedTuple):
+    """The machines that were asked for."""
+
+    fleet: Path | None
+    machines: int
+    capacity: list[str] | None
+
+
+class Numbers(NamedTuple):
+    """What stands in the place of single parameters; None leaves them as they are."""
+
+    dynamism: Number
+    gap_shape: Number
+    type: Number
+    task_mass: Number
+    task_disparity: Number
+    service_mass: Number
+    service_disparity: Number
+    users: int | None
+    diurnal: Number
+    constraints: Number
+    google_classes: bool
+
+
+def generate(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The workload folder to write; the machines go to its "
+                                                             "subfolder `fleet`.")],
+    tasks: Annotated[int | None, typer.Option(
+        metavar="N", help="So many tasks. Google's month had 25400000, which come in 14.7 days at the paper's gap.",
+        show_default=False,
+        rich_help_panel=LENGTH)] = None,
+    seconds: Annotated[Number, typer.Option(
+        metavar="SECONDS", help="Instead of --tasks: all that arrives before this time.", show_default=False,
+        rich_help_panel=LENGTH)] = None,
+    load: Annotated[Number, typer.Option(
+        metavar="SHARE", help="Instead of --dynamism: let the tasks that run in the long run ask for this share of "
+                              "the fleet's scarcer resource, such as 0.8.", show_default=False,
+        rich_help_panel=LENGTH)] = None,
+    fleet: FleetOption = None,
+    machines: MachinesOption = 0,
+    capacity: CapacityOption = None,
+    parameters: Annotated[Path | None, typer.Option(
+        metavar="FILE.toml", help="Parameters of every model, such as `subak fit` writes; the options below change "
+                                  "single ones.", show_default=False)] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same workload.")] = 1,
+    dynamism: Annotated[Number, typer.Option(
+        metavar="SECONDS", help="Mean gap between tasks [default: 0.05].", show_default=False,
+        rich_help_panel=PAPER)] = None,
+    gap_shape: Annotated[Number, typer.Option(
+        metavar="B", help="Shape of the Pareto law of the gaps [default: 4].", show_default=False,
+        rich_help_panel=PAPER)] = None,
+    type_: Annotated[Number, typer.Option(
+        "--type", metavar="SHARE", help="Share of tasks; the rest are services [default: 0.7].", show_default=False,
+        rich_help_panel=PAPER)] = None,
+    task_mass: Annotated[Number, typer.Option(
+        metavar="SECONDS", help="Mean makespan of tasks [default: 1700].", show_default=False,
+        rich_help_panel=PAPER)] = None,
+    task_disparity: Annotated[Number, typer.Option(
+        metavar="RATIO", help="Mean over median makespan of tasks [default: 3.8].", show_default=False,
+        rich_help_panel=PAPER)] = None,
+    service_mass: Annotated[Number, typer.Option(
+        metavar="SECONDS", help="Mean makespan of services [default: 8000].", show_default=False,
+        rich_help_panel=PAPER)] = None,
+    service_disparity: Annotated[Number, typer.Option(
+        metavar="RATIO", help="Mean over median makespan of services [default: 24].", show_default=False,
+        rich_help_panel=PAPER)] = None,
+    users: Annotated[int | None, typer.Option(
+        metavar="N", help="Users, each a queue, of Zipf's law [default: 1].", show_default=False,
+        rich_help_panel=AROUND)] = None,
+    diurnal: Annotated[Number, typer.Option(
+        metavar="AMPLITUDE", help="A daily rhythm of the arrivals, 0 to 1; the mean rate stays [default: off].",
+        show_default=False, rich_help_panel=AROUND)] = None,
+    constraints: Annotated[Number, typer.Option(
+        metavar="SHARE", help="This share of the tasks has placement constraints, by Megha's tables; the machines "
+                              "get attributes to match [default: off].", show_default=False,
+        rich_help_panel=AROUND)] = None,
+    google_classes: Annotated[bool, typer.Option(
+        "--google-classes", help="Google's priorities and scheduling classes instead of the paper's priority in "
+                                 "thousandths.", rich_help_panel=AROUND)] = False,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Generate a workload like Google's of 2011 (Da Costa, Grange, De Courchelle, 2016), or like a fitted trace.
+
+    Without --fleet or --machines, the fleet is Google's 12,583 machines (LoTES, Table 1), so that
+    `subak compare FOLDER` runs as it is. Jobs, stages, gangs and failures are set in the parameter file.
+
+    Example: `subak generate --tasks 1000000 --load 0.8 --out W`, then `subak compare W --schedulers first-fit,tetris`.
+    """
+    place = Place(fleet, machines, capacity)
+    numbers = Numbers(dynamism, gap_shape, type_, task_mass, task_disparity, service_mass, service_disparity, users,
+                      diurnal, constraints, google_classes)
+    with loading():
+        from subak.cli.commands.generate import generate as generate_workload  # noqa: PLC0415  (loads the model)
+
+    generate_workload(out, tasks, seconds, load, place, parameters, seed, numbers, overwrite)

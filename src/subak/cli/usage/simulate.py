@@ -1,0 +1,46 @@
+"""How `subak simulate` is called."""
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subak.cli import completion
+from subak.cli.ending import loading
+from subak.cli.options import OUTPUT, OverwriteOption, ScenarioOptions, scenario_from, takes_scenario
+from subak.errors import InputError
+
+DEFAULT_SCHEDULER = "first-fit"
+
+
+@takes_scenario
+def simulate(
+    scheduler: Annotated[str | None, typer.Option(
+        metavar="NAME", help="A name from `subak schedulers`, with options behind plus signs, or FILE.py:NAME for a "
+                             f"policy of your own [default: {DEFAULT_SCHEDULER}].", show_default=False,
+        autocompletion=completion.scheduler)] = None,
+    seed: Annotated[int | None, typer.Option(
+        metavar="N", min=0, help="Of the run's random numbers; the same seed gives the same bytes [default: 1].",
+        show_default=False)] = None,
+    given: ScenarioOptions = ScenarioOptions(),
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Keep the run in this folder [default: only show it].", show_default=False,
+        rich_help_panel=OUTPUT)] = None,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Simulate one scheduler on one workload and show how it did.
+
+    Without arguments it runs first-fit on the shipped slice of Google's 2011 trace.
+
+    - `subak simulate W --scheduler best-fit+backfill --out R` keeps the run; `subak report R` draws it.
+    - `subak simulate W --machines 500 --capacity slot=1` brings its own machines.
+    - `subak simulate W --scheduler megha --global-masters 3 --heartbeat 5` simulates a federation.
+    - `subak simulate --scenario R/scenario.toml --out R2` repeats a run to the byte.
+    """
+    scenario = scenario_from(given, None if scheduler is None else [scheduler], None if seed is None else [seed],
+                             [DEFAULT_SCHEDULER])
+    if len(scenario.schedulers) > 1 or len(scenario.seeds) > 1:
+        raise InputError("scenario: `subak simulate` takes one scheduler and one seed; `subak compare` takes several")
+    with loading():
+        from subak.cli.commands.simulate import simulate as simulate_one  # noqa: PLC0415  (loads the simulator)
+
+    simulate_one(scenario, given.files, out, overwrite)

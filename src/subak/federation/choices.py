@@ -1,0 +1,5 @@
+"""What a global master may be told to go by, in words: which machine it takes, and whom it serves next."""
+
+PLACEMENTS = ("first-fit", "aligned-fit", "bins")
+FIRST_FIT, ALIGNED_FIT, BINS = range(len(PLACEMENTS))
+ROUND_ROBIN = "round-robin"  # or the name of a fair order

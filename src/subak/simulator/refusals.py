@@ -1,0 +1,32 @@
+"""What no run could mean, told from its settings alone; beforehand.py looks at the workload and the fleet too."""
+import math
+
+from subak.errors import InputError
+from subak.placement.schedulers import Scheduler
+from subak.queues.orders import FAIR_ORDERS
+
+
+def refuse_slow_start(share: float, scheduler: Scheduler) -> None:
+    """Raise InputError for what is no share, and for federations, in which nothing starts before its inputs."""
+    if not 0 <= share <= 1:
+        raise InputError(f"slow_start: must be a share from 0 to 1, not {share:g}")
+    if scheduler.architecture and share != 1.0:
+        raise InputError(f"slow_start: {scheduler.name} is a federation, in which tasks start when all that they wait "
+                         f"for has ended; the share must be 1, not {share:g}")
+
+
+def refuse_error(error: float, scheduler: Scheduler) -> None:
+    """Raise InputError for an error that no request could have, or that this scheduler does not know of."""
+    if not 0 <= error < 1:
+        raise InputError(f"request_error: must be a share from 0 to below 1, not {error:g}")
+    if scheduler.architecture or scheduler.order in FAIR_ORDERS:
+        kind = "a federation" if scheduler.architecture else "a fair order, for which a task asks for the same always"
+        raise InputError(f"request_error: {scheduler.name} is {kind}; requests may be wrong under the others")
+
+
+def refuse_times(interval: float, until: float) -> None:
+    """Raise InputError for an interval that no timeline could have, or an instant before the first."""
+    if not (math.isfinite(interval) and interval > 0):
+        raise InputError(f"interval: must be a positive number of seconds, not {interval:g}")
+    if until < 0 or math.isnan(until):
+        raise InputError(f"until: must be 0 seconds or more, not {until:g}")

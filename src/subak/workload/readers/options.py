@@ -1,0 +1,65 @@
+"""What a user may choose about a conversion."""
+from typing import Literal
+
+import msgspec
+
+from subak.errors import InputError
+from subak.resources import AMOUNT_MAX
+
+Resubmissions = Literal["new-task", "attempt"]
+Censored = Literal["keep", "drop", "forever"]
+FleetChoice = Literal["at-start", "last", "changing"]
+Shuffle = Literal["ignored", "stage", "task"]
+Unfinished = Literal["keep", "drop"]
+Slots = Literal["common", "separate"]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user may choose about a conversion; a reader names those it knows.
+
+    ``arrival_min`` and ``arrival_end`` cut the slice of tasks that arrive in [arrival_min, arrival_end), in seconds.
+    ``model`` holds parameters by name, for a format that needs a model to become a workload. ``map_slots`` and
+    ``reduce_slots`` are those of a machine, ``topology`` the name of a file, empty for none.
+    """
+
+    resubmissions: Resubmissions = "new-task"
+    censored: Censored = "keep"
+    fleet: FleetChoice = "at-start"
+    arrival_min: float = 0.0
+    arrival_end: float = float("inf")
+    model: dict[str, float] = {}
+    batch: bool = False
+    shuffle: Shuffle = "ignored"
+    unfinished: Unfinished = "keep"
+    slots: Slots = "common"
+    topology: str = ""
+    map_slots: int = 2  # mapred.tasktracker.map.tasks.maximum
+    reduce_slots: int = 2  # mapred.tasktracker.reduce.tasks.maximum
+
+    def __post_init__(self) -> None:
+        low, high = self.arrival_min, self.arrival_end
+        if not 0 <= low < high:
+            raise InputError(f"slice: needs 0 <= --from < --until, not {low:g} and {high:g}")
+        for name, slots in (("--map-slots", self.map_slots), ("--reduce-slots", self.reduce_slots)):
+            if not 1 <= slots <= AMOUNT_MAX:
+                raise InputError(f"{name}: must be 1 to {AMOUNT_MAX}, not {slots}")
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """SWIM: what makes tasks of bytes; the rates and the floor are assumptions, not measurements."""
+
+    block_bytes: float = 2.0**27  # 128 MiB, Hadoop's default block since version 2
+    reduce_bytes: float = 1e9  # hive.exec.reducers.bytes.per.reducer before Hive 0.14
+    reduces_max: float = 999.0  # hive.exec.reducers.max before Hive 0.14
+    map_bytes_per_second: float = 20e6
+    reduce_bytes_per_second: float = 20e6
+    copy_bytes_per_second: float = 20e6  # of the maps' output, to one reduce
+    floor_seconds: float = 5.0  # a task's start and end
+
+    def __post_init__(self) -> None:
+        for name, value in msgspec.structs.asdict(self).items():
+            if not 0 <= value < float("inf") or (value == 0 and name != "floor_seconds"):
+                least = "0 or more" if name == "floor_seconds" else "above 0"
+                raise InputError(f"--model: {name} must be a finite number {least}, not {value:g}")
+        if self.reduces_max != int(self.reduces_max):
+            raise InputError(f"--model: reduces_max must be a whole number, not {self.reduces_max:g}")

@@ -1,0 +1,53 @@
+"""What a package index shows of the project."""
+import importlib.util
+import re
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def hook(monkeypatch):
+    """The build's hook, with a stand-in for hatchling, which is there only while a package is built."""
+    for name in ("hatchling", "hatchling.metadata", "hatchling.metadata.plugin", "hatchling.metadata.plugin.interface"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setattr(sys.modules["hatchling.metadata.plugin.interface"], "MetadataHookInterface", object,
+                        raising=False)
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_description_needs_no_file_beside_it(hook):
+    metadata = {}
+    hook.ReadmeHook.update(SimpleNamespace(root=str(ROOT)), metadata)
+    text = metadata["readme"]["text"]
+    assert metadata["readme"]["content-type"] == "text/markdown"
+    assert text.startswith("# Subak\n")
+    assert "The tutorial (`docs/tutorial.md`)" in text
+    assert "![" not in text
+    assert [target for target in re.findall(r"\]\(([^)]*)\)", text) if not target.startswith("https://")] == []
+
+
+@pytest.mark.parametrize(("text", "shown"), [
+    ("a\n\n![A picture\nof it](docs/a.png)\n\nb\n", "a\n\nb\n"),
+    ("[one](docs/a.md), [two\nwords](b.md)", "one (`docs/a.md`), two\nwords (`b.md`)"),
+    ("[there](https://example.org/a)", "[there](https://example.org/a)"),
+    ("![there](https://example.org/a.png)\n\n", "![there](https://example.org/a.png)\n\n"),
+])
+def test_pictures_go_and_links_become_names(hook, text, shown):
+    assert hook.description(text) == shown
+
+
+def test_the_versions_of_python_are_those_that_are_allowed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    versions = [found[1] for each in project["classifiers"] if (found := re.search(r":: (3\.\d+)$", each))]
+    assert versions == ["3.11", "3.12", "3.13"]
+    assert project["requires-python"] == f">={versions[0]}"
+    assert set(project["dynamic"]) == {"version", "readme"}

@@ -1,0 +1,147 @@
+"""What a command loads before it computes anything: help, completion, lists and mistakes come at once."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from subak.cli import app, completion
+from subak.placement.schedulers import SCHEDULERS, loaded, with_options
+from subak.workload.readers import FORMATS, READERS
+
+# What takes a quarter of a second and more on a busy machine; NumPy, too, is nothing that a name or a default needs.
+HEAVY = {"numba", "llvmlite", "numpy", "polars", "pyarrow", "scipy", "highspy", "altair", "vl_convert", "litestar"}
+LISTING = ("import json, sys\nfrom subak.cli.main import main\n"
+           "try:\n    main()\nfinally:\n    print('\\n' + json.dumps(sorted(sys.modules)), file=sys.stderr)\n")
+WORDS = sorted(command.name for command in app.COMMANDS)
+
+
+def started(*arguments, **environment):
+    """Run `subak` in a process of its own; return its exit code, what it prints, and which packages it has loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", LISTING, *arguments], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path), **environment})
+    modules = json.loads(done.stderr.splitlines()[-1])
+    return done.returncode, done.stdout, done.stderr, {name.partition(".")[0] for name in modules}
+
+
+def completed(line):
+    """Return what bash is offered at the end of a line, and which packages were loaded for it."""
+    words = line.split(" ")
+    code, out, _, packages = started(_SUBAK_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1))
+    assert code == 0
+    return out.split(), packages
+
+
+def test_a_heavy_package_is_seen_where_it_is_loaded():
+    assert {"numba", "numpy", "polars"} <= started("compare", "no-such-folder")[3]
+
+
+@pytest.mark.parametrize("word", [None, *WORDS])
+def test_help_loads_nothing_heavy(word):
+    code, out, _, packages = started(*[word] * (word is not None), "--help")
+    assert (code, "Usage: subak" in out) == (0, True)
+    assert not packages & HEAVY
+
+
+@pytest.mark.parametrize("paper", ["google-like", "megha", "mch", "lotes", "hmhs"])
+def test_the_help_of_a_paper_loads_nothing_heavy(paper):
+    code, out, _, packages = started("reproduce", paper, "--help")
+    assert (code, f"subak reproduce {paper}" in out) == (0, True)
+    assert not packages & HEAVY
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [
+    ((), "Usage: subak"), (("--version",), "subak 0."), (("schedulers",), "hdrf-fast"),
+    (("reproduce",), "google-like")])
+def test_what_is_only_listed_loads_nothing_heavy(arguments, expected):
+    code, out, _, packages = started(*arguments)
+    assert (code, expected in out) == (0, True)
+    assert not packages & HEAVY
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("comprae",), "Did you mean 'compare'"),
+    (("compare", "--shedulers", "first-fit"), "--schedulers"),
+    (("compare", "--schedulers", "fist-fit"), "not 'fist-fit'; did you mean 'first-fit'?"),
+    (("compare", "--schedulers", "mega", "--delay", "1"), "not 'mega'; did you mean 'megha'?"),
+    (("simulate", "--scheduler", "first-fit+backfil"), "not 'backfil'; did you mean 'backfill'?"),
+    (("simulate", "--scheduler", "megha", "--updates", "all"), "updates: must be one of changes, full"),
+    (("convert", "swff", "x", "--out", "W"), "not 'swff'; did you mean 'swf'?"),
+    (("torture", "--seed", "1", "--first", "2"), "--seed: replays one federation"),
+    (("inspect", "W", "--largest", "many"), "--largest"),
+])
+def test_a_mistake_is_found_before_anything_is_loaded(arguments, said):
+    code, _, err, packages = started(*arguments)
+    assert code == 2
+    assert said in err.splitlines()[0]
+    assert not packages & HEAVY
+
+
+@pytest.mark.parametrize("line", ["subak ", "subak com", "subak compare --s", "subak reproduce ", "subak submit --"])
+def test_completion_loads_nothing_heavy(line):
+    offered, packages = completed(line)
+    assert offered
+    assert not packages & HEAVY
+
+
+def test_every_command_says_of_itself_what_is_listed():
+    group = typer.main.get_command(app.app)
+    assert list(group.commands) == [each.name for each in app.COMMANDS]
+    for listed in app.COMMANDS:
+        command = group.commands[listed.name]
+        assert " ".join(command.help.split("\n\n")[0].split()) == listed.summary
+        assert (command.name, command.rich_help_panel) == (listed.name, listed.panel)
+
+
+def test_what_is_known_by_its_place_is_there():
+    for scheduler in SCHEDULERS.values():
+        for option in ["", *scheduler.accepts]:
+            chosen = with_options(scheduler, [option]) if option else scheduler
+            for name in ("select_machine", "on_arrival", "on_departure", "memory"):
+                place = getattr(chosen, name)
+                assert place is None or (isinstance(place, str) and callable(loaded(place)))
+    assert [READERS[name].summary for name in FORMATS] == [reader.summary for reader in READERS.values()]
+    with pytest.raises(KeyError):
+        READERS["csv"]
+
+
+# What Tab offers
+
+
+@pytest.mark.parametrize(("line", "offered"), [
+    ("subak simulate --scheduler best", ["best-fit"]),
+    ("subak simulate --scheduler best-fit+backfill+jo", ["best-fit+backfill+johnson",
+                                                         "best-fit+backfill+johnson-reversed"]),
+    ("subak compare --schedulers first-fit,fi", ["first-fit,fifo", "first-fit,fifo-pri"]),
+    ("subak compare --schedulers tetris,tetris+", ["tetris,tetris+normalised"]),
+    ("subak compare --schedulers no-such+", []),
+    ("subak compare goo", ["google2011"]),
+    ("subak inspect goo", ["google2011"]),
+    ("subak fit goo", ["google2011"]),
+    ("subak queues goo", ["google2011"]),
+    ("subak convert sw", ["swim", "swf"]),
+    ("subak report R --format svg,", ["svg,png"]),
+    ("subak compare --updates ", ["changes", "full"]),
+    ("subak list --output ", ["table", "json", "yaml"]),
+    ("subak generate-mapreduce --sharing ", ["none", "machines", "slots"]),
+])
+def test_names_formats_and_words_complete(line, offered):
+    found, packages = completed(line)
+    assert found == offered
+    assert not packages & HEAVY
+
+
+def test_folders_complete_beside_the_samples(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("goods/W1", "goods/W2", ".hidden"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "goods" / "W.tr").write_text("")
+    assert completion.workload("") == ["google2011", "goods"]
+    assert completion.workload("go") == ["google2011", "goods"]
+    assert completion.workload("goods/W") == ["goods/W1", "goods/W2"]
+    assert completion.workload("./goods/W1") == ["./goods/W1"]
+    assert completion.workload(".h") == [".hidden"]
+    assert completion.workload("none/W") == []
