@@ -347,7 +347,7 @@ def test_two_orders_are_refused():
 @pytest.mark.parametrize("change", [
     "fleet.free[0, 0] = 99", "fleet.capacity[0, 0] += 99", "fleet.used[:] = 0", "fleet.allowed[0, 0] = 1",
     "tasks.request[0, tasks.shape[task]] = 0", "tasks.run_time[task] = 0.0", "tasks.arrival.fill(0.0)",
-    "row = tasks.request[0]; row[0] = 0", "tasks.expected.sort()", "tasks.rank.T[0] = 1.0",
+    "row = tasks.request[0]; row[0] = 0", "tasks.estimate.sort()", "tasks.rank.T[0] = 1.0",
 ])
 def test_a_policy_that_writes_to_what_it_may_only_read_does_not_compile(tmp_path, name, change):
     file = written(tmp_path, TAMPERS.format(change))

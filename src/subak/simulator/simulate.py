@@ -23,6 +23,7 @@ from subak.queues.fair_orders import FAIR_ORDERS
 from subak.queues.tree import refuse_changes
 from subak.simulator.central.engines import central_loop
 from subak.simulator.central.integrity import Integrity
+from subak.simulator.engine.estimates import with_estimates
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms
 from subak.simulator.engine.state import LOOP_DONE, Simulation
@@ -65,6 +66,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
     terms = Terms(scheduler.order, seed, width, until, **more)
     refuse_times(width, until)
     refuse_slow_start(terms.slow_start, scheduler)
+    workload = with_estimates(workload, terms.estimates, seed)
     if terms.request_error:
         refuse_error(terms.request_error, scheduler)
     if scheduler.architecture:
