@@ -16,6 +16,7 @@ import polars as pl
 
 import subak
 from subak.errors import InputError
+from subak.experiment.knowledge import knowledge
 from subak.experiment.scenario import FOREVER, Scenario, changed_settings, is_fair, is_planned, settings_of
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
@@ -29,6 +30,7 @@ from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
+from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
 from subak.simulator.federated.fault_plan import FaultPlan, RoleError, read_fault_plan
@@ -84,6 +86,7 @@ def _same_digest(what: str, folder: Path, expected: str) -> str:
 
 def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet]) -> None:
     """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
+    used_estimates(scenario.estimates, inputs[0])
     faults, queues, failures = _files_of(scenario)
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
         with _named(scenario):
@@ -231,6 +234,8 @@ def summarise(
         scheduler=outcome.scheduler.name,
         label=label,
         seed=outcome.seed,
+        knows=knowledge(outcome.scheduler, outcome.federated.settings if outcome.federated else None,
+                        scenario.estimates, workload),
         options=_options(outcome.scheduler, loop.interval, scenario, outcome.search_moves),
         workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),

@@ -13,6 +13,7 @@ from subak.placement.mapreduce.search import SearchSettings
 from subak.placement.schedulers import LOTES, SCHEDULERS
 from subak.policy import named_scheduler, policy_file
 from subak.queues.fair_orders import FAIR_ORDERS
+from subak.simulator.engine.estimates import parse_estimates
 from subak.simulator.simulate import refuse_error, refuse_slow_start, refuse_times
 from subak.tables import read_toml
 from subak.workload.samples import sample_names
@@ -41,6 +42,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     reclaims_per_hour: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
+    estimates: str = ""  # of run times, told to schedulers: exact, user, factor=F, class, none; empty: user, if any
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
     check_policy: bool = False  # policies from files are compiled with bounds checks
     search_seconds: float = 1.0  # to search for a better plan, for schedulers that do
@@ -65,6 +67,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if not 0 <= self.machines <= MACHINES_MAX:
             raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
         refuse_times(1.0 if self.interval is None else self.interval, self.until)
+        parse_estimates(self.estimates)
         self._refuse_unbearable()
         self._refuse_search()
         for setting in changed_settings(self.federation):

@@ -1,7 +1,7 @@
 """Job classes: clusters of requests, by k-means (LoTES section 5.1), split where constraints tell tasks apart.
 
 - Features are the requests alone, one a resource, so that a new task is in the class it was clustered into; the run
-  time of a class is the mean of what its tasks are estimated to take. (In the paper's Table 2 the classes' run times hardly differ.)
+  time of a class is the mean of its tasks' estimates. (In the paper's Table 2 the classes' run times hardly differ.)
 - Each is divided by its standard deviation over the window (scaling "deviation") or by the largest machine's capacity
   ("capacity"). A resource that everyone asks the same of does not count.
 - Lloyd's algorithm begins RESTARTS times (k-means++) on at most TASKS_SEEN_MAX tasks evenly spaced by rank, in scipy;

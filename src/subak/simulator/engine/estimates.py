@@ -5,9 +5,9 @@
 - "factor=F": the run time times a factor that is uniform from 1 to F, by the run's seed and the task's number: users
   ask for more than they use, lest they be ended (Mu'alem and Feitelson 2001, section 5: its f is F - 1).
 - "class": the mean run time of the tasks that ask for the same amounts under the same constraints; where fewer than two
-  of them end, whose mean would tell the run time itself, that of all tasks.
-- "none": the mean of all tasks, for each of them. So whoever goes by run times still runs, and learns nothing that tells
-  two tasks apart.
+  of them end, so that their mean would be a run time itself, that of all tasks.
+- "none": the mean of all tasks, for each of them. So whoever goes by run times still runs, and learns nothing that
+  tells two tasks apart.
 - "" (the default): "user" where the workload has estimates, else "exact".
 
 Means are over the tasks that end. The run times themselves stay what they are: attempts end by them.
@@ -29,7 +29,7 @@ FACTOR_MAX = 1e6
 
 
 def parse_estimates(text: str) -> tuple[str, float]:
-    """Return the word, and F of ``factor=F``, else 1; of an empty text both are empty. Raises InputError for another."""
+    """Return the word, and F of ``factor=F`` (else 1); the text may be empty. Raises InputError for any other."""
     kind, separator, number = text.partition("=")
     if kind == FACTOR and separator:
         try:
