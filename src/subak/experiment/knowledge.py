@@ -5,7 +5,7 @@ Only schedulers that know the same can be compared as equals: who knows more has
 import math
 
 from subak.federation.settings import Federation
-from subak.placement.schedulers import CLASS_MEANS, JOB_MEANS, NOTHING, RUN_TIMES, Scheduler
+from subak.placement.schedulers import CLASS_MEANS, JOB_MEANS, NOTHING, RUN_TIMES, UNKNOWN, Scheduler
 from subak.simulator.engine.estimates import CLASS, FACTOR, NONE, USER, parse_estimates, used_estimates
 from subak.workload.table import Workload
 
@@ -19,8 +19,8 @@ def knowledge(scheduler: Scheduler, settings: Federation | None, estimates: str,
     """
     known = scheduler.knows if settings is None else _of_federation(scheduler, settings)
     kind, factor = parse_estimates(used_estimates(estimates, workload))
-    if known == NOTHING or kind == NONE:
-        return NOTHING
+    if known in (NOTHING, UNKNOWN) or kind == NONE:
+        return UNKNOWN if known == UNKNOWN else NOTHING
     if kind == CLASS and known in (RUN_TIMES, JOB_MEANS):
         return CLASS_MEANS
     how = {USER: ", as users estimate them", FACTOR: f", within a factor of {factor:g}"}

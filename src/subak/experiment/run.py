@@ -1,6 +1,7 @@
 """An experiment: inputs are loaded, a run of a scenario is simulated, measured, and written as a folder."""
 import hashlib
 import io
+import logging
 import platform
 import resource as process
 import shutil
@@ -164,7 +165,8 @@ def _with_bound(
     """Add to a run of MapReduce jobs, which is whole without it, what no schedule's makespan is less than."""
     workload, fleet = inputs
     ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
-    if not ended or not has_bound(workload):
+    known = tasks["machine"].null_count() == 0  # a log does not say it
+    if not ended or not known or not has_bound(workload):
         return summary
     bound = lower_bound(workload, fleet, scenario.slow_start < 1)
     if bound.seconds is not None:
@@ -218,7 +220,18 @@ def _write(
         write_table(fair.shares, partial / "shares.parquet")
     summary = summarise(outcome, scenario, inputs, label, tasks, timeline, fair and fair.facts)
     (partial / "summary.json").write_bytes(_json(summary))
+    if outcome.scheduler.recorded:
+        _say_overcommitted(timeline, [resource.name for resource in workload.resources])
     return summary, tasks
+
+
+def _say_overcommitted(timeline: pl.DataFrame, resources: list[str]) -> None:
+    """Say that the log's tasks ask for more than the fleet has: its scheduler gave less, or had other machines."""
+    said = " and ".join(f"{share:.1%} of its {name}"
+                        for name, share in measures.overcommitted(timeline, resources).items())
+    if said:
+        logging.getLogger("subak").warning(f"recorded: the log's tasks ask for more than the fleet has, up to {said}: "
+                                           "their scheduler gave less than they asked for, or had other machines")
 
 
 def summarise(

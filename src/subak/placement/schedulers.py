@@ -24,9 +24,10 @@ AnyFunction = Callable[..., Any]
 LOTES = "lotes"
 
 # what a scheduler knows of run times
-NOTHING, LONG_JOBS, CLASS_MEANS, JOB_MEANS, RUN_TIMES = (
-    "nothing", "long jobs", "class means", "job means", "run times")
+UNKNOWN, NOTHING, LONG_JOBS, CLASS_MEANS, JOB_MEANS, RUN_TIMES = (
+    "not recorded", "nothing", "long jobs", "class means", "job means", "run times")
 KNOWLEDGE = {
+    UNKNOWN: "what the scheduler knew that wrote the log",
     NOTHING: "the same of every task",
     LONG_JOBS: "whether the mean run time of a job is above the cutoff",
     CLASS_MEANS: "the mean run time of tasks that ask for about the same",
@@ -74,6 +75,7 @@ class Scheduler:
     tuned: frozenset[str] = frozenset()  # those of LOTES_OPTIONS it was given
     architecture: str = ""  # of a federation: which one; it then has neither of the functions
     settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it supports
+    recorded: bool = False  # it decides nothing: tasks start when the log says that they did
     knows: str = NOTHING  # of run times, at most: a word of KNOWLEDGE; how well, --estimates says
 
     def settled(self, settings: LotesSettings) -> LotesSettings:
@@ -85,6 +87,8 @@ class Scheduler:
     @property
     def kernels(self) -> tuple[str, ...]:
         """The names of what is compiled for a run: its loop, and of a federation what serves the roles."""
+        if self.recorded:
+            return ()
         if self.order in FAIR_ORDERS:
             return ("run_fair",)
         if self.planned:
@@ -145,6 +149,10 @@ SCHEDULERS = {
         ),
         *(Scheduler(name, recipe.summary, waits_at="worker", planned=name, knows=JOB_MEANS)
           for name, recipe in RECIPES.items()),
+        Scheduler(
+            "recorded", "What the log says: tasks start when they did, on machines that are not known.",
+            recorded=True, knows=UNKNOWN,
+        ),
         Scheduler(
             "megha",
             "Global masters place on views that may be stale, local masters check (Thiyyakat and others: Megha).",

@@ -32,6 +32,7 @@ from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated.simulate import simulate_federated
 from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.simulator.outcome import Outcome
+from subak.simulator.recorded import replay
 from subak.tables import first_line
 from subak.workload.table import Workload
 
@@ -82,6 +83,9 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
             raise InputError(f"{what}: {scheduler.name} is no federation; only megha and central support them")
     if terms.queues is not None:
         refuse_changes(terms.queues, scheduler.name)
+    if scheduler.recorded:
+        prepared, loop_result = replay(workload, fleet, terms, interval is not None)
+        return Outcome(prepared, scheduler, seed, loop_result)
     loop = central_loop(workload, fleet, scheduler, terms)
     simulation, waiting = loop.prepared.simulation, loop.waiting
     loop_result = run_to_end(
@@ -106,8 +110,10 @@ def refuse_error(error: float, scheduler: Scheduler) -> None:
     """Raise InputError for an error that no request could have, or that this scheduler does not know of."""
     if not 0 <= error < 1:
         raise InputError(f"request_error: must be a share from 0 to below 1, not {error:g}")
-    if scheduler.architecture or scheduler.order in FAIR_ORDERS:
-        kind = "a federation" if scheduler.architecture else "a fair order, for which a task asks for the same always"
+    kinds = {"a federation": bool(scheduler.architecture), "what a log says": scheduler.recorded,
+             "a fair order, for which a task asks for the same always": scheduler.order in FAIR_ORDERS}
+    kind = next((words for words, holds in kinds.items() if holds), None)
+    if kind is not None:
         raise InputError(f"request_error: {scheduler.name} is {kind}; requests may be wrong under the others")
 
 
