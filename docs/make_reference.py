@@ -22,8 +22,9 @@ from subak.measures import batch, fairness
 from subak.measures.runs import FailureFacts, FairnessFacts, FederationFacts, Summary
 from subak.placement.claims import STATUSES
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, SCHEDULERS
+from subak.placement.schedulers import KNOWLEDGE, NETWORK_SETTINGS, OPTIONS, SCHEDULERS
 from subak.simulator import federated_results, results
+from subak.simulator.engine import estimates
 from subak.simulator.federated import fault_plan
 from subak.simulator.mishaps import failure_plan
 from subak.workload import table as workload
@@ -200,17 +201,26 @@ def help_of(parameter: Any) -> str:
 
 
 def schedulers() -> list[str]:
-    listed = [(f"`{each.name}`", each.summary, ", ".join(f"`{option}`" for option in sorted(each.accepts)) or "none")
+    listed = [(f"`{each.name}`", each.summary, each.knows,
+               ", ".join(f"`{option}`" for option in sorted(each.accepts)) or "none")
               for each in SCHEDULERS.values() if not each.architecture]
     return [
-        "## Schedulers\n", *table(("name", "what it does", "options"), listed),
+        "## Schedulers\n", *table(("name", "what it does", "knows", "options"), listed),
         "Options follow the name behind plus signs, in any order: `first-fit+backfill+shortest-first`.\n",
         *table(("option", "what it changes"), [(f"`{name}`", text) for name, text in OPTIONS.items()]),
         "Federations, whose settings are [below](#federations):\n",
-        *table(("name", "what it does", "settings of its own"), [
-            (f"`{each.name}`", each.summary,
+        *table(("name", "what it does", "knows", "settings of its own"), [
+            (f"`{each.name}`", each.summary, each.knows,
              ", ".join(f"`{name}`" for name in each.settings if name not in NETWORK_SETTINGS))
             for each in SCHEDULERS.values() if each.architecture]),
+        "### Who knows what\n",
+        "A scheduler that knows run times in advance has an advantage that few real ones have. What each *knows* of "
+        "them, at most:\n",
+        *table(("knows", "what that is"), list(KNOWLEDGE.items())),
+        "hawk and pigeon know nothing without a `cutoff`; megha and central, with the placement `bins`, class means; a "
+        "policy of your own, run times if it names `tasks.estimate`. `knows` in a run's `summary.json` says it of the "
+        "run, with how well the scheduler was told, by `--estimates`:\n",
+        inspect.cleandoc(estimates.__doc__ or "").split("\n\n", 1)[1] + "\n",
         "## Policies of your own\n",
         "A scheduler in a file is named `FILE.py:NAME`, with options behind plus signs if it was made with `@policy`. "
         "The documentation of `subak.policy`:\n",

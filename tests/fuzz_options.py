@@ -46,7 +46,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "heartbeat": ("0", *NEGATIVE, "5"), "delay": (*NEGATIVE, *HUGE, "0.1"), "service_scale": (*NEGATIVE, *HUGE, "2"),
         "service_profile": ("python", "x", ""), "updates": ("full", "x", ""), "placement": ("bins", "x", ""), "preemption": ("strict", "x", ""),
         "shares": ("a", "a=", "a=x", "=1", "a=2", "a=nan", "a=-1", "a=0.5", ""), "reclaims_per_hour": (*NEGATIVE, *HUGE[1:], "5"),
-        "request_error": (*NEGATIVE, "1", *HUGE), "scenario": ("W/workload.toml",), "federation": ("W/workload.toml",),
+        "request_error": (*NEGATIVE, "1", *HUGE), "estimates": ("x", "factor=0.5", "factor=x", "factor="), "scenario": ("W/workload.toml",), "federation": ("W/workload.toml",),
         "faults": ("W/workload.toml",), "failures": ("W/workload.toml",), "queues": ("W/workload.toml",), "lotes": ("W/workload.toml",), "fleet": ("absent", "x.tr"),
         "workload": ("absent", "", "x.tr", "google", "n" * 300),
     },

@@ -17,8 +17,9 @@ from small import CPU, TWO, fleet_of, staged
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
-from subak.measures.fairness import capacity_steps, fairness
-from subak.measures.fairness_rows import Capacity, Trail
+from subak.fleet.capacity import Capacity, capacity_steps
+from subak.measures.fairness import fairness
+from subak.measures.fairness_rows import Trail
 from subak.measures.fairness_sweep import Bins, sweep
 from subak.measures.runs import load_runs
 from subak.placement.claims import STATUSES

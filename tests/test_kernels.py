@@ -58,12 +58,12 @@ quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_exa
 words = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**63, 2**64 - 1])
 
 
-def tasks_of(requests, sets=None, expected=None):
+def tasks_of(requests, sets=None, estimate=None):
     """One task a shape: requests are [shape][resource]."""
     count = len(requests)
     times = np.zeros(count)
     return Tasks(
-        arrival=times, run_time=times, expected=times if expected is None else np.array(expected, float), rank=times,
+        arrival=times, run_time=times, estimate=times if estimate is None else np.array(estimate, float), rank=times,
         shape=np.arange(count, dtype=np.int32), request=np.ascontiguousarray(np.array(requests, np.int32).T),
         constraint_set=np.zeros(count, np.int32) if sets is None else np.array(sets, np.int32),
     )
@@ -305,7 +305,7 @@ def test_best_aligned_is_the_fullest_dot_product_and_remembers_nothing_stale(mon
     fleet, tasks, allowed, seed = case
     random = np.random.default_rng(seed)
     units = [0.5, 2.0, 1.0][: len(fleet.free)]
-    instance = Instance(np.array(units), fleet.capacity, tasks.request, tasks.shape, tasks.expected, fleet.version.size)
+    instance = Instance(np.array(units), fleet.capacity, tasks.request, tasks.shape, tasks.estimate, fleet.version.size)
     memory = find_scheduler("tetris").memory(instance)
     for _ in range(8):
         for shape in range(6):
@@ -427,7 +427,7 @@ def test_the_dot_product_of_the_two_resources():
 
 
 def test_the_work_term_is_run_time_times_the_sum_of_the_request():
-    fleet, tasks = fleet_state([(10, 100)]), tasks_of([(1, 50), (6, 1)], expected=[2, 100])
+    fleet, tasks = fleet_state([(10, 100)]), tasks_of([(1, 50), (6, 1)], estimate=[2, 100])
     memory = build_memory((8, 8), (2, 1), [1.0, 1.0, 1.0, 1.0])
     assert [score_on(fleet, tasks, memory, task, 0) for task in (0, 1)] == [5010 - 2 * 51, 160 - 100 * 7]
 

@@ -348,7 +348,7 @@ def test_two_orders_are_refused():
 @pytest.mark.parametrize("change", [
     "fleet.free[0, 0] = 99", "fleet.capacity[0, 0] += 99", "fleet.used[:] = 0", "fleet.allowed[0, 0] = 1",
     "tasks.request[0, tasks.shape[task]] = 0", "tasks.run_time[task] = 0.0", "tasks.arrival.fill(0.0)",
-    "row = tasks.request[0]; row[0] = 0", "tasks.expected.sort()", "tasks.rank.T[0] = 1.0",
+    "row = tasks.request[0]; row[0] = 0", "tasks.estimate.sort()", "tasks.rank.T[0] = 1.0",
 ])
 def test_a_policy_that_writes_to_what_it_may_only_read_does_not_compile(tmp_path, name, change):
     file = written(tmp_path, TAMPERS.format(change))
@@ -367,7 +367,7 @@ def test_hooks_cannot_write_to_what_came_and_what_starts(tmp_path, change):
 
 @pytest.mark.parametrize(("change", "table"), [
     ("tasks.request.flat[0] = 0", "tasks.request"),
-    ("tasks.run_time.flat[1] = 0.5", "tasks.run_time"),
+    ("tasks.run_time.flat[1] = 0.5", "tasks.estimate"),  # which stands in its place
     ("tasks.arrival.flat[1] = 0.5", "tasks.arrival"),
     ("fleet.allowed.flat[0] = np.uint64(1)", "fleet.allowed"),
     ("fleet.free.flat[0] = 7", "fleet.free"),

@@ -151,7 +151,7 @@ def contended():
             fleet_of(*[(2, 2)] * 6, resources=TWO))
 
 
-@pytest.mark.parametrize("name", [name for name, each in SCHEDULERS.items() if not each.planned])
+@pytest.mark.parametrize("name", [name for name, each in SCHEDULERS.items() if not (each.planned or each.recorded)])
 def test_a_seed_is_run_where_it_changes_something_and_not_where_it_does_not(tmp_path, name):
     of_two = [key for key in ("global_masters", "local_masters") if key in SCHEDULERS[name].settings]
     settings = Federation(**dict.fromkeys(of_two, 2))
@@ -165,7 +165,7 @@ def test_a_seed_is_run_where_it_changes_something_and_not_where_it_does_not(tmp_
     assert [job.seed for job in jobs_of(scenario)] == ([1, 2, 3] if differs else [1])
 
 
-@pytest.mark.parametrize("options", [{"request_error": 0.3}, {"schedulers": ["tests/fake_runs.py:mine"]},
+@pytest.mark.parametrize("options", [{"request_error": 0.3}, {"estimates": "factor=2"}, {"schedulers": ["tests/fake_runs.py:mine"]},
                                      {"schedulers": ["megha"], "federation": Federation(delay_law="exponential")}])
 def test_other_draws_make_seeds_count(options):
     scenario = Scenario(**{"seeds": [1, 2], "resample": "none", **options})

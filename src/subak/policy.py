@@ -17,8 +17,9 @@ A *placement* answers one question: on which machine does this task start?
 
 It is called with the fleet (free amounts, see `FleetState`), the tasks (see `Tasks`) and a task's number, and returns
 a machine's number or -1. It is compiled, and can only read what it is given. Who is asked about next is the order's
-business (options ``fifo``, ``shortest-first``, ``priority``, ``backfill``). A task that got -1 is asked about again
-when a machine that could take it is freed.
+business (options ``fifo``, ``shortest-first``, ``priority``, ``backfill``). What it may know of a task's run time is
+``tasks.estimate[task]``, in seconds (``tasks.run_time`` is the same to it); a policy that names it is one that knows
+run times. A task that got -1 is asked about again when a machine that could take it is freed.
 
 A *pair of hooks* chooses task and machine together. `on_arrival` is called with the tasks that now wait, `on_departure`
 with the machines that were freed (or left: nothing is free there). Both keep their waiting tasks in lanes (`push`,
@@ -58,7 +59,7 @@ from subak.placement.fits.random_fit import random_below
 from subak.placement.interface.compiled import compiled_hooks, compiled_select_machine
 from subak.placement.interface.hooks import Memory, build_memory, refuse_memory
 from subak.placement.interface.read_only import writable
-from subak.placement.schedulers import ORDERS, PLACEMENT_OPTIONS, Scheduler
+from subak.placement.schedulers import NOTHING, ORDERS, ORDERS_KNOW, PLACEMENT_OPTIONS, RUN_TIMES, Scheduler
 from subak.policy_files import named_scheduler, policy_file
 from subak.queues.lanes import Lanes, pop, push
 from subak.workload.tasks import Tasks
@@ -69,6 +70,7 @@ __all__ = [
 ]
 
 
+TOLD = frozenset({"estimate", "run_time"})  # arrays of `Tasks` from which a policy knows run times
 NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of a function's code
 
 
@@ -82,7 +84,8 @@ def policy(function: Callable[..., int]) -> Scheduler:
     """Make a placement of ``function(fleet, tasks, task) -> machine or -1``; it is compiled when it is first used."""
     _refuse_no_function("policy", function)
     summary = (function.__doc__ or "A placement from a file.").strip().splitlines()[0]
-    return Scheduler(function.__name__, summary, function, accepts=PLACEMENT_OPTIONS, built_in=False)
+    return Scheduler(function.__name__, summary, function, accepts=PLACEMENT_OPTIONS, built_in=False,
+                     knows=_knows(function))
 
 
 def hooks(
@@ -112,7 +115,24 @@ def hooks(
     return Scheduler(
         "hooks", summary, on_arrival=on_arrival, on_departure=on_departure, lanes=lanes, order=order,
         memory=lambda _: build_memory(*memory), built_in=False,
+        knows=ORDERS_KNOW.get(order) or _knows(on_arrival, on_departure),
     )
+
+
+def _knows(*functions: Any) -> str:
+    """Return what a user's functions know of run times: those, if the code of one, or of one it calls, names them."""
+    seen: set[Any] = set()
+    pending = list(functions)
+    while pending:
+        function = pending.pop()
+        seen.add(function)
+        names, values = function.__code__.co_names, inspect.getclosurevars(function)
+        if not TOLD.isdisjoint(names):
+            return RUN_TIMES
+        known = [*values.globals.values(), *values.nonlocals.values()]
+        pending += [each for each in known if isinstance(each, FunctionType) and each not in seen
+                    and not each.__module__.startswith("subak.")]
+    return NOTHING
 
 
 def _refuse_no_function(where: str, function: Any) -> None:

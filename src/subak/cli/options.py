@@ -140,6 +140,11 @@ class ScenarioOptions:
     request_error: Annotated[float, _option(
         "SHARE", "Requests are wrong by up to this share of what tasks use, either way; a task that uses more than it "
                  "asked for is ended, waits again and then asks for what it uses.", show_default=True)] = 0.0
+    estimates: Annotated[str, _option(
+        "exact|user|factor=F|class|none", "What schedulers are told of run times: the run times; the users' own "
+                                          "estimates; the run time times a factor from 1 to F; the mean of the tasks "
+                                          "that ask for the same; nothing, the mean of all [default: user where the "
+                                          "workload has estimates, else exact].")] = ""
     check_policy: Annotated[bool, typer.Option(
         "--check-policy", help="Compile policies from files with bounds checks: slower, but one that leaves its "
                                "arrays is stopped, and named.")] = False

@@ -1,6 +1,7 @@
 """An experiment: inputs are loaded, a run of a scenario is simulated, measured, and written as a folder."""
 import hashlib
 import io
+import logging
 import platform
 import resource as process
 import shutil
@@ -16,6 +17,7 @@ import polars as pl
 
 import subak
 from subak.errors import InputError
+from subak.experiment.knowledge import knowledge
 from subak.experiment.scenario import FOREVER, Scenario, changed_settings, is_fair, is_planned, settings_of
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
@@ -42,6 +44,7 @@ from subak.policy import find_scheduler
 from subak.policy_files import policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
+from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
 from subak.simulator.federated.fault_plan import FaultPlan, RoleError, read_fault_plan
@@ -112,6 +115,7 @@ def _same_digest(what: str, folder: Path, expected: str) -> str:
 
 def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet]) -> None:
     """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
+    used_estimates(scenario.estimates, inputs[0])
     faults, queues, failures = _files_of(scenario)
     scenario_window(scenario, inputs[0])
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
@@ -215,7 +219,8 @@ def _with_bound(
     """Add to a run of MapReduce jobs, which is whole without it, what no schedule's makespan is less than."""
     workload, fleet = inputs
     ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
-    if not ended or not has_bound(workload):
+    known = tasks["machine"].null_count() == 0  # a log does not say it
+    if not ended or not known or not has_bound(workload):
         return summary
     bound = lower_bound(workload, fleet, scenario.slow_start < 1)
     if bound.seconds is not None:
@@ -273,7 +278,18 @@ def _write(
     summary = summarise(outcome, scenario, inputs, label, Measured(
         tasks, counted, jobs, timeline, of_window, fair and fair.facts))
     (partial / "summary.json").write_bytes(_json(summary))
+    if outcome.scheduler.recorded:
+        _say_overcommitted(timeline, [resource.name for resource in workload.resources])
     return summary, tasks
+
+
+def _say_overcommitted(timeline: pl.DataFrame, resources: list[str]) -> None:
+    """Say that the log's tasks ask for more than the fleet has: its scheduler gave less, or had other machines."""
+    said = " and ".join(f"{share:.1%} of its {name}"
+                        for name, share in measures.overcommitted(timeline, resources).items())
+    if said:
+        logging.getLogger("subak").warning(f"recorded: the log's tasks ask for more than the fleet has, up to {said}: "
+                                           "their scheduler gave less than they asked for, or had other machines")
 
 
 def summarise(
@@ -290,6 +306,8 @@ def summarise(
         scheduler=outcome.scheduler.name,
         label=label,
         seed=outcome.seed,
+        knows=knowledge(outcome.scheduler, outcome.federated.settings if outcome.federated else None,
+                        scenario.estimates, workload),
         options=_options(outcome.scheduler, loop.interval, scenario, outcome.search_moves),
         workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),

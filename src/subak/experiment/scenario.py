@@ -13,6 +13,7 @@ from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
 from subak.placement.schedulers import DRAWN, LOTES, SCHEDULERS
 from subak.policy_files import named_scheduler, policy_file
 from subak.queues.orders import FAIR_ORDERS
+from subak.simulator.estimate_words import FACTOR, parse_estimates
 from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_times
 from subak.toml_files import read_toml
 from subak.workload.redraws import AUTO, NONE, RESAMPLES
@@ -46,6 +47,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     reclaims_per_hour: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
+    estimates: str = ""  # of run times, told to schedulers: exact, user, factor=F, class, none; empty: user, if any
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
     check_policy: bool = False  # policies from files are compiled with bounds checks
     search_seconds: float = 1.0  # to search for a better plan, for schedulers that do
@@ -72,6 +74,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
         refuse_times(1.0 if self.interval is None else self.interval, self.until)
         self._refuse_measures()
+        parse_estimates(self.estimates)
         self._refuse_unbearable()
         self._refuse_search()
         for setting in changed_settings(self.federation):
@@ -153,7 +156,7 @@ def draws(scenario: Scenario, scheduler: str) -> bool:
     """Whether a run of a scheduler, by its name, depends on the seed on one workload; a policy from a file may."""
     own = scheduler.partition("+")[0]
     return (policy_file(scheduler) is not None or own in DRAWN or bool(scenario.failures or scenario.faults)
-            or scenario.request_error > 0 or settings_of(scenario, scheduler).delay_law != Federation().delay_law)
+            or scenario.request_error > 0 or parse_estimates(scenario.estimates)[0] == FACTOR or settings_of(scenario, scheduler).delay_law != Federation().delay_law)
 
 
 def refuse_unknown(schedulers: list[str]) -> None:

@@ -23,8 +23,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from subak.fleet.capacity import Capacity, capacity_steps
 from subak.fleet.table import Fleet
-from subak.measures.fairness_rows import Capacity, Trail
+from subak.measures.fairness_rows import Trail
 from subak.measures.fairness_sweep import Bins, Measured, sweep
 from subak.measures.runs import FairnessFacts, LevelFacts
 from subak.queues.tree import QueueTree, TreeFile, queue_leaves, tree_of_paths
@@ -126,18 +127,6 @@ def _rows_of(attempts: pl.DataFrame, tasks: pl.DataFrame) -> np.ndarray:
 def _joined(column: np.ndarray, more: np.ndarray) -> np.ndarray:
     """Return both, one behind the other; a column of a month is not copied for nothing."""
     return np.concatenate([column, more]) if more.size else column
-
-
-def capacity_steps(fleet: Fleet) -> Capacity:
-    """Return what all machines that are there have together, from time 0 on, as they come, go and change."""
-    names = [resource.name for resource in fleet.resources]
-    amounts = [(pl.col(name).cast(pl.Int64) * pl.col("present")).alias(name) for name in names]
-    first = fleet.machines.with_row_index("machine_row").select(
-        pl.lit(0.0).alias("time"), pl.col("machine_row").alias("machine"), *amounts)
-    states = pl.concat([first, fleet.changes.select("time", pl.col("machine").cast(pl.UInt32), *amounts)])
-    changed = states.with_columns(pl.col(name).diff().over("machine").fill_null(pl.col(name)) for name in names)
-    steps = changed.group_by("time").agg(pl.col(name).sum() for name in names).sort("time")
-    return Capacity(steps["time"].to_numpy(), np.cumsum([steps[name].to_numpy() for name in names], axis=1))
 
 
 def _times(column: pl.Series) -> np.ndarray:

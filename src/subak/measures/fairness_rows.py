@@ -19,13 +19,6 @@ class Trail(NamedTuple):
     ends: np.ndarray  # float64[row], seconds
 
 
-class Capacity(NamedTuple):
-    """What all machines that are there have together."""
-
-    time: np.ndarray  # float64[step], seconds, from when on; the first is 0
-    amount: np.ndarray  # int64[resource, step], units
-
-
 class Rows(NamedTuple):
     """Rows of the nodes of one level, by key; each ends where the next of its node begins."""
 

@@ -74,6 +74,12 @@ def idle_while_waiting(timeline: pl.DataFrame, resources: list[str]) -> dict[str
     return {name: None if share is None else max(1.0 - share, 0.0) for name, share in used.items()}
 
 
+def overcommitted(timeline: pl.DataFrame, resources: list[str]) -> dict[str, float]:
+    """Return, of those resources of which more was used than there was, the most used at once, as share of capacity."""
+    most = {name: _number((timeline[f"used_{name}"] / timeline[f"capacity_{name}"]).max()) for name in resources}
+    return {name: share for name, share in most.items() if share > 1}
+
+
 def waiting(timeline: pl.DataFrame) -> Waiting:
     """Return the mean over time and the largest number of waiting tasks."""
     span = _number(timeline["span"].sum())
@@ -120,6 +126,8 @@ def reasons(tasks: pl.DataFrame) -> tuple[Reason, ...]:
 
 
 def _ratio(timeline: pl.DataFrame, part: str, whole: str) -> float | None:
+    if timeline[part].null_count() == len(timeline):
+        return None
     total = _number((timeline[whole] * timeline["span"]).sum())
     return _number((timeline[part] * timeline["span"]).sum()) / total if total > 0 else None
 

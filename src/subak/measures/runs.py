@@ -198,6 +198,7 @@ class Summary(msgspec.Struct, frozen=True):
     scheduler: str
     label: str = ""
     seed: int = 0
+    knows: str = ""  # what the scheduler knew of run times, and how well; empty for runs of versions before
     options: dict[str, Any] = {}
     workload: WorkloadFacts = WorkloadFacts()
     fleet: FleetFacts = FleetFacts()

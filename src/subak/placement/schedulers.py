@@ -29,14 +29,26 @@ FITS, PAIRS = "subak.placement.fits", "subak.placement"
 FIRST_FIT_AT, RANDOM_FIT_AT = f"{FITS}.first_fit:first_fit", f"{FITS}.random_fit:random_fit"
 BEST_FIT_AT, WORST_FIT_AT = f"{FITS}.best_fit:best_fit", f"{FITS}.best_fit:worst_fit"
 ALIGNED_FIT_AT = f"{FITS}.best_fit:aligned_fit"
+# what a scheduler knows of run times
+UNKNOWN, NOTHING, LONG_JOBS, CLASS_MEANS, JOB_MEANS, RUN_TIMES = (
+    "not recorded", "nothing", "long jobs", "class means", "job means", "run times")
+KNOWLEDGE = {
+    UNKNOWN: "what the scheduler knew that wrote the log",
+    NOTHING: "the same of every task",
+    LONG_JOBS: "whether the mean run time of a job is above the cutoff",
+    CLASS_MEANS: "the mean run time of tasks that ask for about the same",
+    JOB_MEANS: "the mean run time of a job's tasks, or of its maps and of its reduces",
+    RUN_TIMES: "the run time of each task",
+}
 
 ORDERS = {
     "fifo": "first in, first out",
-    "shortest-first": "least estimated run time first (the true run time where the workload has no estimates)",
+    "shortest-first": "least estimated run time first",
     "priority": "highest priority first, then first in, first out",
     "johnson": "job by job in Johnson's order of the sums of their maps and of their reduces (Pri of HMHS)",
     "johnson-reversed": "the reverse of johnson: what the worst order costs",
 }
+ORDERS_KNOW = {"shortest-first": RUN_TIMES, "johnson": JOB_MEANS, "johnson-reversed": JOB_MEANS}  # others: nothing
 OPTIONS = {
     "backfill": "later tasks that fit may start before earlier ones that do not",
     "normalised": "Tetris: both terms divided by their means over the workload, amounts by the largest machine's",
@@ -69,6 +81,8 @@ class Scheduler:
     tuned: frozenset[str] = frozenset()  # those of LOTES_OPTIONS it was given
     architecture: str = ""  # of a federation: which one; it then has neither of the functions
     settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it supports
+    recorded: bool = False  # it decides nothing: tasks start when the log says that they did
+    knows: str = NOTHING  # of run times, at most: a word of KNOWLEDGE; how well, --estimates says
 
     def settled(self, settings: LotesSettings) -> LotesSettings:
         """Return LoTES's settings with this scheduler's options, where the settings do not say more already."""
@@ -79,6 +93,8 @@ class Scheduler:
     @property
     def kernels(self) -> tuple[str, ...]:
         """The names of what is compiled for a run: its loop, and of a federation what serves the roles."""
+        if self.recorded:
+            return ()
         if self.order in FAIR_ORDERS:
             return ("run_fair",)
         if self.planned:
@@ -128,17 +144,22 @@ SCHEDULERS = {
             "The highest request . free - run time * request over all waiting tasks and machines (LoTES 5.2).",
             on_arrival=f"{PAIRS}.tetris:tetris_arrival", on_departure=f"{PAIRS}.tetris:tetris_departure",
             order="shortest-first", lanes="shape", memory=f"{PAIRS}.tetris:plain_memory",
-            accepts=frozenset({"normalised"}),
+            accepts=frozenset({"normalised"}), knows=RUN_TIMES,
         ),
         Scheduler(
             "lotes", "Machines emulate bins of two linear programs; a task goes where its class is lacking (LoTES).",
-            planned=LOTES, accepts=frozenset(LOTES_OPTIONS),
+            planned=LOTES, accepts=frozenset(LOTES_OPTIONS), knows=CLASS_MEANS,
         ),
         Scheduler(
             "fifo-pri", "First fit, jobs in Johnson's order, later ones go ahead (HMHS; its FIFO is fifo+backfill).",
-            FIRST_FIT_AT, order="johnson", lanes="shape",
+            FIRST_FIT_AT, order="johnson", lanes="shape", knows=JOB_MEANS,
         ),
-        *(Scheduler(name, recipe.summary, waits_at="worker", planned=name) for name, recipe in RECIPES.items()),
+        *(Scheduler(name, recipe.summary, waits_at="worker", planned=name, knows=JOB_MEANS)
+          for name, recipe in RECIPES.items()),
+        Scheduler(
+            "recorded", "What the log says: tasks start when they did, on machines that are not known.",
+            recorded=True, knows=UNKNOWN,
+        ),
         Scheduler(
             "megha",
             "Global masters place on views that may be stale, local masters check (Thiyyakat and others: Megha).",
@@ -154,16 +175,17 @@ SCHEDULERS = {
         ),
         Scheduler(
             "hawk", "Long jobs at a central scheduler, short ones probed for; idle workers steal (Hawk, ATC 2015).",
-            architecture="hawk", settings=("steal_attempts", *_LONG, *_SAMPLED),
+            architecture="hawk", settings=("steal_attempts", *_LONG, *_SAMPLED), knows=JOB_MEANS,
         ),
         Scheduler(
             "eagle", "Hawk, but short tasks keep clear of long ones, and the shortest goes first (Eagle, SoCC 2016).",
-            architecture="eagle", settings=("starvation_limit", *_LONG, *_SAMPLED),
+            architecture="eagle", settings=("starvation_limit", *_LONG, *_SAMPLED), knows=JOB_MEANS,
         ),
         Scheduler(
             "pigeon", "Tasks are dealt evenly to masters of groups, which keep two queues each (Pigeon, SoCC 2019).",
             architecture="pigeon",
             settings=("global_masters", "local_masters", "fair_weight", "sampling", *_LONG, *NETWORK_SETTINGS),
+            knows=LONG_JOBS,
         ),
     )
 }
@@ -202,4 +224,8 @@ def _with_option(scheduler: Scheduler, option: str) -> Scheduler:
         return replace(scheduler, tuned=scheduler.tuned | {option})
     if option == "normalised":
         return replace(scheduler, memory=f"{PAIRS}.tetris:normalised_memory")
-    return replace(scheduler, order=option)
+    return replace(scheduler, order=option, knows=max(scheduler.knows, ORDERS_KNOW.get(option, NOTHING), key=_rank))
+
+
+def _rank(knows: str) -> int:
+    return list(KNOWLEDGE).index(knows)

@@ -46,7 +46,7 @@ def normalised_memory(instance: Instance) -> Memory:
     share = 1.0 / np.maximum(instance.capacity.max(axis=1), 1)
     requests = (instance.requests * share[:, None])[:, instance.shape]
     alignment = (requests * (instance.capacity.max(axis=1) * share)[:, None]).sum(axis=0)
-    expected = np.where(np.isfinite(instance.expected), instance.expected, 0.0)
+    expected = np.where(np.isfinite(instance.estimate), instance.estimate, 0.0)
     mean_work = (expected * requests.sum(axis=0)).mean()
     weights = [1.0 / mean if mean > 0 else 1.0 for mean in (alignment.mean(), mean_work)]
     return _memory(instance, [*weights, *share])
@@ -164,7 +164,7 @@ def work(fleet: FleetState, tasks: Tasks, memory: Memory, task: int) -> float:
     total = 0.0
     for resource in range(fleet.free.shape[0]):
         total += tasks.request[resource, tasks.shape[task]] * memory.number[FIRST_AMOUNT + resource]
-    return tasks.expected[task] * total
+    return tasks.estimate[task] * total
 
 
 @inlined

@@ -115,7 +115,8 @@ def _stood(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if values["ready"] is not None and values["ready"] != values["arrival"]:
         yield "Ready", _instant(values["ready"])
     if values["start"] is not None:
-        yield "Started", f"{_instant(values['start'])} on machine {values['machine']}" + (
+        where = "a machine that the log does not name" if values["machine"] is None else f"machine {values['machine']}"
+        yield "Started", f"{_instant(values['start'])} on {where}" + (
             f" of cluster {values['local_master']}" if values.get("local_master") is not None else "")
     if values["finish"] is not None:
         yield "Finished", _instant(values["finish"])

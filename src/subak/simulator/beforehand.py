@@ -16,6 +16,7 @@ from subak.simulator.federated.megha_setup import find_queues
 from subak.simulator.federated.simulate import refuse_limits
 from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.simulator.mishaps.fate_draws import refuse_plan
+from subak.simulator.recorded import refuse_unrecorded
 from subak.workload.table import Workload
 
 
@@ -32,6 +33,8 @@ def refuse_inputs(
         raise InputError("workload: there must be at least one task to simulate, this one has 0")
     if failures is not None:
         refuse_plan(failures, workload)
+    if scheduler.recorded:
+        refuse_unrecorded(workload)
     if scheduler.architecture:
         _refuse_federation(workload, fleet, scheduler, settings, faults, queues)
         return

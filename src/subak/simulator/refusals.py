@@ -19,8 +19,10 @@ def refuse_error(error: float, scheduler: Scheduler) -> None:
     """Raise InputError for an error that no request could have, or that this scheduler does not know of."""
     if not 0 <= error < 1:
         raise InputError(f"request_error: must be a share from 0 to below 1, not {error:g}")
-    if scheduler.architecture or scheduler.order in FAIR_ORDERS:
-        kind = "a federation" if scheduler.architecture else "a fair order, for which a task asks for the same always"
+    kinds = {"a federation": bool(scheduler.architecture), "what a log says": scheduler.recorded,
+             "a fair order, for which a task asks for the same always": scheduler.order in FAIR_ORDERS}
+    kind = next((words for words, holds in kinds.items() if holds), None)
+    if kind is not None:
         raise InputError(f"request_error: {scheduler.name} is {kind}; requests may be wrong under the others")
 
 

@@ -91,7 +91,8 @@ def finish_times(outcome: Outcome) -> np.ndarray:
 def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
     """Return one row an interval: counts within it, means over it, amounts in natural units.
 
-    A federated run has more columns: the messages handled in the interval, and what some of them said.
+    What is stranded is null where it is not known on which machines tasks run. A federated run has more columns: the
+    messages handled in the interval, and what some of them said.
     """
     rows = outcome.loop_result.timeline
     time = np.arange(len(rows)) * outcome.loop_result.interval
@@ -111,7 +112,7 @@ def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:
         columns[f"stranded_{resource.name}"] = rows[:, first + 2] * resource.unit
     if outcome.federated is not None:
         columns |= {name: rows[:, column].astype(np.int64) for name, column in MESSAGE_COLUMNS.items()}
-    return pl.DataFrame(columns)
+    return pl.DataFrame(columns).with_columns(pl.col(r"^stranded_.*$").fill_nan(None))
 
 
 def attempt_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFrame:

@@ -22,6 +22,7 @@ from subak.placement.schedulers import Scheduler
 from subak.queues.tree import refuse_changes
 from subak.simulator.central.engines import central_loop
 from subak.simulator.central.integrity import Integrity
+from subak.simulator.engine.estimates import with_estimates
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms
 from subak.simulator.engine.state import LOOP_DONE, Simulation
@@ -30,6 +31,7 @@ from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated.simulate import simulate_federated
 from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.simulator.outcome import Outcome
+from subak.simulator.recorded import replay
 from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_times
 from subak.workload.table import Workload
 
@@ -64,6 +66,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
     terms = Terms(scheduler.order, seed, width, until, **more)
     refuse_times(width, until)
     refuse_slow_start(terms.slow_start, scheduler)
+    workload = with_estimates(workload, terms.estimates, seed)
     if terms.request_error:
         refuse_error(terms.request_error, scheduler)
     if scheduler.architecture:
@@ -79,6 +82,9 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
             raise InputError(f"{what}: {scheduler.name} is no federation; only megha and central support them")
     if terms.queues is not None:
         refuse_changes(terms.queues, scheduler.name)
+    if scheduler.recorded:
+        prepared, loop_result = replay(workload, fleet, terms, interval is not None)
+        return Outcome(prepared, scheduler, seed, loop_result)
     loop = central_loop(workload, fleet, scheduler, terms)
     simulation, waiting = loop.prepared.simulation, loop.waiting
     loop_result = run_to_end(

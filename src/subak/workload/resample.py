@@ -205,10 +205,11 @@ def _stages(stages: pl.DataFrame, job: np.ndarray, first: np.ndarray, place: np.
 
 
 def _tasks(tasks: pl.DataFrame, first: np.ndarray, place: np.ndarray, shift: np.ndarray) -> pl.DataFrame:
-    """Renumber the stages of tasks, let them arrive later, and sort them."""
+    """Renumber the stages of tasks, let them arrive later, and start later in the log, and sort them."""
     stage = pl.Series("stage", first + place[tasks["stage"].to_numpy()], dtype=pl.UInt32)
-    arrival = np.maximum(tasks["arrival"].to_numpy() + shift, 0.0)
-    return tasks.with_columns(stage, pl.Series("arrival", arrival)).sort("arrival", maintain_order=True)
+    times = [(pl.col(name) + pl.Series(shift)).clip(lower_bound=0.0) for name in ("arrival", "recorded_start")
+             if name in tasks.columns]
+    return tasks.with_columns(stage, *times).sort("arrival", maintain_order=True)
 
 
 def _noted(provenance: Provenance) -> Provenance:

@@ -60,6 +60,7 @@ TASK_COLUMNS: dict[str, ColumnType] = {
 OPTIONAL_TASK_COLUMNS: dict[str, ColumnType] = {
     "estimate": pl.Float64,  # seconds; the user's guess of the run time
     "outcome": OUTCOMES,  # how it ended in the trace
+    "recorded_start": pl.Float64,  # seconds; when it started in the trace
 }
 
 
@@ -252,9 +253,12 @@ def _check_tasks(tasks: pl.DataFrame, stages: pl.DataFrame) -> None:
     refuse_rows(tasks, pl.col("stage").is_null() | (pl.col("stage") >= len(stages)), "tasks",
                 f"stage must be a row of the {len(stages)} stages", "stage")
     refuse_rows(tasks, pl.col("index").is_null(), "tasks", "index must be given", "index")
-    for name in ("arrival", "run_time", "estimate"):
+    for name in ("arrival", "run_time", "estimate", "recorded_start"):
         if name in tasks.columns:
-            _check_times(tasks, name, infinite=name != "arrival", optional=name == "estimate")
+            _check_times(tasks, name, name in ("run_time", "estimate"), name in OPTIONAL_TASK_COLUMNS)
+    if "recorded_start" in tasks.columns:
+        refuse_rows(tasks, pl.col("recorded_start") < pl.col("arrival"), "tasks",
+                    "recorded_start must not be before arrival", "recorded_start")
     numbers = (stages["job"].gather(tasks["stage"]).cast(pl.UInt64) * 2**32) + tasks["index"].cast(pl.UInt64)
     idle = np.flatnonzero(np.bincount(tasks["stage"].to_numpy(), minlength=len(stages)) == 0)
     awaited = np.intersect1d(idle, stages["depends_on"].explode().drop_nulls().to_numpy())

@@ -1,7 +1,7 @@
 """`subak schedulers`: what there is to choose from."""
 from rich.table import Table
 
-from subak.placement.schedulers import NETWORK_SETTINGS, OPTIONS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler
+from subak.placement.schedulers import KNOWLEDGE, NETWORK_SETTINGS, OPTIONS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler
 from subak.report.console import Console
 
 
@@ -10,23 +10,25 @@ def schedulers() -> None:
     console = Console()
     central = [each for each in SCHEDULERS.values() if not each.architecture]
     federated = [each for each in SCHEDULERS.values() if each.architecture]
-    table = Table("Scheduler", "What it does", "Options", title="Schedulers that see everything at once",
+    table = Table("Scheduler", "What it does", "Knows", "Options", title="Schedulers that see everything at once",
                   title_justify="left")
     for scheduler in central:
-        table.add_row(scheduler.name, scheduler.summary, accepted(scheduler))
+        table.add_row(scheduler.name, scheduler.summary, scheduler.knows, accepted(scheduler))
     console.print(table)
     options = Table("Option", "What it changes", title="Options, behind a plus sign: first-fit+backfill, best-fit+mch",
                     title_justify="left")
     for name, text in OPTIONS.items():
         options.add_row(name, text)
     console.print(options)
-    federations = Table("Scheduler", "What it does", "Settings of its own",
+    federations = Table("Scheduler", "What it does", "Knows", "Settings of its own",
                         title="Federations: several masters, messages that take time", title_justify="left")
     for scheduler in federated:
-        federations.add_row(scheduler.name, scheduler.summary, ", ".join(own_settings(scheduler)))
+        federations.add_row(scheduler.name, scheduler.summary, scheduler.knows, ", ".join(own_settings(scheduler)))
     console.print(federations)
     console.print(f"All federations also support {', '.join(NETWORK_SETTINGS)}; settings go into a file for "
                   "--federation, and docs/reference.md says what each means.")
+    console.print("Knows, of run times: " + "; ".join(f"{name}, {text}" for name, text in KNOWLEDGE.items())
+                  + ". --estimates says how well.")
     console.print("A policy of your own: FILE.py:NAME (see the tutorial and the module subak.policy).")
 
 

@@ -39,7 +39,7 @@ def build_batches(tasks: Tasks, stage: np.ndarray, job_of_stage: np.ndarray, sch
     of_task = place[of_task]
     sizes = np.bincount(of_task)
     job = job_of_stage[stage]
-    expected = np.minimum(tasks.expected, ESTIMATE_MAX_S)
+    expected = np.minimum(tasks.estimate, ESTIMATE_MAX_S)
     long_job = _means(expected, job, job_of_stage.max() + 1) >= cutoff
     turn = np.empty(job_of_stage.max() + 1, np.int64)
     _, first_of_job = np.unique(job, return_index=True)

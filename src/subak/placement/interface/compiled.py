@@ -20,7 +20,7 @@ from subak.fleet.state import build_fleet_state
 from subak.kernel import SETTINGS, kernel_of
 from subak.placement.claims import build_claims
 from subak.placement.interface.hooks import build_memory
-from subak.placement.interface.read_only import read_only, read_only_type
+from subak.placement.interface.read_only import as_told, read_only, read_only_type
 from subak.placement.schedulers import Scheduler, loaded
 from subak.queues.lanes import build_lanes
 from subak.workload.tasks import Tasks
@@ -72,7 +72,7 @@ def _users_select_machine(function: AnyFunction, checked: bool) -> AnyFunction:
                           f"none; it returns {types.unliteral(answers)}")
 
     def select_machine(fleet: Any, tasks: Any, task: int) -> int:
-        return whole(policy(read_only(fleet), read_only(tasks), task))
+        return whole(policy(read_only(fleet), read_only(as_told(tasks)), task))
 
     return kernel_of(SELECT_MACHINE, select_machine, cache=False)
 
@@ -83,7 +83,7 @@ def _users_hook(function: AnyFunction, checked: bool) -> AnyFunction:
     policy = _of_user(HOOK, function, checked)
 
     def hook(fleet: Any, tasks: Any, lanes: Any, memory: Any, items: Any, claims: Any) -> None:
-        policy(read_only(fleet), read_only(tasks), lanes, memory, read_only(items), read_only(claims))
+        policy(read_only(fleet), read_only(as_told(tasks)), lanes, memory, read_only(items), read_only(claims))
 
     return kernel_of(HOOK, hook, cache=False)
 

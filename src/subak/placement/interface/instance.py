@@ -12,5 +12,5 @@ class Instance:
     capacity: np.ndarray  # int32[resource, machine], units
     requests: np.ndarray  # int32[resource, shape], units
     shape: np.ndarray  # int32[task]
-    expected: np.ndarray  # float64[task], seconds
+    estimate: np.ndarray  # float64[task], seconds; of the run times
     blocks: int  # of the index

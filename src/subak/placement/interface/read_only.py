@@ -2,13 +2,17 @@
 
 Fleet, tasks and claims are handed over as read-only arrays, so that a policy which writes to one does not compile.
 Compiled, a view is the same words under another type and costs nothing; in plain Python it is an array that refuses to
-be written to. The run's random numbers stay writable: to draw one is to change their state.
+be written to. The run's random numbers stay writable: to draw one is to change their state. Run times are not handed
+over at all: their estimates stand in their places.
 """
 from typing import Any
 
 import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
+
+from subak.marks import inlined
+from subak.workload.tasks import Tasks
 
 STAYS_WRITABLE = frozenset({"random"})
 
@@ -26,6 +30,13 @@ def read_only(state: Any) -> Any:
 def writable(state: Any) -> Any:
     """Return what *state* was before `read_only`; for functions that check what they write."""
     return _views(state, writable=True)
+
+
+@inlined
+def as_told(tasks: Tasks) -> Tasks:
+    """Return the tasks as a policy may know them: with the estimates for run times, which only the engine knows."""
+    return Tasks(tasks.arrival, tasks.estimate, tasks.estimate, tasks.rank, tasks.shape, tasks.request,
+                 tasks.constraint_set)
 
 
 def _views(state: Any, writable: bool) -> Any:

@@ -1,7 +1,7 @@
 """Job classes: clusters of requests, by k-means (LoTES section 5.1), split where constraints tell tasks apart.
 
 - Features are the requests alone, one a resource, so that a new task is in the class it was clustered into; the run
-  time of a class is the mean of its tasks'. (In the paper's Table 2 the classes' run times hardly differ.)
+  time of a class is the mean of its tasks' estimates. (In the paper's Table 2 the classes' run times hardly differ.)
 - Each is divided by its standard deviation over the window (scaling "deviation") or by the largest machine's capacity
   ("capacity"). A resource that everyone asks the same of does not count.
 - Lloyd's algorithm begins RESTARTS times (k-means++) on at most TASKS_SEEN_MAX tasks evenly spaced by rank, in scipy;
@@ -13,6 +13,7 @@
   reason alone it would be more than CLASSES_TRIED_MAX.
 """
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from subak.fleet.shapes import Shapes
 from subak.placement.lotes.bins import FINE_UNITS
 from subak.placement.lotes.settings import LotesSettings
 from subak.workload.google_like.fit import leave_standing_out
-from subak.workload.table import Workload
+from subak.workload.table import Workload, expected_seconds
 
 TASKS_SEEN_MAX = 5_000
 RESTARTS = 8
@@ -91,7 +92,7 @@ def find_window(workload: Workload, shapes: Shapes, settings: LotesSettings) -> 
         raise InputError(f"window: no task arrives in the {settings.window_seconds:g} s that begin "
                          f"{settings.window_start:g} s after the first arrival")
     shape = shapes.of_stage[tasks["stage"].to_numpy()[within]]
-    run_time = tasks["run_time"].to_numpy()[within]
+    run_time = expected_seconds(replace(workload, tasks=tasks))[within]
     finite, count = np.isfinite(run_time), shapes.request.shape[1]
     return Window(np.bincount(shape, minlength=count), np.bincount(shape[finite], minlength=count),
                   np.bincount(shape[finite], weights=run_time[finite], minlength=count),

@@ -60,6 +60,7 @@ class Terms(NamedTuple):
     interval: float  # seconds, of the timeline
     until: float  # seconds, the last instant
     request_error: float = 0.0  # by which share requests are wrong
+    estimates: str = ""  # what the scheduler is told of run times: see estimates.py
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it are released
     queues: TreeFile | None = None  # fair orders: weights and limits
     reclaims_per_hour: float = 0.0  # fair orders: how many an hour a queue below its guarantee may cause
@@ -120,7 +121,7 @@ def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -
     simulation.clock[UNTIL] = terms.until
     units = np.array([resource.unit for resource in workload.resources])
     blocks = simulation.fleet.version.size
-    instance = Instance(units, capacity, shapes.request, tasks.shape, tasks.expected, blocks)
+    instance = Instance(units, capacity, shapes.request, tasks.shape, tasks.estimate, blocks)
     return Prepared(simulation, instance, order, reasons, shapes)
 
 

@@ -33,6 +33,7 @@ class Purpose(IntEnum):
     FAN_IN = 14
     GANG = 15
     MACHINE_ORDER = 16
+    ESTIMATE = 17
     ATTRIBUTE = 1000  # and the numbers behind it, one for each constraint
     CONSTRAINTS = 1_000_000  # and the numbers behind it, some for each stage of a job
 

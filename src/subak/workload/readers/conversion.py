@@ -43,6 +43,11 @@ def fate(rules: Iterable[tuple[pl.Expr, str]]) -> pl.Expr:
     return pl.coalesce(*(pl.when(rule).then(pl.lit(words)) for rule, words in rules), pl.lit(KEPT))
 
 
+def with_recorded(tasks: pl.DataFrame) -> pl.DataFrame:
+    """Return tasks without the column `recorded_start` where the trace tells of none when it started."""
+    return tasks if tasks["recorded_start"].count() else tasks.drop("recorded_start")
+
+
 def account_of(table: str, fated: pl.DataFrame) -> Account:
     """Return the account of rows that have a column `fate`; the most frequent fate comes first."""
     counts = dict(fated.group_by("fate").len().sort("len", "fate", descending=True).rows())

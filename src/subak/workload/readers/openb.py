@@ -229,6 +229,7 @@ def _task_table(kept: pl.DataFrame, pods: pl.DataFrame) -> pl.DataFrame:
         stage=pl.int_range(pl.len()), index=pl.lit(0), arrival="creation_time",
         run_time=pl.col("deletion_time") - pl.col("scheduled_time"),
         outcome=pl.when(censored).then(pl.lit("CENSORED")).otherwise(named).cast(OUTCOMES),
+        recorded_start=pl.max_horizontal("creation_time", "scheduled_time"),
     )
 
 

@@ -2,7 +2,8 @@
 
 A job becomes one task that asks for its processors, all from one machine that stands for the whole computer
 (`; MaxProcs:` of the header, or `; MaxNodes:`); without that header no fleet is written. Fields beyond the 18th are
-ignored. Lines with status 2, 3 or 4 are pieces of a job that another line sums up: they are dropped.
+ignored. Lines with status 2, 3 or 4 are pieces of a job that another line sums up: they are dropped. A job whose wait
+is recorded started that long after it was submitted.
 """
 import re
 from pathlib import Path
@@ -15,7 +16,15 @@ from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers.conversion import KEPT, Conversion, Reader, account_of, fate, notes
+from subak.workload.readers.conversion import (
+    KEPT,
+    Conversion,
+    Reader,
+    account_of,
+    fate,
+    notes,
+    with_recorded,
+)
 from subak.workload.readers.options import Options
 from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.table import OUTCOMES, make_workload
@@ -23,8 +32,8 @@ from subak.workload.table import OUTCOMES, make_workload
 RESOURCES = (Resource("processors", 1.0, "processors"),)
 FIELD_COUNT = 18
 # Places, from 0, of the fields that are read; the format's own numbers are one higher
-FIELDS = {"number": 0, "submit": 1, "run_time": 3, "allocated": 4, "requested": 7, "estimate": 8, "status": 10,
-          "user": 11, "queue": 14}
+FIELDS = {"number": 0, "submit": 1, "wait": 2, "run_time": 3, "allocated": 4, "requested": 7, "estimate": 8,
+          "status": 10, "user": 11, "queue": 14}
 WHOLE = ("number", "allocated", "requested", "status", "user", "queue")
 OUTCOME_NAMES = {0: "FAIL", 1: "FINISH", 5: "KILL"}
 NUMBER_MAX = 2.0**53  # beyond it a float does not hold every whole number
@@ -114,6 +123,7 @@ def _remarks(lines: pl.DataFrame, kept: pl.DataFrame, processors: int | None) ->
         "jobs whose request is unknown (their allocation counts)": kept.filter(pl.col("requested") <= 0).height,
         "jobs with run time 0": kept.filter(run_time=0.0).height,
         "jobs with an estimate": kept.filter(pl.col("estimate") >= 0).height,
+        "jobs whose wait is recorded": kept.filter(pl.col("wait") >= 0).height,
         "jobs that ask for more than the machine has": kept.filter(pl.col("processors") > limit).height,
     }
     fleet: dict[str, int | float | str] = {} if processors else {
@@ -171,5 +181,6 @@ def _stage_table(kept: pl.DataFrame) -> pl.DataFrame:
 def _task_table(kept: pl.DataFrame) -> pl.DataFrame:
     estimate = pl.when(pl.col("estimate") >= 0).then("estimate")
     outcome = pl.col("status").cast(pl.Int64).replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES)
-    return kept.select(stage=pl.int_range(pl.len()), index=pl.lit(0), arrival="submit", run_time="run_time",
-                       estimate=estimate, outcome=outcome)
+    started = pl.when(pl.col("wait") >= 0).then(pl.col("submit") + pl.col("wait"))
+    return with_recorded(kept.select(stage=pl.int_range(pl.len()), index=pl.lit(0), arrival="submit",
+                                     run_time="run_time", estimate=estimate, outcome=outcome, recorded_start=started))

@@ -296,7 +296,8 @@ def _workload(kept: pl.DataFrame, constraints: list[list[dict[str, str]]], users
     return make_workload(
         _job_table(jobs, users),
         _stage_table(stages, constraints),
-        tasks.select("stage", "index", pl.col("arrival") / SECOND, "run_time", "outcome"),
+        tasks.select("stage", "index", pl.col("arrival") / SECOND, "run_time", "outcome",
+                     recorded_start=pl.col("schedule") / SECOND),
         RESOURCES, provenance, observed,
     )
 

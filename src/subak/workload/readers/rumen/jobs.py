@@ -11,6 +11,8 @@
 - A task of which no attempt succeeded keeps its last attempt, with the outcome FAIL or KILL; of a reduce that was
   copying when it ended, what came after the last map. `--unfinished drop` leaves such tasks out. The tasks that set a
   job up and clean up after it are left out.
+- When a task started is recorded of the attempt that it keeps; of a reduce, not before the job's last map ended, from
+  when on its slot is of use to it; with `--batch`, of none.
 - A time of -1 is unknown, and so is a start at 0 (1970) in a job that was submitted later. Clocks of hosts differ, so
   that attempts may start before their job was submitted: run times are of one clock, a shuffle is of two.
 - The machines are the nodes on which attempts ran, and those of `--topology`. /rack/node and node are the same
@@ -26,7 +28,16 @@ import polars as pl
 from subak.errors import InputError
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import NAMES, SLOTS, stage_table
-from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account_of, fate, notes
+from subak.workload.readers.conversion import (
+    KEPT,
+    Account,
+    Conversion,
+    Reader,
+    account_of,
+    fate,
+    notes,
+    with_recorded,
+)
 from subak.workload.readers.options import Options
 from subak.workload.readers.rumen.history import History, read_history
 from subak.workload.readers.rumen.hosts import Hosts, fleet_of, hosts_of, most_at_once, with_nodes
@@ -93,11 +104,12 @@ def _with_fates(history: History, options: Options) -> Fated:
 
 
 def _jobs(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """Add `row` and `arrival` (seconds since the first submission), and the fate that does not depend on tasks."""
+    """Add `row`, `arrival` (seconds since `first_submit`, the file's), and the fate that does not depend on tasks."""
     known = pl.col("submit") >= 0
-    arrival = (pl.col("submit") - pl.col("submit").filter(known).min()) / 1000
+    first = pl.col("submit").filter(known).min()
+    arrival = (pl.col("submit") - first) / 1000
     outside = (arrival < options.arrival_min) | (arrival >= options.arrival_end)
-    return jobs.with_row_index("row").with_columns(arrival=arrival, fate=fate([
+    return jobs.with_row_index("row").with_columns(arrival=arrival, first_submit=first, fate=fate([
         (~pl.col("job").is_first_distinct(), "job seen before"),
         (~known, "submit time unknown"),
         (outside, "arrived outside the slice"),
@@ -155,10 +167,11 @@ def _attempts(history: History, tasks: pl.DataFrame) -> pl.DataFrame:
 def _kept_tasks(fated: Fated, options: Options) -> pl.DataFrame:
     """Return the tasks kept, a job's together in the order of submissions, maps first.
 
-    Columns: those of the tasks, `arrival`, `run_time` and `shuffle` (seconds; null where the trace does not tell).
+    Columns: those of the tasks, `arrival`, `run_time`, `recorded_start` and `shuffle` (seconds; null where the trace
+    does not tell).
     """
     jobs = fated.jobs.filter(fate=KEPT).select("row", arrival=pl.lit(0.0) if options.batch else "arrival",
-                                               order="arrival")
+                                               order="arrival", first_submit="first_submit")
     tasks = fated.tasks.filter(fate=KEPT).join(jobs, on="row", maintain_order="left")
     seconds = _seconds(tasks, options).drop("attempt", "host")
     return seconds.sort("order", "row", "stage", "task_row", maintain_order=True)
@@ -171,7 +184,10 @@ def _seconds(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
     begin = pl.min_horizontal(pl.max_horizontal("start", maps_end), "finish")
     told = is_reduce & (copied >= pl.col("start")) & (copied <= pl.col("finish"))
     run_from = pl.when(told).then(copied).when(is_reduce).then(begin).otherwise("start")
+    started = pl.when(is_reduce).then(begin).otherwise("start")
     timed = tasks.with_columns(
+        recorded_start=pl.when(not options.batch).then(
+            pl.max_horizontal("arrival", (started - pl.col("first_submit")) / 1000)),
         run_time=(pl.col("finish") - run_from) / 1000,
         shuffle=pl.when(told).then((copied - begin).clip(0) / 1000))
     if options.shuffle != "task":
@@ -198,8 +214,8 @@ def _job_table(jobs: pl.DataFrame) -> pl.DataFrame:
 
 def _task_table(tasks: pl.DataFrame) -> pl.DataFrame:
     outcome = pl.col("result").replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES)
-    return tasks.select("arrival", "run_time", stage="stage_row", index=pl.int_range(pl.len()).over("row"),
-                        outcome=outcome)
+    return with_recorded(tasks.select("arrival", "run_time", "recorded_start", stage="stage_row",
+                                      index=pl.int_range(pl.len()).over("row"), outcome=outcome))
 
 
 def _remarks(fated: Fated, kept: pl.DataFrame, hosts: Hosts, options: Options) -> dict[str, int | float | str]:
