@@ -15,6 +15,7 @@ from subak.workload.readers import READERS
 from subak.workload.readers.conversion import (
     Account,
     Censored,
+    Computer,
     Conversion,
     FleetChoice,
     Options,
@@ -64,6 +65,9 @@ def convert(
     slots: Annotated[Slots, typer.Option(
         help="swim: maps and reduces ask for the same kind of slot, or for one kind each: map_slot, reduce_slot.",
     )] = "common",
+    computer: Annotated[Computer, typer.Option(
+        help="swf: a job is a gang of tasks of one processor on the computer's nodes, which start together, or one "
+             "task on one machine that stands for the whole computer.")] = "nodes",
     batch: Annotated[bool, typer.Option("--batch", help="rumen: all jobs arrive at 0, as in HMHS, and not when they "
                                                         "were submitted.")] = False,
     unfinished: Annotated[Unfinished, typer.Option(
@@ -83,7 +87,7 @@ def convert(
     """
     reader = _reader(trace_format)
     options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
-                      arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, batch=batch,
+                      arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, computer=computer, batch=batch,
                       unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
                       reduce_slots=reduce_slots,
                       model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))

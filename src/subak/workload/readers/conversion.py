@@ -19,6 +19,7 @@ FleetChoice = Literal["at-start", "last", "changing"]
 Shuffle = Literal["ignored", "stage", "task"]
 Unfinished = Literal["keep", "drop"]
 Slots = Literal["common", "separate"]
+Computer = Literal["nodes", "one-machine"]
 KEPT = "kept"
 CONVERTED_TASKS_MAX = 200_000_000  # some 8 GB while converting
 
@@ -41,6 +42,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     shuffle: Shuffle = "ignored"
     unfinished: Unfinished = "keep"
     slots: Slots = "common"
+    computer: Computer = "nodes"
     topology: str = ""
     map_slots: int = 2  # mapred.tasktracker.map.tasks.maximum
     reduce_slots: int = 2  # mapred.tasktracker.reduce.tasks.maximum
