@@ -91,11 +91,26 @@ def job(number=1, *, submit=10, run=100, allocated=4, requested=8, estimate=200,
             f"-1 -1 -1{more}")
 
 
-def test_a_job_is_one_task_of_its_processors(tmp_path):
-    conversion = read_swf(write(tmp_path, "a.swf", *HEADER, job(2, submit=20.5), job(1, requested=-1, estimate=-1)))
+TWO_JOBS = (*HEADER, job(2, submit=20.5, requested=3), job(1, allocated=1, requested=-1, estimate=-1))
+
+
+def test_a_job_is_a_gang_of_tasks_of_one_processor(tmp_path):
+    conversion = read_swf(write(tmp_path, "a.swf", *TWO_JOBS))
     workload = conversion.workload
     assert workload.jobs.rows() == [("1", "queue2/user3", "3"), ("2", "queue2/user3", "3")]
-    assert workload.requests.tolist() == [[4, 8]]
+    assert workload.requests.tolist() == [[1, 1]]
+    assert workload.stages["gang"].to_list() == [False, True]
+    assert workload.gang_sizes().tolist() == [0, 3]
+    assert workload.tasks.select("stage", "index", "arrival", "run_time", "estimate", "outcome").rows() == [
+        (0, 0, 10.0, 100.0, None, "FINISH"), *[(1, index, 20.5, 100.0, 200.0, "FINISH") for index in range(3)]]
+    assert conversion.fleet.machines.rows() == [(f"node{row}", "0", True, 1) for row in range(16)]
+
+
+def test_a_job_may_be_one_task_of_all_its_processors(tmp_path):
+    conversion = read_swf(write(tmp_path, "a.swf", *TWO_JOBS), computer="one-machine")
+    workload = conversion.workload
+    assert workload.requests.tolist() == [[1, 3]]
+    assert not workload.gang_sizes().any()
     assert workload.tasks.select("arrival", "run_time", "estimate", "outcome").rows() == [
         (10.0, 100.0, None, "FINISH"), (20.5, 100.0, 200.0, "FINISH")]
     assert conversion.fleet.machines.rows() == [("Paragon", "0", True, 16)]
@@ -105,7 +120,7 @@ def test_unknown_queues_users_and_outcomes(tmp_path):
     lines = [job(1, user=-1, queue=-1, status=-1), job(2, status=0), job(3, status=5)]
     workload = read_swf(write(tmp_path, "a.swf", *lines)).workload
     assert workload.jobs.rows()[0] == ("1", "unknown/unknown", "unknown")
-    assert workload.tasks["outcome"].to_list() == [None, "FAIL", "KILL"]
+    assert workload.tasks["outcome"][::8].to_list() == [None, "FAIL", "KILL"]
 
 
 def test_what_is_unknown_is_dropped_and_counted(tmp_path):
@@ -139,12 +154,16 @@ def test_a_bad_swf_line_is_named(tmp_path, line, message):
         read_swf(write(tmp_path, "a.swf", *HEADER, job(), line))
 
 
-@pytest.mark.parametrize(("header", "processors"), [
-    ("; MaxProcs: 16", 16), ("; MaxNodes: 8", 8), ("; MaxProcs: 1024 (two halves)", 1024), ("; MaxProcs: -1", None),
+@pytest.mark.parametrize(("header", "nodes", "total"), [
+    (["; MaxProcs: 16"], [1] * 16, 16), (["; MaxNodes: 8"], [1] * 8, 8), (["; MaxProcs: -1"], None, None),
+    (["; MaxProcs: 1024 (two halves)", "; MaxNodes: 2"], [512, 512], 1024),
+    (["; MaxNodes: 3", "; MaxProcs: 8"], [3, 3, 2], 8), (["; MaxNodes: 8", "; MaxProcs: 2"], [1, 1], 2),
 ])
-def test_the_machine_comes_from_the_header(tmp_path, header, processors):
-    fleet = read_swf(write(tmp_path, "a.swf", header, job())).fleet
-    assert (None if fleet is None else fleet.capacity.tolist()) == (processors and [[processors]])
+def test_the_computer_comes_from_the_header(tmp_path, header, nodes, total):
+    path = write(tmp_path, "a.swf", *header, job())
+    for computer, expected in (("nodes", nodes), ("one-machine", total and [total])):
+        fleet = read_swf(path, computer=computer).fleet
+        assert (None if fleet is None else fleet.capacity.tolist()) == (expected and [expected])
 
 
 def test_no_processors_is_no_machine(tmp_path):
@@ -152,13 +171,33 @@ def test_no_processors_is_no_machine(tmp_path):
         read_swf(write(tmp_path, "a.swf", "; MaxProcs: 0", job()))
 
 
-@pytest.mark.parametrize(("name", "jobs", "processors"), [
-    ("LCG.swf.gz", 188_041, 24_515), ("NASA-iPSC-1993-3.1-cln.swf.gz", 18_239, 128),
+def test_a_computer_of_too_many_nodes_may_be_one_machine(tmp_path):
+    path = write(tmp_path, "a.swf", "; MaxProcs: 2000000", job())
+    with pytest.raises(InputError, match="header says 2,000,000 nodes, .*--computer one-machine makes one of them"):
+        read_swf(path)
+    assert read_swf(path, computer="one-machine").fleet.capacity.tolist() == [[2_000_000]]
+
+
+def test_jobs_of_too_many_processors_may_be_a_task_each(tmp_path):
+    path = write(tmp_path, "a.swf", *HEADER, job(requested=3e8))
+    with pytest.raises(InputError, match="makes 3e.08 tasks, .* --computer one-machine makes a task of each job"):
+        read_swf(path)
+    conversion = read_swf(path, computer="one-machine")
+    assert conversion.workload.requests.tolist() == [[300_000_000]]
+    assert conversion.remarks["jobs that ask for more than the computer has"] == 1
+
+
+@pytest.mark.parametrize(("name", "jobs", "tasks", "processors"), [
+    ("LCG.swf.gz", 188_041, 188_041, 24_515), ("NASA-iPSC-1993-3.1-cln.swf.gz", 18_239, 309_953, 128),
 ])
-def test_the_known_swf_files(name, jobs, processors):
+def test_the_known_swf_files(name, jobs, tasks, processors):
     conversion = read_swf(trace("swf", name))
-    assert len(conversion.workload.tasks) == jobs
-    assert conversion.fleet.capacity.tolist() == [[processors]]
+    assert (len(conversion.workload.jobs), len(conversion.workload.tasks)) == (jobs, tasks)
+    assert conversion.fleet.capacity.tolist() == [[1] * processors]
+    whole = read_swf(trace("swf", name), computer="one-machine")
+    assert len(whole.workload.tasks) == jobs
+    assert whole.workload.requests.sum() == tasks
+    assert whole.fleet.capacity.tolist() == [[processors]]
 
 
 # Streams

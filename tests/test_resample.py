@@ -165,7 +165,8 @@ def test_a_seed_is_run_where_it_changes_something_and_not_where_it_does_not(tmp_
     assert [job.seed for job in jobs_of(scenario)] == ([1, 2, 3] if differs else [1])
 
 
-@pytest.mark.parametrize("options", [{"request_error": 0.3}, {"estimates": "factor=2"}, {"schedulers": ["tests/fake_runs.py:mine"]},
+@pytest.mark.parametrize("options", [{"request_error": 0.3}, {"estimates": "factor=2"},
+                                     {"schedulers": ["tests/fake_runs.py:mine"]},
                                      {"schedulers": ["megha"], "federation": Federation(delay_law="exponential")}])
 def test_other_draws_make_seeds_count(options):
     scenario = Scenario(**{"seeds": [1, 2], "resample": "none", **options})

@@ -154,9 +154,10 @@ def seeds_of(scenario: Scenario, scheduler: str) -> list[int]:
 
 def draws(scenario: Scenario, scheduler: str) -> bool:
     """Whether a run of a scheduler, by its name, depends on the seed on one workload; a policy from a file may."""
-    own = scheduler.partition("+")[0]
-    return (policy_file(scheduler) is not None or own in DRAWN or bool(scenario.failures or scenario.faults)
-            or scenario.request_error > 0 or parse_estimates(scenario.estimates)[0] == FACTOR or settings_of(scenario, scheduler).delay_law != Federation().delay_law)
+    own, factor = scheduler.partition("+")[0], parse_estimates(scenario.estimates)[0] == FACTOR
+    return (policy_file(scheduler) is not None or own in DRAWN or factor or scenario.request_error > 0
+            or bool(scenario.failures or scenario.faults)
+            or settings_of(scenario, scheduler).delay_law != Federation().delay_law)
 
 
 def refuse_unknown(schedulers: list[str]) -> None:

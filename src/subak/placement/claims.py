@@ -2,17 +2,17 @@
 
 A task's status:
   NOT_ARRIVED -> BLOCKED (its stage waits for others) -> WAITING -> RUNNING -> FINISHED
-  RUNNING -> WAITING when its machine leaves; UNPLACEABLE from the start when no machine could ever hold it.
+  RUNNING -> WAITING when its machine leaves, or one of its gang; UNPLACEABLE from the start when no machine could ever hold it.
   RUNNING -> BLOCKED when an attempt fails, GIVEN_UP when the task is not tried again, or not wanted any more.
 """
 from typing import NamedTuple
 
 import numpy as np
 
-from subak.fleet.amounts import take
+from subak.fleet.amounts import give_back, take
 from subak.fleet.feasible import fits
 from subak.fleet.state import FleetState
-from subak.marks import inlined
+from subak.marks import inlined, noinline
 from subak.workload.tasks import Tasks
 
 STATUSES = ("NOT_ARRIVED", "BLOCKED", "WAITING", "RUNNING", "FINISHED", "UNPLACEABLE", "GIVEN_UP")
@@ -77,3 +77,13 @@ def claim(claims: Claims, fleet: FleetState, tasks: Tasks, task: int, machine: i
     claims.machine[claims.size[0]] = machine
     claims.size[0] += 1
     return True
+
+
+@noinline
+def take_back(claims: Claims, fleet: FleetState, tasks: Tasks, kept: int) -> None:
+    """Undo all claims of this decision but the first *kept*: their tasks wait again."""
+    while claims.size[0] > kept:
+        claims.size[0] -= 1
+        task = claims.task[claims.size[0]]
+        give_back(fleet, tasks, tasks.shape[task], claims.machine[claims.size[0]])
+        claims.status[task] = TASK_WAITING

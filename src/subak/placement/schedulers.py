@@ -49,8 +49,14 @@ ORDERS = {
     "johnson-reversed": "the reverse of johnson: what the worst order costs",
 }
 ORDERS_KNOW = {"shortest-first": RUN_TIMES, "johnson": JOB_MEANS, "johnson-reversed": JOB_MEANS}  # others: nothing
-OPTIONS = {
+BACKFILLS = {
     "backfill": "later tasks that fit may start before earlier ones that do not",
+    "easy": "backfill that does not delay the first that does not fit: it has a reservation, by estimates (EASY)",
+    "conservative": "backfill that delays nobody: everyone has a reservation, by estimates",
+}
+RESERVING = ("easy", "conservative")
+OPTIONS = {
+    **BACKFILLS,
     "normalised": "Tetris: both terms divided by their means over the workload, amounts by the largest machine's",
     "deficit": "LoTES: the configuration that lacks a class most, instead of the roulette wheel",
     "sampled": "LoTES: look at 32 drawn machines of a configuration (or as many as its settings say), not at all",
@@ -71,6 +77,7 @@ class Scheduler:
     on_departure: AnyFunction | str | None = None
     order: str = "fifo"
     lanes: str = "one"  # where tasks wait: "one" lane, a lane per "shape" or per "machine"
+    reserves: str = ""  # who has a reservation: nobody, or as in the option "easy" or "conservative"
     memory: Callable[[Instance], Memory] | str = "subak.placement.interface.hooks:no_memory"  # what the hooks keep
     machines: str = "given"  # the order machines are tried in: as "given", or largest "configuration" first
     waits_at: str = "framework"  # where the wait is counted: the "framework" queue or a "worker" queue
@@ -93,23 +100,23 @@ class Scheduler:
     @property
     def kernels(self) -> tuple[str, ...]:
         """The names of what is compiled for a run: its loop, and of a federation what serves the roles."""
-        if self.recorded:
-            return ()
-        if self.order in FAIR_ORDERS:
-            return ("run_fair",)
+        if self.recorded or self.order in FAIR_ORDERS:
+            return () if self.recorded else ("run_fair",)
         if self.planned:
             return ("run_lotes",) if self.planned == LOTES else ("run_planned",)
         if self.architecture in ("megha", "central"):
             return ("run_federated", *(f"serve_{role}" for role in _ROLES))
         if self.architecture:
             return ("run_federated", f"serve_{self.architecture}")
+        if self.reserves:
+            return ("run_rigid",)
         return ("run_hooks",) if self.select_machine is None else ("run_ordered",)
 
 
 LOTES_OPTIONS: dict[str, tuple[str, Any]] = {  # the setting each changes, and its value unless the settings say more
     "deficit": ("choice", "deficit"), "sampled": ("sampled", 32), "replanned": ("replan_seconds", 21_600.0),
 }
-PLACEMENT_OPTIONS = frozenset({"backfill", *ORDERS, *FAIR_ORDERS})
+PLACEMENT_OPTIONS = frozenset({*BACKFILLS, *ORDERS, *FAIR_ORDERS})
 NETWORK_SETTINGS = (  # of every federation
     "delay", "delay_law", "delay_spread", "service_profile", "service", "part", "service_scale",
 )
@@ -132,6 +139,8 @@ SCHEDULERS = {
         Scheduler("random-fit", "Any machine that fits, all equally likely.", RANDOM_FIT_AT, accepts=PLACEMENT_OPTIONS),
         Scheduler("fifo", "First fit, first in first out: another name for first-fit.", FIRST_FIT_AT,
                   accepts=PLACEMENT_OPTIONS),
+        *(Scheduler(name, f"First fit; {BACKFILLS[name]}.", FIRST_FIT_AT, reserves=name, accepts=frozenset(ORDERS),
+                    knows=RUN_TIMES) for name in RESERVING),
         *(Scheduler(name, f"First fit; {fair.summary}.", FIRST_FIT_AT, order=name)
           for name, fair in FAIR_ORDERS.items()),
         Scheduler(
@@ -204,9 +213,13 @@ def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
     """Return the scheduler with options applied. Raises InputError for one it does not understand."""
     if sum(option in ORDERS or option in FAIR_ORDERS for option in options) > 1:
         raise InputError(f"scheduler {scheduler.name}: at most one order may be given, not {' and '.join(options)}")
-    if "backfill" in options and any(option in FAIR_ORDERS for option in options):
-        raise InputError(f"scheduler {scheduler.name}: backfill says nothing with a fair order, which never waits for "
-                         "a task that does not fit")
+    backfills = [option for option in options if option in BACKFILLS]
+    if len(backfills) > 1:
+        raise InputError(f"scheduler {scheduler.name}: at most one way to backfill may be given, not "
+                         f"{' and '.join(backfills)}")
+    if backfills and any(option in FAIR_ORDERS for option in options):
+        raise InputError(f"scheduler {scheduler.name}: {backfills[0]} says nothing with a fair order, which never "
+                         "waits for a task that does not fit")
     for option in options:
         if option not in scheduler.accepts:
             known = f"option must be one of {', '.join(sorted(scheduler.accepts))}" if scheduler.accepts else (
@@ -220,6 +233,8 @@ def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
 def _with_option(scheduler: Scheduler, option: str) -> Scheduler:
     if option == "backfill":
         return replace(scheduler, lanes="shape")
+    if option in RESERVING:
+        return replace(scheduler, reserves=option, knows=RUN_TIMES)
     if option in LOTES_OPTIONS:
         return replace(scheduler, tuned=scheduler.tuned | {option})
     if option == "normalised":

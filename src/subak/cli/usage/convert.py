@@ -13,6 +13,7 @@ from subak.nearest import did_you_mean
 from subak.workload.readers import FORMATS
 from subak.workload.readers.options import (
     Censored,
+    Computer,
     FleetChoice,
     Model,
     Options,
@@ -60,6 +61,9 @@ def convert(
     slots: Annotated[Slots, typer.Option(
         help="swim: maps and reduces ask for the same kind of slot, or for one kind each: map_slot, reduce_slot.",
     )] = "common",
+    computer: Annotated[Computer, typer.Option(
+        help="swf: a job is a gang of tasks of one processor on the computer's nodes, which start together, or one "
+             "task on one machine that stands for the whole computer.")] = "nodes",
     batch: Annotated[bool, typer.Option("--batch", help="rumen: all jobs arrive at 0, as in HMHS, and not when they "
                                                         "were submitted.")] = False,
     unfinished: Annotated[Unfinished, typer.Option(
@@ -81,8 +85,8 @@ def convert(
         raise InputError(f"format: must be one of {', '.join(FORMATS)}, not {trace_format!r}"
                          + did_you_mean(trace_format, FORMATS))
     options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
-                      arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, batch=batch,
-                      unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
+                      arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, computer=computer,
+                      batch=batch, unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
                       reduce_slots=reduce_slots,
                       model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
     with loading():

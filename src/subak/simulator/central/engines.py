@@ -20,12 +20,14 @@ from subak.placement.interface.compiled import (
 )
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.plan import make_plan
+from subak.placement.rigid.reservations import BACKFILL_RULES
 from subak.placement.schedulers import LOTES, Scheduler, loaded
 from subak.queues.lanes import build_lanes
 from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.central.fair import build_fair, run_fair
 from subak.simulator.central.loop import run_hooks, run_ordered
 from subak.simulator.central.planned import build_machine_queues, run_planned
+from subak.simulator.central.rigid import build_rigid_run, run_rigid
 from subak.simulator.engine.setup import Prepared, Terms, machine_order, prepare
 from subak.workload.table import Workload
 
@@ -54,7 +56,11 @@ def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: 
         return _compiled(prepared, lanes, _planned_engine, lanes, lane_of_task)._replace(search_moves=plan.search_moves)
     if scheduler.order in FAIR_ORDERS:
         return _fair(prepared, workload, scheduler, terms)
-    return _hooks(prepared, scheduler) if scheduler.select_machine is None else _ordered(prepared, scheduler)
+    if scheduler.select_machine is None:
+        return _hooks(prepared, scheduler)
+    if scheduler.reserves or workload.gang_sizes().any():
+        return _rigid(prepared, workload, scheduler)
+    return _ordered(prepared, scheduler)
 
 
 def _compiled(prepared: Prepared, waiting: Any, engine: Callable[..., Callable[..., int]], *states: Any) -> CentralLoop:
@@ -76,6 +82,12 @@ def _ordered(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
     select = compiled_select_machine(scheduler)
     lane_of_shape = np.arange(shapes, dtype=np.int32) if scheduler.lanes == "shape" else np.zeros(shapes, np.int32)
     return _compiled(prepared, lanes, _ordered_engine, lanes, lane_of_shape, select)
+
+
+def _rigid(prepared: Prepared, workload: Workload, scheduler: Scheduler) -> CentralLoop:
+    name = scheduler.reserves or ("backfill" if scheduler.lanes == "shape" else "strict")
+    rigid = build_rigid_run(prepared, workload, BACKFILL_RULES.index(name))
+    return _compiled(prepared, rigid, _rigid_engine, rigid, compiled_select_machine(scheduler))
 
 
 def _hooks(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
@@ -110,6 +122,11 @@ def _fair_engine(state: Any, fair: Any, back: Any) -> Callable[..., int]:
 def _ordered_engine(state: Any, _lanes: Any) -> Callable[..., int]:
     select = function_type(SELECT_MACHINE)
     return kernel_of(types.int64(state, LANES, types.int32[::1], select, types.int64), run_ordered)
+
+
+@functools.cache
+def _rigid_engine(state: Any, rigid: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, rigid, function_type(SELECT_MACHINE), types.int64), run_rigid)
 
 
 @functools.cache

@@ -12,6 +12,7 @@ FleetChoice = Literal["at-start", "last", "changing"]
 Shuffle = Literal["ignored", "stage", "task"]
 Unfinished = Literal["keep", "drop"]
 Slots = Literal["common", "separate"]
+Computer = Literal["nodes", "one-machine"]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +33,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     shuffle: Shuffle = "ignored"
     unfinished: Unfinished = "keep"
     slots: Slots = "common"
+    computer: Computer = "nodes"
     topology: str = ""
     map_slots: int = 2  # mapred.tasktracker.map.tasks.maximum
     reduce_slots: int = 2  # mapred.tasktracker.reduce.tasks.maximum

@@ -1,14 +1,18 @@
 """SWF, the Standard Workload Format (Parallel Workloads Archive): one job a line, 18 fields or more, -1 = unknown.
 
-A job becomes one task that asks for its processors, all from one machine that stands for the whole computer
-(`; MaxProcs:` of the header, or `; MaxNodes:`); without that header no fleet is written. Fields beyond the 18th are
-ignored. Lines with status 2, 3 or 4 are pieces of a job that another line sums up: they are dropped. A job whose wait
-is recorded started that long after it was submitted.
+A job is rigid: it becomes a gang of tasks of one processor each, which start together, on the computer's nodes (`;
+MaxNodes:` of the header, which share `; MaxProcs:` evenly; where one is missing, a node has one processor). With
+`one-machine` it becomes one task that asks for all its processors from one machine that stands for the whole computer,
+which is the same to every scheduler that looks for any free processors, and makes fewer rows. Without either header no
+fleet is written. The time that the user asked for (field 9) is the estimate. Fields beyond the 18th are ignored. Lines
+with status 2, 3 or 4 are pieces of a job that another line sums up: they are dropped. A job whose wait is recorded
+started that long after it was submitted.
 """
 import re
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from subak.errors import InputError
@@ -23,6 +27,7 @@ from subak.workload.readers.conversion import (
     account_of,
     fate,
     notes,
+    refuse_too_many,
     with_recorded,
 )
 from subak.workload.readers.options import Options
@@ -36,6 +41,8 @@ FIELDS = {"number": 0, "submit": 1, "wait": 2, "run_time": 3, "allocated": 4, "r
           "status": 10, "user": 11, "queue": 14}
 WHOLE = ("number", "allocated", "requested", "status", "user", "queue")
 OUTCOME_NAMES = {0: "FAIL", 1: "FINISH", 5: "KILL"}
+NODES_MAX = 1_000_000
+ONE_MACHINE = "--computer one-machine makes"
 NUMBER_MAX = 2.0**53  # beyond it a float does not hold every whole number
 
 
@@ -54,16 +61,20 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     if kept.is_empty():
         raise InputError(f"{source}: none of its {len(lines)} jobs can be kept")
     accounts = (account_of("jobs", fated),)
-    processors = _processors(header, source)
-    remarks = _remarks(lines, kept, processors)
-    chosen = {"from": options.arrival_min, "until": options.arrival_end}
+    has_nodes = options.computer == "nodes"
+    machines = _machines(header, source, has_nodes)
+    remarks = _remarks(lines, kept, machines)
+    chosen = {"from": options.arrival_min, "until": options.arrival_end, "computer": options.computer}
     provenance = _provenance(header, source, notes(accounts, remarks, chosen))
-    workload = make_workload(_job_table(kept), _stage_table(kept), _task_table(kept), RESOURCES, provenance)
-    return Conversion(workload, _fleet(header, processors, provenance), accounts, remarks)
+    if has_nodes:
+        refuse_too_many(float(kept["processors"].sum()), source, f", or {ONE_MACHINE} a task of each job")
+    workload = make_workload(_job_table(kept), _stage_table(kept, has_nodes), _task_table(kept, has_nodes), RESOURCES,
+                             provenance)
+    return Conversion(workload, _fleet(header, machines, has_nodes, provenance), accounts, remarks)
 
 
 READER = Reader("a file of the Parallel Workloads Archive, 18 fields or more a line", single_file, read,
-                frozenset({"arrival_min", "arrival_end"}))
+                frozenset({"arrival_min", "arrival_end", "computer"}))
 
 
 def _lines(source: Path, advance: Advance) -> Lines:
@@ -116,31 +127,45 @@ def _with_fates(lines: pl.DataFrame, options: Options) -> pl.DataFrame:
     return lines.with_columns(processors=asked).with_columns(fate=fate(rules))
 
 
-def _remarks(lines: pl.DataFrame, kept: pl.DataFrame, processors: int | None) -> dict[str, int | float | str]:
-    field_count, limit = pl.col("field_count"), processors or AMOUNT_MAX
+def _remarks(lines: pl.DataFrame, kept: pl.DataFrame, machines: np.ndarray | None) -> dict[str, int | float | str]:
+    field_count, limit = pl.col("field_count"), AMOUNT_MAX if machines is None else int(machines.sum())
     counts = {
         "lines with more than 18 fields (the rest is ignored)": lines.filter(field_count > FIELD_COUNT).height,
         "jobs whose request is unknown (their allocation counts)": kept.filter(pl.col("requested") <= 0).height,
         "jobs with run time 0": kept.filter(run_time=0.0).height,
         "jobs with an estimate": kept.filter(pl.col("estimate") >= 0).height,
         "jobs whose wait is recorded": kept.filter(pl.col("wait") >= 0).height,
-        "jobs that ask for more than the machine has": kept.filter(pl.col("processors") > limit).height,
+        "jobs that ask for more than the computer has": kept.filter(pl.col("processors") > limit).height,
     }
-    fleet: dict[str, int | float | str] = {} if processors else {
+    fleet: dict[str, int | float | str] = {} if machines is not None else {
         "fleet": "none written: the header gives neither MaxProcs nor MaxNodes"}
     return fleet | {name: count for name, count in counts.items() if count}
 
 
-def _processors(header: dict[str, str], source: Path) -> int | None:
-    """Return the number of processors of the header, or None when it does not say."""
-    for name in ("MaxProcs", "MaxNodes"):
-        number = re.match(r"-?\d+", header.get(name, ""))
-        if number and number.group() != "-1":
-            count = int(number.group())
-            if not 1 <= count <= AMOUNT_MAX:
-                raise InputError(f"{source}: {name} of the header must be 1 to {AMOUNT_MAX}, not {count}")
-            return count
-    return None
+def _machines(header: dict[str, str], source: Path, has_nodes: bool) -> np.ndarray | None:
+    """Return int64[machine], the processors of each, or None when the header does not say."""
+    processors, nodes = (_number(header, name, source) for name in ("MaxProcs", "MaxNodes"))
+    total = processors or nodes
+    if total is None:
+        return None
+    if not has_nodes:
+        return np.array([total])
+    count = min(nodes or total, total)
+    if count > NODES_MAX:
+        raise InputError(f"{source}: the header says {count:,} nodes, at most {NODES_MAX:,} are possible; "
+                         f"{ONE_MACHINE} one of them")
+    return total // count + (np.arange(count) < total % count)
+
+
+def _number(header: dict[str, str], name: str, source: Path) -> int | None:
+    """Return a number of the header, or None where it is missing or unknown."""
+    number = re.match(r"-?\d+", header.get(name, ""))
+    if number is None or number.group() == "-1":
+        return None
+    count = int(number.group())
+    if not 1 <= count <= AMOUNT_MAX:
+        raise InputError(f"{source}: {name} of the header must be 1 to {AMOUNT_MAX}, not {count}")
+    return count
 
 
 def _provenance(header: dict[str, str], source: Path, counted: dict[str, object]) -> Provenance:
@@ -150,11 +175,14 @@ def _provenance(header: dict[str, str], source: Path, counted: dict[str, object]
                       "Parallel Workloads Archive: use with acknowledgement; no licence text", counted)
 
 
-def _fleet(header: dict[str, str], processors: int | None, provenance: Provenance) -> Fleet | None:
-    if processors is None:
+def _fleet(
+    header: dict[str, str], machines: np.ndarray | None, has_nodes: bool, provenance: Provenance
+) -> Fleet | None:
+    if machines is None:
         return None
-    machine = {"machine": [header.get("Computer") or "computer"], "cluster": ["0"], "processors": [float(processors)]}
-    return make_fleet(pl.DataFrame(machine), RESOURCES, provenance=provenance)
+    names = [f"node{row}" for row in range(machines.size)] if has_nodes else [header.get("Computer") or "computer"]
+    table = pl.DataFrame({"machine": names, "processors": machines.astype(np.float64)})
+    return make_fleet(table.with_columns(cluster=pl.lit("0")), RESOURCES, provenance=provenance)
 
 
 def _job_table(kept: pl.DataFrame) -> pl.DataFrame:
@@ -172,15 +200,22 @@ def _whole(name: str) -> pl.Expr:
     return pl.col(name).cast(pl.Int64).cast(pl.String)
 
 
-def _stage_table(kept: pl.DataFrame) -> pl.DataFrame:
-    return kept.select(job=pl.int_range(pl.len()), name=pl.lit("0"), depends_on=pl.lit([], pl.List(pl.UInt32)),
-                       kind=pl.lit("TASK"), priority=pl.lit(0), constraints=pl.lit([], pl.List(CONSTRAINT_TYPE)),
-                       processors="processors")
+def _stage_table(kept: pl.DataFrame, has_nodes: bool) -> pl.DataFrame:
+    table = kept.select(job=pl.int_range(pl.len()), name=pl.lit("0"), depends_on=pl.lit([], pl.List(pl.UInt32)),
+                        kind=pl.lit("TASK"), priority=pl.lit(0), constraints=pl.lit([], pl.List(CONSTRAINT_TYPE)),
+                        processors="processors")
+    return table.with_columns(gang=pl.col("processors") > 1, processors=pl.lit(1.0)) if has_nodes else table
 
 
-def _task_table(kept: pl.DataFrame) -> pl.DataFrame:
+def _task_table(kept: pl.DataFrame, has_nodes: bool) -> pl.DataFrame:
     estimate = pl.when(pl.col("estimate") >= 0).then("estimate")
     outcome = pl.col("status").cast(pl.Int64).replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES)
     started = pl.when(pl.col("wait") >= 0).then(pl.col("submit") + pl.col("wait"))
-    return with_recorded(kept.select(stage=pl.int_range(pl.len()), index=pl.lit(0), arrival="submit",
-                                     run_time="run_time", estimate=estimate, outcome=outcome, recorded_start=started))
+    table = with_recorded(kept.select(stage=pl.int_range(pl.len()), index=pl.lit(0), arrival="submit",
+                                      run_time="run_time", estimate=estimate, outcome=outcome, recorded_start=started))
+    if not has_nodes:
+        return table
+    sizes = kept["processors"].to_numpy().astype(np.int64)
+    stage = np.repeat(np.arange(sizes.size), sizes)
+    index = np.arange(stage.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return table[stage].with_columns(index=pl.Series(index))

@@ -1,0 +1,1 @@
+"""Rigid jobs: gangs that start together or not at all, and backfilling with reservations."""

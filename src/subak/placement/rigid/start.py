@@ -1,0 +1,142 @@
+"""A gang starts, as a whole or not at all, where no reservation needs the machines."""
+from collections.abc import Callable
+
+import numpy as np
+
+from subak.fleet.feasible import NOWHERE, first_fitting, meets_constraints
+from subak.fleet.index import SEEN, block_may_fit, fitting_word, lowest_bit
+from subak.fleet.state import BLOCK, LOG, NO_BITS, ONE, FleetState
+from subak.kernel import kernel
+from subak.marks import inlined, noinline
+from subak.placement.claims import TASK_WAITING, Claims, claim, take_back
+from subak.placement.rigid.profile import RESERVATIONS, hold, room_during
+from subak.placement.rigid.reservations import Rigid, note_start, reserves
+from subak.workload.tasks import Tasks
+
+
+@noinline
+def start(
+    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], gang: int, now: float,
+    claims: Claims,
+) -> bool:
+    """Start a gang that has no reservation, if that delays nobody who has one; else leave everything as it was."""
+    gangs, began = rigid.gangs, claims.size[0]
+    shape, until = rigid.table.shape[gangs.lane[gang]], now + gangs.seconds[gang]
+    if not may_start(rigid, fleet, tasks, gang, now):
+        return False
+    view = masked(rigid, fleet, tasks, shape, until, now)
+    for place in range(gangs.first[gang], gangs.first[gang + 1]):
+        task = gangs.task[place]
+        if claims.status[task] == TASK_WAITING:
+            machine = unpromised(rigid, view, tasks, select_machine, task, until, now, claims)
+            if machine == NOWHERE or not claim(claims, fleet, tasks, task, machine):
+                release_claims(rigid, tasks, claims, began, until, now)
+                take_back(claims, fleet, tasks, began)
+                return False
+            if reserves(rigid):
+                gangs.pool[task] = rigid.profile.pool[machine]
+                hold(rigid.profile, gangs.pool[task], shape, 1, now, until, now)
+    note_start(rigid, gang, now)
+    return True
+
+
+@kernel
+def may_start(rigid: Rigid, fleet: FleetState, tasks: Tasks, gang: int, now: float) -> bool:
+    """Whether there is room for all of a gang at once; of a task alone, which its placement finds out, perhaps not."""
+    gangs, profile, count = rigid.gangs, rigid.profile, rigid.gangs.left[gang]
+    if first_fitting(fleet, tasks, gangs.task[gangs.first[gang]]) == NOWHERE:
+        return False
+    shape = rigid.table.shape[gangs.lane[gang]]
+    pools = profile.first.size if reserves(rigid) else 0
+    if pools == 0:
+        return bool(count == 1 or holds(fleet, tasks, shape, count))
+    if pools > 1 and count == 1:
+        return True
+    for pool in range(pools):
+        if profile.allows[tasks.constraint_set[shape], pool]:
+            count -= room_during(profile, pool, shape, now, now + gangs.seconds[gang], now)
+            if count <= 0:
+                return True
+    return False
+
+
+@kernel
+def holds(fleet: FleetState, tasks: Tasks, shape: int, count: int) -> bool:
+    """Whether *count* tasks of a shape fit the machines at once."""
+    for block in range(fleet.version.size):
+        if block_may_fit(fleet, tasks, shape, block):
+            word = fitting_word(fleet, tasks, shape, block)
+            while word != NO_BITS:
+                count -= copies(fleet, tasks, shape, block * BLOCK + lowest_bit(word), count)
+                if count <= 0:
+                    return True
+                word &= word - ONE
+    return False
+
+
+@inlined
+def copies(fleet: FleetState, tasks: Tasks, shape: int, machine: int, most: int) -> int:
+    """Return how many tasks of a shape fit what a machine has free, *most* at most."""
+    for row in range(fleet.free.shape[0]):
+        if tasks.request[row, shape] > 0:
+            most = min(most, fleet.free[row, machine] // tasks.request[row, shape])
+    return most
+
+
+@kernel
+def masked(rigid: Rigid, fleet: FleetState, tasks: Tasks, shape: int, until: float, now: float) -> FleetState:
+    """Return the fleet as a task may use it until *until*: machines that somebody's reservation needs are not allowed.
+
+    In a single pool any machine will do where the pool has room, and the fleet is as it is.
+    """
+    profile, row = rigid.profile, tasks.constraint_set[shape]
+    if profile.size[RESERVATIONS] == 0 or profile.first.size == 1:
+        return fleet
+    for block in range(fleet.version.size):
+        kept = NO_BITS
+        if block_may_fit(fleet, tasks, shape, block):
+            word = fitting_word(fleet, tasks, shape, block)
+            while word != NO_BITS:
+                place = lowest_bit(word)
+                word &= word - ONE
+                if room_during(profile, profile.pool[block * BLOCK + place], shape, now, until, now) > 0:
+                    kept |= ONE << np.uint64(place)
+        rigid.mask[row, block] = kept
+    rigid.frontier[SEEN, shape] = fleet.freed_blocks[LOG] - LOG - 1  # so that a search begins at the first block
+    return FleetState(
+        fleet.free, fleet.capacity, fleet.block_free_max, rigid.mask, fleet.version, fleet.freed_blocks, rigid.frontier,
+        fleet.used, fleet.present, fleet.scale, fleet.random, fleet.machines,
+    )
+
+
+@inlined
+def unpromised(
+    rigid: Rigid, view: FleetState, tasks: Tasks, select_machine: Callable[..., int], task: int, until: float,
+    now: float, claims: Claims,
+) -> int:
+    """Return the machine that a placement chooses of those that no reservation needs, NOWHERE if there is none.
+
+    What others of the gang took in this decision counts. An answer that breaks a rule is returned, for `claim` to say.
+    """
+    profile, shape = rigid.profile, tasks.shape[task]
+    while True:
+        machine = select_machine(view, tasks, task)
+        if machine == NOWHERE or profile.size[RESERVATIONS] == 0 or profile.first.size == 1:
+            return machine
+        if machine < 0 or machine >= view.machines:
+            return machine
+        if not meets_constraints(view, tasks, shape, machine):  # a user's policy that looks at amounts alone
+            return NOWHERE
+        if room_during(profile, profile.pool[machine], shape, now, until, now) > 0:
+            return machine
+        rigid.mask[tasks.constraint_set[shape], machine // BLOCK] &= ~(ONE << np.uint64(machine % BLOCK))
+
+
+@kernel
+def release_claims(rigid: Rigid, tasks: Tasks, claims: Claims, began: int, until: float, now: float) -> None:
+    """Let the profile forget the claims of this decision from *began* on."""
+    if reserves(rigid):
+        for place in range(began, claims.size[0]):
+            task = claims.task[place]
+            hold(rigid.profile, rigid.gangs.pool[task], tasks.shape[task], -1, now, until, now)
+

@@ -1,0 +1,178 @@
+"""A central run of rigid jobs, or with reservations: its loop, and what ends, losses and changes mean to gangs."""
+from collections.abc import Callable
+
+import numpy as np
+
+from subak.marks import inlined, noinline
+from subak.placement.claims import KEPT, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING, VIOLATED_RULE
+from subak.placement.rigid.backfill import serve
+from subak.placement.rigid.gangs import corrected_end
+from subak.placement.rigid.profile import clear, hold
+from subak.placement.rigid.reservations import (
+    CHANGES_SEEN,
+    CONSERVATIVE,
+    HEAD,
+    NEWS,
+    NOBODY,
+    Rigid,
+    build_rigid,
+    drop_reservations,
+    let_wait,
+    note_end,
+    note_rest,
+    reserves,
+)
+from subak.queues.line import ABSENT, NO_MEMBER, first_below, set_key
+from subak.simulator.central.loop import advance
+from subak.simulator.engine.attempts import commit, forget_lost_events, is_alive, lose
+from subak.simulator.engine.heap import SIZE
+from subak.simulator.engine.setup import Prepared
+from subak.simulator.engine.state import (
+    ARRIVED_NOW,
+    ENDED_NOW,
+    FREED_NOW,
+    LOOP_BROKEN,
+    LOOP_PAUSED,
+    LOOP_STEP,
+    NEXT_CHANGE,
+    NOW,
+    Simulation,
+)
+from subak.workload.table import Workload
+
+
+def build_rigid_run(prepared: Prepared, workload: Workload, rule: int) -> Rigid:
+    """Return that nobody waits yet; gangs that all machines together could never hold become unplaceable."""
+    simulation = prepared.simulation
+    gangs = gangs_of_tasks(workload)
+    size = np.bincount(gangs)[gangs]
+    if size.max() > 1:
+        simulation.claims.status[size > most_at_once(simulation)[simulation.tasks.shape]] = TASK_UNPLACEABLE
+    return build_rigid(simulation.fleet, simulation.tasks, gangs, rule)
+
+
+def gangs_of_tasks(workload: Workload) -> np.ndarray:
+    """Return int64[task], the gang of each; a task that starts by itself is one. They are numbered by first tasks."""
+    stage = workload.tasks["stage"].to_numpy()
+    alone = workload.gang_sizes()[stage] == 0
+    keys = np.where(alone, len(workload.stages) + np.arange(stage.size), stage)
+    _, first, found = np.unique(keys, return_index=True, return_inverse=True)
+    number = np.empty(first.size, np.int64)
+    number[np.argsort(first)] = np.arange(first.size)
+    return number[found.reshape(-1)]
+
+
+def most_at_once(simulation: Simulation) -> np.ndarray:
+    """Return int64[shape]: how many tasks the machines could hold at once, each with the most that it ever has."""
+    fleet, tasks, changes = simulation.fleet, simulation.tasks, simulation.changes
+    most = fleet.capacity.astype(np.int64)
+    for row, amounts in enumerate(changes.capacity):
+        np.maximum.at(most[row], changes.machine[changes.present], amounts[changes.present])
+    bits = np.unpackbits(fleet.allowed.view(np.uint8), axis=1, bitorder="little").astype(bool)
+    counts = np.empty(tasks.constraint_set.size, np.int64)
+    for shape, asked in enumerate(tasks.request.T):
+        copies = (most[asked > 0] // asked[asked > 0, None]).min(axis=0)
+        counts[shape] = copies[bits[tasks.constraint_set[shape]]].sum()
+    return counts
+
+
+def run_rigid(sim: Simulation, rigid: Rigid, select_machine: Callable[..., int], budget: int) -> int:
+    """Run *budget* steps of an order joined with a placement, with gangs and a rule of backfilling."""
+    for _ in range(budget):
+        outcome = advance(sim)
+        if outcome != LOOP_STEP:
+            return outcome
+        now = sim.clock[NOW]
+        note_ends(sim, rigid, now)
+        freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
+        if freed.size > 0:
+            serve(rigid, sim.fleet, sim.tasks, select_machine, freed, now, sim.claims)
+        if arrived.size > 0:
+            note_arrivals(rigid, arrived)
+            serve(rigid, sim.fleet, sim.tasks, select_machine, freed[:0], now, sim.claims)
+        commit(sim)
+        if sim.claims.violation[VIOLATED_RULE] != KEPT:
+            return LOOP_BROKEN
+    return LOOP_PAUSED
+
+
+@inlined
+def note_ends(sim: Simulation, rigid: Rigid, now: float) -> None:
+    """Tell the gangs what ended or was lost, how the fleet changed, and which estimates proved too short."""
+    has_changed = sim.counts[NEXT_CHANGE] > rigid.notes[CHANGES_SEEN]
+    if has_changed:
+        rigid.notes[CHANGES_SEEN] = sim.counts[NEXT_CHANGE]
+        lose_gangs(sim, rigid)
+    for task in sim.step.ended[: sim.counts[ENDED_NOW]]:
+        if sim.claims.status[task] == TASK_FINISHED:
+            note_end(rigid, task, now)
+        else:
+            note_rest(rigid, rigid.gangs.of_task[task])
+    if reserves(rigid):
+        if has_changed:
+            begin_anew(sim, rigid, now)
+        correct_estimates(sim, rigid, now)
+
+
+@inlined
+def note_arrivals(rigid: Rigid, arrived: np.ndarray) -> None:
+    """Let the gangs wait of which nobody is missing any more."""
+    for task in arrived:
+        gang = rigid.gangs.of_task[task]
+        rigid.gangs.missing[gang] -= 1
+        if rigid.gangs.missing[gang] == 0:
+            let_wait(rigid, gang)
+
+
+@noinline
+def lose_gangs(sim: Simulation, rigid: Rigid) -> None:
+    """Lose what still runs of gangs of which an attempt was lost."""
+    gangs = rigid.gangs
+    for lost in range(sim.counts[ENDED_NOW]):
+        if sim.claims.status[sim.step.ended[lost]] == TASK_WAITING:
+            gang = gangs.of_task[sim.step.ended[lost]]
+            for place in range(gangs.first[gang], gangs.first[gang + 1]):
+                task = gangs.task[place]
+                if sim.claims.status[task] == TASK_RUNNING:
+                    lose(sim, task, sim.progress.machine[task])
+    forget_lost_events(sim)
+
+
+@noinline
+def begin_anew(sim: Simulation, rigid: Rigid, now: float) -> None:
+    """Make the profile that of the machines that are there, and of what runs on them; nobody has a reservation."""
+    gangs = rigid.gangs
+    rigid.notes[NEWS] = 1
+    if rigid.notes[HEAD] != NOBODY:
+        gangs.reserved[rigid.notes[HEAD]] = np.inf
+        rigid.notes[HEAD] = NOBODY
+    if rigid.rule == CONSERVATIVE:
+        gang = first_below(rigid.all, 0, ABSENT)
+        while gang != NO_MEMBER:
+            gangs.reserved[gang] = np.inf
+            gang = first_below(rigid.all, rigid.all.place[gang] + 1, ABSENT)
+    clear(rigid.profile, sim.fleet, sim.tasks, now)
+    for place in range(sim.events.size[SIZE]):
+        slot = sim.events.slot[place]
+        if is_alive(sim, slot):
+            task = slot["item"]
+            hold(rigid.profile, gangs.pool[task], sim.tasks.shape[task], 1, now, gangs.until[gangs.of_task[task]], now)
+
+
+@noinline
+def correct_estimates(sim: Simulation, rigid: Rigid, now: float) -> None:
+    """Expect what should have ended, and runs, to run for longer; all reservations are then made anew."""
+    gangs, soon = rigid.gangs, np.nextafter(now, np.inf)
+    gang = first_below(rigid.ending, 0, soon)
+    if gang != NO_MEMBER:
+        drop_reservations(rigid, sim.claims, now)
+    while gang != NO_MEMBER:
+        until = -np.inf
+        for place in range(gangs.first[gang], gangs.first[gang + 1]):
+            task = gangs.task[place]
+            if sim.claims.status[task] == TASK_RUNNING:
+                until = corrected_end(sim.progress.start[task], gangs.seconds[gang], now)
+                hold(rigid.profile, gangs.pool[task], sim.tasks.shape[task], 1, now, until, now)
+        gangs.until[gang] = until
+        set_key(rigid.ending, gang, until)
+        gang = first_below(rigid.ending, 0, soon)
