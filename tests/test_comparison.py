@@ -16,6 +16,7 @@ from subak.measures.runs import (
     Waiting,
 )
 from subak.report.comparison import compare, messages_a_task, refused_share, verdict
+from subak.report.notes import notes
 from subak.resources import Resource
 
 OF_A_PLAN = {"failed", "cancelled", "timed out", "lost", "attempts failed"}  # of failures, which these runs had not
@@ -120,3 +121,16 @@ def test_an_allocation_time_that_is_the_wait_time_is_not_said_again():
         allocation=spread(size)))) for name, size in (("same", 1), ("other", 2)))
     assert "Allocation time" not in {row.measure.family for row in compare([same])}
     assert "Allocation time" in {row.measure.family for row in compare([same, other])}
+
+
+def test_the_verdict_is_among_those_that_know_the_same():
+    def run(name, wait, knows):
+        return Run(Path(name), Summary(scheduler=name, label=name, wait_time=spread(wait), knows=knows))
+
+    text = verdict([run("blind", 9, "nothing"), run("lucky", 8, "nothing"), run("told", 1, "run times")])
+    assert text.startswith("Of those that know nothing of run times: lucky has the lowest mean wait time, 8 s; next is "
+                           "blind with 9 s.")
+    assert "Knowing run times: Tasks waited 1 s on average" in text
+    alone = verdict([run("blind", 9, "nothing"), run("lucky", 8, "nothing")])
+    assert alone.startswith("lucky has the lowest mean wait time")
+    assert "Told in advance: told knows run times." in notes([run("blind", 9, "nothing"), run("told", 1, "run times")])

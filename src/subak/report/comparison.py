@@ -12,6 +12,7 @@ from subak.measures.intervals import interval, paired, relative
 from subak.measures.jobs import LENGTHS
 from subak.measures.objective import IN_SECONDS, Objective, read_objective
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
+from subak.placement.schedulers import NOTHING as NOTHING_KNOWN
 from subak.report.number_text import NOTHING, bytes_text, count_text, ratio_text, seconds_text, share_text
 
 SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
@@ -181,16 +182,30 @@ def not_started(summary: Summary) -> int:
 
 
 def verdict(runs: list[Run]) -> str:
-    """Say in plain words which scheduler has the lowest mean and 99th percentile wait time, and what to beware."""
+    """Say which scheduler has the lowest mean and 99th percentile wait time, and what to beware.
+
+    Among those that know the same of run times: who is told more in advance has less to find out.
+    """
+    of_knowledge: dict[str, list[Run]] = {}
+    for run in runs:
+        of_knowledge.setdefault(run.summary.knows or NOTHING_KNOWN, []).append(run)
+    if len(of_knowledge) == 1:
+        return _verdict(runs) + _caution(runs)
+    ranked = sorted(of_knowledge.items(), key=lambda pair: pair[0] != NOTHING_KNOWN)
+    return " ".join(f"Of those that know {knows} of run times: {_verdict(group)}" if knows == NOTHING_KNOWN
+                    else f"Knowing {knows}: {_verdict(group)}" for knows, group in ranked) + _caution(runs)
+
+
+def _verdict(runs: list[Run]) -> str:
     names = list(groups(runs))
     rows = {row.measure.title: row for row in compare(runs) if row.measure.family == "Wait time"}
     if all(value is None for value in rows["mean"].values):
         return "No task started, so there is no wait time to report."
     if len(names) == 1:
         return (f"Tasks waited {rows['mean'].texts()[0]} on average before they started; "
-                f"one in a hundred waited longer than {rows['99 %'].texts()[0]}.") + _caution(runs)
+                f"one in a hundred waited longer than {rows['99 %'].texts()[0]}.")
     return " ".join([_winner(names, rows["mean"], "lowest mean wait time"),
-                     _winner(names, rows["99 %"], "lowest 99th percentile")]) + _caution(runs)
+                     _winner(names, rows["99 %"], "lowest 99th percentile")])
 
 
 def _row(measure: Measure, schedulers: dict[str, list[Run]], seeds: list[int]) -> Row:

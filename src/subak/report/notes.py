@@ -1,6 +1,7 @@
 """What is said below a comparison: what was measured, what seeds changed, and what a mark means."""
 from subak.measures.intervals import SEEDS_MIN
 from subak.measures.runs import Run, groups
+from subak.placement.schedulers import NOTHING
 from subak.report.number_text import count_text, seconds_text
 
 REDRAWN = {"sessions": "sessions of users drawn anew for each",
@@ -10,7 +11,7 @@ REDRAWN = {"sessions": "sessions of users drawn anew for each",
 def notes(runs: list[Run]) -> list[str]:
     """Return the notes on runs that are shown side by side, a sentence or two each."""
     several = len(groups(runs)) > 1
-    return [*window_notes(runs), *_seeds(runs), *([_mark(runs)] if several else [])]
+    return [*window_notes(runs), *_seeds(runs), *_knowledge(runs), *([_mark(runs)] if several else [])]
 
 
 def window_notes(runs: list[Run]) -> list[str]:
@@ -41,6 +42,17 @@ def _seeds(runs: list[Run]) -> list[str]:
     once = [name for name, group in groups(runs).items() if len(group) == 1]
     alone = f" A seed changes nothing for {', '.join(once)}: run once." if once else ""
     return [f"Means over {seeds} seeds, {words}.{alone}"]
+
+
+def _knowledge(runs: list[Run]) -> list[str]:
+    """Say who knows run times in advance, which the others have to do without."""
+    known = [f"{name} knows {knows_of(group)}" for name, group in groups(runs).items() if knows_of(group) != NOTHING]
+    return [f"Told in advance: {'; '.join(known)}."] if known else []
+
+
+def knows_of(group: list[Run]) -> str:
+    """Return what the scheduler of some runs knew of run times."""
+    return group[0].summary.knows or NOTHING
 
 
 def _mark(runs: list[Run]) -> str:
