@@ -9,6 +9,7 @@ Commands run in forks of a process that has imported everything and done nothing
 import argparse
 import hashlib
 import importlib
+import importlib.util
 import itertools
 import json
 import os
@@ -235,12 +236,15 @@ def prepare(inputs: Path) -> None:
 
 def load() -> None:
     """Import what commands import when they need it: no fork has to again."""
-    for name in ("altair", "scipy.optimize", "scipy.stats", "vl_convert", "subak.cli.app",
-                 "subak.cli.reproduce.reproduction", "subak.report.charts.fair_shares", "subak.report.charts.fit",
-                 "subak.report.page", "subak.reproduce.page"):
+    group = typer.main.get_command(importlib.import_module("subak.cli.app").app)
+    names = [name.replace("-", "_") for name in group.commands]  # which are loaded by that ..
+    bodies = [f"subak.cli.commands.{name}" for name in names if importlib.util.find_spec(f"subak.cli.commands.{name}")]
+    for name in ("altair", "scipy.optimize", "scipy.stats", "vl_convert", *bodies,  # .. and so is what they do
+                 "subak.cli.reproduce.google_like", "subak.cli.reproduce.papers", "subak.cli.reproduce.reproduction",
+                 "subak.report.charts.fair_shares", "subak.report.charts.fit", "subak.report.page",
+                 "subak.reproduce.page"):
         importlib.import_module(name)
-    app = importlib.import_module("subak.cli.app").app
-    typer.main.get_command(app).make_context("subak", ["schedulers"])  # Typer loads more when it first reads a line
+    group.make_context("subak", ["schedulers"])  # Typer loads more when it first reads a line
 
 
 def lightly() -> None:
@@ -261,7 +265,7 @@ def lightly() -> None:
     compare.run_all = run_all
     altair.utils.schemapi.disable_debug_mode()  # which looks at every part of a chart that is drawn
     vl_convert.vegalite_to_svg = lambda *_, **__: "<svg></svg>"
-    vl_convert.vegalite_to_png = lambda *_, **__: ENDS[".png"]
+    vl_convert.svg_to_png = lambda *_, **__: ENDS[".png"]
     vl_convert.vegalite_to_html = lambda *_, **__: "<html></html>"
     document._bundle = lambda *_: ""
 

@@ -381,7 +381,7 @@ def test_cut_short_while_it_loads(tmp_path, number, code, said):
     ready = tmp_path / "ready"
     (tmp_path / "numba.py").write_text(SLOW_IMPORT.format(ready=str(ready)))
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    process = subprocess.Popen([sys.executable, "-m", "subak", "schedulers"], env={**os.environ, "PYTHONPATH": paths},
+    process = subprocess.Popen([sys.executable, "-m", "subak", "compare"], env={**os.environ, "PYTHONPATH": paths},
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert wait_until(ready.exists, 60)

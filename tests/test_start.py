@@ -1,14 +1,18 @@
 """What a command loads before it computes anything: help, completion, lists and mistakes come at once."""
+import importlib
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
 
 from subak.cli import app, completion
+from subak.errors import InputError
 from subak.placement.schedulers import SCHEDULERS, loaded, with_options
+from subak.workload import samples
 from subak.workload.readers import FORMATS, READERS
 
 # What takes a quarter of a second and more on a busy machine; NumPy, too, is nothing that a name or a default needs.
@@ -145,3 +149,25 @@ def test_folders_complete_beside_the_samples(tmp_path, monkeypatch):
     assert completion.workload("./goods/W1") == ["./goods/W1"]
     assert completion.workload(".h") == [".hidden"]
     assert completion.workload("none/W") == []
+
+
+# Samples by name
+
+
+def test_a_sample_is_meant_by_its_name_and_a_folder_by_its_path():
+    assert samples.workload_folder("google2011") == samples.sample_folder("google2011")
+    assert samples.workload_folder("./google2011") == Path("google2011")
+
+
+@pytest.mark.parametrize("command", ["inspect", "fit"])
+def test_inspect_and_fit_read_a_sample_by_its_name(command, monkeypatch):
+    module, asked = importlib.import_module(f"subak.cli.commands.{command}"), []
+
+    def read(folder):
+        asked.append(folder)
+        raise InputError("asked")
+
+    monkeypatch.setattr(module, "read_workload", read)
+    with pytest.raises(InputError, match="asked"):
+        typer.main.get_command(app.app)([command, "google2011"], standalone_mode=False)
+    assert asked == [samples.sample_folder("google2011")]
