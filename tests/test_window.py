@@ -2,6 +2,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -106,8 +107,9 @@ def test_a_window_in_which_no_task_arrives_is_refused_before_the_run():
         refuse_unfit(scenario, [find_scheduler("first-fit")], load_inputs(scenario))
 
 
-def test_the_sample_leaves_out_what_ran_before_it_began():
-    workload = read_workload(sample_folder())
+@pytest.mark.parametrize("name", ["google2011", "google2011-sampled"])
+def test_a_sample_leaves_out_what_ran_before_it_began(name):
+    workload = read_workload(sample_folder(name))
     window = window_of(workload)
     assert (window.begin, window.end, window.why) == (600.047726, 5400.0, AS_OBSERVED)
     assert workload.tasks.filter(pl.col("arrival") < window.begin)["arrival"].unique().to_list() == [0.0]
@@ -140,3 +142,24 @@ def test_what_is_free_while_tasks_wait_counts_against_who_blocks_its_queue(tmp_p
     assert ahead.idle_while_waiting["cpu"] == pytest.approx((10 + 5 * 0 + 25) * 0.5 / 40)
     alone = summary(tmp_path / "c", plain((5, 40, 1), (6, 40, 1)))
     assert alone.idle_while_waiting == {"cpu": None}
+
+
+def test_the_sample_is_what_its_page_says():
+    """Tasks of the larger sample, kept at random; all else of them is as it was."""
+    whole, part = read_workload(sample_folder("google2011")), read_workload(sample_folder("google2011-sampled"))
+    kept = whole.tasks.filter(pl.Series(np.random.default_rng(2011).random(len(whole.tasks)) < 0.765))
+    assert part.tasks.drop("stage").equals(kept.drop("stage"))
+
+    def told(workload, tasks):
+        stages = workload.stages.with_columns(pl.all().exclude("job", "depends_on"),
+                                              job=workload.jobs["job"].gather(workload.stages["job"]),
+                                              queue=workload.jobs["queue"].gather(workload.stages["job"]))
+        return stages[tasks["stage"].to_numpy()]
+
+    assert told(part, part.tasks).equals(told(whole, kept))
+    assert part.jobs["job"].n_unique() == part.stages["job"].n_unique() == len(part.jobs)
+    assert part.tasks["stage"].n_unique() == len(part.stages)
+    for table in ("machines", "changes"):
+        first, second = (pl.read_parquet(sample_folder(name) / "fleet" / f"{table}.parquet")
+                         for name in ("google2011", "google2011-sampled"))
+        assert first.equals(second)

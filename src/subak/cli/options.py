@@ -19,6 +19,7 @@ from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.toml_files import read_toml
 from subak.workload.redraws import RESAMPLES
+from subak.workload.samples import DEFAULT_SAMPLE, sample_names
 
 SEEDS = re.compile(r"\s*(\d{1,19})\s*(?:-\s*(\d{1,19})\s*)?", re.ASCII)  # one, or from one to another
 SEEDS_MAX = 10_000
@@ -58,7 +59,7 @@ class ScenarioOptions:
 
     workload: Annotated[str, typer.Argument(
         metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample "
-                                 "(google2011).", autocompletion=completion.workload)] = "google2011"
+                                 f"({', '.join(sample_names())}).", autocompletion=completion.workload)] = DEFAULT_SAMPLE
     fleet: FleetOption = None
     machines: MachinesOption = 0
     capacity: CapacityOption = None

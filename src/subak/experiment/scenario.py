@@ -17,7 +17,7 @@ from subak.simulator.estimate_words import FACTOR, parse_estimates
 from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_times
 from subak.toml_files import read_toml
 from subak.workload.redraws import AUTO, NONE, RESAMPLES
-from subak.workload.samples import sample_names
+from subak.workload.samples import DEFAULT_SAMPLE, sample_names
 
 FOREVER = float("inf")
 MACHINES_MAX = 10_000_000  # alike machines; more would not fit in memory
@@ -26,7 +26,7 @@ MACHINES_MAX = 10_000_000  # alike machines; more would not fit in memory
 class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What to simulate; the same words as the options of `subak simulate` and `subak compare`."""
 
-    workload: str = "google2011"  # a workload folder, or the name of a sample
+    workload: str = DEFAULT_SAMPLE  # a workload folder, or the name of a sample
     workload_digest: str = ""  # of its tables; a run is only repeated on the same
     fleet: str = ""  # a fleet folder; empty: the one inside the workload's
     fleet_digest: str = ""  # likewise

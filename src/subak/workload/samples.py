@@ -4,6 +4,8 @@ from pathlib import Path
 
 from subak.errors import InputError
 
+DEFAULT_SAMPLE = "google2011-sampled"  # what is simulated when nothing is named
+
 
 def sample_folder(name: str = "google2011") -> Path:
     """Return the folder of a shipped workload, with its fleet in `fleet/`. Raises InputError for an unknown name."""

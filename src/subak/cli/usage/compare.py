@@ -40,7 +40,7 @@ def compare(
 ) -> None:
     """Compare schedulers on one workload: a table here, and with --out a page with charts.
 
-    Without arguments it compares five on the shipped slice of Google's 2011 trace.
+    Without arguments it compares five on a shipped sample of Google's 2011 trace.
 
     - `subak compare --out R` also writes R/report.html and a folder for each run.
     - `subak compare W --schedulers first-fit,tetris --seeds 1-3 --out R` runs each three times.

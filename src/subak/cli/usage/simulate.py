@@ -29,7 +29,7 @@ def simulate(
 ) -> None:
     """Simulate one scheduler on one workload and show how it did.
 
-    Without arguments it runs first-fit on the shipped slice of Google's 2011 trace.
+    Without arguments it runs first-fit on a shipped sample of Google's 2011 trace.
 
     - `subak simulate W --scheduler best-fit+backfill --out R` keeps the run; `subak report R` draws it.
     - `subak simulate W --machines 500 --capacity slot=1` brings its own machines.
