@@ -1,4 +1,4 @@
-"""`subak report`: one page, and pictures of its charts, from a run or a comparison."""
+"""`subak report`: one page, pictures of its charts and its tables as files, from a run or a comparison."""
 from pathlib import Path
 from typing import Annotated
 
@@ -8,13 +8,13 @@ from rich.progress import BarColumn, SpinnerColumn, TimeRemainingColumn
 from subak.errors import InputError
 from subak.report.console import bars, echo
 
-FORMATS = "svg,png"
+IMAGES, TABLES = ("svg", "png", "pdf"), ("csv", "json", "latex")
 
 
 def named_folder(text: str) -> Path:
     """Return the folder of a name. Raises InputError for none: a variable of a script that nobody set, say."""
     if not text:
-        raise InputError("--images: must name a folder, such as . for this one; the name is empty")
+        raise InputError("--images, --tables: must name a folder, such as . for this one; the name is empty")
     return Path(text)
 
 
@@ -27,21 +27,52 @@ def report(
     images: Annotated[Path | None, typer.Option(
         metavar="FOLDER", parser=named_folder, show_default=False,
         help="Also write each chart as a picture into this folder, which is made where it is missing.")] = None,
-    formats: Annotated[str, typer.Option("--format", metavar="svg,png",
-                                         help="The pictures' formats, separated by commas.")] = FORMATS,
+    tables: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", parser=named_folder, show_default=False,
+        help="Also write each table as a file into this folder, which is made where it is missing.")] = None,
+    formats: Annotated[str | None, typer.Option(
+        "--format", metavar="svg,csv,...", show_default=False,
+        help="The formats of pictures (svg, png, pdf) and of tables (csv, json, latex), separated by commas "
+             "[default: svg,png,csv].")] = None,
+    baseline: Annotated[str | None, typer.Option(
+        metavar="SCHEDULER", show_default=False,
+        help="Which scheduler the others are measured from [default: the first one].")] = None,
 ) -> None:
     """Write one self-contained HTML page with the charts and tables of a run or a comparison.
 
-    The page needs no network. `subak compare --out R` writes it already; this writes it again, or pictures of it:
+    The page needs no network. `subak compare --out R` writes it already; this writes it again, or pictures and tables
+    of it. Numbers in csv and json are in seconds, bytes and shares of one.
 
     - `subak report R`
-    - `subak report R --images pictures --format svg`
+    - `subak report R --images pictures --format pdf`
+    - `subak report R --tables tables --format csv,latex`
     """
-    from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
+    from subak.report.page import Asked, write_report  # noqa: PLC0415  (the charts' library takes a while to load)
 
-    kinds = [name.strip() for name in formats.split(",")]
+    drawn, listed = _formats(formats, images, tables)
+    asked = Asked(images, tables, drawn, listed, baseline)
     with bars(SpinnerColumn(), BarColumn(), TimeRemainingColumn()) as shown:
         bar = shown.add_task("Drawing the page", total=1.0 if images else None)
-        page = write_report(path, out, images, kinds,
+        page = write_report(path, out, asked,
                             lambda name, part: shown.update(bar, completed=part, description=f"Drawing {name}"))
     echo(str(page))
+
+
+def _formats(text: str | None, images: Path | None, tables: Path | None) -> tuple[list[str], list[str]]:
+    """Return the formats of pictures and of tables.
+
+    Raises InputError for one that nothing is written in, and where a folder is asked for and no format of it.
+    """
+    if text is None:
+        return [*IMAGES[:2]], [*TABLES[:1]]
+    names = [name.strip() for name in text.split(",")]
+    unknown = [name for name in names if name not in (*IMAGES, *TABLES)]
+    if unknown:
+        raise InputError(f"--format: must be of {', '.join((*IMAGES, *TABLES))}, not {', '.join(unknown)}")
+    found = [name for name in names if name in IMAGES], [name for name in names if name in TABLES]
+    for option, what, folder, given in (("--images", IMAGES, images, found[0]), ("--tables", TABLES, tables, found[1])):
+        if (folder is None) == bool(given):
+            rule = f"a format of {option} must be named ({', '.join(what)})" if folder else (
+                f"{', '.join(given)} needs {option} FOLDER")
+            raise InputError(f"--format {text}: {rule}")
+    return found
