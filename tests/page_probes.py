@@ -1,11 +1,11 @@
-"""Questions to a page in Chromium (`asked` of test_page_in_chromium.py): each is a function of a page and its window."""
+"""Questions to a page in Chromium (`asked` of test_page_in_chromium.py), each a function of a page and its window."""
 
-# Every group of the page, one after the other: how tall the page is, what is wider than its box, what legends and labels
-# do. Boxes may differ by a pixel of rounding.
+# Every group of the page, one after the other: how tall the page is, what is wider than its box, what legends and
+# labels do. Boxes may differ by a pixel of rounding.
 LAYOUT = """async (page, window) => {
   const found = {}, root = page.documentElement;
   const tabs = [...page.querySelectorAll('[role=tab]')];
-  const name = (each) => `${each.tagName} ${each.id || each.className?.baseVal || each.className} ${each.textContent.slice(0, 30)}`;
+  const name = (each) => `${each.tagName} ${each.id || each.getAttribute("class")} ${each.textContent.slice(0, 30)}`;
   const near = (one, other, gap) => one.left < other.right + gap && other.left < one.right + gap &&
     one.top < other.bottom - 1 && other.top < one.bottom - 1;
   for (const tab of tabs) {
@@ -48,10 +48,10 @@ TOOLTIPS = """async (page, window) => {
     for (const figure of page.querySelectorAll(`${tab.hash} figure`)) {
       const meta = JSON.parse(figure.querySelector("script").textContent).usermeta;
       if (!meta?.reading) continue;
-      figure.scrollIntoView();
+      figure.scrollIntoView({ behavior: "instant" });
       const schedulers = [...new Set(meta.lines.map((line) => line.scheduler))];
-      const all = [...figure.querySelectorAll("svg path.background")].map((path) => path.getBoundingClientRect());
-      const panels = all.filter((box) => box.width > 100 && box.height > 30).slice(-(meta.facets?.length ?? 1));
+      const area = meta.facets ? "svg .cell > g > path.background" : "svg .root > g > path.background";
+      const panels = [...figure.querySelectorAll(area)].map((path) => path.getBoundingClientRect());
       let hits = 0, asked = 0;
       for (const box of panels) for (let i = 0; i < ACROSS; i++) for (let j = 0; j < DOWN; j++) {
         const x = box.left + box.width * (i + 0.5) / ACROSS, y = box.top + box.height * (j + 0.5) / DOWN;
@@ -61,11 +61,19 @@ TOOLTIPS = """async (page, window) => {
         const names = [...reader.querySelectorAll("tbody th")].map((cell) => cell.textContent);
         const values = [...reader.querySelectorAll("tbody td")].map((cell) => cell.textContent);
         asked++;
-        if (!reader.hidden && names.join() === schedulers.join() && values.every((text) => text) &&
-            values.some((text) => text !== "–")) hits++;
+        if (reader.offsetWidth > 0 && names.join() === schedulers.join() && values.every((text) => text) &&
+            values.some((text) => text !== "\\u2013")) hits++;
       }
       probes[figure.id] = [hits, asked];
     }
   }
   return { probes };
+}"""
+
+# How values read that are read off a chart, of every kind, in the words of page.js.
+WORDS = """async (page, window) => {
+  SOURCE
+  const said = {};
+  for (const kind of ["number", "ratio", "share", "seconds"]) said[kind] = VALUES.map((value) => words[kind](value));
+  return { said };
 }"""

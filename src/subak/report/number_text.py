@@ -11,13 +11,21 @@ DAY_STEP, GIGABYTE_STEP = (float("inf"), 86_400, "d"), (float("inf"), 1e9, "GB")
 
 
 def number_text(value: float) -> str:
-    """Return *value* with three significant digits and thousands separated: ``3``, ``3.20``, ``0.051``, ``12,583``."""
+    """Return *value* with three significant digits and thousands separated: ``3``, ``3.20``, ``0.051``, ``12,583``.
+
+    Only what is below a millionth has an exponent: ``0.000024``, ``3e-7``.
+    """
     size = abs(value)
     if size >= 99.95 or value == round(value):
         return f"{value:,.0f}"
     if size >= 9.995:
         return f"{value:.1f}"
-    return f"{value:.2f}" if size >= 0.9995 else f"{value:.3g}"
+    if size >= 0.9995:
+        return f"{value:.2f}"
+    short = f"{value:.3g}"
+    if "e" not in short:
+        return short
+    return f"{float(short):.8f}".rstrip("0") if size >= 1e-6 else short.replace("e-0", "e-")
 
 
 def seconds_text(seconds: float | None) -> str:
@@ -72,10 +80,10 @@ def in_one_unit(text: Callable[[float | None], str], values: Sequence[float | No
         return "%", [share_text(value).removesuffix(" %") for value in values]
     steps = UNITS.get(text)
     sizes = [abs(value) for value in values if value]
-    if steps is None or not sizes:
+    if steps is None:
         return "", [text(value) for value in values]
-    number = steps.index(_step(max(sizes), steps))
-    while number and min(sizes) / steps[number][1] < 0.1 and max(sizes) / steps[number - 1][1] < 1e6:
+    number = steps.index(_step(max(sizes), steps)) if sizes else _plain(steps)
+    while number and sizes and min(sizes) / steps[number][1] < 0.1 and max(sizes) / steps[number - 1][1] < 1e6:
         number -= 1
     _, size, unit = steps[number]
     return unit, [NOTHING if value is None else number_text(value / size) for value in values]
@@ -89,6 +97,10 @@ def difference_text(share: float | None) -> str:
     if size < 0.05:
         return "0 %"
     return f"{'+' if share > 0 else MINUS}{f'{size:.1f}' if size < 99.95 else f'{size:,.0f}'} %"
+
+
+def _plain(steps: Steps) -> int:
+    return next(number for number, (_, size, _) in enumerate(steps) if size == 1)
 
 
 def _step(size: float, steps: Steps) -> tuple[float, float, str]:

@@ -1,7 +1,6 @@
 """The page: one HTML file with everything in it, readable offline, on a phone, in light and in dark, and on paper."""
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -15,7 +14,7 @@ from subak.report.charts.fairness import fairness_chart_makers
 from subak.report.charts.gantt import gantt_makers
 from subak.report.charts.parts import Chart
 from subak.report.charts.runs import chart_makers
-from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, chart_config
+from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import IMAGE_FORMATS, PICTURE_FORMATS, document, figure, filled, heading
 from subak.report.fairness_tables import QUEUES_FOLDED, queue_table, worst_table
 from subak.report.number_text import count_text
@@ -38,62 +37,62 @@ GROUPS = {"overview": "Overview", "waiting": "Waiting", "machines": "Machines", 
 CHART_GROUPS = {"comparison": "overview", "queue-length": "overview", "utilisation-": "machines", "gantt-": "machines",
                 "wait-against-": "fairness", "shortfall": "fairness", "queue-shares": "fairness",
                 "allocation-": "federation", "messages-": "federation"}
-ROWS_OPEN = 6  # of a table of details; more rows are folded
 
 
-class Asked(NamedTuple):
-    """What is asked for beside the page: folders of pictures and of tables, their formats, and the baseline."""
-
-    images: Path | None = None
-    tables: Path | None = None
-    image_formats: Sequence[str] = IMAGE_FORMATS
-    table_formats: Sequence[str] = TABLE_FORMATS[:1]
-    baseline: str | None = None  # a scheduler; the first one if it is not named
-
-
-def write_report(path: Path, out: Path | None = None, asked: Asked = Asked(),
-                 notify: Notify = lambda _name, _part: None) -> Path:
+def write_report(
+    path: Path, out: Path | None = None, images: Path | None = None, formats: Sequence[str] | None = None,
+    notify: Notify = lambda _name, _part: None, tables: Path | None = None, baseline: str | None = None,
+) -> Path:
     """Write the report of a run or comparison folder, and return the page's path (*out*, or PATH/report.html).
 
-    *notify* is told before each picture. Raises InputError for what is not such a folder, format or scheduler, or may
-    not be written, RunError when the disk refuses.
+    With *images*, each chart is also written there, with *tables* each table, in those of *formats* that suit; *notify*
+    is told before each picture. Differences are from *baseline*, a scheduler, or from the first one. Raises InputError
+    for what is not such a folder, format or scheduler, or may not be written, RunError when the disk refuses.
     """
     out = out or path / "report.html"
-    _refuse(out, asked)
+    refuse_formats(formats, images, tables)
+    _refuse(out, {"pictures": images, "tables": tables})
+    drawn_in = [name for name in formats or IMAGE_FORMATS if name in PICTURE_FORMATS]
+    listed_in = [name for name in formats or TABLE_FORMATS[:1] if name in TABLE_FORMATS]
     runs = load_runs(path)
-    baseline = baseline_of(runs, asked.baseline)
-    rows = compared(runs, baseline)
+    place = baseline_of(runs, baseline)
+    rows = compared(runs, place)
     makers = {**chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
-    for each in _paths(runs, rows, makers, asked):
+    for each in [*(picture_paths(makers, images, drawn_in) if images else []),
+                 *(table_paths(runs, tables, listed_in) if tables else [])]:
         refuse_file(each)
     charts = {name: make() for name, make in makers.items()}
-    write_file(out, page(runs, rows, charts, baseline))
-    if asked.tables is not None:
-        write_tables(runs, rows, baseline, asked.tables, asked.table_formats)
-    if asked.images is not None:
-        write_images(charts, asked.images, asked.image_formats, notify)
+    write_file(out, page(runs, rows, charts, place))
+    if tables is not None:
+        write_tables(runs, rows, place, tables, listed_in)
+    if images is not None:
+        write_images(charts, images, drawn_in, notify)
     return out
 
 
-def _paths(runs: list[Run], rows: list[Compared], charts: dict[str, Any], asked: Asked) -> Iterator[Path]:
-    """Return where pictures and tables go."""
-    if asked.images is not None:
-        yield from picture_paths(charts, asked.images, asked.image_formats)
-    if asked.tables is not None:
-        yield from table_paths(runs, rows, asked.tables, asked.table_formats)
+def refuse_formats(formats: Sequence[str] | None, images: Path | None, tables: Path | None) -> None:
+    """Raise InputError for a format that is none, or that nothing is asked for in, and for a folder without one."""
+    if formats is None:
+        return
+    known = (*PICTURE_FORMATS, *TABLE_FORMATS)
+    unknown = [name for name in formats if name not in known]
+    if unknown:
+        raise InputError(f"format must be {', '.join(known[:-1])} or {known[-1]}, not {', '.join(unknown)}")
+    for option, suits, folder in (("--images", PICTURE_FORMATS, images), ("--tables", TABLE_FORMATS, tables)):
+        named = [name for name in formats if name in suits]
+        if named and folder is None:
+            raise InputError(f"format {', '.join(named)}: needs a folder, {option} FOLDER")
+        if folder is not None and not named:
+            raise InputError(f"{option}: needs a format, {', '.join(suits[:-1])} or {suits[-1]}, besides "
+                             f"{', '.join(formats)}")
 
 
-def _refuse(out: Path, asked: Asked) -> None:
+def _refuse(out: Path, folders: dict[str, Path | None]) -> None:
     """Raise InputError for what cannot be written, before anything is drawn."""
-    for what, given, known in (("image", asked.image_formats, PICTURE_FORMATS),
-                               ("table", asked.table_formats, TABLE_FORMATS)):
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            raise InputError(f"{what} format must be {', '.join(known[:-1])} or {known[-1]}, not {', '.join(unknown)}")
     refuse_file(out)
     if out.suffix.lower() not in PAGES:
         raise InputError(f"{out}: the page's name must end in .html")
-    for folder, what in ((asked.images, "pictures"), (asked.tables, "tables")):
+    for what, folder in folders.items():
         if folder is not None:
             refuse_room(folder)
             if located(out) in (located(folder), *located(folder).parents):
@@ -124,7 +123,7 @@ def page(runs: list[Run], rows: list[Compared], charts: dict[str, Chart], baseli
                   groups=Markup("").join(tags.tag("div", each, id=group, class_="group", role="tabpanel",
                                                   aria_label=GROUPS[group]) for group, each in shown_groups.items()))
     return document(_title(runs), body, chart_config={
-        "page": chart_config(VARIABLES, FONT), "picture": chart_config(LIGHT), "picture_width": IMAGE_WIDTH,
+        "page": report_config(VARIABLES, FONT), "picture": report_config(LIGHT), "picture_width": IMAGE_WIDTH,
         "series": SERIES})
 
 
@@ -189,7 +188,7 @@ def _fairness(runs: list[Run]) -> list[Markup]:
     fair = [run for run in runs if run.summary.fairness]
     if not fair:
         return []
-    note = "What each lacked of its guarantee while tasks of it waited, in the mean, and the longest that it held nothing."
+    note = "What each lacked of its guarantee while tasks of it waited, mean; and the longest that it held nothing."
     worst = worst_table(fair)
     if not worst.rows:
         return [tags.tag("p", "No queue held less than it was guaranteed while tasks of it waited.", class_="note")]
@@ -199,19 +198,18 @@ def _fairness(runs: list[Run]) -> list[Markup]:
 
 
 def _tables(tables: Sequence[Table]) -> list[Markup]:
-    """Show tables under their captions; one with many rows is folded."""
-    return [_folded_table(table) if len(table.rows) > ROWS_OPEN else
-            tags.tag("section", tags.tag("h3", table.caption), shown(table)) for table in tables if table.rows]
+    """Return tables that are open only to who asks for them."""
+    return [tags.tag("section", *(_folded(table) for table in tables if table.rows))] if tables else []
 
 
-def _folded_table(table: Table) -> Markup:
-    return tags.tag("section", folded(f"{table.caption} ({len(table.rows)} rows)", shown(table)))
+def _folded(table: Table) -> Markup:
+    rows = len(table.rows)
+    return folded(f"{table.caption} ({rows} row{'s' if rows > 1 else ''})", shown(table))
 
 
 def _details(runs: list[Run]) -> list[Markup]:
     facts = tags.tag("section", tags.tag("h3", "What was scheduled"), tags.facts(_head_facts(runs)))
-    made = tags.tag("section", folded("How each run was made: options, speed, versions", shown(run_table(runs))))
-    return [*_tables(outcome_tables(runs)), facts, made]
+    return [facts, *_tables([*outcome_tables(runs), run_table(runs)])]
 
 
 def _head_facts(runs: list[Run]) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from subak.output.writing import write_file
 from subak.report.charts.parts import Chart
-from subak.report.charts.theme import LIGHT, chart_config, legend_columns
+from subak.report.charts.theme import LIGHT, legend_columns, report_config
 from subak.report.document import picture
 
 FILE_NAME_MAX = 50  # letters of a picture's, which may take four bytes each
@@ -53,7 +53,7 @@ def still(spec: dict[str, Any]) -> dict[str, Any]:
     """Return a chart's specification as a picture has it: of one size, on white, with a legend that fits."""
     meta = spec.get("usermeta", {})
     width = IMAGE_WIDTH - PANEL_MARGIN if "facets" in meta else IMAGE_WIDTH
-    config = chart_config(LIGHT)
+    config = report_config(LIGHT)
     columns = legend_columns(max(map(len, meta.get("legend", [""]))), IMAGE_WIDTH)
     return {**spec, "width": width, "background": "white",
             "config": {**config, "legend": {**config["legend"], "columns": columns}}}

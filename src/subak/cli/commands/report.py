@@ -8,8 +8,6 @@ from rich.progress import BarColumn, SpinnerColumn, TimeRemainingColumn
 from subak.errors import InputError
 from subak.report.console import bars, echo
 
-IMAGES, TABLES = ("svg", "png", "pdf"), ("csv", "json", "latex")
-
 
 def named_folder(text: str) -> Path:
     """Return the folder of a name. Raises InputError for none: a variable of a script that nobody set, say."""
@@ -47,32 +45,12 @@ def report(
     - `subak report R --images pictures --format pdf`
     - `subak report R --tables tables --format csv,latex`
     """
-    from subak.report.page import Asked, write_report  # noqa: PLC0415  (the charts' library takes a while to load)
+    from subak.report.page import write_report  # noqa: PLC0415  (the charts' library takes a while to load)
 
-    drawn, listed = _formats(formats, images, tables)
-    asked = Asked(images, tables, drawn, listed, baseline)
+    kinds = None if formats is None else [name.strip() for name in formats.split(",")]
     with bars(SpinnerColumn(), BarColumn(), TimeRemainingColumn()) as shown:
         bar = shown.add_task("Drawing the page", total=1.0 if images else None)
-        page = write_report(path, out, asked,
-                            lambda name, part: shown.update(bar, completed=part, description=f"Drawing {name}"))
+        page = write_report(
+            path, out, images, kinds,
+            lambda name, part: shown.update(bar, completed=part, description=f"Drawing {name}"), tables, baseline)
     echo(str(page))
-
-
-def _formats(text: str | None, images: Path | None, tables: Path | None) -> tuple[list[str], list[str]]:
-    """Return the formats of pictures and of tables.
-
-    Raises InputError for one that nothing is written in, and where a folder is asked for and no format of it.
-    """
-    if text is None:
-        return [*IMAGES[:2]], [*TABLES[:1]]
-    names = [name.strip() for name in text.split(",")]
-    unknown = [name for name in names if name not in (*IMAGES, *TABLES)]
-    if unknown:
-        raise InputError(f"--format: must be of {', '.join((*IMAGES, *TABLES))}, not {', '.join(unknown)}")
-    found = [name for name in names if name in IMAGES], [name for name in names if name in TABLES]
-    for option, what, folder, given in (("--images", IMAGES, images, found[0]), ("--tables", TABLES, tables, found[1])):
-        if (folder is None) == bool(given):
-            rule = f"a format of {option} must be named ({', '.join(what)})" if folder else (
-                f"{', '.join(given)} needs {option} FOLDER")
-            raise InputError(f"--format {text}: {rule}")
-    return found

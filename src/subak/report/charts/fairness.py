@@ -31,7 +31,7 @@ from subak.report.number_text import ratio_text, seconds_text, share_text
 from subak.report.short_names import shortened
 
 QUEUES_DRAWN = 5  # each in a panel of its own, all on one scale
-PANEL_HEIGHT = 70  # pixels
+PANEL_HEIGHT = 56  # pixels
 RUNS_MAX = 8  # whose shares are drawn, as many as there are colours that can be told apart
 BARS_MAX = 5  # queues of the chart of shortfalls
 AGAINST = ("shortfall", "jain")  # what wait time is drawn against
@@ -66,7 +66,7 @@ def queue_shares(runs: list[Run]) -> Chart:
     every = list(dict.fromkeys(Line(*key) for key in long.select("run", "scheduler", "what").iter_rows()))
     drawn = stacked({short[queue]: over_time(timed(long.filter(pl.col("queue") == queue), span), "time", "part", every)
                      for queue in queues})
-    size, word = series.time_unit(span)
+    word = series.time_unit(span)[1]
     chart = line_chart(drawn, runs, Reading(f"{word} since the start", "number", "dominant share", "share")).encode(
         x=time_axis(span), y=alt.Y("y:Q", title=None, axis=alt.Axis(format="~%", tickCount=3)),
         facet=alt.Facet("facet:N", title=None, sort=list(short.values()), columns=1, spacing=12,

@@ -70,18 +70,20 @@ def line_chart(drawn: Lines, runs: list[Run], reading: Reading, least: float | N
     rows = rounded(drawn.table)
     named = [{"line": key, **line._asdict()} for key, line in zip(keys, drawn.lines, strict=True)]
     chart: alt.Chart = alt.Chart(alt.InlineData(values=rows)).mark_line(clip=True, strokeWidth=1.75, **options)
-    chart = chart.transform_fold(keys, as_=["line", "y"]).transform_lookup(
+    chart = chart.transform_fold(list[str | alt.FieldName](keys), as_=["line", "y"]).transform_lookup(
         lookup="line", from_=alt.LookupData(data=alt.InlineData(values=named), key="line", fields=list(Line._fields)))
     if least is not None:
         zero = least if reading.y_text == "seconds" else "null"
         chart = chart.transform_calculate(y=f"isValid(datum.y) ? (datum.y > 0 ? max(datum.y, {least}) : {zero}) : null")
+    chart = chart.encode(color=colour(runs), detail="run:N", strokeOpacity=faded())
     whats = list(dict.fromkeys(line.what for line in drawn.lines))
-    dashes = {} if len(whats) < 2 else {"strokeDash": alt.StrokeDash(
-        "what:N", scale=alt.Scale(domain=whats, range=list(DASHES[:len(whats)])),
-        legend=alt.Legend(symbolType="stroke", symbolSize=300))}
+    if len(whats) > 1:
+        chart = chart.encode(strokeDash=alt.StrokeDash(
+            "what:N", scale=alt.Scale(domain=whats, range=list(DASHES[:len(whats)])),
+            legend=alt.Legend(symbolType="stroke", symbolSize=300)))
     facets = drawn.table["facet"].unique(maintain_order=True).to_list() if "facet" in drawn.table.columns else []
     meta = {"reading": reading._asdict(), "lines": named, **({"facets": facets} if facets else {})}
-    return chart.encode(color=colour(runs), detail="run:N", strokeOpacity=faded(), **dashes).properties(usermeta=meta)
+    return chart.properties(usermeta=meta)
 
 
 def rounded(table: pl.DataFrame) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ def wait_comparison(runs: list[Run]) -> Chart:
     marks = base.mark_point(filled=True, size=80, clip=True).encode(x=x, shape=shape(runs))
     seeds = base.mark_point(filled=True, size=24, clip=True).encode(x=x)
     chart = alt.LayerChart(layer=[_means(marks), seeds] if several else [marks],
-                           height=max(220, 6 * (10 * len(groups(runs)) + 12)))
+                           height=max(220, 6 * (8 * len(groups(runs)) + 12)))
     return finished(chart, runs, "Wait time per scheduler",
                    "Mean and percentiles over the tasks that started"
                    + ("; large marks are means over seeds, dots are seeds" if several else ""), encodings=["x"])
@@ -87,7 +87,7 @@ def wait_over_time(runs: list[Run]) -> Chart:
         y=alt.Y("y:Q", title="mean wait time", scale=second_scale(floor, top),
                 axis=second_axis(floor, top, any_below(table["mean"], floor))))
     return finished(chart, runs, "Wait time over time",
-                    f"Mean over the tasks that start in each {_period_text(period)}{_until(shown)}")
+                    f"Mean over the tasks that start in each {_period_text(period)}{_until(runs)}")
 
 
 def wait_distribution(runs: list[Run]) -> Chart:
@@ -125,7 +125,7 @@ def queue_length(runs: list[Run]) -> Chart:
     chart = line_chart(over_time(timed(table, span), "time", "waiting"), runs, reading).encode(
         x=time_axis(span), y=_counts("waiting tasks", top))
     return finished(chart, runs, "Queue length",
-                    f"Tasks waiting, mean of each period; logarithmic above one task{_until(shown)}")
+                    f"Tasks waiting, mean of each period; logarithmic above one task{_until(runs)}")
 
 
 def utilisation(runs: list[Run], resource: str) -> Chart:
@@ -142,7 +142,7 @@ def utilisation(runs: list[Run], resource: str) -> Chart:
                 scale=alt.Scale(domain=[0, max(1.0, *table["share"].to_list(), 0.0)])))
     return finished(chart, runs, f"Utilisation of {resource}",
                     f"Share of the capacity; stranded is free, but too scattered for the smallest waiting task"
-                    f"{_until(shown)}", legend_names=_whats(drawn))
+                    f"{_until(runs)}", legend_names=_whats(drawn))
 
 
 def allocation_parts(runs: list[Run]) -> Chart:
@@ -183,7 +183,7 @@ def messages_over_time(runs: list[Run]) -> Chart:
         x=time_axis(span), y=_counts("handled a second", top))
     return finished(chart, runs, "Messages over time",
                     "Messages handled a second; among them refusals and requests on another master's partition; tasks "
-                    f"preempted{_until(shown)}", legend_names=_whats(drawn))
+                    f"preempted{_until(runs)}", legend_names=_whats(drawn))
 
 
 def allocation_distribution(runs: list[Run]) -> Chart:
@@ -191,7 +191,7 @@ def allocation_distribution(runs: list[Run]) -> Chart:
     table = series.allocation_distribution([run for run in runs if run.summary.federation])
     floor, top = second_range(table["value"].to_list())
     longer = exceedances(table, floor)
-    within = Lines(longer.table.with_columns(1.0 - pl.col("^l[0-9]+$")), longer.lines)
+    within = Lines(longer.table.with_columns(-pl.col("^l[0-9]+$") + 1.0), longer.lines)
     reading = Reading("allocated within", "seconds", "of tasks", "share")
     chart = line_chart(within, runs, reading, interpolate="step-after").encode(
         x=alt.X("x:Q", title="allocation time", scale=second_scale(floor, top), axis=second_axis(floor, top, False)),
@@ -215,9 +215,9 @@ def _whats(drawn: Lines) -> list[str]:
     return list(dict.fromkeys(line.what for line in drawn.lines))
 
 
-def _until(shown: list[Run]) -> str:
+def _until(runs: list[Run]) -> str:
     """Say where a chart over time ends, if before the runs do."""
-    until = window_end(shown)
+    until = window_end(runs)
     return f"; until the last arrival, {seconds_text(until)}" if until is not None else ""
 
 

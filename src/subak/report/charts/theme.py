@@ -55,8 +55,18 @@ def chart_config(colours: Mapping[str, str], font: str = "sans-serif") -> dict[s
                  "gridColor": line, "domain": False, "tickColor": line, "tickSize": 4, "labelPadding": 4,
                  "labelOverlap": "greedy", "labelSeparation": 8},
         "legend": {**text, "labelColor": ink, "title": None, "orient": "top", "symbolStrokeWidth": 2.5,
-                   "symbolSize": 90, "labelLimit": 150, "columnPadding": 16, "rowPadding": 4,
-                   "layout": {"top": {"direction": "vertical", "margin": 6}}},
+                   "symbolSize": 90, "labelLimit": 150, "columnPadding": 16, "rowPadding": 4},
+        "header": {"labelFont": font, "labelColor": ink, "labelFontSize": 12},
         "title": {"font": font, "color": ink, "fontSize": 15, "subtitleFont": font, "subtitleColor": quiet,
                   "subtitleFontSize": 12, "anchor": "start", "fontWeight": 600, "offset": 14},
     }
+
+
+def report_config(colours: Mapping[str, str], font: str = "sans-serif") -> dict[str, Any]:
+    """Return the configuration of a report's charts, whose legends stand below each other, where all of them fit.
+
+    It is no part of `chart_config`, since Altair refuses it as a chart's own.
+    """
+    config = chart_config(colours, font)
+    layout = {"top": {"direction": "vertical", "margin": 6}}
+    return {**config, "legend": {**config["legend"], "layout": layout}}

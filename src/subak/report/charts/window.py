@@ -1,4 +1,4 @@
-"""What charts over time show of a run: up to the last arrival, since afterwards a run only drains."""
+"""What charts over time show of a run: up to the last arrival, since afterwards it only drains."""
 from dataclasses import dataclass
 
 import polars as pl
@@ -13,7 +13,7 @@ class Seen(Run):
     """A run of which only what happened before an instant is seen, and of shares only those of some queues."""
 
     until: float = float("inf")  # seconds
-    queues: tuple[str, ...] | None = None
+    only: tuple[str, ...] | None = None  # queues
 
     def tasks(self) -> pl.LazyFrame:
         """Return the tasks that started by then."""
@@ -26,7 +26,7 @@ class Seen(Run):
     def shares(self) -> pl.LazyFrame:
         """Return the shares of the queues that are seen."""
         shares = self._cut(super().shares())
-        return shares if self.queues is None else shares.filter(pl.col("queue").cast(pl.String).is_in(self.queues))
+        return shares if self.only is None else shares.filter(pl.col("queue").cast(pl.String).is_in(self.only))
 
     def _cut(self, table: pl.LazyFrame) -> pl.LazyFrame:
         left = self.until - pl.col("time")

@@ -28,7 +28,7 @@ LATEX = str.maketrans({
 })
 
 
-def report_tables(runs: list[Run], rows: Sequence[Compared]) -> list[Table]:
+def report_tables(runs: list[Run]) -> list[Table]:
     """Return all tables of a report but the comparison; those without rows are left out."""
     tables = [*outcome_tables(runs), queue_table(runs), *federation_tables(runs), run_table(runs)]
     return [table for table in tables if table.rows]
@@ -38,7 +38,7 @@ def write_tables(runs: list[Run], rows: Sequence[Compared], baseline: int, folde
                  formats: Sequence[str]) -> list[Path]:
     """Write every table into *folder* as ``<name>.csv``, ``.json`` or ``.tex``, and return the paths."""
     names = list(groups(runs))
-    others = report_tables(runs, rows)
+    others = report_tables(runs)
     written: list[Path] = []
     for kind in formats:
         comparison = wide_table(rows, names) if kind == "latex" else tidy_table(rows, names, baseline)
@@ -48,9 +48,9 @@ def write_tables(runs: list[Run], rows: Sequence[Compared], baseline: int, folde
     return written
 
 
-def table_paths(runs: list[Run], rows: Sequence[Compared], folder: Path, formats: Sequence[str]) -> list[Path]:
+def table_paths(runs: list[Run], folder: Path, formats: Sequence[str]) -> list[Path]:
     """Return where `write_tables` writes."""
-    names = ["comparison", *(table.name for table in report_tables(runs, rows))]
+    names = ["comparison", *(table.name for table in report_tables(runs))]
     return [folder / f"{name}{SUFFIXES[kind]}" for kind in formats for name in names]
 
 

@@ -6,13 +6,12 @@ from markupsafe import Markup
 
 from subak.report import tags
 from subak.report.charts.theme import SERIES
-from subak.report.number_text import NOTHING
 from subak.report.tables.differences import Compared
 from subak.report.tables.table import Amount, Cell, Table, folded
 
 ANY = "*"  # title
 # The measures of the overview, where a run has them.
-KEY_MEASURES = (("Wait time", "mean"), ("Wait time", "90 %"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
+KEY_MEASURES = (("Wait time", "mean"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
                 ("Queue", "mean"), ("Utilisation", ANY), ("Fairness", "mean shortfall"),
                 ("Tasks", "waiting at the end"), ("Federation", "messages a task"), ("Makespan", ""))
 # Families by the group of the page that shows them; others are under waiting.
@@ -120,4 +119,4 @@ def _is_baseline(number: int, baseline: int, names: Sequence[str]) -> bool:
 def _together(titles: list[str]) -> str:
     family = titles[0].partition(", ")[0]
     rest = [title.removeprefix(family).removeprefix(", ") for title in titles]
-    return titles[0] if len(titles) == 1 else f"{family}: {', '.join(filter(None, rest))}" or NOTHING
+    return titles[0] if len(titles) == 1 else f"{family}: {', '.join(filter(None, rest))}"

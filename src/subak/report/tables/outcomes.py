@@ -15,7 +15,7 @@ def outcome_tables(runs: list[Run]) -> list[Table]:
 def run_table(runs: list[Run]) -> Table:
     """Return each run's options, and how fast it was simulated."""
     titles = ["Run", "Scheduler", "Seed", "Options", "Events", "Took", "Tasks a second", "Peak memory", "Versions"]
-    return Table("runs", "Runs", titles, [_run_row(run) for run in runs])
+    return Table("runs", "How each run was made: options, speed, versions", titles, [_run_row(run) for run in runs])
 
 
 def _outcomes(runs: list[Run]) -> Table:

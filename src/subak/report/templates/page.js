@@ -72,7 +72,8 @@ async function save(figure, format) {
 // -- numbers as text: what subak/report/number_text.py does, for values that are read off a chart ----------------------
 
 const NOTHING = "–";
-const fixed = (value, digits) => value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const fixed = (value, digits) => value.toLocaleString(
+  "en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits, roundingMode: "halfEven" });
 
 function numberText(value) {
   const size = Math.abs(value);
@@ -113,6 +114,8 @@ function panelAt(figure, event) {
   const number = cells.findIndex(inside);
   return number < 0 ? null : { box: cells[number], facet: facets?.[number] };
 }
+
+const rowsOf = (spec) => spec.datasets?.[spec.data.name] ?? spec.data.values;
 
 function nearest(rows, x) {
   let low = 0, high = rows.length - 1;
@@ -175,7 +178,7 @@ function read(figure, event) {
   if (reader.hidden) return;
   const spec = specOf(figure), scale = view.scale("x"), [first, last] = scale.range();
   const along = (event.clientX - panel.box.left) / panel.box.width;
-  const rows = spec.data.values.filter((row) => panel.facet === undefined || row.facet === panel.facet);
+  const rows = rowsOf(spec).filter((row) => panel.facet === undefined || row.facet === panel.facet);
   if (rows.length === 0) return;
   const row = nearest(rows, scale.invert(first + along * (last - first)));
   fill(spec, row, panel.facet);

@@ -68,7 +68,8 @@ def _next_best(wait: Compared, chosen: int) -> int:
 
 def _gains(rows: Sequence[Compared], wait: Compared, pair: Pair) -> Iterator[str]:
     yield _against(wait, pair, "mean wait")
-    for family, title, what in (("Wait time", "99 %", "99 % wait at most"), ("Bounded slowdown", "mean", "mean slowdown")):
+    for what, family, title in (("99 % wait at most", "Wait time", "99 %"),
+                                ("mean slowdown", "Bounded slowdown", "mean")):
         row = _row(rows, family, title)
         if row is not None and _said(row, pair.chosen) != _said(row, pair.other):
             yield _against(row, pair, what)
@@ -139,6 +140,8 @@ def _loss(row: Compared, pair: Pair) -> float:
     here, there = row.values[pair.chosen], row.values[pair.other]
     if row.measure.best is None or row.measure.family in NO_COST or here is None or not there:
         return 0.0
+    if _said(row, pair.chosen) == _said(row, pair.other):
+        return 0.0
     change = here / there - 1
     return -change if row.measure.best is operator.gt else change
 
@@ -149,7 +152,7 @@ def _reasons(runs: list[Run], pair: Pair) -> Iterator[str]:
     here, there = (placed(by_scheduler[pair.names[number]]) for number in (pair.chosen, pair.other))
     other = pair.names[pair.other]
     if here.at_once is not None and there.at_once is not None:
-        yield (f"It starts {share_text(here.at_once)} of its tasks without a wait, {other} {share_text(there.at_once)}.")
+        yield f"It starts {share_text(here.at_once)} of its tasks at once, {other} {share_text(there.at_once)}."
     if here.run_time_mean is not None and there.run_time_mean is not None:
         yield (f"By the last arrival it had started {count_text(here.started)} tasks, of "
                f"{seconds_text(here.run_time_mean)} in the mean; {other} {count_text(there.started)}, of "

@@ -1,4 +1,4 @@
-"""What was placed: which tasks of a scheduler started by the end of the window, and who waited longer than elsewhere."""
+"""What was placed: which tasks started by the end of the window, and who waited longer than under another scheduler."""
 from typing import NamedTuple
 
 import polars as pl
