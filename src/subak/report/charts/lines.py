@@ -111,8 +111,8 @@ def _keys(drawn: Lines) -> list[str]:
 def _by_line(table: pl.DataFrame, x: str, y: str) -> dict[Line, tuple[np.ndarray, np.ndarray]]:
     """Return the places and values of each line, in order of its places."""
     names = [name for name in Line._fields if name in table.columns]
-    return {Line(*key): (part[x].to_numpy(), part[y].cast(pl.Float64).to_numpy())
-            for key, part in table.drop_nulls(y).sort(x, maintain_order=True).group_by(names, maintain_order=True)}
+    parts = ((Line(*key), part.sort(x)) for key, part in table.drop_nulls(y).group_by(names, maintain_order=True))
+    return {line: (part[x].to_numpy(), part[y].cast(pl.Float64).to_numpy()) for line, part in parts}
 
 
 def _lines(grid: np.ndarray, columns: dict[Line, np.ndarray]) -> Lines:

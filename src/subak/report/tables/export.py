@@ -9,7 +9,7 @@ from pathlib import Path
 from subak.measures.runs import Run, groups
 from subak.output.plain import plain
 from subak.output.writing import write_file
-from subak.report.fairness_tables import queue_table
+from subak.report.fairness_tables import QUEUES_FOLDED, queue_table
 from subak.report.tables.differences import Compared
 from subak.report.tables.federation import federation_tables
 from subak.report.tables.measures import tidy_table, wide_table
@@ -23,14 +23,15 @@ LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "'": r"\textquotesingle{}", "`": r"\textasciigrave{}",
-    "-": r"{-}", "\u2013": "--", "\u2212": "$-$", "\u00b5": r"\textmu{}", "\u2026": r"\ldots{}", "\u2264": r"$\leq$",
+    "\u2013": r"\textendash{}", "\u2212": "$-$", "\u00b5": r"\textmu{}", "\u2026": r"\ldots{}", "\u2264": r"$\leq$",
     "\u00d7": r"$\times$", "[": "{[}", "]": "{]}",
 })
 
 
-def report_tables(runs: list[Run]) -> list[Table]:
-    """Return all tables of a report but the comparison; those without rows are left out."""
-    tables = [*outcome_tables(runs), queue_table(runs), *federation_tables(runs), run_table(runs)]
+def report_tables(runs: list[Run], kind: str) -> list[Table]:
+    """Return all tables of a report but the comparison; those without rows are left out, and in print most queues."""
+    queues = queue_table(runs, QUEUES_FOLDED if kind == "latex" else None)
+    tables = [*outcome_tables(runs), queues, *federation_tables(runs), run_table(runs)]
     return [table for table in tables if table.rows]
 
 
@@ -38,11 +39,10 @@ def write_tables(runs: list[Run], rows: Sequence[Compared], baseline: int, folde
                  formats: Sequence[str]) -> list[Path]:
     """Write every table into *folder* as ``<name>.csv``, ``.json`` or ``.tex``, and return the paths."""
     names = list(groups(runs))
-    others = report_tables(runs)
     written: list[Path] = []
     for kind in formats:
         comparison = wide_table(rows, names) if kind == "latex" else tidy_table(rows, names, baseline)
-        for table in (comparison, *others):
+        for table in (comparison, *report_tables(runs, kind)):
             written.append(folder / f"{table.name}{SUFFIXES[kind]}")
             write_file(written[-1], WRITERS[kind](table).encode("utf-8", "backslashreplace"))
     return written
@@ -50,8 +50,8 @@ def write_tables(runs: list[Run], rows: Sequence[Compared], baseline: int, folde
 
 def table_paths(runs: list[Run], folder: Path, formats: Sequence[str]) -> list[Path]:
     """Return where `write_tables` writes."""
-    names = ["comparison", *(table.name for table in report_tables(runs))]
-    return [folder / f"{name}{SUFFIXES[kind]}" for kind in formats for name in names]
+    return [folder / f"{name}{SUFFIXES[kind]}" for kind in formats
+            for name in ("comparison", *(table.name for table in report_tables(runs, kind)))]
 
 
 def as_csv(table: Table) -> str:
@@ -81,7 +81,7 @@ def as_latex(table: Table) -> str:
 
 def latex_text(text: str) -> str:
     """Return plain text for LaTeX: its special characters are printed as they are, on one line."""
-    return re.sub(r"\s+", " ", plain(text)).translate(LATEX)
+    return re.sub("-(?=-)", "-{}", re.sub(r"\s+", " ", plain(text)).translate(LATEX))
 
 
 def _latex_line(cells: Sequence[str]) -> str:

@@ -6,9 +6,11 @@ from markupsafe import Markup
 
 from subak.report import tags
 from subak.report.charts.theme import SERIES
+from subak.report.number_text import bytes_text, seconds_text
 from subak.report.tables.differences import Compared
 from subak.report.tables.table import Amount, Cell, Table, folded
 
+BASE_UNITS = {seconds_text: "s", bytes_text: "B"}  # of values; those of other measures have none
 ANY = "*"  # title
 # The measures of the overview, where a run has them.
 KEY_MEASURES = (("Wait time", "mean"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
@@ -73,15 +75,16 @@ def wide_table(rows: Sequence[Compared], names: Sequence[str]) -> Table:
 
 
 def tidy_table(rows: Sequence[Compared], names: Sequence[str], baseline: int) -> Table:
-    """Return the comparison as programs read it: a row a measure and scheduler; seconds, shares of one, bytes."""
-    titles = ["measure", "title", "scheduler", "value", "baseline", "difference", "low", "high", "best"]
+    """Return the comparison as programs read it: a row a measure and scheduler, in seconds, shares of one and bytes."""
+    titles = ["measure", "title", "unit", "scheduler", "value", "baseline", "difference", "low", "high", "best"]
     written: list[list[Cell]] = []
     for row in rows:
         for number, name in enumerate(names):
             low, high = row.intervals[number] or (None, None)
             numbers = (row.values[number], row.values[baseline], row.differences[number], low, high,
-                       float(number in row.best))
-            written.append([row.measure.family, row.measure.title, name, *(Amount(each, "") for each in numbers)])
+                       int(number in row.best))
+            written.append([row.measure.family, row.measure.title, BASE_UNITS.get(row.measure.text, ""), name,
+                            *(Amount(each, "") for each in numbers)])
     return Table("comparison", "Schedulers compared", titles, written)
 
 

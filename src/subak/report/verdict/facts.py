@@ -10,7 +10,7 @@ from subak.report.short_names import shortened
 from subak.report.tables.differences import Compared
 from subak.report.verdict.placed import classes, long_limit, placed, worse_queues
 
-COSTS_MAX = 3  # measures that are said to be worse
+COSTS_MAX = 3  # measures that are said to be worse, one a family
 COST_LEAST = 0.01  # relative difference that is worth a word
 # Families that are nobody's loss: they say how a scheduler works, or say the wait again.
 NO_COST = ("Simulation", "Federation", "Its parts, mean", "Allocation time", "Stranded")
@@ -116,9 +116,12 @@ def _wins(runs: list[Run], pair: Pair) -> int:
 
 
 def _costs(runs: list[Run], rows: Sequence[Compared], pair: Pair) -> Iterator[str]:
-    worse = sorted(((loss, row) for row in rows if (loss := _loss(row, pair)) > COST_LEAST),
-                   key=lambda each: -each[0])
-    for _, row in worse[:COSTS_MAX]:
+    worst: dict[str, tuple[float, Compared]] = {}
+    for row in rows:
+        loss = _loss(row, pair)
+        if loss > max(COST_LEAST, worst.get(row.measure.family, (0.0, row))[0]):
+            worst[row.measure.family] = loss, row
+    for _, row in sorted(worst.values(), key=lambda each: -each[0])[:COSTS_MAX]:
         yield _against(row, pair, row.title)
     by_scheduler = groups(runs)
     here, there = (by_scheduler[pair.names[number]] for number in (pair.chosen, pair.other))

@@ -53,7 +53,7 @@ def long_limit(runs: list[Run]) -> float | None:
     """Return the run time above which a tenth of the tasks is, in seconds; None where tasks do not differ."""
     times = runs[0].tasks().select("run_time").filter(pl.col("run_time").is_finite())
     least, limit, most = times.select(pl.col("run_time").min().alias("least"),
-                                      pl.col("run_time").quantile(LONG_SHARE).alias("limit"),
+                                      pl.col("run_time").quantile(LONG_SHARE, "higher").alias("limit"),
                                       pl.col("run_time").max().alias("most")).collect().row(0)
     return None if limit is None or not least < limit <= most else float(limit)
 
