@@ -8,7 +8,7 @@ from subak.report.number_text import ratio_text, seconds_text, share_text
 from subak.report.short_names import shortened
 from subak.report.tables.table import Amount, Cell, Table, amount
 
-QUEUES_SHOWN = 5
+WORST_SHOWN = 5
 QUEUES_FOLDED = 12  # of each run
 TITLES = ("Queue", "Held", "Guaranteed", "Lacked", "Share-s", "Starved")
 LONG_TITLES = ["Run", "Queue", "Held, mean", "Guaranteed, mean", "Lacked while tasks waited, mean",
@@ -52,7 +52,7 @@ def worst_table(runs: list[Run]) -> Table:
     means = each.group_by("scheduler", "queue").agg(pl.all().mean())
     ranked = (means.group_by("queue").agg(pl.col("shortfall").max()).filter(pl.col("shortfall") > 0)
               .sort(["shortfall", "queue"], descending=[True, False]))
-    worst = ranked.head(QUEUES_SHOWN)["queue"].to_list()
+    worst = ranked.head(WORST_SHOWN)["queue"].to_list()
     known = {(scheduler, queue): (lacked, starved) for scheduler, queue, lacked, starved in means.select(
         "scheduler", "queue", "shortfall_mean", "starved_longest").iter_rows()}
     short = shortened(worst)

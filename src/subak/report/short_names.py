@@ -2,13 +2,13 @@
 from collections.abc import Iterable
 
 PART_MAX = 20  # characters of a part of a path that is shown whole
-KEPT = 8  # characters of one that is cut, or more where that leaves two alike
+LETTERS_KEPT = 8  # characters of one that is cut, or more where that leaves two alike
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
     """Return a short name for each of *names*, paths with slashes between their parts; all of them differ."""
     wanted = list(dict.fromkeys(names))
-    for kept in (KEPT, 2 * KEPT, 4 * KEPT):
+    for kept in (LETTERS_KEPT, 2 * LETTERS_KEPT, 4 * LETTERS_KEPT):
         found = {name: "/".join(_cut(part, kept) for part in name.split("/")) for name in wanted}
         if len(set(found.values())) == len(wanted):
             return found

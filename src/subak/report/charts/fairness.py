@@ -31,7 +31,7 @@ from subak.report.number_text import ratio_text, seconds_text, share_text
 from subak.report.short_names import shortened
 
 QUEUES_DRAWN = 5  # each in a panel of its own, all on one scale
-PANEL_HEIGHT = 56  # pixels
+QUEUE_PANEL_HEIGHT = 56  # pixels
 RUNS_MAX = 8  # whose shares are drawn, as many as there are colours that can be told apart
 BARS_MAX = 5  # queues of the chart of shortfalls
 AGAINST = ("shortfall", "jain")  # what wait time is drawn against
@@ -72,7 +72,7 @@ def queue_shares(runs: list[Run]) -> Chart:
         facet=alt.Facet("facet:N", title=None, sort=list(short.values()), columns=1, spacing=12,
                         header=alt.Header(labelAnchor="start", labelPadding=3)))
     which = f"The {len(queues)} largest of {count} queues" if count > len(queues) else "All queues"
-    return finished(chart.properties(height=PANEL_HEIGHT), runs, "Shares of queues",
+    return finished(chart.properties(height=QUEUE_PANEL_HEIGHT), runs, "Shares of queues",
                     f"{which} of level {level}, dominant share in the mean of each period, and what each is guaranteed",
                     legend_names=["share", "guarantee"])
 
