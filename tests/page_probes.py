@@ -8,14 +8,15 @@ LAYOUT = """async (page, window) => {
   const name = (each) => `${each.tagName} ${each.id || each.getAttribute("class")} ${each.textContent.slice(0, 30)}`;
   const near = (one, other, gap) => one.left < other.right + gap && other.left < one.right + gap &&
     one.top < other.bottom - 1 && other.top < one.bottom - 1;
+  const wide = (group) => [...group.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth + 1);
+  const outside = (group) => [...group.querySelectorAll("section, p, dl, dd, table, figure, svg, h2, h3, summary")]
+    .filter((each) => each.getBoundingClientRect().right > root.clientWidth + 1);
   for (const tab of tabs) {
     tab.click();
     await new Promise((done) => window.setTimeout(done, 60));
     const group = page.querySelector(tab.hash);
-    const boxes = [...group.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth + 1);
-    const right = [...group.querySelectorAll("section, p, dl, dd, table, figure, svg, h2, h3, summary")]
-      .filter((each) => each.getBoundingClientRect().right > root.clientWidth + 1);
-    const legends = [], touching = [];
+    const boxes = wide(group), right = outside(group);
+    const legends = [], touching = [], cut = [];
     let labels = 0, entries = 0;
     for (const figure of group.querySelectorAll("figure")) {
       const frame = figure.querySelector("svg").getBoundingClientRect();
@@ -27,14 +28,24 @@ LAYOUT = """async (page, window) => {
       const texts = [...figure.querySelectorAll("svg text")].filter((text) =>
         text.textContent && window.getComputedStyle(text).opacity !== "0" && text.getAttribute("opacity") !== "0");
       labels += texts.length;
+      cut.push(...texts.filter((text) => {
+        const box = text.getBoundingClientRect();
+        return box.right > frame.right + 1 || box.left < frame.left - 1 || box.bottom > frame.bottom + 1;
+      }).map((text) => `${figure.id}: ${text.textContent}`));
       texts.forEach((text, number) => texts.slice(number + 1).forEach((other) => {
         if (near(text.getBoundingClientRect(), other.getBoundingClientRect(), 2)) {
           touching.push(`${figure.id}: ${text.textContent} | ${other.textContent}`);
         }
       }));
     }
-    found[tab.hash.slice(1)] = { height: root.scrollHeight, width: root.scrollWidth, wide: boxes.map(name),
-                                 right: right.map(name), legends, touching, labels, entries };
+    const height = root.scrollHeight, width = root.scrollWidth;
+    for (const details of group.querySelectorAll("details")) details.open = true;
+    await new Promise((done) => window.setTimeout(done, 60));
+    const opened = [...wide(group), ...outside(group)].map(name), taller = root.scrollHeight - height;
+    for (const details of group.querySelectorAll("details")) details.open = false;
+    await new Promise((done) => window.setTimeout(done, 60));
+    found[tab.hash.slice(1)] = { height, width, wide: boxes.map(name), right: right.map(name), opened, taller,
+                                 legends, touching, cut, labels, entries };
   }
   return { groups: found, width: root.clientWidth };
 }"""
@@ -57,7 +68,9 @@ TOOLTIPS = """async (page, window) => {
         const x = box.left + box.width * (i + 0.5) / ACROSS, y = box.top + box.height * (j + 0.5) / DOWN;
         const target = page.elementFromPoint(x, y);
         reader.hidden = true;
-        target?.dispatchEvent(new window.PointerEvent("pointermove", { clientX: x, clientY: y, bubbles: true }));
+        const finger = j % 2, kind = finger ? "pointerdown" : "pointermove", pointerType = finger ? "touch" : "mouse";
+        const event = { clientX: x, clientY: y, bubbles: true, buttons: finger, pointerType };
+        target?.dispatchEvent(new window.PointerEvent(kind, event));
         const names = [...reader.querySelectorAll("tbody th")].map((cell) => cell.textContent);
         const values = [...reader.querySelectorAll("tbody td")].map((cell) => cell.textContent);
         asked++;

@@ -122,8 +122,8 @@ def wait_against(runs: list[Run], what: str) -> Chart:
     table = table.drop_nulls(["seconds", what])
     floor, top = second_range(table["seconds"].to_list())
     floor, top = floor / 1.3, top * 1.3
-    title, spelled = {"shortfall": ("share that a waiting queue lacked, mean (less is fairer)", "shortfall"),
-                      "jain": ("Jain's index of waiting queues (1 is fairest)", "Jain's index")}[what]
+    title, spelled = {"shortfall": ("mean share that a waiting queue lacked", "shortfall"),
+                      "jain": ("Jain's index of waiting queues", "Jain's index")}[what]
     chart = alt.Chart(alt.InlineData(values=at_least(drawn_rows(table), "seconds", floor))).mark_point(
         filled=True, size=110).encode(
         x=alt.X(f"{what}:Q", title=title, scale=alt.Scale(zero=what == "shortfall", padding=12),

@@ -173,7 +173,8 @@ function place(event, box, x) {
 }
 
 function read(figure, event) {
-  const panel = event.buttons ? null : panelAt(figure, event), view = views.get(figure)?.result?.view;
+  const dragged = event.buttons && event.pointerType === "mouse";
+  const panel = dragged ? null : panelAt(figure, event), view = views.get(figure)?.result?.view;
   reader.hidden = ruler.hidden = !panel || !view;
   if (reader.hidden) return;
   const spec = specOf(figure), scale = view.scale("x"), [first, last] = scale.range();
