@@ -325,8 +325,7 @@ def test_the_shares_of_a_level_add_up_to_the_timeline(tmp_path, scheduler, begin
 
 def test_the_page_shows_fairness(comparison, tmp_path):
     text = write_report(comparison, tmp_path / "page.html", tmp_path / "pictures", ["svg"]).read_text()
-    for section in ("wait-against-shortfall", "wait-against-jain", "shortfall", "shares-first-fit",
-                    "shares-best-fit+backfill", "fairness"):
+    for section in ("wait-against-shortfall", "wait-against-jain", "shortfall", "queue-shares", "fairness"):
         assert f'id="{section}"' in text
     assert "org/two" in text
     assert (tmp_path / "pictures" / "wait-against-shortfall.svg").is_file()

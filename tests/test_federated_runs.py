@@ -256,12 +256,13 @@ def test_the_page_has_a_section_for_federations(tmp_path):
 
     for name in ("megha", "sparrow", "first-fit"):
         _summary(tmp_path / "runs" / name, name, *busy())
-    (rows,) = allocation_distribution(load_runs(tmp_path)).to_dict()["datasets"].values()
-    for name in ("megha", "sparrow"):
-        shares = [row["share"] for row in rows if row["run"] == name]
+    spec = allocation_distribution(load_runs(tmp_path)).to_dict()
+    rows = spec["datasets"][spec["data"]["name"]]
+    for line in spec["usermeta"]["lines"]:
+        shares = [row[line["line"]] for row in rows]
         assert shares == sorted(shares)
         assert shares[-1] == 1.0
-    assert {row["run"] for row in rows} == {"megha", "sparrow"}
+    assert [line["run"] for line in spec["usermeta"]["lines"]] == ["megha", "sparrow"]
     text = write_report(tmp_path, images=tmp_path / "pictures", formats=["svg"]).read_text()
     drawn = ("federation", "chart-allocation-parts", "chart-messages-over-time")
     assert all(f'id="{name}"' in text for name in drawn)

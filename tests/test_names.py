@@ -16,7 +16,7 @@ from small import staged
 from subak import policy
 from subak.fleet.table import uniform_fleet
 from subak.measures.runs import load_runs
-from subak.report import console, page
+from subak.report import console, pictures
 from subak.report.console import Console, Text, TextColumn, bars, echo
 from subak.report.console import plain as as_shown
 from subak.report.page import write_report
@@ -198,7 +198,7 @@ def test_a_comparison_of_any_names_is_shown_and_drawn(capsys, watched, tmp_path)
 
 def test_pictures_have_names_that_files_may_have():
     names = ["queue-length", "gantt-../../x", "gantt-" + "x" * 300, "gantt-" + "x" * 301, "a b", "a_b"]
-    found = list(page.file_names(names).values())
+    found = list(pictures.file_names(names).values())
     assert found[0] == "queue-length"
     assert len(set(found)) == len(names)
     assert all("/" not in name and len(name) < 120 for name in found)

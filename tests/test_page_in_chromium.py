@@ -45,13 +45,18 @@ LOOK = """(page, window) => {
     right_ends: [...page.querySelectorAll(".chart svg")].map((svg) => svg.getBoundingClientRect().right),
   };
 }"""
-SORT = """(page) => {
-  const order = () => [...page.querySelectorAll(".wide tbody th")].map((cell) => cell.textContent);
-  const button = page.querySelector('.wide button[data-column="1"]');
-  button.click();
-  const up = order();
-  button.click();
-  return { up, down: order(), state: button.closest("th").getAttribute("aria-sort") };
+TABS = """async (page, window) => {
+  const tabs = [...page.querySelectorAll("[role=tab]")];
+  const seen = () => [...page.querySelectorAll(".group")]
+    .filter((group) => window.getComputedStyle(group).visibility === "visible").map((group) => group.id).join();
+  const clicked = {};
+  for (const tab of tabs) { tab.click(); clicked[tab.hash.slice(1)] = seen(); }
+  tabs[0].click();
+  tabs[0].dispatchEvent(new window.KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+  const next = seen(), focused = page.activeElement.hash;
+  page.defaultView.location.hash = "#utilisation-cpu"; // what a link to a chart does
+  await new Promise((done) => setTimeout(done, 100));
+  return { clicked, next, focused, linked: seen() };
 }"""
 SAVE = """async (page, window) => {
   const saved = [];
@@ -169,10 +174,10 @@ def test_dark_and_light_recolour_page_and_charts(page, tmp_path):
     assert (light["line"], dark["line"]) == ("rgb(11, 99, 176)", "rgb(76, 155, 232)")
 
 
-def test_the_table_sorts_by_a_column(page, tmp_path):
-    facts = asked(SORT, page, tmp_path)
-    assert facts["up"][:2] == ["lotes", "tetris"]
-    assert (facts["down"], facts["state"]) == (facts["up"][::-1], "descending")
+def test_one_group_is_seen_at_a_time(page, tmp_path):
+    facts = asked(TABS, page, tmp_path)
+    assert facts["clicked"] == {name: name for name in ("overview", "waiting", "machines", "details")}
+    assert (facts["next"], facts["focused"], facts["linked"]) == ("waiting", "#waiting", "machines")
 
 
 def test_charts_can_be_saved_without_the_network(page, tmp_path):

@@ -23,7 +23,7 @@ from test_page_in_chromium import CHROMIUM, opened, root_of
 ELEMENTS = frozenset({
     "html", "head", "meta", "link", "title", "style", "body", "header", "nav", "main", "section", "footer", "noscript",
     "h1", "h2", "p", "ul", "li", "a", "dl", "dt", "dd", "div", "span", "table", "thead", "tbody", "tr", "th", "td",
-    "button", "figure", "script"})
+    "button", "figure", "script", "h3", "details", "summary", "abbr", "small"})
 SVG = frozenset({"svg", "g", "path", "text", "tspan", "line", "rect", "defs", "clipPath"})
 HARMLESS = re.compile(r"#.*|data:,|", re.S)
 

@@ -58,8 +58,9 @@ class ScenarioOptions:
     """
 
     workload: Annotated[str, typer.Argument(
-        metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample "
-                                 f"({', '.join(sample_names())}).", autocompletion=completion.workload)] = DEFAULT_SAMPLE
+        metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample: "
+                                 f"{' or '.join(sample_names())}.",
+        autocompletion=completion.workload)] = DEFAULT_SAMPLE
     fleet: FleetOption = None
     machines: MachinesOption = 0
     capacity: CapacityOption = None

@@ -25,7 +25,8 @@ from subak.output.plain import plain
 from subak.report import tags
 from subak.report.charts.theme import DARK, LIGHT, style_variables
 
-IMAGE_FORMATS = ("svg", "png")
+IMAGE_FORMATS = ("svg", "png")  # that a page can save a chart in
+PICTURE_FORMATS = (*IMAGE_FORMATS, "pdf")  # that a picture can be written in
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # the grammar Altair writes, such as v6.1
 BUNDLE = ("import sys, vl_convert; text = vl_convert.javascript_bundle(sys.argv[1], vl_version=sys.argv[2]); "
           "sys.stdout.buffer.write(text.encode())")
@@ -52,7 +53,8 @@ def filled(template: str, **values: object) -> Markup:
 
 def figure(name: str, spec: dict[str, Any]) -> Markup:
     """Return a chart that page.js draws, and the ways to save it. A chart with a look of its own is on a white card."""
-    least = f"min-height: {spec['height'] + AROUND}px" if "height" in spec else None
+    panels = max(1, len(spec.get("usermeta", {}).get("facets", [])))
+    least = f"min-height: {panels * spec['height'] + AROUND}px" if "height" in spec else None
     saves = (tags.tag("button", f"Save {kind.upper()}", type="button", data_format=kind) for kind in IMAGE_FORMATS)
     return tags.tag(
         "figure", tags.tag("div", class_="chart", style=least), tags.tag("div", *saves, class_="tools"),
@@ -66,9 +68,11 @@ def drawing(spec: dict[str, Any], title: str) -> Markup:
 
 
 def picture(spec: dict[str, Any], kind: str) -> bytes:
-    """Return a chart as an SVG, or as a PNG of twice the size, for print."""
+    """Return a chart as an SVG, a PDF, or a PNG of twice the size, for print."""
     svg = _svg(msgspec.json.encode(_drawable(spec)).decode())
-    return svg.encode() if kind == "svg" else bytes(vl_convert.svg_to_png(svg, scale=2))
+    if kind == "svg":
+        return svg.encode()
+    return bytes(vl_convert.svg_to_pdf(svg) if kind == "pdf" else vl_convert.svg_to_png(svg, scale=2))
 
 
 @lru_cache(maxsize=1)  # a chart is written in one format after the other, and is drawn once for all of them

@@ -1,18 +1,31 @@
 """Numbers as text: durations, shares, counts and bytes as people say them, the same on pages and in terminals."""
+from collections.abc import Callable, Sequence
+
 NOTHING = "–"  # noqa: RUF001 - what a table shows where a value does not exist
+
+MINUS = "\u2212"
 
 SECOND_STEPS = ((1e-3, 1e-6, "µs"), (1, 1e-3, "ms"), (120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h"))
 BYTE_STEPS = ((1e3, 1, "B"), (1e6, 1e3, "kB"), (1e9, 1e6, "MB"))
+DAY_STEP, GIGABYTE_STEP = (float("inf"), 86_400, "d"), (float("inf"), 1e9, "GB")  # beyond the steps
 
 
 def number_text(value: float) -> str:
-    """Return *value* with three significant digits and thousands separated: ``3``, ``3.20``, ``0.051``, ``12,583``."""
+    """Return *value* with three significant digits and thousands separated: ``3``, ``3.20``, ``0.051``, ``12,583``.
+
+    Only what is below a millionth has an exponent: ``0.000024``, ``3e-7``.
+    """
     size = abs(value)
     if size >= 99.95 or value == round(value):
         return f"{value:,.0f}"
     if size >= 9.995:
         return f"{value:.1f}"
-    return f"{value:.2f}" if size >= 0.9995 else f"{value:.3g}"
+    if size >= 0.9995:
+        return f"{value:.2f}"
+    short = f"{value:.3g}"
+    if "e" not in short:
+        return short
+    return f"{float(short):.8f}".rstrip("0") if size >= 1e-6 else short.replace("e-0", "e-")
 
 
 def seconds_text(seconds: float | None) -> str:
@@ -21,10 +34,8 @@ def seconds_text(seconds: float | None) -> str:
         return NOTHING
     if seconds == 0:
         return "0 s"
-    for limit, size, unit in SECOND_STEPS:
-        if abs(seconds) < limit:
-            return f"{number_text(seconds / size)} {unit}"
-    return f"{number_text(seconds / 86_400)} d"
+    _, size, unit = _step(abs(seconds), (*SECOND_STEPS, DAY_STEP))
+    return f"{number_text(seconds / size)} {unit}"
 
 
 def share_text(share: float | None) -> str:
@@ -50,7 +61,47 @@ def bytes_text(size: float | None) -> str:
     """Return a size in memory: ``812 MB``, ``5.4 GB``."""
     if size is None:
         return NOTHING
-    for limit, unit_size, unit in BYTE_STEPS:
-        if size < limit:
-            return f"{number_text(size / unit_size)} {unit}"
-    return f"{number_text(size / 1e9)} GB"
+    _, unit_size, unit = _step(size, (*BYTE_STEPS, GIGABYTE_STEP))
+    return f"{number_text(size / unit_size)} {unit}"
+
+
+Steps = Sequence[tuple[float, float, str]]  # below which limit a unit suits, its size, its sign
+UNITS: dict[Callable[[float | None], str], Steps] = {
+    seconds_text: (*SECOND_STEPS, DAY_STEP), bytes_text: (*BYTE_STEPS, GIGABYTE_STEP)}
+
+
+def in_one_unit(text: Callable[[float | None], str], values: Sequence[float | None]) -> tuple[str, list[str]]:
+    """Return the unit in which all of *values* read well, and each in it, where *text* would say each in its own.
+
+    It is the largest value's, or as much smaller a one as shows the smallest with less than two zeros in front, while
+    the largest has at most six digits.
+    """
+    if text is share_text:
+        return "%", [share_text(value).removesuffix(" %") for value in values]
+    steps = UNITS.get(text)
+    sizes = [abs(value) for value in values if value]
+    if steps is None:
+        return "", [text(value) for value in values]
+    number = steps.index(_step(max(sizes), steps)) if sizes else _plain(steps)
+    while number and sizes and min(sizes) / steps[number][1] < 0.1 and max(sizes) / steps[number - 1][1] < 1e6:
+        number -= 1
+    _, size, unit = steps[number]
+    return unit, [NOTHING if value is None else number_text(value / size) for value in values]
+
+
+def difference_text(share: float | None) -> str:
+    """Return a relative difference in per cent with its sign: ``+3.2 %``, ``\u2212120 %``, ``0 %`` for nearly none."""
+    if share is None:
+        return NOTHING
+    size = abs(100 * share)
+    if size < 0.05:
+        return "0 %"
+    return f"{'+' if share > 0 else MINUS}{f'{size:.1f}' if size < 99.95 else f'{size:,.0f}'} %"
+
+
+def _plain(steps: Steps) -> int:
+    return next(number for number, (_, size, _) in enumerate(steps) if size == 1)
+
+
+def _step(size: float, steps: Steps) -> tuple[float, float, str]:
+    return next(step for step in steps if size < step[0])

@@ -19,22 +19,25 @@ def tag(name: str, *content: object, **attributes: str | int | bool | None) -> M
     return Markup(f"<{name}{written}>{''.join(map(escape, content))}</{name}>")
 
 
-def facts(pairs: Iterable[tuple[str, str]]) -> Markup:
+def facts(pairs: Iterable[tuple[str, str]], class_: str = "facts") -> Markup:
     """Return a list of names and plain-text values."""
-    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="facts")
+    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_=class_)
 
 
 def words_table(caption: str, titles: list[str], rows: Iterable[list[object]]) -> Markup:
     """Return a table of plain texts whose first column names the row."""
     head = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in titles)))
-    body = tag("tbody", *(tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:]))
-                          for row in rows))
+    body = tag("tbody", *(tag("tr", tag("th", row[0], scope="row"), *(
+        tag("td", cell, data_name=title) for title, cell in zip(titles[1:], row[1:], strict=True))) for row in rows))
     return scroller(caption, tag("table", head, body, class_="words"))
 
 
 def scroller(caption: str, table: Markup) -> Markup:
-    """Return a table in a box of its own that scrolls sideways, also by keyboard, so that the page never does."""
-    return tag("div", table, class_="scroll", role="region", tabindex=0, aria_label=caption)
+    """Return a table in a box of its own that scrolls sideways, also by keyboard, so that the page never does.
+
+    Where page.js runs, a table that is wider than its box has a line a cell instead, under its `data-name`.
+    """
+    return tag("div", table, class_="scroll fits", role="region", tabindex=0, aria_label=caption)
 
 
 def data(value: Any, **attributes: str) -> Markup:

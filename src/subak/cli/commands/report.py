@@ -1,4 +1,4 @@
-"""`subak report`: one page, and pictures of its charts, from a run or a comparison."""
+"""`subak report`: one page, pictures of its charts and its tables as files, from a run or a comparison."""
 from pathlib import Path
 from typing import Annotated
 
@@ -9,13 +9,13 @@ from subak.cli import completion
 from subak.errors import InputError
 from subak.report.console import bars, echo
 
-FORMATS = "svg,png"
+FORMATS = ("svg", "png", "pdf", "csv", "json", "latex")
 
 
 def named_folder(text: str) -> Path:
     """Return the folder of a name. Raises InputError for none: a variable of a script that nobody set, say."""
     if not text:
-        raise InputError("--images: must name a folder, such as . for this one; the name is empty")
+        raise InputError("--images, --tables: must name a folder, such as . for this one; the name is empty")
     return Path(text)
 
 
@@ -28,23 +28,34 @@ def report(
     images: Annotated[Path | None, typer.Option(
         metavar="FOLDER", parser=named_folder, show_default=False,
         help="Also write each chart as a picture into this folder, which is made where it is missing.")] = None,
-    formats: Annotated[str, typer.Option("--format", metavar="svg,png",
-                                         autocompletion=completion.separated(completion.words(FORMATS.split(","))),
-                                         help="The pictures' formats, separated by commas.")] = FORMATS,
+    tables: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", parser=named_folder, show_default=False,
+        help="Also write each table as a file into this folder, which is made where it is missing.")] = None,
+    formats: Annotated[str | None, typer.Option(
+        "--format", metavar="svg,csv,...", show_default=False,
+        autocompletion=completion.separated(completion.words(FORMATS)),
+        help="The formats of pictures (svg, png, pdf) and of tables (csv, json, latex), separated by commas "
+             "[default: svg,png,csv].")] = None,
+    baseline: Annotated[str | None, typer.Option(
+        metavar="SCHEDULER", show_default=False,
+        help="Which scheduler the others are measured from [default: the first one].")] = None,
 ) -> None:
     """Write one self-contained HTML page with the charts and tables of a run or a comparison.
 
-    The page needs no network. `subak compare --out R` writes it already; this writes it again, or pictures of it:
+    The page needs no network. `subak compare --out R` writes it already; this writes it again, or pictures and tables
+    of it. Numbers in csv and json are in seconds, bytes and shares of one.
 
     - `subak report R`
-    - `subak report R --images pictures --format svg`
+    - `subak report R --images pictures --format pdf`
+    - `subak report R --tables tables --format csv,latex`
     """
     from subak.report.document import unchecked  # noqa: PLC0415  (the charts' library takes a while to load)
     from subak.report.page import write_report  # noqa: PLC0415
 
-    kinds = [name.strip() for name in formats.split(",")]
+    kinds = None if formats is None else [name.strip() for name in formats.split(",")]
     with unchecked(), bars(SpinnerColumn(), BarColumn(), TimeRemainingColumn()) as shown:
         bar = shown.add_task("Drawing the page", total=1.0 if images else None)
-        page = write_report(path, out, images, kinds,
-                            lambda name, part: shown.update(bar, completed=part, description=f"Drawing {name}"))
+        page = write_report(
+            path, out, images, kinds,
+            lambda name, part: shown.update(bar, completed=part, description=f"Drawing {name}"), tables, baseline)
     echo(str(page))

@@ -7,6 +7,7 @@ import polars as pl
 
 from subak.measures import series
 from subak.measures.runs import FairnessFacts, Run, groups
+from subak.report.charts.lines import Line, Reading, line_chart, over_time, stacked
 from subak.report.charts.parts import (
     COUNT_LABEL,
     Chart,
@@ -16,23 +17,23 @@ from subak.report.charts.parts import (
     drawn_rows,
     faded,
     finished,
-    lines,
     second_axis,
     second_range,
     second_scale,
     shape,
     time_axis,
-    time_tooltip,
     timed,
     tooltips,
     worded,
 )
-from subak.report.charts.theme import SERIES
+from subak.report.charts.window import seen
 from subak.report.number_text import ratio_text, seconds_text, share_text
+from subak.report.short_names import shortened
 
-LINES_MAX = len(SERIES)  # queues of a chart of shares: as many as there are colours that can be told apart
-RUNS_MAX = 6  # whose shares are drawn, each in a chart of its own
-BARS_MAX = 10  # queues of the chart of shortfalls
+QUEUES_DRAWN = 5  # each in a panel of its own, all on one scale
+QUEUE_PANEL_HEIGHT = 56  # pixels
+RUNS_MAX = 8  # whose shares are drawn, as many as there are colours that can be told apart
+BARS_MAX = 5  # queues of the chart of shortfalls
 AGAINST = ("shortfall", "jain")  # what wait time is drawn against
 LABEL_WIDTH = 180  # pixels of a queue's name
 
@@ -42,32 +43,48 @@ def fairness_chart_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
     fair = [run for run in runs if run.summary.fairness]
     if not fair:
         return {}
-    first = [group[0] for group in groups(fair).values()][:RUNS_MAX]
-    shares = {f"shares-{run.label}": partial(queue_shares, run) for run in first}
     against = {f"wait-against-{what}": partial(wait_against, fair, what) for what in AGAINST}
-    return {**(against if len(groups(fair)) > 1 else {}), "shortfall": partial(queue_shortfall, fair), **shares}
+    return {**(against if len(groups(fair)) > 1 else {}), "shortfall": partial(queue_shortfall, fair),
+            "queue-shares": partial(queue_shares, fair)}
 
 
-def queue_shares(run: Run) -> Chart:
-    """Draw the dominant shares of the largest queues of the topmost level that has several, and their guarantees."""
-    level = first_level(run.summary.fairness)
-    count = run.summary.fairness.levels[level - 1].queues if run.summary.fairness else 0
-    _, span = series.clock([run])
-    wide = series.shares_over_time(run, level, LINES_MAX)
-    ranked = wide.group_by("queue").agg(pl.col("share").mean()).sort("share", "queue", descending=[True, False])
-    queues = ranked["queue"]
-    table = wide.unpivot(index=["queue", "time"], variable_name="what", value_name="part")
-    chart = lines(drawn_rows(timed(table.drop_nulls("part"), span))).encode(
-        x=time_axis(span), color=alt.Color("queue:N", scale=alt.Scale(domain=queues.to_list()), legend=alt.Legend()),
-        strokeOpacity=faded("queue"),
-        strokeDash=alt.StrokeDash("what:N", legend=None,
-                                  scale=alt.Scale(domain=["share", "guarantee"], range=[[1, 0], [3, 3]])),
-        y=alt.Y("part:Q", title="dominant share", axis=alt.Axis(format="~%", tickCount=5)),
-        tooltip=[*tooltips("queue", "what"), time_tooltip(span),
-                 alt.Tooltip("part:Q", title="of all there is", format=".3~%")])
+def queue_shares(runs: list[Run]) -> Chart:
+    """Draw the dominant shares and guarantees of the largest queues of the topmost level with several, a panel each."""
+    first = [group[0] for group in groups(runs).values()][:RUNS_MAX]
+    level = first_level(first[0].summary.fairness)
+    facts = first[0].summary.fairness
+    count = facts.levels[level - 1].queues if facts and facts.levels else 0
+    queues = _largest(seen(first), level)
+    shown = seen(first, tuple(queues))
+    _, span = series.clock(shown)
+    table = pl.concat(
+        series.shares_over_time(run, level, len(queues)).select(
+            pl.lit(run.label).alias("run"), pl.lit(run.group).alias("scheduler"), pl.all()) for run in shown)
+    long = table.unpivot(["share", "guarantee"], index=["run", "scheduler", "queue", "time"],
+                         variable_name="what", value_name="part")
+    short = shortened(queues)
+    every = list(dict.fromkeys(Line(*key) for key in long.select("run", "scheduler", "what").iter_rows()))
+    drawn = stacked({short[queue]: over_time(timed(long.filter(pl.col("queue") == queue), span), "time", "part", every)
+                     for queue in queues})
+    word = series.time_unit(span)[1]
+    chart = line_chart(drawn, runs, Reading(f"{word} since the start", "number", "dominant share", "share")).encode(
+        x=time_axis(span), y=alt.Y("y:Q", title=None, axis=alt.Axis(format="~%", tickCount=3)),
+        facet=alt.Facet("facet:N", title=None, sort=list(short.values()), columns=1, spacing=12,
+                        header=alt.Header(labelAnchor="start", labelPadding=3)))
     which = f"The {len(queues)} largest of {count} queues" if count > len(queues) else "All queues"
-    return finished(chart, [run], f"Shares of queues: {run.label}",
-                    f"{which} of level {level}, mean of each period; dashed: what each is guaranteed", picks="queue")
+    return finished(chart.properties(height=QUEUE_PANEL_HEIGHT), runs, "Shares of queues",
+                    f"{which} of level {level}, dominant share in the mean of each period, and what each is guaranteed",
+                    legend_names=["share", "guarantee"])
+
+
+def _largest(runs: list[Run], level: int) -> list[str]:
+    """Return the queues of a level that held most, in the mean over the runs."""
+    held = pl.concat(
+        run.shares().filter((pl.col("level") == level) & pl.col("queue").is_not_null())
+        .group_by(pl.col("queue").cast(pl.String)).agg((pl.col("share") * pl.col("span")).sum()).collect()
+        for run in runs)
+    ranked = held.group_by("queue").agg(pl.col("share").sum()).sort(["share", "queue"], descending=[True, False])
+    return ranked.head(QUEUES_DRAWN)["queue"].to_list()
 
 
 def queue_shortfall(runs: list[Run]) -> Chart:
@@ -78,8 +95,10 @@ def queue_shortfall(runs: list[Run]) -> Chart:
         for run in runs)
     table = table.group_by("scheduler", "queue", maintain_order=True).agg(pl.all().mean())
     ranked = table.group_by("queue").agg(pl.col("shortfall").max()).sort("shortfall", "queue", descending=[True, False])
-    worst = ranked.head(BARS_MAX)["queue"].to_list()
-    drawn = worded(table.filter(pl.col("queue").is_in(worst)), "shortfall_mean", "lacked in the mean", share_text)
+    short = shortened(ranked.head(BARS_MAX)["queue"].to_list())
+    worst = list(short.values())
+    drawn = table.filter(pl.col("queue").is_in(list(short))).with_columns(pl.col("queue").replace_strict(short))
+    drawn = worded(drawn, "shortfall_mean", "lacked in the mean", share_text)
     drawn = worded(drawn, "starved_longest", "longest starved", seconds_text)
     chart = alt.Chart(alt.InlineData(values=drawn_rows(drawn))).mark_bar().encode(
         x=alt.X("shortfall:Q", title="share-seconds below the guarantee",
@@ -88,7 +107,7 @@ def queue_shortfall(runs: list[Run]) -> Chart:
         yOffset=alt.YOffset("scheduler:N", sort=list(groups(runs))), color=colour(runs), opacity=faded(),
         tooltip=[*tooltips("scheduler", "queue"), alt.Tooltip("shortfall:Q", format=",.3~g"),
                  *tooltips("lacked in the mean", "longest starved")])
-    sized = chart.properties(height=max(120, len(worst) * (10 * len(groups(runs)) + 12)))
+    sized = chart.properties(height=max(120, len(worst) * (8 * len(groups(runs)) + 10)))
     return finished(sized, runs, "Shortfall of queues",
                     f"While tasks waited: guarantee less dominant share, over time; the {len(worst)} queues with most",
                     encodings=["x"])
@@ -103,8 +122,8 @@ def wait_against(runs: list[Run], what: str) -> Chart:
     table = table.drop_nulls(["seconds", what])
     floor, top = second_range(table["seconds"].to_list())
     floor, top = floor / 1.3, top * 1.3
-    title, spelled = {"shortfall": ("share that a waiting queue lacked, mean (less is fairer)", "shortfall"),
-                      "jain": ("Jain's index of waiting queues (1 is fairest)", "Jain's index")}[what]
+    title, spelled = {"shortfall": ("mean share that a waiting queue lacked", "shortfall"),
+                      "jain": ("Jain's index of waiting queues", "Jain's index")}[what]
     chart = alt.Chart(alt.InlineData(values=at_least(drawn_rows(table), "seconds", floor))).mark_point(
         filled=True, size=110).encode(
         x=alt.X(f"{what}:Q", title=title, scale=alt.Scale(zero=what == "shortfall", padding=12),

@@ -1,4 +1,4 @@
-"""What charts share: axes of time and of shares, a colour and a shape a scheduler, tooltips, zoom and legends."""
+"""What charts share: axes of time and of shares, a colour and a shape a scheduler, zoom and legends."""
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -26,19 +26,25 @@ COUNT_LABEL = "format(datum.value, '~s')"
 ZOOM_ON = "wheel![event.ctrlKey || event.metaKey]"  # a plain wheel scrolls the page, as everywhere else
 PAN_ON = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > window:pointermove!"
 
+HEIGHT = 240  # pixels of a chart
+
 Chart = alt.Chart | alt.LayerChart
 
 
 def finished(chart: Chart, runs: list[Run], title: str, subtitle: str,
-             encodings: Sequence[Literal["x", "y"]] = ("x", "y"), picks: str = "scheduler") -> Chart:
+             encodings: Sequence[Literal["x", "y"]] = ("x", "y"), legend_names: Sequence[str] = ()) -> Chart:
     """Add what all charts have: title, description, size, zoom and a legend that picks out one scheduler."""
-    names = ", ".join(groups(runs))
+    names = list(groups(runs))
+    meta = {} if chart.usermeta is alt.Undefined else chart.usermeta
     sized = chart.properties(title=alt.Title(title, subtitle=subtitle), width="container",
-                             description=f"{title}. {subtitle}. Schedulers: {names}.")
+                             description=f"{title}. {subtitle}. Schedulers: {', '.join(names)}.",
+                             usermeta={**meta, "legend": [*names, *legend_names]})
     if chart.height is alt.Undefined:
-        sized = sized.properties(height=300)
+        sized = sized.properties(height=HEIGHT)
+    pick = alt.selection_point(name="pick", fields=["scheduler"], bind="legend")
+    if "facets" in meta:  # a drag in one of several panels would move them all
+        return sized.add_params(pick)
     zoom = alt.selection_interval(name="zoom", bind="scales", encodings=encodings, zoom=ZOOM_ON, translate=PAN_ON)
-    pick = alt.selection_point(name="pick", fields=[picks], bind="legend")
     return sized.add_params(zoom, pick)
 
 
@@ -57,32 +63,10 @@ def shape(runs: list[Run]) -> alt.Shape:
     return alt.Shape("scheduler:N", scale=alt.Scale(domain=list(groups(runs))), legend=legend(runs))
 
 
-def faded(picks: str = "scheduler") -> Any:
+def faded() -> Any:
     """Return the opacity of a mark: faint while another scheduler is picked out."""
-    picked = alt.selection_point(name="pick", fields=[picks])
+    picked = alt.selection_point(name="pick", fields=["scheduler"])
     return alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.12))
-
-
-def by_scheduler(runs: list[Run]) -> dict[str, Any]:
-    """Return the channels that all line charts share: a colour a scheduler, a line a run."""
-    return {"color": colour(runs), "detail": "run:N", "strokeOpacity": faded()}
-
-
-def lines(rows: list[dict[str, Any]], **options: Any) -> alt.Chart:
-    """Start a chart of thin lines, with invisible points that answer a pointer."""
-    chart: alt.Chart = alt.Chart(alt.InlineData(values=rows)).mark_line(
-        point="transparent", clip=True, strokeWidth=1.75, **options)
-    return chart
-
-
-def time_tooltip(span: float) -> alt.Tooltip:
-    """Return the tooltip of the time, in the unit of the axis."""
-    return alt.Tooltip("when:Q", title=series.time_unit(span)[1], format=",.2~f")
-
-
-def share_tooltip() -> alt.Tooltip:
-    """Return the tooltip of a share of tasks."""
-    return alt.Tooltip("share:Q", title="share of tasks", format=".3~%")
 
 
 def tooltips(*names: str) -> list[alt.Tooltip]:
@@ -93,7 +77,7 @@ def tooltips(*names: str) -> list[alt.Tooltip]:
 def time_axis(span: float) -> alt.X:
     """Return the axis of time, in the unit that suits *span* seconds."""
     size, word = series.time_unit(span)
-    return alt.X("when:Q", title=f"time since the start ({word})",
+    return alt.X("x:Q", title=f"time since the start ({word})",
                  axis=alt.Axis(grid=False, labelExpr="format(datum.value, ',~f')", tickCount=8),
                  scale=alt.Scale(domain=[0, span / size], nice=False))
 
@@ -101,7 +85,7 @@ def time_axis(span: float) -> alt.X:
 def timed(table: pl.DataFrame, span: float) -> pl.DataFrame:
     """Put the time in the axis's unit."""
     size, _ = series.time_unit(span)
-    return table.with_columns((pl.col("time") / size).alias("when")).drop("time")
+    return table.with_columns(pl.col("time") / size)
 
 
 def worded(table: pl.DataFrame, name: str, title: str, text: Callable[[float], str]) -> pl.DataFrame:
@@ -145,15 +129,16 @@ def second_axis(floor: float, top: float, below: bool) -> alt.Axis:
     if len(steps) < 5:
         steps = [step for step in SECOND_LADDER_DENSE if floor <= step <= top]
     label = f"datum.value <= {floor} ? '≤ ' + ({SECOND_LABEL}) : ({SECOND_LABEL})" if below else SECOND_LABEL
-    return alt.Axis(values=steps, labelExpr=label, labelOverlap=True)
+    return alt.Axis(values=steps, labelExpr=label)
 
 
-def share_axis(table: pl.DataFrame, title: str) -> alt.Y:
-    """Return the logarithmic axis of a share of tasks."""
+def share_axis(table: pl.DataFrame, title: str) -> tuple[alt.Y, float]:
+    """Return the logarithmic axis of a share of tasks, and its lower end."""
     least = table.filter(pl.col("share") > 0)["share"].min()
     bottom = 10 ** math.floor(math.log10(float(least))) if isinstance(least, float) else 0.01  # a float, or no rows
-    return alt.Y("share:Q", title=title, scale=alt.Scale(type="log", domain=[min(bottom, 0.1), 1], nice=False),
-                 axis=alt.Axis(values=tens(bottom, 1), format="~%"))
+    axis = alt.Axis(values=tens(bottom, 1), format="~%")
+    bottom = min(bottom, 0.1)
+    return alt.Y("y:Q", title=title, scale=alt.Scale(type="log", domain=[bottom, 1], nice=False), axis=axis), bottom
 
 
 def tens(least: float, most: float) -> list[float]:

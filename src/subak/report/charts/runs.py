@@ -8,30 +8,28 @@ import polars as pl
 
 from subak.measures import series
 from subak.measures.runs import Run, groups, resource_names
+from subak.report.charts.lines import Lines, Reading, exceedances, line_chart, over_time
 from subak.report.charts.parts import (
     COUNT_LABEL,
     Chart,
     any_below,
     at_least,
-    by_scheduler,
     colour,
     drawn_rows,
     faded,
     finished,
-    lines,
     second_axis,
     second_range,
     second_scale,
     shape,
     share_axis,
-    share_tooltip,
     tens,
     time_axis,
-    time_tooltip,
     timed,
     tooltips,
     worded,
 )
+from subak.report.charts.window import seen, window_end
 from subak.report.comparison import PART_TITLES, SPREAD_TITLES
 from subak.report.number_text import SECOND_STEPS, seconds_text, share_text
 
@@ -67,10 +65,10 @@ def wait_comparison(runs: list[Run]) -> Chart:
         yOffset=alt.YOffset("scheduler:N", sort=list(groups(runs)), scale=alt.Scale(paddingOuter=0.35)),
         color=colour(runs), opacity=faded(), tooltip=tooltips("measure", "scheduler", "seed", "wait time"))
     several = len(runs) > len(groups(runs))
-    marks = base.mark_point(filled=True, size=110, clip=True).encode(x=x, shape=shape(runs))
+    marks = base.mark_point(filled=True, size=80, clip=True).encode(x=x, shape=shape(runs))
     seeds = base.mark_point(filled=True, size=24, clip=True).encode(x=x)
     chart = alt.LayerChart(layer=[_means(marks), seeds] if several else [marks],
-                           height=max(220, 6 * (16 * len(groups(runs)) + 12)))
+                           height=max(220, 6 * (8 * len(groups(runs)) + 12)))
     return finished(chart, runs, "Wait time per scheduler",
                    "Mean and percentiles over the tasks that started"
                    + ("; large marks are means over seeds, dots are seeds" if several else ""), encodings=["x"])
@@ -78,32 +76,28 @@ def wait_comparison(runs: list[Run]) -> Chart:
 
 def wait_over_time(runs: list[Run]) -> Chart:
     """Draw the mean wait time of the tasks that arrive in each period, a line a run."""
-    _, span = series.clock(runs)
+    shown = seen(runs)
+    _, span = series.clock(shown)
     period = series.period_of(span)
-    table = series.wait_by_period(runs, period)
+    table = series.wait_by_period(shown, period)
     floor, top = second_range(table["mean"].to_list())
-    rows = at_least(drawn_rows(worded(timed(table, span), "mean", "mean wait", seconds_text)), "mean", floor)
-    chart = alt.Chart(alt.InlineData(values=rows)).mark_line(point=True, clip=True).encode(
-        **by_scheduler(runs), x=time_axis(span), opacity=faded(),
-        y=alt.Y("mean_drawn:Q", title="mean wait time", scale=second_scale(floor, top),
-                axis=second_axis(floor, top, any_below(table["mean"], floor))),
-        tooltip=[*tooltips("run"), time_tooltip(span), *tooltips("mean wait"),
-                 alt.Tooltip("tasks:Q", format=",.0f")])
+    reading = Reading(*_time_reading(span), "mean wait", "seconds")
+    chart = line_chart(over_time(timed(table, span), "time", "mean"), runs, reading, floor, point=True).encode(
+        x=time_axis(span), opacity=faded(),
+        y=alt.Y("y:Q", title="mean wait time", scale=second_scale(floor, top),
+                axis=second_axis(floor, top, any_below(table["mean"], floor))))
     return finished(chart, runs, "Wait time over time",
-                   f"Mean over the tasks that arrive in each {_period_text(period)}")
+                    f"Mean over the tasks that arrive in each {_period_text(period)}{_until(runs)}")
 
 
 def wait_distribution(runs: list[Run]) -> Chart:
     """Draw the share of started tasks that waited longer than x, both axes logarithmic."""
     table = series.wait_distribution(runs)
     floor, top = second_range(table["value"].to_list())
-    drawn = worded(table.filter(pl.col("share") > 0), "value", "waited longer than", seconds_text)
-    chart = lines(at_least(drawn_rows(drawn), "value", floor), interpolate="step-after").encode(
-        **by_scheduler(runs),
-        x=alt.X("value_drawn:Q", title="wait time", scale=second_scale(floor, top),
-                axis=second_axis(floor, top, any_below(table["value"], floor))),
-        y=share_axis(table, "share of tasks waiting longer"),
-        tooltip=[*tooltips("run", "waited longer than"), share_tooltip()])
+    y, least = share_axis(table, "share of tasks waiting longer")
+    reading = Reading("waited longer than", "seconds", "of tasks", "share")
+    chart = line_chart(exceedances(table, floor), runs, reading, least, interpolate="step-after").encode(
+        x=alt.X("x:Q", title="wait time", scale=second_scale(floor, top), axis=second_axis(floor, top, False)), y=y)
     return finished(chart, runs, "Distribution of wait time", f"Did not wait at all: {_at_once(runs, table)}")
 
 
@@ -111,46 +105,44 @@ def slowdown_distribution(runs: list[Run]) -> Chart:
     """Draw the share of finished tasks with a larger bounded slowdown than x, both axes logarithmic."""
     table = series.slowdown_distribution(runs)
     largest = max(table["value"].to_list(), default=10.0)
-    chart = lines(drawn_rows(table.filter(pl.col("share") > 0)), interpolate="step-after").encode(
-        **by_scheduler(runs),
-        x=alt.X("value:Q", title="bounded slowdown (times)",
+    y, least = share_axis(table, "share of tasks slowed more")
+    reading = Reading("slowed more than", "ratio", "of tasks", "share")
+    chart = line_chart(exceedances(table, 1.0), runs, reading, least, interpolate="step-after").encode(
+        x=alt.X("x:Q", title="bounded slowdown (times)",
                 scale=alt.Scale(type="log", domain=[1, max(10.0, largest)], nice=False),
-                axis=alt.Axis(values=tens(1, largest), labelExpr=COUNT_LABEL, labelOverlap=True)),
-        y=share_axis(table, "share of tasks slowed more"),
-        tooltip=[*tooltips("run"), alt.Tooltip("value:Q", title="slowed more than", format=",.2~f"), share_tooltip()])
+                axis=alt.Axis(values=tens(1, largest), labelExpr=COUNT_LABEL)), y=y)
     return finished(chart, runs, "Distribution of bounded slowdown",
-                   "(finish - ready) / run time of finished tasks, run times under 10 s counted as 10 s")
+                    "(finish - ready) / run time of finished tasks, run times under 10 s counted as 10 s")
 
 
 def queue_length(runs: list[Run]) -> Chart:
     """Draw the number of waiting tasks over time, a line a run, on an axis that holds zero and millions."""
-    _, span = series.clock(runs)
-    table = series.waiting_over_time(runs)
+    shown = seen(runs)
+    _, span = series.clock(shown)
+    table = series.waiting_over_time(shown)
     top = max(table["waiting"].to_list(), default=1.0)
-    chart = lines(drawn_rows(timed(table, span))).encode(
-        **by_scheduler(runs), x=time_axis(span),
-        y=alt.Y("waiting:Q", title="waiting tasks",
-                scale=alt.Scale(type="symlog", constant=1, domain=[0, max(10.0, top)]),
-                axis=alt.Axis(values=[0, *tens(1, top)], labelExpr=COUNT_LABEL, labelOverlap=True)),
-        tooltip=[*tooltips("run"), time_tooltip(span), alt.Tooltip("waiting:Q", format=",.1f"),
-                 alt.Tooltip("waiting_max:Q", title="at most", format=",.0f")])
-    return finished(chart, runs, "Queue length", "Tasks waiting, mean of each period; logarithmic above one task")
+    reading = Reading(*_time_reading(span), "tasks waiting", "ratio")
+    chart = line_chart(over_time(timed(table, span), "time", "waiting"), runs, reading).encode(
+        x=time_axis(span), y=_counts("waiting tasks", top))
+    return finished(chart, runs, "Queue length",
+                    f"Tasks waiting, mean of each period; logarithmic above one task{_until(runs)}")
 
 
 def utilisation(runs: list[Run], resource: str) -> Chart:
     """Draw the used share of one resource over time, and dashed what is free yet too scattered to be used."""
-    _, span = series.clock(runs)
-    table = series.used_over_time(runs, resource).unpivot(
+    shown = seen(runs)
+    _, span = series.clock(shown)
+    table = series.used_over_time(shown, resource).unpivot(
         index=["run", "scheduler", "time"], variable_name="what", value_name="share").drop_nulls("share")
-    chart = lines(drawn_rows(timed(table, span))).encode(
-        **by_scheduler(runs), x=time_axis(span),
-        strokeDash=alt.StrokeDash("what:N", legend=None,
-                                  scale=alt.Scale(domain=["used", "stranded"], range=[[1, 0], [3, 3]])),
-        y=alt.Y("share:Q", title=f"share of {resource}", axis=alt.Axis(format="~%", tickCount=5),
-                scale=alt.Scale(domain=[0, max(1.0, *table["share"].to_list(), 0.0)])),
-        tooltip=[*tooltips("run", "what"), time_tooltip(span), alt.Tooltip("share:Q", format=".1%")])
+    reading = Reading(*_time_reading(span), resource, "share")
+    drawn = over_time(timed(table, span), "time", "share")
+    chart = line_chart(drawn, runs, reading).encode(
+        x=time_axis(span),
+        y=alt.Y("y:Q", title=f"share of {resource}", axis=alt.Axis(format="~%", tickCount=5),
+                scale=alt.Scale(domain=[0, max(1.0, *table["share"].to_list(), 0.0)])))
     return finished(chart, runs, f"Utilisation of {resource}",
-                   "Share of the capacity in use; dashed: free, but unusable by the smallest waiting task")
+                    f"Share of the capacity; stranded is free, but too scattered for the smallest waiting task"
+                    f"{_until(runs)}", legend_names=_whats(drawn))
 
 
 def allocation_parts(runs: list[Run]) -> Chart:
@@ -177,42 +169,56 @@ def allocation_parts(runs: list[Run]) -> Chart:
         title=alt.Title("Parts of the allocation time",
                         subtitle="Above the means, which add up to the mean; below the medians of the parts"),
         description="Parts of the allocation time of " + ", ".join(groups(runs)), width="container",
-        height=max(120, 56 * schedulers))
+        height=max(120, 48 * schedulers), usermeta={"legend": parts})
 
 
 def messages_over_time(runs: list[Run]) -> Chart:
     """Draw how many messages were handled a second over time, and dashed what some of them said, a line each."""
-    _, span = series.clock(runs)
-    table = series.messages_over_time(runs)
+    shown = seen(runs)
+    _, span = series.clock(shown)
+    table = series.messages_over_time(shown)
     top = max(table["a second"].to_list(), default=1.0)
-    dashes = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
-    chart = lines(drawn_rows(timed(table, span))).encode(
-        **by_scheduler(runs), x=time_axis(span),
-        strokeDash=alt.StrokeDash("what:N", scale=alt.Scale(domain=list(series.MESSAGES_COUNTED), range=dashes)),
-        y=alt.Y("a second:Q", title="handled a second",
-                scale=alt.Scale(type="symlog", constant=1, domain=[0, max(10.0, top)]),
-                axis=alt.Axis(values=[0, *tens(1, top)], labelExpr=COUNT_LABEL, labelOverlap=True)),
-        tooltip=[*tooltips("run", "what"), time_tooltip(span), alt.Tooltip("a second:Q", format=",.1f")])
+    drawn = over_time(timed(table, span), "time", "a second")
+    chart = line_chart(drawn, runs, Reading(*_time_reading(span), "a second", "ratio")).encode(
+        x=time_axis(span), y=_counts("handled a second", top))
     return finished(chart, runs, "Messages over time",
-                   "Messages handled a second; dashed: refusals and requests on another master's partition among "
-                   "them, and tasks preempted")
+                    "Messages handled a second; among them refusals and requests on another master's partition; tasks "
+                    f"preempted{_until(runs)}", legend_names=_whats(drawn))
 
 
 def allocation_distribution(runs: list[Run]) -> Chart:
     """Draw the share of tasks that were allocated within x, a line a run."""
     table = series.allocation_distribution([run for run in runs if run.summary.federation])
     floor, top = second_range(table["value"].to_list())
-    within = table.with_columns(share=1.0 - pl.col("share"))
-    drawn = worded(within, "value", "allocated within", seconds_text)
-    chart = lines(at_least(drawn_rows(drawn), "value", floor), interpolate="step-after").encode(
-        **by_scheduler(runs),
-        x=alt.X("value_drawn:Q", title="allocation time", scale=second_scale(floor, top),
-                axis=second_axis(floor, top, any_below(table["value"], floor))),
-        y=alt.Y("share:Q", title="share of started tasks", axis=alt.Axis(format="~%", tickCount=5),
-                scale=alt.Scale(domain=[0, 1])),
-        tooltip=[*tooltips("run", "allocated within"), share_tooltip()])
+    longer = exceedances(table, floor)
+    within = Lines(longer.table.with_columns(-pl.col("^l[0-9]+$") + 1.0), longer.lines)
+    reading = Reading("allocated within", "seconds", "of tasks", "share")
+    chart = line_chart(within, runs, reading, interpolate="step-after").encode(
+        x=alt.X("x:Q", title="allocation time", scale=second_scale(floor, top), axis=second_axis(floor, top, False)),
+        y=alt.Y("y:Q", title="share of started tasks", axis=alt.Axis(format="~%", tickCount=5),
+                scale=alt.Scale(domain=[0, 1])))
     return finished(chart, runs, "Distribution of allocation time",
-                   "From ready to the last start; only of schedulers that are federations")
+                    "From ready to the last start; only of schedulers that are federations")
+
+
+def _counts(title: str, top: float) -> alt.Y:
+    """Return an axis of counts that holds zero and millions; one is too near to zero for a label of its own."""
+    return alt.Y("y:Q", title=title, scale=alt.Scale(type="symlog", constant=1, domain=[0, max(10.0, top)]),
+                 axis=alt.Axis(values=[0, *tens(10 if top >= 100 else 1, top)], labelExpr=COUNT_LABEL))
+
+
+def _time_reading(span: float) -> tuple[str, str]:
+    return f"{series.time_unit(span)[1]} since the start", "number"
+
+
+def _whats(drawn: Lines) -> list[str]:
+    return list(dict.fromkeys(line.what for line in drawn.lines))
+
+
+def _until(runs: list[Run]) -> str:
+    """Say where a chart over time ends, if before the runs do."""
+    until = window_end(runs)
+    return f"; until the last arrival, {seconds_text(until)}" if until is not None else ""
 
 
 def _means(marks: alt.Chart) -> alt.Chart:

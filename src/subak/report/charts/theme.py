@@ -30,7 +30,7 @@ def style_variables(colours: Mapping[str, str]) -> str:
 
 
 def legend_columns(longest: int, width: int) -> int:
-    """Return how many legend entries of up to *longest* letters fit side by side; page.js does the same sum."""
+    """Return how many legend entries of up to *longest* letters fit side by side; page.js measures them."""
     return max(1, (width - LEGEND_MARGIN) // legend_entry_width(longest))
 
 
@@ -52,9 +52,21 @@ def chart_config(colours: Mapping[str, str], font: str = "sans-serif") -> dict[s
         "view": {"stroke": None},
         "range": {"category": [colours[name] for name in SERIES], "symbol": SHAPES},
         "axis": {**text, "labelColor": quiet, "titleColor": quiet, "titleFontWeight": "normal", "titlePadding": 10,
-                 "gridColor": line, "domain": False, "tickColor": line, "tickSize": 4, "labelPadding": 4},
+                 "gridColor": line, "domain": False, "tickColor": line, "tickSize": 4, "labelPadding": 4,
+                 "labelOverlap": "greedy", "labelSeparation": 8},
         "legend": {**text, "labelColor": ink, "title": None, "orient": "top", "symbolStrokeWidth": 2.5,
                    "symbolSize": 90, "labelLimit": 150, "columnPadding": 16, "rowPadding": 4},
+        "header": {"labelFont": font, "labelColor": ink, "labelFontSize": 12},
         "title": {"font": font, "color": ink, "fontSize": 15, "subtitleFont": font, "subtitleColor": quiet,
                   "subtitleFontSize": 12, "anchor": "start", "fontWeight": 600, "offset": 14},
     }
+
+
+def report_config(colours: Mapping[str, str], font: str = "sans-serif") -> dict[str, Any]:
+    """Return the configuration of a report's charts, whose legends stand below each other, where all of them fit.
+
+    It is no part of `chart_config`, since Altair refuses it as a chart's own.
+    """
+    config = chart_config(colours, font)
+    layout = {"top": {"direction": "vertical", "margin": 6}}
+    return {**config, "legend": {**config["legend"], "layout": layout}}

@@ -1,0 +1,128 @@
+"""Lines on common places, and the window that charts over time show."""
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fake_demo import LAST_ARRIVAL, write_demo
+from fake_runs import write_run
+from subak.measures.runs import load_runs
+from subak.report.charts.lines import GRID_MAX, Line, exceedances, over_time, rounded, stacked
+from subak.report.charts.runs import queue_length, wait_distribution, wait_over_time
+from subak.report.charts.window import Seen, seen, window_end
+
+NUMBERS = st.floats(0, 100).map(lambda value: round(value, 2))
+PLACES = st.lists(NUMBERS, min_size=2, max_size=12, unique=True).map(sorted)
+
+
+def long_table(lines):
+    """Rows of run, scheduler, time and value."""
+    return pl.DataFrame([{"run": run, "scheduler": run, "time": float(time), "value": float(value)}
+                         for run, points in lines.items() for time, value in points])
+
+
+def test_lines_are_read_between_their_points():
+    table = long_table({"a": [(0, 0), (1, 10), (2, 20), (3, 30)], "b": [(0.5, 1), (2.5, 3)]})
+    drawn = over_time(table, "time", "value")
+    assert drawn.lines == [Line("a", "a"), Line("b", "b")]
+    assert drawn.table["x"].to_list() == [0, 1, 2, 3]
+    assert drawn.table["l0"].to_list() == [0, 10, 20, 30]
+    assert drawn.table["l1"].to_list() == [1, 1.5, 2.5, 3]  # b has a point within a step of both ends
+
+
+def test_a_line_that_ended_has_no_values_and_one_that_goes_on_has_places_of_its_own():
+    table = long_table({"a": [(0, 0), (1, 1), (2, 2), (3, 3)], "b": [(2, 5), (3, 5), (9, 7)]})
+    drawn = over_time(table, "time", "value")
+    assert drawn.table["x"].to_list() == [0, 1, 2, 3, 9]
+    assert drawn.table["l0"].to_list() == [0, 1, 2, 3, None]
+    assert drawn.table["l1"].to_list()[2:] == [5, 5, 7]
+
+
+@given(PLACES, PLACES)
+def test_a_line_at_its_own_points_is_itself(first, second):
+    """The plain twin: between the neighbours of a place, in proportion."""
+    lines = {"a": [(place, place**2) for place in first], "b": [(place, -place) for place in second]}
+    drawn = over_time(long_table(lines), "time", "value")
+    for column, points in zip(("l0", "l1"), lines.values(), strict=True):
+        for place, value in drawn.table.select("x", column).drop_nulls().iter_rows():
+            inside = min(max(place, points[0][0]), points[-1][0])
+            (left, low), (right, high) = next(
+                (one, other) for one, other in pairwise(points) if one[0] <= inside <= other[0])
+            assert value == pytest.approx(low + (high - low) * (inside - left) / (right - left), rel=1e-6, abs=1e-6)
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.lists(st.integers(1, 50), min_size=1, max_size=40))
+def test_exceedances_agree_with_counting(first, second):
+    values = {"a": first, "b": second}
+    table = pl.DataFrame([{"run": name, "scheduler": name, "value": float(value),
+                           "share": sum(other > value for other in of_run) / len(of_run)}
+                          for name, of_run in values.items() for value in sorted(set(of_run))])
+    drawn = exceedances(table, 0.5)
+    assert drawn.table["x"][0] == 0.5
+    assert drawn.table["x"].to_list()[1:] == sorted({*first, *second})
+    for column, of_run in zip(("l0", "l1"), values.values(), strict=True):
+        counted = [sum(value > place for value in of_run) / len(of_run) for place in drawn.table["x"]]
+        assert drawn.table[column].to_list() == pytest.approx(counted)
+
+
+def test_a_long_distribution_is_thinned_and_keeps_its_ends():
+    values = np.geomspace(1, 1e6, 5_000)
+    table = pl.DataFrame({"run": "a", "scheduler": "a", "value": values, "share": np.linspace(1, 0, 5_000)})
+    drawn = exceedances(table, 2.0)
+    assert GRID_MAX / 2 < len(drawn.table) <= GRID_MAX + 1
+    assert drawn.table["x"].to_list()[0] == 2.0
+    assert drawn.table["x"].to_list()[-1] == pytest.approx(1e6)
+    assert drawn.table["l0"].to_list()[-1] == 0
+
+
+def test_rows_are_short():
+    assert rounded(pl.DataFrame({"x": [1 / 3, 2.0], "l0": [1 / 3, None]})) == [{"x": 0.3333333, "l0": 0.3333}, {"x": 2}]
+
+
+def test_panels_have_the_same_lines():
+    one = over_time(long_table({"a": [(0, 1), (1, 2)]}), "time", "value")
+    table, lines = stacked({"p": one, "q": one})
+    assert (lines, table["facet"].to_list()) == ([Line("a", "a")], ["p", "p", "q", "q"])
+
+
+def test_a_run_is_seen_until_the_last_arrival(tmp_path):
+    runs = load_runs(write_demo(tmp_path, ("first-fit", "tetris"), queues=3, tasks=500))
+    assert window_end(runs) == pytest.approx(LAST_ARRIVAL)
+    for run in seen(runs):
+        timeline, shares = run.timeline().collect(), run.shares().collect()
+        assert (timeline["time"] + timeline["span"]).max() == pytest.approx(LAST_ARRIVAL)
+        assert (shares["time"] + shares["span"]).max() == pytest.approx(LAST_ARRIVAL)
+        assert run.tasks().collect()["start"].max() <= LAST_ARRIVAL
+        assert run.label in ("first-fit", "tetris")
+    name = runs[0].shares().select(pl.col("queue").first()).collect().item()
+    assert set(seen(runs, (name,))[0].shares().collect()["queue"]) == {name}
+
+
+def test_an_interval_that_the_window_ends_in_is_cut(tmp_path):
+    run = load_runs(write_run(tmp_path / "run", tasks=500))[0]
+    table = Seen(run.folder, run.summary, until=700.0).timeline().collect()
+    assert (table["time"].to_list(), table["span"].to_list()) == ([0, 300, 600], [300, 300, 100])
+
+
+def test_a_batch_that_arrives_at_once_is_shown_whole(tmp_path):
+    folder = write_run(tmp_path / "run", tasks=500)
+    tasks = pl.read_parquet(folder / "tasks.parquet")
+    tasks.with_columns(arrival=pl.lit(0.0)).write_parquet(folder / "tasks.parquet")
+    runs = load_runs(folder)
+    assert window_end(runs) is None
+    assert seen(runs)[0].timeline().collect().equals(runs[0].timeline().collect())
+    assert "last arrival" not in queue_length(runs).to_dict()["title"]["subtitle"]
+
+
+def test_what_a_chart_of_lines_says_of_itself(tmp_path):
+    runs = load_runs(write_demo(tmp_path, ("first-fit", "tetris"), queues=3, tasks=500))
+    for make in (queue_length, wait_over_time, wait_distribution):
+        spec = make(runs).to_dict()
+        rows = spec["datasets"][spec["data"]["name"]]
+        assert [line["scheduler"] for line in spec["usermeta"]["lines"]] == ["first-fit", "tetris"]
+        assert spec["usermeta"]["legend"] == ["first-fit", "tetris"]
+        assert all({"x", "l0", "l1"} >= set(row) for row in rows)
+        assert [row["x"] for row in rows] == sorted(row["x"] for row in rows)

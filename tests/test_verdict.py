@@ -1,0 +1,121 @@
+"""The card: who is recommended, by how much, how certainly, at whose cost, and why; on runs worked out by hand."""
+import json
+
+import polars as pl
+import pytest
+
+from fake_runs import write_run
+from subak.measures.runs import load_runs
+from subak.report.page import write_report
+from subak.report.tables.differences import compared
+from subak.report.verdict.facts import judged
+from subak.report.verdict.placed import classes, long_limit, placed, worse_queues
+
+# Ten tasks of two queues: nine run for 10 s, the last for 1,000 s, which alone is of queue b.
+RUN_TIMES = [10.0] * 9 + [1_000.0]
+QUEUES = ["a"] * 9 + ["b"]
+FIFO = [0.0] + [100.0] * 9  # seconds that tasks wait
+SHORT_FIRST = [0.0] * 9 + [500.0]
+
+
+def write_waits(folder, label, waits, **changes):
+    """Write a run of those tasks, which all arrive at once."""
+    run = write_run(folder / "runs" / label, label, tasks=500, wait_time={
+        "mean": sum(waits) / 10, "median": sorted(waits)[4], "p90": 100.0, "p99": max(waits), "p999": max(waits),
+        "max": max(waits)}, slowdown={"mean": 1 + sum(waits) / 100}, waiting={"mean": 1.0, "max": 2.0}, **changes)
+    start = pl.Series("start", waits)
+    pl.read_parquet(run / "tasks.parquet").head(10).with_columns(
+        start, pl.Series("wait_time", waits), pl.Series("run_time", RUN_TIMES), pl.Series("queue", QUEUES),
+        (start + pl.Series(RUN_TIMES)).alias("finish"), arrival=pl.lit(0.0), ready=pl.lit(0.0)).write_parquet(
+        run / "tasks.parquet")
+
+
+@pytest.fixture
+def runs(tmp_path):
+    write_waits(tmp_path, "fifo", FIFO, makespan=1_000.0)
+    write_waits(tmp_path, "short-first", SHORT_FIRST, makespan=1_500.0)
+    return load_runs(tmp_path)
+
+
+def facts_of(runs, baseline=0):
+    found = judged(runs, compared(runs, baseline), baseline)
+    return found, {title: " ".join(said) for title, said in found.facts}
+
+
+def test_the_least_mean_wait_is_recommended_with_what_it_costs(runs):
+    found, facts = facts_of(runs)
+    assert (found.headline, found.chosen) == ("short-first", 1)
+    assert found.sentence.startswith("short-first has the lowest mean wait time, 50 s; next is fifo with 90 s.")
+    assert "Mean wait: 50 s against 90 s of fifo (\u221244.4 %)." in facts["By how much"]
+    assert "One run each" in facts["How certain"]
+    assert facts["At whose cost"].startswith("Wait time, 99 %: 8.33 min against 100 s of fifo (+400 %). Makespan: ")
+    assert "1 of 2 queues wait longer in the mean; b most: 8.33 min against 100 s." in facts["At whose cost"]
+    assert "Tasks of 16.7 min or longer wait 8.33 min in the mean, against 100 s." in facts["At whose cost"]
+    assert "It starts 90 % of its tasks at once, fifo 10 %." in facts["Why"]
+
+
+def test_the_baseline_itself_is_measured_against_the_next_best(runs):
+    found, facts = facts_of(runs, baseline=1)
+    assert found.headline == "short-first"
+    assert "against 90 s of fifo" in facts["By how much"]
+
+
+def test_who_loses_nothing_is_told_so(tmp_path):
+    write_waits(tmp_path, "fifo", FIFO)
+    write_waits(tmp_path, "zero", [0.0] * 10)
+    _, facts = facts_of(load_runs(tmp_path))
+    assert facts["At whose cost"] == "No measure or queue is worse."
+
+
+def test_equal_schedulers_have_no_winner(tmp_path):
+    for name in ("one", "other"):
+        write_waits(tmp_path, name, FIFO)
+    found, facts = facts_of(load_runs(tmp_path))
+    assert (found.headline, found.chosen) == ("None is clearly best", None)
+    assert list(facts) == ["How certain"]
+
+
+def test_seeds_in_which_it_wins_are_counted(tmp_path):
+    for seed, (one, other) in enumerate([(FIFO, SHORT_FIRST), (FIFO, SHORT_FIRST), ([0.0] * 10, SHORT_FIRST)], start=1):
+        write_waits(tmp_path, f"fifo-s{seed}", one, seed=seed)
+        write_waits(tmp_path, f"short-s{seed}", other, seed=seed)
+    found, facts = facts_of(load_runs(tmp_path))
+    assert found.headline == "short"
+    assert facts["How certain"] == "It has the lowest mean wait in 2 of 3 seeds."
+
+
+def test_a_lone_run_has_a_sentence_and_no_recommendation(tmp_path):
+    write_waits(tmp_path, "fifo", FIFO)
+    found, facts = facts_of(load_runs(tmp_path))
+    assert (found.headline, found.chosen, facts) == ("fifo", None, {})
+    assert "Tasks waited 90 s on average" in found.sentence
+
+
+def test_what_was_placed_is_counted(runs):
+    fifo, short_first = runs
+    assert long_limit([fifo]) == 1_000.0
+    assert classes([short_first], 1_000.0)[1:] == (0.0, 500.0)
+    assert classes([fifo], 1_000.0)[1:] == (pytest.approx(800 / 9), 100.0)
+    assert placed([fifo])[:2] == (10, 0.1)
+    assert worse_queues([short_first], [fifo]) == (2, 1, "b", 500.0, 100.0)
+    assert worse_queues([fifo], [fifo]) is None
+    assert worse_queues([fifo], [short_first]) == (2, 1, "a", pytest.approx(800 / 9), 0.0)
+
+
+def test_services_run_for_ever_and_tasks_that_never_started_count_nowhere(runs):
+    folder = runs[0].folder
+    tasks = pl.read_parquet(folder / "tasks.parquet")
+    none = pl.when(pl.int_range(10) == 0).then(None)
+    tasks.with_columns(none.otherwise(pl.col("start")).alias("start"), none.otherwise(pl.col("wait_time")).alias(
+        "wait_time"), run_time=pl.lit(float("inf"))).write_parquet(folder / "tasks.parquet")
+    assert placed(runs[:1]) == (9, 0.0, None, None)
+    assert long_limit(runs[:1]) is None
+
+
+def test_the_card_is_on_the_page_in_one_place(runs, tmp_path):
+    text = write_report(tmp_path).read_text(encoding="utf-8")
+    assert text.count('class="card-verdict"') == 1
+    card = text.partition('class="card-verdict"')[2].partition("</section>")[0]
+    for words in ("Recommended", "short-first", "By how much", "How certain", "At whose cost", "Why"):
+        assert words in card
+    assert json.dumps("short-first") not in card
