@@ -134,3 +134,11 @@ def test_the_verdict_is_among_those_that_know_the_same():
     alone = verdict([run("blind", 9, "nothing"), run("lucky", 8, "nothing")])
     assert alone.startswith("lucky has the lowest mean wait time")
     assert "Told in advance: told knows run times." in notes([run("blind", 9, "nothing"), run("told", 1, "run times")])
+
+
+def test_the_scheduler_of_the_log_is_shown_and_neither_wins_nor_is_recommended():
+    runs = [Run(Path(name), Summary(scheduler=name, label=name, wait_time=spread(wait), knows=knows))
+            for name, wait, knows in (("slow", 9, "nothing"), ("recorded", 1, "not recorded"), ("fast", 8, "nothing"))]
+    mean = next(row for row in compare(runs) if (row.measure.family, row.measure.title) == ("Wait time", "mean"))
+    assert mean.values == [9, 1, 8] and mean.best == frozenset({2})
+    assert verdict(runs).startswith("fast has the lowest mean wait time, 8 s; next is slow with 9 s.")

@@ -14,6 +14,7 @@ from naive import twin_run
 from small import TWO, cases, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.experiment.knowledge import knowledge
+from subak.experiment.run import refuse_unfit
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.placement.lotes.plan import make_plan
@@ -196,6 +197,8 @@ def test_users_estimates_are_refused_where_there_are_none(tmp_path, run):
             estimate=pl.lit(None, pl.Float64))})):
         with pytest.raises(InputError, match="estimates: the workload has none of its users'"):
             simulate(none, fleet_of((1,)), find_scheduler("first-fit"), estimates="user")
+        with pytest.raises(InputError, match="estimates: the workload has none of its users'"):
+            refuse_unfit(Scenario(estimates="user"), [find_scheduler("first-fit")], (none, fleet_of((1,))))
     code, _, said = run("compare", "--estimates", "user", "--schedulers", "first-fit,tetris", "--out", tmp_path / "out")
     assert (code, said.count("\n")) == (2, 1)
     assert "the workload has none of its users'" in said

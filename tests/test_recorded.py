@@ -22,10 +22,12 @@ from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.simulator.recorded import _edges
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.simulate import simulate
+from subak.workload.mapreduce import MapReduce, draw_batch
 from subak.workload.readers import READERS
 from subak.workload.readers.conversion import Options
 from subak.workload.readers.stream import ignore_progress
-from subak.workload.table import make_workload
+from subak.workload.samples import sample_folder
+from subak.workload.table import make_workload, read_workload
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=100)
 RECORDED = find_scheduler("recorded")
@@ -84,6 +86,8 @@ def test_two_who_share_what_is_there_for_one_hold_twice_the_fleet():
         (0.5, 2, 4, 1.5, "FINISHED"), (1, 1, 4, 0, "FINISHED")]
     assert timeline.select("waiting", "waiting_max", "running", "used_cpu", "capacity_cpu").rows() == [
         (0.5, 1, 0, 0, 2), (1, 1, 1, 2, 2), (0, 0, 2, 4, 2), (0, 0, 2, 4, 2)]
+    _, before = recorded(plain((0.5, 2, 2), (1, 3, 2)), fleet_of((2,)), [2, 1], until=0.25)
+    assert before.select("span", "waiting", "waiting_max", "running").rows() == [(0.25, 0, 0, 0)]
 
 
 def test_a_task_whose_start_is_not_known_neither_waits_nor_runs():
@@ -101,6 +105,13 @@ def test_services_run_on_and_the_fleet_comes_and_goes():
     assert tasks["status"].to_list() == ["RUNNING", "FINISHED"]
     assert timeline.select("running", "used_cpu", "capacity_cpu").rows() == [(2, 2, 6), (2, 2, 5), (2, 2, 1)]
     assert recorded(plain((0, math.inf, 1)), fleet, [0], until=3.0)[1]["used_cpu"].to_list() == [1, 1, 1]
+
+
+def test_run_times_are_those_of_the_log_whatever_machines_are_given():
+    workload, fleet = draw_batch(MapReduce(jobs=2), 1)
+    assert (fleet.speeds != 1).any()
+    tasks, _ = recorded(workload, fleet, workload.tasks["arrival"])
+    assert (tasks["finish"] - tasks["start"] - tasks["run_time"]).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize(("share", "ready"), [(1.0, 4), (0.5, 2), (0.25, 2), (0.0, 1)])
@@ -271,7 +282,7 @@ def test_a_comparison_shows_the_log_as_one_more_column(log, tmp_path, run):
     assert runs["recorded"].stranded == {"cpu": None}
     assert runs["first-fit"].stranded["cpu"] is not None
     assert run("report", tmp_path / "R" / "runs" / "recorded", "--out", tmp_path / "one.html")[0] == 0
-    assert "on a machine that the log does not name" in run("explain", tmp_path / "R" / "runs" / "recorded", "j3/3")[1]
+    assert "on a machine that the log does not name" in run("explain", tmp_path / "R" / "runs" / "recorded", "3")[1]
 
 
 def test_a_recorded_run_is_repeated_to_the_byte(log, tmp_path):
@@ -282,3 +293,10 @@ def test_a_recorded_run_is_repeated_to_the_byte(log, tmp_path):
         first, second = ((tmp_path / name / f"{table}.parquet").read_bytes() for name in ("one", "two"))
         assert first == second
     assert load_runs(tmp_path / "one")[0].summary.fairness.queues == 2
+
+
+def test_the_shipped_sample_knows_what_its_page_says():
+    tasks = read_workload(sample_folder("google2011")).tasks
+    later = tasks.filter(pl.col("arrival") > 0)
+    assert tasks["recorded_start"].null_count() == 0
+    assert (later["recorded_start"] - later["arrival"]).mean() == pytest.approx(20.7, abs=0.05)

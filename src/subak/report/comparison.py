@@ -22,6 +22,7 @@ PART_TITLES = {"framework_queueing": "framework queueing", "processing": "proces
                "worker_queueing": "worker queueing", "communication": "communication"}
 ENDING_TITLES = {"FAILED": "failed", "CANCELLED": "cancelled", "TIMED_OUT": "timed out", "LOST": "lost"}
 FIFO = ("fifo+backfill", "first-fit+backfill", "fifo", "first-fit")  # what gains in makespan are measured from
+RECORDED = "recorded"  # the scheduler of the log
 NOT_STARTED = ("WAITING", "BLOCKED", "UNPLACEABLE")
 
 
@@ -188,6 +189,8 @@ def verdict(runs: list[Run]) -> str:
     """
     of_knowledge: dict[str, list[Run]] = {}
     for run in runs:
+        if run.summary.scheduler == RECORDED and len(groups(runs)) > 1:
+            continue
         of_knowledge.setdefault(run.summary.knows or NOTHING_KNOWN, []).append(run)
     if len(of_knowledge) == 1:
         return _verdict(runs) + _caution(runs)
@@ -211,7 +214,9 @@ def _verdict(runs: list[Run]) -> str:
 def _row(measure: Measure, schedulers: dict[str, list[Run]], seeds: list[int]) -> Row:
     by_seed = [_by_seed(measure, runs, seeds) for runs in schedulers.values()]
     values = [_mean([measure.value(run.summary) for run in runs]) for runs in schedulers.values()]
-    return Row(measure, values, _best(measure, values, by_seed), by_seed)
+    rivals = [None if runs[0].summary.scheduler == RECORDED else value
+              for runs, value in zip(schedulers.values(), values, strict=True)]  # a log is no scheduler to choose
+    return Row(measure, values, _best(measure, rivals, by_seed), by_seed)
 
 
 def _by_seed(measure: Measure, runs: list[Run], seeds: list[int]) -> dict[int, float]:
@@ -240,7 +245,8 @@ def _best(measure: Measure, values: list[float | None], by_seed: list[dict[int, 
         equal = frozenset(index for index, value in enumerate(values) if measure.text(value) == measure.text(best))
         return equal if len(equal) < len(known) else frozenset()
     first = values.index(best)
-    others = [paired(by_seed[first], of) for number, of in enumerate(by_seed) if number != first and of]
+    others = [paired(by_seed[first], of) for number, of in enumerate(by_seed)
+              if number != first and values[number] is not None]
     return frozenset({first}) if all(map(decided, others)) else frozenset()
 
 

@@ -3,7 +3,8 @@
 - "exact": the run times themselves.
 - "user": those of the workload's column `estimate`; who gave none is told by the run time.
 - "factor=F": the run time times a factor that is uniform from 1 to F, by the run's seed and the task's number: users
-  ask for more than they use, lest they be ended (Mu'alem and Feitelson 2001, section 5: its f is F - 1).
+  ask for more than they use, lest they be ended (the f-model of the literature on backfilling, such as Mu'alem and
+  Feitelson 2001, with f = F - 1; users' own estimates are rounder, say Tsafrir and Feitelson 2006).
 - "class": the mean run time of the tasks that ask for the same amounts under the same constraints; where fewer than two
   of them end, so that their mean would be a run time itself, that of all tasks.
 - "none": the mean of all tasks, for each of them. So whoever goes by run times still runs, and learns nothing that
