@@ -193,7 +193,7 @@ def verdict(runs: list[Run]) -> str:
             continue
         of_knowledge.setdefault(run.summary.knows or NOTHING_KNOWN, []).append(run)
     if len(of_knowledge) == 1:
-        return _verdict(runs) + _caution(runs)
+        return _verdict(*of_knowledge.values()) + _caution(runs)
     ranked = sorted(of_knowledge.items(), key=lambda pair: pair[0] != NOTHING_KNOWN)
     return " ".join(f"Of those that know {knows} of run times: {_verdict(group)}" if knows == NOTHING_KNOWN
                     else f"Knowing {knows}: {_verdict(group)}" for knows, group in ranked) + _caution(runs)
