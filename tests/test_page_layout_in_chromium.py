@@ -103,4 +103,4 @@ def test_the_page_is_small(page):
     text = page.read_text(encoding="utf-8")
     library = max(text.split("<script"), key=len)
     assert len(library.encode()) > 800_000
-    assert len(text.encode()) - len(library.encode()) < 250_000
+    assert len(text.encode()) - len(library.encode()) < 215_000
