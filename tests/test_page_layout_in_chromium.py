@@ -56,6 +56,14 @@ def test_legends_and_labels_are_inside_and_do_not_touch(layout):
     assert sum(group["labels"] for group in facts["groups"].values()) > 150
 
 
+def test_labels_that_touch_or_are_cut_would_be_noticed(page, tmp_path):
+    spoilt = tmp_path / "spoilt.html"
+    text = page.read_text(encoding="utf-8").replace('"labelOverlap":"greedy"', '"labelOverlap":false')
+    spoilt.write_text(text.replace('"labelFontSize":12', '"labelFontSize":40'), encoding="utf-8")
+    groups = asked(LAYOUT, spoilt, tmp_path, width=400)["groups"]
+    assert groups["waiting"]["touching"] and groups["overview"]["cut"]
+
+
 def test_a_pointer_anywhere_in_a_chart_of_lines_reads_all_schedulers(page, tmp_path):
     found = asked(TOOLTIPS, page, tmp_path, width=800)["probes"]
     assert len(found) >= 7
@@ -95,4 +103,4 @@ def test_the_page_is_small(page):
     text = page.read_text(encoding="utf-8")
     library = max(text.split("<script"), key=len)
     assert len(library.encode()) > 800_000
-    assert len(text.encode()) - len(library.encode()) < 700_000
+    assert len(text.encode()) - len(library.encode()) < 215_000

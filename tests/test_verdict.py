@@ -32,8 +32,8 @@ def write_waits(folder, label, waits, **changes):
 
 @pytest.fixture
 def runs(tmp_path):
-    write_waits(tmp_path, "fifo", FIFO, makespan=1_000.0)
-    write_waits(tmp_path, "short-first", SHORT_FIRST, makespan=1_500.0)
+    write_waits(tmp_path, "fifo", FIFO, makespan=1_000.0, utilisation={"cpu": 0.8, "memory": 0.5})
+    write_waits(tmp_path, "short-first", SHORT_FIRST, makespan=1_500.0, utilisation={"cpu": 0.6, "memory": 0.7})
     return load_runs(tmp_path)
 
 
@@ -49,6 +49,8 @@ def test_the_least_mean_wait_is_recommended_with_what_it_costs(runs):
     assert "Mean wait: 50 s against 90 s of fifo (\u221244.4 %)." in facts["By how much"]
     assert "One run each" in facts["How certain"]
     assert facts["At whose cost"].startswith("Wait time, 99 %: 8.33 min against 100 s of fifo (+400 %). Makespan: ")
+    assert "Utilisation, cpu: 60 % against 80 % of fifo (\u221225.0 %)." in facts["At whose cost"]
+    assert "memory" not in facts["At whose cost"]
     assert "1 of 2 queues wait longer in the mean; b most: 8.33 min against 100 s." in facts["At whose cost"]
     assert "Tasks of 16.7 min or longer wait 8.33 min in the mean, against 100 s." in facts["At whose cost"]
     assert "It starts 90 % of its tasks at once, fifo 10 %." in facts["Why"]

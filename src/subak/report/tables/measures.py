@@ -47,8 +47,7 @@ def measure_table(caption: str, rows: Sequence[Compared], names: Sequence[str], 
         if grouped and any(row.measure.title for row in lines):
             body.append(tags.tag("tr", tags.tag("th", family, colspan=len(names) + 1, scope="colgroup"),
                                  class_="family"))
-        body += (_line(row, row.measure.title if grouped and row.measure.title else row.title, names)
-                 for row in lines)
+        body += (_line(row, grouped, names) for row in lines)
     table = tags.tag("table", tags.tag("thead", tags.tag("tr", tags.tag("th", "", scope="col"), *heads)),
                      tags.tag("tbody", *body), class_="measures")
     return Markup("").join([tags.scroller(caption, table), definitions(rows)])
@@ -89,11 +88,14 @@ def tidy_table(rows: Sequence[Compared], names: Sequence[str], baseline: int) ->
     return Table("comparison", "Schedulers compared", titles, written)
 
 
-def _line(row: Compared, title: str, names: Sequence[str]) -> Markup:
+def _line(row: Compared, grouped: bool, names: Sequence[str]) -> Markup:
+    """Return a measure's row; its family is part of its title, or it is one by itself, where none stands above."""
+    title = row.measure.title if grouped and row.measure.title else row.title
     unit = tags.tag("small", row.unit) if row.unit else ""
     head = tags.tag("th", tags.tag("abbr", title, title=row.definition) if row.definition else title, " ", unit,
                     scope="row")
-    return tags.tag("tr", head, *(_cell(row, number, name) for number, name in enumerate(names)))
+    return tags.tag("tr", head, *(_cell(row, number, name) for number, name in enumerate(names)),
+                    class_="family" if grouped and not row.measure.title else None)
 
 
 def _cell(row: Compared, number: int, name: str) -> Markup:
