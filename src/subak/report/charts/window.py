@@ -1,9 +1,12 @@
 """What charts over time show of a run: up to the last arrival, since afterwards it only drains."""
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 import polars as pl
 
 from subak.measures.runs import Run
+from subak.tables import scan_table
 
 ROWS_MIN = 12  # of a timeline, below which a window says nothing and the whole run is shown
 
@@ -35,11 +38,18 @@ class Seen(Run):
 
 def window_end(runs: list[Run]) -> float | None:
     """Return the last arrival of all runs, in seconds; None where hardly anything had happened by then."""
-    arrivals = [run.tasks().select(pl.col("arrival").max()).collect().item() for run in runs]
-    until = max((float(arrival) for arrival in arrivals if arrival is not None), default=0.0)
+    files = [run.folder / "tasks.parquet" for run in runs]
+    until = max((_last_arrival(path, path.stat().st_mtime_ns) for path in files), default=0.0)
     rows = min((run.timeline().filter(pl.col("time") < until).select(pl.len()).collect().item() for run in runs),
                default=0)
     return until if rows >= ROWS_MIN else None
+
+
+@lru_cache(maxsize=1024)
+def _last_arrival(tasks: Path, _changed: int) -> float:
+    """Return a run's last arrival: every chart over time asks for it, and the table of a month is long."""
+    arrival = scan_table(tasks).select(pl.col("arrival").max()).collect().item()
+    return 0.0 if arrival is None else float(arrival)
 
 
 def seen(runs: list[Run], queues: tuple[str, ...] | None = None) -> list[Run]:
