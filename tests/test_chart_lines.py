@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fake_demo import LAST_ARRIVAL, write_demo
+from fake_demo import write_demo
 from fake_runs import write_run
+from subak.measures import series
 from subak.measures.runs import load_runs
 from subak.report.charts.lines import GRID_MAX, Line, exceedances, over_time, rounded, stacked
 from subak.report.charts.runs import queue_length, wait_distribution, wait_over_time
-from subak.report.charts.window import Seen, seen, window_end
+from subak.report.charts.some_queues import of_queues
+from subak.report.verdict.placed import placed
 
 NUMBERS = st.floats(0, 100).map(lambda value: round(value, 2))
 PLACES = st.lists(NUMBERS, min_size=2, max_size=12, unique=True).map(sorted)
@@ -88,33 +90,23 @@ def test_panels_have_the_same_lines():
     assert (lines, table["facet"].to_list()) == ([Line("a", "a")], ["p", "p", "q", "q"])
 
 
-def test_a_run_is_seen_until_the_last_arrival(tmp_path):
+def test_only_some_queues_are_seen(tmp_path):
     runs = load_runs(write_demo(tmp_path, ("first-fit", "tetris"), queues=3, tasks=500))
-    assert window_end(runs) == pytest.approx(LAST_ARRIVAL)
-    for run in seen(runs):
-        timeline, shares = run.timeline().collect(), run.shares().collect()
-        assert (timeline["time"] + timeline["span"]).max() == pytest.approx(LAST_ARRIVAL)
-        assert (shares["time"] + shares["span"]).max() == pytest.approx(LAST_ARRIVAL)
-        assert run.tasks().collect()["start"].max() <= LAST_ARRIVAL
-        assert run.label in ("first-fit", "tetris")
     name = runs[0].shares().select(pl.col("queue").first()).collect().item()
-    assert set(seen(runs, (name,))[0].shares().collect()["queue"]) == {name}
+    assert {run.label for run in of_queues(runs, (name,))} == {"first-fit", "tetris"}
+    assert set(of_queues(runs, (name,))[0].shares().collect()["queue"]) == {name}
 
 
-def test_an_interval_that_the_window_ends_in_is_cut(tmp_path):
-    run = load_runs(write_run(tmp_path / "run", tasks=500))[0]
-    table = Seen(run.folder, run.summary, until=700.0).timeline().collect()
-    assert (table["time"].to_list(), table["span"].to_list()) == ([0, 300, 600], [300, 300, 100])
-
-
-def test_a_batch_that_arrives_at_once_is_shown_whole(tmp_path):
-    folder = write_run(tmp_path / "run", tasks=500)
-    tasks = pl.read_parquet(folder / "tasks.parquet")
-    tasks.with_columns(arrival=pl.lit(0.0)).write_parquet(folder / "tasks.parquet")
+def test_charts_over_time_show_the_window(tmp_path):
+    folder = write_run(tmp_path / "run", tasks=500, window={"begin": 600.0, "end": 9000.0, "why": "", "tasks": 1})
     runs = load_runs(folder)
-    assert window_end(runs) is None
-    assert seen(runs)[0].timeline().collect().equals(runs[0].timeline().collect())
-    assert "last arrival" not in queue_length(runs).to_dict()["title"]["subtitle"]
+    assert series.clock(runs) == (600.0, 8400.0)
+    assert queue_length(runs).to_dict()["layer"]
+    assert max(series.waiting_over_time(runs)["time"]) <= 8400.0
+    tasks = pl.read_parquet(folder / "tasks.parquet")
+    inside = tasks.filter(pl.col("arrival").is_between(600.0, 9000.0))
+    assert series.measured_tasks(runs[0]).collect().equals(inside)
+    assert placed(runs).started == inside.filter(pl.col("start") <= 9000.0).height
 
 
 def test_what_a_chart_of_lines_says_of_itself(tmp_path):

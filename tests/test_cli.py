@@ -148,7 +148,7 @@ def test_python_m_subak_and_its_start():
 def test_simulate_without_arguments_runs_the_sample(run):
     result = run("simulate")
     assert result.code == 0
-    assert "190,402 tasks of google2011 on 12,477 machines" in result.out
+    assert "145,459 tasks of google2011-sampled on 12,477 machines" in result.out
     assert "Nothing was kept" in result.err
 
 
@@ -185,7 +185,7 @@ def test_compare_two_schedulers_and_two_seeds(run, small, tmp_path):
 def test_compare_the_sample(run):
     result = run("compare", "--schedulers", "first-fit,greedy")
     assert result.code == 0
-    assert "190,402" in result.out
+    assert "145,459" in result.out
 
 
 def test_convert_and_inspect(run, small):

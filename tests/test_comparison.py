@@ -36,7 +36,7 @@ def summary(label, few, many):
         scheduler=label, label=label, resources=(Resource("cpu", 1.0, "cores"),),
         status={"FINISHED": many, "RUNNING": few, "WAITING": few, "UNPLACEABLE": few},
         wait_time=spread(few), slowdown=spread(few), lengths={"short": spread(few), "long": spread(few)},
-        jobs=JobFacts(10, many, spread(few), spread(few)), makespan=few, makespan_bound=few, gap=few / 10,
+        jobs=JobFacts(10, many, spread(few), spread(few), spread(few)), makespan=few, makespan_bound=few, gap=few / 10,
         utilisation={"cpu": many / 10}, stranded={"cpu": few / 10}, idle_while_waiting={"cpu": few / 10},
         waiting=Waiting(few, 10 * few),
         attempts_lost=few, run_time_lost=few, speed=Speed(few, few, few, few),

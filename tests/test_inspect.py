@@ -135,7 +135,7 @@ def swf_file(folder: Path) -> Path:
 
 
 def test_convert_then_inspect(run, tmp_path):
-    code, out, _ = run("convert", "swf", swf_file(tmp_path), "--out", tmp_path / "W")
+    code, out, _ = run("convert", "swf", swf_file(tmp_path), "--computer", "one-machine", "--out", tmp_path / "W")
     assert code == 0
     assert "jobs: 1 rows read" in out
     assert len(read_workload(tmp_path / "W").tasks) == 1
@@ -270,7 +270,7 @@ def test_the_shipped_sample_is_what_its_readme_says(run):
     found = demand(workload, fleet)
     assert found.requested["cpu"][0] / found.capacity["cpu"][0] == pytest.approx(1.15, abs=0.005)
     assert "CC-BY 4.0" in (sample_folder() / "README.md").read_text()
-    assert sample_names() == ["google2011"]
+    assert sample_names() == ["google2011", "google2011-sampled"]
     with pytest.raises(InputError, match="must be one of google2011"):
         sample_folder("borg")
 

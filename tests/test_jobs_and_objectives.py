@@ -42,6 +42,7 @@ def test_a_job_is_complete_when_its_last_task_is(tmp_path):
     assert (jobs.jobs, jobs.completed) == (2, 2)
     starts = run.tasks().collect()["start"].to_list()
     assert starts == [0.0, 0.0, 40.0, 10.0]
+    assert (jobs.wait.mean, jobs.wait.max) == (4.5, 9.0)  # one starts at once, the other 9 s after it arrived
     assert jobs.completion.max == 60.0 and jobs.completion.mean == (60 + 39) / 2
     assert jobs.slowdown.max == pytest.approx(60 / 30) and jobs.slowdown.mean == pytest.approx((60 / 30 + 39 / 30) / 2)
 

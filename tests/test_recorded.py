@@ -143,7 +143,7 @@ SWF = ["; MaxProcs: 4",
 def test_a_recorded_wait_of_swf_becomes_a_start(tmp_path):
     path = tmp_path / "a.swf"
     path.write_text("\n".join(SWF))
-    workload = convert("swf", path)
+    workload = convert("swf", path, computer="one-machine")
     assert workload.tasks["recorded_start"].to_list() == [15, 20, None, 100.5]
     assert workload.provenance.notes["remarks"]["jobs whose wait is recorded"] == 3
 
@@ -160,7 +160,7 @@ def test_the_mean_wait_of_an_swf_log_is_that_of_its_text(tmp_path, run, name):
     path.write_text("\n".join(SWF)) if name == "made.swf" else path.write_bytes(trace("swf", name).read_bytes())
     jobs = [line.split() for line in text_of(path).splitlines() if line.strip() and not line.startswith(";")]
     waits = [float(job[2]) for job in jobs if float(job[2]) >= 0 and float(job[3]) >= 0 and job[10] in "015"]
-    assert run("convert", "swf", path, "--out", tmp_path / "W")[0] == 0
+    assert run("convert", "swf", path, "--computer", "one-machine", "--out", tmp_path / "W")[0] == 0
     code, _, said = run("simulate", tmp_path / "W", "--scheduler", "recorded", "--out", tmp_path / "R")
     if not waits:
         assert (code, said.count("\n"), (tmp_path / "R").exists()) == (2, 1, False)

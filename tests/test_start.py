@@ -122,12 +122,12 @@ def test_what_is_known_by_its_place_is_there():
     ("subak compare --schedulers first-fit,fi", ["first-fit,fifo", "first-fit,fifo-pri"]),
     ("subak compare --schedulers tetris,tetris+", ["tetris,tetris+normalised"]),
     ("subak compare --schedulers no-such+", []),
-    ("subak compare goo", ["google2011"]),
-    ("subak inspect goo", ["google2011"]),
-    ("subak fit goo", ["google2011"]),
-    ("subak queues goo", ["google2011"]),
+    ("subak compare goo", ["google2011", "google2011-sampled"]),
+    ("subak inspect goo", ["google2011", "google2011-sampled"]),
+    ("subak fit goo", ["google2011", "google2011-sampled"]),
+    ("subak queues goo", ["google2011", "google2011-sampled"]),
     ("subak convert sw", ["swim", "swf"]),
-    ("subak report R --format svg,", ["svg,png"]),
+    ("subak report R --format svg,", ["svg,png", "svg,pdf", "svg,csv", "svg,json", "svg,latex"]),
     ("subak compare --updates ", ["changes", "full"]),
     ("subak list --output ", ["table", "json", "yaml"]),
     ("subak generate-mapreduce --sharing ", ["none", "machines", "slots"]),
@@ -143,8 +143,8 @@ def test_folders_complete_beside_the_samples(tmp_path, monkeypatch):
     for name in ("goods/W1", "goods/W2", ".hidden"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "goods" / "W.tr").write_text("")
-    assert completion.workload("") == ["google2011", "goods"]
-    assert completion.workload("go") == ["google2011", "goods"]
+    assert completion.workload("") == ["google2011", "google2011-sampled", "goods"]
+    assert completion.workload("go") == ["google2011", "google2011-sampled", "goods"]
     assert completion.workload("goods/W") == ["goods/W1", "goods/W2"]
     assert completion.workload("./goods/W1") == ["./goods/W1"]
     assert completion.workload(".h") == [".hidden"]

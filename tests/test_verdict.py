@@ -82,8 +82,27 @@ def test_seeds_in_which_it_wins_are_counted(tmp_path):
         write_waits(tmp_path, f"fifo-s{seed}", one, seed=seed)
         write_waits(tmp_path, f"short-s{seed}", other, seed=seed)
     found, facts = facts_of(load_runs(tmp_path))
+    assert found.headline == "None is clearly best"
+    assert facts["How certain"] == "Over 3 seeds, the differences do not tell the schedulers apart."
+
+
+def test_what_seeds_decide_is_said_with_its_interval(tmp_path):
+    for seed in range(1, 8):
+        write_waits(tmp_path, f"fifo-s{seed}", FIFO, seed=seed)
+        write_waits(tmp_path, f"short-s{seed}", [wait + seed for wait in SHORT_FIRST], seed=seed)
+    found, facts = facts_of(load_runs(tmp_path))
     assert found.headline == "short"
-    assert facts["How certain"] == "It has the lowest mean wait in 2 of 3 seeds."
+    assert facts["How certain"].startswith("Over 7 seeds, the 95 % interval of the difference in mean wait")
+
+
+def test_who_is_told_more_is_not_the_one_to_recommend(tmp_path):
+    for label, waits, knows in (("fifo", FIFO, "nothing"), ("told", [0.0] * 10, "run times"),
+                                ("short", SHORT_FIRST, "nothing"), ("recorded", [0.0] * 10, "not recorded")):
+        write_waits(tmp_path, label, waits, knows=knows)
+    found, facts = facts_of(load_runs(tmp_path))
+    assert found.headline == "short"
+    assert "told" not in facts["By how much"] and "recorded" not in facts["By how much"]
+    assert "Knowing run times" in found.sentence
 
 
 def test_a_lone_run_has_a_sentence_and_no_recommendation(tmp_path):

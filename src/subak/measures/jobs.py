@@ -1,9 +1,10 @@
 """Jobs as a whole, and parts of a workload apart: short and long, by queue, by priority, by scheduling class.
 
-A job's completion time is its last task's finish less its arrival; its slowdown is that over what it takes where
-nothing ever waits: its longest chain of tasks, each behind those of the stages that its own depends on, on machines of
-speed 1. Both are of jobs all of whose tasks finished. A job is long if the mean run time of its tasks is above that of
-90 % of the jobs that are measured, else short (Delgado and others: Hawk, ATC 2015, section 4.1, where 10 % are long).
+A job's wait is from its arrival to its first task's start, its completion time to its last task's finish; its slowdown
+is the latter over what it takes where nothing ever waits: its longest chain of tasks, each behind those of the stages
+that its own depends on, on machines of speed 1. Completion and slowdown are of jobs all of whose tasks finished. A job
+is long if the mean run time of its tasks is above that of 90 % of the jobs that are measured, else short (Delgado and
+others: Hawk, ATC 2015, section 4.1, where 10 % are long).
 """
 import numpy as np
 import polars as pl
@@ -20,14 +21,17 @@ LENGTHS = ("short", "long")
 
 
 def job_table(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
-    """Return one row a job: job (row), queue, arrival, completion and slowdown, null unless all its tasks finished.
+    """Return one row a job: job (row), queue, arrival; wait, null until a task started; completion and slowdown.
+
+    The latter two are null unless all its tasks finished.
 
     *tasks* is the task table of a run of the workload, in whose order it is.
     """
     alone = pl.Series("alone", undisturbed(workload))
     finish = pl.when((pl.col("status") == "FINISHED").all()).then(pl.col("finish").max())
     jobs = tasks.group_by("job", maintain_order=True).agg(
-        pl.col("queue").first(), pl.col("arrival").min(), finish.alias("finish"))
+        pl.col("queue").first(), pl.col("arrival").min(), finish.alias("finish"),
+        ((pl.col("ready") + pl.col("wait_time")).min() - pl.col("arrival").min()).alias("wait"))
     completion = (pl.col("finish") - pl.col("arrival")).alias("completion")
     slowdown = pl.col("completion") / pl.max_horizontal(alone.gather(jobs["job"]), pl.lit(SLOWDOWN_FLOOR_S))
     return jobs.with_columns(completion).with_columns(slowdown=slowdown.clip(lower_bound=1.0)).drop("finish")
@@ -64,8 +68,8 @@ def _depths(child: np.ndarray, parent: np.ndarray, stages: int) -> np.ndarray:
 
 def job_facts(jobs: pl.DataFrame) -> JobFacts:
     """Return what summary.json says of the jobs that count; *jobs* are rows of the job table."""
-    return JobFacts(len(jobs), len(jobs) - jobs["completion"].null_count(), spread(jobs["completion"]),
-                    spread(jobs["slowdown"]))
+    return JobFacts(len(jobs), len(jobs) - jobs["completion"].null_count(), spread(jobs["wait"]),
+                    spread(jobs["completion"]), spread(jobs["slowdown"]))
 
 
 def lengths(workload: Workload, window: WindowFacts) -> pl.Series:

@@ -83,6 +83,7 @@ class JobFacts(msgspec.Struct, frozen=True):
 
     jobs: int = 0
     completed: int = 0
+    wait: Spread = Spread()  # seconds from the job's arrival to its first task's start, of those that started
     completion: Spread = Spread()  # seconds from the job's arrival to its last task's finish
     slowdown: Spread = Spread()  # that over what it takes where nothing waits
 

@@ -33,7 +33,7 @@ def period_of(span: float) -> float:
     return next((period for period in NICE_PERIODS if period >= span / 24), DAY)
 
 
-def _tasks(run: Run) -> pl.LazyFrame:
+def measured_tasks(run: Run) -> pl.LazyFrame:
     """Return the tasks that are measured, unread."""
     return run.tasks() if run.summary.window is None else measured(run.tasks(), run.summary.window)
 
@@ -63,7 +63,7 @@ def wait_by_period(runs: list[Run], period: float) -> pl.DataFrame:
     origin, span = clock(runs)
     number = ((pl.col("arrival") - origin) / period).floor()
     return pl.concat(
-        _named(run, _tasks(run).filter(pl.col("wait_time").is_not_null())
+        _named(run, measured_tasks(run).filter(pl.col("wait_time").is_not_null())
                .group_by(pl.min_horizontal((number + 0.5) * period, pl.lit(span)).alias("time"))
                .agg(pl.col("wait_time").mean().alias("mean"), pl.len().cast(pl.Int64).alias("tasks"))
                .sort("time").collect())
@@ -179,7 +179,7 @@ def _distributions(runs: list[Run], value: pl.Expr) -> pl.DataFrame:
 
 
 def _distribution(run: Run, value: pl.Expr, points: int) -> pl.DataFrame:
-    values = _tasks(run).select(value.alias("value")).drop_nulls().collect()["value"].to_numpy()
+    values = measured_tasks(run).select(value.alias("value")).drop_nulls().collect()["value"].to_numpy()
     chosen, share = exceedance(values, points)
     return pl.DataFrame({"value": chosen, "share": share}, schema={"value": pl.Float64, "share": pl.Float64})
 

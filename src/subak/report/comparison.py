@@ -17,6 +17,7 @@ from subak.report.number_text import NOTHING, bytes_text, count_text, ratio_text
 
 SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
 SLOWDOWN_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "largest"}
+JOB_WAIT_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "longest"}
 LENGTH_TITLES = {"mean": "mean", "p99": "99 %"}
 PART_TITLES = {"framework_queueing": "framework queueing", "processing": "processing",
                "worker_queueing": "worker queueing", "communication": "communication"}
@@ -105,6 +106,8 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
           for name, title in SLOWDOWN_TITLES.items()),
         *(Measure(f"Wait time, {length} jobs", title, partial(_of_length, length, name), seconds_text, operator.lt)
           for length in LENGTHS for name, title in LENGTH_TITLES.items()),
+        *(Measure("Job wait", title, partial(_of_jobs, "wait", name), seconds_text, operator.lt)
+          for name, title in JOB_WAIT_TITLES.items()),
         *(Measure("Job completion", title, partial(_of_jobs, "completion", name), seconds_text, operator.lt)
           for name, title in SPREAD_TITLES.items()),
         *(Measure("Job slowdown", title, partial(_of_jobs, "slowdown", name), ratio_text, operator.lt)

@@ -26,7 +26,7 @@ from subak.report.charts.parts import (
     tooltips,
     worded,
 )
-from subak.report.charts.window import seen
+from subak.report.charts.some_queues import of_queues
 from subak.report.number_text import ratio_text, seconds_text, share_text
 from subak.report.short_names import shortened
 
@@ -54,8 +54,8 @@ def queue_shares(runs: list[Run]) -> Chart:
     level = first_level(first[0].summary.fairness)
     facts = first[0].summary.fairness
     count = facts.levels[level - 1].queues if facts and facts.levels else 0
-    queues = _largest(seen(first), level)
-    shown = seen(first, tuple(queues))
+    queues = _largest(first, level)
+    shown = of_queues(first, tuple(queues))
     _, span = series.clock(shown)
     table = pl.concat(
         series.shares_over_time(run, level, len(queues)).select(

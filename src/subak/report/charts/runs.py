@@ -29,7 +29,6 @@ from subak.report.charts.parts import (
     tooltips,
     worded,
 )
-from subak.report.charts.window import seen, window_end
 from subak.report.comparison import PART_TITLES, SPREAD_TITLES
 from subak.report.number_text import SECOND_STEPS, seconds_text, share_text
 
@@ -76,10 +75,9 @@ def wait_comparison(runs: list[Run]) -> Chart:
 
 def wait_over_time(runs: list[Run]) -> Chart:
     """Draw the mean wait time of the tasks that arrive in each period, a line a run."""
-    shown = seen(runs)
-    _, span = series.clock(shown)
+    _, span = series.clock(runs)
     period = series.period_of(span)
-    table = series.wait_by_period(shown, period)
+    table = series.wait_by_period(runs, period)
     floor, top = second_range(table["mean"].to_list())
     reading = Reading(*_time_reading(span), "mean wait", "seconds")
     chart = line_chart(over_time(timed(table, span), "time", "mean"), runs, reading, floor, point=True).encode(
@@ -87,7 +85,7 @@ def wait_over_time(runs: list[Run]) -> Chart:
         y=alt.Y("y:Q", title="mean wait time", scale=second_scale(floor, top),
                 axis=second_axis(floor, top, any_below(table["mean"], floor))))
     return finished(chart, runs, "Wait time over time",
-                    f"Mean over the tasks that arrive in each {_period_text(period)}{_until(runs)}")
+                    f"Mean over the tasks that arrive in each {_period_text(period)}")
 
 
 def wait_distribution(runs: list[Run]) -> Chart:
@@ -117,22 +115,20 @@ def slowdown_distribution(runs: list[Run]) -> Chart:
 
 def queue_length(runs: list[Run]) -> Chart:
     """Draw the number of waiting tasks over time, a line a run, on an axis that holds zero and millions."""
-    shown = seen(runs)
-    _, span = series.clock(shown)
-    table = series.waiting_over_time(shown)
+    _, span = series.clock(runs)
+    table = series.waiting_over_time(runs)
     top = max(table["waiting"].to_list(), default=1.0)
     reading = Reading(*_time_reading(span), "tasks waiting", "ratio")
     chart = line_chart(over_time(timed(table, span), "time", "waiting"), runs, reading).encode(
         x=time_axis(span), y=_counts("waiting tasks", top))
     return finished(chart, runs, "Queue length",
-                    f"Tasks waiting, mean of each period; logarithmic above one task{_until(runs)}")
+                    "Tasks waiting, mean of each period; logarithmic above one task")
 
 
 def utilisation(runs: list[Run], resource: str) -> Chart:
     """Draw the used share of one resource over time, and dashed what is free yet too scattered to be used."""
-    shown = seen(runs)
-    _, span = series.clock(shown)
-    table = series.used_over_time(shown, resource).unpivot(
+    _, span = series.clock(runs)
+    table = series.used_over_time(runs, resource).unpivot(
         index=["run", "scheduler", "time"], variable_name="what", value_name="share").drop_nulls("share")
     reading = Reading(*_time_reading(span), resource, "share")
     drawn = over_time(timed(table, span), "time", "share")
@@ -141,8 +137,8 @@ def utilisation(runs: list[Run], resource: str) -> Chart:
         y=alt.Y("y:Q", title=f"share of {resource}", axis=alt.Axis(format="~%", tickCount=5),
                 scale=alt.Scale(domain=[0, max(1.0, *table["share"].to_list(), 0.0)])))
     return finished(chart, runs, f"Utilisation of {resource}",
-                    f"Share of the capacity; stranded is free, but too scattered for the smallest waiting task"
-                    f"{_until(runs)}", legend_names=_whats(drawn))
+                    "Share of the capacity; stranded is free, but too scattered for the smallest waiting task"
+                    "", legend_names=_whats(drawn))
 
 
 def allocation_parts(runs: list[Run]) -> Chart:
@@ -174,16 +170,15 @@ def allocation_parts(runs: list[Run]) -> Chart:
 
 def messages_over_time(runs: list[Run]) -> Chart:
     """Draw how many messages were handled a second over time, and dashed what some of them said, a line each."""
-    shown = seen(runs)
-    _, span = series.clock(shown)
-    table = series.messages_over_time(shown)
+    _, span = series.clock(runs)
+    table = series.messages_over_time(runs)
     top = max(table["a second"].to_list(), default=1.0)
     drawn = over_time(timed(table, span), "time", "a second")
     chart = line_chart(drawn, runs, Reading(*_time_reading(span), "a second", "ratio")).encode(
         x=time_axis(span), y=_counts("handled a second", top))
     return finished(chart, runs, "Messages over time",
                     "Messages handled a second; among them refusals and requests on another master's partition; tasks "
-                    f"preempted{_until(runs)}", legend_names=_whats(drawn))
+                    "preempted", legend_names=_whats(drawn))
 
 
 def allocation_distribution(runs: list[Run]) -> Chart:
@@ -213,12 +208,6 @@ def _time_reading(span: float) -> tuple[str, str]:
 
 def _whats(drawn: Lines) -> list[str]:
     return list(dict.fromkeys(line.what for line in drawn.lines))
-
-
-def _until(runs: list[Run]) -> str:
-    """Say where a chart over time ends, if before the runs do."""
-    until = window_end(runs)
-    return f"; until the last arrival, {seconds_text(until)}" if until is not None else ""
 
 
 def _means(marks: alt.Chart) -> alt.Chart:

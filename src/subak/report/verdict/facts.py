@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from subak.measures.runs import Run, groups
-from subak.report.comparison import verdict
+from subak.placement.schedulers import KNOWLEDGE, UNKNOWN
+from subak.report.comparison import RECORDED, verdict
+from subak.report.notes import knows_of
 from subak.report.number_text import count_text, difference_text, seconds_text, share_text
 from subak.report.short_names import shortened
-from subak.report.tables.differences import Compared
+from subak.report.tables.differences import Compared, compared
 from subak.report.verdict.placed import classes, long_limit, placed, worse_queues
 
 COSTS_MAX = 3  # measures that are said to be worse, one a family
@@ -35,11 +37,13 @@ class Pair(NamedTuple):
 
 def judged(runs: list[Run], rows: Sequence[Compared], baseline: int = 0) -> Verdict:
     """Return the verdict over *runs*, whose comparison from *baseline* is *rows*."""
+    everyone, sentence = list(groups(runs)), verdict(runs)
+    runs, rows, baseline = _equals(runs, rows, baseline)
     names = list(groups(runs))
-    sentence = verdict(runs)
     wait = _row(rows, "Wait time", "mean")
     if wait is None or len(names) == 1:
-        return Verdict(names[0] if len(names) == 1 else "No task started", None, sentence, [])
+        nobody = "No task started" if wait is None else "None is clearly best"
+        return Verdict(everyone[0] if len(everyone) == 1 else nobody, None, sentence, [])
     chosen = _chosen(wait)
     if chosen is None:
         return Verdict("None is clearly best", None, sentence, [("How certain", [_certainty(runs, wait, None)])])
@@ -47,7 +51,28 @@ def judged(runs: list[Run], rows: Sequence[Compared], baseline: int = 0) -> Verd
     facts = [("By how much", list(_gains(rows, wait, pair))), ("How certain", [_certainty(runs, wait, pair)]),
              ("At whose cost", list(_costs(runs, rows, pair)) or ["No measure or queue is worse."]),
              ("Why", list(_reasons(runs, pair)))]
-    return Verdict(names[chosen], chosen, sentence, [(title, said) for title, said in facts if said])
+    known = {
+        name: next((rank for rank, word in enumerate(ranks) if knows_of(group).startswith(word)), len(ranks))
+        
+    }
+
+def _equals(
+    runs: list[Run], rows: Sequence[Compared], baseline: int
+) -> tuple[list[Run], Sequence[Compared], int]:
+    """Return the runs of schedulers that know the least of run times, compared; all if there are no two of them.
+
+    Who is told more in advance, or is the scheduler of a log, is not one of them.
+    """
+    ranks = [word for word in KNOWLEDGE if word != UNKNOWN]
+    known = {name: next((rank for rank, word in enumerate(ranks) if knows_of(group).startswith(word)), len(ranks))
+             for name, group in groups(runs).items() if group[0].summary.scheduler != RECORDED}
+    equals = [name for name, rank in known.items() if rank == min(known.values())]
+    if len(equals) == len(groups(runs)) or len(equals) < 2:
+        return runs, rows, baseline
+    name = list(groups(runs))[baseline]
+    fair = [run for run in runs if run.group in equals]
+    own = equals.index(name) if name in equals else 0
+    return fair, compared(fair, own), own
 
 
 def _row(rows: Sequence[Compared], family: str, title: str) -> Compared | None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 import polars as pl
 
 from subak.measures.runs import Run
-from subak.report.charts.window import seen
+from subak.measures.series import measured_tasks
 
 LONG_SHARE = 0.9  # tasks whose run time is above this quantile are the long ones
 WORSE_SECONDS, WORSE_SHARE = 1.0, 0.1  # by how much a queue's mean wait must be longer to count
@@ -38,15 +38,19 @@ class WorseQueues(NamedTuple):
 
 
 def placed(runs: list[Run]) -> Placed:
-    """Return what the runs of one scheduler had placed by the end of the window."""
+    """Return what the runs of one scheduler had placed of the measured tasks by the end of the window."""
     lasting = pl.col("run_time").is_finite()
-    by_then = pl.concat([run.tasks().select("run_time", "start").filter(pl.col("start").is_not_null())
-                         for run in seen(runs)])
+    by_then = pl.concat([measured_tasks(run).filter(pl.col("start") <= _end(run)).select("run_time", "start")
+                         for run in runs])
     started, median, mean = by_then.select(
         pl.len(), pl.col("run_time").filter(lasting).median().alias("median"),
         pl.col("run_time").filter(lasting).mean().alias("mean")).collect().row(0)
     at_once = _tasks(runs).select((pl.col("wait_time") == 0).mean()).collect().item()
     return Placed(started / len(runs), at_once, median, mean)
+
+
+def _end(run: Run) -> float:
+    return float("inf") if run.summary.window is None else run.summary.window.end
 
 
 def long_limit(runs: list[Run]) -> float | None:
