@@ -77,6 +77,12 @@ class Scheduler:
         return msgspec.structs.replace(settings, **unsaid)
 
     @property
+    def starts_gangs(self) -> bool:
+        """Whether the tasks of a gang start together under it; else each starts by itself."""
+        return self.architecture in ("megha", "central") or (
+            self.select_machine is not None and not self.planned and self.order not in FAIR_ORDERS)
+
+    @property
     def kernels(self) -> tuple[str, ...]:
         """The names of what is compiled for a run: its loop, and of a federation what serves the roles."""
         if self.order in FAIR_ORDERS:
@@ -181,8 +187,8 @@ def with_options(scheduler: Scheduler, options: list[str]) -> Scheduler:
         raise InputError(f"scheduler {scheduler.name}: at most one way to backfill may be given, not "
                          f"{' and '.join(backfills)}")
     if backfills and any(option in FAIR_ORDERS for option in options):
-        raise InputError(f"scheduler {scheduler.name}: {backfills[0]} says nothing with a fair order, which never waits "
-                         "for a task that does not fit")
+        raise InputError(f"scheduler {scheduler.name}: {backfills[0]} says nothing with a fair order, which never "
+                         "waits for a task that does not fit")
     for option in options:
         if option not in scheduler.accepts:
             known = f"option must be one of {', '.join(sorted(scheduler.accepts))}" if scheduler.accepts else (

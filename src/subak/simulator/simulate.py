@@ -107,6 +107,9 @@ def refuse_error(error: float, scheduler: Scheduler) -> None:
     if scheduler.architecture or scheduler.order in FAIR_ORDERS:
         kind = "a federation" if scheduler.architecture else "a fair order, for which a task asks for the same always"
         raise InputError(f"request_error: {scheduler.name} is {kind}; requests may be wrong under the others")
+    if scheduler.reserves:
+        raise InputError(f"request_error: {scheduler.name} makes reservations, for which a task asks for the same "
+                         "always; requests may be wrong under the others")
 
 
 def refuse_times(interval: float, until: float) -> None:

@@ -87,8 +87,8 @@ def convert(
     """
     reader = _reader(trace_format)
     options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
-                      arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, computer=computer, batch=batch,
-                      unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
+                      arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, computer=computer,
+                      batch=batch, unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
                       reduce_slots=reduce_slots,
                       model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
     _refuse_unknown(trace_format, reader, options)

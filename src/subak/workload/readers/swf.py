@@ -65,7 +65,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "computer": options.computer}
     provenance = _provenance(header, source, notes(accounts, remarks, chosen))
     if has_nodes:
-        refuse_too_many(kept["processors"].sum(), source, f", or {ONE_MACHINE} a task of each job")
+        refuse_too_many(float(kept["processors"].sum()), source, f", or {ONE_MACHINE} a task of each job")
     workload = make_workload(_job_table(kept), _stage_table(kept, has_nodes), _task_table(kept, has_nodes), RESOURCES,
                              provenance)
     return Conversion(workload, _fleet(header, machines, has_nodes, provenance), accounts, remarks)
@@ -149,8 +149,8 @@ def _machines(header: dict[str, str], source: Path, has_nodes: bool) -> np.ndarr
         return np.array([total])
     count = min(nodes or total, total)
     if count > NODES_MAX:
-        raise InputError(f"{source}: the header says {count:,} nodes, at most {NODES_MAX:,} are possible; {ONE_MACHINE} "
-                         "one of them")
+        raise InputError(f"{source}: the header says {count:,} nodes, at most {NODES_MAX:,} are possible; "
+                         f"{ONE_MACHINE} one of them")
     return total // count + (np.arange(count) < total % count)
 
 
