@@ -12,11 +12,13 @@ from invariants import check_amounts, check_attempts, check_counts, check_fronti
 from naive import twin_of
 from naive_backfill import Rigid
 from published import answers
-from small import CPU, TWO, cases, fleet_of, fleets, staged, workloads
+from small import CPU, TWO, amounts, cases, fleet_of, fleets, staged, workloads
+from subak.errors import InputError
 from subak.placement.claims import TASK_RUNNING, TASK_WAITING
 from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS
 from subak.policy import find_scheduler
 from subak.simulator.central.rigid import gangs_of_tasks
+from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
 from test_engine_against_twin import engine_rows, twin_rows
@@ -92,7 +94,31 @@ def check_amounts_alone(simulation, _):
     check_frontiers(simulation)
 
 
-@settings(quick, max_examples=400)
+@st.composite
+def crowds(draw, resources, gangs=True):
+    """Many small jobs, one after the other, on a few machines that are full most of the time."""
+    amount = st.tuples(*[st.sampled_from([resource.unit * units for units in (1, 1, 2, 3)]) for resource in resources])
+    jobs = draw(st.lists(st.tuples(amount, st.sampled_from([1, 1, 2, 3] if gangs else [1]), st.sampled_from(range(13)),
+                                   st.sampled_from([1, 2, 3, 5.5]), st.sampled_from([None, 1, 2, 4, 9])),
+                         min_size=5, max_size=18))
+    stages = [{"job": row, "request": job[0], "priority": row % 3} for row, job in enumerate(jobs)]
+    tasks = [(row, *job[2:]) for row, job in enumerate(jobs) for _ in range(job[1])]
+    return with_gangs(staged(stages, tasks, resources), [job[1] > 1 for job in jobs])
+
+
+@settings(quick, max_examples=250)
+@given(data=st.data(), rule=st.sampled_from(["backfill", "easy", "easy", "conservative"]),
+       order=st.sampled_from(sorted(ORDERINGS)), placement=st.sampled_from(["first-fit", "best-fit"]),
+       changes=st.booleans())
+def test_crowds_go_as_in_the_plain_twin(data, rule, order, placement, changes):
+    resources = data.draw(st.sampled_from([CPU, TWO]))
+    capacities = data.draw(st.lists(amounts(resources, [2, 3, 4]), min_size=1, max_size=4))
+    there = [(time, len(capacities) - 1, is_there, *capacities[-1]) for time, is_there in ((3, False), (7, True))]
+    fleet = fleet_of(*capacities, resources=resources, changes=there if changes else ())
+    agree(data.draw(crowds(resources, gangs=not changes)), fleet, rule, order, placement)
+
+
+@settings(quick, max_examples=200)
 @given(data=st.data(), rule=st.sampled_from(sorted(RULES)), order=st.sampled_from(sorted(ORDERINGS)),
        placement=st.sampled_from(["first-fit", "best-fit"]), until=st.sampled_from([math.inf, math.inf, 1.0, 4.0]))
 def test_gangs_go_as_in_the_plain_twin(data, rule, order, placement, until):
@@ -103,7 +129,7 @@ def test_gangs_go_as_in_the_plain_twin(data, rule, order, placement, until):
     agree(with_gangs(workload, flags), fleet, rule, order, placement, until)
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=100)
 @given(case=cases(task_most=24), rule=st.sampled_from(["easy", "conservative"]),
        order=st.sampled_from(sorted(ORDERINGS)))
 def test_reservations_are_made_anew_when_the_fleet_changes(case, rule, order):
@@ -260,3 +286,150 @@ def test_no_reservation_is_put_off_when_estimates_are_long_enough(data, rule, pl
     watch = Promises(rule)
     simulate(workload, fleet, find_scheduler(f"{placement}+{rule}"), interval=1.0, check=watch)
     event("made" if watch.made else "none")
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+
+
+def nodes(count, **more):
+    return fleet_of(*[(1,)] * count, **more)
+
+
+def test_whom_the_first_held_up_may_go_when_it_starts_on_what_was_freed():
+    """E is expected until 100 and ends at 3; H then takes its nodes, and nobody needs the two others any more."""
+    jobs = [(0, 2, 10), (0, 4, 3, 100), (1, 4, 5), (2, 2, 50)]
+    assert starts(rigid(*jobs), nodes(8), "easy") == [0, 0, 3, 3]
+
+
+def test_what_is_to_follow_a_task_that_is_late_does_not_wait_for_ever():
+    """Both have missed the times of their reservations when the node is free at last, and nothing else will happen."""
+    assert starts(rigid((0, 1, 3, 1), (0, 1, 1), (0, 1, 4)), nodes(1), "conservative") == [0, 3, 4]
+
+
+def test_a_task_that_has_outlived_its_estimate_is_expected_to_run_twice_as_long():
+    """At 3 the first is expected until 4, so the third would end too late; at 5 until 8, so the fourth may go."""
+    jobs = [(0, 1, 9, 2), (1, 2, 1), (3, 1, 2), (5, 1, 3)]
+    assert starts(rigid(*jobs), nodes(2), "easy") == [0, 9, 5, 10]
+    jobs[2] = (3, 1, 1)
+    assert starts(rigid(*jobs), nodes(2), "easy") == [0, 9, 3, 5]
+
+
+def test_reservations_are_made_earlier_when_something_ends_early():
+    """The first ends at 2, not 10: all three that have reservations are moved up, in order."""
+    jobs = [(0, 2, 2, 10), (1, 2, 3, 5), (1, 1, 4, 4), (1, 1, 6, 8)]
+    assert starts(rigid(*jobs), nodes(2), "conservative") == [0, 2, 5, 5]
+
+
+def sizes(*first):
+    """Three tasks of a core on machines of two cores, then one of two, then two of one that run for long."""
+    return staged([{"request": (1,)}, {"request": (2,), "job": 1}, {"request": (1,), "job": 2}],
+                  [*[(0, 0, seconds) for seconds in first], (1, 2, 1), (2, 3, 9), (2, 3, 9)])
+
+
+@pytest.mark.parametrize(("scheduler", "expected"), [
+    ("first-fit", [4, 4, 5]), ("first-fit+backfill", [12, 3, 3]), ("easy", [4, 3, 5]), ("conservative", [4, 3, 5]),
+])
+def test_tasks_of_several_sizes_are_reserved_for_machine_by_machine(scheduler, expected):
+    """From 1 on a core is free on each machine: a count would say that two cores fit; the second is free from 4 on."""
+    progress = simulate(sizes(8, 1, 4), fleet_of((2,), (2,)), find_scheduler(scheduler)).simulation.progress
+    assert progress.start.tolist() == [0, 0, 0, *expected]
+
+
+def test_a_gang_takes_of_a_machine_only_what_nobody_needs_later():
+    """The first machine has two cores free, of which the task of three needs one at 5: the gang takes one of each."""
+    stages = [{"job": row, "request": (size,)} for row, size in enumerate((4, 1, 2, 3, 1))]
+    tasks = [(0, 0, 1), (1, 0, 99), (2, 1, 4), (3, 2, 1), (4, 3, 50), (4, 3, 50)]
+    workload = with_gangs(staged(stages, tasks), [False] * 4 + [True])
+    for scheduler in ("easy", "conservative"):
+        progress = simulate(workload, fleet_of((4,), (2,)), find_scheduler(scheduler)).simulation.progress
+        assert progress.start.tolist() == [0, 0, 1, 5, 3, 3], scheduler
+        assert progress.machine[4:].tolist() == [0, 1], scheduler
+
+
+def test_a_gang_that_loses_a_machine_begins_again_as_a_whole():
+    changes = [(2, 1, False, 0), (5, 1, True, 1)]
+    workload, fleet = rigid((0, 2, 4), (1, 1, 6)), nodes(2, changes=changes)
+    for scheduler in ("first-fit", "first-fit+backfill", "easy", "conservative"):  # who waited goes before it
+        outcome = simulate(workload, fleet, find_scheduler(scheduler), check=check_amounts_alone)
+        assert [float(outcome.simulation.progress.start[task]) for task in (0, 1, 2)] == [8, 8, 2], scheduler
+        assert sorted(np.hstack(outcome.loop_result.losses)[0].tolist()) == [0, 1], scheduler
+
+
+def reasons(workload, fleet, scheduler, until):
+    outcome = simulate(workload, fleet, find_scheduler(scheduler), until=until)
+    return task_table(outcome, workload, fleet)["reason"].to_list()
+
+
+def test_what_is_said_of_gangs_that_wait_or_never_can_start():
+    late = staged([{"request": (1,)}], [(0, 0, 1), (0, 9, 1)])
+    late = with_gangs(late, [True])
+    assert reasons(late, nodes(2), "first-fit", 5.0)[0].startswith("its gang is incomplete")
+    large = rigid((0, 1, 9), (0, 2, 1), (0, 3, 1))
+    assert reasons(large, nodes(2), "first-fit+backfill", 1.0) == [
+        None, *["there is no room for all of its gang at once"] * 2,
+        *["its gang of 3 is larger than all machines together ever hold"] * 3]
+
+
+# -- what may be asked for ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("first-fit+easy+backfill", "at most one way to backfill may be given, not easy and backfill"),
+    ("first-fit+conservative+hdrf", "conservative says nothing with a fair order"),
+    ("easy+backfill", "option must be one of"), ("greedy+easy", "takes no options, not 'easy'"),
+])
+def test_options_that_do_not_go_together(name, message):
+    with pytest.raises(InputError, match=message):
+        find_scheduler(name)
+
+
+def test_requests_may_not_be_wrong_for_what_is_reserved():
+    with pytest.raises(InputError, match="easy makes reservations, for which a task asks for the same always"):
+        simulate(rigid((0, 1, 1)), nodes(2), find_scheduler("easy"), request_error=0.5)
+    with pytest.raises(InputError, match="requests may not be wrong in a workload with gangs"):
+        simulate(rigid((0, 2, 1)), nodes(2), find_scheduler("first-fit"), request_error=0.5)
+
+
+POLICIES = """
+from subak.policy import policy, fits
+
+@policy
+def last_fit(fleet, tasks, task):
+    for machine in range(fleet.machines - 1, -1, -1):
+        if fits(fleet, tasks, task, machine):
+            return machine
+    return -1
+
+@policy
+def by_amounts(fleet, tasks, task):
+    for machine in range(fleet.machines):
+        if fleet.free[0, machine] >= tasks.request[0, tasks.shape[task]]:
+            return machine
+    return -1
+
+@policy
+def never_the_last(fleet, tasks, task):
+    for machine in range(fleet.machines - 1):
+        if fits(fleet, tasks, task, machine):
+            return machine
+    return -1
+"""
+
+
+@pytest.mark.parametrize(("name", "expected"), [("last_fit", [4, 3, 5]), ("by_amounts", [4, 4, 5])])
+def test_a_policy_of_ones_own_is_asked_about_machines_that_nobody_needs(tmp_path, name, expected):
+    """One that looks at amounts alone answers a machine that is needed, which is no machine: its task waits."""
+    (tmp_path / "p.py").write_text(POLICIES)
+    scheduler = find_scheduler(f"{tmp_path}/p.py:{name}+easy")
+    outcome = simulate(sizes(4, 1, 8), fleet_of((2,), (2,)), scheduler, check=check_amounts_alone)
+    assert outcome.simulation.progress.start.tolist() == [0, 0, 0, *expected]
+
+
+def test_a_gang_of_which_a_policy_takes_a_part_does_not_start(tmp_path):
+    (tmp_path / "p.py").write_text(POLICIES)
+    for option in ("", "+backfill", "+easy", "+conservative"):
+        scheduler = find_scheduler(f"{tmp_path}/p.py:never_the_last{option}")
+        outcome = simulate(rigid((0, 3, 5), (1, 2, 1)), nodes(3), scheduler, check=check_profile)
+        started = outcome.simulation.progress.attempts.tolist()
+        assert started[:3] == [0, 0, 0], option
+        assert outcome.simulation.fleet.used.tolist() == [0], option

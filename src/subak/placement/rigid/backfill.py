@@ -25,9 +25,9 @@ from subak.placement.rigid.profile import RESERVATIONS, earliest
 from subak.placement.rigid.reservations import (
     CONSERVATIVE,
     EASY,
-    HEAD,
-    NEWS,
-    STRICT,
+    FIRST_RESERVED,
+    STRICT_ORDER,
+    TO_REVISE,
     Rigid,
     open_profile,
     reserve,
@@ -47,14 +47,14 @@ def serve(
     """Start the gangs whose turn has come after *freed* (int32[:]) machines came to have more free."""
     if rigid.rule == CONSERVATIVE:
         keep_reservations(rigid, fleet, tasks, select_machine, claims)
-    elif rigid.rule == STRICT:
+    elif rigid.rule == STRICT_ORDER:
         gang = first_below(rigid.all, 0, ABSENT)
         while gang != NO_MEMBER and start(rigid, fleet, tasks, select_machine, gang, claims):
             gang = first_below(rigid.all, 0, ABSENT)
     else:
         moved = rigid.rule == EASY and serve_head(rigid, fleet, tasks, select_machine, claims)
         serve_others(rigid, fleet, tasks, select_machine, freed, moved, claims)
-    rigid.notes[NEWS] = 0
+    rigid.notes[TO_REVISE] = 0
 
 
 @noinline
@@ -62,7 +62,7 @@ def keep_reservations(
     rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], claims: Claims
 ) -> None:
     """Conservative: start those whose time has come, and reserve for those who came; everybody, after news."""
-    bound = ABSENT if rigid.notes[NEWS] else np.nextafter(rigid.profile.now[0], np.inf)
+    bound = ABSENT if rigid.notes[TO_REVISE] else np.nextafter(rigid.profile.now[0], np.inf)
     gang = first_below(rigid.all, 0, bound)
     while gang != NO_MEMBER:
         start_or_reserve(rigid, fleet, tasks, select_machine, gang, claims)
@@ -101,16 +101,16 @@ def serve_head(
     """
     gang, moved = first_below(rigid.all, 0, ABSENT), False
     while gang != NO_MEMBER:
-        head = rigid.notes[HEAD]
-        if gang == head and rigid.gangs.reserved[gang] > rigid.profile.now[0] and not rigid.notes[NEWS]:
+        head = rigid.notes[FIRST_RESERVED]
+        if gang == head and rigid.gangs.reserved[gang] > rigid.profile.now[0] and not rigid.notes[TO_REVISE]:
             return moved
         moved = True
         if head not in (NOBODY, gang):
             unreserve(rigid, claims, head)
-        rigid.notes[HEAD] = NOBODY
+        rigid.notes[FIRST_RESERVED] = NOBODY
         started = start_or_reserve(rigid, fleet, tasks, select_machine, gang, claims)
         if not started and rigid.gangs.reserved[gang] < np.inf:
-            rigid.notes[HEAD] = gang
+            rigid.notes[FIRST_RESERVED] = gang
             return moved
         gang = first_below(rigid.all, rigid.all.place[gang] + 1, ABSENT)
     return moved
@@ -138,7 +138,7 @@ def serve_others(
     while rounds.size[CONTENDERS] > 0:
         lane = rounds.contender[0]
         gang = rounds.root[lane]
-        if gang == rigid.notes[HEAD] or not start(rigid, fleet, tasks, select_machine, gang, claims):
+        if gang == rigid.notes[FIRST_RESERVED] or not start(rigid, fleet, tasks, select_machine, gang, claims):
             rigid.below[lane] = key_of(rigid.by_lane, gang) if is_tight(rigid, fleet, tasks, gang) else 0.0
         if find_next(rigid, lane):
             settle_top(rounds, rigid.gangs.rank)

@@ -27,9 +27,9 @@ from subak.queues.line import ABSENT, LAST_KEY, NO_MEMBER, Line, build_line, fir
 from subak.workload.tasks import Tasks
 
 BACKFILL_RULES = ("strict", "backfill", "easy", "conservative")
-STRICT, BACKFILL, EASY, CONSERVATIVE = range(len(BACKFILL_RULES))
+STRICT_ORDER, BACKFILL, EASY, CONSERVATIVE = range(len(BACKFILL_RULES))
 WAITS, NOT_YET = 0.0, -1.0  # keys in the line of all: that it waits; of conservative, that it has no reservation yet
-HEAD, NEWS, LATE, CHANGES_SEEN = range(4)  # of `notes`
+FIRST_RESERVED, TO_REVISE, LATE, CHANGES_SEEN = range(4)  # of `notes`
 UNUSED_MAX = 16  # decisions without a reservation that a profile is kept for
 
 
@@ -49,7 +49,7 @@ class Rigid(NamedTuple):
     mask: np.ndarray  # uint64[constraint_set, block], scratch: the machines that no reservation keeps a task from
     frontier: np.ndarray  # int64[2, shape], scratch, of searches among them
     sorted: np.ndarray  # int32[gang], scratch
-    notes: np.ndarray  # int64[4]: HEAD, EASY's gang with a reservation; NEWS, whether reservations may become earlier;
+    notes: np.ndarray  # int64[4]: FIRST_RESERVED, EASY's gang with a reservation; TO_REVISE, whether reservations may become earlier;
     # LATE, whether something ended later than expected; CHANGES_SEEN, changes of the fleet so far
     rule: int
 
@@ -118,7 +118,7 @@ def note_end(rigid: Rigid, task: int) -> None:
     gangs.missing[gang] -= 1
     gangs.left[gang] -= 1
     if reserves(rigid) and gangs.until[gang] != now:
-        rigid.notes[NEWS if gangs.until[gang] > now else LATE] = 1
+        rigid.notes[TO_REVISE if gangs.until[gang] > now else LATE] = 1
         hold(rigid.profile, gangs.pool[task], rigid.table.shape[gangs.lane[gang]], -1, now, gangs.until[gang])
     if gangs.left[gang] == 0:
         note_rest(rigid, gang)
@@ -180,10 +180,10 @@ def unreserve(rigid: Rigid, claims: Claims, gang: int) -> None:
 @noinline
 def drop_reservations(rigid: Rigid, claims: Claims) -> None:
     """Give all reservations up; they are made anew, in order, when gangs are served next."""
-    rigid.notes[NEWS], rigid.notes[LATE] = 1, 0
-    if rigid.notes[HEAD] != NOBODY:
-        unreserve(rigid, claims, rigid.notes[HEAD])
-        rigid.notes[HEAD] = NOBODY
+    rigid.notes[TO_REVISE], rigid.notes[LATE] = 1, 0
+    if rigid.notes[FIRST_RESERVED] != NOBODY:
+        unreserve(rigid, claims, rigid.notes[FIRST_RESERVED])
+        rigid.notes[FIRST_RESERVED] = NOBODY
     if rigid.profile.size[RESERVATIONS] > 0:
         gang = first_below(rigid.all, 0, ABSENT)
         while gang != NO_MEMBER:

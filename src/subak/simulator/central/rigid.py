@@ -10,9 +10,9 @@ from subak.placement.rigid.gangs import NOBODY, corrected_end
 from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS, hold
 from subak.placement.rigid.reservations import (
     CHANGES_SEEN,
-    HEAD,
+    FIRST_RESERVED,
     LATE,
-    NEWS,
+    TO_REVISE,
     Rigid,
     build_rigid,
     close_if_unused,
@@ -85,7 +85,7 @@ def run_rigid(sim: Simulation, rigid: Rigid, select_machine: Callable[..., int],
         rigid.profile.now[0] = sim.clock[NOW]
         note_ends(sim, rigid)
         freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
-        if (freed.size > 0 or rigid.notes[NEWS]) and somebody_waits(rigid):
+        if (freed.size > 0 or rigid.notes[TO_REVISE]) and somebody_waits(rigid):
             serve(rigid, sim.fleet, sim.tasks, select_machine, freed, sim.claims)
         if arrived.size > 0:
             note_arrivals(rigid, arrived)
@@ -143,7 +143,7 @@ def lose_gangs(sim: Simulation, rigid: Rigid) -> None:
 def begin_anew(rigid: Rigid) -> None:
     """Close the profile, which was of another fleet: nobody has a reservation, and all will be made anew."""
     gangs = rigid.gangs
-    rigid.notes[NEWS], rigid.notes[HEAD] = 1, NOBODY
+    rigid.notes[TO_REVISE], rigid.notes[FIRST_RESERVED] = 1, NOBODY
     rigid.profile.size[RESERVATIONS], rigid.profile.size[IS_OPEN] = 0, 0
     gang = first_below(rigid.all, 0, ABSENT)
     while gang != NO_MEMBER:
