@@ -10,7 +10,7 @@ from subak.simulator.simulate import simulate
 
 TASKS, ROUNDS = 1_000_000, 3
 REQUIRED = {"first-fit": 1_000_000, "greedy": 1_000_000, "tetris": 300_000}
-OTHERS = ("first-fit+backfill", "best-fit", "worst-fit", "random-fit")
+OTHERS = ("first-fit+backfill", "easy", "conservative", "best-fit", "worst-fit", "random-fit")
 
 
 def main() -> None:

@@ -192,13 +192,18 @@ class Twin:
                     arrived_before += 1
             for task in arrived:
                 self.status[task] = "WAITING"
-            if freed:
-                policy.departed(self, list(dict.fromkeys(freed)))
-            if arrived:
-                policy.arrived(self, sorted(arrived))
+            self.decide(policy, freed, arrived)
         if time < NEVER:
             self.note_span(until)
         return self
+
+    def decide(self, policy, freed, arrived):
+        if freed:
+            policy.departed(self, list(dict.fromkeys(freed)))
+        elif hasattr(policy, "passed"):
+            policy.passed(self)
+        if arrived:
+            policy.arrived(self, sorted(arrived))
 
     def next_time(self, arrived_before, changes):
         times = [time for time, _, _ in self.ends] + self.arrival[arrived_before:arrived_before + 1]

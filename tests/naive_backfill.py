@@ -1,4 +1,4 @@
-"""The plain twin of backfilling: what is free when is added up anew for each question, and everybody is asked in turn."""
+"""The plain twin of backfilling: what is free when is added up anew for each question, everybody is asked in turn."""
 import math
 
 from naive import ORDERS, free_share
@@ -25,7 +25,7 @@ class Rigid:
         self.until = {}  # gang that runs -> when it is expected to end
         self.seen, self.changes = set(), 0
         self.head, self.news = None, False
-        for gang, tasks in self.gangs.items():
+        for tasks in self.gangs.values():
             if len(tasks) > 1 and len(tasks) > self.most_at_once(tasks[0]):
                 for task in tasks:
                     world.status[task] = "UNPLACEABLE"
@@ -105,8 +105,12 @@ class Rigid:
         self.note(world)
         self.serve(world)
 
-    def arrived(self, world, tasks):
+    def passed(self, world):
         self.note(world)
+        if self.news:
+            self.serve(world)
+
+    def arrived(self, world, tasks):
         self.here |= set(tasks)
         for task in tasks:
             gang = self.gang_of_task[task]
@@ -116,15 +120,17 @@ class Rigid:
         self.serve(world)
 
     def note(self, world):
-        """What ended, earlier than expected or not; what changed; what should have ended."""
+        """What ended, earlier or later than expected or not; what changed; what should have ended."""
         running = {gang for gang, tasks in self.gangs.items() if any(world.status[task] == "RUNNING" for task in tasks)}
+        late = False
         for task in set(world.with_status("FINISHED")) - self.seen:
             self.seen.add(task)
             self.news |= self.until[self.gang_of_task[task]] > world.now
+            late |= self.until[self.gang_of_task[task]] < world.now
         self.until = {gang: time for gang, time in self.until.items() if gang in running}
         changes = sum(time <= world.now for time, _, _ in world.changes)
         overdue = [gang for gang, time in self.until.items() if time <= world.now]
-        if overdue or changes > self.changes:
+        if overdue or late or changes > self.changes:
             self.reserved, self.head, self.news, self.changes = {}, None, True, changes
         for gang in overdue:
             start = next(world.start[task] for task in self.gangs[gang] if world.status[task] == "RUNNING")

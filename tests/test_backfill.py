@@ -1,18 +1,24 @@
 """Backfilling with reservations, of gangs: published answers, hand-worked cases, the textbook's algorithms."""
 import math
+from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from invariants import check_amounts, check_attempts, check_counts, check_frontiers, check_summaries
 from naive import twin_of
 from naive_backfill import Rigid
 from published import answers
-from small import CPU, TWO, cases, fleet_of, fleets, staged, workloads
+from small import CPU, TWO, amounts, cases, fleet_of, fleets, staged, workloads
+from subak.errors import InputError
+from subak.placement.claims import TASK_RUNNING, TASK_WAITING
+from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS
 from subak.policy import find_scheduler
 from subak.simulator.central.rigid import gangs_of_tasks
+from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
 from test_engine_against_twin import engine_rows, twin_rows
@@ -88,7 +94,31 @@ def check_amounts_alone(simulation, _):
     check_frontiers(simulation)
 
 
-@settings(quick, max_examples=400)
+@st.composite
+def crowds(draw, resources, gangs=True):
+    """Many small jobs, one after the other, on a few machines that are full most of the time."""
+    amount = st.tuples(*[st.sampled_from([resource.unit * units for units in (1, 1, 2, 3)]) for resource in resources])
+    jobs = draw(st.lists(st.tuples(amount, st.sampled_from([1, 1, 2, 3] if gangs else [1]), st.sampled_from(range(13)),
+                                   st.sampled_from([1, 2, 3, 5.5]), st.sampled_from([None, 1, 2, 4, 9])),
+                         min_size=5, max_size=18))
+    stages = [{"job": row, "request": job[0], "priority": row % 3} for row, job in enumerate(jobs)]
+    tasks = [(row, *job[2:]) for row, job in enumerate(jobs) for _ in range(job[1])]
+    return with_gangs(staged(stages, tasks, resources), [job[1] > 1 for job in jobs])
+
+
+@settings(quick, max_examples=250)
+@given(data=st.data(), rule=st.sampled_from(["backfill", "easy", "easy", "conservative"]),
+       order=st.sampled_from(sorted(ORDERINGS)), placement=st.sampled_from(["first-fit", "best-fit"]),
+       changes=st.booleans())
+def test_crowds_go_as_in_the_plain_twin(data, rule, order, placement, changes):
+    resources = data.draw(st.sampled_from([CPU, TWO]))
+    capacities = data.draw(st.lists(amounts(resources, [2, 3, 4]), min_size=1, max_size=4))
+    there = [(time, len(capacities) - 1, is_there, *capacities[-1]) for time, is_there in ((3, False), (7, True))]
+    fleet = fleet_of(*capacities, resources=resources, changes=there if changes else ())
+    agree(data.draw(crowds(resources, gangs=not changes)), fleet, rule, order, placement)
+
+
+@settings(quick, max_examples=200)
 @given(data=st.data(), rule=st.sampled_from(sorted(RULES)), order=st.sampled_from(sorted(ORDERINGS)),
        placement=st.sampled_from(["first-fit", "best-fit"]), until=st.sampled_from([math.inf, math.inf, 1.0, 4.0]))
 def test_gangs_go_as_in_the_plain_twin(data, rule, order, placement, until):
@@ -99,8 +129,307 @@ def test_gangs_go_as_in_the_plain_twin(data, rule, order, placement, until):
     agree(with_gangs(workload, flags), fleet, rule, order, placement, until)
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=100)
 @given(case=cases(task_most=24), rule=st.sampled_from(["easy", "conservative"]),
        order=st.sampled_from(sorted(ORDERINGS)))
 def test_reservations_are_made_anew_when_the_fleet_changes(case, rule, order):
     agree(*case, rule, order, "first-fit")
+
+
+# -- the textbook's, of nodes that are alike ---------------------------------------------------------------------------
+
+
+def textbook(jobs, nodes, rule):
+    """Starts of (arrival, nodes, run time, estimate), estimates long enough, by counts of nodes alone."""
+    start, now = {}, 0.0
+    while len(start) < len(jobs):
+        waiting = [job for job in range(len(jobs)) if jobs[job][0] <= now and job not in start]
+        busy = [(start[job] + jobs[job][3], jobs[job][1]) for job in start if start[job] + jobs[job][2] > now]
+        if rule == "easy":
+            ready = easy_round(jobs, nodes, now, waiting, busy)
+        else:
+            ready = [job for job in waiting if not any(earlier not in start for earlier in waiting[:waiting.index(job)])
+                     ][:1]
+            ready = [job for job in ready if nodes - sum(held for _, held in busy) >= jobs[job][1]]
+        if ready:
+            start[ready[0]] = now
+            continue
+        times = [each[0] for each in jobs if each[0] > now]
+        times += [start[job] + jobs[job][2] for job in start if start[job] + jobs[job][2] > now]
+        now = min(times, default=math.inf)
+    return [start[job] for job in range(len(jobs))]
+
+
+def easy_round(jobs, nodes, now, waiting, busy):
+    """Mu'alem and Feitelson's figure: shadow time and extra nodes of the first; the first other that may go."""
+    if not waiting:
+        return []
+    free = nodes - sum(held for _, held in busy)
+    head, others = waiting[0], waiting[1:]
+    if jobs[head][1] <= free:
+        return [head]
+    available, shadow = free, now
+    for end, held in sorted(busy):
+        available += held
+        shadow = end
+        if available >= jobs[head][1]:
+            break
+    available = free + sum(held for end, held in busy if end <= shadow)
+    extra = available - jobs[head][1]
+    return [job for job in others
+            if jobs[job][1] <= free and (now + jobs[job][3] <= shadow or jobs[job][1] <= extra)]
+
+
+JOBS = st.lists(st.tuples(st.sampled_from([0, 0, 1, 2, 3, 5, 8, 8.5]), st.integers(1, 8),
+                          st.sampled_from([1, 2, 3, 5, 7.5]), st.sampled_from([0, 0, 1, 4])), min_size=1, max_size=25)
+
+
+@settings(quick, max_examples=250)
+@given(drawn=JOBS, rule=st.sampled_from(["easy", "fcfs"]), node=st.sampled_from([1, 2, 8]))
+def test_nodes_that_are_alike_go_by_the_textbook(drawn, rule, node):
+    jobs = sorted((arrival, count, run, run + more) for arrival, count, run, more in drawn)
+    fleet = fleet_of(*[(node,)] * (8 // node))
+    assert starts(rigid(*jobs), fleet, "easy" if rule == "easy" else "first-fit") == textbook(jobs, 8, rule)
+
+
+@settings(quick, max_examples=150)
+@given(drawn=JOBS, scheduler=st.sampled_from(["fifo", "first-fit+backfill", "easy", "conservative",
+                                              "easy+shortest-first", "conservative+shortest-first"]))
+def test_a_gang_on_nodes_starts_as_a_task_on_one_machine(drawn, scheduler):
+    """Nodes that are alike are one pool, where a count decides: as if they were one machine."""
+    jobs = sorted((arrival, count, run, run + more) for arrival, count, run, more in drawn)
+    stages = [{"job": row, "request": (job[1],)} for row, job in enumerate(jobs)]
+    whole = staged(stages, [(row, job[0], job[2], job[3]) for row, job in enumerate(jobs)])
+    assert starts(rigid(*jobs), fleet_of(*[(1,)] * 8), scheduler) == starts(whole, fleet_of((8,)), scheduler)
+
+
+# -- promises ----------------------------------------------------------------------------------------------------------
+
+
+class Promises:
+    """No reservation is put off, and each is kept."""
+
+    def __init__(self, rule):
+        self.rule, self.promised, self.made = rule, {}, 0
+
+    def __call__(self, simulation, state):
+        check_amounts_alone(simulation, state)
+        check_profile(simulation, state)
+        now, gangs = simulation.clock[0], state.gangs
+        for gang in range(gangs.rank.size):
+            first = gangs.task[gangs.first[gang]]
+            if simulation.claims.status[first] == TASK_WAITING and gangs.missing[gang] == 0:
+                reserved = float(gangs.reserved[gang])
+                assert reserved > now, f"gang {gang} has a reservation for {reserved}, and waits at {now}"
+                assert reserved <= self.promised.get(gang, math.inf), f"gang {gang} is put off at {now}"
+                assert self.rule == "easy" or reserved < math.inf, f"gang {gang} has no reservation at {now}"
+                if reserved < math.inf:
+                    self.promised[gang] = reserved
+                    self.made += 1
+            elif gang in self.promised:
+                start = simulation.progress.start[first]
+                assert start <= self.promised[gang], f"gang {gang} was to start at {self.promised[gang]}, not {start}"
+
+
+def check_profile(simulation, state):
+    """What the profile says of each time is what runs and what is reserved leave of the machines."""
+    profile, gangs, now = state.profile, state.gangs, simulation.clock[0]
+    if not profile.size[IS_OPEN]:
+        assert profile.size[RESERVATIONS] == 0
+        return
+    held = []
+    for task, status in enumerate(simulation.claims.status.tolist()):
+        gang, shape = gangs.of_task[task], simulation.tasks.shape[task]
+        if status == TASK_RUNNING:
+            held.append((int(gangs.pool[task]), -math.inf, float(gangs.until[gang]), profile.demand[:, shape]))
+        elif status == TASK_WAITING and gangs.reserved[gang] < math.inf:
+            begin = float(gangs.reserved[gang])
+            held.append((int(gangs.pool[task]), begin, begin + gangs.seconds[gang], profile.demand[:, shape]))
+    times = {now} | {time for _, *span, _ in held for time in span if now <= time < math.inf}
+    capacity = capacity_of_pools(simulation, profile)
+    for pool, first in enumerate(profile.first.tolist()):
+        segment = first
+        for time in sorted(times):
+            while profile.next[segment] >= 0 and profile.time[profile.next[segment]] <= time:
+                segment = int(profile.next[segment])
+            taken = [amounts for where, begin, end, amounts in held if where == pool and begin <= time < end]
+            free = capacity[:, pool] - sum(taken, start=np.zeros(len(capacity), np.int64))
+            assert profile.free[:, segment].tolist() == free.tolist(), f"pool {pool} at {time}, seen from {now}"
+            assert (free >= 0).all(), f"pool {pool} is promised twice at {time}"
+
+
+def capacity_of_pools(simulation, profile):
+    fleet, pools = simulation.fleet, profile.pool[: simulation.fleet.machines]
+    capacity = fleet.capacity[:, : fleet.machines].astype(np.int64)
+    if profile.by_slots:
+        asked = simulation.tasks.request[:, 0]
+        capacity = (capacity[asked > 0] // asked[asked > 0, None]).min(axis=0)[None]
+    found = np.zeros((len(capacity), profile.first.size), np.int64)
+    for pool, amounts in zip(pools, capacity.T, strict=True):
+        found[:, pool] += amounts
+    return found
+
+
+@settings(quick, max_examples=150)
+@given(data=st.data(), rule=st.sampled_from(["easy", "conservative"]),
+       placement=st.sampled_from(["first-fit", "best-fit"]))
+def test_no_reservation_is_put_off_when_estimates_are_long_enough(data, rule, placement):
+    resources = data.draw(st.sampled_from([CPU, TWO]))
+    workload = data.draw(workloads(resources, task_most=24, endless=False))
+    fleet = data.draw(fleets(resources, changes_most=0))
+    flags = data.draw(st.lists(st.booleans(), min_size=len(workload.stages), max_size=len(workload.stages)))
+    longer = data.draw(st.lists(st.sampled_from([0.0, 0.5, 3.0]), min_size=len(workload.tasks),
+                                max_size=len(workload.tasks)))
+    times = np.maximum(workload.tasks["run_time"].to_numpy(), 0.5)  # what takes no time is expected to hold nothing
+    tasks = workload.tasks.with_columns(run_time=pl.Series(times), estimate=pl.Series(times + np.array(longer)))
+    workload = with_gangs(replace(workload, tasks=tasks), flags)
+    watch = Promises(rule)
+    simulate(workload, fleet, find_scheduler(f"{placement}+{rule}"), interval=1.0, check=watch)
+    event("made" if watch.made else "none")
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+
+
+def nodes(count, **more):
+    return fleet_of(*[(1,)] * count, **more)
+
+
+def test_whom_the_first_held_up_may_go_when_it_starts_on_what_was_freed():
+    """E is expected until 100 and ends at 3; H then takes its nodes, and nobody needs the two others any more."""
+    jobs = [(0, 2, 10), (0, 4, 3, 100), (1, 4, 5), (2, 2, 50)]
+    assert starts(rigid(*jobs), nodes(8), "easy") == [0, 0, 3, 3]
+
+
+def test_what_is_to_follow_a_task_that_is_late_does_not_wait_for_ever():
+    """Both have missed the times of their reservations when the node is free at last, and nothing else will happen."""
+    assert starts(rigid((0, 1, 3, 1), (0, 1, 1), (0, 1, 4)), nodes(1), "conservative") == [0, 3, 4]
+
+
+def test_a_task_that_has_outlived_its_estimate_is_expected_to_run_twice_as_long():
+    """At 3 the first is expected until 4, so the third would end too late; at 5 until 8, so the fourth may go."""
+    jobs = [(0, 1, 9, 2), (1, 2, 1), (3, 1, 2), (5, 1, 3)]
+    assert starts(rigid(*jobs), nodes(2), "easy") == [0, 9, 5, 10]
+    jobs[2] = (3, 1, 1)
+    assert starts(rigid(*jobs), nodes(2), "easy") == [0, 9, 3, 5]
+
+
+def test_reservations_are_made_earlier_when_something_ends_early():
+    """The first ends at 2, not 10: all three that have reservations are moved up, in order."""
+    jobs = [(0, 2, 2, 10), (1, 2, 3, 5), (1, 1, 4, 4), (1, 1, 6, 8)]
+    assert starts(rigid(*jobs), nodes(2), "conservative") == [0, 2, 5, 5]
+
+
+def sizes(*first):
+    """Three tasks of a core on machines of two cores, then one of two, then two of one that run for long."""
+    return staged([{"request": (1,)}, {"request": (2,), "job": 1}, {"request": (1,), "job": 2}],
+                  [*[(0, 0, seconds) for seconds in first], (1, 2, 1), (2, 3, 9), (2, 3, 9)])
+
+
+@pytest.mark.parametrize(("scheduler", "expected"), [
+    ("first-fit", [4, 4, 5]), ("first-fit+backfill", [12, 3, 3]), ("easy", [4, 3, 5]), ("conservative", [4, 3, 5]),
+])
+def test_tasks_of_several_sizes_are_reserved_for_machine_by_machine(scheduler, expected):
+    """From 1 on a core is free on each machine: a count would say that two cores fit; the second is free from 4 on."""
+    progress = simulate(sizes(8, 1, 4), fleet_of((2,), (2,)), find_scheduler(scheduler)).simulation.progress
+    assert progress.start.tolist() == [0, 0, 0, *expected]
+
+
+def test_a_gang_takes_of_a_machine_only_what_nobody_needs_later():
+    """The first machine has two cores free, of which the task of three needs one at 5: the gang takes one of each."""
+    stages = [{"job": row, "request": (size,)} for row, size in enumerate((4, 1, 2, 3, 1))]
+    tasks = [(0, 0, 1), (1, 0, 99), (2, 1, 4), (3, 2, 1), (4, 3, 50), (4, 3, 50)]
+    workload = with_gangs(staged(stages, tasks), [False] * 4 + [True])
+    for scheduler in ("easy", "conservative"):
+        progress = simulate(workload, fleet_of((4,), (2,)), find_scheduler(scheduler)).simulation.progress
+        assert progress.start.tolist() == [0, 0, 1, 5, 3, 3], scheduler
+        assert progress.machine[4:].tolist() == [0, 1], scheduler
+
+
+def test_a_gang_that_loses_a_machine_begins_again_as_a_whole():
+    changes = [(2, 1, False, 0), (5, 1, True, 1)]
+    workload, fleet = rigid((0, 2, 4), (1, 1, 6)), nodes(2, changes=changes)
+    for scheduler in ("first-fit", "first-fit+backfill", "easy", "conservative"):  # who waited goes before it
+        outcome = simulate(workload, fleet, find_scheduler(scheduler), check=check_amounts_alone)
+        assert [float(outcome.simulation.progress.start[task]) for task in (0, 1, 2)] == [8, 8, 2], scheduler
+        assert sorted(np.hstack(outcome.loop_result.losses)[0].tolist()) == [0, 1], scheduler
+
+
+def reasons(workload, fleet, scheduler, until):
+    outcome = simulate(workload, fleet, find_scheduler(scheduler), until=until)
+    return task_table(outcome, workload, fleet)["reason"].to_list()
+
+
+def test_what_is_said_of_gangs_that_wait_or_never_can_start():
+    late = staged([{"request": (1,)}], [(0, 0, 1), (0, 9, 1)])
+    late = with_gangs(late, [True])
+    assert reasons(late, nodes(2), "first-fit", 5.0)[0].startswith("its gang is incomplete")
+    large = rigid((0, 1, 9), (0, 2, 1), (0, 3, 1))
+    assert reasons(large, nodes(2), "first-fit+backfill", 1.0) == [
+        None, *["there is no room for all of its gang at once"] * 2,
+        *["its gang of 3 is larger than all machines together ever hold"] * 3]
+
+
+# -- what may be asked for ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("first-fit+easy+backfill", "at most one way to backfill may be given, not easy and backfill"),
+    ("first-fit+conservative+hdrf", "conservative says nothing with a fair order"),
+    ("easy+backfill", "option must be one of"), ("greedy+easy", "takes no options, not 'easy'"),
+])
+def test_options_that_do_not_go_together(name, message):
+    with pytest.raises(InputError, match=message):
+        find_scheduler(name)
+
+
+def test_requests_may_not_be_wrong_for_what_is_reserved():
+    with pytest.raises(InputError, match="easy makes reservations, for which a task asks for the same always"):
+        simulate(rigid((0, 1, 1)), nodes(2), find_scheduler("easy"), request_error=0.5)
+    with pytest.raises(InputError, match="requests may not be wrong in a workload with gangs"):
+        simulate(rigid((0, 2, 1)), nodes(2), find_scheduler("first-fit"), request_error=0.5)
+
+
+POLICIES = """
+from subak.policy import policy, fits
+
+@policy
+def last_fit(fleet, tasks, task):
+    for machine in range(fleet.machines - 1, -1, -1):
+        if fits(fleet, tasks, task, machine):
+            return machine
+    return -1
+
+@policy
+def by_amounts(fleet, tasks, task):
+    for machine in range(fleet.machines):
+        if fleet.free[0, machine] >= tasks.request[0, tasks.shape[task]]:
+            return machine
+    return -1
+
+@policy
+def never_the_last(fleet, tasks, task):
+    for machine in range(fleet.machines - 1):
+        if fits(fleet, tasks, task, machine):
+            return machine
+    return -1
+"""
+
+
+@pytest.mark.parametrize(("name", "expected"), [("last_fit", [4, 3, 5]), ("by_amounts", [4, 4, 5])])
+def test_a_policy_of_ones_own_is_asked_about_machines_that_nobody_needs(tmp_path, name, expected):
+    """One that looks at amounts alone answers a machine that is needed, which is no machine: its task waits."""
+    (tmp_path / "p.py").write_text(POLICIES)
+    scheduler = find_scheduler(f"{tmp_path}/p.py:{name}+easy")
+    outcome = simulate(sizes(4, 1, 8), fleet_of((2,), (2,)), scheduler, check=check_amounts_alone)
+    assert outcome.simulation.progress.start.tolist() == [0, 0, 0, *expected]
+
+
+def test_a_gang_of_which_a_policy_takes_a_part_does_not_start(tmp_path):
+    (tmp_path / "p.py").write_text(POLICIES)
+    for option in ("", "+backfill", "+easy", "+conservative"):
+        scheduler = find_scheduler(f"{tmp_path}/p.py:never_the_last{option}")
+        outcome = simulate(rigid((0, 3, 5), (1, 2, 1)), nodes(3), scheduler, check=check_profile)
+        started = outcome.simulation.progress.attempts.tolist()
+        assert started[:3] == [0, 0, 0], option
+        assert outcome.simulation.fleet.used.tolist() == [0], option

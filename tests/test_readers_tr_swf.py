@@ -173,14 +173,14 @@ def test_no_processors_is_no_machine(tmp_path):
 
 def test_a_computer_of_too_many_nodes_may_be_one_machine(tmp_path):
     path = write(tmp_path, "a.swf", "; MaxProcs: 2000000", job())
-    with pytest.raises(InputError, match="header says 2,000,000 nodes, .*--computer one-machine makes one of them"):
+    with pytest.raises(InputError, match=r"header says 2,000,000 nodes, .*--computer one-machine makes one of them"):
         read_swf(path)
     assert read_swf(path, computer="one-machine").fleet.capacity.tolist() == [[2_000_000]]
 
 
 def test_jobs_of_too_many_processors_may_be_a_task_each(tmp_path):
     path = write(tmp_path, "a.swf", *HEADER, job(requested=3e8))
-    with pytest.raises(InputError, match="makes 3e.08 tasks, .* --computer one-machine makes a task of each job"):
+    with pytest.raises(InputError, match=r"makes 3e.08 tasks, .* --computer one-machine makes a task of each job"):
         read_swf(path)
     conversion = read_swf(path, computer="one-machine")
     assert conversion.workload.requests.tolist() == [[300_000_000]]

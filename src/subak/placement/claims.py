@@ -2,7 +2,8 @@
 
 A task's status:
   NOT_ARRIVED -> BLOCKED (its stage waits for others) -> WAITING -> RUNNING -> FINISHED
-  RUNNING -> WAITING when its machine leaves, or one of its gang; UNPLACEABLE from the start when no machine could ever hold it.
+  RUNNING -> WAITING when its machine leaves, or that of another of its gang;
+  UNPLACEABLE from the start when no machine could ever hold it, or all together not its gang.
   RUNNING -> BLOCKED when an attempt fails, GIVEN_UP when the task is not tried again, or not wanted any more.
 """
 from typing import NamedTuple

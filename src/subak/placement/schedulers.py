@@ -98,6 +98,12 @@ class Scheduler:
         return msgspec.structs.replace(settings, **unsaid)
 
     @property
+    def starts_gangs(self) -> bool:
+        """Whether the tasks of a gang start together under it; else each starts by itself."""
+        return self.architecture in ("megha", "central") or (
+            self.select_machine is not None and not self.planned and self.order not in FAIR_ORDERS)
+
+    @property
     def kernels(self) -> tuple[str, ...]:
         """The names of what is compiled for a run: its loop, and of a federation what serves the roles."""
         if self.recorded or self.order in FAIR_ORDERS:

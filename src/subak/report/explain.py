@@ -98,7 +98,7 @@ def _asked(workload: Workload | None, row: int, values: dict[str, Any]) -> Itera
                                           for each in stage["constraints"])
     if stage.get("gang") and _stage_size(workload, row) > 1:
         yield "Gang", f"one of {count_text(_stage_size(workload, row))} tasks that start together, under a scheduler " \
-                      "that supports it (megha, central)"
+                      "that supports it (megha, central, an order with a placement such as first-fit)"
 
 
 def _stage(workload: Workload, row: int) -> dict[str, Any]:

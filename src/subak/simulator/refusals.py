@@ -24,6 +24,9 @@ def refuse_error(error: float, scheduler: Scheduler) -> None:
     kind = next((words for words, holds in kinds.items() if holds), None)
     if kind is not None:
         raise InputError(f"request_error: {scheduler.name} is {kind}; requests may be wrong under the others")
+    if scheduler.reserves:
+        raise InputError(f"request_error: {scheduler.name} makes reservations, for which a task asks for the same "
+                         "always; requests may be wrong under the others")
 
 
 def refuse_times(interval: float, until: float) -> None:

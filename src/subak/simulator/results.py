@@ -36,6 +36,7 @@ from subak.simulator.federated_results import (
     parts_of_allocation,
     waiting_reasons,
 )
+from subak.simulator.gang_reasons import add_gang_reasons
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
@@ -172,6 +173,7 @@ def _reasons(outcome: Outcome, workload: Workload) -> pl.Series:
     found, why = waiting_reasons(outcome, waiting, lambda number: waiting_reason(outcome, workload, number))
     code[waiting] = found + len(words)
     words += why
+    add_gang_reasons(outcome, workload, code, words)
     between = np.flatnonzero((status == TASK_BLOCKED) & (sim.progress.attempts > 0))
     if between.size:
         code[between] = len(words)

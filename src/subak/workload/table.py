@@ -47,7 +47,7 @@ STAGE_COLUMNS: dict[str, ColumnType] = {
 }
 OPTIONAL_STAGE_COLUMNS: dict[str, ColumnType] = {
     "scheduling_class": pl.Int32,  # how sensitive to latency, 0 the least; recorded only
-    "gang": pl.Boolean,  # whether its tasks start together, which megha and central see to
+    "gang": pl.Boolean,  # whether its tasks start together: under megha, central, an order with a placement
     "speed_group": pl.UInt32,  # row of the fleet's speeds: how fast each machine is for its tasks
     "shuffle": pl.Float64,  # seconds of each attempt before the run time, as long on every machine: inputs are copied
 }

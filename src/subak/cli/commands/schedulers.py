@@ -35,7 +35,7 @@ def schedulers() -> None:
 def accepted(scheduler: Scheduler) -> str:
     """Return the options of a scheduler, those that it shares with all placements in a word."""
     if scheduler.accepts >= PLACEMENT_OPTIONS:
-        return "backfill, or a fair order; any other order"
+        return "a way to backfill, or a fair order; any other order"
     return ", ".join(sorted(scheduler.accepts)) or "none"
 
 

@@ -1,4 +1,4 @@
-"""Who starts when gangs wait, under four rules: how many of those that wait have a reservation, and may others pass?
+"""Who starts when gangs wait, under four rules: who has a reservation, and who may pass whom.
 
 - strict: nobody passes the first that does not fit.
 - backfill: whoever fits may pass; nobody has a reservation, so a large gang may wait for ever.
@@ -22,7 +22,17 @@ from subak.marks import inlined, noinline
 from subak.placement.claims import Claims
 from subak.placement.rigid.gangs import NOBODY
 from subak.placement.rigid.profile import RESERVATIONS, earliest
-from subak.placement.rigid.reservations import CONSERVATIVE, EASY, HEAD, NEWS, STRICT, Rigid, reserve, unreserve
+from subak.placement.rigid.reservations import (
+    CONSERVATIVE,
+    EASY,
+    FIRST_RESERVED,
+    STRICT_ORDER,
+    TO_REVISE,
+    Rigid,
+    open_profile,
+    reserve,
+    unreserve,
+)
 from subak.placement.rigid.start import start
 from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, contend, drop_top, settle_top
 from subak.queues.line import ABSENT, NO_MEMBER, first_below, key_of
@@ -31,56 +41,59 @@ from subak.workload.tasks import Tasks
 
 @noinline
 def serve(
-    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], freed: np.ndarray, now: float,
+    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], freed: np.ndarray,
     claims: Claims,
 ) -> None:
     """Start the gangs whose turn has come after *freed* (int32[:]) machines came to have more free."""
     if rigid.rule == CONSERVATIVE:
-        keep_reservations(rigid, fleet, tasks, select_machine, now, claims)
-    elif rigid.rule == STRICT:
+        keep_reservations(rigid, fleet, tasks, select_machine, claims)
+    elif rigid.rule == STRICT_ORDER:
         gang = first_below(rigid.all, 0, ABSENT)
-        while gang != NO_MEMBER and start(rigid, fleet, tasks, select_machine, gang, now, claims):
+        while gang != NO_MEMBER and start(rigid, fleet, tasks, select_machine, gang, claims):
             gang = first_below(rigid.all, 0, ABSENT)
     else:
-        moved = rigid.rule == EASY and serve_head(rigid, fleet, tasks, select_machine, now, claims)
-        serve_others(rigid, fleet, tasks, select_machine, freed, moved, now, claims)
-    rigid.notes[NEWS] = 0
+        moved = rigid.rule == EASY and serve_head(rigid, fleet, tasks, select_machine, claims)
+        serve_others(rigid, fleet, tasks, select_machine, freed, moved, claims)
+    rigid.notes[TO_REVISE] = 0
 
 
 @noinline
 def keep_reservations(
-    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], now: float, claims: Claims
+    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], claims: Claims
 ) -> None:
     """Conservative: start those whose time has come, and reserve for those who came; everybody, after news."""
-    bound = ABSENT if rigid.notes[NEWS] else np.nextafter(now, np.inf)
+    bound = ABSENT if rigid.notes[TO_REVISE] else np.nextafter(rigid.profile.now[0], np.inf)
     gang = first_below(rigid.all, 0, bound)
     while gang != NO_MEMBER:
-        start_or_reserve(rigid, fleet, tasks, select_machine, gang, now, claims)
+        start_or_reserve(rigid, fleet, tasks, select_machine, gang, claims)
         gang = first_below(rigid.all, rigid.all.place[gang] + 1, bound)
 
 
 @noinline
 def start_or_reserve(
-    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], gang: int, now: float,
+    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], gang: int,
     claims: Claims,
 ) -> bool:
     """Let a gang start at the earliest time that delays nobody who has a reservation: now, or by one of its own.
 
     The time of a reservation that it had is still free for it, so it gets none that is later.
     """
-    unreserve(rigid, claims, gang, now)
     gangs = rigid.gangs
-    begin = earliest(rigid.profile, tasks, rigid.table.shape[gangs.lane[gang]], gangs.left[gang], gangs.seconds[gang],
-                     now)
-    if begin <= now and start(rigid, fleet, tasks, select_machine, gang, now, claims):
+    if gangs.reserved[gang] < np.inf:
+        unreserve(rigid, claims, gang)
+    if rigid.profile.size[RESERVATIONS] == 0 and start(rigid, fleet, tasks, select_machine, gang, claims):
         return True
-    reserve(rigid, tasks, claims, gang, begin, now)
+    open_profile(rigid, fleet, tasks, claims)
+    begin = earliest(rigid.profile, tasks, rigid.table.shape[gangs.lane[gang]], gangs.left[gang], gangs.seconds[gang])
+    if begin <= rigid.profile.now[0] and start(rigid, fleet, tasks, select_machine, gang, claims):
+        return True
+    reserve(rigid, tasks, claims, gang, begin)
     return False
 
 
-@noinline
+@inlined
 def serve_head(
-    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], now: float, claims: Claims
+    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], claims: Claims
 ) -> bool:
     """EASY: start gangs in order until one must have a reservation; return whether reservations are other than before.
 
@@ -88,16 +101,16 @@ def serve_head(
     """
     gang, moved = first_below(rigid.all, 0, ABSENT), False
     while gang != NO_MEMBER:
-        head = rigid.notes[HEAD]
-        if gang == head and rigid.gangs.reserved[gang] > now and not rigid.notes[NEWS]:
+        head = rigid.notes[FIRST_RESERVED]
+        if gang == head and rigid.gangs.reserved[gang] > rigid.profile.now[0] and not rigid.notes[TO_REVISE]:
             return moved
         moved = True
-        if head != NOBODY and head != gang:
-            unreserve(rigid, claims, head, now)
-        rigid.notes[HEAD] = NOBODY
-        started = start_or_reserve(rigid, fleet, tasks, select_machine, gang, now, claims)
+        if head not in (NOBODY, gang):
+            unreserve(rigid, claims, head)
+        rigid.notes[FIRST_RESERVED] = NOBODY
+        started = start_or_reserve(rigid, fleet, tasks, select_machine, gang, claims)
         if not started and rigid.gangs.reserved[gang] < np.inf:
-            rigid.notes[HEAD] = gang
+            rigid.notes[FIRST_RESERVED] = gang
             return moved
         gang = first_below(rigid.all, rigid.all.place[gang] + 1, ABSENT)
     return moved
@@ -106,9 +119,9 @@ def serve_head(
 @noinline
 def serve_others(
     rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], freed: np.ndarray, all_: bool,
-    now: float, claims: Claims,
+    claims: Claims,
 ) -> None:
-    """Ask the lanes that may have a chance, in the order of their gangs, until each is empty or has none that may start.
+    """Ask the lanes that may have a chance, in the order of their gangs, until none has a gang that may start.
 
     A lane had none before: it may have where a machine was freed that fits, where a gang came, or, *all_*, where
     reservations are other than before. What fits does so for less time the longer it is asked for, so after a refusal
@@ -125,7 +138,7 @@ def serve_others(
     while rounds.size[CONTENDERS] > 0:
         lane = rounds.contender[0]
         gang = rounds.root[lane]
-        if gang == rigid.notes[HEAD] or not start(rigid, fleet, tasks, select_machine, gang, now, claims):
+        if gang == rigid.notes[FIRST_RESERVED] or not start(rigid, fleet, tasks, select_machine, gang, claims):
             rigid.below[lane] = key_of(rigid.by_lane, gang) if is_tight(rigid, fleet, tasks, gang) else 0.0
         if find_next(rigid, lane):
             settle_top(rounds, rigid.gangs.rank)

@@ -4,7 +4,7 @@ Rules: a gang waits when each of its tasks waits or has ended; it starts as a wh
 the others are, too (the loop sees to that). It is expected to hold its machines until the longest of its estimates is
 over.
 
-This is the one place where estimates enter backfilling: `Tasks.expected`. One that proves too short is doubled until it
+This is the one place where estimates enter backfilling: `Tasks.estimate`. One that proves too short is doubled until it
 is not; growing corrections are what Tsafrir, Etsion and Feitelson found good ("Backfilling using system-generated
 predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007).
 """

@@ -1,6 +1,7 @@
 """What will be free when: amounts over future time, as far as running tasks and reservations are expected to hold them.
 
 Rules: a pool's segments follow each other in time, the first contains now, the last never ends; two neighbours differ.
+A profile is open while somebody has a reservation, and for some decisions more; else nothing is written into it.
 
 A pool is a set of machines between which tasks may be exchanged: where all tasks ask for the same, machines that meet
 the same constraints are one pool of slots, and what fits its total fits (intervals can be coloured greedily by their
@@ -21,7 +22,7 @@ from subak.workload.tasks import Tasks
 
 NO_SEGMENT = -1
 MOST = 2**31 - 1
-SPARES, RESERVATIONS = range(2)  # of `size`
+SPARES, RESERVATIONS, IS_OPEN, UNUSED = range(4)  # of `size`
 
 
 class Profile(NamedTuple):
@@ -36,7 +37,9 @@ class Profile(NamedTuple):
     allows: np.ndarray  # bool[constraint_set, pool]
     room: np.ndarray  # int64[pool], scratch: how many would fit
     spare: np.ndarray  # int32[segment], those not in use, the first SPARES
-    size: np.ndarray  # int64[2]: SPARES, RESERVATIONS (how many gangs have one)
+    now: np.ndarray  # float64[1], seconds: the time of the present decision
+    size: np.ndarray  # int64[4]: SPARES; RESERVATIONS, how many gangs have one; IS_OPEN, whether it is kept at present;
+    # UNUSED, for how many decisions nobody has had one
     by_slots: bool
 
 
@@ -53,34 +56,35 @@ def build_profile(fleet: FleetState, tasks: Tasks, is_kept: bool) -> Profile:
     pools = allows.shape[1]
     demand = np.ones((1, tasks.request.shape[1]), np.int64) if by_slots else tasks.request.astype(np.int64)
     segments = pools + 2 + (2 * tasks.arrival.size if is_kept else 0)  # each task holds or is to hold something
-    profile = Profile(
-        first=np.empty(pools, np.int32), next=np.empty(segments, np.int32), time=np.empty(segments),
-        free=np.empty((len(demand), segments), np.int64), demand=np.ascontiguousarray(demand), pool=pool,
-        allows=np.ascontiguousarray(allows), room=np.zeros(pools, np.int64), spare=np.empty(segments, np.int32),
-        size=np.zeros(2, np.int64), by_slots=by_slots,
+    return Profile(
+        first=np.arange(pools, dtype=np.int32), next=np.full(segments, NO_SEGMENT, np.int32), time=np.zeros(segments),
+        free=np.zeros((len(demand), segments), np.int64), demand=np.ascontiguousarray(demand), pool=pool,
+        allows=np.ascontiguousarray(allows), room=np.zeros(pools, np.int64),
+        spare=np.arange(segments, dtype=np.int32)[::-1].copy(), now=np.zeros(1),
+        size=np.array([segments - pools, 0, 0, 0]),
+        by_slots=by_slots,
     )
-    clear(profile, fleet, tasks, 0.0)
-    return profile
 
 
 @kernel
-def clear(profile: Profile, fleet: FleetState, tasks: Tasks, now: float) -> None:
-    """Make the profile that of the machines that are there now, with nothing running and nothing reserved."""
-    pools, segments = profile.first.size, profile.time.size
-    for pool in range(pools):
-        profile.first[pool], profile.next[pool], profile.time[pool] = pool, NO_SEGMENT, now
+def clear(profile: Profile, fleet: FleetState, tasks: Tasks) -> None:
+    """Open the profile as that of the machines that are there now, with nothing running and nothing reserved."""
+    for pool in range(profile.first.size):
+        segment = profile.first[pool]
+        while profile.next[segment] != NO_SEGMENT:
+            drop(profile, profile.next[segment])
+            profile.next[segment] = profile.next[profile.next[segment]]
+        profile.time[segment] = profile.now[0]
         for row in range(profile.free.shape[0]):
-            profile.free[row, pool] = 0
+            profile.free[row, segment] = 0
     for machine in range(fleet.machines):
-        pool = profile.pool[machine]
+        segment = profile.first[profile.pool[machine]]
         if profile.by_slots:
-            profile.free[0, pool] += slots_of(fleet, tasks, machine)
+            profile.free[0, segment] += slots_of(fleet, tasks, machine)
         else:
             for row in range(profile.free.shape[0]):
-                profile.free[row, pool] = fleet.capacity[row, machine]
-    for place in range(segments - pools):
-        profile.spare[place] = segments - 1 - place
-    profile.size[SPARES], profile.size[RESERVATIONS] = segments - pools, 0
+                profile.free[row, segment] = fleet.capacity[row, machine]
+    profile.size[RESERVATIONS], profile.size[IS_OPEN], profile.size[UNUSED] = 0, 1, 0
 
 
 @inlined
@@ -94,11 +98,11 @@ def slots_of(fleet: FleetState, tasks: Tasks, machine: int) -> int:
 
 
 @inlined
-def present(profile: Profile, pool: int, now: float) -> int:
+def present(profile: Profile, pool: int) -> int:
     """Return the segment of a pool that now lies in; those before it are forgotten."""
     segment = profile.first[pool]
     following = profile.next[segment]
-    while following != NO_SEGMENT and profile.time[following] <= now:
+    while following != NO_SEGMENT and profile.time[following] <= profile.now[0]:
         drop(profile, segment)
         segment, following = following, profile.next[following]
     profile.first[pool] = segment
@@ -136,13 +140,13 @@ def room_in(profile: Profile, shape: int, segment: int) -> int:
         asked = profile.demand[row, shape]
         if asked > 0:
             room = min(room, profile.free[row, segment] // asked)
-    return max(room, np.int64(0))
+    return int(max(room, np.int64(0)))
 
 
 @kernel
-def room_during(profile: Profile, pool: int, shape: int, begin: float, end: float, now: float) -> int:
+def room_during(profile: Profile, pool: int, shape: int, begin: float, end: float) -> int:
     """Return how many tasks of a shape fit a pool from *begin* until *end* (at *begin* alone, if it is no later)."""
-    segment = present(profile, pool, now)
+    segment = present(profile, pool)
     while end_of(profile, segment) <= begin:
         segment = profile.next[segment]
     room = room_in(profile, shape, segment)
@@ -155,13 +159,13 @@ def room_during(profile: Profile, pool: int, shape: int, begin: float, end: floa
 
 @kernel
 def first_room(
-    profile: Profile, pool: int, shape: int, count: int, after: float, seconds: float, before: float, now: float
+    profile: Profile, pool: int, shape: int, count: int, after: float, seconds: float, before: float
 ) -> float:
     """Return the first time at or after *after* from which *count* tasks fit a pool for *seconds*.
 
     inf where there is none before *before*.
     """
-    segment = present(profile, pool, now)
+    segment = present(profile, pool)
     begin = np.inf
     while segment != NO_SEGMENT:
         end = end_of(profile, segment)
@@ -179,18 +183,18 @@ def first_room(
 
 
 @kernel
-def earliest(profile: Profile, tasks: Tasks, shape: int, count: int, seconds: float, now: float) -> float:
+def earliest(profile: Profile, tasks: Tasks, shape: int, count: int, seconds: float) -> float:
     """Return the first time from now on from which *count* tasks of a shape fit the pools together for *seconds*.
 
     The sum can only become large enough when a pool comes to hold more than it does, so the search goes from one such
     time to the next; a pool that is alone must hold them all.
     """
-    allows, begin = profile.allows[tasks.constraint_set[shape]], now
+    allows, begin = profile.allows[tasks.constraint_set[shape]], profile.now[0]
     while begin < np.inf:
         total = 0
         for pool in range(allows.size):
             if allows[pool]:
-                profile.room[pool] = room_during(profile, pool, shape, begin, begin + seconds, now)
+                profile.room[pool] = room_during(profile, pool, shape, begin, begin + seconds)
                 total += profile.room[pool]
                 if total >= count:
                     return begin
@@ -199,7 +203,7 @@ def earliest(profile: Profile, tasks: Tasks, shape: int, count: int, seconds: fl
         for pool in range(allows.size):
             if allows[pool]:
                 wanted = count if alone else profile.room[pool] + 1
-                rise = first_room(profile, pool, shape, wanted, begin, seconds, following, now)
+                rise = first_room(profile, pool, shape, wanted, begin, seconds, following)
                 following = min(following, rise)
         begin = following
     return np.inf
@@ -218,12 +222,12 @@ def count_allowed(allows: np.ndarray) -> int:
 
 
 @kernel
-def hold(profile: Profile, pool: int, shape: int, count: int, begin: float, end: float, now: float) -> None:
+def hold(profile: Profile, pool: int, shape: int, count: int, begin: float, end: float) -> None:
     """Let *count* tasks of a shape hold a pool from *begin* until *end*; a negative count gives back."""
-    if end <= now or end <= begin:
+    if end <= profile.now[0] or end <= begin or profile.size[IS_OPEN] == 0:
         return
-    before = present(profile, pool, now)
-    begin = begin if begin > now else float(profile.time[before])
+    before = present(profile, pool)
+    begin = begin if begin > profile.now[0] else float(profile.time[before])
     while end_of(profile, before) < begin:
         before = profile.next[before]
     if profile.time[before] == begin:

@@ -10,51 +10,49 @@ from subak.kernel import kernel
 from subak.marks import inlined, noinline
 from subak.placement.claims import TASK_WAITING, Claims, claim, take_back
 from subak.placement.rigid.profile import RESERVATIONS, hold, room_during
-from subak.placement.rigid.reservations import Rigid, note_start, reserves
+from subak.placement.rigid.reservations import Rigid, note_start
 from subak.workload.tasks import Tasks
 
 
 @noinline
 def start(
-    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], gang: int, now: float,
+    rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], gang: int,
     claims: Claims,
 ) -> bool:
     """Start a gang that has no reservation, if that delays nobody who has one; else leave everything as it was."""
-    gangs, began = rigid.gangs, claims.size[0]
+    gangs, began, now = rigid.gangs, claims.size[0], rigid.profile.now[0]
     shape, until = rigid.table.shape[gangs.lane[gang]], now + gangs.seconds[gang]
-    if not may_start(rigid, fleet, tasks, gang, now):
+    if not may_start(rigid, fleet, tasks, gang):
         return False
-    view = masked(rigid, fleet, tasks, shape, until, now)
+    view = masked(rigid, fleet, tasks, shape, until) if is_masked(rigid) else fleet
     for place in range(gangs.first[gang], gangs.first[gang + 1]):
         task = gangs.task[place]
         if claims.status[task] == TASK_WAITING:
-            machine = unpromised(rigid, view, tasks, select_machine, task, until, now, claims)
+            machine = unpromised(rigid, view, tasks, select_machine, task, until, claims)
             if machine == NOWHERE or not claim(claims, fleet, tasks, task, machine):
-                release_claims(rigid, tasks, claims, began, until, now)
+                release_claims(rigid, tasks, claims, began, until)
                 take_back(claims, fleet, tasks, began)
                 return False
-            if reserves(rigid):
-                gangs.pool[task] = rigid.profile.pool[machine]
-                hold(rigid.profile, gangs.pool[task], shape, 1, now, until, now)
-    note_start(rigid, gang, now)
+            gangs.pool[task] = rigid.profile.pool[machine]
+            hold(rigid.profile, gangs.pool[task], shape, 1, now, until)
+    note_start(rigid, gang)
     return True
 
 
-@kernel
-def may_start(rigid: Rigid, fleet: FleetState, tasks: Tasks, gang: int, now: float) -> bool:
+@inlined
+def may_start(rigid: Rigid, fleet: FleetState, tasks: Tasks, gang: int) -> bool:
     """Whether there is room for all of a gang at once; of a task alone, which its placement finds out, perhaps not."""
     gangs, profile, count = rigid.gangs, rigid.profile, rigid.gangs.left[gang]
     if first_fitting(fleet, tasks, gangs.task[gangs.first[gang]]) == NOWHERE:
         return False
-    shape = rigid.table.shape[gangs.lane[gang]]
-    pools = profile.first.size if reserves(rigid) else 0
-    if pools == 0:
+    shape, now = rigid.table.shape[gangs.lane[gang]], profile.now[0]
+    if profile.size[RESERVATIONS] == 0:
         return bool(count == 1 or holds(fleet, tasks, shape, count))
-    if pools > 1 and count == 1:
+    if profile.first.size > 1 and count == 1:
         return True
-    for pool in range(pools):
+    for pool in range(profile.first.size):
         if profile.allows[tasks.constraint_set[shape], pool]:
-            count -= room_during(profile, pool, shape, now, now + gangs.seconds[gang], now)
+            count -= room_during(profile, pool, shape, now, now + gangs.seconds[gang])
             if count <= 0:
                 return True
     return False
@@ -83,15 +81,16 @@ def copies(fleet: FleetState, tasks: Tasks, shape: int, machine: int, most: int)
     return most
 
 
-@kernel
-def masked(rigid: Rigid, fleet: FleetState, tasks: Tasks, shape: int, until: float, now: float) -> FleetState:
-    """Return the fleet as a task may use it until *until*: machines that somebody's reservation needs are not allowed.
+@inlined
+def is_masked(rigid: Rigid) -> bool:
+    """Whether some machines may be promised: in a single pool any will do where the pool has room."""
+    return bool(rigid.profile.size[RESERVATIONS] > 0 and rigid.profile.first.size > 1)
 
-    In a single pool any machine will do where the pool has room, and the fleet is as it is.
-    """
-    profile, row = rigid.profile, tasks.constraint_set[shape]
-    if profile.size[RESERVATIONS] == 0 or profile.first.size == 1:
-        return fleet
+
+@kernel
+def masked(rigid: Rigid, fleet: FleetState, tasks: Tasks, shape: int, until: float) -> FleetState:
+    """Return the fleet as a task may use it until *until*: without machines that somebody's reservation needs."""
+    profile, row, now = rigid.profile, tasks.constraint_set[shape], rigid.profile.now[0]
     for block in range(fleet.version.size):
         kept = NO_BITS
         if block_may_fit(fleet, tasks, shape, block):
@@ -99,7 +98,7 @@ def masked(rigid: Rigid, fleet: FleetState, tasks: Tasks, shape: int, until: flo
             while word != NO_BITS:
                 place = lowest_bit(word)
                 word &= word - ONE
-                if room_during(profile, profile.pool[block * BLOCK + place], shape, now, until, now) > 0:
+                if room_during(profile, profile.pool[block * BLOCK + place], shape, now, until) > 0:
                     kept |= ONE << np.uint64(place)
         rigid.mask[row, block] = kept
     rigid.frontier[SEEN, shape] = fleet.freed_blocks[LOG] - LOG - 1  # so that a search begins at the first block
@@ -112,31 +111,31 @@ def masked(rigid: Rigid, fleet: FleetState, tasks: Tasks, shape: int, until: flo
 @inlined
 def unpromised(
     rigid: Rigid, view: FleetState, tasks: Tasks, select_machine: Callable[..., int], task: int, until: float,
-    now: float, claims: Claims,
+    claims: Claims,
 ) -> int:
     """Return the machine that a placement chooses of those that no reservation needs, NOWHERE if there is none.
 
     What others of the gang took in this decision counts. An answer that breaks a rule is returned, for `claim` to say.
     """
-    profile, shape = rigid.profile, tasks.shape[task]
+    profile, shape, now = rigid.profile, tasks.shape[task], rigid.profile.now[0]
     while True:
         machine = select_machine(view, tasks, task)
-        if machine == NOWHERE or profile.size[RESERVATIONS] == 0 or profile.first.size == 1:
+        if machine == NOWHERE or not is_masked(rigid):
             return machine
         if machine < 0 or machine >= view.machines:
             return machine
         if not meets_constraints(view, tasks, shape, machine):  # a user's policy that looks at amounts alone
             return NOWHERE
-        if room_during(profile, profile.pool[machine], shape, now, until, now) > 0:
+        if room_during(profile, profile.pool[machine], shape, now, until) > 0:
             return machine
         rigid.mask[tasks.constraint_set[shape], machine // BLOCK] &= ~(ONE << np.uint64(machine % BLOCK))
 
 
 @kernel
-def release_claims(rigid: Rigid, tasks: Tasks, claims: Claims, began: int, until: float, now: float) -> None:
+def release_claims(rigid: Rigid, tasks: Tasks, claims: Claims, began: int, until: float) -> None:
     """Let the profile forget the claims of this decision from *began* on."""
-    if reserves(rigid):
-        for place in range(began, claims.size[0]):
-            task = claims.task[place]
-            hold(rigid.profile, rigid.gangs.pool[task], tasks.shape[task], -1, now, until, now)
+    now = rigid.profile.now[0]
+    for place in range(began, claims.size[0]):
+        task = claims.task[place]
+        hold(rigid.profile, rigid.gangs.pool[task], tasks.shape[task], -1, now, until)
 

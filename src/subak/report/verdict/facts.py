@@ -51,10 +51,9 @@ def judged(runs: list[Run], rows: Sequence[Compared], baseline: int = 0) -> Verd
     facts = [("By how much", list(_gains(rows, wait, pair))), ("How certain", [_certainty(runs, wait, pair)]),
              ("At whose cost", list(_costs(runs, rows, pair)) or ["No measure or queue is worse."]),
              ("Why", list(_reasons(runs, pair)))]
-    known = {
-        name: next((rank for rank, word in enumerate(ranks) if knows_of(group).startswith(word)), len(ranks))
-        
-    }
+    return Verdict(names[chosen], everyone.index(names[chosen]), sentence,
+                   [(title, said) for title, said in facts if said])
+
 
 def _equals(
     runs: list[Run], rows: Sequence[Compared], baseline: int

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import typeof, types
 
+from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.kernel import function_type, kernel_of
 from subak.placement.interface.compiled import (
@@ -59,7 +60,7 @@ def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: 
     if scheduler.select_machine is None:
         return _hooks(prepared, scheduler)
     if scheduler.reserves or workload.gang_sizes().any():
-        return _rigid(prepared, workload, scheduler)
+        return _rigid(prepared, workload, scheduler, terms)
     return _ordered(prepared, scheduler)
 
 
@@ -84,7 +85,9 @@ def _ordered(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
     return _compiled(prepared, lanes, _ordered_engine, lanes, lane_of_shape, select)
 
 
-def _rigid(prepared: Prepared, workload: Workload, scheduler: Scheduler) -> CentralLoop:
+def _rigid(prepared: Prepared, workload: Workload, scheduler: Scheduler, terms: Terms) -> CentralLoop:
+    if terms.request_error:
+        raise InputError("request_error: requests may not be wrong in a workload with gangs, whose tasks are alike")
     name = scheduler.reserves or ("backfill" if scheduler.lanes == "shape" else "strict")
     rigid = build_rigid_run(prepared, workload, BACKFILL_RULES.index(name))
     return _compiled(prepared, rigid, _rigid_engine, rigid, compiled_select_machine(scheduler))

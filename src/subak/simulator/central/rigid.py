@@ -6,26 +6,26 @@ import numpy as np
 from subak.marks import inlined, noinline
 from subak.placement.claims import KEPT, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING, VIOLATED_RULE
 from subak.placement.rigid.backfill import serve
-from subak.placement.rigid.gangs import corrected_end
-from subak.placement.rigid.profile import clear, hold
+from subak.placement.rigid.gangs import NOBODY, corrected_end
+from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS, hold
 from subak.placement.rigid.reservations import (
     CHANGES_SEEN,
-    CONSERVATIVE,
-    HEAD,
-    NEWS,
-    NOBODY,
+    FIRST_RESERVED,
+    LATE,
+    TO_REVISE,
     Rigid,
     build_rigid,
+    close_if_unused,
     drop_reservations,
     let_wait,
     note_end,
     note_rest,
     reserves,
+    somebody_waits,
 )
 from subak.queues.line import ABSENT, NO_MEMBER, first_below, set_key
 from subak.simulator.central.loop import advance
-from subak.simulator.engine.attempts import commit, forget_lost_events, is_alive, lose
-from subak.simulator.engine.heap import SIZE
+from subak.simulator.engine.attempts import commit, forget_lost_events, lose
 from subak.simulator.engine.setup import Prepared
 from subak.simulator.engine.state import (
     ARRIVED_NOW,
@@ -82,36 +82,37 @@ def run_rigid(sim: Simulation, rigid: Rigid, select_machine: Callable[..., int],
         outcome = advance(sim)
         if outcome != LOOP_STEP:
             return outcome
-        now = sim.clock[NOW]
-        note_ends(sim, rigid, now)
+        rigid.profile.now[0] = sim.clock[NOW]
+        note_ends(sim, rigid)
         freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
-        if freed.size > 0:
-            serve(rigid, sim.fleet, sim.tasks, select_machine, freed, now, sim.claims)
+        if (freed.size > 0 or rigid.notes[TO_REVISE]) and somebody_waits(rigid):
+            serve(rigid, sim.fleet, sim.tasks, select_machine, freed, sim.claims)
         if arrived.size > 0:
             note_arrivals(rigid, arrived)
-            serve(rigid, sim.fleet, sim.tasks, select_machine, freed[:0], now, sim.claims)
+            serve(rigid, sim.fleet, sim.tasks, select_machine, freed[:0], sim.claims)
         commit(sim)
+        close_if_unused(rigid)
         if sim.claims.violation[VIOLATED_RULE] != KEPT:
             return LOOP_BROKEN
     return LOOP_PAUSED
 
 
 @inlined
-def note_ends(sim: Simulation, rigid: Rigid, now: float) -> None:
+def note_ends(sim: Simulation, rigid: Rigid) -> None:
     """Tell the gangs what ended or was lost, how the fleet changed, and which estimates proved too short."""
     has_changed = sim.counts[NEXT_CHANGE] > rigid.notes[CHANGES_SEEN]
     if has_changed:
         rigid.notes[CHANGES_SEEN] = sim.counts[NEXT_CHANGE]
         lose_gangs(sim, rigid)
-    for task in sim.step.ended[: sim.counts[ENDED_NOW]]:
+    for task in sim.step.ended[: sim.counts[ENDED_NOW]]:  # of lost gangs too
         if sim.claims.status[task] == TASK_FINISHED:
-            note_end(rigid, task, now)
+            note_end(rigid, task)
         else:
             note_rest(rigid, rigid.gangs.of_task[task])
     if reserves(rigid):
         if has_changed:
-            begin_anew(sim, rigid, now)
-        correct_estimates(sim, rigid, now)
+            begin_anew(rigid)
+        correct_estimates(sim, rigid)
 
 
 @inlined
@@ -139,40 +140,35 @@ def lose_gangs(sim: Simulation, rigid: Rigid) -> None:
 
 
 @noinline
-def begin_anew(sim: Simulation, rigid: Rigid, now: float) -> None:
-    """Make the profile that of the machines that are there, and of what runs on them; nobody has a reservation."""
+def begin_anew(rigid: Rigid) -> None:
+    """Close the profile, which was of another fleet: nobody has a reservation, and all will be made anew."""
     gangs = rigid.gangs
-    rigid.notes[NEWS] = 1
-    if rigid.notes[HEAD] != NOBODY:
-        gangs.reserved[rigid.notes[HEAD]] = np.inf
-        rigid.notes[HEAD] = NOBODY
-    if rigid.rule == CONSERVATIVE:
-        gang = first_below(rigid.all, 0, ABSENT)
-        while gang != NO_MEMBER:
-            gangs.reserved[gang] = np.inf
-            gang = first_below(rigid.all, rigid.all.place[gang] + 1, ABSENT)
-    clear(rigid.profile, sim.fleet, sim.tasks, now)
-    for place in range(sim.events.size[SIZE]):
-        slot = sim.events.slot[place]
-        if is_alive(sim, slot):
-            task = slot["item"]
-            hold(rigid.profile, gangs.pool[task], sim.tasks.shape[task], 1, now, gangs.until[gangs.of_task[task]], now)
+    rigid.notes[TO_REVISE], rigid.notes[FIRST_RESERVED] = 1, NOBODY
+    rigid.profile.size[RESERVATIONS], rigid.profile.size[IS_OPEN] = 0, 0
+    gang = first_below(rigid.all, 0, ABSENT)
+    while gang != NO_MEMBER:
+        gangs.reserved[gang] = np.inf
+        gang = first_below(rigid.all, rigid.all.place[gang] + 1, ABSENT)
 
 
 @noinline
-def correct_estimates(sim: Simulation, rigid: Rigid, now: float) -> None:
-    """Expect what should have ended, and runs, to run for longer; all reservations are then made anew."""
-    gangs, soon = rigid.gangs, np.nextafter(now, np.inf)
+def correct_estimates(sim: Simulation, rigid: Rigid) -> None:
+    """Expect what should have ended, and runs, to run for longer; all reservations are then made anew.
+
+    They are, too, where it has ended since: what was to follow it has missed its time.
+    """
+    gangs, now = rigid.gangs, rigid.profile.now[0]
+    soon = np.nextafter(now, np.inf)
     gang = first_below(rigid.ending, 0, soon)
-    if gang != NO_MEMBER:
-        drop_reservations(rigid, sim.claims, now)
+    if gang != NO_MEMBER or rigid.notes[LATE]:
+        drop_reservations(rigid, sim.claims)
     while gang != NO_MEMBER:
         until = -np.inf
         for place in range(gangs.first[gang], gangs.first[gang + 1]):
             task = gangs.task[place]
             if sim.claims.status[task] == TASK_RUNNING:
                 until = corrected_end(sim.progress.start[task], gangs.seconds[gang], now)
-                hold(rigid.profile, gangs.pool[task], sim.tasks.shape[task], 1, now, until, now)
+                hold(rigid.profile, gangs.pool[task], sim.tasks.shape[task], 1, now, until)
         gangs.until[gang] = until
         set_key(rigid.ending, gang, until)
         gang = first_below(rigid.ending, 0, soon)

@@ -41,7 +41,7 @@ FIELDS = {"number": 0, "submit": 1, "wait": 2, "run_time": 3, "allocated": 4, "r
           "status": 10, "user": 11, "queue": 14}
 WHOLE = ("number", "allocated", "requested", "status", "user", "queue")
 OUTCOME_NAMES = {0: "FAIL", 1: "FINISH", 5: "KILL"}
-NODES_MAX = 1_000_000
+SWF_NODES_MAX = 1_000_000
 ONE_MACHINE = "--computer one-machine makes"
 NUMBER_MAX = 2.0**53  # beyond it a float does not hold every whole number
 
@@ -151,8 +151,8 @@ def _machines(header: dict[str, str], source: Path, has_nodes: bool) -> np.ndarr
     if not has_nodes:
         return np.array([total])
     count = min(nodes or total, total)
-    if count > NODES_MAX:
-        raise InputError(f"{source}: the header says {count:,} nodes, at most {NODES_MAX:,} are possible; "
+    if count > SWF_NODES_MAX:
+        raise InputError(f"{source}: the header says {count:,} nodes, at most {SWF_NODES_MAX:,} are possible; "
                          f"{ONE_MACHINE} one of them")
     return total // count + (np.arange(count) < total % count)
 
