@@ -8,10 +8,10 @@ REDRAWN = {"sessions": "sessions of users drawn anew for each",
            "model": "the workload drawn anew from its model for each"}
 
 
-def notes(runs: list[Run]) -> list[str]:
-    """Return the notes on runs that are shown side by side, a sentence or two each."""
+def notes(runs: list[Run], marks: bool = True) -> list[str]:
+    """Return the notes on runs that are shown side by side, a sentence or two each; *marks*: on what a star means."""
     several = len(groups(runs)) > 1
-    return [*window_notes(runs), *_seeds(runs), *_knowledge(runs), *([_mark(runs)] if several else [])]
+    return [*window_notes(runs), *_seeds(runs), *_knowledge(runs), *([_mark(runs)] if several and marks else [])]
 
 
 def window_notes(runs: list[Run]) -> list[str]:

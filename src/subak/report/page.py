@@ -17,6 +17,7 @@ from subak.report.charts.runs import chart_makers
 from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import IMAGE_FORMATS, PICTURE_FORMATS, document, figure, filled, heading
 from subak.report.fairness_tables import QUEUES_FOLDED, queue_table, worst_table
+from subak.report.notes import notes
 from subak.report.number_text import count_text
 from subak.report.pictures import IMAGE_WIDTH, Notify, picture_paths, spec_of, write_images
 from subak.report.tables.differences import Compared, baseline_of, compared
@@ -108,7 +109,8 @@ def page(runs: list[Run], rows: list[Compared], charts: dict[str, Chart], baseli
     content = {
         "overview": [card(judged(runs, rows, baseline)),
                      _measures("Schedulers compared" if len(names) > 1 else "In numbers", key_measures(rows), runs,
-                               baseline, grouped=False)],
+                               baseline, grouped=False),
+                     *(tags.tag("p", note, class_="note") for note in notes(runs, marks=False))],
         **{group: [_measures("", measures_of(rows, group), runs, baseline)]
            for group in ("waiting", "machines", "fairness", "federation")},
         "details": [],

@@ -120,7 +120,7 @@ def _certainty(runs: list[Run], wait: Compared, pair: Pair | None) -> str:
     seeds = min(len(members) for members in groups(runs).values())
     if seeds < 2:
         return "One run each: what is said holds of this workload and this seed, and no interval can be given. " \
-               "subak compare --seeds 1-5 repeats it."
+               "subak compare --seeds 1-10 draws the workload anew for each seed."
     if pair is None:
         return f"Over {seeds} seeds, the differences do not tell the schedulers apart."
     interval = wait.interval(pair.chosen)
