@@ -27,7 +27,8 @@ def compare(
                                       f"for policies of your own [default: {DEFAULT_SCHEDULERS.replace(',', ', ')}].",
         show_default=False, autocompletion=completion.separated(completion.scheduler))] = None,
     seeds: Annotated[str | None, typer.Option(
-        metavar="1,2,5-8", help="Each scheduler runs once with each seed [default: 1].",
+        metavar="1,2,5-8", help="Each scheduler runs once with each seed; several draw the workload anew, see "
+                                "--resample [default: 1].",
         show_default=False)] = None,
     given: ScenarioOptions = ScenarioOptions(),
     processes: Annotated[int | None, typer.Option(
@@ -43,7 +44,10 @@ def compare(
     Without arguments it compares five on a shipped sample of Google's 2011 trace.
 
     - `subak compare --out R` also writes R/report.html and a folder for each run.
-    - `subak compare W --schedulers first-fit,tetris --seeds 1-3 --out R` runs each three times.
+    - `subak compare W --schedulers first-fit,tetris --seeds 1-10 --out R` runs each on ten workloads like W, and gives
+      differences with 95 % intervals.
+    - `subak compare W --objective 'wait.p95 < 60s for length=short'` says who keeps it.
+    - `subak compare W --schedulers recorded,easy,conservative` sets two beside what the log says.
     - `subak compare W --schedulers first-fit,my_policy.py:mine` adds a policy of your own.
     - `subak compare W --schedulers central,megha,sparrow --delay 0.001` compares federations.
 
