@@ -117,8 +117,8 @@ def _show(parameters: Parameters, written: Generated, fleet: Fleet | None, remar
     echo(f"Wrote {out / 'fleet'}: {name}")
     echo(f"Load, if nothing waits: {_shares(loads(parameters, fleet))} in the long run, "
                f"{_shares(loads_until(out, fleet, written.arrival_last))} on average until the last arrival")
-    echo(f"Next: `subak compare {out} --until {math.ceil(written.arrival_last)}` ends with the arrivals; without "
-               f"--until, averages are taken until the longest service ends, which may be years")
+    echo(f"Next: `subak compare {out}`; means over time are up to the last arrival, and --until "
+               f"{math.ceil(written.arrival_last)} ends the runs with it, though the longest service may run for years")
 
 
 def _shares(loads: dict[str, float]) -> str:
