@@ -65,7 +65,8 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
                 "from_": (*NEGATIVE, "inf", "1e300"), "until": ("0", "-1", "-inf"), "model": ("block_bytes=1",),
                 "topology": ("x.tr",), "map_slots": ("3", "0"), "reduce_slots": ("3", "-1"),
                 **{name: (value,) for name, value in (("resubmissions", "attempt"), ("censored", "drop"), ("fleet", "last"),
-                                                      ("shuffle", "stage"), ("slots", "separate"), ("unfinished", "drop"))}},
+                                                      ("shuffle", "stage"), ("slots", "separate"), ("unfinished", "drop"),
+                                                      ("computer", "one-machine"))}},
     "inspect": {"path": ("absent", "x.tr", "", "W/jobs.parquet", "n" * 300), "largest": ("-1", "1000000000000000000000"),
                 "chart": ("c.pdf", "c", "absent/c.html", "", "x.tr/c.svg", "n" * 300 + ".svg")},
     "generate": {

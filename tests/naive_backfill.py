@@ -152,10 +152,19 @@ class Rigid:
                 if gang != self.head:
                     self.start(world, gang)
         else:
-            for gang in list(self.waiting):
-                if self.news or gang not in self.reserved or self.reserved[gang][0] <= world.now:
-                    self.start_or_reserve(world, gang)
+            while self.keep_reservations(world) and self.news:
+                pass
         self.news = False
+
+    def keep_reservations(self, world):
+        moved = False
+        for gang in list(self.waiting):
+            before = self.reserved.get(gang, (math.inf,))[0]
+            if self.news or before == math.inf or before <= world.now:
+                started = self.start_or_reserve(world, gang)
+                after = world.now if started else self.reserved.get(gang, (math.inf,))[0]
+                moved |= after < before < math.inf
+        return moved
 
     def serve_head(self, world):
         for gang in list(self.waiting):

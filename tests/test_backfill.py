@@ -43,6 +43,7 @@ def starts(workload, fleet, scheduler, **more):
     table = workload.tasks.with_columns(start=outcome.simulation.progress.start)
     spans = table.group_by("stage").agg(low=pl.col("start").min(), high=pl.col("start").max()).sort("stage")
     assert spans["low"].equals(spans["high"], null_equal=True), spans
+    assert not spans["low"].is_nan().any(), "a job that fits the machines waits for ever"
     return spans["low"].to_list()
 
 
@@ -252,7 +253,7 @@ def check_profile(simulation, state):
         for time in sorted(times):
             while profile.next[segment] >= 0 and profile.time[profile.next[segment]] <= time:
                 segment = int(profile.next[segment])
-            taken = [amounts for where, begin, end, amounts in held if where == pool and begin <= time < end]
+            taken = [each for where, begin, end, each in held if where == pool and begin <= time < end]
             free = capacity[:, pool] - sum(taken, start=np.zeros(len(capacity), np.int64))
             assert profile.free[:, segment].tolist() == free.tolist(), f"pool {pool} at {time}, seen from {now}"
             assert (free >= 0).all(), f"pool {pool} is promised twice at {time}"
@@ -265,8 +266,8 @@ def capacity_of_pools(simulation, profile):
         asked = simulation.tasks.request[:, 0]
         capacity = (capacity[asked > 0] // asked[asked > 0, None]).min(axis=0)[None]
     found = np.zeros((len(capacity), profile.first.size), np.int64)
-    for pool, amounts in zip(pools, capacity.T, strict=True):
-        found[:, pool] += amounts
+    for pool, each in zip(pools, capacity.T, strict=True):
+        found[:, pool] += each
     return found
 
 
@@ -318,6 +319,12 @@ def test_reservations_are_made_earlier_when_something_ends_early():
     """The first ends at 2, not 10: all three that have reservations are moved up, in order."""
     jobs = [(0, 2, 2, 10), (1, 2, 3, 5), (1, 1, 4, 4), (1, 1, 6, 8)]
     assert starts(rigid(*jobs), nodes(2), "conservative") == [0, 2, 5, 5]
+
+
+def test_who_moves_up_leaves_room_for_those_before_it():
+    """At 10.5 the last moves up behind the fourth; only then may the fifth, of all nodes, move up to 13.5."""
+    jobs = [(0, 8, 7.5), (2, 5, 2), (3, 8, 1, 5), (8, 1, 3), (8, 8, 1, 5), (8, 8, 7.5), (8.5, 3, 5, 9), (8.5, 4, 3)]
+    assert starts(rigid(*jobs), nodes(8), "conservative") == [0, 7.5, 9.5, 10.5, 13.5, 14.5, 22, 10.5]
 
 
 def sizes(*first):

@@ -138,8 +138,8 @@ def test_convert_then_inspect(run, tmp_path):
     code, out, _ = run("convert", "swf", swf_file(tmp_path), "--computer", "one-machine", "--out", tmp_path / "W")
     assert code == 0
     assert "jobs: 1 rows read" in out
-    assert len(read_workload(tmp_path / "W").tasks) == 1
-    assert len(read_fleet(tmp_path / "W" / "fleet").machines) == 1
+    assert len(read_workload(tmp_path / "W").tasks) == 2
+    assert len(read_fleet(tmp_path / "W" / "fleet").machines) == 8
     code, out, _ = run("inspect", tmp_path / "W")
     assert code == 0
     for words in ("Workload small", "Distributions", "present capacity", "Largest jobs", "Provenance", "Fleet small"):

@@ -75,12 +75,11 @@ def test_what_is_held_and_given_back(sizes, resources, capacities, steps):
         profile.now[0] += passed
         now, pool, shape = float(profile.now[0]), number % pools, kind % len(sizes)
         if is_given_back and held:
-            pool, shape, count, begin, end = held.pop(number % len(held))
-            hold(profile, pool, shape, -count, begin, end)
-        elif begin < end and room(pool, shape, max(begin, now), end) >= count and end > now:
-            begin = max(begin, now)
-            held.append((pool, shape, count, begin, end))
-            hold(profile, pool, shape, count, begin, end)
+            of_pool, of_shape, given, *span = held.pop(number % len(held))
+            hold(profile, of_pool, of_shape, -given, *span)
+        elif max(begin, now) < end and room(pool, shape, max(begin, now), end) >= count:
+            held.append((pool, shape, count, max(begin, now), end))
+            hold(profile, *held[-1])
         times = {now} | {time for *_, since, until in held for time in (since, until) if now < time < math.inf}
         for time in times:
             for length in (0.0, 1.5, math.inf):

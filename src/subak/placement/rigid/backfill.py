@@ -6,7 +6,7 @@
   earliest time at which the machines are expected to be free; others may pass if they do not delay it.
 - conservative (Mu'alem and Feitelson, IEEE TPDS 12(6), 2001): everyone gets a reservation on arrival, and starts then
   or, when something ended before it was expected to, earlier: everyone in order is then given the earliest time that
-  delays nobody else's.
+  delays nobody else's, until nobody's becomes earlier.
 
 A reservation is an entry in the profile. With one, a placement is asked about a fleet in which no machine is allowed
 that somebody else's reservation needs; so any placement goes with any rule. A reservation is only given up for a better
@@ -61,12 +61,22 @@ def serve(
 def keep_reservations(
     rigid: Rigid, fleet: FleetState, tasks: Tasks, select_machine: Callable[..., int], claims: Claims
 ) -> None:
-    """Conservative: start those whose time has come, and reserve for those who came; everybody, after news."""
-    bound = ABSENT if rigid.notes[TO_REVISE] else np.nextafter(rigid.profile.now[0], np.inf)
-    gang = first_below(rigid.all, 0, bound)
-    while gang != NO_MEMBER:
-        start_or_reserve(rigid, fleet, tasks, select_machine, gang, claims)
-        gang = first_below(rigid.all, rigid.all.place[gang] + 1, bound)
+    """Conservative: start those whose time has come, and reserve for those who came; everybody, after news.
+
+    Who moved up leaves room for those before it, so everybody is asked again until nobody moves. Each reservation then
+    begins when something is expected to end, and does not miss its time for want of an event.
+    """
+    all_, moved = rigid.notes[TO_REVISE] != 0, True
+    bound = ABSENT if all_ else np.nextafter(rigid.profile.now[0], np.inf)
+    while moved:
+        moved = False
+        gang = first_below(rigid.all, 0, bound)
+        while gang != NO_MEMBER:
+            before = rigid.gangs.reserved[gang]
+            started = start_or_reserve(rigid, fleet, tasks, select_machine, gang, claims)
+            after = rigid.profile.now[0] if started else rigid.gangs.reserved[gang]
+            moved |= all_ and after < before < np.inf
+            gang = first_below(rigid.all, rigid.all.place[gang] + 1, bound)
 
 
 @noinline

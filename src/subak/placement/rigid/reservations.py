@@ -49,8 +49,8 @@ class Rigid(NamedTuple):
     mask: np.ndarray  # uint64[constraint_set, block], scratch: the machines that no reservation keeps a task from
     frontier: np.ndarray  # int64[2, shape], scratch, of searches among them
     sorted: np.ndarray  # int32[gang], scratch
-    notes: np.ndarray  # int64[4]: FIRST_RESERVED, EASY's gang with a reservation; TO_REVISE, whether reservations may become earlier;
-    # LATE, whether something ended later than expected; CHANGES_SEEN, changes of the fleet so far
+    notes: np.ndarray  # int64[4]: FIRST_RESERVED, EASY's gang with a reservation; TO_REVISE, whether reservations may
+    # become earlier; LATE, whether something ended later than expected; CHANGES_SEEN, changes of the fleet so far
     rule: int
 
 
