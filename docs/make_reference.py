@@ -18,7 +18,7 @@ from subak.federation.megha.jobs import OUTCOMES
 from subak.federation.settings import LAWS, PROFILES, Federation, Profile
 from subak.fleet import table as fleet
 from subak.live.jobfile.schema import schema_text
-from subak.measures import batch, fairness
+from subak.measures import batch, fairness, jobs
 from subak.measures.runs import FailureFacts, FairnessFacts, FederationFacts, Summary
 from subak.placement.claims import STATUSES
 from subak.placement.lotes.settings import LotesSettings
@@ -130,6 +130,16 @@ FEDERATED_TIMELINE_ROWS = {
 ATTEMPT_ROWS = {
     "job": "row of the job in the workload", "index": "number of the task within its job",
     "machine": "id of the machine", "start": "seconds", "end": "seconds",
+}
+GROUP_ROWS = {
+    "by": "what the group is of: length (short or long jobs), priority, class, queue",
+    "name": "short, long, the priority, the class or the queue",
+    "tasks": "tasks of it that count", "started": "of them, those that started",
+    "wait_mean": "seconds; means and percentiles are of those that started",
+    "wait_median": "seconds", "wait_p95": "seconds", "wait_p99": "seconds",
+    "slowdown_mean": "mean bounded slowdown of the tasks that finished",
+    "jobs": "jobs of which the first task is of the group",
+    "completion_mean": "seconds from such a job's arrival to its end, of those all of whose tasks finished",
 }
 QUEUE_ROWS = {
     "queue": "its full name; the jobs of a queue above others are in a leaf whose name ends with a slash",
@@ -363,6 +373,8 @@ def files() -> list[str]:
             ("`tasks.parquet`", returned(results.task_table)),
             ("`timeline.parquet`", returned(results.timeline_table)),
             ("`attempts.parquet`", returned(results.attempt_table)),
+            ("`groups.parquet`", "One row a group of tasks: those of short and of long jobs, of a priority, of a class, "
+                                 f"of a queue, at most {jobs.GROUPS_MAX:,} of a kind: how they waited."),
             ("`queues.parquet`", "Where there are several queues: one row a queue of the tree, parents before "
                                  "children: what it held, was guaranteed and went without."),
             ("`shares.parquet`", "Where there are several queues: one row an interval and queue, for the "
@@ -387,6 +399,7 @@ def files() -> list[str]:
         "`timeline.parquet`\n", *row_table(TIMELINE_ROWS),
         "and, of a federated run,\n", *row_table(FEDERATED_TIMELINE_ROWS),
         "`attempts.parquet`\n", *row_table(ATTEMPT_ROWS),
+        "`groups.parquet`\n", *row_table(GROUP_ROWS),
         "`stints.parquet`\n", *row_table(STINT_ROWS),
         "`queues.parquet`\n", *row_table(QUEUE_ROWS),
         "`shares.parquet`\n", *row_table(SHARE_ROWS),

@@ -24,6 +24,7 @@ def write_demo(folder, labels=DEMO, queues=518, tasks=2_000, federated=False):
         shares.write_parquet(run / "shares.parquet")
         _queues(names, random).write_parquet(run / "queues.parquet")
         facts = json.loads((run / "summary.json").read_text())
+        facts["window"] = {"begin": 0.0, "end": LAST_ARRIVAL, "why": "up to the last arrival", "tasks": tasks}
         facts["fairness"] = {"levels": [{"level": 1, "queues": queues, "jain": 0.1 + 0.05 * number, "shortfall": 900.0,
                                          "short": 55, "starved_longest": 5e4}], "queues": queues, "short": 55,
                              "shortfall": 900.0, "shortfall_mean": 0.001 * (number + 1), "demanding": 1e6,
@@ -53,10 +54,10 @@ def _crowd(run, names, random):
 
 
 def _shares(names, random):
-    times = np.arange(0, 1.2 * 86_400, 300.0)
+    times = np.arange(0, LAST_ARRIVAL, 15.0)  # of the window that is measured, as a run writes them
     held = {name: np.clip(0.3 / (rank + 1) + random.normal(0, 0.01, len(times)), 0, 1)
             for rank, name in enumerate(names)}
-    return pl.concat(pl.DataFrame({"time": times, "span": 300.0, "queue": name, "level": 1, "share": held[name],
+    return pl.concat(pl.DataFrame({"time": times, "span": 15.0, "queue": name, "level": 1, "share": held[name],
                                    "guarantee": 0.002}) for name in names)
 
 

@@ -383,4 +383,4 @@ def test_a_run_is_whole_before_its_bound_is_looked_for(tmp_path, monkeypatch):
     run, = load_runs(tmp_path / "R")
     assert run.summary.makespan_bound is None
     assert sorted(path.name for path in (tmp_path / "R").iterdir()) == [
-        "attempts.parquet", "scenario.toml", "summary.json", "tasks.parquet", "timeline.parquet"]
+        "attempts.parquet", "groups.parquet", "scenario.toml", "summary.json", "tasks.parquet", "timeline.parquet"]

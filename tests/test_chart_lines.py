@@ -101,7 +101,9 @@ def test_charts_over_time_show_the_window(tmp_path):
     folder = write_run(tmp_path / "run", tasks=500, window={"begin": 600.0, "end": 9000.0, "why": "", "tasks": 1})
     runs = load_runs(folder)
     assert series.clock(runs) == (600.0, 8400.0)
-    assert queue_length(runs).to_dict()["layer"]
+    drawn = queue_length(runs).to_dict()
+    assert drawn["encoding"]["x"]["scale"]["domain"] == [0, 140.0]
+    assert all(0 <= row["x"] <= 140.0 for row in drawn["datasets"][drawn["data"]["name"]])
     assert max(series.waiting_over_time(runs)["time"]) <= 8400.0
     tasks = pl.read_parquet(folder / "tasks.parquet")
     inside = tasks.filter(pl.col("arrival").is_between(600.0, 9000.0))

@@ -117,7 +117,7 @@ def one_task(run, tmp_path):
 def test_the_reference_has_the_columns_of_a_run(run, one_task, tmp_path):
     assert run("simulate", one_task, "--machines", 1, "--capacity", "slot=1", "--out", tmp_path / "R")[0] == 0
     for name, words in (("tasks", make_reference.TASK_ROWS), ("timeline", make_reference.TIMELINE_ROWS),
-                        ("attempts", make_reference.ATTEMPT_ROWS)):
+                        ("attempts", make_reference.ATTEMPT_ROWS), ("groups", make_reference.GROUP_ROWS)):
         assert columns_of(tmp_path / "R" / f"{name}.parquet") == list(words)
 
 

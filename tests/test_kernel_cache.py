@@ -32,6 +32,7 @@ from subak.simulator.central import fair as fair_run
 from subak.simulator.central import loop as central
 from subak.simulator.central import lotes as lotes_run
 from subak.simulator.central import planned as planned_run
+from subak.simulator.central import rigid as rigid_run
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.engine import run_federated
 
@@ -159,7 +160,7 @@ def test_keys_are_the_same_in_every_process(tmp_path, monkeypatch):
 
 def engines():
     found = [central.run_ordered, central.run_hooks, fair_run.run_fair, planned_run.run_planned, lotes_run.run_lotes]
-    return [*found, run_federated, *dict.fromkeys(serve for each in ARCHITECTURES.values() for serve in each.serve)]
+    return [*found, rigid_run.run_rigid, run_federated, *dict.fromkeys(serve for each in ARCHITECTURES.values() for serve in each.serve)]
 
 
 def test_every_engine_has_a_key_and_reaches_only_what_is_compiled():

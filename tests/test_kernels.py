@@ -25,7 +25,6 @@ from subak.placement.fits.random_fit import random_below, random_fit
 from subak.placement.interface.hooks import build_memory
 from subak.placement.interface.instance import Instance
 from subak.placement.tetris import best_aligned, score_on
-from subak.policy import find_scheduler
 from subak.queues.lanes import (
     ACTIVE_LANES,
     CONTENDERS,
@@ -306,7 +305,7 @@ def test_best_aligned_is_the_fullest_dot_product_and_remembers_nothing_stale(mon
     random = np.random.default_rng(seed)
     units = [0.5, 2.0, 1.0][: len(fleet.free)]
     instance = Instance(np.array(units), fleet.capacity, tasks.request, tasks.shape, tasks.estimate, fleet.version.size)
-    memory = find_scheduler("tetris").memory(instance)
+    memory = tetris.plain_memory(instance)
     for _ in range(8):
         for shape in range(6):
             free, request = free_lists(fleet), tasks.request[:, shape].tolist()
@@ -469,9 +468,9 @@ def test_random_below_follows_the_twin(seed, bounds):
 def test_random_fit_draws_every_fitting_machine_alike(useless):
     # five of nine machines fit; behind 2,000 that do not, 32 probes rarely hit one and the fitting are counted
     fleet = fleet_state([(0,)] * useless + [(1,), (3,), (2,), (3,), (0,), (9,), (3,), (4,), (1,)], seed=20)
-    tasks, draw = tasks_of([(3,)]), find_scheduler("random-fit").select_machine
+    tasks = tasks_of([(3,)])
     fitting = [useless + place for place in (1, 3, 5, 6, 7)]
-    drawn = [int(draw(fleet, tasks, 0)) for _ in range(2000 if useless else 20_000)]
+    drawn = [int(random_fit(fleet, tasks, 0)) for _ in range(2000 if useless else 20_000)]
     counts = np.array([drawn.count(machine) for machine in fitting])
     assert counts.sum() == len(drawn)
     expected = len(drawn) / len(fitting)

@@ -13,7 +13,7 @@ from subak.report.tables.table import Amount, Cell, Table, folded
 BASE_UNITS = {seconds_text: "s", bytes_text: "B"}  # of values; those of other measures have none
 ANY = "*"  # title
 # The measures of the overview, where a run has them.
-KEY_MEASURES = (("Wait time", "mean"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
+KEY_MEASURES = (("Objectives", ANY), ("Wait time", "mean"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
                 ("Queue", "mean"), ("Utilisation", ANY), ("Fairness", "mean shortfall"),
                 ("Tasks", "waiting at the end"), ("Federation", "messages a task"), ("Makespan", ""))
 # Families by the group of the page that shows them; others are under waiting.
