@@ -373,8 +373,8 @@ def files() -> list[str]:
             ("`tasks.parquet`", returned(results.task_table)),
             ("`timeline.parquet`", returned(results.timeline_table)),
             ("`attempts.parquet`", returned(results.attempt_table)),
-            ("`groups.parquet`", "One row a group of tasks: those of short and of long jobs, of a priority, of a class, "
-                                 f"of a queue, at most {jobs.GROUPS_MAX:,} of a kind: how they waited."),
+            ("`groups.parquet`", "One row a group of tasks: of short and of long jobs, of a priority, of a class, of a "
+                                 f"queue, at most {jobs.GROUPS_MAX:,} of a kind: how they waited."),
             ("`queues.parquet`", "Where there are several queues: one row a queue of the tree, parents before "
                                  "children: what it held, was guaranteed and went without."),
             ("`shares.parquet`", "Where there are several queues: one row an interval and queue, for the "
