@@ -16,6 +16,7 @@ from subak.measures.of_run import bounded_slowdown
 from subak.measures.runs import groups, load_runs
 from subak.report.charts.runs import chart_makers
 from subak.report.comparison import compare, verdict
+from subak.report.console import Console as PlainConsole
 from subak.report.number_text import NOTHING, bytes_text, number_text, seconds_text, share_text
 from subak.report.page import write_report
 from subak.report.terminal import comparison_table, run_panel
@@ -326,6 +327,28 @@ def test_the_comparison_fits_80_columns(tmp_path):
     assert max(map(len, text.splitlines())) <= 80
     assert all(label in text for label in labels)
     assert "…" not in text
+
+
+def test_as_many_schedulers_stand_beside_each_other_as_fit(tmp_path):
+    labels = [*(f"scheduler-{number}" for number in range(7)), "x", "y" * 16]
+    table = comparison_table(load_runs(write_comparison(tmp_path, labels, tasks=500)))
+    heads = {width: [line.split() for line in shown(table, width).splitlines() if set(line.split()) & set(labels)]
+             for width in (40, 100, 250)}
+    assert heads[250] == [labels]
+    assert heads[100] == [labels[:6], labels[6:]]
+    assert heads[40][-2:] == [["x"], ["y" * 16]]
+    assert len(heads[40]) == len(labels)
+
+
+def test_what_is_piped_is_as_wide_as_it_needs_to_be(tmp_path, monkeypatch, capsys):
+    labels = [f"scheduler-{number}" for number in range(10, 30)]
+    table = comparison_table(load_runs(write_comparison(tmp_path, labels, tasks=500)))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    PlainConsole().print(table)
+    assert capsys.readouterr().out.splitlines()[0].split() == labels
+    monkeypatch.setenv("COLUMNS", "80")
+    PlainConsole().print(table)
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
 def test_the_best_is_starred_and_the_seeds_are_stated(comparison):

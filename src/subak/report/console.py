@@ -1,6 +1,7 @@
 """The terminal: all that is printed goes through here, so that no text from a file can steer it.
 
-Strings are plain; square brackets and words between colons are what they are, not styles and emoji.
+What is piped is as wide as it needs to be, so that no table loses anything. Strings are plain; square brackets and
+words between colons are what they are, not styles and emoji.
 """
 import os
 import sys
@@ -16,6 +17,8 @@ from rich.progress import ProgressColumn, SpinnerColumn, TimeElapsedColumn
 
 from subak.output.plain import STEERING, plain
 
+PIPED_WIDTH = 10_000  # characters: no line is as long
+
 
 class Text(rich.text.Text):
     """A line of text in one style."""
@@ -29,6 +32,8 @@ class Console(rich.console.Console):
 
     def __init__(self, *, stderr: bool = False, **options: Any) -> None:
         super().__init__(stderr=stderr, **options)
+        if not (stderr or self.is_terminal or {"width", "file"} & options.keys() or "COLUMNS" in os.environ):
+            self.width = PIPED_WIDTH
 
     def render_str(self, text: str, **options: Any) -> rich.text.Text:
         """Return a string as it is printed, wherever it stands: rich asks here for every one."""

@@ -1,5 +1,12 @@
-"""The terminal's tables: a comparison with measures as rows, readable at 80 columns, and one run in a panel."""
-from rich.console import Group
+"""The terminal's tables: a comparison with measures as rows, as wide as the terminal, and one run in a panel."""
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+import rich.console
+from rich.console import Group, RenderableType
+from rich.constrain import Constrain
+from rich.measure import Measurement
 from rich.panel import Panel
 from rich.table import Table
 
@@ -10,9 +17,8 @@ from subak.report.fairness_tables import TITLES, lacking, queue_cells
 from subak.report.notes import notes, seeds_of
 from subak.report.number_text import NOTHING, count_text, number_text, seconds_text
 
-TERMINAL_WIDTH = 80  # characters; schedulers that do not fit side by side go below
-TITLE_WIDTH = 20
-NUMBER_WIDTH = 12
+PROSE_WIDTH = 100  # characters of a line of text, in whatever width there is
+COLUMN_GAP = 2  # characters between two schedulers
 REASONS_MAX = 5
 TERMINAL_QUEUES_MAX = 5
 QUEUE_WIDTH = 24  # characters of a queue's name
@@ -22,32 +28,85 @@ COMPARED = {  # measures whose differences are shown
 }
 
 
+Line = tuple[Text, list[Text]]  # what it is of, and a cell for each scheduler; a line above others has none
+
+
+class SideBySide(NamedTuple):
+    """A column a scheduler, as many beside each other as the terminal is wide; those that do not fit go below."""
+
+    names: list[str]
+    lines: list[Line]
+    title: str = ""
+
+    def __rich_console__(self, console: rich.console.Console, options: rich.console.ConsoleOptions) -> Iterator[Table]:
+        """Return the tables, below each other."""
+        shown = Table.grid(padding=(1, 0, 0, 0))
+        for columns in self.parts(options.max_width):
+            shown.add_row(self.table(columns))
+        yield shown
+
+    def __rich_measure__(self, console: rich.console.Console, options: rich.console.ConsoleOptions) -> Measurement:
+        """Return the narrowest and the widest that the widest of the tables may be."""
+        sizes = [Measurement.get(console, options, self.table(columns)) for columns in self.parts(options.max_width)]
+        return max(sizes, key=lambda size: size.maximum)
+
+    def parts(self, width: int) -> list[range]:
+        """Return which schedulers stand in each table; one alone may be wider than there is room."""
+        left = max(title.cell_len for title, _ in self.lines)
+        found, first, used = [], 0, left
+        for number, name in enumerate(self.names):
+            size = COLUMN_GAP + max(len(name), *(cells[number].cell_len for _, cells in self.lines if cells))
+            if used + size > width and number > first:
+                found.append(range(first, number))
+                first, used = number, left
+            used += size
+        return [*found, range(first, len(self.names))]
+
+    def table(self, columns: range) -> Table:
+        """Return some of the schedulers beside each other."""
+        table = Table(title=Text(self.title) if self.title else None, title_justify="left", title_style="bold",
+                      box=None, padding=(0, 1), pad_edge=False)
+        table.add_column("", no_wrap=True)
+        for column in columns:
+            table.add_column(Text(self.names[column]), justify="right", overflow="fold", header_style="bold")
+        for title, cells in self.lines:
+            table.add_row(title, *(cells[column] for column in columns if cells))
+        return table
+
+
 def comparison_table(runs: list[Run]) -> Table:
     """Return the comparison: measures as rows, schedulers as columns, the best value of a row starred and green."""
     names, rows = list(groups(runs)), [row for row in compare(runs) if any(value is not None for value in row.values)]
     table = Table.grid(padding=(1, 0, 0, 0))
-    beside = _columns(names)
-    for first in range(0, len(names), beside):
-        table.add_row(_block(names, rows, range(first, min(first + beside, len(names)))))
+    table.add_row(SideBySide(names, list(_values(rows))))
     if len(names) > 1 and seeds_of(runs) > 1:
-        table.add_row(_differences(names, rows))
+        table.add_row(SideBySide(names[1:], _differences(rows), f"Against {names[0]}"))
     for note in notes(runs):
-        table.add_row(Text(note, style="dim"))
+        table.add_row(_prose(note, "dim"))
     return table
 
 
-def _differences(names: list[str], rows: list[Row]) -> Table:
+def _values(rows: list[Row]) -> Iterator[Line]:
+    """Yield the measures, under a line for each family that has several."""
+    for family, each in groupby(rows, key=lambda row: row.measure.family):
+        lines = list(each)
+        if lines[0].measure.title:
+            yield Text(family, style="bold"), []
+        for row in lines:
+            title = Text(f"  {row.measure.title}") if row.measure.title else Text(family, style="bold")
+            yield title, [_cell(row, number) for number in range(len(row.values))]
+
+
+def _cell(row: Row, column: int) -> Text:
+    text = row.texts()[column]
+    return Text(f"{text} *", style="bold green") if column in row.best else Text(f"{text}  ")
+
+
+def _differences(rows: list[Row]) -> list[Line]:
     """Return how far each scheduler is from the first, in per cent, with 95 % intervals where there are any."""
-    table = Table(title=Text(f"Against {names[0]}"), title_justify="left", title_style="bold", box=None,
-                  padding=(0, 1), pad_edge=False)
-    table.add_column("")
-    for name in names[1:]:
-        table.add_column(Text(name), justify="right", overflow="fold", header_style="bold")
-    for row in rows:
-        if (row.measure.family, row.measure.title) in COMPARED:
-            table.add_row(Text(f"{row.measure.family}, {row.measure.title}"),
-                          *(Text(_difference(row, number)) for number in range(1, len(names))))
-    return table
+    return [(Text(f"{row.measure.family}, {row.measure.title}"),
+             [Text(_difference(row, number)) for number in range(1, len(row.values))])
+            for row in rows if (row.measure.family, row.measure.title) in COMPARED]
 
 
 def _difference(row: Row, number: int) -> str:
@@ -56,6 +115,11 @@ def _difference(row: Row, number: int) -> str:
         return NOTHING
     ends = "" if interval is None else f" ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
     return f"{100 * difference:+.1f} %{ends}"
+
+
+def _prose(text: str, style: str = "") -> Constrain:
+    """Return a text that stays readable where lines may be long."""
+    return Constrain(Text(text, style=style), PROSE_WIDTH)
 
 
 def run_panel(run: Run) -> Panel:
@@ -68,26 +132,26 @@ def run_panel(run: Run) -> Panel:
     return Panel(shown, title=Text(run.label), title_align="left", border_style="dim", expand=False)
 
 
-def _plan(plan: PlanFacts | None) -> list[Text]:
+def _plan(plan: PlanFacts | None) -> list[RenderableType]:
     """Say what a plan promised, where there is one."""
     if plan is None:
         return []
     made = "One plan" if plan.plans == 1 else f"{count_text(plan.plans)} plans"
-    return [Text(""), Text(
+    return [Text(""), _prose(
         f"{made} in {seconds_text(plan.seconds)}; the first: {plan.classes} classes on {plan.configurations} "
         f"configurations, {number_text(3600 * plan.rate_rounded)} tasks an hour in {count_text(plan.bins)} bins, at "
         f"most {number_text(3600 * plan.rate_pooled)} with all machines of a configuration in one."),
-        *(Text(f"- {note}", style="dim") for note in plan.notes)]
+        *(_prose(f"- {note}", "dim") for note in plan.notes)]
 
 
-def _bound(note: str) -> list[Text]:
+def _bound(note: str) -> list[RenderableType]:
     """Say what is to be said of the lower bound on the makespan."""
-    return [Text(""), Text(f"Lower bound of the makespan: {note}.", style="dim")] if note else []
+    return [Text(""), _prose(f"Lower bound of the makespan: {note}.", "dim")] if note else []
 
 
-def _recorded(note: str) -> list[Text]:
+def _recorded(note: str) -> list[RenderableType]:
     """Say how the tasks that finished were recorded, where that was not always so."""
-    return [Text(""), Text(note, style="dim")] if note else []
+    return [Text(""), _prose(note, "dim")] if note else []
 
 
 def _queues(run: Run) -> list[Table]:
@@ -101,39 +165,6 @@ def _queues(run: Run) -> list[Table]:
     for row in lacking(run, TERMINAL_QUEUES_MAX).iter_rows(named=True):
         table.add_row(*map(Text, queue_cells(row)))
     return [Table.grid(), table] if table.row_count else []
-
-
-def _columns(names: list[str]) -> int:
-    """Return how many schedulers fit side by side without breaking a name, if any do."""
-    return max(1, (TERMINAL_WIDTH - TITLE_WIDTH) // (2 + max(NUMBER_WIDTH, *map(len, names))))
-
-
-def _block(names: list[str], rows: list[Row], columns: range) -> Table:
-    table = Table(box=None, padding=(0, 1), pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for column in columns:
-        table.add_column(Text(names[column]), justify="right", overflow="fold", header_style="bold")
-    family = ""
-    for row in rows:
-        if row.measure.family != family:
-            family = row.measure.family
-            _add_family(table, family, titled=bool(row.measure.title))
-        table.add_row(_title(row), *(_cell(row, column) for column in columns))
-    return table
-
-
-def _add_family(table: Table, family: str, titled: bool) -> None:
-    if titled:
-        table.add_row(Text(family, style="bold"))
-
-
-def _title(row: Row) -> Text:
-    return Text(f"  {row.measure.title}") if row.measure.title else Text(row.measure.family, style="bold")
-
-
-def _cell(row: Row, column: int) -> Text:
-    text = row.texts()[column]
-    return Text(f"{text} *", style="bold green") if column in row.best else Text(f"{text}  ")
 
 
 def _reasons(reasons: tuple[Reason, ...]) -> list[Text]:
