@@ -266,7 +266,7 @@ def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> 
     elif kind == BEAT:
         on_beat(local, topology, rules, message, out)
     elif kind == NOTED:
-        on_noted(local, message, out)
+        on_noted(local, now, message, out)
     elif kind == GO:
         on_go(local, topology, now, message, out)
     elif kind == ABANDON:

@@ -145,6 +145,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         ("OVER", "PENDING", "STARTING new", "of the last victim: START, LAUNCHED where it fits, else REFUSED"),
         ("PREEMPT", "STARTING RUNNING", "KILLING", "for a queue below its share: KILL"),
         ("CHECK", "STARTING RUNNING KILLING", "OVER", "its worker was silent for a lease: ENDED"),
+        ("CHECK", "HELD", "OVER", "its global master was silent for a heartbeat and a lease: ENDED"),
         ("NOTED", "OVER", NEW, "FORGET"),
         ("HOLDS", NEW, "RUNNING OVER", "at a new local master"),
         aside=True,

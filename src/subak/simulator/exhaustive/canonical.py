@@ -138,8 +138,8 @@ STATES: dict[type, dict[str, Any]] = {
         "number": CONSTANT, "cluster": CONSTANT, "fleet": BOOKS, "rows": POOL,
         "ledger": {"entry": CACHE,  # what of it may still be asked for: read_ledger
                     "size": {VERSION: PLAIN, WHOLE_AT: PLAIN, LEDGER_EPOCH: PLAIN}},
-        "asker": {"known": PLAIN, "top": PLAIN, "bits": PLAIN, "incarnation": PLAIN, "over_first": PLACE,
-                  "over_last": PLACE},
+        "asker": {"known": PLAIN, "top": PLAIN, "bits": PLAIN, "incarnation": PLAIN, "heard": TIME,
+                  "over_first": PLACE, "over_last": PLACE},
         "machine": {
             "configuration": PLAIN, "state": PLAIN, "heard": LAPSE, "worker_incarnation": PLAIN, "starts": PLAIN,
             "report": PLAIN, "reported": PLAIN, "reborn": PLAIN,

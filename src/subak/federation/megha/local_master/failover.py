@@ -59,6 +59,7 @@ from subak.federation.megha.topology import Rules, Topology
 from subak.federation.messages import (
     BEAT,
     CHECK,
+    GANG_LOST,
     KILL,
     LAUNCHED,
     LEASE,
@@ -143,7 +144,7 @@ def on_check(
             lose_machine(local, topology, rules, shapes, machine, LOST_MACHINE, now, out)
         elif is_silent or is_awaited(local, machine):
             summon(local, machine, out)
-        repeat_orders(local, topology, rules, machine, now, out)
+        repeat_orders(local, topology, rules, shapes, machine, now, out)
     pulse(local, topology, rules, now, out)
     timer(local, CHECK, min(rules.retry, patience(rules) / 4.0), out)
 
@@ -167,9 +168,12 @@ def summon(local: LocalMaster, machine: int, out: Outbox) -> None:
 
 @inlined
 def repeat_orders(
-    local: LocalMaster, topology: Topology, rules: Rules, machine: int, now: float, out: Outbox
+    local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, machine: int, now: float, out: Outbox
 ) -> None:
-    """Repeat what was not answered: starts and kills to the worker, a held gang's question to its global master."""
+    """Repeat what was not answered: starts and kills to the worker, a held gang's question to its global master.
+
+    A global master that says nothing for a heartbeat and a lease may never return: what is held for it is given back.
+    """
     number = local.rows.first[machine]
     while number != NOBODY:
         row = local.rows.row[number]
@@ -179,7 +183,11 @@ def repeat_orders(
             elif row["state"] == ATTEMPT_KILLING:
                 order(local, KILL, number, out)
             elif row["state"] == ATTEMPT_HELD:
-                answer_for(local, topology, rules, LAUNCHED, number, STILL_HELD, out)
+                heard = max(row["since"], local.asker[row["owner"]]["heard"])
+                if now - heard > rules.heartbeat + rules.lease:
+                    finish(local, topology, rules, shapes, number, GANG_LOST, now, out)
+                else:
+                    answer_for(local, topology, rules, LAUNCHED, number, STILL_HELD, out)
         number = row["next"]
 
 

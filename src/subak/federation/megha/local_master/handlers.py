@@ -391,9 +391,10 @@ def end_preemption(
 
 
 @inlined
-def on_noted(local: LocalMaster, message: np.void, out: Outbox) -> None:
-    """Note what a global master has seen."""
+def on_noted(local: LocalMaster, now: float, message: np.void, out: Outbox) -> None:
+    """Note what a global master has seen, and that it lives."""
     if local.scalar[ACTIVE] and message["incarnation"] >= local.asker[message["sender"]]["incarnation"]:
+        local.asker[message["sender"]]["heard"] = now
         note_seen(local, message["sender"], message, out)
 
 

@@ -43,6 +43,7 @@ ASKER = np.dtype([
     ("top", np.int64),  # highest number of a request
     ("bits", np.uint64),  # which of the 64 up to it were seen
     ("incarnation", np.int64),
+    ("heard", np.float64),  # seconds: when it last answered a heartbeat
     ("over_first", np.int32),  # rows of its attempts that are over and that it has not noted, in order
     ("over_last", np.int32),
 ])
