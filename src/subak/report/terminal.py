@@ -1,12 +1,9 @@
 """The terminal's tables: a comparison with measures as rows, as wide as the terminal, and one run in a panel."""
 from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple
 
-import rich.console
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
-from rich.measure import Measurement
 from rich.panel import Panel
 from rich.table import Table
 
@@ -16,9 +13,9 @@ from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
 from subak.report.notes import notes, seeds_of
 from subak.report.number_text import NOTHING, count_text, number_text, seconds_text
+from subak.report.side_by_side import Line, SideBySide
 
 PROSE_WIDTH = 100  # characters of a line of text, in whatever width there is
-COLUMN_GAP = 2  # characters between two schedulers
 REASONS_MAX = 5
 TERMINAL_QUEUES_MAX = 5
 QUEUE_WIDTH = 24  # characters of a queue's name
@@ -26,52 +23,6 @@ COMPARED = {  # measures whose differences are shown
     ("Wait time", "mean"), ("Wait time", "median"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
     ("Job completion", "mean"), ("Job completion", "99 %"), ("Queue", "mean"), ("Fairness", "mean shortfall"),
 }
-
-
-Line = tuple[Text, list[Text]]  # what it is of, and a cell for each scheduler; a line above others has none
-
-
-class SideBySide(NamedTuple):
-    """A column a scheduler, as many beside each other as the terminal is wide; those that do not fit go below."""
-
-    names: list[str]
-    lines: list[Line]
-    title: str = ""
-
-    def __rich_console__(self, console: rich.console.Console, options: rich.console.ConsoleOptions) -> Iterator[Table]:
-        """Return the tables, below each other."""
-        shown = Table.grid(padding=(1, 0, 0, 0))
-        for columns in self.parts(options.max_width):
-            shown.add_row(self.table(columns))
-        yield shown
-
-    def __rich_measure__(self, console: rich.console.Console, options: rich.console.ConsoleOptions) -> Measurement:
-        """Return the narrowest and the widest that the widest of the tables may be."""
-        sizes = [Measurement.get(console, options, self.table(columns)) for columns in self.parts(options.max_width)]
-        return max(sizes, key=lambda size: size.maximum)
-
-    def parts(self, width: int) -> list[range]:
-        """Return which schedulers stand in each table; one alone may be wider than there is room."""
-        left = max(title.cell_len for title, _ in self.lines)
-        found, first, used = [], 0, left
-        for number, name in enumerate(self.names):
-            size = COLUMN_GAP + max(len(name), *(cells[number].cell_len for _, cells in self.lines if cells))
-            if used + size > width and number > first:
-                found.append(range(first, number))
-                first, used = number, left
-            used += size
-        return [*found, range(first, len(self.names))]
-
-    def table(self, columns: range) -> Table:
-        """Return some of the schedulers beside each other."""
-        table = Table(title=Text(self.title) if self.title else None, title_justify="left", title_style="bold",
-                      box=None, padding=(0, 1), pad_edge=False)
-        table.add_column("", no_wrap=True)
-        for column in columns:
-            table.add_column(Text(self.names[column]), justify="right", overflow="fold", header_style="bold")
-        for title, cells in self.lines:
-            table.add_row(title, *(cells[column] for column in columns if cells))
-        return table
 
 
 def comparison_table(runs: list[Run]) -> Table:

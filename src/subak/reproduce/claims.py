@@ -1,5 +1,5 @@
 """A paper's figures measured here: tables and named numbers, and claims that are bounds on those numbers."""
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -7,8 +7,28 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
+from subak.report.number_text import NOTHING, number_text, seconds_text, share_text
 
 Notify = Callable[[str, float], None]  # what is being simulated, and which part of its tasks have arrived
+
+
+HOLDS, DIFFERS, UNDECIDED = "holds", "differs", "undecided"
+UNEXPLAINED = "not explained"
+
+
+class Interval(NamedTuple):
+    """A measured number with the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Why(NamedTuple):
+    """Why a number is out of a claim's bounds, and the run, ablation or arithmetic that shows it."""
+
+    text: str
+    shown: str
 
 
 class Claim(NamedTuple):
@@ -20,8 +40,8 @@ class Claim(NamedTuple):
     least: float | None = None
     most: float | None = None
     unit: str = "times"  # s, times, share, slots
-    differs: str = ""  # why the measured number may be out of the bounds
-    note: str = ""
+    why: Why | None = None  # the measured number may be out of the bounds; None: that is not explained
+    note: str = ""  # how it is measured, or how words became bounds
 
 
 class Figure(NamedTuple):
@@ -30,7 +50,7 @@ class Figure(NamedTuple):
     key: str
     title: str
     table: pl.DataFrame
-    numbers: dict[str, float]
+    numbers: Mapping[str, float | Interval]
     notes: tuple[str, ...] = ()
     points: pl.DataFrame | None = None  # what is drawn, where that is not the table
 
@@ -40,9 +60,9 @@ class Row(msgspec.Struct, frozen=True):
 
     figure: str
     claim: str
-    measured: float | None
-    unit: str
-    holds: bool | None  # None: the paper gives nothing to compare with
+    rule: str  # the bounds in words; empty: the paper gives nothing to compare with
+    measured: str
+    verdict: str | None  # HOLDS, DIFFERS, UNDECIDED: the interval reaches over a bound; None without a rule or a number
     reason: str
 
 
@@ -77,10 +97,50 @@ def judge_all(claims: Iterable[Claim], figures: Iterable[Figure]) -> tuple[Row, 
 
 def judge(claim: Claim, figure: Figure) -> Row:
     """Return a claim beside the number it is about."""
-    measured = figure.numbers[claim.number]
-    known = not np.isnan(measured)
-    bounded = claim.least is not None or claim.most is not None
-    least, most = claim.least if claim.least is not None else -np.inf, claim.most if claim.most is not None else np.inf
-    holds = bool(least <= measured <= most) if known and bounded else None
-    return Row(claim.figure, claim.says, measured if known else None, claim.unit, holds,
-               claim.note if holds is not False else claim.differs or claim.note)
+    number = figure.numbers[claim.number]
+    value, low, high = number if isinstance(number, Interval) else Interval(number, number, number)
+    verdict = None if np.isnan(value) else _verdict(claim, low, high)
+    why = f"{claim.why.text} ({claim.why.shown})" if claim.why else UNEXPLAINED
+    reason = "; ".join(filter(None, (why if verdict == DIFFERS else "", claim.note)))
+    return Row(claim.figure, claim.says, rule(claim), _measured(value, low, high, claim.unit), verdict, reason)
+
+
+def _verdict(claim: Claim, low: float, high: float) -> str | None:
+    if claim.least is None and claim.most is None:
+        return None
+    least, most = -np.inf if claim.least is None else claim.least, np.inf if claim.most is None else claim.most
+    if np.isnan(low) or np.isnan(high):
+        return UNDECIDED
+    if least <= low and high <= most:
+        return HOLDS
+    return DIFFERS if high < least or low > most else UNDECIDED
+
+
+def rule(claim: Claim) -> str:
+    """Return the bounds of a claim in words."""
+    least, most = (None if bound is None else amount(bound, claim.unit) for bound in (claim.least, claim.most))
+    if least and most:
+        return f"{least} to {most}"
+    return f"at least {least}" if least else f"at most {most}" if most else ""
+
+
+def _measured(value: float, low: float, high: float, unit: str) -> str:
+    if np.isnan(value):
+        return NOTHING
+    ends = "" if low == high or np.isnan(low) else f" ({amount(low, unit)} to {amount(high, unit)})"
+    return amount(value, unit) + ends
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a number of a claim in words."""
+    if unit == "s":
+        return seconds_text(value)
+    return share_text(value) if unit == "share" else f"{number_text(value)} {unit}".strip()
+
+
+def score(rows: Iterable[Row]) -> str:
+    """Return how many claims hold, in words."""
+    verdicts = [row.verdict for row in rows if row.verdict]
+    others = [f"{count} {words}" for count, words in (
+        (verdicts.count(DIFFERS), "differ"), (verdicts.count(UNDECIDED), "cannot be told")) if count]
+    return ", ".join([f"{verdicts.count(HOLDS)} of {len(verdicts)} claims hold", *others])

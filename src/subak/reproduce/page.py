@@ -17,11 +17,14 @@ class Section(NamedTuple):
 
 
 def drawn(chart: Any, folder: Path, name: str, title: str) -> Markup:
-    """Write an Altair chart into *folder* as SVG and PNG, and return it as a figure for the page."""
+    """Write an Altair chart into *folder* as SVG and PNG, and return it for the page, where a heading is its title."""
     spec = chart.to_dict()
+    title_drawn = spec.get("title", {})
+    below = title_drawn.get("subtitle") if isinstance(title_drawn, dict) else None
+    untitled = {**{key: value for key, value in spec.items() if key != "title"}, **({"title": below} if below else {})}
     for kind in IMAGE_FORMATS:
         (folder / f"{name}.{kind}").write_bytes(picture(spec, kind))
-    return drawing(spec, title)
+    return drawing(untitled, title)
 
 
 def page(title: str, verdict: str, notes: Iterable[str], sections: Iterable[Section]) -> bytes:

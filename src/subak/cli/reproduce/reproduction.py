@@ -5,19 +5,21 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import polars as pl
 from markupsafe import Markup
+from rich.constrain import Constrain
 from rich.progress import BarColumn, TimeElapsedColumn
 from rich.table import Table
 
 from subak.output.writing import new_folder
 from subak.report import tags
 from subak.report.console import Console, Text, bars, echo, waiting
-from subak.report.number_text import NOTHING, count_text, number_text, ratio_text, seconds_text, share_text
-from subak.reproduce.claims import Figure, Reproduction, Row, title_of
+from subak.report.number_text import NOTHING, count_text, ratio_text, seconds_text, share_text
+from subak.report.side_by_side import SideBySide
+from subak.reproduce.claims import DIFFERS, HOLDS, UNDECIDED, Figure, Reproduction, Row, score, title_of
 
 ROWS_SHOWN = 60  # longer tables are drawn, not printed
-VERDICTS = {True: "holds", False: "differs", None: "–"}  # noqa: RUF001  (as in report/number_text.py)
+STYLES = {HOLDS: "green", DIFFERS: "bold red", UNDECIDED: "yellow", None: "dim"}
+VERDICT_WIDTH, CLAIM_WIDTH = 10, 100  # characters
 Notify = Callable[[str, float], None]  # what is being measured, and which part of it is done
 
 
@@ -81,33 +83,49 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
 
 def _show(found: Reproduction, request: Request, console: Console) -> None:
     console.print(Text(_verdict(found, request)), soft_wrap=True)
+    rows = {key: list(group) for key, group in groupby(found.rows, key=lambda row: row.figure)}
     for figure in found.figures:
+        console.print()
         if len(figure.table) <= ROWS_SHOWN:
             console.print(_table(figure))
-    claims = Table("figure", "claim of the paper", title="Claims", title_justify="left")
-    claims.add_column("measured", justify="right", no_wrap=True)
-    claims.add_column("verdict", no_wrap=True)
-    claims.add_column("where it differs, or how it is measured", overflow="fold")
-    for row in found.rows:
-        claims.add_row(*_cells(row))
-    if found.rows:
-        console.print(claims)
+        else:
+            console.print(Text(title_of(figure), style="bold"))
+        for row in rows.get(figure.key, []):
+            console.print(Constrain(_claim(row), CLAIM_WIDTH))
+    console.print()
     for note in found.notes:
-        console.print(Text(f"- {note}."), soft_wrap=True)
+        console.print(Constrain(Text(f"- {note}."), CLAIM_WIDTH))
 
 
-def _table(figure: Figure) -> Table:
-    table = Table(title=title_of(figure), title_justify="left")
-    for name in figure.table.columns:
-        table.add_column(_heading(name), justify="left" if figure.table.schema[name] == pl.String else "right")
-    for line in figure.table.iter_rows():
-        table.add_row(*(_cell(name, value) for name, value in zip(figure.table.columns, line, strict=True)))
-    return table
+def _claim(row: Row) -> Table:
+    """Return a claim, and below it what became of it."""
+    shown = Table.grid(padding=(0, 1, 0, 0))
+    shown.add_column(width=VERDICT_WIDTH, no_wrap=True)
+    shown.add_column(overflow="fold")
+    shown.add_row(Text(row.verdict or NOTHING, style=STYLES[row.verdict]), Text(row.claim))
+    shown.add_row("", Text(row.measured + (f"; the rule: {row.rule}" if row.rule else "")))
+    if row.reason:
+        shown.add_row("", Text(row.reason, style="dim"))
+    return shown
+
+
+def _table(figure: Figure) -> SideBySide:
+    """Return a figure's numbers; the first columns that tell all rows apart stand again in each part."""
+    columns = figure.table.columns
+    count = next((count for count in range(1, len(columns)) if not figure.table[:, :count].is_duplicated().any()), 1)
+    keys, others = columns[:count], columns[count:]
+    widths = [max(map(len, [_heading(name), *(_cell(name, value) for value in figure.table[name])])) for name in keys]
+
+    def beside(texts: list[str]) -> str:
+        return "  ".join(text.ljust(width) for text, width in zip(texts, widths, strict=True))
+
+    lines = [(Text(beside([_cell(name, row[name]) for name in keys])),
+              [Text(_cell(name, row[name])) for name in others]) for row in figure.table.iter_rows(named=True)]
+    return SideBySide([_heading(name) for name in others], lines, title_of(figure), beside(list(map(_heading, keys))))
 
 
 def _verdict(found: Reproduction, request: Request) -> str:
-    judged = [row for row in found.rows if row.holds is not None]
-    said = f"{sum(bool(row.holds) for row in judged)} of {len(judged)} claims hold, seed {request.seed}."
+    said = f"{score(found.rows)}, seed {request.seed}."
     return said + (" This is the quick version: claims are about the full sizes." if request.quick else "")
 
 
@@ -126,18 +144,6 @@ def _cell(name: str, value: object) -> str:
     if name.endswith("(times)"):
         return ratio_text(value)
     return share_text(value) if name.endswith("(share)") else count_text(value)
-
-
-def _cells(row: Row) -> list[str]:
-    return [row.figure, row.claim, _measured(row), VERDICTS[row.holds], row.reason]
-
-
-def _measured(row: Row) -> str:
-    if row.measured is None:
-        return NOTHING
-    if row.unit == "s":
-        return seconds_text(row.measured)
-    return share_text(row.measured) if row.unit == "share" else f"{number_text(row.measured)} {row.unit}"
 
 
 # The page
@@ -160,8 +166,9 @@ def _write(paper: Paper, found: Reproduction, request: Request, folder: Path) ->
 
 
 def _claims(rows: list[Row]) -> Markup:
-    titles = ["Claim of the paper", "Measured", "Verdict", "Where it differs, or how it is measured"]
-    cells: list[list[object]] = [[*_cells(row)[1:]] for row in rows]
+    titles = ["Verdict", "Claim of the paper", "Measured", "Rule", "Why it differs, or how it is measured"]
+    cells: list[list[object]] = [[row.verdict or NOTHING, row.claim, row.measured, row.rule, row.reason]
+                                 for row in rows]
     return tags.words_table("Claims", titles, cells) if rows else Markup("")
 
 

@@ -22,8 +22,13 @@ from subak.reproduce.lotes.study import HOUR_S, PAPER, TAILS, Run, Study
 from subak.reproduce.lotes.workload import Month
 
 PLACES = ("trace", "month")
-EXPLAINING = (*PAPER, "aligned-fit+backfill", "first-fit+backfill+shortest-first", "first-fit+backfill", "first-fit",
-              "best-fit")
+EXPLAINING = (*PAPER, "aligned-fit+backfill", "aligned-fit+backfill+shortest-first", "best-fit+backfill",
+              "first-fit+backfill+shortest-first", "first-fit+backfill", "worst-fit+backfill", "first-fit", "best-fit")
+ABLATIONS = (  # what is changed, the mean wait time of which scheduler, by that of which
+    ("alignment", "first-fit+backfill", "aligned-fit+backfill"),
+    ("order", "aligned-fit+backfill", "aligned-fit+backfill+shortest-first"),
+    ("order without alignment", "first-fit+backfill", "first-fit+backfill+shortest-first"),
+    ("bins", "first-fit+backfill", "lotes"), ("all that tetris knows", "aligned-fit+backfill", "tetris"))
 OPTIONS: dict[str, dict[str, Any]] = {
     "lotes": {}, "lotes+deficit": {}, "lotes+sampled": {}, "lotes+replanned": {}, "lotes, pairs all": {"pairs": "all"},
     "lotes, 8 classes": {"classes": 8},
@@ -60,7 +65,9 @@ def tables(study: Study) -> Figure:
         "classes most": float(np.sort(classes)[-2]), "bins": float(assigned.considered.sum()),
         "bins without": float(every.considered.sum()), "seconds": seconds,
         "rounding": 1 - assigned.rate_rounded / assigned.rate,
+        "one job": float(1 / (assigned.rate * printed.SHARES * printed.HOURS).min()),
     }
+    numbers["bins allowed"], numbers["bins as printed"] = map(float, printed.bins_allowed())
     return Figure("tables", "Tables 1 and 2: classes and bins of each configuration", pl.DataFrame(rows), numbers,
                   _rates(allocation, mine, assigned.rate, every.rate))
 
@@ -137,7 +144,8 @@ def figure_8(study: Study) -> Figure:
     numbers = {f"{place} {scheduler} queued": _queued(run) for place, found in runs.items()
                for scheduler, run in found.items()}
     numbers |= {f"{place} lotes empty": 1 - numbers[f"{place} lotes queued"] for place in PLACES}
-    return Figure("8", "Tasks that wait, over time", pl.DataFrame(rows), numbers, (), pl.DataFrame(points))
+    return Figure("8", "Tasks that wait, over time up to the last arrival", pl.DataFrame(rows), numbers, (),
+                  pl.DataFrame(points))
 
 
 def _queued(run: Run) -> float:
@@ -158,10 +166,8 @@ def why(study: Study) -> Figure:
     """Return schedulers that differ in one thing each: what is placed next, where, and whether a queue is strict."""
     places: dict[str, str | Month] = {"trace": "trace", "short month": study.scale.short}
     found = {(place, name): study.run(at, name) for place, at in places.items() for name in EXPLAINING}
-    numbers = {
-        "packing": found["short month", "tetris"].mean / found["short month", "aligned-fit+backfill"].mean,
-        "shortest": found["trace", "tetris"].mean / found["trace", "aligned-fit+backfill"].mean,
-    }
+    numbers = {f"{place}, {what}": found[place, one].mean / found[place, other].mean for place in places
+               for what, one, other in ABLATIONS}
     table = pl.DataFrame([_row(place, name, run) for (place, name), run in found.items()])
     return Figure("why", "What makes the difference: order, placement, strict queues", table, numbers)
 

@@ -52,7 +52,7 @@ class Run(NamedTuple):
     tail: np.ndarray  # float64[point], the share that waited longer than each of TAILS
     quantile: dict[str, float]  # seconds
     begun: np.ndarray  # float64[interval], seconds: mean wait time of the tasks that first start in it, nan for none
-    waiting: np.ndarray  # float64[interval], tasks, means of the timeline
+    waiting: np.ndarray  # float64[interval], tasks, means of the timeline up to the last arrival
     width: float  # seconds of an interval of `waiting`
     unstarted: int  # placeable, yet never started
     unplaceable: int
@@ -119,8 +119,7 @@ class Study:
             workload, fleet, find_scheduler(scheduler), self.seed, lotes=LotesSettings(**settings),
             request_error=request_error,
             on_progress=lambda progress: self.notify(words, progress.tasks_arrived / len(workload.tasks)))
-        return measured(outcome, DAY_S if name != "trace" else HOUR_S)
-
+        return measured(outcome, DAY_S if name != "trace" else HOUR_S, float(workload.tasks["arrival"][-1]))
 
     def federated(self, placement: str) -> FederatedRun:
         """Simulate megha with a placement, once, up to the last arrival."""
@@ -138,15 +137,19 @@ class Study:
         return run
 
 
-def measured(outcome: Outcome, interval: float) -> Run:
-    """Return what is asked of a finished run; *interval* is that of the mean wait times over time, in seconds."""
+def measured(outcome: Outcome, interval: float, until: float) -> Run:
+    """Return what is asked of a finished run; *interval* is that of the mean wait times over time, in seconds.
+
+    Queues are measured *until* then, in seconds: a run goes on until its longest task ends, long after all is placed.
+    """
     simulation, loop = outcome.simulation, outcome.loop_result
     start = first_start(outcome)
     begun = ~np.isnan(start)
     wait = start[begun] - simulation.progress.ready[begun]
     of_interval = (start[begun] // interval).astype(np.int64)
     count, total = np.bincount(of_interval), np.bincount(of_interval, weights=wait)
-    time_left = loop.end - np.arange(len(loop.timeline)) * loop.interval
+    timeline = loop.timeline[: max(1, round(until / loop.interval))]
+    time_left = loop.end - np.arange(len(timeline)) * loop.interval
     spans = np.maximum(np.minimum(loop.interval, time_left), 1e-9)
     asked = (simulation.tasks.request * simulation.fleet.scale[:, None]).max(axis=0)[simulation.tasks.shape[begun]]
     unplaceable = int((simulation.claims.status == TASK_UNPLACEABLE).sum())
@@ -157,6 +160,6 @@ def measured(outcome: Outcome, interval: float) -> Run:
         1.0 - np.searchsorted(ordered, TAILS, side="right") / ordered.size,
         {name: float(np.quantile(ordered, at)) for name, at in (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999))},
         np.divide(total, count, out=np.full(count.size, np.nan), where=count > 0),
-        loop.timeline[:, TIMELINE_WAITING_MEAN] / spans, loop.interval, int((~begun).sum()) - unplaceable, unplaceable,
+        timeline[:, TIMELINE_WAITING_MEAN] / spans, loop.interval, int((~begun).sum()) - unplaceable, unplaceable,
         sum(lost.shape[1] for lost in loop.losses), len(start) / loop.seconds, outcome.plans,
     )

@@ -5,6 +5,7 @@ machine (mch_loop.py). Past the paper: where the square root comes from, the tre
 (mch_federation.py).
 """
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from statistics import median
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import polars as pl
 import scipy  # its parts load when they are first used
 
-from subak.reproduce.claims import Figure, Reproduction, choose_figures, judge_all
+from subak.reproduce.claims import Figure, Interval, Reproduction, choose_figures, judge_all
 from subak.reproduce.mch import sharing
 from subak.reproduce.mch.federation import federation
 from subak.reproduce.mch.published import CLAIMS, PAPER_SHARES
@@ -27,6 +28,9 @@ ALL = tuple(range(len(sharing.LEAVES)))
 N11, N12, N21, N23 = 0, 1, 2, 4  # leaves of Fig. 4
 JOB_TASKS_MAX = 30  # of Fig. 5: nine of ten jobs of the trace have no more
 CONFIDENCE = 0.95
+TIMING_ROUNDS = 5  # of Fig. 5, over which intervals are
+IMPLEMENTATION = "implementation: H-DRF / hdrf-fast (times)"
+ALGORITHM, ALGORITHM_PART = "algorithm: hdrf-fast / MCH (times)", "algorithm, of the logarithm (share)"
 TREE_ROUNDS = 3  # the best of which is taken: orders in turn, so that none has a quieter machine than others
 
 
@@ -87,22 +91,44 @@ def _jobs(bench: Bench, count: int) -> Jobs:
 
 
 def _timed(bench: Bench) -> pl.DataFrame:
-    """Return the time of every order, tree and number of jobs, as far as there was time for it."""
+    """Return the time of every order, tree and number of jobs, as far as there was time for it, in every round.
+
+    Orders take turns, so that none has a quieter machine than others.
+    """
     def make() -> pl.DataFrame:
         _compile(bench)
-        rows = []
-        for levels, order in product(bench.scale.levels, TIMED):
-            for count in bench.scale.jobs:
-                bench.notify(f"Fig. 5: {levels} levels, {order}, {count:,} jobs", 0.0)
+        rows: list[dict[str, Any]] = []
+        last: dict[tuple[int, str], int] = {}  # the largest number of jobs that an order is timed at
+        for number, count in product(range(TIMING_ROUNDS), bench.scale.jobs):
+            bench.notify(f"Fig. 5: round {number + 1} of {TIMING_ROUNDS}, {count:,} jobs", 0.0)
+            for levels, order in product(bench.scale.levels, TIMED):
+                if count > last.get((levels, order), count):
+                    continue
                 bout = time_all(full_tree(levels), _jobs(bench, count), order)
-                rows.append({"levels": levels, "order": order, "jobs": count, "tasks": bout.decisions,
-                             "time (s)": bout.seconds, "decisions a second": bout.decisions / bout.seconds,
-                             "not yet ended (share)": bout.alive})
                 if bout.seconds > bench.scale.seconds_max:
-                    break
+                    last.setdefault((levels, order), count)
+                rows.append({"round": number, "levels": levels, "order": order, "jobs": count, "tasks": bout.decisions,
+                             "time (s)": bout.seconds, "not yet ended (share)": bout.alive})
         return pl.DataFrame(rows)
     table: pl.DataFrame = bench.once("timed", make)
     return table
+
+
+def _medians(times: pl.DataFrame) -> pl.DataFrame:
+    """Return the median over the rounds, where all of them have the point."""
+    kept = times.group_by("levels", "order", "jobs", maintain_order=True).agg(
+        pl.col("tasks").first(), pl.col("time (s)").median(), pl.col("not yet ended (share)").first(),
+        pl.len().alias("rounds")).filter(pl.col("rounds") == TIMING_ROUNDS).drop("rounds")
+    return kept.with_columns((pl.col("tasks") / pl.col("time (s)")).alias("decisions a second")).sort(
+        pl.col("levels"), pl.col("order").replace_strict({order: place for place, order in enumerate(TIMED)}), "jobs")
+
+
+def _of_rounds(times: pl.DataFrame, of_round: Callable[[pl.DataFrame], float]) -> Interval:
+    """Return the mean over the rounds of what *of_round* makes of each, with its interval (Student's t)."""
+    values = np.array([of_round(each) for each in times.partition_by("round", maintain_order=True)])
+    half = (scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
+            if values.size > 1 else float("nan"))
+    return Interval(float(values.mean()), float(values.mean() - half), float(values.mean() + half))
 
 
 def _compile(bench: Bench) -> None:
@@ -113,46 +139,56 @@ def _compile(bench: Bench) -> None:
 
 def figure_5(bench: Bench) -> Figure:
     """Return how the total time grows with the number of jobs."""
-    points = _timed(bench)
-    rows, numbers = [], {}
+    times, points = _timed(bench), _medians(_timed(bench))
+    rows: list[dict[str, Any]] = []
+    numbers: dict[str, float | Interval] = {}
     for levels in bench.scale.levels:
-        here = points.filter(pl.col("levels") == levels)
-        most = here.filter(pl.col("order") == "hdrf")["jobs"].max()
-        power = {}  # as far as H-DRF went
+        here = times.filter(pl.col("levels") == levels)
+        near = here.filter(pl.col("jobs") <= _reach(here))
         for order in TIMED:
-            mine = here.filter(pl.col("order") == order)
-            power[order], near = _exponent_text(mine.filter(pl.col("jobs") <= most))
-            numbers[f"power {order}, {levels}"], far = _exponent_text(mine)
-            last = mine.row(-1, named=True)
-            rows.append({"levels": levels, "order": order, "power of the jobs": far,
-                         "as far as H-DRF went": near, "largest point, jobs": last["jobs"],
-                         "its tasks": last["tasks"], "time (s)": last["time (s)"],
+            numbers[f"power {order}, {levels}"] = _of_rounds(here, partial(_power, order))
+            numbers[f"near {order}, {levels}"] = _of_rounds(near, partial(_power, order))
+            last = points.filter((pl.col("levels") == levels) & (pl.col("order") == order)).row(-1, named=True)
+            rows.append({"levels": levels, "order": order,
+                         "power of the jobs": _in_words(numbers[f"power {order}, {levels}"]),
+                         "as far as H-DRF went": _in_words(numbers[f"near {order}, {levels}"]),
+                         "largest point, jobs": last["jobs"], "its tasks": last["tasks"], "time (s)": last["time (s)"],
                          "decisions a second": last["decisions a second"],
                          "not yet ended (share)": last["not yet ended (share)"]})
-        numbers |= {f"near {order}, {levels}": value for order, value in power.items()}
-        numbers[f"power of power, {levels}"] = power["hdrf"] / power["mch"]
-        numbers[f"mch to collapses, {levels}"] = _mean_ratio(points, levels, "mch", ("c-ch", "m-ch"))
+        numbers[f"power of power, {levels}"] = _of_rounds(near, lambda each: _power("hdrf", each) / _power("mch", each))
+        numbers[f"mch to collapses, {levels}"] = _of_rounds(here, partial(_mean_ratio, "mch", ("c-ch", "m-ch")))
+    jobs = np.array(bench.scale.jobs, float)
+    numbers["power q log q"] = exponent(jobs, jobs * np.log(jobs))
     title = "Total time to schedule all tasks, and how it grows with the number of jobs"
     return Figure("5", title, pl.DataFrame(rows), numbers, (), points)
 
 
-def exponent(size: np.ndarray, value: np.ndarray) -> tuple[float, float]:
-    """Return the slope of log *value* over log *size*, and the half width of its 95 % interval (nan below 3 points)."""
+def _reach(times: pl.DataFrame) -> int:
+    """Return the largest number of jobs that H-DRF was timed at."""
+    return int(times.filter(pl.col("order") == "hdrf")["jobs"].max())  # type: ignore[arg-type]
+
+
+def _power(order: str, times: pl.DataFrame) -> float:
+    """Return the growth exponent of an order's time in a round."""
+    mine = times.filter(pl.col("order") == order)
+    return exponent(mine["jobs"].to_numpy(), mine["time (s)"].to_numpy())
+
+
+def _in_words(power: float | Interval) -> str:
+    assert isinstance(power, Interval)
+    return f"{power.value:.2f} ± {power.value - power.low:.2f}"
+
+
+def exponent(size: np.ndarray, value: np.ndarray) -> float:
+    """Return the slope of log *value* over log *size*, nan below 3 points."""
     if len(size) < 3:
-        return float("nan"), float("nan")
-    fit = scipy.stats.linregress(np.log(size), np.log(value))
-    return float(fit.slope), float(fit.stderr * scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, len(size) - 2))
+        return float("nan")
+    return float(scipy.stats.linregress(np.log(size), np.log(value)).slope)
 
 
-def _exponent_text(points: pl.DataFrame) -> tuple[float, str]:
-    """Return the growth exponent of the time, also in words with its interval."""
-    power, margin = exponent(points["jobs"].to_numpy(), points["time (s)"].to_numpy())
-    return power, f"{power:.2f} ± {margin:.2f}" if power == power else "–"  # noqa: PLR0124, RUF001  (nan; a dash)
-
-
-def _mean_ratio(points: pl.DataFrame, levels: int, order: str, others: tuple[str, ...]) -> float:
+def _mean_ratio(order: str, others: tuple[str, ...], times: pl.DataFrame) -> float:
     """Return the geometric mean of an order's times by the others', over the numbers of jobs."""
-    wide = points.filter(pl.col("levels") == levels).pivot("order", index="jobs", values="time (s)")
+    wide = times.pivot("order", index="jobs", values="time (s)")
     ratios = [np.log((wide[order] / wide[other]).drop_nulls().to_numpy()) for other in others]
     return float(np.exp(np.concatenate(ratios).mean()))
 
@@ -162,28 +198,39 @@ def _mean_ratio(points: pl.DataFrame, levels: int, order: str, others: tuple[str
 
 def root(bench: Bench) -> Figure:
     """Return how much of H-DRF's time by MCH's is its algorithm, and how much that it was computed anew every time."""
-    times = _timed(bench).pivot("order", index=["levels", "jobs"], values="time (s)")
-    table = times.filter(pl.col("hdrf").is_not_null()).select(
+    times = _timed(bench)
+    numbers = {name: _of_rounds(times, partial(_at_last, column)) for name, column in (
+        ("implementation", IMPLEMENTATION), ("algorithm", ALGORITHM), ("algorithm share", ALGORITHM_PART))}
+    numbers["power share"] = _of_rounds(times, _power_share)
+    title = "The square root: H-DRF's time by MCH's, of which the implementation's part and the algorithm's"
+    return Figure("root", title, _parts(_medians(times)), numbers)
+
+
+def _parts(times: pl.DataFrame) -> pl.DataFrame:
+    """Return H-DRF's time by MCH's at every point that H-DRF has, and its two parts."""
+    wide = times.pivot("order", index=["levels", "jobs"], values="time (s)")
+    return wide.filter(pl.col("hdrf").is_not_null()).select(
         "levels", "jobs", pl.col("hdrf").alias("H-DRF (s)"), pl.col("hdrf-fast").alias("hdrf-fast (s)"),
         pl.col("mch").alias("MCH (s)"), (pl.col("hdrf") / pl.col("mch")).alias("H-DRF / MCH (times)"),
-        (pl.col("hdrf") / pl.col("hdrf-fast")).alias("implementation: H-DRF / hdrf-fast (times)"),
-        (pl.col("hdrf-fast") / pl.col("mch")).alias("algorithm: hdrf-fast / MCH (times)"),
+        (pl.col("hdrf") / pl.col("hdrf-fast")).alias(IMPLEMENTATION),
+        (pl.col("hdrf-fast") / pl.col("mch")).alias(ALGORITHM),
         (pl.col("hdrf-fast") / pl.col("mch")).log().truediv((pl.col("hdrf") / pl.col("mch")).log())
-        .alias("algorithm, of the logarithm (share)"))
-    last = table.group_by("levels", maintain_order=True).last()
-    powers = figure_5(bench).numbers
-    numbers = {"implementation": median(last["implementation: H-DRF / hdrf-fast (times)"].to_list()),
-               "algorithm": median(last["algorithm: hdrf-fast / MCH (times)"].to_list()),
-               "algorithm share": median(last["algorithm, of the logarithm (share)"].to_list()),
-               "power share": median(_power_share(powers, levels) for levels in bench.scale.levels)}
-    title = "The square root: H-DRF's time by MCH's, of which the implementation's part and the algorithm's"
-    return Figure("root", title, table, numbers)
+        .alias(ALGORITHM_PART)).sort("levels", "jobs")
 
 
-def _power_share(powers: dict[str, float], levels: int) -> float:
+def _at_last(column: str, times: pl.DataFrame) -> float:
+    """Return the median over the trees, at the largest number of jobs of each."""
+    return median(_parts(times).group_by("levels", maintain_order=True).last()[column].to_list())
+
+
+def _power_share(times: pl.DataFrame) -> float:
     """Return the part of the difference of the growth exponents that is left when H-DRF updates paths only."""
-    slow, fast, mch = (powers[f"near {order}, {levels}"] for order in ("hdrf", "hdrf-fast", "mch"))
-    return (fast - mch) / (slow - mch)
+    parts = []
+    for here in times.partition_by("levels", maintain_order=True):
+        near = here.filter(pl.col("jobs") <= _reach(here))
+        slow, fast, mch = (_power(order, near) for order in ("hdrf", "hdrf-fast", "mch"))
+        parts.append((fast - mch) / (slow - mch))
+    return median(parts)
 
 
 # Past the paper
@@ -207,7 +254,7 @@ def tree_alone(bench: Bench) -> Figure:
     for order in TIMED:
         mine = [row for row in rows if row["order"] == order]
         size, cost = (np.array([row[name] for row in mine], float) for name in ("nodes", "a decision (s)"))
-        numbers[f"power {order}"] = exponent(size, cost)[0]
+        numbers[f"power {order}"] = exponent(size, cost)
     numbers["saved, 2 levels"] = 1 - time[2, "mch"] / time[2, "hdrf"]
     return Figure("tree", "The tree alone: one job a queue, what a decision costs", pl.DataFrame(rows), numbers)
 
@@ -263,7 +310,8 @@ def _notes(scale: Scale) -> tuple[str, ...]:
         "ends first",
         "Fig. 5: times are of the loop, flattening of the tree included, compiling and laying out the tree not; of "
         f"short ones the best of several. An order that took more than {scale.seconds_max:g} s for a point gets no "
-        "larger one. Exponents are slopes of logarithms, with 95 % intervals. Jobs that have ended stay in the tree, "
+        f"larger one. Exponents are slopes of logarithms, means over {TIMING_ROUNDS} rounds in which the orders take "
+        "turns, with 95 % intervals (Student's t). Jobs that have ended stay in the tree, "
         "and H-DRF works them out again with the others: not yet ended says which part of the jobs it would have had "
         "to",
         "the tree alone, and large trees: the machine is full, and of parts of equally many decisions the fastest "

@@ -1,8 +1,8 @@
 """What the MCH paper claims (You, Wang, Xu, Luo, Chen, Li), as bounds on numbers that are measured here.
 
-A claim in words alone gets the mildest bound that still says it; `note` then says which bound was chosen.
+A claim in words alone gets the mildest bound that still says it; the rule beside it says which.
 """
-from subak.reproduce.claims import Claim
+from subak.reproduce.claims import Claim, Why
 
 NAN = float("nan")
 # Section IV-A: the dominant shares of n1,1; n1,2; n2,1; n2,2; n2,3; n3,1 by which of them are there.
@@ -10,52 +10,47 @@ PAPER_SHARES = {
     (0, 1, 2, 3, 4, 5): (0.33, 0.5, 0.165, 0.165, 0.5, 0.33),
     (2, 3, 4, 5): (NAN, NAN, NAN, NAN, 1.0, NAN),  # when n1,2 has left; of the others, that they remain
 }
-TASK = "bound: 1 %, two tasks of the 200 that run"
-NODES = "here q counts the jobs, all there at once; with one job a queue see the tree alone"
+TASK = "1 % is two tasks of the 200 that run"
+ANEW = Why("nearly all of it is that H-DRF is worked out anew for every task; with updates of paths it chooses the "
+           "same jobs in nearly MCH's time", "hdrf-fast, the table above")
 LEVELS = (3, 4, 5)
 
 CLAIMS = (
     Claim("4", "mch paper", "all jobs there: MCH's shares are 0.33, 0.5, 0.165, 0.165, 0.5, 0.33 (largest difference)",
           most=0.01, unit="share", note=TASK),
     Claim("4", "hdrf paper", "H-DRF's are the same (largest difference)", most=0.01, unit="share", note=TASK),
-    Claim("4", "mch ratio", "n1,1 and n3,1 hold twice what n2,1 and n2,2 do (n1,1 / n2,1)", least=1.9, most=2.1,
-          note="bounds: 1.9 to 2.1"),
+    Claim("4", "mch ratio", "n1,1 and n3,1 hold twice what n2,1 and n2,2 do (n1,1 / n2,1)", least=1.9, most=2.1),
     Claim("4", "rises", "when n1,2 leaves, n2,3's share rises to 1", least=0.99, unit="share", note=TASK),
     Claim("4", "others", "and the others' remain the same (largest change)", most=0.01, unit="share", note=TASK),
     Claim("4", "mch error", "this is exhibited every time a job leaves: MCH shares as the hierarchy does (largest "
           "error against the exact shares)", most=0.01, unit="share", note=TASK,
-          differs="MCH's weights are right only until the first resource is saturated, see docs/fairness.md"),
+          why=Why("MCH's weights are right only until the first resource is saturated", "the next line")),
     Claim("4", "mch-exact error", "not in the paper: mch-exact, flattened again after each saturation", unit="share"),
     Claim("4", "c-ch error", "naive collapses violate the hierarchy's guarantees (C-CH's largest error)", least=0.02,
-          unit="share", note="bound: four tasks"),
-    Claim("4", "m-ch error", "the same of M-CH", least=0.02, unit="share", note="bound: four tasks"),
+          unit="share"),
+    Claim("4", "m-ch error", "the same of M-CH", least=0.02, unit="share"),
     Claim("4", "drf error", "not in the paper: flat DRF's largest error", unit="share"),
     *(Claim("5", f"power of power, {levels}", f"{levels} levels: H-DRF's total time is almost the square of MCH's "
-            "(ratio of the growth exponents, as far as H-DRF went)", least=1.6, most=2.4, note="bounds: 1.6 to 2.4",
-            differs="both take a logarithm more than the paper counts, and caches") for levels in LEVELS),
+            "(ratio of the growth exponents, as far as H-DRF went)", least=1.6, most=2.4) for levels in LEVELS),
     Claim("5", "power of power, 2", "2 levels: the time is not the square (ratio of the growth exponents)", most=1.6,
-          differs=f"the paper has q = 6 for 2 levels however many jobs there are; {NODES}"),
+          why=Why("the paper has q = 6 for 2 levels however many jobs there are; here q counts the jobs, all there at "
+                  "once", "figure tree: one job a queue")),
     *(Claim("5", f"power hdrf, {levels}", f"{levels} levels: H-DRF takes O(q^2) (growth exponent)", least=1.7, most=2.3,
-            note="bounds: 1.7 to 2.3", unit="", differs="a large tree no longer fits the processor's caches")
-      for levels in LEVELS),
-    *(Claim("5", f"power mch, {levels}", f"{levels} levels: MCH takes at most O(q) (growth exponent)", most=1.2,
-            note="bound: 1.2, for the logarithm", unit="",
-            differs="each of the decisions costs a logarithm, and large trees no longer fit the processor's caches")
-      for levels in LEVELS),
+            unit="") for levels in LEVELS),
+    *(Claim("5", f"power mch, {levels}", f"{levels} levels: MCH takes at most O(q) (growth exponent; 0.2 is left for "
+            "the logarithm of each decision)", most=1.2, unit="") for levels in LEVELS),
+    Claim("5", "power q log q", "not in the paper: the growth exponent of q log q over these numbers of jobs", unit=""),
     *(Claim("5", f"mch to collapses, {levels}", f"{levels} levels: MCH behaves no better than C-CH and M-CH (MCH's "
-            "time by theirs, geometric mean)", least=0.9, note="bound: 0.9") for levels in LEVELS),
+            "time by theirs, geometric mean)", least=0.9) for levels in LEVELS),
     Claim("root", "implementation", "not in the paper: H-DRF's time by that of hdrf-fast, which makes the same choices "
           "(largest number of jobs, the median of the trees)"),
     Claim("root", "algorithm", "not in the paper: hdrf-fast's time by MCH's (the median of the trees)"),
     Claim("root", "algorithm share", "MCH is faster by its algorithm: flattening (its part of the logarithm of H-DRF's "
-          "time by MCH's, the median of the trees)", least=0.5, unit="share", note="bound: half",
-          differs="nearly all of it is that H-DRF was worked out anew for every task; with updates of paths it chooses "
-                  "the same jobs in nearly MCH's time"),
+          "time by MCH's, the median of the trees)", least=0.5, unit="share", why=ANEW),
     Claim("root", "power share", "the same of the difference of the growth exponents", least=0.5, unit="share",
-          note="bound: half", differs="as above"),
+          why=ANEW),
     Claim("tree", "saved, 2 levels", "2 levels, 4 queues: MCH saves half of the total time", least=0.4, most=0.6,
-          unit="share", note="bounds: 40 to 60 %",
-          differs="constant factors of two programs that are not the paper's: hdrf works out all nodes twice a task"),
+          unit="share"),
     Claim("tree", "power hdrf", "not in the paper: growth exponent of H-DRF's decision with the nodes of the tree",
           unit=""),
     Claim("tree", "power hdrf-fast", "not in the paper: of hdrf-fast's", unit=""),

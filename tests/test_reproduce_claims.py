@@ -1,0 +1,76 @@
+"""How claims of papers are judged: by rules that are shown, by intervals, with reasons that something shows."""
+import math
+
+import polars as pl
+import pytest
+
+from subak.reproduce.claims import (
+    DIFFERS,
+    HOLDS,
+    UNDECIDED,
+    UNEXPLAINED,
+    Claim,
+    Figure,
+    Interval,
+    Why,
+    judge,
+    rule,
+    score,
+)
+from subak.reproduce.hmhs import experiments as hmhs
+from subak.reproduce.hmhs.published import CLAIMS as HMHS
+from subak.reproduce.lotes import experiments as lotes
+from subak.reproduce.lotes.published import CLAIMS as LOTES
+from subak.reproduce.mch import experiments as mch
+from subak.reproduce.mch.published import CLAIMS as MCH
+from subak.reproduce.megha import experiments as megha
+from subak.reproduce.megha.published import CLAIMS as MEGHA
+
+CLAIM = Claim("3", "a", "says", least=1.0, most=3.0, why=Why("it is so", "figure 4"), note="how")
+
+
+def judged(number, **changes):
+    return judge(CLAIM._replace(**changes), Figure("3", "", pl.DataFrame(), {"a": number}))
+
+
+@pytest.mark.parametrize(("number", "verdict"), [
+    (2.0, HOLDS), (1.0, HOLDS), (3.0, HOLDS), (0.9, DIFFERS), (3.1, DIFFERS), (math.nan, None),
+    (Interval(2.0, 1.0, 3.0), HOLDS), (Interval(2.9, 2.7, 3.1), UNDECIDED), (Interval(3.1, 2.9, 3.3), UNDECIDED),
+    (Interval(0.5, 0.1, 0.9), DIFFERS), (Interval(4.0, 3.5, 4.5), DIFFERS), (Interval(2.0, 0.5, 3.5), UNDECIDED),
+    (Interval(2.0, math.nan, math.nan), UNDECIDED)])
+def test_only_what_the_interval_decides_is_judged(number, verdict):
+    assert judged(number).verdict == verdict
+
+
+def test_a_reason_stands_where_a_claim_differs_and_says_what_shows_it():
+    assert judged(2.0).reason == "how"
+    assert judged(0.5).reason == "it is so (figure 4); how"
+    assert judged(0.5, why=None).reason == f"{UNEXPLAINED}; how"
+    assert judged(Interval(2.9, 2.7, 3.1), why=None, note="").reason == ""
+
+
+def test_the_rule_and_the_interval_are_in_words():
+    assert rule(CLAIM) == "1 times to 3 times"
+    assert rule(CLAIM._replace(least=None, unit="s", most=90.0)) == "at most 90 s"
+    assert rule(CLAIM._replace(most=None, unit="share", least=0.5)) == "at least 50 %"
+    assert (rule(CLAIM._replace(least=None, most=None)), judged(2.0, least=None, most=None).verdict) == ("", None)
+    assert judged(Interval(0.5, 0.4, 0.6), unit="share").measured == "50 % (40 % to 60 %)"
+    assert judged(0.5, unit="").measured == "0.5"
+
+
+def test_the_score_counts_what_was_judged():
+    rows = [judged(number) for number in (2.0, 0.5, Interval(2.9, 2.7, 3.1), math.nan)]
+    assert score(rows) == "1 of 3 claims hold, 1 differ, 1 cannot be told"
+    assert score(rows[:1]) == "1 of 1 claims hold"
+
+
+@pytest.mark.parametrize(("claims", "figures"), [
+    (HMHS, hmhs.FIGURES), (LOTES, lotes.FIGURES), (MCH, mch.FIGURES), (MEGHA, megha.FIGURES)],
+    ids=["hmhs", "lotes", "mch", "megha"])
+def test_what_a_reason_names_is_there(claims, figures):
+    for claim in claims:
+        bounded = claim.least is not None or claim.most is not None
+        assert bounded or claim.why is None, claim.says
+        assert claim.figure in figures
+        if claim.why and claim.why.shown.startswith("figure "):
+            assert claim.why.shown.removeprefix("figure ").partition(":")[0] in figures, claim.why.shown
