@@ -43,7 +43,7 @@ from subak.placement.claims import (
     VIOLATED_RULE,
     claim,
 )
-from subak.simulator.engine.attempts import commit, drop_dead, lose, note_loss, note_waiting, stop
+from subak.simulator.engine.attempts import commit, drop_dead, forget_lost_events, lose, note_loss, note_waiting, stop
 from subak.simulator.engine.changes import apply_change
 from subak.simulator.engine.heap import drop_first, first_time
 from subak.simulator.engine.recorder import finish, pass_time
@@ -247,6 +247,7 @@ def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> 
     sim.counts[EVENTS] += 1
     before = sim.counts[LOSSES]
     apply_change(sim, change)
+    forget_lost_events(sim)
     for loss in range(before, sim.counts[LOSSES]):
         forget_exit(sim, net, sim.losses.task[loss])
     sim.step.is_freed[machine] = False
@@ -363,6 +364,7 @@ def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) ->
     if sim.claims.status[task] == TASK_RUNNING and sim.progress.machine[task] == machine:
         note_progress(sim, net, sim.clock[NOW])
         lose(sim, task, machine)
+        forget_lost_events(sim)
         sim.record.current[TIMELINE_PREEMPTIONS] += reason == PREEMPTED
         sim.step.is_freed[machine] = False
         forget_exit(sim, net, task)

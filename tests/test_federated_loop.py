@@ -1,0 +1,34 @@
+"""The loop around federated roles: what it keeps of attempts that were lost is bounded."""
+import numpy as np
+import pytest
+
+from small import fleet_of, plain
+from subak.federation.messages import PREEMPTED
+from subak.federation.settings import Federation
+from subak.placement.claims import TASK_RUNNING
+from subak.simulator.engine.attempts import LOST_EVENTS_KEPT
+from subak.simulator.engine.heap import SIZE
+from subak.simulator.engine.state import ARRIVED_NOW, ENDED_NOW, FREED_NOW, LOSSES
+from subak.simulator.federated.loop import begin, halt, let_wait
+from subak.simulator.federated.megha_setup import MEGHA
+from subak.simulator.federated.simulate import open_federated
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_a_task_may_be_preempted_any_number_of_times(tasks):
+    """The ends of attempts that were lost stay in the heap until they are most of it; it has room for no more."""
+    opened = open_federated(plain(*[(0, 1e9, 1)] * tasks), fleet_of((tasks,)), MEGHA,
+                            Federation(global_masters=1, local_masters=1), 1, 10.0, np.inf, compiled=False)
+    sim, net = opened.simulation, opened.network
+    for task in range(tasks):
+        let_wait(sim, net, task)
+        begin(sim, net, task, 0)
+    for number in range(3 * sim.events.slot.size):
+        sim.counts[[LOSSES, ARRIVED_NOW, ENDED_NOW, FREED_NOW]] = 0  # as with the next event
+        halt(sim, net, number % tasks, 0, PREEMPTED)
+        begin(sim, net, number % tasks, 0)
+        assert sim.events.size[SIZE] <= 2 * tasks + LOST_EVENTS_KEPT + 1
+    assert (sim.claims.status == TASK_RUNNING).all()
+    alive = {int(slot["item"]) for slot in sim.events.slot[: sim.events.size[SIZE]]
+             if sim.progress.event[slot["item"]] == slot["sequence"]}
+    assert alive == set(range(tasks))
