@@ -22,7 +22,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "watch": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
     "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-1",), "apply": ("t.toml",),
     "up": (), "down": (), "global-master": ("t.toml",), "local-master": ("t.toml",), "worker": ("t.toml",),
-    "reproduce google-like": ("--out", "R"), "reproduce megha": ("--quick", "--out", "R"),
+    "reproduce google-like": ("--out", "R"), "reproduce all": ("--quick", "--out", "R"),
+    "reproduce megha": ("--quick", "--out", "R"),
     "reproduce mch": ("--quick", "--out", "R"), "reproduce lotes": ("--quick", "--out", "R"),
     "reproduce hmhs": ("--quick", "--out", "R"),
 }
@@ -95,6 +96,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
                 "seed": ("-1", "1180591620717411303424", "9223372036854775808"), "config": ("one-task",),
                 "states_max": ("0", "-1", "5")},
     "reproduce google-like": {"trace": ("absent", "x.tr", "W"), "seed": ("-1", "18446744073709551616")},
+    "reproduce all": {"trace": ("absent", "x.tr", "W"), "seed": ("-1", "18446744073709551616")},
     "reproduce megha": {"trace": ("absent", "x.tr", "W"), "alibaba": ("absent",), "only": ("99", "x", "3,x", "", ","),
                         "seed": ("-1", "18446744073709551616")},
     "reproduce mch": {"trace": ("absent", "x.tr", "W"), "only": ("99", "x", "4,x", "", ","),

@@ -60,8 +60,8 @@ def test_the_rule_and_the_interval_are_in_words():
 
 def test_the_score_counts_what_was_judged():
     rows = [judged(number) for number in (2.0, 0.5, Interval(2.9, 2.7, 3.1), math.nan)]
-    assert score(rows) == "1 of 3 claims hold, 1 differ, 1 cannot be told"
-    assert score(rows[:1]) == "1 of 1 claims hold"
+    assert score(row.verdict for row in rows) == "1 of 3 claims hold, 1 differ, 1 cannot be told"
+    assert score([rows[0].verdict]) == "1 of 1 claims hold"
 
 
 @pytest.mark.parametrize(("claims", "figures"), [

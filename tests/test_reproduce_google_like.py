@@ -5,8 +5,9 @@ import pytest
 
 from published import trace
 from subak.errors import InputError
+from subak.reproduce.claims import DIFFERS, HOLDS
 from subak.reproduce.google_like import published as paper
-from subak.reproduce.google_like.experiments import measure_trace, measure_workload, reproduce
+from subak.reproduce.google_like.experiments import Row, measure_trace, measure_workload, reproduce
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 
@@ -56,6 +57,13 @@ def test_a_row_that_differs_says_why(sample):
         figures = [value for value in (each.measured, each.generated) if value is not None]
         if each.paper is not None and any(abs(value - each.paper) > 0.05 * abs(each.paper) for value in figures):
             assert each.reason, each.what
+
+
+def test_a_figure_holds_near_the_papers():
+    assert [Row("VI", "average", 100.0, value).verdict for value in (89.0, 91.0, 110.0, 111.0, None)] == [
+        DIFFERS, HOLDS, HOLDS, DIFFERS, None]
+    assert [Row("II", "FINISH (share)", 0.7, value).verdict for value in (0.66, 0.74, 0.76)] == [HOLDS, HOLDS, DIFFERS]
+    assert Row("II", "FINISH", None, 1.0).verdict is None
 
 
 EVENTS = [  # time, job, index, event, class, priority: SUBMIT 0, SCHEDULE 1, FAIL 3, FINISH 4, KILL 5
@@ -123,7 +131,7 @@ def test_tables_are_printed_and_the_page_is_complete(run, tmp_path):
     code, out, error = run("reproduce", "google-like", "--out", tmp_path / "page")
     assert code == 0
     assert "shipped sample" in out
-    for words in ("Table II:", "Table VII:", "FINISH: Pareto KS", "where it differs"):
+    for words in ("Table II:", "Table VII:", "FINISH: Pareto KS", "claims hold"):
         assert words in out
     page = (tmp_path / "page" / "index.html").read_text()
     assert page.count("<svg") == 4

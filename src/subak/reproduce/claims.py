@@ -138,9 +138,9 @@ def amount(value: float, unit: str) -> str:
     return share_text(value) if unit == "share" else f"{number_text(value)} {unit}".strip()
 
 
-def score(rows: Iterable[Row]) -> str:
-    """Return how many claims hold, in words."""
-    verdicts = [row.verdict for row in rows if row.verdict]
+def score(found: Iterable[str | None]) -> str:
+    """Return how many claims hold, in words, from their verdicts."""
+    verdicts = [verdict for verdict in found if verdict]
     others = [f"{count} {words}" for count, words in (
         (verdicts.count(DIFFERS), "differ"), (verdicts.count(UNDECIDED), "cannot be told")) if count]
     return ", ".join([f"{verdicts.count(HOLDS)} of {len(verdicts)} claims hold", *others])

@@ -58,6 +58,26 @@ SeedOption = Annotated[int, typer.Option(metavar="N", min=0, max=SEED_MAX, help=
 ReplaceOption = Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")]
 
 
+@app.command("all")
+def all_papers(
+    out: Annotated[Path, typer.Option(
+        metavar="FOLDER", help="The new folder: index.html with the five scoreboards, and a folder for each paper.")],
+    trace: TraceOption = None,
+    quick: Annotated[bool, typer.Option(
+        "--quick", help="Small versions of all experiments: a few minutes.")] = False,
+    seed: SeedOption = 1,
+    overwrite: ReplaceOption = False,
+) -> None:
+    """Every paper's own figures, and one page with the five scoreboards.
+
+    Example: `subak reproduce all --quick --out papers`.
+    """
+    with loading():
+        from subak.cli.reproduce.all_papers import all_papers as reproduce_all  # noqa: PLC0415  (slow to import)
+
+    reproduce_all(trace, quick, out, seed, overwrite)
+
+
 @app.command("megha")
 def megha(
     trace: TraceOption = None,

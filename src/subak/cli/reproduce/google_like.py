@@ -2,15 +2,20 @@
 from itertools import groupby
 from pathlib import Path
 
+from rich.constrain import Constrain
 from rich.progress import BarColumn, DownloadColumn, SpinnerColumn, TimeRemainingColumn
-from rich.table import Table
 
+from subak.cli.reproduce.board import CLAIM_WIDTH, STYLES, Board
 from subak.errors import InputError
 from subak.output.writing import new_folder
 from subak.report import tags
 from subak.report.console import Console, Text, bars, echo, waiting
 from subak.report.number_text import NOTHING
+from subak.report.side_by_side import SideBySide
+from subak.reproduce.claims import DIFFERS, HOLDS, score
 from subak.reproduce.google_like.experiments import (
+    NEAR,
+    NEAR_SHARE,
     TABLE_TITLES,
     Measured,
     Reproduction,
@@ -23,21 +28,33 @@ from subak.workload.readers.google2011 import events as google2011
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 
+TITLE = "The Google-like workload, reproduced"
+RULE = f"within {NEAR:.0%} of the paper's figure; a share within {100 * NEAR_SHARE:.0f} points"
+
 
 def google_like(trace: Path | None, out: Path | None, seed: int, overwrite: bool) -> None:
     """Reproduce the paper's tables, show them, and write them with the figures where *out* is given."""
     if out is not None:
         with new_folder(out, "index.html", overwrite, [trace] if trace else []) as folder:
-            found = _reproduced(trace, seed)
+            found = reproduced(trace, seed)
             with waiting("Drawing"):
-                _write(found, folder)
+                write(found, folder)
         echo(f"Wrote {out / 'index.html'}", err=True)
     else:
-        found = _reproduced(trace, seed)
+        found = reproduced(trace, seed)
     _show(found, Console())
 
 
-def _reproduced(trace: Path | None, seed: int) -> Reproduction:
+def board(found: Reproduction, name: str) -> Board:
+    """Return what became of its figures."""
+    rows = [(f"Table {row.table}" if row.table != "KS" else "Laws", row.verdict,
+             f"{row.what}: {_number(row.paper, row.is_share)}", _number(row.measured, row.is_share), RULE,
+             row.reason if row.verdict == DIFFERS else "") for row in found.rows if row.verdict]
+    return Board(name, TITLE, score(row.verdict for row in found.rows), rows)
+
+
+def reproduced(trace: Path | None, seed: int) -> Reproduction:
+    """Run the paper's measurements on a trace, or on the shipped sample."""
     measured = _measured(trace)
     with waiting("Generating a million tasks"):
         return reproduce_google_like(measured, seed)
@@ -55,33 +72,36 @@ def _measured(trace: Path | None) -> Measured:
 
 
 def _verdict(found: Reproduction) -> str:
-    return f"Measured on {found.source}; generated: 1,000,000 tasks with the paper's parameters."
+    said = score(row.verdict for row in found.rows)
+    return f"{said} ({RULE}). Measured on {found.source}; generated: 1,000,000 tasks with the paper's parameters."
 
 
 def _show(found: Reproduction, console: Console) -> None:
-    console.print(Text(_verdict(found)), soft_wrap=True)
+    console.print(Constrain(Text(_verdict(found)), CLAIM_WIDTH))
     if found.source.startswith("the workload"):
-        console.print(Text("This is the shipped sample, 90 minutes of arrivals; give --trace FOLDER for the trace."),
-                      soft_wrap=True)
-    for name, rows in groupby(found.rows, key=lambda row: row.table):
-        table = Table("what", title=_title(name), title_justify="left")
-        for column in ("paper", "measured", "generated"):
-            table.add_column(column, justify="right", no_wrap=True)
-        table.add_column("where it differs", overflow="fold")
-        for row in rows:
-            table.add_row(*_cells(row))
-        console.print(table)
+        console.print(Constrain(Text("This is the shipped sample, 90 minutes of arrivals; give --trace FOLDER for the "
+                                     "trace."), CLAIM_WIDTH))
+    for name, group in groupby(found.rows, key=lambda row: row.table):
+        rows = list(group)
+        console.print()
+        console.print(SideBySide(["paper", "measured", "generated", "verdict"], [
+            (Text(row.what), [*map(Text, _numbers(row)), Text(row.verdict or NOTHING, style=STYLES[row.verdict])])
+            for row in rows], _title(name)))
+        for reason, each in groupby((row for row in rows if row.reason and row.verdict != HOLDS),
+                                    key=lambda row: row.reason):
+            about = ", ".join(row.what for row in each)
+            console.print(Constrain(Text(f"- {about}: {reason}", style="dim"), CLAIM_WIDTH))
+    console.print()
     for note in found.notes:
-        console.print(Text(f"- {note}."), soft_wrap=True)
+        console.print(Constrain(Text(f"- {note}."), CLAIM_WIDTH))
 
 
 def _title(name: str) -> str:
     return f"Table {name}: {TABLE_TITLES[name]}" if name != "KS" else TABLE_TITLES[name]
 
 
-def _cells(row: Row) -> list[str]:
-    numbers = (row.paper, row.measured, row.generated)
-    return [row.what, *(_number(value, "(share" in row.what) for value in numbers), row.reason]
+def _numbers(row: Row) -> list[str]:
+    return [_number(value, row.is_share) for value in (row.paper, row.measured, row.generated)]
 
 
 def _number(value: float | None, share: bool) -> str:
@@ -92,15 +112,16 @@ def _number(value: float | None, share: bool) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _write(found: Reproduction, folder: Path) -> None:
+def write(found: Reproduction, folder: Path) -> None:
+    """Write the page and its figures into *folder*."""
     from subak.reproduce.google_like.figures import TITLES, figures  # noqa: PLC0415  (slow to import, rarely needed)
     from subak.reproduce.page import Section, drawn, page  # noqa: PLC0415  (as above)
 
     sections = [Section(TITLES[name], drawn(chart, folder, name, TITLES[name]))
                 for name, chart in figures(found).items()]
     for name, rows in groupby(found.rows, key=lambda row: row.table):
-        titles = ["What", "Paper", "Measured", "Generated", "Where it differs"]
-        cells: list[list[object]] = [[*_cells(row)] for row in rows]
+        titles = ["What", "Verdict", "Paper", "Measured", "Generated", "Where it differs"]
+        cells: list[list[object]] = [[row.what, row.verdict or NOTHING, *_numbers(row), row.reason] for row in rows]
         sections.append(Section(_title(name), tags.words_table(_title(name), titles, cells)))
-    text = page("The Google-like workload, reproduced", _verdict(found), found.notes, sections)
+    text = page(TITLE, _verdict(found), found.notes, sections)
     (folder / "index.html").write_bytes(text)

@@ -10,16 +10,15 @@ from rich.constrain import Constrain
 from rich.progress import BarColumn, TimeElapsedColumn
 from rich.table import Table
 
+from subak.cli.reproduce.board import CLAIM_WIDTH, STYLES, VERDICT_WIDTH, Board
 from subak.output.writing import new_folder
 from subak.report import tags
 from subak.report.console import Console, Text, bars, echo, waiting
 from subak.report.number_text import NOTHING, count_text, ratio_text, seconds_text, share_text
 from subak.report.side_by_side import SideBySide
-from subak.reproduce.claims import DIFFERS, HOLDS, UNDECIDED, Figure, Reproduction, Row, score, title_of
+from subak.reproduce.claims import Figure, Reproduction, Row, score, title_of
 
 ROWS_SHOWN = 60  # longer tables are drawn, not printed
-STYLES = {HOLDS: "green", DIFFERS: "bold red", UNDECIDED: "yellow", None: "dim"}
-VERDICT_WIDTH, CLAIM_WIDTH = 10, 100  # characters
 Notify = Callable[[str, float], None]  # what is being measured, and which part of it is done
 
 
@@ -57,6 +56,16 @@ def run(paper: Paper, request: Request) -> None:
     else:
         found = _reproduced(paper, keys)
     _show(found, request, Console())
+
+
+def run_into(paper: Paper, request: Request, folder: Path) -> Board:
+    """Run the paper's own figures, write them into a folder that is there, and return the scoreboard."""
+    found = _reproduced(paper, paper.chosen(None, False))
+    with waiting(f"Drawing {paper.title}"):
+        _write(paper, found, request, folder)
+    rows = [(row.figure, row.verdict, row.claim, row.measured, row.rule, row.reason)
+            for row in found.rows if row.verdict]
+    return Board(folder.name, paper.title, score(row.verdict for row in found.rows), rows)
 
 
 def _reproduced(paper: Paper, keys: list[str]) -> Reproduction:
@@ -125,7 +134,7 @@ def _table(figure: Figure) -> SideBySide:
 
 
 def _verdict(found: Reproduction, request: Request) -> str:
-    said = f"{score(found.rows)}, seed {request.seed}."
+    said = f"{score(row.verdict for row in found.rows)}, seed {request.seed}."
     return said + (" This is the quick version: claims are about the full sizes." if request.quick else "")
 
 

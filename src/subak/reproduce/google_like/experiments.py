@@ -12,6 +12,7 @@ import polars as pl
 import scipy  # its parts load when they are first used
 
 from subak.errors import InputError
+from subak.reproduce.claims import DIFFERS, HOLDS
 from subak.reproduce.google_like import published as paper
 from subak.workload.google_like.draw import draw
 from subak.workload.google_like.fit import leave_standing_out
@@ -54,6 +55,10 @@ class Measured(NamedTuple):
     window: float | None  # seconds that were seen; makespans are shorter
 
 
+NEAR = 0.1  # a figure holds within a tenth of the paper's
+NEAR_SHARE = 0.05  # or, where it is a share, within 5 points
+
+
 class Row(msgspec.Struct, frozen=True):
     """One claim: the paper's figure, what was measured, what the generator gives, and why they differ."""
 
@@ -63,6 +68,19 @@ class Row(msgspec.Struct, frozen=True):
     measured: float | None = None
     generated: float | None = None
     reason: str = ""
+
+    @property
+    def verdict(self) -> str | None:
+        """Whether what was measured is near the paper's figure; None without one of them."""
+        if self.paper is None or self.measured is None:
+            return None
+        room = NEAR_SHARE if self.is_share else NEAR * abs(self.paper)
+        return HOLDS if abs(self.measured - self.paper) <= room else DIFFERS
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its figures are shares of one."""
+        return "(share" in self.what
 
 
 class Reproduction(NamedTuple):
