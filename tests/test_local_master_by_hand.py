@@ -135,8 +135,8 @@ def test_ends_are_forgotten_in_their_order_but_for_a_machine_whose_report_comes_
 def test_what_was_seen_is_noted_by_who_is_active_of_who_lives(active, incarnation, known):
     one = Local()
     one.local.scalar[ACTIVE], one.local.asker["incarnation"][0] = active, 2
-    on_noted(one.local, message(incarnation=incarnation, seen=5), one.out)
-    assert one.local.asker["known"][0] == known
+    on_noted(one.local, 7.0, message(incarnation=incarnation, seen=5), one.out)
+    assert (one.local.asker["known"][0], one.local.asker["heard"][0]) == ((known, 7.0) if known else (0, 0.0))
 
 
 # -- what is forgotten -------------------------------------------------------------------------------------------------
@@ -263,11 +263,11 @@ def test_a_report_is_heard_by_who_is_active_in_its_epoch(active, epoch, state):
 
 def test_who_asks_twice_is_told_twice_and_nothing_else_begins_anew():
     one = Local()
-    one.local.asker[0] = (5, 9, 3, 1, NOBODY, NOBODY)
+    one.local.asker[0] = (5, 9, 3, 1, 4.0, NOBODY, NOBODY)
     on_ask(one.local, one.topology, one.rules, message(incarnation=1), one.out)
-    assert one.local.asker[0].item() == (-1, 9, 3, 1, NOBODY, NOBODY)
+    assert one.local.asker[0].item() == (-1, 9, 3, 1, 4.0, NOBODY, NOBODY)
     on_ask(one.local, one.topology, one.rules, message(incarnation=2), one.out)
-    assert one.local.asker[0].item() == (-1, -1, 0, 2, NOBODY, NOBODY)
+    assert one.local.asker[0].item() == (-1, -1, 0, 2, 4.0, NOBODY, NOBODY)
     assert one.out.size[0] == 2
 
 

@@ -31,7 +31,7 @@ NO_COSTS = msgspec.structs.replace(PAPER, service_scale=0.0)  # Sparrow: delays 
 # Of Fig. 7: (service times times this, delay of a message in seconds); the first is the paper's delay with masters as
 # fast as the profile says, then messages as slow as HTTP calls, then masters ten times as slow.
 COSTS = ((1.0, 0.0005), (1.0, 0.005), (10.0, 0.005), (10.0, 0.0005))
-UNLIMITED = BOUNDS["preemptions_max"][1]  # Algorithm 2 does not say how often a task may be preempted
+PREEMPTIONS_UNLIMITED = BOUNDS["preemptions_max"][1]  # Algorithm 2 does not say how often a task may be preempted
 HEARTBEATS_S = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)
 LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 SWEEP_LOAD = 0.9
@@ -225,7 +225,7 @@ def _fair_runs(study: Study) -> dict[tuple[str, str, int], Run]:
             sample = made.google_sample(study.seed, study.scale.google, study.google, peak)
             constraints = made.draw_constraints(len(sample.arrival), study.seed)
             workload = made.workload_of(sample, constraints, made.deal_queues(sample, study.seed))
-            for rule, most in (("paper", UNLIMITED), ("strict", PAPER.preemptions_max)):
+            for rule, most in (("paper", PREEMPTIONS_UNLIMITED), ("strict", PAPER.preemptions_max)):
                 for workers in study.scale.fair_workers:
                     runs[demand, rule, workers] = study.run(
                         f"Fig. 10: {demand}, {workers:,} workers, rule {rule}", workload,
