@@ -12,6 +12,7 @@ from subak.errors import InputError
 from subak.experiment.scenario import changed_settings
 from subak.experiment.study.document import Study, read_study, study_of
 from subak.federation.settings import Federation
+from subak.placement.lotes.settings import LotesSettings
 from subak.toml_files import read_toml
 
 STUDY = ".toml"  # how the name of a study file ends
@@ -58,7 +59,7 @@ def study_from(given: ScenarioOptions, schedulers: list[str] | None, seeds: list
     if given.federation is not None:
         document["federation"] = changed_settings(read_toml(values.pop("federation"), Federation))
     if given.lotes is not None:
-        document["lotes"] = changed_settings(READ_AS["lotes"](values.pop("lotes")))
+        document["lotes"] = changed_settings(read_toml(values.pop("lotes"), LotesSettings))
     for name, value in values.items():
         table = document["federation"] if name in Federation.__struct_fields__ else document
         table[name] = _value(name, value)

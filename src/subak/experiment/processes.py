@@ -7,7 +7,7 @@ import logging
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
@@ -65,13 +65,13 @@ class _Worker:
 
 
 def news_of(work: Work, jobs: Mapping[str, Any], processes: int, kept: bool,
-            environment: Mapping[str, str] | None = None) -> Iterator[News]:
+            environment: Mapping[str, str] | None = None) -> Generator[News, None, None]:
     """Do each job by *work*, *processes* at a time, and yield what is said of each; DONE or FAILED comes last.
 
     Processes are *kept* for the next job, or each does one, so that its memory is that of its job. They have the
     variables of *environment* beside this one's. Who stops listening ends them.
     """
-    due = list(reversed(jobs.items()))
+    due = list(jobs.items())[::-1]
     idle: list[_Worker] = []
     busy: list[_Worker] = []
 

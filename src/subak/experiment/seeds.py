@@ -8,7 +8,7 @@ SEEDS_MAX = 10_000
 
 
 def parse_seeds(text: str, what: str = "--seeds") -> list[int]:
-    """Return the seeds of a text such as ``1,2,5-8``. Raises InputError, naming *what* they are of, for another form."""
+    """Return the seeds of a text such as ``1,2,5-8``. Raises InputError, which begins with *what*, for another form."""
     seeds: list[int] = []
     for part in text.split(","):
         found = SEEDS.fullmatch(part)

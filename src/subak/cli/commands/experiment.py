@@ -1,6 +1,6 @@
 """`subak experiment`: a study is checked, what is missing of it is run, and table and page are written."""
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
@@ -72,14 +72,14 @@ def _said(plan: Plan, mine: dict[str, Work], todo: dict[str, Work], shard: tuple
     return said
 
 
-def _run(out: Path, todo: dict[str, Work], done: Iterator[tuple[str, bytes]]) -> None:
+def _run(out: Path, todo: dict[str, Work], done: Generator[tuple[str, bytes], None, None]) -> None:
     """Write each record as it comes."""
     if not todo:
         return
     notice = compiling_notice(list(dict.fromkeys(work.scenario.schedulers[0] for work in todo.values())))
     if notice:
         echo(notice, err=True)
-    with bars(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as shown, closing(done):  # type: ignore[type-var]
+    with bars(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as shown, closing(done):
         bar = shown.add_task("Runs", total=len(todo))
         for digest, content in done:
             write_record(out, digest, content)

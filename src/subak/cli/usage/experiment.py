@@ -28,8 +28,8 @@ def experiment(
         metavar="1,2,5-8", help="Every scheduler runs at every point with each; six or more give intervals "
                                 "[default: 1].", show_default=False)] = None,
     measures: Annotated[str | None, typer.Option(
-        metavar="NAME,NAME,...", help="What the page draws and says the best points by, such as wait_time_mean: columns "
-                                      "of the table of runs [default: those that differ of eight].",
+        metavar="NAME,NAME,...", help="What the page draws and says the best points by, such as wait_time_mean: "
+                                      "columns of the table of runs [default: those that differ of eight].",
         show_default=False)] = None,
     given: ScenarioOptions = ScenarioOptions(),
     processes: Annotated[int | None, typer.Option(

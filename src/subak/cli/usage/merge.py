@@ -19,8 +19,8 @@ def merge(
 
     - `subak merge R1 R2 R3 --out R`, after `subak experiment STUDY.toml --shard 1/3 --out R1` and so on.
 
-    It is what one machine would have written, to the byte. Runs that are missing are named, and the exit code is then 2;
-    `subak experiment STUDY.toml --out R` does them.
+    It is what one machine would have written, to the byte. Runs that are missing are named, and the exit code is then
+    2; `subak experiment STUDY.toml --out R` does them.
     """
     with loading():
         from subak.cli.commands.merge import merge as merge_shards  # noqa: PLC0415  (loads tables and charts)

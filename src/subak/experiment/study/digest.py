@@ -1,4 +1,4 @@
-"""What a run is known by: a digest of all that its result depends on, wherever it is read from and however it is called.
+"""What a run is known by: a digest of all that its result depends on, wherever that is read from.
 
 That is the contents of the files that it reads, its scheduler, settings and seed, the code that decides and measures,
 and the versions of the libraries that it computes with. Titles, paths, and faces such as pages and the command line are

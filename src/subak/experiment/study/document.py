@@ -169,7 +169,7 @@ def _zipped(table: dict[str, Any]) -> Axis:
         raise InputError("zip: must have a key with a list of values")
     for key, values in lists.items():
         if key == "seeds":
-            raise InputError("zip: seeds cannot change from point to point, so that points can be compared seed by seed")
+            raise InputError("zip: seeds cannot change from point to point, as points are compared seed by seed")
         if not isinstance(values, list):
             raise InputError(f"zip: {key} must be a list of values, not {value_name(values)}")
     if "schedulers" in lists:  # one a place

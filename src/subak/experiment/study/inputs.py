@@ -30,7 +30,8 @@ class Kept:
     def inputs(self, scenario: Scenario) -> tuple[Workload, Fleet]:
         """Return workload and fleet of a scenario. Raises InputError as `load_inputs` does."""
         workload = _kept(self.workloads, _key(scenario, LATER | OF_FLEETS | OF_DRAWS), lambda: load_workload(scenario))
-        fleet = _kept(self.fleets, _key(scenario, LATER | OF_DRAWS), lambda: load_fleet(scenario, workload), FLEETS_KEPT)
+        fleet = _kept(self.fleets, _key(scenario, LATER | OF_DRAWS), lambda: load_fleet(scenario, workload),
+                      FLEETS_KEPT)
         return workload, fleet
 
     def of_run(self, scenario: Scenario) -> tuple[tuple[Workload, Fleet], Window]:

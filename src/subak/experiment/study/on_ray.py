@@ -1,10 +1,10 @@
 """Runs of a study on a Ray cluster, whose processes do what those of this machine would; Ray says which does what.
 
-Workload, fleet and other files are read there by the names that they have here, and Subak is the same there: a run whose
-files or whose code differ is refused.
+Workload, fleet and other files are read there by the names that they have here, and Subak is the same there: a run
+whose files or whose code differ is refused.
 """
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 from subak.errors import InputError, RunError, first_line
@@ -17,7 +17,7 @@ RAY = "ray"
 AHEAD = 4  # runs a core that Ray is given at once, so that none of its processes waits for this one
 
 
-def done_on_ray(todo: Mapping[str, Work], address: str) -> Iterator[tuple[str, bytes]]:
+def done_on_ray(todo: Mapping[str, Work], address: str) -> Generator[tuple[str, bytes], None, None]:
     """Do runs on Ray, and yield the digest and the record of each that ended.
 
     *address* is ``ray``, for the cluster that this machine belongs to, or a new one of this machine alone, or
@@ -51,7 +51,7 @@ def _connect(ray: Any, address: str) -> None:
 
 def _done(ray: Any, todo: Mapping[str, Work]) -> Iterator[tuple[str, bytes]]:
     remote = ray.remote(max_retries=0)(_work)
-    code, due = code_digest(), list(reversed(todo.items()))
+    code, due = code_digest(), list(todo.items())[::-1]
     running: dict[Any, str] = {}
     most = AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
     while due or running:
@@ -74,5 +74,5 @@ def _first_words(error: BaseException) -> str:
 
 def _work(name: str, told: bytes, code: str) -> bytes:
     if code_digest() != code:
-        return packed(Record(error=f"run {name}: a machine of the cluster has another version of Subak, or of a library"))
+        return packed(Record(error=f"run {name}: a machine of the cluster has another version of Subak or its libraries"))
     return record_of(name, told)

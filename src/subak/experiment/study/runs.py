@@ -1,6 +1,6 @@
 """Runs of a study, on this machine or another: what a process is told, and the record that it answers with."""
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 
 import msgspec
@@ -35,7 +35,7 @@ def told_of(work: Work) -> bytes:
     return msgspec.msgpack.encode(work.scenario)
 
 
-def done_here(todo: Mapping[str, Work], processes: int) -> Iterator[tuple[str, bytes]]:
+def done_here(todo: Mapping[str, Work], processes: int) -> Generator[tuple[str, bytes], None, None]:
     """Do runs in processes of this machine that are kept, and yield the digest and the record of each that ended."""
     digest_of = {work.name: digest for digest, work in todo.items()}
     jobs = {work.name: told_of(work) for work in todo.values()}

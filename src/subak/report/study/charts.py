@@ -136,7 +136,7 @@ def _axis(along: Setting) -> alt.X:
         return alt.X("x_name:O", title=along.title, sort=list(along.names), scale=alt.Scale(type="point", padding=0.5),
                      axis=alt.Axis(labelAngle=0))
     least, most = min(along.numbers), max(along.numbers)
-    kind = "log" if least > 0 and most >= WIDE * least else "linear"
+    kind: Any = "log" if least > 0 and most >= WIDE * least else "linear"
     return alt.X("x:Q", title=along.title, axis=alt.Axis(values=sorted(along.numbers), format="~g", grid=False),
                  scale=alt.Scale(type=kind, domain=[least, most], nice=False, padding=12))
 

@@ -30,8 +30,8 @@ def columns_of(resources: list[str], objectives: tuple[str, ...], levels: int = 
     """Return every measure by name; *levels* are those of queues."""
     found = [Column(text.measure.title, text.measure, read_objective(text.measure.title).sign in ("<", "<="))
              for text in (Column("", measure, None) for measure in objective_measures(objectives))]
-    found += [Column(_name(measure), measure, _LESS.get(measure.best)) for measure in measures(resources, levels)
-              if measure.family != COST]
+    found += [Column(_name(measure), measure, None if measure.best is None else measure.best is operator.lt)
+              for measure in measures(resources, levels) if measure.family != COST]
     return {column.name: column for column in found}
 
 
@@ -39,11 +39,8 @@ def refuse_measures(names: tuple[str, ...], known: dict[str, Column]) -> None:
     """Raise InputError for a name that is no measure's."""
     for name in names:
         if name not in known:
-            raise InputError(f"measures: {name!r} is none" + (did_you_mean(name, known) or
-                                                              f"; they are called {', '.join(list(known)[:3])} and so on"))
-
-
-_LESS = {operator.lt: True, operator.gt: False}
+            raise InputError(f"measures: {name!r} is none" + (
+                did_you_mean(name, known) or f"; they are called {', '.join(list(known)[:3])} and so on"))
 
 
 def _name(measure: Measure) -> str:

@@ -1,4 +1,4 @@
-"""The page of a study, in the style of a comparison's: what is best, measures over settings, two settings, all points."""
+"""The page of a study, in the style of a comparison's: the best points, measures over settings, all points."""
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -121,7 +121,8 @@ def _failures(results: Results) -> list[Markup]:
             for error, names in results.errors.items()]
     count = sum(map(len, results.errors.values()))
     table = tags.words_table("Runs without a result", ["What went wrong", "Runs", "Which"], [list(row) for row in rows])
-    note = f"{count_text(count)} of {count_text(len(results.plan.rows))} runs have no result; their points are left out."
+    note = (f"{count_text(count)} of {count_text(len(results.plan.rows))} runs have no result; their points are not "
+            "compared.")
     return [tags.tag("section", tags.tag("p", note, class_="note"), folded("Which, and why", table))]
 
 
