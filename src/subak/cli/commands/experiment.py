@@ -58,10 +58,10 @@ def _said(plan: Plan, mine: dict[str, Work], todo: dict[str, Work], shard: tuple
           on: str | None) -> str:
     """Say what there is to do, and about how long it takes."""
     seeds = len({row.seed for row in plan.rows})
-    parts = [*(f"{len(axis.names)} of {axis.title}" for axis in plan.axes), f"{len(plan.schedulers)} schedulers",
-             f"{seeds} seeds"]
-    said = f"{count_text(len(plan.digests()))} runs ({', '.join(part for part in parts if not part.startswith('1 '))})"
-    said = said.replace(" ()", "")
+    counts = {**{f"values of {axis.title}": len(axis.names) for axis in plan.axes},
+              "schedulers": len(plan.schedulers), "seeds": seeds}
+    parts = ", ".join(f"{count} {what}" for what, count in counts.items() if count > 1)
+    said = f"{count_text(len(plan.digests()))} runs" + (f" ({parts})" if parts else "")
     if shard != ALL:
         said += f", of which shard {shard[0]}/{shard[1]} has {count_text(len(mine))}"
     if len(todo) < len(mine):

@@ -22,7 +22,7 @@ def merge(folders: list[Path], out: Path) -> None:
     plan = read_plan(folders[0])
     other = next((folder for folder in folders if read_plan(folder) != plan), None)
     if other is not None:
-        raise InputError(f"{other}: is of another study than {folders[0]}, of other inputs, or of another version of Subak")
+        raise InputError(f"{other}: is another study than {folders[0]}, has other inputs, or another version of Subak")
     clear(out)
     refuse_folder(out, PLAN, True, [folder for folder in folders if folder.resolve() != out.resolve()])
     write_plan(out, plan)

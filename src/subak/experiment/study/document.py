@@ -41,6 +41,7 @@ TABLES = {"federation": Federation, "lotes": LotesSettings}  # keys of a scenari
 EVERY = ("schedulers", "seeds")  # each point has all of them
 OWN = ("title", "measures", "zip")  # keys of a study that are none of a scenario
 ZIP_OWN = ("title", "name")
+TOLD_APART_BY = ("run", "scheduler", "seed", "error")  # columns of the table that no setting may be called
 POINTS_MAX = 100_000
 NAME_LETTERS = 60
 
@@ -90,7 +91,7 @@ def study_of(document: Mapping[str, Any], title: str) -> Study:
         raise InputError("zip: must be tables, each [[zip]] with lists of one length")
     axes += [_zipped(dict(each)) for each in together]
     _refuse_twice([*fixed, *(key for axis in axes for key in axis.keys)], "key")
-    _refuse_twice([axis.title for axis in axes], "title")
+    _refuse_twice([*TOLD_APART_BY, *(axis.title for axis in axes)], "title")
     points = math.prod(len(axis.names) for axis in axes)
     if points > POINTS_MAX:
         raise InputError(f"study: must have at most {POINTS_MAX:,} points, not {points:,}")

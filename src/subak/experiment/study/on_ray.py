@@ -74,5 +74,5 @@ def _first_words(error: BaseException) -> str:
 
 def _work(name: str, told: bytes, code: str) -> bytes:
     if code_digest() != code:
-        return packed(Record(error=f"run {name}: a machine of the cluster has another version of Subak or its libraries"))
+        return packed(Record(error=f"run {name}: a machine of the cluster has another Subak, or other libraries"))
     return record_of(name, told)

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from subak.report.charts.parts import HEIGHT, Chart
-from subak.report.number_text import UNITS, in_one_unit, share_text
+from subak.report.number_text import UNITS, in_one_unit, number_text, share_text
 from subak.report.study.columns import Column
 from subak.report.study.facts import Group, front, grouped, means
 from subak.report.study.results import Results, Setting
@@ -16,6 +16,7 @@ from subak.report.study.results import Results, Setting
 LINES_MAX = 8  # as many as there are colours that can be told apart
 TEXTS_MAX = 8  # columns of a heat map whose cells have their values in them
 CELL_HEIGHT = 34  # pixels
+FRONT = ["on the front", "others"]
 WIDE = 10.0  # a setting whose values span more than this factor is on a logarithmic axis
 
 
@@ -71,7 +72,7 @@ def heat_map(results: Results, one: int, other: int, name: str) -> Chart:
     size, unit = _unit(column, values)
     middle = (min(values) + max(values)) / 2
     rows = [{**_row(group, along, column, size), "y": up.names[group.place[1]], "dark": group.value > middle,
-             "short": f"{group.value / size:.3g}"} for group in groups]
+             "short": number_text(group.value / size)} for group in groups]
     tooltip = [alt.Tooltip("x_name:N", title=along.title), alt.Tooltip("y:N", title=up.title),
                alt.Tooltip("text:N", title=column.title), alt.Tooltip("between:N", title="95 % interval")]
     base = alt.Chart(alt.InlineData(values=rows)).encode(
@@ -95,22 +96,21 @@ def front_chart(results: Results, one: str, other: str) -> Chart:
     units = [_unit(column, each[finite].tolist()) for column, each in zip(columns, value, strict=True)]
     best = front(results, one, other)
     rows = [{"x": _number(value[0][point] / units[0][0]), "y": _number(value[1][point] / units[1][0]),
-             "point": results.point_name(point), "front": "not bettered" if point in best else "bettered",
+             "point": results.point_name(point), "front": FRONT[point not in best],
              "one": columns[0].measure.text(value[0][point]), "other": columns[1].measure.text(value[1][point])}
-            for point in finite]
-    names = ["not bettered", "bettered"]
+            for point in sorted(finite, key=lambda point: point in best)]  # the front is drawn over the others
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("x:Q", title=_with_unit(columns[0], units[0][1]), scale=alt.Scale(zero=False, nice=True)),
         y=alt.Y("y:Q", title=_with_unit(columns[1], units[1][1]), scale=alt.Scale(zero=False, nice=True)))
-    line = base.transform_filter("datum.front === 'not bettered'").mark_line(
+    line = base.transform_filter(f"datum.front === '{FRONT[0]}'").mark_line(
         strokeWidth=1.5, strokeDash=[4, 3], interpolate="step-after").encode(order="x:Q")
     points = base.mark_point(filled=True, size=90, opacity=0.9).encode(
-        color=alt.Color("front:N", scale=alt.Scale(domain=names), legend=alt.Legend()),
-        shape=alt.Shape("front:N", scale=alt.Scale(domain=names), legend=alt.Legend()),
+        color=alt.Color("front:N", scale=alt.Scale(domain=FRONT), legend=alt.Legend()),
+        shape=alt.Shape("front:N", scale=alt.Scale(domain=FRONT), legend=alt.Legend()),
         tooltip=[alt.Tooltip("point:N"), alt.Tooltip("one:N", title=columns[0].title),
                  alt.Tooltip("other:N", title=columns[1].title)])
     return _finished(alt.LayerChart(layer=[line, points]), f"{columns[0].title}, against {columns[1].title}",
-                     f"{len(best)} of {len(finite)} points, which no other betters in both", names)
+                     f"{len(best)} of {len(finite)} points are on the front: no other is better in both", FRONT)
 
 
 def _finished(chart: Chart, title: str, subtitle: str, names: Sequence[str]) -> Chart:

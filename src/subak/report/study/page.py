@@ -6,6 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 import subak
+from subak.experiment.study.document import EVERY
 from subak.experiment.study.plan import Plan
 from subak.experiment.study.records import Record
 from subak.output.writing import write_file
@@ -19,7 +20,7 @@ from subak.report.pictures import IMAGE_WIDTH, spec_of
 from subak.report.study.charts import chart_makers
 from subak.report.study.columns import Column
 from subak.report.study.facts import Best, best_by
-from subak.report.study.results import Results, of_seeds, results_of
+from subak.report.study.results import SCHEDULER, Results, of_seeds, results_of
 from subak.report.tables.table import Table, folded, shown
 
 PAGE = "report.html"
@@ -27,6 +28,7 @@ GROUPS = {"overview": "Overview", "settings": "Each setting", "pairs": "Two sett
 CHART_GROUPS = {"front-": "overview", "over-": "settings", "map-": "pairs"}
 POINTS_MAX = 500  # rows of the table of points; all of them are in the table of runs
 FAILURES_NAMED = 5
+HINT = "Point at a mark or a cell to read it off. Every run, with all measures, is a row of runs.parquet."
 
 
 def write_study_page(folder: Path, plan: Plan, records: Mapping[str, Record]) -> Path:
@@ -49,7 +51,7 @@ def page(results: Results, charts: Mapping[str, Chart]) -> bytes:
               for group in GROUPS}
     there = {group: body for group, body in panels.items() if body}
     title = results.plan.title
-    body = filled("page.html", title=title, version=subak.__version__, summary=_summary(results),
+    body = filled("page.html", title=title, version=subak.__version__, summary=_summary(results), hint=HINT,
                   tabs=Markup("").join(map(_tab, there)),
                   groups=Markup("").join(tags.tag("div", each, id=group, class_="group", role="tabpanel",
                                                   aria_label=GROUPS[group]) for group, each in there.items()))
@@ -127,19 +129,24 @@ def _failures(results: Results) -> list[Markup]:
 
 
 def _facts(results: Results) -> Markup:
-    fixed = [(key, value) for key, value in results.plan.fixed.items() if key != "seeds"]
     swept = [(setting.title, ", ".join(setting.names)) for setting in results.settings]
+    fixed = [(key, value) for key, value in results.plan.fixed.items() if key not in EVERY]
+    if SCHEDULER not in dict(swept):
+        fixed = [("scheduler", ", ".join(results.plan.schedulers)), *fixed]
     return tags.tag("section", tags.tag("h3", "What was run"), tags.facts(_listed([*swept, *fixed], results)))
 
 
 def _listed(settings: list[tuple[str, str]], results: Results) -> Iterator[tuple[str, str]]:
     yield "Runs", f"{count_text(len(results.plan.rows))} of {count_text(len(results.places))} points"
-    yield "Seeds", ", ".join(map(str, results.seeds))
+    first, last = results.seeds[0], results.seeds[-1]
+    in_a_row = len(results.seeds) == last - first + 1 > 2
+    yield "Seeds", f"{first} to {last}" if in_a_row else ", ".join(map(str, results.seeds))
     yield from settings
 
 
 def _summary(results: Results) -> str:
-    settings = [f"{len(setting.names)} of {setting.title}" for setting in results.settings]
+    settings = [f"{len(setting.names)} values of {setting.title}" if setting.title != SCHEDULER else
+                f"{len(setting.names)} schedulers" for setting in results.settings]
     seeds = [f"{len(results.seeds)} seeds"] if len(results.seeds) > 1 else []
     return ", ".join([f"{count_text(len(results.plan.rows))} runs", *settings, *seeds])
 
