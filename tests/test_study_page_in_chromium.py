@@ -14,7 +14,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (apt-ge
 
 WIDTHS = (1400, 800, 400)
 # Two settings and the scheduler; one setting with one seed; runs that failed.
-STUDIES = {"large": {}, "one seed": {"seeds": 1, "schedulers": ("megha",)}, "failed": {"broken": ("00megha2", "31central4")}}
+STUDIES = {"large": {}, "one seed": {"seeds": 1, "schedulers": ("megha",)},
+           "failed": {"broken": ("00megha2", "31central4")}}
 
 
 @pytest.fixture(scope="module", params=list(STUDIES))
@@ -29,7 +30,8 @@ def test_every_chart_is_drawn_without_a_word_or_a_request(study, tmp_path):
     assert_well(document, console)
     figures = figures_of(document)
     settings, measures = len(results.settings), len(results.shown)
-    assert len(figures) == len(chart_makers(results)) == 3 + settings * measures + settings * (settings - 1) // 2 * measures
+    pairs = settings * (settings - 1) // 2
+    assert len(figures) == len(chart_makers(results)) == 3 + (settings + pairs) * measures
     for attributes, body in figures.items():
         assert 'data-drawn="yes"' in attributes
         marks = len(re.findall(r'<path[^>]* d="M', body))

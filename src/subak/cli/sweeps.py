@@ -17,7 +17,20 @@ from subak.toml_files import read_toml
 
 STUDY = ".toml"  # how the name of a study file ends
 ABSENT = ("scenario",)  # a study file says all that such a file says
-SWEPT: dict[str, type] = {}  # options that take a list, and what it is of
+
+
+def _swept() -> dict[str, type]:
+    """Return the options of one number or one word, and its type."""
+    found = {}
+    for row in fields(ScenarioOptions):
+        kind = get_args(row.type)[0]
+        first = next(each for each in (get_args(kind) or (kind,)) if each is not type(None))
+        if first in (int, float, str) and row.name != "workload":
+            found[row.name] = first
+    return found
+
+
+SWEPT = _swept()  # options that take a list, and what it is of
 
 
 def takes_lists(argument: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -29,14 +42,11 @@ def takes_lists(argument: Any) -> Callable[[Callable[..., None]], Callable[..., 
     for row in fields(ScenarioOptions):
         if row.name in ABSENT:
             continue
-        kind, info = get_args(row.type)
-        kinds = [each for each in (get_args(kind) or (kind,)) if each is not type(None)]
         annotation, default = row.type, row.default
         if row.name == "workload":
             annotation = Annotated[str, argument]
-        elif kinds[0] in (int, float, str):
-            SWEPT[row.name] = kinds[0]
-            annotation, default = Annotated[str | None, _of_list(info)], None
+        elif row.name in SWEPT:
+            annotation, default = Annotated[str | None, _of_list(get_args(row.type)[1])], None
         rows.append(inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
     return lambda command: takes_options(command, rows)
 
