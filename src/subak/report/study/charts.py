@@ -54,12 +54,11 @@ def over_chart(results: Results, setting: int, name: str) -> Chart:
         x=_axis(along), color=alt.Color("line:N", scale=alt.Scale(domain=names),
                                         legend=alt.Legend() if len(names) > 1 else None))
     y = alt.Y("value:Q", title=_with_unit(column, unit), scale=alt.Scale(zero=False))
-    layers = [base.mark_rule(strokeWidth=2, opacity=0.55).encode(y=y, y2="high:Q").transform_calculate(
-                  value="datum.low").transform_filter("isValid(datum.low)"),
-              base.mark_line(strokeWidth=2).encode(y=y),
+    bars = base.mark_rule(strokeWidth=2, opacity=0.55).encode(y=y, y2="high:Q").transform_filter(
+        "isValid(datum.low)").transform_calculate(value="datum.low")
+    layers = [*([bars] if any(group.interval for group in groups) else []),
+              *([base.mark_line(strokeWidth=2).encode(y=y)] if along.numbers is not None else []),
               base.mark_point(filled=True, size=60, opacity=1).encode(y=y, tooltip=tooltip)]
-    if _is_unordered(along):
-        del layers[1]
     return _finished(alt.LayerChart(layer=layers), f"{column.title}, over {along.title}",
                      _subtitle(results, lines, others, groups), names)
 
@@ -139,10 +138,6 @@ def _axis(along: Setting) -> alt.X:
     kind: Any = "log" if least > 0 and most >= WIDE * least else "linear"
     return alt.X("x:Q", title=along.title, axis=alt.Axis(values=sorted(along.numbers), format="~g", grid=False),
                  scale=alt.Scale(type=kind, domain=[least, most], nice=False, padding=12))
-
-
-def _is_unordered(along: Setting) -> bool:
-    return along.numbers is None
 
 
 def _combinations(results: Results, settings: tuple[int, ...]) -> int:
