@@ -18,7 +18,7 @@ from subak.experiment.scenario import Scenario
 from subak.policy_files import policy_file, policy_name
 from subak.workload.samples import workload_folder
 
-DIGITS = 32
+DIGEST_DIGITS = 32
 FACES = ("cli", "live", "report", "reproduce", "data")  # rooms of the package that no run depends on
 LIBRARIES = ("numba", "numpy", "polars", "scipy", "highspy")
 
@@ -57,7 +57,7 @@ def run_digest(one: Scenario, contents: Contents) -> str:
         "code": code_digest(),
     }
     # MessagePack, since JSON has no infinity
-    return hashlib.sha256(msgspec.msgpack.encode(values, order="deterministic")).hexdigest()[:DIGITS]
+    return hashlib.sha256(msgspec.msgpack.encode(values, order="deterministic")).hexdigest()[:DIGEST_DIGITS]
 
 
 @cache
@@ -65,17 +65,17 @@ def code_digest() -> str:
     """Return the digest of the code that decides and measures, and of what it computes with."""
     house = Path(subak.__file__).parent
     text = _digest_of((path for path in house.rglob("*.py") if path.relative_to(house).parts[0] not in FACES), house)
-    return hashlib.sha256(" ".join([text, *map(_version, LIBRARIES)]).encode()).hexdigest()[:DIGITS]
+    return hashlib.sha256(" ".join([text, *map(_version, LIBRARIES)]).encode()).hexdigest()[:DIGEST_DIGITS]
 
 
 def _digest_of(files: Iterable[Path], folder: Path) -> str:
     named = (f"{path.relative_to(folder).as_posix()} {_held(path)}\n" for path in sorted(files))
-    return hashlib.sha256("".join(named).encode(errors="surrogateescape")).hexdigest()[:DIGITS]
+    return hashlib.sha256("".join(named).encode(errors="surrogateescape")).hexdigest()[:DIGEST_DIGITS]
 
 
 def _held(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGITS]
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGEST_DIGITS]
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -42,7 +42,7 @@ EVERY = ("schedulers", "seeds")  # each point has all of them
 OWN = ("title", "measures", "zip")  # keys of a study that are none of a scenario
 ZIP_OWN = ("title", "name")
 TOLD_APART_BY = ("run", "scheduler", "seed", "error")  # columns of the table that no setting may be called
-POINTS_MAX = 100_000
+STUDY_POINTS_MAX = 100_000
 NAME_LETTERS = 60
 
 
@@ -93,8 +93,8 @@ def study_of(document: Mapping[str, Any], title: str) -> Study:
     _refuse_twice([*fixed, *(key for axis in axes for key in axis.keys)], "key")
     _refuse_twice([*TOLD_APART_BY, *(axis.title for axis in axes)], "title")
     points = math.prod(len(axis.names) for axis in axes)
-    if points > POINTS_MAX:
-        raise InputError(f"study: must have at most {POINTS_MAX:,} points, not {points:,}")
+    if points > STUDY_POINTS_MAX:
+        raise InputError(f"study: must have at most {STUDY_POINTS_MAX:,} points, not {points:,}")
     return Study(_text("title", document.get("title", title)), fixed, tuple(axes), _measures(document))
 
 

@@ -14,7 +14,7 @@ from subak.experiment.study.records import Record, packed
 from subak.experiment.study.runs import ENVIRONMENT, record_of, told_of
 
 RAY = "ray"
-AHEAD = 4  # runs a core that Ray is given at once, so that none of its processes waits for this one
+RUNS_AHEAD = 4  # runs a core that Ray is given at once, so that none of its processes waits for this one
 
 
 def done_on_ray(todo: Mapping[str, Work], address: str) -> Generator[tuple[str, bytes], None, None]:
@@ -53,7 +53,7 @@ def _done(ray: Any, todo: Mapping[str, Work]) -> Iterator[tuple[str, bytes]]:
     remote = ray.remote(max_retries=0)(_work)
     code, due = code_digest(), list(todo.items())[::-1]
     running: dict[Any, str] = {}
-    most = AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+    most = RUNS_AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
     while due or running:
         while due and len(running) < most:
             digest, work = due.pop()

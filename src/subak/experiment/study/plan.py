@@ -17,7 +17,7 @@ from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler
 from subak.workload.table import Workload
 
-RUNS_MAX = 1_000_000
+STUDY_RUNS_MAX = 1_000_000
 PLAN = "study.json"  # of the folder of a study
 
 
@@ -107,8 +107,8 @@ def planned(study: Study) -> tuple[Plan, dict[str, Work]]:
                 rows.append(Planned(run_digest(one, checker.contents), point.places, label, job.seed))
                 work.setdefault(rows[-1].digest, Work(name_of(study.axes, rows[-1]), one, len(workload.tasks),
                                                       float(workload.tasks["arrival"][-1])))
-        if len(rows) > RUNS_MAX:
-            raise InputError(f"study: must have at most {RUNS_MAX:,} runs, this one has more")
+        if len(rows) > STUDY_RUNS_MAX:
+            raise InputError(f"study: must have at most {STUDY_RUNS_MAX:,} runs, this one has more")
     rows.sort(key=lambda row: row.places)  # stable: schedulers and seeds stay as they were asked for
     fixed = {key: value_name(value) for key, value in study.fixed.items()}
     plan = Plan(study.title, study.measures, fixed, tuple(map(_in_words, study.axes)),

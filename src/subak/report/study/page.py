@@ -26,7 +26,7 @@ from subak.report.tables.table import Table, folded, shown
 PAGE = "report.html"
 GROUPS = {"overview": "Overview", "settings": "Each setting", "pairs": "Two settings", "points": "All points"}
 CHART_GROUPS = {"front-": "overview", "over-": "settings", "map-": "pairs"}
-POINTS_MAX = 500  # rows of the table of points; all of them are in the table of runs
+POINTS_LISTED = 500  # rows of the table of points; all of them are in the table of runs
 FAILURES_NAMED = 5
 HINT = "Point at a mark or a cell to read it off. Every run, with all measures, is a row of runs.parquet."
 
@@ -75,7 +75,7 @@ def point_table(results: Results) -> Table:
     columns = [results.columns[name] for name in results.shown if name in results.columns]
     rows = [[results.point_name(point), *(_value(column, *of_seeds(results.values[column.name][point]))
                                           for column in columns)]
-            for point in range(min(len(results.places), POINTS_MAX))]
+            for point in range(min(len(results.places), POINTS_LISTED))]
     return Table("points", "All points", ["Point", *(column.title for column in columns)], [list(row) for row in rows])
 
 
@@ -108,8 +108,8 @@ def _best(results: Results) -> Markup:
 
 def _points(results: Results) -> Markup:
     table = point_table(results)
-    more = len(results.places) - POINTS_MAX
-    note = f"The first {POINTS_MAX} points; {count_text(more)} more are in runs.parquet." if more > 0 else ""
+    more = len(results.places) - POINTS_LISTED
+    note = f"The first {POINTS_LISTED} points; {count_text(more)} more are in runs.parquet." if more > 0 else ""
     return tags.tag("section", tags.tag("h2", table.caption), tags.tag("p", note, class_="note") if note else "",
                     shown(table))
 
