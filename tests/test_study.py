@@ -29,6 +29,7 @@ from subak.experiment.study.records import Record, is_done, read_record, read_re
 from subak.experiment.study.runs import record_of, told_of
 from subak.experiment.study.shards import parse_shard, shard_of
 from subak.measures.intervals import interval, of_mean
+from subak.policy_files import named_scheduler
 from subak.report.study.columns import columns_of, refuse_measures
 from subak.report.study.facts import best_by, front, grouped
 from subak.report.study.page import best_table, point_table
@@ -191,7 +192,18 @@ def test_a_run_is_known_by_what_it_reads_and_is_set_to_wherever_that_is(here, mo
     assert not set(digests_of(moved, here)) & set(first)
 
 
-def test_other_contents_are_another_run(here):
+def test_the_code_that_decides_and_measures_is_in_the_digest_and_faces_are_not(monkeypatch):
+    read = []
+    monkeypatch.setattr(digests, "_digest_of", lambda files, house: read.extend(
+        path.relative_to(house).as_posix() for path in files) or "")
+    digests.code_digest.__wrapped__()
+    assert {"kernel.py", "federation/megha/ledger.py", "measures/of_run.py", "experiment/run.py"} <= set(read)
+    assert {name.partition("/")[0] for name in read} >= {"fleet", "queues", "placement", "simulator", "workload"}
+    assert not [name for name in read if name.startswith(("cli/", "report/", "live/", "experiment/study/"))]
+
+
+def test_other_contents_are_another_run(here, monkeypatch):
+    monkeypatch.setattr("subak.experiment.study.plan.find_scheduler", lambda name, _: named_scheduler(name))
     first = digests_of(SMALL, here)
     text = (here / "W" / "workload.toml").read_text()
     (here / "W" / "workload.toml").write_text(text + "\n")
