@@ -1,6 +1,7 @@
 """Studies: what a file asks for, what runs are known by, what is kept of them, and what is made of that."""
 import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from subak.cli.commands.merge import finish
 from subak.errors import InputError, RunError
 from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.study import digest as digests
+from subak.experiment.study import document
 from subak.experiment.study.document import read_study, study_of
 from subak.experiment.study.estimate import seconds_of
 from subak.experiment.study.plan import planned, read_plan, write_plan
@@ -37,6 +39,7 @@ from subak.report.study.results import results_of
 from subak.report.study.table import run_table
 
 COLUMNS = 160
+DOCS = Path(__file__).parent.parent / "docs"
 SMALL = """workload = "W"
 machines = [1, 2]
 capacity = { cpu = 1 }
@@ -169,6 +172,23 @@ def test_a_point_that_cannot_begin_is_named_before_any_run(here):
     assert known["wait.p95 < 60s"].less_is_better
     assert not known["utilisation_cpu"].less_is_better
     assert not [name for name in known if name.startswith("simulation")]
+
+
+def test_the_examples_of_the_docs_are_studies(here):
+    page = re.search(r"^```toml\n(.*?)^```$", (DOCS / "studies.md").read_text(), re.MULTILINE | re.DOTALL)[1]
+    stated = "\n".join(line[4:] for line in document.__doc__.splitlines() if line.startswith("    ") or not line)
+    assert [len(points_of(asked(text, here))) for text in (page, stated)] == [4 * 2, 2 * 4 * 2]
+    shipped = read_study(DOCS / "studies" / "megha.toml")
+    assert len(points_of(shipped)) == 5 * 4
+    refuse_measures(shipped.measures, columns_of(["cpu", "memory"], ()))
+
+
+def test_without_ray_it_is_said_how_to_install_it(here, run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    code, _, said = run("experiment", "W", *LIST, "--out", "R", "--on", "ray")
+    assert code == 2
+    assert said == "subak: --on ray: needs Ray; install it with: pip install 'subak[ray]'\n"
+    assert not (here / "R").exists()
 
 
 # -- what runs are known by --------------------------------------------------------------------------------------------

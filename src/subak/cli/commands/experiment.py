@@ -12,7 +12,7 @@ from subak.errors import InputError
 from subak.experiment.run import inputs_of
 from subak.experiment.study.document import Study
 from subak.experiment.study.estimate import seconds_of
-from subak.experiment.study.on_ray import done_on_ray
+from subak.experiment.study.on_ray import done_on_ray, ray_module
 from subak.experiment.study.plan import PLAN, Plan, Work, planned, write_plan
 from subak.experiment.study.points import points_of
 from subak.experiment.study.records import is_done, read_record, write_record
@@ -34,6 +34,8 @@ def experiment(
     if out is not None:
         clear(out)
         refuse_folder(out, PLAN, True, dict.fromkeys([*files, *read]))
+    if on is not None:
+        ray_module()  # not only when all has been checked
     plan, work = planned(study)
     refuse_measures(plan.measures, columns_of(list(plan.resources), plan.objectives))
     mine = shard_of(work, shard)

@@ -23,7 +23,7 @@ def done_on_ray(todo: Mapping[str, Work], address: str) -> Generator[tuple[str, 
     *address* is ``ray``, for the cluster that this machine belongs to, or a new one of this machine alone, or
     ``ray://HOST:PORT``. Raises InputError without Ray, RunError when there is no cluster.
     """
-    ray = _ray()
+    ray = ray_module()
     _connect(ray, address)
     try:
         yield from _done(ray, todo)
@@ -33,7 +33,8 @@ def done_on_ray(todo: Mapping[str, Work], address: str) -> Generator[tuple[str, 
         ray.shutdown()
 
 
-def _ray() -> Any:
+def ray_module() -> Any:
+    """Return Ray. Raises InputError, saying how to install it, where it is not."""
     try:
         import ray  # noqa: PLC0415  (an extra, and takes a while to load)
     except ImportError:
