@@ -1,6 +1,7 @@
 # Everything from a fresh clone: Python 3.11 or newer with venv, and make, are all that is needed.
 #   make demo    install into .venv, compare five schedulers on the shipped sample, say where the page is
 #   make demo-live    start a federation of real processes, kill masters of it, count what became of its tasks
+#   make study   Megha's heartbeat and number of global masters on the shipped sample, 120 runs, and their page
 #   make test    what CI runs: linters, types, import rules, documentation, tests
 #   make lint    the first three of those
 #   make docs    write again what is generated: docs/reference.md, docs/job.schema.json
@@ -14,7 +15,7 @@ BIN := .venv/bin
 OUT ?= out/demo
 KILLS ?= 200
 
-.PHONY: help demo demo-live test lint docs bench mutants conditions chaos clean
+.PHONY: help demo demo-live study test lint docs bench mutants conditions chaos clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,6 +27,9 @@ demo: .venv/installed
 
 demo-live: .venv/installed-live
 	$(BIN)/python -m subak.live.up.demo
+
+study: .venv/installed
+	$(BIN)/subak experiment docs/studies/megha.toml --out out/study
 
 test: lint
 	$(BIN)/python docs/make_reference.py --check

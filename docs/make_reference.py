@@ -13,6 +13,7 @@ from protocol import protocol
 import subak.policy
 from subak.cli import app as command_line
 from subak.experiment.scenario import Scenario
+from subak.experiment.study import document
 from subak.federation import messages
 from subak.federation.megha.jobs import OUTCOMES
 from subak.federation.settings import LAWS, PROFILES, Federation, Profile
@@ -310,6 +311,14 @@ def kind_comment(kind: str) -> str:
     return (found[1] if found else "") or PLAIN_KINDS.get(kind, "")
 
 
+def study_text() -> str:
+    """Return what a study file is, its example as a fenced block."""
+    blocks = inspect.cleandoc(document.__doc__ or "").split("\n\n")
+    inside = [number for number, block in enumerate(blocks) if block.startswith("    ")]
+    example = textwrap.dedent("\n\n".join(blocks[inside[0] : inside[-1] + 1]))
+    return "\n\n".join([*blocks[: inside[0]], f"```toml\n{example}\n```", *blocks[inside[-1] + 1 :]])
+
+
 def policy_text() -> str:
     """Return the module's text, its indented examples as fenced blocks."""
     blocks = inspect.cleandoc(subak.policy.__doc__ or "").split("\n\n")
@@ -421,6 +430,16 @@ def files() -> list[str]:
             ("`comparison.toml`", "the workload and the names of the runs"),
             ("`report.html`", "the page"),
         ]),
+        "### A study folder\n",
+        *table(("file", "what it holds"), [
+            ("`runs.parquet`", "a row a run: its digest, its settings, scheduler and seed, what went wrong, and its "
+                               "measures in seconds, shares of one and counts"),
+            ("`report.html`", "the page"),
+            ("`study.json`", "the plan: settings, points, and the digest of each run"),
+            ("`runs/DIGEST.json`", "a run's summary, without what differs when it is repeated, or why there is none"),
+        ]),
+        "### A study file\n",
+        f"{study_text()}\n",
         "### A scenario file\n",
         "TOML; paths in it are relative to its folder. Every key may be left out.\n",
         *scenario(),

@@ -9,12 +9,14 @@ import typer.main
 from fuzz_cases import Case, drawn, short
 from fuzz_tables import folders
 from subak.cli import app as commands
+from subak.cli.sweeps import SWEPT
 
 # A call in order of each command, to which one bad option is added; W is the workload of fuzz_tables, x.tr a trace.
 TRACE = "0 1 1 1\n"
 TREE = 'capacity = { cpu = 2 }\n\n[[queue]]\nname = "a"\ndemand = { cpu = 1 }\n'
 CALLS: dict[str, tuple[str, ...]] = {
     "simulate": ("W", "--out", "R"), "compare": ("W", "--schedulers", "first-fit", "--out", "R"), "report": ("W",),
+    "experiment": ("W", "--schedulers", "first-fit", "--out", "R"), "merge": ("W", "--out", "R"),
     "explain": ("lotes", "W"), "convert": ("tr", "x.tr", "--out", "R"), "inspect": ("W",),
     "generate": ("--tasks", "3", "--out", "R"), "generate-mapreduce": ("--jobs", "2", "--out", "R"), "fit": ("W",),
     "schedulers": (), "fair": ("t.toml", "--out", "R"), "queues": ("W",), "torture": ("--seeds", "1"),
@@ -131,6 +133,18 @@ SPECIAL["run"] = {
     "workdir": ("", "here", "n" * 5000), "time_limit": ("", "soon", "-1s", "0", "1y")}
 SPECIAL["explain"]["output"] = SPECIAL["queues"]["output"] = _OUTPUTS
 SPECIAL["compare"] |= {name: values for name, values in SPECIAL["simulate"].items() if name not in ("scheduler", "seed")}
+# Its options of a number or a word are lists of them.
+SPECIAL["experiment"] = {name: tuple(value for value in values if "," not in value)
+                         for name, values in SPECIAL["compare"].items() if name not in ("schedulers", "seeds")}
+for _name, _kind in SWEPT.items():
+    _typed = {float: FLOATS, int: INTEGERS}.get(_kind, ())
+    SPECIAL["experiment"][_name] = (*(value for value in _typed if "," not in value), *SPECIAL["experiment"].get(_name, ()),
+                                    *(("1,,2", "1,x", "1,1") if _typed else ()))
+SPECIAL["experiment"] |= {
+    "schedulers": SPECIAL["compare"]["schedulers"], "seeds": SPECIAL["compare"]["seeds"], "measures": ("x", "wait", "wait_time_mean,x"),
+    "shard": ("0/3", "4/3", "3", "x", "", "1/0", "-1/3"), "on": ("slurm", "", "RAY", "ray:/", "ray ")}
+SPECIAL["experiment"]["workload"] += ("absent.toml", "W/workload.toml", "t.toml", "x.tr.toml")
+SPECIAL["merge"] = {"folders": ("absent", "W", "x.tr", "", "n" * 300)}
 UNREAD = {"out", "overwrite", "version", "install_completion", "show_completion"}  # folders are tested by themselves
 NO_PATHS = {("convert", "topology"), ("convert", "source"), ("reproduce megha", "alibaba")}
 # Options that contradict each other, or go only with others.
@@ -198,6 +212,9 @@ CONFLICTS: tuple[tuple[str, ...], ...] = (
     ("convert", "rumen", "x.tr", "--slots", "separate", "--out", "R"), ("convert", "tr", "x.tr"),
     ("convert", "google2011", "T", "--batch", "--out", "R"), ("convert", "rumen", "x.tr", "--map-slots", "0", "--out", "R"),
     ("convert", "rumen", "x.tr", "--map-slots", "2147483648", "--out", "R"),
+    ("experiment", "s.toml", "--seeds", "1", "--out", "R"), ("experiment", "W", "--shard", "0/3", "--out", "R"), ("experiment", "W"),
+    ("experiment", "W", "--out", "R", "--on", "ray", "--processes", "2"), ("experiment", "W", "--heartbeat", "1,5", "--out", "R"),
+    ("experiment", "W", "--machines", "3,4", "--capacity", "cpu=1", "--out", "R"), ("merge", "W", "W", "--out", "R"),
     ("reproduce", "nope"), ("reproduce", "megha", "--only", "heartbeat,99"), ("--nope",), ("nope",), ("simulat",), ("",), ("-",),
     ("simulate", "W", "W"), ("--", "nope"), ("simulate", "--", "--seed"), ("@x.tr",),
     ("fit", "W", "--censored", "account", "--censored", "never"),

@@ -13,7 +13,7 @@ import pytest
 from fake_runs import write_run
 from small import staged
 from subak.errors import InputError, RunError
-from subak.experiment import parallel
+from subak.experiment import processes
 from subak.output import writing
 from subak.report import document
 from subak.workload.google_like.fit import fit
@@ -276,9 +276,9 @@ def test_a_page_that_fails_does_not_lose_the_runs(run, here, monkeypatch):
 def test_processes_of_a_killed_comparison_end_with_it(tmp_path):
     """A parent that is killed cannot end its runs; they would go on for hours, and write where others clear."""
     told = tmp_path / "told"
-    script = (f"import multiprocessing, os, pathlib, time\nfrom subak.experiment import parallel\n"
+    script = (f"import multiprocessing, os, pathlib, time\nfrom subak.experiment import processes\n"
               f"def work(parent):\n"
-              f"    parallel._die_with(parent)\n"
+              f"    processes._die_with(parent)\n"
               f"    pathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n"
               f"    time.sleep(600)\n"
               f"if __name__ == '__main__':\n"
@@ -297,9 +297,9 @@ def test_processes_of_a_killed_comparison_end_with_it(tmp_path):
 
 def test_every_run_of_a_comparison_ends_with_it(monkeypatch):
     seen = []
-    monkeypatch.setattr(parallel, "_die_with", lambda parent: seen.append(parent) or 1 / 0)
+    monkeypatch.setattr(processes, "_die_with", lambda parent: seen.append(parent) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        parallel._work(None, b"", Path(), None, 7)
+        processes._serve(None, None, 7)
     assert seen == [7]
 
 

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from numba.core.funcdesc import default_mangler
 from numba.core.registry import cpu_target
 
 from subak import kernel_files, kernel_key, marks
-from subak.experiment import parallel
+from subak.experiment import parallel, processes
 from subak.experiment.scenario import Scenario
 from subak.federation.messages import GLOBAL_MASTER
 from subak.kernel import is_compiled, kernel, kernel_of
@@ -509,23 +508,15 @@ def test_a_kill_leaves_the_cache_usable(start, tmp_path, death):
     assert compiled_by(tmp_path, 2) == [death, "compiles"]
 
 
-class Finished:
-    """A run's process that has ended well."""
-
-    exitcode = 0
-
-    def join(self):
-        """Wait for nothing."""
-
-
 def test_what_the_runs_of_a_comparison_have_to_say_is_said_once_by_the_first_process(
         run, monkeypatch, caplog, capsys, tmp_path):
     jobs, news = ["first-fit", "best-fit"], []
-    queue = SimpleNamespace(put=news.append)
     for label in jobs:
-        parallel._Forward(queue, label).emit(logging.makeLogRecord({"msg": "waiting for %s", "args": ("process 7",)}))
-    monkeypatch.setattr(parallel, "_started", lambda *_: Finished())
-    monkeypatch.setattr(parallel, "_news", lambda *_: [*news, *(parallel.News(each, parallel.DONE) for each in jobs)])
+        forward = processes._Forward(news.append)
+        forward.label = label
+        forward.emit(logging.makeLogRecord({"msg": "waiting for %s", "args": ("process 7",)}))
+        news.append(processes.News(label, processes.DONE))
+    monkeypatch.setattr(parallel, "news_of", lambda *_, **__: (each for each in news))
     assert parallel.run_all(Scenario(schedulers=jobs), tmp_path, 2) == {}
     assert lines(caplog) == ["waiting for process 7"]
     run("--version")  # from then on

@@ -1,7 +1,6 @@
 """The options that `simulate` and `compare` share, and the scenario they add up to."""
 import functools
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,8 +20,6 @@ from subak.toml_files import read_toml
 from subak.workload.redraws import RESAMPLES
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names
 
-SEEDS = re.compile(r"\s*(\d{1,19})\s*(?:-\s*(\d{1,19})\s*)?", re.ASCII)  # one, or from one to another
-SEEDS_MAX = 10_000
 # headings of the help
 INPUT, TIME, FAIR = "What is scheduled on what", "Time", "Fair shares"
 FEDERATED, OUTPUT = "A federation", "What is kept"
@@ -184,8 +181,13 @@ READ_AS: dict[str, Callable[[Any], object]] = {
 
 def takes_scenario(command: Callable[..., None]) -> Callable[..., None]:
     """Put the options of a scenario where a command has its parameter `given`; it gets them back in it, as one."""
-    rows = [inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=row.default, annotation=row.type)
-            for row in fields(ScenarioOptions)]
+    return takes_options(command, [
+        inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=row.default, annotation=row.type)
+        for row in fields(ScenarioOptions)])
+
+
+def takes_options(command: Callable[..., None], rows: list[inspect.Parameter]) -> Callable[..., None]:
+    """Do as `takes_scenario` with these *rows* of it; the first is the command's first argument."""
     own = list(inspect.signature(command).parameters.values())
     here = [parameter.name for parameter in own].index("given")
 
@@ -193,7 +195,7 @@ def takes_scenario(command: Callable[..., None]) -> Callable[..., None]:
     def with_options(**values: Any) -> None:
         command(given=ScenarioOptions(**{row.name: values.pop(row.name) for row in rows}), **values)
 
-    # what Typer reads; WORKLOAD is the command's first argument
+    # what Typer reads
     parameters = [rows[0], *own[:here], *rows[1:], *own[here + 1:]]
     shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     with_options.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
@@ -209,7 +211,7 @@ def scenario_from(
     Raises InputError for a mistake in either, or for both at once.
     """
     if given.scenario is not None:
-        if schedulers is not None or seeds is not None or _changed(given).keys() != {"scenario"}:
+        if schedulers is not None or seeds is not None or changed_options(given).keys() != {"scenario"}:
             raise InputError("--scenario: holds everything, so the other options must be left out")
         return read_scenario(given.scenario)
     names = default_schedulers if schedulers is None else schedulers
@@ -234,7 +236,7 @@ def federation_from(given: ScenarioOptions) -> Federation | None:
     return msgspec.structs.replace(known, **changes)
 
 
-def _changed(given: ScenarioOptions) -> dict[str, Any]:
+def changed_options(given: ScenarioOptions) -> dict[str, Any]:
     """Return the options that are not at their defaults, by name."""
     usual = vars(ScenarioOptions())
     return {name: value for name, value in vars(given).items() if value not in (usual[name], [])}
@@ -242,26 +244,12 @@ def _changed(given: ScenarioOptions) -> dict[str, Any]:
 
 def _values(given: ScenarioOptions, kind: type[Scenario | Federation]) -> dict[str, Any]:
     """Return the fields of *kind* that options fill: all but those left at their defaults."""
-    changed = {name: value for name, value in _changed(given).items() if name in kind.__struct_fields__}
+    changed = {name: value for name, value in changed_options(given).items() if name in kind.__struct_fields__}
     return {name: READ_AS.get(name, _as_word)(value) for name, value in changed.items()}
 
 
 def _as_word(value: object) -> object:
     return str(value) if isinstance(value, Path) else value
-
-
-def parse_seeds(text: str) -> list[int]:
-    """Return the seeds of a text such as ``1,2,5-8``. Raises InputError for another form."""
-    seeds: list[int] = []
-    for part in text.split(","):
-        found = SEEDS.fullmatch(part)
-        first, last = (int(number) for number in (found[1], found[2] or found[1])) if found else (1, 0)
-        if last < first:
-            raise InputError(f"--seeds: must be whole numbers such as 1,2,5-8, not {text!r}")
-        if last - first + len(seeds) >= SEEDS_MAX:
-            raise InputError(f"--seeds: must be at most {SEEDS_MAX:,}, not {text!r}")
-        seeds.extend(range(first, last + 1))
-    return seeds
 
 
 def split_names(text: str) -> list[str]:

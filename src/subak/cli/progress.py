@@ -4,7 +4,7 @@ from types import TracebackType
 
 from rich.progress import BarColumn, SpinnerColumn, TaskID
 
-from subak.experiment.parallel import DONE, FAILED, PROGRESS, STARTED, News
+from subak.experiment.processes import DONE, FAILED, PROGRESS, STARTED, News
 from subak.kernel import is_compiled
 from subak.kernel_files import kernel_folder
 from subak.policy_files import named_scheduler

@@ -1,4 +1,5 @@
 """An experiment: inputs are loaded, a run of a scenario is simulated, measured, and written as a folder."""
+import copy
 import hashlib
 import io
 import logging
@@ -18,11 +19,19 @@ import polars as pl
 import subak
 from subak.errors import InputError
 from subak.experiment.knowledge import knowledge
-from subak.experiment.scenario import FOREVER, Scenario, changed_settings, is_fair, is_planned, settings_of
+from subak.experiment.scenario import (
+    FOREVER,
+    Scenario,
+    changed_settings,
+    is_fair,
+    is_planned,
+    searches,
+    settings_of,
+)
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
-from subak.measures.batch import has_bound, lower_bound, stints
-from subak.measures.fairness import fairness
+from subak.measures.batch import LowerBound, has_bound, lower_bound, stints
+from subak.measures.fairness import Fairness, fairness
 from subak.measures.federation import federation_facts
 from subak.measures.jobs import described, group_table, job_facts, job_table, wait_by_length
 from subak.measures.objective import read_objective
@@ -81,18 +90,30 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
     _files_of(scenario)
+    workload = load_workload(scenario)
+    return workload, load_fleet(scenario, workload)
+
+
+def load_workload(scenario: Scenario) -> Workload:
+    """Read the workload, and note its digest. Raises InputError when it differs from one that the scenario holds."""
     folder = workload_folder(scenario.workload)
     workload = read_workload(folder)
     scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)
+    return workload
+
+
+def load_fleet(scenario: Scenario, workload: Workload) -> Fleet:
+    """Read the fleet, or make alike machines for the workload; the rest is as with `load_workload`."""
     if scenario.machines:
-        return workload, uniform_fleet(scenario.machines, scenario.capacity, workload.resources)
+        return uniform_fleet(scenario.machines, scenario.capacity, workload.resources)
+    folder = workload_folder(scenario.workload)
     fleet_folder = Path(scenario.fleet) if scenario.fleet else folder / "fleet"
     if not fleet_folder.is_dir() and not scenario.fleet:
         names = " ".join(f"--capacity {resource.name}=1" for resource in workload.resources)
         raise InputError(f"{folder}: has no fleet; give --fleet FOLDER, or alike machines: --machines 1000 {names}")
     fleet = read_fleet(fleet_folder)
     scenario.fleet_digest = _same_digest("fleet", fleet_folder, scenario.fleet_digest)
-    return workload, fleet
+    return fleet
 
 
 def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
@@ -182,18 +203,38 @@ def _simulated(
     folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet], window: Window,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[Summary, pl.DataFrame]:
+    outcome = _outcome(scenario, name, seed, inputs, on_progress)
+    written = _write(folder, outcome, scenario, inputs, window, run_label(name, seed, scenario.seeds))
+    _write_scenario(folder, scenario, name, seed, outcome.search_moves)
+    return written
+
+
+def summary_of(scenario: Scenario, drawn: tuple[Workload, Fleet], window: Window) -> Summary:
+    """Simulate the one run of the scenario on what `of_seed` gave, and return its summary: nothing is written.
+
+    It holds nothing of the process and of the time that it took, so that the same run has the same.
+    """
+    name, seed = scenario.schedulers[0], scenario.seeds[0]
+    outcome = _outcome(scenario, name, seed, drawn)
+    found, _, _ = _measured(outcome, scenario, drawn, window)
+    summary = summarise(outcome, scenario, drawn, run_label(name, seed, scenario.seeds), found)
+    plan = summary.plan and msgspec.structs.replace(summary.plan, seconds=0.0)
+    return msgspec.structs.replace(_bounded(summary, _bound(found.tasks, scenario, drawn)), speed=Speed(), plan=plan)
+
+
+def _outcome(
+    scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Outcome:
     workload, fleet = inputs
     scheduler = find_scheduler(name, scenario.check_policy)
     faults, queues, failures = _files_of(scenario)
     if queues is not None:
         _refuse_tree(workload, queues, scenario.queues)
     with _named(scenario):
-        outcome = simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
-                           federation=settings_of(scenario, name), faults=faults, failures=failures,
-                           **{**_terms_of(scenario), "queues": queues})
-    written = _write(folder, outcome, scenario, inputs, window, run_label(name, seed, scenario.seeds))
-    _write_scenario(folder, scenario, name, seed, outcome.search_moves)
-    return written
+        return simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
+                        federation=settings_of(scenario, name), faults=faults, failures=failures,
+                        **{**_terms_of(scenario), "queues": queues})
 
 
 def scenario_window(scenario: Scenario, workload: Workload) -> Window:
@@ -217,20 +258,29 @@ def _with_bound(
     folder: Path, summary: Summary, tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Fleet]
 ) -> Summary:
     """Add to a run of MapReduce jobs, which is whole without it, what no schedule's makespan is less than."""
+    bound = _bound(tasks, scenario, inputs)
+    if bound is None:
+        return summary
+    if bound.seconds is not None:
+        table = io.BytesIO()
+        stints(tasks, inputs[0]).write_parquet(table, compression="zstd")
+        write_file(folder / "stints.parquet", table.getvalue())
+    summary = _bounded(summary, bound)
+    write_file(folder / "summary.json", _json(summary))
+    return summary
+
+
+def _bound(tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Fleet]) -> LowerBound | None:
+    """Return what no schedule's makespan is less than; None where nothing is known, or not all tasks ended."""
     workload, fleet = inputs
     ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
     known = tasks["machine"].null_count() == 0  # a log does not say it
-    if not ended or not known or not has_bound(workload):
-        return summary
-    bound = lower_bound(workload, fleet, scenario.slow_start < 1)
-    if bound.seconds is not None:
-        table = io.BytesIO()
-        stints(tasks, workload).write_parquet(table, compression="zstd")
-        write_file(folder / "stints.parquet", table.getvalue())
-    summary = msgspec.structs.replace(summary, makespan_bound=bound.seconds, makespan_bound_note=bound.note,
-                                      gap=measures.gap(summary, bound.seconds))
-    write_file(folder / "summary.json", _json(summary))
-    return summary
+    return lower_bound(workload, fleet, scenario.slow_start < 1) if ended and known and has_bound(workload) else None
+
+
+def _bounded(summary: Summary, bound: LowerBound | None) -> Summary:
+    return summary if bound is None else msgspec.structs.replace(
+        summary, makespan_bound=bound.seconds, makespan_bound_note=bound.note, gap=measures.gap(summary, bound.seconds))
 
 
 def _json(summary: Summary) -> bytes:
@@ -260,27 +310,34 @@ def _write(
     partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], window: Window, label: str
 ) -> tuple[Summary, pl.DataFrame]:
     workload, fleet = inputs
-    tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
-    write_table(tasks, partial / "tasks.parquet")
-    write_table(timeline, partial / "timeline.parquet")
-    attempts = attempt_table(outcome, workload, fleet)
-    write_table(attempts, partial / "attempts.parquet")
+    found, attempts, fair = _measured(outcome, scenario, inputs, window)
+    for table, name in ((found.tasks, "tasks"), (found.timeline, "timeline"), (attempts, "attempts"),
+                        (group_table(found.counted, found.jobs), "groups")):
+        write_table(table, partial / f"{name}.parquet")
     for name, table in waiting_tables(outcome, workload, fleet).items():
         write_table(table, partial / f"{name}.parquet")
-    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
-    of_window = window_facts(tasks, timeline, window)
-    jobs, counted = job_table(tasks, workload), described(tasks, workload, of_window)
-    write_table(group_table(counted, jobs), partial / "groups.parquet")
-    fair = fairness(tasks, attempts, cut(timeline, of_window), workload, fleet, queues)
     if fair is not None:
         write_table(fair.queues, partial / "queues.parquet")
         write_table(fair.shares, partial / "shares.parquet")
-    summary = summarise(outcome, scenario, inputs, label, Measured(
-        tasks, counted, jobs, timeline, of_window, fair and fair.facts))
+    summary = summarise(outcome, scenario, inputs, label, found)
     (partial / "summary.json").write_bytes(_json(summary))
     if outcome.scheduler.recorded:
-        _say_overcommitted(timeline, [resource.name for resource in workload.resources])
-    return summary, tasks
+        _say_overcommitted(found.timeline, [resource.name for resource in workload.resources])
+    return summary, found.tasks
+
+
+def _measured(
+    outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], window: Window
+) -> tuple[Measured, pl.DataFrame, Fairness | None]:
+    """Return what a run is measured by, its attempts, and how fair it was in tables."""
+    workload, fleet = inputs
+    tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
+    attempts = attempt_table(outcome, workload, fleet)
+    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
+    of_window = window_facts(tasks, timeline, window)
+    jobs, counted = job_table(tasks, workload), described(tasks, workload, of_window)
+    fair = fairness(tasks, attempts, cut(timeline, of_window), workload, fleet, queues)
+    return Measured(tasks, counted, jobs, timeline, of_window, fair and fair.facts), attempts, fair
 
 
 def _say_overcommitted(timeline: pl.DataFrame, resources: list[str]) -> None:
@@ -364,6 +421,18 @@ def _options(
     return options
 
 
+def of_run(scenario: Scenario, name: str, seed: int) -> Scenario:
+    """Return the scenario of one run, without the settings that its scheduler does not go by."""
+    one = copy.copy(scenario)
+    one.schedulers, one.seeds, one.federation = [name], [seed], settings_of(scenario, name)
+    one.reclaims_per_hour = scenario.reclaims_per_hour if is_fair(name) else 0.0
+    one.lotes = scenario.lotes if is_planned(name) else LotesSettings()
+    one.check_policy = scenario.check_policy and policy_file(name) is not None
+    if not searches(name):
+        one.search_seconds, one.search_moves = Scenario().search_seconds, None
+    return one
+
+
 def peak_memory_bytes() -> float:
     """Return the largest resident size that this process has had."""
     return process.getrusage(process.RUSAGE_SELF).ru_maxrss * 1024.0
@@ -374,11 +443,8 @@ def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, sea
 
     A search that was limited in time is repeated in as many moves.
     """
-    one = msgspec.structs.replace(
-        scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name),
-        reclaims_per_hour=scenario.reclaims_per_hour if is_fair(name) else 0.0,
-        lotes=scenario.lotes if is_planned(name) else LotesSettings(),
-        search_seconds=Scenario().search_seconds, search_moves=search_moves)
+    one = of_run(scenario, name, seed)
+    one.search_seconds, one.search_moves = Scenario().search_seconds, search_moves
     file = policy_file(name)
     if file is not None:
         shutil.copyfile(file, partial / "policy.py")

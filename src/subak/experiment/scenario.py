@@ -203,17 +203,15 @@ def settings_of(scenario: Scenario, scheduler: str) -> Federation:
 
 def read_scenario(path: Path) -> Scenario:
     """Read a scenario file; the paths in it are relative to its folder. Raises InputError with the mistake's place."""
-    scenario = read_toml(path, Scenario)
-    here = path.parent
+    return located_in(path.parent, read_toml(path, Scenario))
+
+
+def located_in(here: Path, scenario: Scenario) -> Scenario:
+    """Let the paths in a scenario, which are relative to the folder *here*, be so to the working directory."""
     if scenario.workload not in sample_names():
         scenario.workload = str(here / scenario.workload)
-    if scenario.fleet:
-        scenario.fleet = str(here / scenario.fleet)
-    if scenario.faults:
-        scenario.faults = str(here / scenario.faults)
-    if scenario.failures:
-        scenario.failures = str(here / scenario.failures)
-    if scenario.queues:
-        scenario.queues = str(here / scenario.queues)
+    for name in ("fleet", "faults", "failures", "queues"):
+        if getattr(scenario, name):
+            setattr(scenario, name, str(here / getattr(scenario, name)))
     scenario.schedulers = [str(here / name) if policy_file(name) else name for name in scenario.schedulers]
     return scenario

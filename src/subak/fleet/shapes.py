@@ -1,6 +1,7 @@
 """What tells tasks apart for a placement: the distinct pairs of a request and a set of constraints."""
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -40,9 +41,8 @@ def find_shapes(workload: Workload) -> Shapes:
 
 
 def _constraints(text: str) -> tuple[Constraint, ...]:
-    rows = pl.Series(text.split("\n") if text else [], dtype=pl.String)
-    decoded = rows.str.json_decode(pl.Struct({"attribute": pl.String, "operator": pl.String, "value": pl.String}))
-    return tuple(Constraint(row["attribute"], row["operator"], row["value"] or "") for row in decoded.to_list())
+    rows = (msgspec.json.decode(line) for line in text.split("\n") if line)
+    return tuple(Constraint(row["attribute"], row["operator"], row["value"] or "") for row in rows)
 
 
 def truth_of_sets(sets: list[tuple[Constraint, ...]], fleet: Fleet) -> np.ndarray:

@@ -61,15 +61,15 @@ def build_fleet_state(
     )
 
 
-def padded(amounts: np.ndarray, filler: int) -> np.ndarray:
-    """Return int32[row, padded machine]: *amounts* with *filler* up to a whole number of blocks."""
+def padded(amounts: np.ndarray, filler: int, kind: type = np.int32) -> np.ndarray:
+    """Return *kind*[row, padded machine]: *amounts* with *filler* up to a whole number of blocks."""
     rows, machines = amounts.shape
-    result = np.full((rows, -(-machines // BLOCK) * BLOCK), filler, np.int32)
+    result = np.full((rows, -(-machines // BLOCK) * BLOCK), filler, kind)
     result[:, :machines] = amounts
     return result
 
 
 def pack_bits(truth: np.ndarray) -> np.ndarray:
     """Return uint64[row, block] words of bool[row, machine]."""
-    bits = padded(truth, 0).astype(np.uint8)
+    bits = padded(truth, 0, np.bool_)
     return np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)

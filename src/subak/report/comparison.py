@@ -1,7 +1,7 @@
 """The comparison: one row a measure, one value a scheduler (the mean over its seeds), and which value is best."""
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -64,8 +64,9 @@ def compare(runs: list[Run]) -> list[Row]:
     """Return every measure for every scheduler, in the order of `groups`."""
     levels = max(len(run.summary.fairness.levels) if run.summary.fairness else 0 for run in runs)
     seeds = sorted({run.summary.seed for run in runs})
+    texts = [facts.text for run in runs for facts in run.summary.objectives]
     rows = [_row(measure, groups(runs), seeds)
-            for measure in (*objective_measures(runs), *measures(resource_names(runs), levels))]
+            for measure in (*objective_measures(texts), *measures(resource_names(runs), levels))]
     if all(of is None or of.allocation == wait for of, wait in (
             (run.summary.federation, run.summary.wait_time) for run in runs)):  # it would say the wait time again
         rows = [row for row in rows if row.measure.family != "Allocation time"]
@@ -86,11 +87,10 @@ def _below_fifo(rows: list[Row], names: list[str]) -> list[Row]:
     return [Row(measure, values, frozenset(), [{} for _ in values])]
 
 
-def objective_measures(runs: list[Run]) -> list[Measure]:
-    """Return the objectives of the runs, each once, as measures whose text says whether they are met."""
-    texts = dict.fromkeys(facts.text for run in runs for facts in run.summary.objectives)
+def objective_measures(texts: Iterable[str]) -> list[Measure]:
+    """Return objectives, each once, as measures whose text says whether they are met."""
     return [Measure("Objectives", text, partial(_objective, text), partial(_met, read_objective(text)))
-            for text in texts]
+            for text in dict.fromkeys(texts)]
 
 
 def measures(resources: list[str], levels: int = 0) -> list[Measure]:

@@ -32,6 +32,8 @@ from subak.resources import describe
 
 FONT = "system-ui, sans-serif"
 PAGES = (".html", ".htm")
+HINT = ("Point anywhere in a chart of lines to read all of them off. Drag to move, Ctrl and wheel (or pinch) to zoom, "
+        "double-click to reset. Click a scheduler in a legend to pick it out.")
 GROUPS = {"overview": "Overview", "waiting": "Waiting", "machines": "Machines", "fairness": "Fairness",
           "federation": "Federation", "details": "Details"}
 # Charts by the group that shows them, by the start of their names; others are under waiting.
@@ -120,7 +122,7 @@ def page(runs: list[Run], rows: list[Compared], charts: dict[str, Chart], baseli
     panels = {group: Markup("").join([*parts, _charts(drawn.get(group, [])), *below.get(group, [])])
               for group, parts in content.items()}
     shown_groups = {group: body for group, body in panels.items() if body}
-    body = filled("page.html", title=_title(runs), version=subak.__version__, summary=_summary(runs),
+    body = filled("page.html", title=_title(runs), version=subak.__version__, summary=_summary(runs), hint=HINT,
                   tabs=Markup("").join(map(_tab, shown_groups)),
                   groups=Markup("").join(tags.tag("div", each, id=group, class_="group", role="tabpanel",
                                                   aria_label=GROUPS[group]) for group, each in shown_groups.items()))

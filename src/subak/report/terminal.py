@@ -14,6 +14,8 @@ from subak.report.fairness_tables import TITLES, lacking, queue_cells
 from subak.report.notes import notes, seeds_of
 from subak.report.number_text import NOTHING, count_text, number_text, seconds_text
 from subak.report.side_by_side import Line, SideBySide
+from subak.report.tables.table import Table as Words
+from subak.report.tables.table import text_of
 
 PROSE_WIDTH = 100  # characters of a line of text, in whatever width there is
 REASONS_MAX = 5
@@ -81,6 +83,17 @@ def run_panel(run: Run) -> Panel:
     shown = Group(Text(origin), comparison_table([run]), *_plan(facts.plan), *_bound(facts.makespan_bound_note),
                   *_queues(run), *_reasons(facts.reasons), *_recorded(recorded_note(facts)))
     return Panel(shown, title=Text(run.label), title_align="left", border_style="dim", expand=False)
+
+
+def words_table(table: Words) -> Table:
+    """Return a table of words as the terminal shows it."""
+    shown = Table(title=Text(table.caption), title_justify="left", title_style="bold", box=None, padding=(0, 1),
+                  pad_edge=False)
+    for title in table.titles:
+        shown.add_column(Text(title), overflow="fold", header_style="bold")
+    for row in table.rows:
+        shown.add_row(*(Text(text_of(cell)) for cell in row))
+    return shown
 
 
 def _plan(plan: PlanFacts | None) -> list[RenderableType]:

@@ -10,11 +10,11 @@ from subak.cli.options import (
     OUTPUT,
     OverwriteOption,
     ScenarioOptions,
-    parse_seeds,
     scenario_from,
     split_names,
     takes_scenario,
 )
+from subak.experiment.seeds import parse_seeds
 
 DEFAULT_SCHEDULERS = "first-fit,first-fit+backfill,best-fit+backfill,greedy,tetris"
 PROCESSES_MAX = 4096

@@ -17,6 +17,7 @@ from subak.placement.mapreduce.recipes import SearchSettings
 from subak.queues.johnson import johnson_ranks
 from subak.queues.tree import TreeFile
 from subak.resources import same_resources
+from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.heap import build_events
 from subak.simulator.engine.overuse import draw_overuse, no_overuse, with_errors
 from subak.simulator.engine.state import (
@@ -144,20 +145,22 @@ def unplaceable_reasons(
     """Return per shape why no machine could ever hold it, an empty text where one could at some time."""
     there = np.flatnonzero(present)
     machine = np.concatenate([there, changes.machine[changes.present]])
-    amounts = np.concatenate([capacity[:, there], changes.capacity[:, changes.present]], axis=1)
-    return [
-        _reason(shapes.request[:, shape], shapes.sets[shapes.constraint_set[shape]],
-                amounts[:, truth[shapes.constraint_set[shape]][machine]], workload)
-        for shape in range(shapes.request.shape[1])
-    ]
+    every = np.concatenate([capacity[:, there], changes.capacity[:, changes.present]], axis=1)
+    amounts, which = distinct_columns(every)  # machines are of few sizes
+    met = np.zeros((len(shapes.sets), amounts.shape[1]), bool)  # whether a machine of that size meets the constraints
+    fits = np.zeros(shapes.request.shape[1], bool)
+    for size, there_is in enumerate(amounts.T):
+        met[:, size] = truth[:, machine[which == size]].any(axis=1)
+        fits |= met[shapes.constraint_set, size] & (there_is[:, None] >= shapes.request).all(axis=0)
+    return ["" if fits[shape] else _reason(shapes.request[:, shape], shapes.sets[each], amounts[:, met[each]], workload)
+            for shape, each in enumerate(shapes.constraint_set)]
 
 
 def _reason(request: np.ndarray, constraints: tuple[Constraint, ...], amounts: np.ndarray, workload: Workload) -> str:
+    """Say why a request fits none of the machines that meet its constraints, which have these *amounts*."""
     allowed = "machine" if not constraints else "machine that meets " + " and ".join(map(str, constraints))
     if amounts.shape[1] == 0:
         return f"no {allowed}"
-    if (amounts >= request[:, None]).all(axis=0).any():
-        return ""
     for resource, asked, most in zip(workload.resources, request, amounts.max(axis=1), strict=True):
         if asked > most:
             return (f"asks {asked * resource.unit:g} {resource.name}, "

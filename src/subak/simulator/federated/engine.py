@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import typeof, types
+from numba import types
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
-from subak.federation.serving import SERVE, Service, signature_of
+from subak.federation.serving import SERVE, Service, signature_of, typed
 from subak.kernel import SETTINGS, function_type
 from subak.kernel_state import Addressed, addressed
 from subak.kernel_together import Job, kernels_of
@@ -86,7 +86,7 @@ def build_services(
     if state is None or SETTINGS.DISABLE_JIT:
         plain = tuple(_plain(*each) for each in zip(functions, tables, strict=True))
         return Services(run_federated, plain, tuple(Addressed(held, np.zeros(0, np.int64), ()) for held in tables))
-    sim, net, due, out = (typeof(each) for each in state)
+    sim, net, due, out = map(typed, state)
     services = types.UniTuple(function_type(SERVE), len(tables))
     jobs = {run_federated: types.int64(sim, net, services, types.int64[::1], due, out, types.int64)}
     for function, held in zip(functions, tables, strict=True):

@@ -33,6 +33,7 @@ from subak.fleet.shapes import find_shapes
 from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.fleet.table import Fleet
 from subak.queues.tree import TreeFile
+from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.simulate import Architecture, Instance
 from subak.workload.table import Workload
@@ -169,10 +170,10 @@ def _lanes(workload: Workload, queue_of_stage: np.ndarray, queues: int) -> tuple
     """
     shape = find_shapes(workload).of_stage
     keys = np.stack([queue_of_stage, shape, workload.gang_sizes()])
-    distinct, lane = np.unique(keys, axis=1, return_inverse=True)
+    distinct, lane = distinct_columns(keys)
     first = np.searchsorted(distinct[0], np.arange(queues + 1))
     span = np.stack([first[:-1], first[1:]], axis=1).astype(np.int32)
-    return lane.reshape(-1).astype(np.int32), span, distinct.shape[1]
+    return lane.astype(np.int32), span, distinct.shape[1]
 
 
 def _gangs(workload: Workload) -> tuple[np.ndarray, np.ndarray]:
@@ -246,8 +247,7 @@ def _configurations(instance: Instance, order: np.ndarray) -> tuple[np.ndarray, 
     present = fleet.machines["present"].to_numpy()[order] & there
     capacity = np.where(there, fleet.capacity[:, order], 0)
     everything = np.concatenate([capacity, sim.changes.capacity], axis=1)
-    distinct, number = np.unique(everything, axis=1, return_inverse=True)
-    number = number.reshape(-1)
+    distinct, number = distinct_columns(everything)
     now = np.where(present, number[: len(order)], NOBODY)
     later = np.where(sim.changes.present, number[len(order) :], NOBODY)
     return np.ascontiguousarray(distinct.astype(np.int32)), now.astype(np.int32), later.astype(np.int32)

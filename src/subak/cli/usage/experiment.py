@@ -1,0 +1,76 @@
+"""How `subak experiment` is called."""
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subak.cli import completion
+from subak.cli.ending import loading
+from subak.cli.options import OUTPUT, ScenarioOptions, split_names
+from subak.cli.sweeps import study_from, takes_lists
+from subak.cli.usage.compare import PROCESSES_MAX
+from subak.errors import InputError
+from subak.experiment.seeds import parse_seeds
+from subak.experiment.study.shards import ALL, parse_shard
+
+WHERE = "Where it runs"
+
+
+@takes_lists(typer.Argument(
+    metavar="STUDY", help="A study file, STUDY.toml, which holds everything; or a workload folder or sample, with the "
+                          "options below.", show_default=False, autocompletion=completion.workload))
+def experiment(
+    schedulers: Annotated[str | None, typer.Option(
+        metavar="NAME,NAME,...", help="Names from `subak schedulers`, or FILE.py:NAME; each runs at every point "
+                                      "[default: first-fit].",
+        show_default=False, autocompletion=completion.separated(completion.scheduler))] = None,
+    seeds: Annotated[str | None, typer.Option(
+        metavar="1,2,5-8", help="Every scheduler runs at every point with each; six or more give intervals "
+                                "[default: 1].", show_default=False)] = None,
+    measures: Annotated[str | None, typer.Option(
+        metavar="NAME,NAME,...", help="What the page draws and says the best points by, such as wait_time_mean: "
+                                      "columns of the table of runs [default: those that differ of eight].",
+        show_default=False)] = None,
+    given: ScenarioOptions = ScenarioOptions(),
+    processes: Annotated[int | None, typer.Option(
+        metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once on this machine [default: one a core].",
+        show_default=False, rich_help_panel=WHERE)] = None,
+    shard: Annotated[str | None, typer.Option(
+        metavar="K/N", help="Do only the K-th of N parts, such as in a Slurm array; `subak merge` joins their folders.",
+        show_default=False, rich_help_panel=WHERE)] = None,
+    on: Annotated[str | None, typer.Option(
+        metavar="ray[://HOST:PORT]", help="Do the runs on a Ray cluster: this machine's, or the one at an address.",
+        show_default=False, rich_help_panel=WHERE)] = None,
+    dry_run: Annotated[bool, typer.Option(
+        "--dry-run", help="Check everything, say how many runs there are and about how long they take, and stop.")]
+    = False,
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="The folder of the study. What is there already of it is not run again.",
+        show_default=False, rich_help_panel=OUTPUT)] = None,
+) -> None:
+    """Run a study: settings as lists, every combination of them once, in a table and on a page.
+
+    A study file is a scenario file in which any key may be a list; here, any number or word may be:
+
+    - `subak experiment W --schedulers megha --heartbeat 1,5,10 --seeds 1-6 --out R`
+    - `subak experiment STUDY.toml --out R` writes R/runs.parquet, a row a run, and R/report.html: measures over each
+      setting, over two, against each other, and the best points. The same again goes on where it was ended.
+    - `subak experiment STUDY.toml --shard 3/10 --out R3` does a tenth of it, for `subak merge R* --out R`.
+    - `subak experiment STUDY.toml --on ray --out R` lets Ray distribute the runs.
+
+    A run that fails leaves the others as they are; the exit code is then 2, and the same again tries it again.
+    """
+    study = study_from(given, None if schedulers is None else split_names(schedulers),
+                       None if seeds is None else parse_seeds(seeds),
+                       None if measures is None else split_names(measures))
+    part = ALL if shard is None else parse_shard(shard)
+    if on is not None and on != "ray" and not on.startswith("ray://"):
+        raise InputError(f"--on: must be ray or ray://HOST:PORT, not {on!r}")
+    if on is not None and processes is not None:
+        raise InputError("--processes: is for runs on this machine; with --on, Ray says how many run at once")
+    if out is None and not dry_run:
+        raise InputError("--out: must name the folder of the study, or give --dry-run")
+    with loading():
+        from subak.cli.commands.experiment import experiment as run_study  # noqa: PLC0415  (loads the simulator)
+
+    run_study(study, [Path(given.workload), *given.files], out, processes, part, on, dry_run)

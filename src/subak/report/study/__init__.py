@@ -1,0 +1,1 @@
+"""What a study found: a table with a row a run, and a page."""
