@@ -1,3 +1,39 @@
-"""Subak: a scheduler for federated data centers, and the simulator in which its policies are compared."""
+"""Subak: a scheduler for federated data centers, and the simulator in which its policies are compared.
+
+From Python: `load` reads a workload and its machines, `run` and `compare` simulate, and what they give holds frames,
+tables and charts. The names are loaded when they are first asked for; `import subak` alone loads nothing that computes.
+"""
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from subak import policy as policy
+    from subak.api.inputs import Inputs as Inputs
+    from subak.api.inputs import load as load
+    from subak.api.results import Comparison as Comparison
+    from subak.api.results import Run as Run
+    from subak.api.simulation import compare as compare
+    from subak.api.simulation import run as run
 
 __version__ = "0.1.0"
+__all__ = ["Comparison", "Inputs", "Run", "compare", "load", "policy", "run"]
+
+# Where each name is; `policy` is a module.
+_PLACES = {"Comparison": "api.results", "Inputs": "api.inputs", "Run": "api.results", "compare": "api.simulation",
+           "load": "api.inputs", "run": "api.simulation"}
+
+
+def __getattr__(name: str) -> object:
+    """Load a name of the interface when it is first asked for."""
+    if name == "policy":
+        return importlib.import_module("subak.policy")
+    if name not in _PLACES:
+        raise AttributeError(f"module 'subak' has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"subak.{_PLACES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """List the interface, for Tab."""
+    return sorted({*globals(), *__all__})

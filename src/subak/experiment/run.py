@@ -18,7 +18,7 @@ import polars as pl
 import subak
 from subak.errors import InputError
 from subak.experiment.knowledge import knowledge
-from subak.experiment.scenario import FOREVER, Scenario, changed_settings, is_fair, is_planned, settings_of
+from subak.experiment.scenario import FOREVER, IN_MEMORY, Scenario, changed_settings, is_fair, is_planned, settings_of
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
 from subak.measures.batch import has_bound, lower_bound, stints
@@ -41,7 +41,7 @@ from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler
-from subak.policy_files import policy_file, policy_name
+from subak.policy_files import Given, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.engine.estimates import used_estimates
@@ -75,24 +75,44 @@ class Measured(NamedTuple):
     fairness: FairnessFacts | None
 
 
+class Done(NamedTuple):
+    """What a run leaves: the summary, and its tables by the names of their files."""
+
+    summary: Summary
+    tables: dict[str, pl.DataFrame]
+    search_moves: int | None = None  # of a search that improved its plan
+
+
 def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
     """Read workload and fleet, note their digests, and check the files of faults, queues and failures.
 
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
     _files_of(scenario)
+    workload = load_workload(scenario)
+    return workload, load_fleet(scenario, workload)
+
+
+def load_workload(scenario: Scenario) -> Workload:
+    """Read the workload of a scenario, and note its digest. Raises InputError as `load_inputs` does."""
     folder = workload_folder(scenario.workload)
     workload = read_workload(folder)
     scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)
+    return workload
+
+
+def load_fleet(scenario: Scenario, workload: Workload) -> Fleet:
+    """Return the fleet of a scenario, and note its digest where it is read. Raises InputError as `load_inputs` does."""
+    folder = workload_folder(scenario.workload)
     if scenario.machines:
-        return workload, uniform_fleet(scenario.machines, scenario.capacity, workload.resources)
+        return uniform_fleet(scenario.machines, scenario.capacity, workload.resources)
     fleet_folder = Path(scenario.fleet) if scenario.fleet else folder / "fleet"
     if not fleet_folder.is_dir() and not scenario.fleet:
         names = " ".join(f"--capacity {resource.name}=1" for resource in workload.resources)
         raise InputError(f"{folder}: has no fleet; give --fleet FOLDER, or alike machines: --machines 1000 {names}")
     fleet = read_fleet(fleet_folder)
     scenario.fleet_digest = _same_digest("fleet", fleet_folder, scenario.fleet_digest)
-    return workload, fleet
+    return fleet
 
 
 def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
@@ -142,8 +162,9 @@ def simulate_into(
     """Simulate one scheduler of the scenario with one seed, and write the run folder whole or not at all."""
     scenario, inputs, window = of_seed(scenario, seed, inputs)
     with new_folder(folder, "summary.json", overwrite) as partial:
-        summary, tasks = _simulated(partial, scenario, name, seed, inputs, window, on_progress)
-    return _with_bound(folder, summary, tasks, scenario, inputs)
+        done = _simulated(scenario, name, seed, inputs, window, on_progress)
+        write_run(partial, done, scenario, name, seed)
+    return _write_bound(folder, done, with_bound(done, scenario, inputs))
 
 
 def simulate_in(
@@ -156,8 +177,21 @@ def simulate_in(
 ) -> Summary:
     """Simulate as `simulate_into`, and write into *folder*, which is there and empty; it may be left half-written."""
     scenario, inputs, window = of_seed(scenario, seed, inputs)
-    summary, tasks = _simulated(folder, scenario, name, seed, inputs, window, on_progress)
-    return _with_bound(folder, summary, tasks, scenario, inputs)
+    done = _simulated(scenario, name, seed, inputs, window, on_progress)
+    write_run(folder, done, scenario, name, seed)
+    return _write_bound(folder, done, with_bound(done, scenario, inputs))
+
+
+def simulate_held(
+    scenario: Scenario,
+    name: str,
+    seed: int,
+    inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Done:
+    """Simulate as `simulate_into`, and write nothing."""
+    scenario, inputs, window = of_seed(scenario, seed, inputs)
+    return with_bound(_simulated(scenario, name, seed, inputs, window, on_progress), scenario, inputs)
 
 
 def of_seed(
@@ -179,9 +213,9 @@ def settle_resample(scenario: Scenario, workload: Workload) -> Scenario:
 
 
 def _simulated(
-    folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet], window: Window,
+    scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet], window: Window,
     on_progress: Callable[[Progress], None] | None,
-) -> tuple[Summary, pl.DataFrame]:
+) -> Done:
     workload, fleet = inputs
     scheduler = find_scheduler(name, scenario.check_policy)
     faults, queues, failures = _files_of(scenario)
@@ -191,9 +225,7 @@ def _simulated(
         outcome = simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
                            federation=settings_of(scenario, name), faults=faults, failures=failures,
                            **{**_terms_of(scenario), "queues": queues})
-    written = _write(folder, outcome, scenario, inputs, window, run_label(name, seed, scenario.seeds))
-    _write_scenario(folder, scenario, name, seed, outcome.search_moves)
-    return written
+    return _measured(outcome, scenario, inputs, window, run_label(name, seed, scenario.seeds))
 
 
 def scenario_window(scenario: Scenario, workload: Workload) -> Window:
@@ -213,24 +245,29 @@ def _files_of(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None, Fa
             read_failure_plan(Path(scenario.failures)) if scenario.failures else None)
 
 
-def _with_bound(
-    folder: Path, summary: Summary, tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Fleet]
-) -> Summary:
+def with_bound(done: Done, scenario: Scenario, inputs: tuple[Workload, Fleet]) -> Done:
     """Add to a run of MapReduce jobs, which is whole without it, what no schedule's makespan is less than."""
-    workload, fleet = inputs
+    (workload, fleet), tasks = inputs, done.tables["tasks"]
     ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
     known = tasks["machine"].null_count() == 0  # a log does not say it
     if not ended or not known or not has_bound(workload):
-        return summary
+        return done
     bound = lower_bound(workload, fleet, scenario.slow_start < 1)
-    if bound.seconds is not None:
+    more = {} if bound.seconds is None else {"stints": stints(tasks, workload)}
+    summary = msgspec.structs.replace(done.summary, makespan_bound=bound.seconds, makespan_bound_note=bound.note,
+                                      gap=measures.gap(done.summary, bound.seconds))
+    return done._replace(summary=summary, tables={**done.tables, **more})
+
+
+def _write_bound(folder: Path, done: Done, bounded: Done) -> Summary:
+    """Write what `with_bound` added, if anything, and return the summary."""
+    for name in bounded.tables.keys() - done.tables.keys():
         table = io.BytesIO()
-        stints(tasks, workload).write_parquet(table, compression="zstd")
-        write_file(folder / "stints.parquet", table.getvalue())
-    summary = msgspec.structs.replace(summary, makespan_bound=bound.seconds, makespan_bound_note=bound.note,
-                                      gap=measures.gap(summary, bound.seconds))
-    write_file(folder / "summary.json", _json(summary))
-    return summary
+        bounded.tables[name].write_parquet(table, compression="zstd")
+        write_file(folder / f"{name}.parquet", table.getvalue())
+    if bounded is not done:
+        write_file(folder / "summary.json", _json(bounded.summary))
+    return bounded.summary
 
 
 def _json(summary: Summary) -> bytes:
@@ -256,31 +293,34 @@ def _named(scenario: Scenario) -> Iterator[None]:
         raise InputError(f"{scenario.failures}: {error}") from None
 
 
-def _write(
-    partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], window: Window, label: str
-) -> tuple[Summary, pl.DataFrame]:
+def _measured(
+    outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], window: Window, label: str
+) -> Done:
+    """Return all tables of a run, and its summary."""
     workload, fleet = inputs
     tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
-    write_table(tasks, partial / "tasks.parquet")
-    write_table(timeline, partial / "timeline.parquet")
     attempts = attempt_table(outcome, workload, fleet)
-    write_table(attempts, partial / "attempts.parquet")
-    for name, table in waiting_tables(outcome, workload, fleet).items():
-        write_table(table, partial / f"{name}.parquet")
     queues = read_tree(Path(scenario.queues)) if scenario.queues else None
     of_window = window_facts(tasks, timeline, window)
     jobs, counted = job_table(tasks, workload), described(tasks, workload, of_window)
-    write_table(group_table(counted, jobs), partial / "groups.parquet")
     fair = fairness(tasks, attempts, cut(timeline, of_window), workload, fleet, queues)
-    if fair is not None:
-        write_table(fair.queues, partial / "queues.parquet")
-        write_table(fair.shares, partial / "shares.parquet")
+    tables = {"tasks": tasks, "timeline": timeline, "attempts": attempts,
+              **waiting_tables(outcome, workload, fleet), "groups": group_table(counted, jobs),
+              **({} if fair is None else {"queues": fair.queues, "shares": fair.shares})}
     summary = summarise(outcome, scenario, inputs, label, Measured(
         tasks, counted, jobs, timeline, of_window, fair and fair.facts))
-    (partial / "summary.json").write_bytes(_json(summary))
     if outcome.scheduler.recorded:
         _say_overcommitted(timeline, [resource.name for resource in workload.resources])
-    return summary, tasks
+    return Done(summary, tables, outcome.search_moves)
+
+
+def write_run(folder: Path, done: Done, scenario: Scenario, name: str, seed: int) -> None:
+    """Write a run into a folder that is there and empty."""
+    for each, table in done.tables.items():
+        write_table(table, folder / f"{each}.parquet")
+    (folder / "summary.json").write_bytes(_json(done.summary))
+    if scenario.workload != IN_MEMORY and not isinstance(name, Given):  # else no file could say it
+        _write_scenario(folder, scenario, name, seed, done.search_moves)
 
 
 def _say_overcommitted(timeline: pl.DataFrame, resources: list[str]) -> None:
