@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from subak import errors as errors
     from subak import policy as policy
     from subak.api.inputs import Inputs as Inputs
     from subak.api.inputs import load as load
@@ -16,17 +17,18 @@ if TYPE_CHECKING:
     from subak.api.simulation import run as run
 
 __version__ = "0.1.0"
-__all__ = ["Comparison", "Inputs", "Run", "compare", "load", "policy", "run"]
+__all__ = ["Comparison", "Inputs", "Run", "compare", "errors", "load", "policy", "run"]
 
-# Where each name is; `policy` is a module.
+_MODULES = ("errors", "policy")
+# Where each of the other names is.
 _PLACES = {"Comparison": "api.results", "Inputs": "api.inputs", "Run": "api.results", "compare": "api.simulation",
            "load": "api.inputs", "run": "api.simulation"}
 
 
 def __getattr__(name: str) -> object:
     """Load a name of the interface when it is first asked for."""
-    if name == "policy":
-        return importlib.import_module("subak.policy")
+    if name in _MODULES:
+        return importlib.import_module(f"subak.{name}")
     if name not in _PLACES:
         raise AttributeError(f"module 'subak' has no attribute {name!r}")
     found = getattr(importlib.import_module(f"subak.{_PLACES[name]}"), name)

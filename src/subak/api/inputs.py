@@ -5,10 +5,11 @@ from pathlib import Path
 
 import polars as pl
 
+from subak.api.frames import resources_of, workload_of
 from subak.errors import InputError
 from subak.experiment.run import load_fleet, load_workload
 from subak.experiment.scenario import IN_MEMORY, Scenario
-from subak.fleet.table import Fleet
+from subak.fleet.table import Fleet, read_fleet
 from subak.report import tags
 from subak.report.number_text import count_text, seconds_text
 from subak.resources import Resource
@@ -73,33 +74,36 @@ class Inputs:
 
 
 def load(
-    workload: str | Path | Workload = DEFAULT_SAMPLE, fleet: str | Path | Fleet | None = None, *, machines: int = 0,
-    capacity: Mapping[str, float] | None = None,
+    workload: str | Path | Workload | pl.DataFrame = DEFAULT_SAMPLE, fleet: str | Path | Fleet | None = None, *,
+    machines: int = 0, capacity: Mapping[str, float] | None = None,
 ) -> Inputs:
     """Load a workload and its machines, and check both.
 
-    *workload*: a folder that `subak convert` or `subak generate` made, the name of a shipped sample, or tables
-    (`subak.workload.table.make_workload`); *fleet*: likewise, by default the folder `fleet` in the workload's. Instead
-    of a fleet, *machines* alike ones of *capacity* each, such as ``machines=80, capacity={"slot": 1}``. Raises
-    InputError, which names the file, the rule and the value, for what is none or breaks a rule.
+    *workload*: a folder that `subak convert` or `subak generate` made, the name of a shipped sample, tables
+    (`subak.workload.table.make_workload`), or a frame with a row a task: `arrival` and `run_time` in seconds, a column
+    for each resource, and where they are known `job`, `queue`, `user`, `priority` and `estimate`. *fleet*: a folder or
+    tables, by default the folder `fleet` in the workload's; instead of it *machines* alike ones of *capacity* each,
+    such as ``machines=80, capacity={"slot": 1}``. Raises InputError, which names the file, the rule and the value, for
+    what is none or breaks a rule.
     """
-    held = isinstance(workload, Workload) or isinstance(fleet, Fleet)
+    named = isinstance(workload, str | Path)
+    held = not named or isinstance(fleet, Fleet)
     scenario = Scenario(workload=IN_MEMORY if held else str(workload), machines=machines, capacity=dict(capacity or {}),
                         fleet="" if fleet is None or isinstance(fleet, Fleet) else str(fleet))
-    _refuse_no_fleet(workload, fleet, scenario)
-    known = workload if isinstance(workload, Workload) else load_workload(
-        scenario if not held else Scenario(workload=str(workload)))
-    return Inputs(known, fleet if isinstance(fleet, Fleet) else load_fleet(scenario, known), scenario)
-
-
-def _refuse_no_fleet(workload: str | Path | Workload, fleet: str | Path | Fleet | None, scenario: Scenario) -> None:
-    if isinstance(fleet, Fleet) and scenario.machines:
-        raise InputError(f"fleet and machines: give one of them, not both (a fleet and {scenario.machines})")
-    inside = not isinstance(workload, Workload) and (workload_folder(str(workload)) / "fleet").is_dir()
-    there = isinstance(workload, Workload) or workload_folder(str(workload)).is_dir()
-    if there and not inside and fleet is None and not scenario.machines:
+    if isinstance(fleet, Fleet) and machines:
+        raise InputError(f"fleet and machines: give one of them, not both (a fleet and {machines})")
+    if isinstance(workload, pl.DataFrame):
+        known_fleet = read_fleet(Path(fleet)) if isinstance(fleet, str | Path) else fleet
+        resources = resources_of(workload, scenario.capacity) if known_fleet is None else known_fleet.resources
+        tables = workload_of(workload, resources)
+    elif isinstance(workload, Workload):
+        tables = workload
+    else:
+        tables = load_workload(Scenario(workload=str(workload)) if held else scenario)
+    if fleet is None and not machines and not (named and (workload_folder(str(workload)) / "fleet").is_dir()):
         raise InputError("load: the workload has no fleet; give fleet=FOLDER, or alike machines, such as "
-                         'machines=1000, capacity={"slot": 1}')
+                         f"machines=1000, capacity={{{tables.resources[0].name!r}: 1}}")
+    return Inputs(tables, fleet if isinstance(fleet, Fleet) else load_fleet(scenario, tables), scenario)
 
 
 def _natural(table: pl.DataFrame, resources: tuple[Resource, ...]) -> pl.DataFrame:

@@ -167,7 +167,7 @@ class Comparison(Results):
         """Return a table of all runs, one below the other, with the columns `scheduler` and `seed` before its own."""
         return pl.concat([
             run.frame(name).select(pl.lit(run.summary.scheduler).alias("scheduler"),
-                                   pl.lit(run.summary.seed).alias("seed"), pl.all())
+                                   pl.lit(run.summary.seed, pl.Int64).alias("seed"), pl.all())
             for run in self], how="diagonal_relaxed")
 
     @property

@@ -92,4 +92,4 @@ def as_text(shown: RenderableType) -> str:
     """Return what a terminal would show, without colours."""
     text = io.StringIO()
     Console(file=text, width=TEXT_WIDTH, force_jupyter=False, color_system=None).print(shown)
-    return text.getvalue().rstrip("\n")
+    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())
