@@ -3,7 +3,8 @@
 #   make demo-live    start a federation of real processes, kill masters of it, count what became of its tasks
 #   make test    what CI runs: linters, types, import rules, documentation, tests
 #   make lint    the first three of those
-#   make docs    write again what is generated: docs/reference.md, docs/job.schema.json
+#   make docs    write again what is generated, docs/reference.md and docs/job.schema.json, and build the site of all
+#                pages in build/site
 #   make bench   run every benchmark in bench/
 #   make mutants change the code that decides in small ways, and see which changes no test notices
 #   make conditions  count how often each guard of Megha's handlers decided which way, and see which never did
@@ -38,6 +39,8 @@ lint: .venv/installed-dev
 
 docs: .venv/installed-dev
 	$(BIN)/python docs/make_reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "The site: build/site/index.html"
 
 bench: .venv/installed-dev
 	@set -e; for script in bench/[a-z]*.py; do echo "$$script"; $(BIN)/python "$$script"; done

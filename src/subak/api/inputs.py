@@ -3,10 +3,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import polars as pl
 
 from subak.api.frames import resources_of, workload_of
-from subak.errors import InputError
+from subak.errors import InputError, first_line
 from subak.experiment.run import load_fleet, load_workload
 from subak.experiment.scenario import IN_MEMORY, Scenario
 from subak.fleet.table import Fleet, read_fleet
@@ -88,8 +89,9 @@ def load(
     """
     named = isinstance(workload, str | Path)
     held = not named or isinstance(fleet, Fleet)
-    scenario = Scenario(workload=IN_MEMORY if held else str(workload), machines=machines, capacity=dict(capacity or {}),
-                        fleet="" if fleet is None or isinstance(fleet, Fleet) else str(fleet))
+    scenario = Scenario(
+        workload=IN_MEMORY if held else str(workload), machines=machines, capacity=_amounts(capacity or {}),
+        fleet="" if fleet is None or isinstance(fleet, Fleet) else str(fleet))
     if isinstance(fleet, Fleet) and machines:
         raise InputError(f"fleet and machines: give one of them, not both (a fleet and {machines})")
     if isinstance(workload, pl.DataFrame):
@@ -104,6 +106,13 @@ def load(
         raise InputError("load: the workload has no fleet; give fleet=FOLDER, or alike machines, such as "
                          f"machines=1000, capacity={{{tables.resources[0].name!r}: 1}}")
     return Inputs(tables, fleet if isinstance(fleet, Fleet) else load_fleet(scenario, tables), scenario)
+
+
+def _amounts(capacity: Mapping[str, float]) -> dict[str, float]:
+    try:
+        return msgspec.convert(dict(capacity), dict[str, float])
+    except msgspec.ValidationError as error:
+        raise InputError(f"capacity: {first_line(error)}") from None
 
 
 def _natural(table: pl.DataFrame, resources: tuple[Resource, ...]) -> pl.DataFrame:

@@ -85,7 +85,7 @@ def measure_html(rows: Sequence[Compared], names: Sequence[str]) -> Markup:
 def _cell(row: Compared, number: int) -> Markup:
     value = tags.tag("b", row.texts[number]) if number in row.best else row.texts[number]
     below = " ".join(filter(None, [row.difference(number), row.interval(number)]))
-    return tags.tag("td", value, *([tags.tag("br"), tags.tag("small", below)] if below else []))
+    return tags.tag("td", value, *([tags.tag("div", tags.tag("small", below))] if below else []))
 
 
 def as_text(shown: RenderableType) -> str:
