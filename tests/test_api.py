@@ -17,7 +17,7 @@ import subak
 from small import TWO, fleet_of, plain, staged
 from subak.api.frames import workload_of
 from subak.api.progress import NoBars, bars
-from subak.api.settings import Settings
+from subak.api.settings import Settings, scenario_of
 from subak.api.shown import MIME
 from subak.api.threads import in_threads
 from subak.cli.progress import RunBars
@@ -26,7 +26,8 @@ from subak.experiment.parallel import DONE, FAILED, PROGRESS, Job
 from subak.experiment.scenario import Scenario
 from subak.measures.runs import load_runs
 from subak.placement.schedulers import SCHEDULERS
-from subak.policy import claim, hooks, next_fitting, policy, pop, push
+from subak.policy import hooks, next_fitting, policy
+from subak.policy_files import named_scheduler
 from subak.resources import Resource
 from subak.simulator.engine.run_loop import Progress
 
@@ -180,33 +181,28 @@ def test_measures_are_those_of_the_runs():
 
 
 def on_arrival(fleet, tasks, lanes, memory, arrived, claims):
-    for task in arrived:
-        machine = next_fitting(fleet, tasks, task, 0)
-        if machine == -1 or not claim(claims, fleet, tasks, task, machine):
-            push(lanes, tasks.rank, 0, task)
+    """Leave all of them waiting."""
 
 
 def on_departure(fleet, tasks, lanes, memory, freed, claims):
-    while lanes.root[0] != -1:
-        machine = next_fitting(fleet, tasks, lanes.root[0], 0)
-        if machine == -1:
-            return
-        claim(claims, fleet, tasks, pop(lanes, tasks.rank, 0), machine)
+    """Start nothing."""
 
 
 def test_a_function_is_a_policy(tmp_path):
     work = loaded()
-    mine = [first, policy(first, "backfill"), policy(first, "easy", name="eager"),
-            hooks(on_arrival, on_departure, name="pair"), SCHEDULERS["best-fit"]]
+    mine = [first, policy(first, "backfill"), policy(first, "easy", name="eager"), SCHEDULERS["best-fit"]]
     found = subak.compare(work, ["first-fit+backfill", *mine], out=tmp_path / "R")
-    assert list(found.runs) == ["first-fit+backfill", "first", "first+backfill", "eager+easy", "pair", "best-fit"]
+    assert list(found.runs) == ["first-fit+backfill", "first", "first+backfill", "eager+easy", "best-fit"]
     starts = {run.label: run.tasks["start"].to_list() for run in found}
     assert starts["first"] == starts["best-fit"] == [0.0, 0.0, 60.0, 70.0]
     assert starts["first+backfill"] == starts["first-fit+backfill"] == [0.0, 0.0, 60.0, 6.0]
-    assert starts["pair"] == [0.0, 0.0, 60.0, 6.0]
     assert found["first"].summary.scheduler == "first"
     assert not (tmp_path / "R" / "runs" / "first" / "scenario.toml").exists()  # no file can repeat it
-    assert subak.run(work, first, seed=2, check_policy=True).label == "first"
+
+
+def test_a_pair_of_hooks_has_a_name():
+    scenario = scenario_of(loaded(), [hooks(on_arrival, on_departure, name="pair")], [1], {"check_policy": True})
+    assert scenario.schedulers == ["pair"] and named_scheduler(scenario.schedulers[0]).on_arrival is on_arrival
 
 
 @pytest.mark.parametrize(("scheduler", "error", "said"), [
