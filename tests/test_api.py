@@ -81,6 +81,7 @@ def test_every_row_of_a_frame_is_a_task_of_its_job(rows):
     ({"workload": FRAME.with_columns(node=pl.lit(1))}, "columns not known: node"),
     ({"workload": FRAME.with_columns(arrival=pl.lit("now"))}, "arrival must hold numbers, not String"),
     ({"workload": FRAME.with_columns(run_time=pl.lit(-1))}, "run_time must not be negative"),
+    ({"workload": {"arrival": [1]}}, r"must be a folder, .* not builtins\.dict; polars\.from_pandas"),
     ({"workload": "no-such-folder"}, "no-such-folder"),
     ({"workload": plain((0, 1, 1)), "machines": 0, "capacity": None}, r"no fleet; give fleet=FOLDER.*\{'cpu': 1\}"),
     ({"fleet": fleet_of((1,))}, "give one of them, not both"),
@@ -255,6 +256,7 @@ def test_every_key_of_a_scenario_is_a_keyword():
     ({"federation": {"heartbeat": 3}}, "none of the schedulers first-fit supports it"),
     ({"queues": Path("no-such.toml")}, "no-such.toml"),
     ({"seeds": [1.5]}, "seeds: must be whole numbers, not 1.5"),
+    ({"threads": 0}, "threads: must be 1 or more, not 0"),
     ({"seeds": -1}, "seeds: must be whole numbers from 0"),
 ])
 def test_what_no_run_could_mean_is_refused(keywords, said):

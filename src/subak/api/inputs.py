@@ -88,6 +88,10 @@ def load(
     what is none or breaks a rule.
     """
     named = isinstance(workload, str | Path)
+    if not named and not isinstance(workload, Workload | pl.DataFrame):
+        raise InputError(f"load: the workload must be a folder, a sample, tables or a frame of polars, not "
+                         f"{type(workload).__module__}.{type(workload).__name__}; polars.from_pandas makes frames of "
+                         "those of pandas")
     held = not named or isinstance(fleet, Fleet)
     scenario = Scenario(
         workload=IN_MEMORY if held else str(workload), machines=machines, capacity=_amounts(capacity or {}),

@@ -13,7 +13,7 @@ from subak.api.progress import bars
 from subak.api.results import Comparison, Run
 from subak.api.settings import AnyScheduler, Settings, scenario_of
 from subak.api.threads import in_threads
-from subak.errors import RunError, SubakError
+from subak.errors import InputError, RunError, SubakError
 from subak.experiment.parallel import Job, in_good_order, jobs_of
 from subak.experiment.run import Done, inputs_of, refuse_unfit, settle_resample, simulate_held, write_run
 from subak.experiment.scenario import Scenario
@@ -54,11 +54,13 @@ def compare(
 ) -> Comparison:
     """Simulate several schedulers on one workload, each with each seed, some at once.
 
-    *seeds*: one, or several, which draw the workload anew as *resample* says; *threads*: runs at once, by default one
-    a core. The rest is as for `run`; with *out*, the folder is that of `subak compare`. A run that fails leaves the
-    others: it is warned about, and is in `Comparison.errors`. Raises InputError for what no run could mean, RunError
-    where all runs failed.
+    *seeds*: one seed, or several such as ``range(1, 11)``, of which each draws the workload anew as *resample* says;
+    *threads*: runs at once, by default one a core. The rest is as for `run`; with *out*, the folder is that of `subak
+    compare`. A run that fails leaves the others: it is warned about, and is in `Comparison.errors`. Raises InputError
+    for what no run could mean, RunError where all runs failed.
     """
+    if threads is not None and threads < 1:
+        raise InputError(f"threads: must be 1 or more, not {threads}")
     listed = [*schedulers] if isinstance(schedulers, Iterable) and not isinstance(schedulers, str) else [schedulers]
     known, scenario = _prepared(inputs, listed, [*seeds] if isinstance(seeds, Iterable) else [seeds], settings)
     jobs, at_once = jobs_of(scenario), threads or len(os.sched_getaffinity(0))
