@@ -35,12 +35,15 @@ class NotebookBars:
         """Draw what a run said."""
         if news.kind == PROGRESS and news.progress is not None:
             said = news.progress
-            self.states[news.label] = said.tasks_arrived, (
-                f"{count_text(said.events)} events, {seconds_text(said.time)} simulated, "
-                f"{count_text(said.waiting)} waiting")
+            self.note(news.label, said.tasks_arrived, f"{count_text(said.events)} events, {seconds_text(said.time)} "
+                                                      f"simulated, {count_text(said.waiting)} waiting")
         else:
             arrived = self.tasks if news.kind == DONE else self.states[news.label][0]
-            self.states[news.label] = arrived, {DONE: "done", FAILED: "failed"}.get(news.kind, "starting")
+            self.note(news.label, arrived, {DONE: "done", FAILED: "failed"}.get(news.kind, "starting"))
+
+    def note(self, label: str, arrived: int, state: str) -> None:
+        """Draw how far a bar is, and what is said beside it."""
+        self.states[label] = arrived, state
         if time.monotonic() - self.drawn >= EVERY_S:
             self.drawn = time.monotonic()
             self.shown.update(self._bundle(), raw=True)

@@ -5,7 +5,7 @@ from typing import Self
 
 import polars as pl
 
-from subak.api.shown import Chart, Table, as_text, measure_html
+from subak.api.shown import Charted, Table, as_text, measure_html
 from subak.errors import InputError
 from subak.measures import runs as measured
 from subak.measures.runs import Summary, groups, load_runs
@@ -26,24 +26,11 @@ MEASURES = {"measure": pl.String, "title": pl.String, "unit": pl.String, "schedu
             "difference": pl.Float64, "low": pl.Float64, "high": pl.Float64, "best": pl.Boolean}
 
 
-class Results:
+class Results(Charted):
     """What one run and several have in common."""
 
     def __init__(self, runs: Sequence[measured.Run]) -> None:
         self._runs = list(runs)
-
-    @property
-    def charts(self) -> list[str]:
-        """The names of the charts that there are."""
-        return list(self._makers())
-
-    def chart(self, name: str = "comparison") -> Chart:
-        """Draw a chart, by default the wait times. Raises InputError for a name that `charts` does not have."""
-        makers = self._makers()
-        if name not in makers:
-            raise InputError(f"chart: must be one of {', '.join(makers)}, not {name!r}{did_you_mean(name, makers)}")
-        with unchecked():
-            return Chart(makers[name]())
 
     def measures(self, baseline: str | None = None) -> pl.DataFrame:
         """Return a row a measure and scheduler: the mean over its seeds, and the difference from a scheduler's.

@@ -1,6 +1,6 @@
 """What a notebook shows by itself: charts and tables, without a network and without scripts of others."""
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,12 @@ from markupsafe import Markup
 from rich.console import RenderableType
 
 from subak.errors import InputError
+from subak.nearest import did_you_mean
 from subak.output.writing import write_file
 from subak.report import tags
 from subak.report.charts.parts import Chart as Drawn
 from subak.report.console import Console
-from subak.report.document import PICTURE_FORMATS, VEGA_LITE, chart_page, drawable, heading, picture
+from subak.report.document import PICTURE_FORMATS, VEGA_LITE, chart_page, drawable, heading, picture, unchecked
 from subak.report.pictures import spec_of, still
 from subak.report.tables.differences import Compared
 
@@ -49,6 +50,28 @@ class Chart:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         spec = still(spec_of(self.altair))
         return {MIME: drawable(spec), "image/svg+xml": picture(spec, "svg").decode(), "text/plain": repr(self)}
+
+
+class Charted:
+    """What has charts, by their names."""
+
+    @property
+    def charts(self) -> list[str]:
+        """The names of the charts that there are."""
+        return list(self._makers())
+
+    def chart(self, name: str | None = None) -> Chart:
+        """Draw a chart, by default the first. Raises InputError for a name that `charts` does not have."""
+        makers = self._makers()
+        wanted = next(iter(makers), "") if name is None else name
+        if wanted not in makers:
+            raise InputError(f"chart: must be one of {', '.join(makers)}, not {wanted!r}{did_you_mean(wanted, makers)}")
+        with unchecked():
+            return Chart(makers[wanted]())
+
+    def _makers(self) -> dict[str, Callable[[], Drawn]]:
+        """Return every chart, still to be drawn."""
+        raise NotImplementedError
 
 
 class Table:
