@@ -4,7 +4,8 @@
 #   make study   Megha's heartbeat and number of global masters on the shipped sample, 120 runs, and their page
 #   make test    what CI runs: linters, types, import rules, documentation, tests
 #   make lint    the first three of those
-#   make docs    write again what is generated: docs/reference.md, docs/job.schema.json
+#   make docs    write again what is generated, docs/reference.md and docs/job.schema.json, and build the site of all
+#                pages in build/site
 #   make bench   run every benchmark in bench/
 #   make mutants change the code that decides in small ways, and see which changes no test notices
 #   make conditions  count how often each guard of Megha's handlers decided which way, and see which never did
@@ -42,6 +43,8 @@ lint: .venv/installed-dev
 
 docs: .venv/installed-dev
 	$(BIN)/python docs/make_reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "The site: build/site/index.html"
 
 bench: .venv/installed-dev
 	@set -e; for script in bench/[a-z]*.py; do echo "$$script"; $(BIN)/python "$$script"; done

@@ -1,6 +1,5 @@
 """Write reference.md and job.schema.json from the program itself; with --check, only say whether they are current."""
 import inspect
-import itertools
 import re
 import sys
 import textwrap
@@ -10,7 +9,6 @@ from typing import Any
 import typer.main
 from protocol import protocol
 
-import subak.policy
 from subak.cli import app as command_line
 from subak.experiment.scenario import Scenario
 from subak.experiment.study import document
@@ -34,10 +32,11 @@ from subak.workload.readers import READERS
 from subak.workload.samples import sample_names
 
 HERE = Path(__file__).parent
-SOURCES = Path(inspect.getfile(subak.policy)).parent
 HEAD = """# Reference
 
-This page is generated from the program: `make docs` writes it, and a test checks that it is current.
+This page is generated from the program: `make docs` writes it, and a test checks that it is current. It has what only
+the program knows: commands and their options, schedulers, settings, messages, the columns of every file. What Python is
+to call is in [the Python interface](api.md), which mkdocstrings makes of the sources.
 """
 EXIT_CODES = """## Exit codes
 
@@ -232,14 +231,8 @@ def schedulers() -> list[str]:
         "policy of your own, run times if it names `tasks.estimate`. `knows` in a run's `summary.json` says it of the "
         "run, with how well the scheduler was told, by `--estimates`:\n",
         inspect.cleandoc(estimates.__doc__ or "").split("\n\n", 1)[1] + "\n",
-        "## Policies of your own\n",
-        "A scheduler in a file is named `FILE.py:NAME`, with options behind plus signs if it was made with `@policy`. "
-        "The documentation of `subak.policy`:\n",
-        policy_text(),
-        *table(("from subak.policy", "what it is"), [
-            (f"`{name}`", first_sentence(getattr(subak.policy, name))) for name in subak.policy.__all__]),
-        *fields_of(subak.policy.FleetState), *fields_of(subak.policy.Tasks), *fields_of(subak.policy.Lanes),
-        *fields_of(subak.policy.Memory),
+        "A policy of your own, in a file, is named `FILE.py:NAME`, with options behind plus signs if it was made with "
+        "`@policy`. [The Python interface](api.md#policies-of-your-own) has what it may use.\n",
     ]
 
 
@@ -317,29 +310,6 @@ def study_text() -> str:
     inside = [number for number, block in enumerate(blocks) if block.startswith("    ")]
     example = textwrap.dedent("\n\n".join(blocks[inside[0] : inside[-1] + 1]))
     return "\n\n".join([*blocks[: inside[0]], f"```toml\n{example}\n```", *blocks[inside[-1] + 1 :]])
-
-
-def policy_text() -> str:
-    """Return the module's text, its indented examples as fenced blocks."""
-    blocks = inspect.cleandoc(subak.policy.__doc__ or "").split("\n\n")
-    text = []
-    for kind, group in itertools.groupby(blocks, block_kind):
-        joined = "\n\n".join(textwrap.dedent(block) for block in group)
-        text.append(f"```{kind}\n{joined}\n```" if kind else joined.replace("``", "`"))
-    return "\n\n".join(text) + "\n"
-
-
-def block_kind(block: str) -> str:
-    if not block.startswith("    "):
-        return ""
-    return "sh" if block.startswith("    subak ") else "python"
-
-
-def fields_of(kind: Any) -> list[str]:
-    """Return the arrays of a NamedTuple with the comments beside them."""
-    found = re.findall(r"^    (\w+): [^#\n]+(?:  # (.*))?$", inspect.getsource(kind), re.MULTILINE)
-    return [f"`{kind.__name__}`: {first_sentence(kind)}\n",
-            *table(("field", "what it is"), [(f"`{name}`", text) for name, text in found])]
 
 
 def first_sentence(value: Any) -> str:

@@ -1,4 +1,5 @@
 """What a command loads before it computes anything: help, completion, lists and mistakes come at once."""
+import ast
 import importlib
 import json
 import os
@@ -89,6 +90,23 @@ def test_completion_loads_nothing_heavy(line):
     offered, packages = completed(line)
     assert offered
     assert not packages & HEAVY
+
+
+IMPORTING = """import sys
+import subak
+assert {"load", "run", "compare", "policy"} <= set(dir(subak))
+before = {name.partition(".")[0] for name in sys.modules}
+subak.load
+print(sorted(before), "numba" in sys.modules)
+"""
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
+    packages, used = done.stdout.strip().rsplit(" ", 1)
+    assert not set(ast.literal_eval(packages)) & {*HEAVY, "typer", "rich", "msgspec"}
+    assert used == "True"  # a name of the interface loads what it needs
 
 
 def test_every_command_says_of_itself_what_is_listed():

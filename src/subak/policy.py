@@ -59,7 +59,15 @@ from subak.placement.fits.random_fit import random_below
 from subak.placement.interface.compiled import compiled_hooks, compiled_select_machine
 from subak.placement.interface.hooks import Memory, build_memory, refuse_memory
 from subak.placement.interface.read_only import writable
-from subak.placement.schedulers import NOTHING, ORDERS, ORDERS_KNOW, PLACEMENT_OPTIONS, RUN_TIMES, Scheduler
+from subak.placement.schedulers import (
+    NOTHING,
+    ORDERS,
+    ORDERS_KNOW,
+    PLACEMENT_OPTIONS,
+    RUN_TIMES,
+    Scheduler,
+    with_options,
+)
 from subak.policy_files import named_scheduler, policy_file
 from subak.queues.lanes import Lanes, pop, push
 from subak.workload.tasks import Tasks
@@ -80,12 +88,16 @@ def claim(claims: Claims, fleet: FleetState, tasks: Tasks, task: int, machine: i
     return outbox.claim(writable(claims), writable(fleet), tasks, task, machine)
 
 
-def policy(function: Callable[..., int]) -> Scheduler:
-    """Make a placement of ``function(fleet, tasks, task) -> machine or -1``; it is compiled when it is first used."""
+def policy(function: Callable[..., int], *options: str, name: str | None = None) -> Scheduler:
+    """Make a placement of ``function(fleet, tasks, task) -> machine or -1``; it is compiled when it is first used.
+
+    *options*: as behind plus signs, such as "backfill", "shortest-first"; *name*: what it is called, by default as the
+    function is. Raises InputError for what is no plain function, and for an option that does not exist.
+    """
     _refuse_no_function("policy", function)
-    summary = (function.__doc__ or "A placement from a file.").strip().splitlines()[0]
-    return Scheduler(function.__name__, summary, function, accepts=PLACEMENT_OPTIONS, built_in=False,
-                     knows=_knows(function))
+    summary = (function.__doc__ or "A placement of somebody's.").strip().splitlines()[0]
+    return with_options(Scheduler(name or function.__name__, summary, function, accepts=PLACEMENT_OPTIONS,
+                                  built_in=False, knows=_knows(function)), list(options))
 
 
 def hooks(
@@ -94,12 +106,13 @@ def hooks(
     lanes: str = "one",
     order: str = "fifo",
     memory: tuple[tuple[int, int], tuple[int, int], list[float]] = ((0, 0), (0, 0), []),
+    name: str = "hooks",
 ) -> Scheduler:
     """Make a scheduler of a pair of hooks ``(fleet, tasks, lanes, memory, items, claims)``.
 
     *lanes*: where tasks wait, "one" lane, one per "shape" or per "machine" (and one more); *order*: the rank of a task
-    within its lane; *memory*: sizes of the int64 and the float64 table, and the parameters. Raises InputError for
-    an unknown word, or memory that cannot be.
+    within its lane; *memory*: sizes of the int64 and the float64 table, and the parameters; *name*: what it is
+    called. Raises InputError for an unknown word, or memory that cannot be.
     """
     for function in (on_arrival, on_departure):
         _refuse_no_function("hooks", function)
@@ -111,9 +124,9 @@ def hooks(
         raise InputError(f"hooks: lanes must be one, shape or machine, not {lanes!r}")
     if order not in ORDERS:
         raise InputError(f"hooks: order must be one of {', '.join(ORDERS)}, not {order!r}")
-    summary = (on_arrival.__doc__ or "A pair of hooks from a file.").strip().splitlines()[0]
+    summary = (on_arrival.__doc__ or "A pair of hooks of somebody's.").strip().splitlines()[0]
     return Scheduler(
-        "hooks", summary, on_arrival=on_arrival, on_departure=on_departure, lanes=lanes, order=order,
+        name, summary, on_arrival=on_arrival, on_departure=on_departure, lanes=lanes, order=order,
         memory=lambda _: build_memory(*memory), built_in=False,
         knows=ORDERS_KNOW.get(order) or _knows(on_arrival, on_departure),
     )
@@ -143,7 +156,7 @@ def _refuse_no_function(where: str, function: Any) -> None:
 def find_scheduler(text: str, checked: bool = False) -> Scheduler:
     """Return the scheduler of a name such as ``first-fit+backfill`` or ``my_policy.py:last_fit+shortest-first``.
 
-    A policy from a file is compiled; *checked*: with bounds checks, slower, so that it says where it leaves an array.
+    A user's policy is compiled; *checked*: with bounds checks, slower, so that it says where it leaves an array.
     Raises InputError for an unknown name or option, PolicyError for a file that cannot be used.
     """
     scheduler = replace(named_scheduler(text), checked=checked)
@@ -151,5 +164,5 @@ def find_scheduler(text: str, checked: bool = False) -> Scheduler:
         try:
             compiled_hooks(scheduler) if scheduler.select_machine is None else compiled_select_machine(scheduler)
         except PolicyError as error:
-            raise PolicyError(f"{policy_file(text)}: {error}") from None
+            raise PolicyError(f"{policy_file(text) or 'scheduler ' + text}: {error}") from None
     return scheduler

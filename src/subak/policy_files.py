@@ -9,15 +9,38 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, Self
 
 from subak.errors import InputError, PolicyError, first_line
 from subak.nearest import did_you_mean
 from subak.placement.schedulers import SCHEDULERS, Scheduler, with_options
 
 
+class Given(str):
+    """The name of a user's scheduler that is there already, as Python has it: it goes wherever a name goes."""
+
+    __slots__ = ("scheduler",)
+    scheduler: Scheduler
+
+    def __new__(cls, scheduler: Scheduler) -> Self:
+        """Return the scheduler's name. Raises InputError where a built-in one has it."""
+        if scheduler.name.partition("+")[0] in SCHEDULERS:
+            raise InputError(f"scheduler {scheduler.name}: must have a name that no built-in one has; give it another, "
+                             "policy(function, name=...)")
+        made = super().__new__(cls, scheduler.name)
+        made.scheduler = scheduler
+        return made
+
+
+def is_users(text: str) -> bool:
+    """Whether a name is that of a user's scheduler: in a file, or given."""
+    return isinstance(text, Given) or policy_file(text) is not None
+
+
 def named_scheduler(text: str) -> Scheduler:
     """Return what `find_scheduler` does, not compiled yet. Raises the same, but for functions that do not compile."""
+    if isinstance(text, Given):
+        return text.scheduler
     file = policy_file(text)
     if file is not None:
         name, *options = policy_name(text).split("+")

@@ -7,10 +7,12 @@ import logging
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Generator, Mapping
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
+from types import ModuleType
 from typing import Any
 
 from subak.errors import SubakError
@@ -109,13 +111,25 @@ def _started(work: Work, environment: Mapping[str, str]) -> _Worker:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited, and kept through its imports
     try:
         os.environ.update(environment)
-        process.start()
+        with _without_main():
+            process.start()
     finally:
         for name, value in usual.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     theirs.close()  # so that its end is the pipe's
     return _Worker(process, ours)
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Hide the program's own file, which a process would run first: nothing of it is needed, and it may start us."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _cause(code: int) -> str:

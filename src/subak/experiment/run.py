@@ -21,6 +21,7 @@ from subak.errors import InputError
 from subak.experiment.knowledge import knowledge
 from subak.experiment.scenario import (
     FOREVER,
+    IN_MEMORY,
     Scenario,
     changed_settings,
     is_fair,
@@ -50,7 +51,7 @@ from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler
-from subak.policy_files import policy_file, policy_name
+from subak.policy_files import Given, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.engine.estimates import used_estimates
@@ -82,6 +83,14 @@ class Measured(NamedTuple):
     timeline: pl.DataFrame
     window: WindowFacts
     fairness: FairnessFacts | None
+
+
+class Done(NamedTuple):
+    """What a run leaves: the summary, and its tables by the names of their files."""
+
+    summary: Summary
+    tables: dict[str, pl.DataFrame]
+    search_moves: int | None = None  # of a search that improved its plan
 
 
 def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
@@ -163,8 +172,9 @@ def simulate_into(
     """Simulate one scheduler of the scenario with one seed, and write the run folder whole or not at all."""
     scenario, inputs, window = of_seed(scenario, seed, inputs)
     with new_folder(folder, "summary.json", overwrite) as partial:
-        summary, tasks = _simulated(partial, scenario, name, seed, inputs, window, on_progress)
-    return _with_bound(folder, summary, tasks, scenario, inputs)
+        done = _simulated(scenario, name, seed, inputs, window, on_progress)
+        write_run(partial, done, scenario, name, seed)
+    return _write_bound(folder, done, with_bound(done, scenario, inputs))
 
 
 def simulate_in(
@@ -177,8 +187,21 @@ def simulate_in(
 ) -> Summary:
     """Simulate as `simulate_into`, and write into *folder*, which is there and empty; it may be left half-written."""
     scenario, inputs, window = of_seed(scenario, seed, inputs)
-    summary, tasks = _simulated(folder, scenario, name, seed, inputs, window, on_progress)
-    return _with_bound(folder, summary, tasks, scenario, inputs)
+    done = _simulated(scenario, name, seed, inputs, window, on_progress)
+    write_run(folder, done, scenario, name, seed)
+    return _write_bound(folder, done, with_bound(done, scenario, inputs))
+
+
+def simulate_held(
+    scenario: Scenario,
+    name: str,
+    seed: int,
+    inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Done:
+    """Simulate as `simulate_into`, and write nothing."""
+    scenario, inputs, window = of_seed(scenario, seed, inputs)
+    return with_bound(_simulated(scenario, name, seed, inputs, window, on_progress), scenario, inputs)
 
 
 def of_seed(
@@ -200,13 +223,20 @@ def settle_resample(scenario: Scenario, workload: Workload) -> Scenario:
 
 
 def _simulated(
-    folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet], window: Window,
+    scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet], window: Window,
     on_progress: Callable[[Progress], None] | None,
-) -> tuple[Summary, pl.DataFrame]:
+) -> Done:
+    """Return all tables of a run, and its summary."""
     outcome = _outcome(scenario, name, seed, inputs, on_progress)
-    written = _write(folder, outcome, scenario, inputs, window, run_label(name, seed, scenario.seeds))
-    _write_scenario(folder, scenario, name, seed, outcome.search_moves)
-    return written
+    (workload, fleet), resources = inputs, [resource.name for resource in inputs[0].resources]
+    found, attempts, fair = _measured(outcome, scenario, inputs, window)
+    tables = {"tasks": found.tasks, "timeline": found.timeline, "attempts": attempts,
+              **waiting_tables(outcome, workload, fleet), "groups": group_table(found.counted, found.jobs),
+              **({} if fair is None else {"queues": fair.queues, "shares": fair.shares})}
+    summary = summarise(outcome, scenario, inputs, run_label(name, seed, scenario.seeds), found)
+    if outcome.scheduler.recorded:
+        _say_overcommitted(found.timeline, resources)
+    return Done(summary, tables, outcome.search_moves)
 
 
 def summary_of(scenario: Scenario, drawn: tuple[Workload, Fleet], window: Window) -> Summary:
@@ -254,20 +284,24 @@ def _files_of(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None, Fa
             read_failure_plan(Path(scenario.failures)) if scenario.failures else None)
 
 
-def _with_bound(
-    folder: Path, summary: Summary, tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Fleet]
-) -> Summary:
+def with_bound(done: Done, scenario: Scenario, inputs: tuple[Workload, Fleet]) -> Done:
     """Add to a run of MapReduce jobs, which is whole without it, what no schedule's makespan is less than."""
-    bound = _bound(tasks, scenario, inputs)
+    bound, tasks = _bound(done.tables["tasks"], scenario, inputs), done.tables["tasks"]
     if bound is None:
-        return summary
-    if bound.seconds is not None:
+        return done
+    more = {} if bound.seconds is None else {"stints": stints(tasks, inputs[0])}
+    return done._replace(summary=_bounded(done.summary, bound), tables={**done.tables, **more})
+
+
+def _write_bound(folder: Path, done: Done, bounded: Done) -> Summary:
+    """Write what `with_bound` added, if anything, and return the summary."""
+    for name in bounded.tables.keys() - done.tables.keys():
         table = io.BytesIO()
-        stints(tasks, inputs[0]).write_parquet(table, compression="zstd")
-        write_file(folder / "stints.parquet", table.getvalue())
-    summary = _bounded(summary, bound)
-    write_file(folder / "summary.json", _json(summary))
-    return summary
+        bounded.tables[name].write_parquet(table, compression="zstd")
+        write_file(folder / f"{name}.parquet", table.getvalue())
+    if bounded is not done:
+        write_file(folder / "summary.json", _json(bounded.summary))
+    return bounded.summary
 
 
 def _bound(tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Fleet]) -> LowerBound | None:
@@ -306,24 +340,13 @@ def _named(scenario: Scenario) -> Iterator[None]:
         raise InputError(f"{scenario.failures}: {error}") from None
 
 
-def _write(
-    partial: Path, outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], window: Window, label: str
-) -> tuple[Summary, pl.DataFrame]:
-    workload, fleet = inputs
-    found, attempts, fair = _measured(outcome, scenario, inputs, window)
-    for table, name in ((found.tasks, "tasks"), (found.timeline, "timeline"), (attempts, "attempts"),
-                        (group_table(found.counted, found.jobs), "groups")):
-        write_table(table, partial / f"{name}.parquet")
-    for name, table in waiting_tables(outcome, workload, fleet).items():
-        write_table(table, partial / f"{name}.parquet")
-    if fair is not None:
-        write_table(fair.queues, partial / "queues.parquet")
-        write_table(fair.shares, partial / "shares.parquet")
-    summary = summarise(outcome, scenario, inputs, label, found)
-    (partial / "summary.json").write_bytes(_json(summary))
-    if outcome.scheduler.recorded:
-        _say_overcommitted(found.timeline, [resource.name for resource in workload.resources])
-    return summary, found.tasks
+def write_run(folder: Path, done: Done, scenario: Scenario, name: str, seed: int) -> None:
+    """Write a run into a folder that is there and empty."""
+    for each, table in done.tables.items():
+        write_table(table, folder / f"{each}.parquet")
+    (folder / "summary.json").write_bytes(_json(done.summary))
+    if scenario.workload != IN_MEMORY and not isinstance(name, Given):  # else no file could say it
+        _write_scenario(folder, scenario, name, seed, done.search_moves)
 
 
 def _measured(

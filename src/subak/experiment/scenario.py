@@ -11,7 +11,7 @@ from subak.output.plain import is_text
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
 from subak.placement.schedulers import DRAWN, LOTES, SCHEDULERS
-from subak.policy_files import named_scheduler, policy_file
+from subak.policy_files import is_users, named_scheduler, policy_file
 from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.estimate_words import FACTOR, parse_estimates
 from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_times
@@ -20,6 +20,7 @@ from subak.workload.redraws import AUTO, NONE, RESAMPLES
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names
 
 FOREVER = float("inf")
+IN_MEMORY = ""  # the workload of a scenario that no file could hold
 MACHINES_MAX = 10_000_000  # alike machines; more would not fit in memory
 
 
@@ -132,9 +133,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def _refuse_unused(self) -> None:
         """Refuse settings that no scheduler uses; but queues' weights are what any run's shares are measured by."""
-        if self.check_policy and not any(map(policy_file, self.schedulers)):
-            raise InputError(f"check_policy: none of the schedulers {', '.join(self.schedulers)} is a policy from a "
-                             "file, FILE.py:NAME")
+        if self.check_policy and not any(map(is_users, self.schedulers)):
+            raise InputError(f"check_policy: none of the schedulers {', '.join(self.schedulers)} is a policy of "
+                             "yours, such as FILE.py:NAME")
         if self.federation.shares and self.federation.preemption == "off":
             raise InputError("federation.shares (--share): go with preemption (--preemption) strict or paper, not off")
         if not 0 <= self.reclaims_per_hour < FOREVER:
@@ -153,9 +154,9 @@ def seeds_of(scenario: Scenario, scheduler: str) -> list[int]:
 
 
 def draws(scenario: Scenario, scheduler: str) -> bool:
-    """Whether a run of a scheduler, by its name, depends on the seed on one workload; a policy from a file may."""
+    """Whether a run of a scheduler, by its name, depends on the seed on one workload; a user's policy may."""
     own, factor = scheduler.partition("+")[0], parse_estimates(scenario.estimates)[0] == FACTOR
-    return (policy_file(scheduler) is not None or own in DRAWN or factor or scenario.request_error > 0
+    return (is_users(scheduler) or own in DRAWN or factor or scenario.request_error > 0
             or bool(scenario.failures or scenario.faults)
             or settings_of(scenario, scheduler).delay_law != Federation().delay_law)
 

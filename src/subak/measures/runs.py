@@ -1,6 +1,7 @@
 """A run as the report reads it: the summary, and its two tables opened only when a chart asks for columns."""
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -233,10 +234,14 @@ class Summary(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Run:
-    """One run folder. ``label`` is unique among the runs read together; ``group`` is the label without its seed."""
+    """One run, in its folder or in memory.
+
+    ``label`` is unique among the runs read together; ``group`` is the label without its seed.
+    """
 
     folder: Path
     summary: Summary
+    held: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # of a run in memory: its tables, by name
 
     @property
     def label(self) -> str:
@@ -248,25 +253,29 @@ class Run:
         """What runs that differ only in their seed share."""
         return self.label.removesuffix(f"-s{self.summary.seed}")
 
+    def table(self, name: str) -> pl.LazyFrame:
+        """Return a table by its name, unread."""
+        return self.held[name].lazy() if self.held else scan_table(self.folder / f"{name}.parquet")
+
     def tasks(self) -> pl.LazyFrame:
         """Return tasks.parquet, unread: select few columns before collecting, a month has 25 million rows."""
-        return scan_table(self.folder / "tasks.parquet")
+        return self.table("tasks")
 
     def timeline(self) -> pl.LazyFrame:
         """Return timeline.parquet, unread."""
-        return scan_table(self.folder / "timeline.parquet")
+        return self.table("timeline")
 
     def queues(self) -> pl.LazyFrame:
         """Return queues.parquet, unread; only a run whose summary has `fairness` has it."""
-        return scan_table(self.folder / "queues.parquet")
+        return self.table("queues")
 
     def shares(self) -> pl.LazyFrame:
         """Return shares.parquet, unread; only a run whose summary has `fairness` has it."""
-        return scan_table(self.folder / "shares.parquet")
+        return self.table("shares")
 
     def stints(self) -> pl.LazyFrame:
         """Return stints.parquet, unread; only a run whose summary has `makespan_bound` has it."""
-        return scan_table(self.folder / "stints.parquet")
+        return self.table("stints")
 
 
 def load_runs(path: Path) -> list[Run]:

@@ -58,7 +58,7 @@ def figure(name: str, spec: dict[str, Any]) -> Markup:
     saves = (tags.tag("button", f"Save {kind.upper()}", type="button", data_format=kind) for kind in IMAGE_FORMATS)
     return tags.tag(
         "figure", tags.tag("div", class_="chart", style=least), tags.tag("div", *saves, class_="tools"),
-        tags.data(_drawable(spec)), data_chart=True, id=f"chart-{name}", aria_label=heading(spec)[0],
+        tags.data(drawable(spec)), data_chart=True, id=f"chart-{name}", aria_label=heading(spec)[0],
         class_="card" if "config" in spec else None)
 
 
@@ -69,7 +69,7 @@ def drawing(spec: dict[str, Any], title: str) -> Markup:
 
 def picture(spec: dict[str, Any], kind: str) -> bytes:
     """Return a chart as an SVG, a PDF, or a PNG of twice the size, for print."""
-    svg = _svg(msgspec.json.encode(_drawable(spec)).decode())
+    svg = _svg(msgspec.json.encode(drawable(spec)).decode())
     if kind == "svg":
         return svg.encode()
     return bytes(vl_convert.svg_to_pdf(svg) if kind == "pdf" else vl_convert.svg_to_png(svg, scale=2))
@@ -87,7 +87,7 @@ def unchecked() -> Iterator[None]:
         yield
 
 
-def _drawable(value: Any, name: str = "") -> Any:
+def drawable(value: Any, name: str = "") -> Any:
     """Return a chart's specification with plain strings, which Vega can quote in the expressions that it makes.
 
     Of titles it makes parts of expressions as they are, but for quotation marks: there a backslash, which would hide
@@ -96,8 +96,8 @@ def _drawable(value: Any, name: str = "") -> Any:
     if isinstance(value, str):
         return plain(value).replace("\\", "\u29f5") if name == "title" else plain(value)
     if isinstance(value, dict):
-        return {plain(key): _drawable(each, key) for key, each in value.items()}
-    return [_drawable(each, name) for each in value] if isinstance(value, list) else value
+        return {plain(key): drawable(each, key) for key, each in value.items()}
+    return [drawable(each, name) for each in value] if isinstance(value, list) else value
 
 
 def heading(spec: dict[str, Any]) -> tuple[str, str]:

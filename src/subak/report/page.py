@@ -1,5 +1,5 @@
 """The page: one HTML file with everything in it, readable offline, on a phone, in light and in dark, and on paper."""
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -60,7 +60,7 @@ def write_report(
     runs = load_runs(path)
     place = baseline_of(runs, baseline)
     rows = compared(runs, place)
-    makers = {**chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
+    makers = makers_of(runs)
     for each in [*(picture_paths(makers, images, drawn_in) if images else []),
                  *(table_paths(runs, tables, listed_in) if tables else [])]:
         refuse_file(each)
@@ -71,6 +71,11 @@ def write_report(
     if images is not None:
         write_images(charts, images, drawn_in, notify)
     return out
+
+
+def makers_of(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
+    """Return every chart of a report by its name, still to be drawn."""
+    return {**chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
 
 
 def refuse_formats(formats: Sequence[str] | None, images: Path | None, tables: Path | None) -> None:

@@ -22,6 +22,11 @@ def packed(record: Record) -> bytes:
     return msgspec.json.encode(record)
 
 
+def unpacked(content: bytes) -> Record:
+    """Return the record that `packed` wrote."""
+    return msgspec.json.decode(content, type=Record)
+
+
 def write_record(folder: Path, digest: str, content: bytes) -> None:
     """Write a record, whole, into the folder of a study."""
     write_file(_path(folder, digest), content)
