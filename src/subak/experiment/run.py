@@ -17,6 +17,7 @@ import polars as pl
 
 import subak
 from subak.errors import InputError
+from subak.experiment.fleets import edited
 from subak.experiment.knowledge import knowledge
 from subak.experiment.scenario import FOREVER, Scenario, changed_settings, is_fair, is_planned, settings_of
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
@@ -76,7 +77,7 @@ class Measured(NamedTuple):
 
 
 def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
-    """Read workload and fleet, note their digests, and check the files of faults, queues and failures.
+    """Read workload and fleet, edited, note their digests, and check the files of faults, queues and failures.
 
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
@@ -84,15 +85,21 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
     folder = workload_folder(scenario.workload)
     workload = read_workload(folder)
     scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)
+    fleet = _fleet_of(scenario, folder, workload)
+    return workload, edited(fleet, scenario.scale, scenario.remove, scenario.add_machines)
+
+
+def _fleet_of(scenario: Scenario, folder: Path, workload: Workload) -> Fleet:
+    """Return the fleet that the scenario names, as it is; *folder* is the workload's."""
     if scenario.machines:
-        return workload, uniform_fleet(scenario.machines, scenario.capacity, workload.resources)
+        return uniform_fleet(scenario.machines, scenario.capacity, workload.resources)
     fleet_folder = Path(scenario.fleet) if scenario.fleet else folder / "fleet"
     if not fleet_folder.is_dir() and not scenario.fleet:
         names = " ".join(f"--capacity {resource.name}=1" for resource in workload.resources)
         raise InputError(f"{folder}: has no fleet; give --fleet FOLDER, or alike machines: --machines 1000 {names}")
     fleet = read_fleet(fleet_folder)
     scenario.fleet_digest = _same_digest("fleet", fleet_folder, scenario.fleet_digest)
-    return workload, fleet
+    return fleet
 
 
 def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
