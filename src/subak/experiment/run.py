@@ -189,18 +189,26 @@ def _simulated(
     folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet], window: Window,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[Summary, pl.DataFrame]:
+    outcome = simulated(scenario, name, seed, inputs, on_progress)
+    written = _write(folder, outcome, scenario, inputs, window, run_label(name, seed, scenario.seeds))
+    write_scenario(folder, scenario, name, [seed], outcome.search_moves)
+    return written
+
+
+def simulated(
+    scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Return the run of a scheduler of the scenario with a seed, on the inputs `of_seed`; nothing is written."""
     workload, fleet = inputs
     scheduler = find_scheduler(name, scenario.check_policy)
     faults, queues, failures = _files_of(scenario)
     if queues is not None:
         _refuse_tree(workload, queues, scenario.queues)
     with _named(scenario):
-        outcome = simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
-                           federation=settings_of(scenario, name), faults=faults, failures=failures,
-                           **{**_terms_of(scenario), "queues": queues})
-    written = _write(folder, outcome, scenario, inputs, window, run_label(name, seed, scenario.seeds))
-    _write_scenario(folder, scenario, name, seed, outcome.search_moves)
-    return written
+        return simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
+                        federation=settings_of(scenario, name), faults=faults, failures=failures,
+                        **{**_terms_of(scenario), "queues": queues})
 
 
 def scenario_window(scenario: Scenario, workload: Workload) -> Window:
@@ -376,13 +384,15 @@ def peak_memory_bytes() -> float:
     return process.getrusage(process.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
-def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, search_moves: int | None) -> None:
-    """Write the scenario of this one run: enough to repeat it, with copies of the files that it names.
+def write_scenario(
+    partial: Path, scenario: Scenario, name: str, seeds: list[int], search_moves: int | None = None
+) -> None:
+    """Write the scenario of one run, or of one a seed: enough to repeat it, with copies of the files that it names.
 
     A search that was limited in time is repeated in as many moves.
     """
     one = msgspec.structs.replace(
-        scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name),
+        scenario, schedulers=[name], seeds=seeds, federation=settings_of(scenario, name),
         reclaims_per_hour=scenario.reclaims_per_hour if is_fair(name) else 0.0,
         lotes=scenario.lotes if is_planned(name) else LotesSettings(),
         search_seconds=Scenario().search_seconds, search_moves=search_moves)

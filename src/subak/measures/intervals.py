@@ -2,7 +2,11 @@
 
 A seed gives every scheduler the same workload, so values are compared seed by seed. The interval is that of the ratio
 of means, by the bootstrap over seeds (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13).
+A value that is held against a bound has nothing to be paired with, and waits are skewed: its interval is Student's t of
+the logarithm of the mean, which covers better there (docs/decisions/0038-sizing.md).
 """
+import math
+
 import numpy as np
 
 SEEDS_MIN = 6  # of five, even the span from the least to the largest misses a median in 2 / 2^5 of all cases, over 5 %
@@ -36,3 +40,20 @@ def interval(values: np.ndarray, baseline: np.ndarray) -> tuple[float, float] | 
     found = bootstrap((values, baseline), ratio, paired=True, vectorized=True, n_resamples=DRAWS, method="percentile",
                       confidence_level=LEVEL, rng=np.random.default_rng(SEED)).confidence_interval
     return (float(found.low), float(found.high)) if np.isfinite(found.low + found.high) else None
+
+
+def mean_interval(values: np.ndarray) -> tuple[float, float] | None:
+    """Return the 95 % interval of the mean of *values*, 0 or more, one a seed; None with fewer than SEEDS_MIN.
+
+    By the delta method: the logarithm of the mean varies by the mean's standard error over the mean.
+    """
+    mean = float(values.mean())
+    if values.size < SEEDS_MIN or not math.isfinite(mean):
+        return None
+    if mean == 0.0:
+        return 0.0, 0.0
+    from scipy.stats import t as student  # noqa: PLC0415  (takes a while to load)
+
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    span = float(student.ppf((1 + LEVEL) / 2, values.size - 1)) * error / mean
+    return mean * math.exp(-span), mean * math.exp(span)
