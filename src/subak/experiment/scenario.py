@@ -69,17 +69,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             if twice is not None:
                 raise InputError(f"{name}: each must be named once, {twice!r} occurs {values.count(twice)} times")
         refuse_unknown(self.schedulers)
-        if self.fleet and self.machines:
-            raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
-        if self.capacity and not self.machines:
-            raise InputError("capacity: is that of alike machines; give machines, how many there are")
-        if not 0 <= self.machines <= MACHINES_MAX:
-            raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
-        refuse_scale(self.scale)
-        for text in self.remove:
-            read_removed(text)
-        for text in self.add_machines:
-            read_added(text)
+        self._refuse_fleet()
         refuse_times(1.0 if self.interval is None else self.interval, self.until)
         self._refuse_measures()
         parse_estimates(self.estimates)
@@ -96,6 +86,20 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def search(self) -> SearchSettings:
         """How long a scheduler that searches improves its plan. Raises InputError for what no search could mean."""
         return SearchSettings(self.search_seconds, self.search_moves)
+
+    def _refuse_fleet(self) -> None:
+        """Refuse machines that nobody could mean, and edits of them."""
+        if self.fleet and self.machines:
+            raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
+        if self.capacity and not self.machines:
+            raise InputError("capacity: is that of alike machines; give machines, how many there are")
+        if not 0 <= self.machines <= MACHINES_MAX:
+            raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
+        refuse_scale(self.scale)
+        for text in self.remove:
+            read_removed(text)
+        for text in self.add_machines:
+            read_added(text)
 
     def _refuse_measures(self) -> None:
         """Refuse a window in which nothing could be measured, and an unknown way to redraw."""

@@ -77,7 +77,8 @@ def added(fleet: Fleet, count: int, capacity: Mapping[str, float]) -> Fleet:
         raise InputError(f"add_machines {what}: {error}") from None
     taken = set(fleet.machines["machine"])
     ids = pl.Series("machine", [_unused(f"added-{number}", taken) for number in range(count)], dtype=pl.String)
-    clusters = fleet.machines["cluster"].gather(_in_mix(fleet.machines)[np.arange(count) % len(fleet.machines)])
+    in_turn = np.argsort(_evenly(fleet.machines["cluster"].rank("dense"), np.zeros(len(fleet.machines))), kind="stable")
+    clusters = fleet.machines["cluster"].gather(in_turn[np.arange(count) % len(fleet.machines)])
     machines = pl.concat([fleet.machines, new.with_columns(ids, clusters).select(fleet.machines.columns)])
     return _renamed(replace(fleet, machines=machines, speeds=np.zeros((0, len(machines)))), f"+ {what}")
 

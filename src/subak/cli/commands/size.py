@@ -11,7 +11,8 @@ from subak.experiment.run import inputs_of, write_scenario
 from subak.experiment.scenario import Scenario
 from subak.experiment.sizing.answer import Sizing
 from subak.experiment.sizing.candidates import Candidate, Kind, Question, load_question
-from subak.experiment.sizing.size import settled, size as answered
+from subak.experiment.sizing.size import settled
+from subak.experiment.sizing.size import size as answered
 from subak.experiment.sizing.trials import trying
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder
@@ -28,8 +29,10 @@ NOT_ENOUGH = 1  # exit code: no size that was tried keeps all objectives
 Kinds = list[tuple[dict[str, float], float | None]]  # capacity and price of each
 
 
-def size(scenario: Scenario, machines: tuple[Kinds, list[Path]], files: list[Path], tries: tuple[int | None, int | None],
-         place: tuple[Path | None, bool]) -> None:
+def size(
+    scenario: Scenario, machines: tuple[Kinds, list[Path]], files: list[Path], tries: tuple[int | None, int | None],
+    place: tuple[Path | None, bool],
+) -> None:
     """Answer for *machines*, which are kinds and files with mixes, and show it; *files* are read, too.
 
     *tries* are the largest size and the runs at once, *place* the folder to keep and whether it may be replaced.
@@ -61,7 +64,7 @@ def _answered(question: Question, loaded: tuple[Workload, list[Candidate]], limi
     if notice:
         Console(stderr=True).print(notice, style="dim", soft_wrap=True)
     alone = at_once == 1 and policy_file(scenario.schedulers[0]) is None  # a policy may loop for ever, or die
-    with bars(SpinnerColumn(), BarColumn()) as shown, trying(question, loaded, 1 if alone else at_once, alone) as submit:
+    with bars(SpinnerColumn(), BarColumn()) as shown, trying(question, loaded, at_once, alone) as submit:
         bar = shown.add_task("", total=len(scenario.seeds))
         return answered(question, loaded, limit, submit, lambda name, machines, done: shown.update(
             bar, description=f"{machines:,} machines of {name}", completed=done))

@@ -32,8 +32,8 @@ def size(
                              f"policy of your own [default: {DEFAULT_SCHEDULER}].", show_default=False,
         autocompletion=completion.scheduler)] = None,
     seeds: Annotated[str | None, typer.Option(
-        metavar="1,2,5-8", help="Each size runs once with each seed; several draw the workload anew, the same for every "
-                                f"size, see --resample; an interval takes 6 [default: {DEFAULT_SEEDS}].",
+        metavar="1,2,5-8", help="Each size runs once with each seed; several draw the workload anew, the same for "
+                                f"every size, see --resample; an interval takes 6 [default: {DEFAULT_SEEDS}].",
         show_default=False)] = None,
     kinds: Annotated[list[str] | None, typer.Option(
         "--kind", metavar="RESOURCE=AMOUNT,...", help="The machines to count, such as cpu=1,memory=1; once for each "
@@ -47,15 +47,16 @@ def size(
                                            "count, capacity and price; once for each mix.",
         show_default=False, rich_help_panel=INPUT)] = None,
     limit: Annotated[int | None, typer.Option(
-        metavar="N", min=1, max=MACHINES_MAX, help="Try at most so many machines [default: twice as many as tasks would "
-                                                   "run at once if none waited].", show_default=False)] = None,
+        metavar="N", min=1, max=MACHINES_MAX, help="Try at most so many machines [default: twice as many as tasks "
+                                                   "would run at once if none waited].", show_default=False)] = None,
     given: ScenarioOptions = ScenarioOptions(),
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once [default: one a core].",
         show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Keep a page, the table of sizes, and the fleet and scenario of the answer in this folder "
-                               "[default: only show the table].", show_default=False, rich_help_panel=OUTPUT)] = None,
+        metavar="FOLDER", help="Keep a page, the table of sizes, and the fleet and scenario of the answer in this "
+                               "folder [default: only show the table].", show_default=False,
+        rich_help_panel=OUTPUT)] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Find the fewest machines, or the cheapest kind of them, with which all objectives hold.
@@ -80,9 +81,8 @@ def size(
     with loading():
         from subak.cli.commands.size import size as size_workload  # noqa: PLC0415  (loads the simulator)
 
-    of_each = prices or [None] * len(found)
-    size_workload(scenario, (list(zip(found, of_each, strict=True)), mixes or []), given.files, (limit, processes),
-                  (out, overwrite))
+    priced = list(zip(found, prices, strict=True)) if prices else [(each, None) for each in found]
+    size_workload(scenario, (priced, mixes or []), given.files, (limit, processes), (out, overwrite))
 
 
 def _refuse_scenario(scenario: Scenario, named: bool) -> None:

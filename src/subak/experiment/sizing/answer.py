@@ -1,4 +1,5 @@
 """What sizing has found: sizes with what each objective came to over the seeds, and the fewest machines that do."""
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -103,5 +104,5 @@ def rises(sizes: Sequence[Size], objectives: int, worse: Callable[[np.ndarray, n
     known = [size for size in sizes if size.values]
     return tuple(
         Rise(number, fewer.machines, more.machines)
-        for fewer, more in zip(known, known[1:], strict=False) for number in range(objectives)
+        for fewer, more in itertools.pairwise(known) for number in range(objectives)
         if worse(np.array(more.values[number].seeds), np.array(fewer.values[number].seeds)))

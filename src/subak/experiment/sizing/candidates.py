@@ -51,7 +51,7 @@ class Kind(msgspec.Struct):
 
 
 class Question(msgspec.Struct):
-    """What is to be sized: the scenario, and the machines that may serve it; its own fleet's mix where none are named."""
+    """What is to be sized: a scenario, and the machines that may serve it; where none are named, its fleet's mix."""
 
     scenario: Scenario
     kinds: list[Kind] = []
@@ -94,8 +94,8 @@ def load_question(question: Question) -> tuple[Workload, list[Candidate]]:
     any_capacity = question.kinds[0].capacity if question.kinds else read[0][1].machines[0].capacity
     workload, _ = load_inputs(scenario := msgspec.structs.replace(scenario, machines=1, capacity=any_capacity))
     question.scenario.workload_digest = scenario.workload_digest
-    parts = [(None, [Part(1, kind.capacity, kind.price)]) for kind in question.kinds]
-    candidates = [_candidate(name, of, workload) for name, of in (*parts, *((path, mix.machines) for path, mix in read))]
+    candidates = [*(_candidate(None, [Part(1, kind.capacity, kind.price)], workload) for kind in question.kinds),
+                  *(_candidate(path, mix.machines, workload) for path, mix in read)]
     if len({candidate.prices is None for candidate in candidates}) > 1:
         raise InputError("price: either all machines have one, or none")
     return workload, candidates

@@ -31,8 +31,7 @@ def search(name: str, trial: Trial, objectives: Sequence[Objective], start: int,
         low, high = fewest_by(LOW), fewest_by(HIGH)
     else:
         low, high = None, None
-    for part in CURVE if found is not None else ():
-        near = round(found * part)
+    for near in [] if found is None else [round(found * part) for part in CURVE]:
         if 1 <= near <= limit and near not in tried:
             tried[near] = trial(near)
     sizes = tuple(tried[machines] for machines in sorted(tried))

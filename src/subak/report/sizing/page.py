@@ -22,8 +22,8 @@ def sizing_page(sizing: Sizing) -> bytes:
         size.values for answer in sizing.answers for size in answer.sizes)]
     charts = tags.tag("div", *(_figure(sizing, number) for number in places), class_="charts")
     said = (tags.tag("p", note, class_="note") for note in notes(sizing))
-    foot = tags.tag("footer", tags.tag("p", f"Written by Subak {subak.__version__}. This page is complete in itself: it "
-                                            "loads nothing and sends nothing."))
+    foot = tags.tag("footer", tags.tag("p", f"Written by Subak {subak.__version__}. This page is complete in itself: "
+                                            "it loads nothing and sends nothing."))
     main = tags.tag("main", *(_card(sizing, place) for place in _best_first(sizing)), charts,
                     *(_sizes(sizing, answer) for answer in sizing.answers), *said)
     return document(title, head, main, foot, chart_config={
@@ -38,10 +38,10 @@ def _best_first(sizing: Sizing) -> list[int]:
 def _card(sizing: Sizing, place: int) -> Markup:
     answer = sizing.answers[place]
     several = len(sizing.answers) > 1 and place == sizing.best
-    label = tags.tag("p", "The cheapest" if answer.price is not None else "The fewest", class_="label") if several else ""
-    return tags.tag("section", label, tags.tag("h2", headline(answer)),
-                    *(tags.tag("p", said, class_="verdict") for said in sentences(sizing, answer)),
-                    class_="card-verdict")
+    best = "The fewest" if answer.price is None else "The cheapest"
+    label = tags.tag("p", best, class_="label") if several else ""
+    said = (tags.tag("p", sentence, class_="verdict") for sentence in sentences(sizing, answer))
+    return tags.tag("section", label, tags.tag("h2", headline(answer)), *said, class_="card-verdict")
 
 
 def _figure(sizing: Sizing, number: int) -> Markup:

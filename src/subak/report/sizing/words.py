@@ -57,8 +57,8 @@ def notes(sizing: Sizing) -> list[str]:
     how = REDRAWN.get(sizing.resample, "one workload, decisions drawn anew")
     drawn = f"Each size with the same {seeds} seeds: {how}." if seeds > 1 else "One run for each size."
     return [f"{sizing.workload} under {sizing.scheduler}. {drawn}",
-            *([f"Intervals are of the mean over the seeds: Student's t of its logarithm, 95 %; of the answer, the sizes "
-               "that they do not decide."] if seeds >= SEEDS_MIN else [])]
+            *(["Intervals are of the mean over the seeds: Student's t of its logarithm, 95 %; of the answer, the "
+               "sizes that they do not decide."] if seeds >= SEEDS_MIN else [])]
 
 
 def size_table(sizing: Sizing, answer: Sized) -> Table:
