@@ -1,4 +1,4 @@
-"""Edits of a fleet: the mix stays, machines that come again bring their attributes and changes, numbers are those asked for."""
+"""Edits of a fleet: the mix stays, copies bring their attributes and changes, numbers are those asked for."""
 import math
 
 import numpy as np
@@ -146,8 +146,8 @@ def test_words():
 def test_a_run_of_an_edited_fleet_repeats_from_its_scenario(run, tmp_path):
     (tmp_path / "W").mkdir()
     staged([{"request": (1,)}], [(0, each / 4, 1.0 + each % 3) for each in range(40)]).write(tmp_path / "W")
-    code, out, said = run("simulate", tmp_path / "W", "--machines", 4, "--capacity", "cpu=1", "--scale", 1.5, "--remove",
-                          "2", "--add-machines", "1:cpu=2", "--out", tmp_path / "R")
+    code, out, said = run("simulate", tmp_path / "W", "--machines", 4, "--capacity", "cpu=1", "--scale", 1.5,
+                          "--remove", "2", "--add-machines", "1:cpu=2", "--out", tmp_path / "R")
     assert code == 0, said
     assert "on 5 machines" in out
     assert run("simulate", "--scenario", tmp_path / "R" / "scenario.toml", "--out", tmp_path / "R2")[0] == 0

@@ -81,8 +81,8 @@ def size(
     with loading():
         from subak.cli.commands.size import size as size_workload  # noqa: PLC0415  (loads the simulator)
 
-    priced = list(zip(found, prices, strict=True)) if prices else [(each, None) for each in found]
-    size_workload(scenario, (priced, mixes or []), given.files, (limit, processes), (out, overwrite))
+    of_each: list[float | None] = [*prices] if prices else [None] * len(found)
+    size_workload(scenario, (list(zip(found, of_each, strict=True)), mixes or []), given.files, (limit, processes), (out, overwrite))
 
 
 def _refuse_scenario(scenario: Scenario, named: bool) -> None:

@@ -85,6 +85,7 @@ class Sizing(msgspec.Struct, frozen=True):
     objectives: tuple[str, ...]
     seeds: tuple[int, ...]
     resample: str  # how each of them changed the workload
+    sessions: int | None  # of users, that seeds draw from; None where they redraw the workload in another way
     answers: tuple[Sized, ...]
     best: int | None  # the answer of the lowest price, or of the fewest machines; None where there is none
 

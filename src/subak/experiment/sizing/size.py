@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from subak.experiment.fleet_words import MACHINES_MAX
-from subak.experiment.run import refuse_unfit, settle_resample
+from subak.experiment.run import refuse_unfit, scenario_window, settle_resample
 from subak.experiment.scenario import seeds_of
 from subak.experiment.sizing.answer import Size, Sized, Sizing, best_of, value_of
 from subak.experiment.sizing.candidates import Candidate, Question, hopeless
@@ -15,6 +15,8 @@ from subak.experiment.sizing.trials import Submit
 from subak.measures.objective import Objective, read_objective
 from subak.policy import find_scheduler
 from subak.workload.demand import demand, most_at_once
+from subak.workload.redraws import SESSIONS
+from subak.workload.resample import session_count
 from subak.workload.table import Workload
 
 NONE_WAITS = 2  # times the tasks that would run at once if none waited, for seeds that draw more: the default limit
@@ -46,8 +48,10 @@ def size(
     objectives = [read_objective(text) for text in scenario.objectives]
     answers = [_answer(place, candidate, objectives, (workload, limit), _Sizes(question, submit, notify))
                for place, candidate in enumerate(candidates)]
+    window = scenario_window(scenario, workload)
+    sessions = session_count(workload, window.begin, window.end) if scenario.resample == SESSIONS else None
     return Sizing(workload.provenance.name, scenario.schedulers[0], tuple(each.text for each in objectives),
-                  tuple(scenario.seeds), scenario.resample, tuple(answers), best_of(answers))
+                  tuple(scenario.seeds), scenario.resample, sessions, tuple(answers), best_of(answers))
 
 
 class _Sizes:

@@ -11,6 +11,7 @@ from subak.report.tables.table import Amount, Cell, Table
 
 ENDLESS = "never"
 INTERVAL = "95 % interval"
+SESSIONS_FEW = 30  # fewer are too few for what is drawn from them to vary as the workload does
 
 
 def objectives_of(sizing: Sizing) -> list[Objective]:
@@ -56,9 +57,12 @@ def notes(sizing: Sizing) -> list[str]:
     seeds = len(sizing.seeds)
     how = REDRAWN.get(sizing.resample, "one workload, decisions drawn anew")
     drawn = f"Each size with the same {seeds} seeds: {how}." if seeds > 1 else "One run for each size."
+    few = seeds > 1 and sizing.sessions is not None and sizing.sessions < SESSIONS_FEW
     return [f"{sizing.workload} under {sizing.scheduler}. {drawn}",
             *(["Intervals are of the mean over the seeds: Student's t of its logarithm, 95 %; of the answer, the "
-               "sizes that they do not decide."] if seeds >= SEEDS_MIN else [])]
+               "sizes that they do not decide."] if seeds >= SEEDS_MIN else []),
+            *([f"Beware: seeds draw from {sizing.sessions} of the users' sessions, as many as the workload has, and so "
+               "change little; intervals are too narrow."] if few else [])]
 
 
 def size_table(sizing: Sizing, answer: Sized) -> Table:
