@@ -14,6 +14,7 @@ from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, best_of, valu
 from subak.experiment.sizing.candidates import Candidate, Kind, Mix, Part, Question, hopeless, load_question
 from subak.experiment.sizing.search import fewest, search
 from subak.experiment.sizing.size import limit_of, start_of
+from subak.fleet.edits import rows_in_mix
 from subak.measures.intervals import SEEDS_MIN, mean_interval
 from subak.measures.objective import read_objective
 from subak.workload.demand import most_at_once
@@ -285,6 +286,24 @@ def test_the_fleet_keeps_its_mix(run, site):
     code, out, said = run("size", site, "--objective", "wait.max < 1s", *ONE)
     assert code == 0, said
     assert "5 machines of unnamed" in out  # four and one that holds two: six slots
+
+
+def test_too_few_of_a_mix_leave_a_task_that_can_never_run(run, tmp_path):
+    """One task of a hundred needs the large machine, of which a small part of the mix has none: no percentile helps."""
+    (tmp_path / "W").mkdir()
+    tasks = [(1 if each == 50 else 0, each, 1.0) for each in range(100)]
+    staged([{"request": (2,)}, {"request": (4,)}], tasks).write(tmp_path / "W")
+    fleet = fleet_of(*[(2,)] * 3, (4,))
+    (tmp_path / "W" / "fleet").mkdir()
+    fleet.write(tmp_path / "W" / "fleet")
+    code, out, said = run("size", tmp_path / "W", "--objective", "wait.median < 1d", *ONE, "--out", tmp_path / "S")
+    assert code == 0, said
+    known = next(count for count in range(1, 5) if 3 in rows_in_mix(fleet, count))
+    assert known > 1
+    assert f"{known} machines of unnamed" in out
+    table = pl.read_csv(tmp_path / "S" / "sizes.csv")
+    assert table.filter(machines=known - 1)["kept"].item() == (
+        "no: 1 tasks can never run: asks 4 cpu, the largest machine has 2")
 
 
 def test_machines_that_are_too_small_are_said_and_nothing_is_run(run, site):

@@ -24,7 +24,7 @@ APART = ("schedulers", "seeds", "objectives", "workload", "workload_digest", "fl
 COPIES = {"policy": "policy.py", "faults": "faults.toml", "failures": "failures.toml", "queues": "queues.toml"}
 OF_ONE_SCHEDULER = ("federation", "lotes", "reclaims_per_hour", "policy")  # settings that not all support
 OF_ONE_RUN = ("search_moves",)  # that a limit in time came to, with each seed
-DIGITS = 6  # of a digest
+DIGEST_SHOWN = 6  # digits
 
 
 class Ran(NamedTuple):
@@ -100,7 +100,7 @@ def _ran(run: Run) -> Ran:
     settings = dict(_flat({key: value for key, value in scenario.items() if key not in (*APART, *COPIES)}))
     digest = settings.pop("fleet_digest", "")
     if digest:
-        settings = {"fleet": f"{_fleet_name(scenario)} ({digest[:DIGITS]})", **settings}
+        settings = {"fleet": f"{_fleet_name(scenario)} ({digest[:DIGEST_SHOWN]})", **settings}
     return Ran(run, {**settings, **dict(_copies(run.folder))}, identity)
 
 
@@ -114,7 +114,7 @@ def _copies(folder: Path) -> Iterator[tuple[str, str]]:
     """Return the digests of the files that a run was made with."""
     for name, file in COPIES.items():
         if (folder / file).is_file():
-            yield name, hashlib.sha256((folder / file).read_bytes()).hexdigest()[:DIGITS]
+            yield name, hashlib.sha256((folder / file).read_bytes()).hexdigest()[:DIGEST_SHOWN]
 
 
 def _flat(values: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:

@@ -82,7 +82,8 @@ def size(
         from subak.cli.commands.size import size as size_workload  # noqa: PLC0415  (loads the simulator)
 
     of_each: list[float | None] = [*prices] if prices else [None] * len(found)
-    size_workload(scenario, (list(zip(found, of_each, strict=True)), mixes or []), given.files, (limit, processes), (out, overwrite))
+    priced = list(zip(found, of_each, strict=True))
+    size_workload(scenario, (priced, mixes or []), given.files, (limit, processes), (out, overwrite))
 
 
 def _refuse_scenario(scenario: Scenario, named: bool) -> None:

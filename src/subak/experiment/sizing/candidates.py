@@ -14,7 +14,7 @@ from subak.simulator.engine.setup import Terms, machine_order, prepare
 from subak.toml_files import read_toml
 from subak.workload.table import Workload
 
-COUNT_MAX = 100_000  # machines of a part of a mix
+PART_COUNT_MAX = 100_000  # machines of a part of a mix
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True):
@@ -35,8 +35,8 @@ class Mix(msgspec.Struct, forbid_unknown_fields=True):
         if not self.machines:
             raise InputError("mix: needs at least one [[machines]] with count and capacity")
         for part in self.machines:
-            if not 1 <= part.count <= COUNT_MAX:
-                raise InputError(f"mix: count must be from 1 to {COUNT_MAX:,}, not {part.count:,}")
+            if not 1 <= part.count <= PART_COUNT_MAX:
+                raise InputError(f"mix: count must be from 1 to {PART_COUNT_MAX:,}, not {part.count:,}")
             if part.price is not None:
                 refuse_price(part.price)
         if len({part.price is None for part in self.machines}) > 1:
