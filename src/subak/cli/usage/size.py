@@ -69,7 +69,17 @@ def size(
     - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1 --price 5 --kind cpu=4 --price 18` finds the cheaper kind.
     - `subak size W --objective 'wait.p95 < 60s' --out S`, then `subak compare --scenario S/scenario.toml`, looks at it.
 
-    The exit code is 1 where no size that was tried is enough.
+    The exit code is 1 where no size that was tried is enough. A file for --mix keeps proportions, here 3 to 1:
+
+        [[machines]]
+        count = 3
+        capacity = { cpu = 0.5, memory = 0.25 }
+        price = 4.0
+
+        [[machines]]
+        count = 1
+        capacity = { cpu = 1, memory = 1 }
+        price = 9.0
     """
     usual = DEFAULT_SEEDS if given.scenario is None else None
     drawn = usual if seeds is None else seeds
