@@ -28,7 +28,7 @@ FOLDERS = {
     "generate-mapreduce": (("generate-mapreduce",), "subak.cli.commands.generate_mapreduce.draw_batch"),
     "simulate": (("simulate", "W", *MACHINES), "subak.cli.commands.simulate.load_inputs"),
     "compare": (("compare", "W", *MACHINES, "--schedulers", "first-fit"), "subak.cli.commands.compare.load_inputs"),
-    "size": (("size", "W", "--kind", "cpu=1", "--objective", "wait.mean < 1s"), "subak.cli.commands.size.load_question"),
+    "size": (("size", "W", "--kind", "cpu=1", "--objective", "wait.max < 1s"), "subak.cli.commands.size.load_question"),
     "fair": (("fair", "tree.toml"), "subak.cli.commands.fair._found"),
     "google-like": (("reproduce", "google-like"), "subak.cli.reproduce.google_like._measured"),
     "mch": (("reproduce", "mch", "--quick"), "subak.cli.reproduce.reproduction._reproduced"),
