@@ -43,7 +43,7 @@ EXIT_CODES = """## Exit codes
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | a job that was waited for did not finish; a live federation failed |
+| 1 | a job that was waited for did not finish; a live federation failed; no size that `subak size` tried is enough |
 | 2 | a mistake in the command line, a file or a policy, or a run that could not be finished |
 | 3 | a live federation has nothing of this name |
 | 4 | a live federation cannot be reached, or cannot do it now |

@@ -15,8 +15,9 @@ from subak.cli.sweeps import SWEPT
 TRACE = "0 1 1 1\n"
 TREE = 'capacity = { cpu = 2 }\n\n[[queue]]\nname = "a"\ndemand = { cpu = 1 }\n'
 CALLS: dict[str, tuple[str, ...]] = {
-    "simulate": ("W", "--out", "R"), "compare": ("W", "--schedulers", "first-fit", "--out", "R"), "report": ("W",),
+    "simulate": ("W", "--out", "R"), "compare": ("W", "--schedulers", "first-fit", "--out", "R"),
     "experiment": ("W", "--schedulers", "first-fit", "--out", "R"), "merge": ("W", "--out", "R"),
+    "size": ("W", "--objective", "wait.mean < 1s", "--seeds", "1", "--processes", "1", "--out", "R"), "report": ("W",),
     "explain": ("lotes", "W"), "convert": ("tr", "x.tr", "--out", "R"), "inspect": ("W",),
     "generate": ("--tasks", "3", "--out", "R"), "generate-mapreduce": ("--jobs", "2", "--out", "R"), "fit": ("W",),
     "schedulers": (), "fair": ("t.toml", "--out", "R"), "queues": ("W",), "torture": ("--seeds", "1"),
@@ -50,6 +51,11 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "service_profile": ("python", "x", ""), "updates": ("full", "x", ""), "placement": ("bins", "x", ""), "preemption": ("strict", "x", ""),
         "shares": ("a", "a=", "a=x", "=1", "a=2", "a=nan", "a=-1", "a=0.5", ""), "reclaims_per_hour": (*NEGATIVE, *HUGE[1:], "5"),
         "request_error": (*NEGATIVE, "1", *HUGE), "estimates": ("x", "factor=0.5", "factor=x", "factor="),
+        "scale": ("0", *NEGATIVE, *HUGE, "0.001", "1e9"),
+        "remove": ("", "x", "0", "-1", "0%", "101%", "%", "1.5", "nan", "1e3", "99", "1:", "1:cpu", "1:gpu=1", "1:cpu=x", "1:cpu=nan", "1:cpu=-1",
+                   "1:cpu=0.123", "1:cpu=1,cpu=1", "100%", "1%%"),
+        "add_machines": ("", "x", "0:cpu=1,memory=1", "1", "1:", "1:cpu=1", "1:cpu=1,memory=1,gpu=1", "-1:cpu=1,memory=1", "1%:cpu=1,memory=1",
+                         "1.5:cpu=1,memory=1", "1:cpu=nan,memory=1", "1:cpu=1e300,memory=1", "1:cpu=-1,memory=1", "99999999:cpu=1,memory=1", "1:cpu=1;memory=1"),
         "resample": ("x", "", "model", "Auto"),
         "objectives": ("", "wait", "wait.p95 < 60", "wait.p95 < -1s", "wait.p101 < 1s", "p95 < 1s", "wait.p95 < 60s for", "wait.mean < 1s for cell=a",
                        "wait.mean < nan"),
@@ -63,7 +69,11 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
                   "0-10000", "9223372036854775808", "99999999999999999999-99999999999999999999", " ", "1 2", "+1", "0x1"),
         "processes": ("0", "-1"),
     },
-    "report": {"path": ("absent", "x.tr", "", "n" * 300), "out": ("absent/x.html", "W", "x.tr/y.html", "n" * 300),
+    "size": {
+        "kinds": ("", "cpu", "cpu=x", "cpu=1,cpu=1", "cpu=nan", "cpu=-1", "cpu=inf", "cpu=1", "gpu=1", "cpu=1,memory=1,gpu=1", "cpu=1e300,memory=1"),
+        "prices": ("-1", "nan", "inf", "1"), "mixes": ("W/workload.toml", "W", "absent"), "limit": ("0", "-1", "10000001"),
+        "objectives": ("wait.mean > 1s", "wait.mean >= 1s")},
+    "report": {"paths": ("absent", "x.tr", "", "n" * 300), "out": ("absent/x.html", "W", "x.tr/y.html", "n" * 300),
                "images": ("", "x.tr", "x.tr/y", "n" * 300), "formats": ("gif", "", ",", "svg,gif", "SVG", "png svg", "svg", "csv"),
                "tables": ("", "x.tr", "x.tr/y", "n" * 300), "baseline": ("", "absent", "n" * 300)},
     "explain": {"run": ("absent", "W", "x.tr", "", "./lotes", "n" * 300), "task": ("absent", "", "x.tr", "n" * 300),
@@ -80,6 +90,8 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "tasks": ("0", "-1", "3000000000", "2147483648"), "seconds": ("0", *NEGATIVE, *HUGE, "5"), "load": ("0", *NEGATIVE, "inf"),
         "fleet": ("absent", "x.tr"), "machines": ("-1", "3", "100000000"), "capacity": ("cpu=1", "cpu", "=1", "cpu=x"),
         "parameters": ("W/workload.toml",), "seed": ("-1", "18446744073709551616"),
+        "scale": ("0", *NEGATIVE, *HUGE, "0.000001"), "remove": ("", "x", "0", "101%", "99999", "1:gpu=1", "1:cpu=0.123"),
+        "add_machines": ("", "x", "1", "0:cpu=1,memory=1", "1:cpu=1", "99999999:cpu=1,memory=1"),
         "dynamism": ("0", *NEGATIVE, *HUGE), "gap_shape": ("1", "0", *NEGATIVE, *HUGE), "type_": (*NEGATIVE, "1.5", *HUGE),
         "task_mass": ("0", *NEGATIVE, "inf"), "task_disparity": ("1", "0", *NEGATIVE, "inf"),
         "service_mass": ("0", *NEGATIVE, "inf"), "service_disparity": ("1", "0.5", *NEGATIVE, "inf"),
@@ -132,6 +144,8 @@ SPECIAL["run"] = {
     "resources": ("cpu", "=1", "cpu=x", "memory=4gigs", "cpu=-1", "gpu=0.5", ""), "env": ("A", "=1", ""),
     "workdir": ("", "here", "n" * 5000), "time_limit": ("", "soon", "-1s", "0", "1y")}
 SPECIAL["explain"]["output"] = SPECIAL["queues"]["output"] = _OUTPUTS
+SPECIAL["size"] |= {name: (*values, *SPECIAL["size"].get(name, ())) for name, values in SPECIAL["simulate"].items() if name != "seed"}
+SPECIAL["size"] |= {name: SPECIAL["compare"][name] for name in ("seeds", "processes")}
 SPECIAL["compare"] |= {name: values for name, values in SPECIAL["simulate"].items() if name not in ("scheduler", "seed")}
 # Its options of a number or a word are lists of them.
 SPECIAL["experiment"] = {name: tuple(value for value in values if "," not in value)
@@ -184,6 +198,15 @@ CONFLICTS: tuple[tuple[str, ...], ...] = (
     ("compare", "W", "--schedulers", "first-fit,megha", "--request-error", "0.5"),
     ("compare", "W", "--schedulers", "first-fit,sparrow", "--heartbeat", "5"),
     ("compare", "W", "--schedulers", "first-fit,hmhs,megha", "--slow-start", "0.5"),
+    ("size", "W", "--out", "R"), ("size", "W", "--machines", "3", "--capacity", "cpu=1", "--capacity", "memory=1", "--objective", "wait.mean < 1s"),
+    ("size", "W", "--kind", "cpu=1,memory=1", "--fleet", "W/fleet", "--objective", "wait.mean < 1s"),
+    ("size", "W", "--kind", "cpu=1,memory=1", "--scale", "2", "--objective", "wait.mean < 1s"),
+    ("size", "W", "--kind", "cpu=1,memory=1", "--price", "1", "--price", "2", "--objective", "wait.mean < 1s"),
+    ("size", "W", "--price", "1", "--objective", "wait.mean < 1s"), ("size", "--scenario", "s.toml"),
+    ("size", "--scenario", "s.toml", "--seeds", "1-3"), ("size", "W", "--objective", "wait.mean < 1s for queue=absent", "--processes", "1"),
+    ("size", "W", "--kind", "cpu=1,memory=1", "--mix", "mix.toml", "--objective", "wait.mean < 1s"),
+    ("simulate", "--scenario", "s.toml", "--scale", "2"), ("simulate", "--scenario", "s.toml", "--remove", "1"),
+    ("report", "R", "S"), ("report", "W", "W", "--out", "both.html"),
     ("generate", "--out", "R"), ("generate", "--tasks", "3", "--seconds", "3", "--out", "R"),
     ("generate", "--tasks", "3", "--load", "0.5", "--dynamism", "1", "--out", "R"),
     ("generate", "--tasks", "3", "--machines", "3", "--out", "R"), ("generate", "--tasks", "3", "--capacity", "cpu=1", "--out", "R"),
@@ -220,7 +243,8 @@ CONFLICTS: tuple[tuple[str, ...], ...] = (
     ("fit", "W", "--censored", "account", "--censored", "never"),
 )
 BESIDE = {"x.tr": TRACE, "t.toml": TREE, "s.toml": 'workload = "W"\n', "two.toml": 'workload = "W"\nseeds = [1, 2]\n',
-          "f.toml": 'workload = "W"\n', "l.toml": "classes = 3\n", "spread.toml": "delay_spread = 0.5\n"}
+          "f.toml": 'workload = "W"\n', "l.toml": "classes = 3\n",
+          "mix.toml": "[[machines]]\ncount = 3\ncapacity = { cpu = 1, memory = 1 }\nprice = 2.0\n", "spread.toml": "delay_spread = 0.5\n"}
 
 
 @cache

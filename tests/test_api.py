@@ -86,6 +86,9 @@ def test_every_row_of_a_frame_is_a_task_of_its_job(rows):
     ({"workload": "no-such-folder"}, "no-such-folder"),
     ({"workload": plain((0, 1, 1)), "machines": 0, "capacity": None}, r"no fleet; give fleet=FOLDER.*\{'cpu': 1\}"),
     ({"fleet": fleet_of((1,))}, "give one of them, not both"),
+    ({"scale": 0}, "scale: must be"),
+    ({"remove": "30%"}, r"remove: must be a list of such words, as \['30%'\]"),
+    ({"add_machines": ["x"]}, "add.machines.*x"),
     ({"machines": -1}, "machines: must be from 1 to"),
     ({"capacity": {"cpu": "4"}}, "capacity: Expected `float`, got `str`"),
 ])
@@ -107,6 +110,15 @@ def test_tables_and_folders_are_loaded_alike(tmp_path):
         assert way.tasks.equals(ways[0].tasks) and way.machines.equals(ways[0].machines)
     assert workload_of(pl.DataFrame({"arrival": [0, 1], "run_time": [1, 2], "cpu": [1, 2], "memory": [2, 1]}),
                        TWO).requests.tolist() == workload.requests.tolist()
+
+
+def test_machines_are_edited_as_they_are_loaded(tmp_path):
+    workload, fleet = plain((0, 1, 1, 1), resources=TWO), fleet_of((4, 4), (4, 4), (8, 2), resources=TWO)
+    (tmp_path / "F").mkdir()
+    fleet.write(tmp_path / "F")
+    for machines in (fleet, tmp_path / "F"):
+        found = subak.load(workload, machines, scale=2, remove=["3:cpu=4"], add_machines=["2:cpu=1,memory=1"])
+        assert sorted(found.machines.select("cpu", "memory").rows()) == [(1, 1), (1, 1), (4, 4), (8, 2), (8, 2)]
 
 
 # Runs
@@ -261,7 +273,8 @@ def test_a_run_that_fails_leaves_the_others(tmp_path):
 
 
 def test_every_key_of_a_scenario_is_a_keyword():
-    elsewhere = {"workload", "workload_digest", "fleet", "fleet_digest", "machines", "capacity", "schedulers", "seeds"}
+    elsewhere = {"workload", "workload_digest", "fleet", "fleet_digest", "machines", "capacity", "scale", "remove",
+                 "add_machines", "schedulers", "seeds"}
     assert set(Settings.__annotations__) == set(Scenario.__struct_fields__) - elsewhere
 
 

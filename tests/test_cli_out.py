@@ -28,6 +28,7 @@ FOLDERS = {
     "generate-mapreduce": (("generate-mapreduce",), "subak.cli.commands.generate_mapreduce.draw_batch"),
     "simulate": (("simulate", "W", *MACHINES), "subak.cli.commands.simulate.load_inputs"),
     "compare": (("compare", "W", *MACHINES, "--schedulers", "first-fit"), "subak.cli.commands.compare.load_inputs"),
+    "size": (("size", "W", "--kind", "cpu=1", "--objective", "wait.max < 1s"), "subak.cli.commands.size.load_question"),
     "fair": (("fair", "tree.toml"), "subak.cli.commands.fair._found"),
     "google-like": (("reproduce", "google-like"), "subak.cli.reproduce.google_like._measured"),
     "mch": (("reproduce", "mch", "--quick"), "subak.cli.reproduce.reproduction._reproduced"),
@@ -278,7 +279,7 @@ def test_processes_of_a_killed_comparison_end_with_it(tmp_path):
     told = tmp_path / "told"
     script = (f"import multiprocessing, os, pathlib, time\nfrom subak.experiment import processes\n"
               f"def work(parent):\n"
-              f"    processes._die_with(parent)\n"
+              f"    processes.die_with(parent)\n"
               f"    pathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n"
               f"    time.sleep(600)\n"
               f"if __name__ == '__main__':\n"
@@ -297,7 +298,7 @@ def test_processes_of_a_killed_comparison_end_with_it(tmp_path):
 
 def test_every_run_of_a_comparison_ends_with_it(monkeypatch):
     seen = []
-    monkeypatch.setattr(processes, "_die_with", lambda parent: seen.append(parent) or 1 / 0)
+    monkeypatch.setattr(processes, "die_with", lambda parent: seen.append(parent) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         processes._serve(None, None, 7)
     assert seen == [7]

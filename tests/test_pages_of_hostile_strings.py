@@ -3,6 +3,7 @@ import base64
 import hashlib
 import json
 import re
+import tomllib
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -12,11 +13,14 @@ import pytest
 
 from hostile import EVIL, RUNS, write_hostile_run, write_policy, write_site, write_tree
 from subak.cli.reproduce import reproduction
+from subak.experiment.sizing.answer import Size, Sized, Sizing, value_of
 from subak.report import tags
 from subak.report.document import document, figure
 from subak.report.page import write_report
+from subak.report.sizing.page import sizing_page
 from subak.reproduce.claims import Figure, Reproduction
 from subak.reproduce.claims import Row as ClaimRow
+from subak.toml_files import write_toml
 from test_page_in_chromium import CHROMIUM, opened, root_of
 
 # All that a page may consist of; what is drawn into it is SVG.
@@ -108,15 +112,21 @@ def pages(folder, site, subak):
     comparison, tree, policy = folder / "C", write_tree(folder / "tree.toml"), write_policy(folder)
     simulated = comparison / "runs" / "simulated"
     subak("simulate", site, "--scheduler", f"{policy}:mine+backfill", "--out", simulated)
-    write_hostile_run(comparison / "runs" / "written")
+    written = write_hostile_run(comparison / "runs" / "written")
+    scenario = tomllib.loads((simulated / "scenario.toml").read_text())  # of one workload, or they are not compared
+    write_toml({**scenario, "remove": [EVIL]}, written / "scenario.toml")
     subak("report", comparison, "--out", folder / "report.html", "--images", folder / "report", "--format", "svg")
     for kind in ("html", "svg"):
         subak("inspect", site, "--chart", folder / f"workload.{kind}")
         subak("inspect", site / "fleet", "--chart", folder / f"fleet.{kind}")
         subak("fit", site, "--chart", folder / f"fit.{kind}")
     subak("fair", tree, "--out", folder / "fair")
+    sizes = (Size(1, 2.0, (), EVIL), Size(2, 4.0, (value_of([3.0, 5.0]),)))
+    (folder / "size.html").write_bytes(sizing_page(Sizing(
+        EVIL, EVIL, ("wait.mean < 10s",), (1, 2), EVIL, 1, (Sized(EVIL, 9, sizes, 2), Sized(EVIL, 9, (), None,
+                                                                                         hopeless=EVIL)), 0)))
     reproduce(folder / "reproduction")
-    found = {name: folder / f"{name}.html" for name in ("report", "workload", "fleet", "fit")}
+    found = {name: folder / f"{name}.html" for name in ("report", "workload", "fleet", "fit", "size")}
     return found | {name: folder / name / "index.html" for name in ("fair", "reproduction")}
 
 

@@ -30,7 +30,7 @@ from subak.experiment.study.points import points_of
 from subak.experiment.study.records import Record, is_done, read_record, read_records, write_record
 from subak.experiment.study.runs import record_of, told_of
 from subak.experiment.study.shards import parse_shard, shard_of
-from subak.measures.intervals import interval, of_mean
+from subak.measures.intervals import interval, mean_interval
 from subak.policy_files import named_scheduler
 from subak.report.study.columns import columns_of, refuse_measures
 from subak.report.study.facts import best_by, front, grouped
@@ -349,7 +349,7 @@ def test_groups_are_means_over_the_other_settings_seed_by_seed():
     values = [np.mean([records[f"0{masters}central{seed}"].summary.wait_time.mean for masters in (0, 1)])
               for seed in range(1, 7)]
     assert groups[1].value == pytest.approx(np.mean(values))
-    assert groups[1].interval == pytest.approx(of_mean(np.array(values)))
+    assert groups[1].interval == pytest.approx(mean_interval(np.array(values)))
 
 
 @given(some.lists(some.tuples(some.integers(0, 5), some.integers(0, 5)), min_size=1, max_size=12))
@@ -367,10 +367,11 @@ def test_the_front_is_who_is_not_dominated(pairs):
 
 def test_the_interval_of_a_mean_is_near_that_of_the_normal_law():
     values = np.random.default_rng(3).normal(10, 2, 400)
-    low, high = of_mean(values)
+    low, high = mean_interval(values)
+    assert mean_interval(values - 100) == pytest.approx((low - 100, high - 100), abs=0.01)
     assert (low, high) == pytest.approx((values.mean() - 1.96 * 0.1, values.mean() + 1.96 * 0.1), abs=0.02)
-    assert of_mean(values[:5]) is None
-    assert of_mean(np.append(values[:9], np.inf)) is None
+    assert mean_interval(values[:5]) is None
+    assert mean_interval(np.append(values[:9], np.inf)) is None
     assert interval(values[:9] * 1.1, values[:9]) == pytest.approx((0.1, 0.1))
 
 

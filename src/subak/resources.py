@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -56,6 +57,23 @@ def _refuse(bad: np.ndarray, values: np.ndarray, rule: str) -> None:
     if bad.any():
         row = int(bad.argmax())
         raise InputError(f"{rule}, row {row} has {values[row]:g}")
+
+
+def parse_amounts(texts: Iterable[str], option: str = "--capacity", form: str = "RESOURCE=AMOUNT, such as cpu=4",
+                  ) -> dict[str, float]:
+    """Return {name: amount} of texts such as ``cpu=4``. Raises InputError, naming *option*, for another form."""
+    amounts: dict[str, float] = {}
+    for text in texts:
+        name, separator, amount = text.partition("=")
+        if name in amounts:
+            raise InputError(f"{option}: must name each once, {name} comes again")
+        try:
+            amounts[name] = float(amount)
+        except ValueError:
+            separator = ""
+        if not separator or not name:
+            raise InputError(f"{option}: must be {form}, not {text!r}")
+    return amounts
 
 
 def same_resources(first: tuple[Resource, ...], second: tuple[Resource, ...], what: str) -> None:

@@ -1,5 +1,5 @@
 """What is scheduled on what: a workload and its machines, loaded and checked once, for any number of runs."""
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import polars as pl
 
 from subak.api.frames import resources_of, workload_of
 from subak.errors import InputError, first_line
+from subak.experiment.fleets import edited
 from subak.experiment.run import load_fleet, load_workload
 from subak.experiment.scenario import IN_MEMORY, Scenario
 from subak.fleet.table import Fleet, read_fleet
@@ -76,7 +77,8 @@ class Inputs:
 
 def load(
     workload: str | Path | Workload | pl.DataFrame = DEFAULT_SAMPLE, fleet: str | Path | Fleet | None = None, *,
-    machines: int = 0, capacity: Mapping[str, float] | None = None,
+    machines: int = 0, capacity: Mapping[str, float] | None = None, scale: float = 1.0, remove: Sequence[str] = (),
+    add_machines: Sequence[str] = (),
 ) -> Inputs:
     """Load a workload and its machines, and check both.
 
@@ -84,8 +86,9 @@ def load(
     (`subak.workload.table.make_workload`), or a frame with a row a task: `arrival` and `run_time` in seconds, a column
     for each resource, and where they are known `job`, `queue`, `user`, `priority` and `estimate`. *fleet*: a folder or
     tables, by default the folder `fleet` in the workload's; instead of it *machines* alike ones of *capacity* each,
-    such as ``machines=80, capacity={"slot": 1}``. Raises InputError, which names the file, the rule and the value, for
-    what is none or breaks a rule.
+    such as ``machines=80, capacity={"slot": 1}``. The machines are edited as on the command line: *scale* times as many
+    of the same mix, then fewer (``remove=["30%"]``), then more (``add_machines=["200:cpu=0.5,memory=0.5"]``).
+    Raises InputError, which names the file, the rule and the value, for what is none or breaks a rule.
     """
     named = isinstance(workload, str | Path)
     if not named and not isinstance(workload, Workload | pl.DataFrame):
@@ -95,6 +98,7 @@ def load(
     held = not named or isinstance(fleet, Fleet)
     scenario = Scenario(
         workload=IN_MEMORY if held else str(workload), machines=machines, capacity=_amounts(capacity or {}),
+        scale=scale, remove=_words("remove", remove), add_machines=_words("add_machines", add_machines),
         fleet="" if fleet is None or isinstance(fleet, Fleet) else str(fleet))
     if isinstance(fleet, Fleet) and machines:
         raise InputError(f"fleet and machines: give one of them, not both (a fleet and {machines})")
@@ -109,7 +113,15 @@ def load(
     if fleet is None and not machines and not (named and (workload_folder(str(workload)) / "fleet").is_dir()):
         raise InputError("load: the workload has no fleet; give fleet=FOLDER, or alike machines, such as "
                          f"machines=1000, capacity={{{tables.resources[0].name!r}: 1}}")
-    return Inputs(tables, fleet if isinstance(fleet, Fleet) else load_fleet(scenario, tables), scenario)
+    found = edited(fleet, scale, scenario.remove, scenario.add_machines) if isinstance(fleet, Fleet) else \
+        load_fleet(scenario, tables)
+    return Inputs(tables, found, scenario)
+
+
+def _words(name: str, texts: Sequence[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise InputError(f"{name}: must be a list of such words, as [{texts!r}]")
+    return list(texts)
 
 
 def _amounts(capacity: Mapping[str, float]) -> dict[str, float]:

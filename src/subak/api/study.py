@@ -93,7 +93,7 @@ def study(
         write_plan(place, plan)
     schedulers = list(dict.fromkeys(each.scenario.schedulers[0] for each in todo.values()))
     at_once = processes or len(os.sched_getaffinity(0))
-    with counted(len(todo), schedulers, progress) as count, closing(done_here(todo, at_once)) as done:  # type: ignore[type-var]
+    with counted(len(todo), schedulers, progress) as count, closing(done_here(todo, at_once)) as done:
         for number, (digest, content) in enumerate(done, 1):
             records[digest] = unpacked(content)
             if place is not None:

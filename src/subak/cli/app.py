@@ -26,6 +26,8 @@ COMMANDS = (
     _listed("experiment", "usage.experiment",
             "Run a study: settings as lists, every combination of them once, in a table and on a page."),
     _listed("merge", "usage.merge", "Join the shards of a study into one folder, with its table and its page."),
+    _listed("size", "usage.size",
+            "Find the fewest machines, or the cheapest kind of them, with which all objectives hold."),
     _listed("report", "commands.report",
             "Write one self-contained HTML page with the charts and tables of a run or a comparison."),
     _listed("explain", "live.shared",

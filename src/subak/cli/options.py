@@ -16,6 +16,7 @@ from subak.federation.choices import PLACEMENTS
 from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Federation
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
+from subak.resources import parse_amounts
 from subak.toml_files import read_toml
 from subak.workload.redraws import RESAMPLES
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names
@@ -34,6 +35,17 @@ CapacityOption = Annotated[list[str] | None, typer.Option(
     metavar="RESOURCE=AMOUNT", help="With --machines: the capacity of each machine, such as cpu=0.5; once for each "
                                     "resource.",
     show_default=False, rich_help_panel=INPUT)]
+AddOption = Annotated[list[str] | None, typer.Option(
+    metavar="N:RESOURCE=AMOUNT,...", help="Then add N alike machines, such as 200:cpu=0.5,memory=0.5, without "
+                                          "attributes; once for each kind.",
+    show_default=False, rich_help_panel=INPUT)]
+RemoveOption = Annotated[list[str] | None, typer.Option(
+    metavar="N|P%[:RESOURCE=AMOUNT,...]", help="Then take N machines out, or P per cent, evenly over the kinds; or of "
+                                               "those with just that much, such as 100:cpu=0.5.",
+    show_default=False, rich_help_panel=INPUT)]
+ScaleOption = Annotated[float, typer.Option(
+    metavar="TIMES", help="So many times the machines, of the same mix: copies, or evenly fewer. Before --remove and "
+                          "--add-machines.", rich_help_panel=INPUT)]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
@@ -61,6 +73,9 @@ class ScenarioOptions:
     fleet: FleetOption = None
     machines: MachinesOption = 0
     capacity: CapacityOption = None
+    scale: ScaleOption = 1.0
+    remove: RemoveOption = None
+    add_machines: AddOption = None
     resample: Annotated[str | None, _option(
         "|".join(RESAMPLES), "How a seed changes the workload: sessions of users are drawn anew, with replacement, at "
                              "other times; it is drawn anew from the model that generated it; or not at all "
@@ -152,23 +167,6 @@ class ScenarioOptions:
     def files(self) -> list[Path]:
         """What the command reads beside the workload; no result may be written over it."""
         return [value for value in vars(self).values() if isinstance(value, Path)]
-
-
-def parse_amounts(texts: list[str], option: str = "--capacity", form: str = "RESOURCE=AMOUNT, such as cpu=4",
-                  ) -> dict[str, float]:
-    """Return {name: amount} of texts such as ``cpu=4``. Raises InputError, naming *option*, for another form."""
-    amounts: dict[str, float] = {}
-    for text in texts:
-        name, separator, amount = text.partition("=")
-        if name in amounts:
-            raise InputError(f"{option}: must name each once, {name} comes again")
-        try:
-            amounts[name] = float(amount)
-        except ValueError:
-            separator = ""
-        if not separator or not name:
-            raise InputError(f"{option}: must be {form}, not {text!r}")
-    return amounts
 
 
 # What a field holds where that is not the option's own value.

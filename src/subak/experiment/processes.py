@@ -153,7 +153,7 @@ class _Forward(logging.Handler):
 
 def _serve(work: Work, pipe: Any, parent: int) -> None:
     """Do what comes through the pipe, and say what became of it, until nobody is there any more."""
-    _die_with(parent)
+    die_with(parent)
     forward = _Forward(pipe.send)
     logging.getLogger("subak").addHandler(forward)
     with suppress(EOFError):
@@ -174,7 +174,7 @@ def _done(work: Work, label: str, job: Any, say: Say) -> News:
         return News(label, FAILED, error=f"run {label}: its scheduler raised KeyboardInterrupt")
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Let the kernel kill this process when its parent dies: nobody would hear of its job any more."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
     if prctl is not None:

@@ -18,6 +18,7 @@ import polars as pl
 
 import subak
 from subak.errors import InputError
+from subak.experiment.fleets import edited
 from subak.experiment.knowledge import knowledge
 from subak.experiment.scenario import (
     FOREVER,
@@ -94,7 +95,7 @@ class Done(NamedTuple):
 
 
 def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
-    """Read workload and fleet, note their digests, and check the files of faults, queues and failures.
+    """Read workload and fleet, edited, note their digests, and check the files of faults, queues and failures.
 
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
@@ -112,7 +113,12 @@ def load_workload(scenario: Scenario) -> Workload:
 
 
 def load_fleet(scenario: Scenario, workload: Workload) -> Fleet:
-    """Read the fleet, or make alike machines for the workload; the rest is as with `load_workload`."""
+    """Read the fleet, or make alike machines for the workload, and edit it; the rest is as with `load_workload`."""
+    return edited(_fleet_of(scenario, workload), scenario.scale, scenario.remove, scenario.add_machines)
+
+
+def _fleet_of(scenario: Scenario, workload: Workload) -> Fleet:
+    """Return the fleet that the scenario names, as it is."""
     if scenario.machines:
         return uniform_fleet(scenario.machines, scenario.capacity, workload.resources)
     folder = workload_folder(scenario.workload)
@@ -227,7 +233,7 @@ def _simulated(
     on_progress: Callable[[Progress], None] | None,
 ) -> Done:
     """Return all tables of a run, and its summary."""
-    outcome = _outcome(scenario, name, seed, inputs, on_progress)
+    outcome = simulated(scenario, name, seed, inputs, on_progress)
     (workload, fleet), resources = inputs, [resource.name for resource in inputs[0].resources]
     found, attempts, fair = _measured(outcome, scenario, inputs, window)
     tables = {"tasks": found.tasks, "timeline": found.timeline, "attempts": attempts,
@@ -245,17 +251,18 @@ def summary_of(scenario: Scenario, drawn: tuple[Workload, Fleet], window: Window
     It holds nothing of the process and of the time that it took, so that the same run has the same.
     """
     name, seed = scenario.schedulers[0], scenario.seeds[0]
-    outcome = _outcome(scenario, name, seed, drawn)
+    outcome = simulated(scenario, name, seed, drawn)
     found, _, _ = _measured(outcome, scenario, drawn, window)
     summary = summarise(outcome, scenario, drawn, run_label(name, seed, scenario.seeds), found)
     plan = summary.plan and msgspec.structs.replace(summary.plan, seconds=0.0)
     return msgspec.structs.replace(_bounded(summary, _bound(found.tasks, scenario, drawn)), speed=Speed(), plan=plan)
 
 
-def _outcome(
+def simulated(
     scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet],
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
+    """Return the run of a scheduler of the scenario with a seed, on the inputs `of_seed`; nothing is written."""
     workload, fleet = inputs
     scheduler = find_scheduler(name, scenario.check_policy)
     faults, queues, failures = _files_of(scenario)
@@ -346,7 +353,7 @@ def write_run(folder: Path, done: Done, scenario: Scenario, name: str, seed: int
         write_table(table, folder / f"{each}.parquet")
     (folder / "summary.json").write_bytes(_json(done.summary))
     if scenario.workload != IN_MEMORY and not isinstance(name, Given):  # else no file could say it
-        _write_scenario(folder, scenario, name, seed, done.search_moves)
+        write_scenario(folder, scenario, name, [seed], done.search_moves)
 
 
 def _measured(
@@ -444,10 +451,10 @@ def _options(
     return options
 
 
-def of_run(scenario: Scenario, name: str, seed: int) -> Scenario:
-    """Return the scenario of one run, without the settings that its scheduler does not go by."""
+def of_run(scenario: Scenario, name: str, seeds: list[int]) -> Scenario:
+    """Return the scenario of one run, or of one a seed, without the settings that its scheduler does not go by."""
     one = copy.copy(scenario)
-    one.schedulers, one.seeds, one.federation = [name], [seed], settings_of(scenario, name)
+    one.schedulers, one.seeds, one.federation = [name], seeds, settings_of(scenario, name)
     one.reclaims_per_hour = scenario.reclaims_per_hour if is_fair(name) else 0.0
     one.lotes = scenario.lotes if is_planned(name) else LotesSettings()
     one.check_policy = scenario.check_policy and policy_file(name) is not None
@@ -461,12 +468,14 @@ def peak_memory_bytes() -> float:
     return process.getrusage(process.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
-def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, search_moves: int | None) -> None:
-    """Write the scenario of this one run: enough to repeat it, with copies of the files that it names.
+def write_scenario(
+    partial: Path, scenario: Scenario, name: str, seeds: list[int], search_moves: int | None = None
+) -> None:
+    """Write the scenario of one run, or of one a seed: enough to repeat it, with copies of the files that it names.
 
     A search that was limited in time is repeated in as many moves.
     """
-    one = of_run(scenario, name, seed)
+    one = of_run(scenario, name, seeds)
     one.search_seconds, one.search_moves = Scenario().search_seconds, search_moves
     file = policy_file(name)
     if file is not None:

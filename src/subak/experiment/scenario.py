@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from subak.errors import InputError
+from subak.experiment.fleet_words import MACHINES_MAX, read_added, read_removed, refuse_scale
 from subak.federation.settings import Federation
 from subak.measures.objective import read_objective
 from subak.output.plain import is_text
@@ -21,7 +22,6 @@ from subak.workload.samples import DEFAULT_SAMPLE, sample_names
 
 FOREVER = float("inf")
 IN_MEMORY = ""  # the workload of a scenario that no file could hold
-MACHINES_MAX = 10_000_000  # alike machines; more would not fit in memory
 
 
 class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -33,6 +33,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     fleet_digest: str = ""  # likewise
     machines: int = 0  # instead of a fleet: this many alike machines
     capacity: dict[str, float] = {}  # of each of them, in natural amounts
+    scale: float = 1.0  # times as many machines, of the same mix; before the next two
+    remove: list[str] = []  # machines that are taken out: 30%, 100, or 100:cpu=0.5
+    add_machines: list[str] = []  # machines more: 200:cpu=0.5,memory=0.5
     schedulers: list[str] = msgspec.field(default_factory=lambda: ["first-fit"])  # or FILE.py:NAME
     seeds: list[int] = msgspec.field(default_factory=lambda: [1])  # each scheduler runs once with each
     resample: str = AUTO  # how a seed changes the workload: one of RESAMPLES
@@ -67,12 +70,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             if twice is not None:
                 raise InputError(f"{name}: each must be named once, {twice!r} occurs {values.count(twice)} times")
         refuse_unknown(self.schedulers)
-        if self.fleet and self.machines:
-            raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
-        if self.capacity and not self.machines:
-            raise InputError("capacity: is that of alike machines; give machines, how many there are")
-        if not 0 <= self.machines <= MACHINES_MAX:
-            raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
+        self._refuse_fleet()
         refuse_times(1.0 if self.interval is None else self.interval, self.until)
         self._refuse_measures()
         parse_estimates(self.estimates)
@@ -89,6 +87,20 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def search(self) -> SearchSettings:
         """How long a scheduler that searches improves its plan. Raises InputError for what no search could mean."""
         return SearchSettings(self.search_seconds, self.search_moves)
+
+    def _refuse_fleet(self) -> None:
+        """Refuse machines that nobody could mean, and edits of them."""
+        if self.fleet and self.machines:
+            raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
+        if self.capacity and not self.machines:
+            raise InputError("capacity: is that of alike machines; give machines, how many there are")
+        if not 0 <= self.machines <= MACHINES_MAX:
+            raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
+        refuse_scale(self.scale)
+        for text in self.remove:
+            read_removed(text)
+        for text in self.add_machines:
+            read_added(text)
 
     def _refuse_measures(self) -> None:
         """Refuse a window in which nothing could be measured, and an unknown way to redraw."""

@@ -2,7 +2,10 @@
 
 A seed gives every scheduler the same workload, so values are compared seed by seed. The interval is that of the ratio
 of means, by the bootstrap over seeds (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13).
+A value that is held against a bound has nothing to be paired with, and waits are skewed: its interval is Student's t of
+the logarithm of the mean, which covers better there (docs/decisions/0038-sizing.md).
 """
+import math
 import warnings
 
 import numpy as np
@@ -42,10 +45,20 @@ def interval(values: np.ndarray, baseline: np.ndarray) -> tuple[float, float] | 
     return (float(found.low), float(found.high)) if np.isfinite(found.low + found.high) else None
 
 
-def of_mean(values: np.ndarray) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean of float64[seed], by the bootstrap; None with fewer than SEEDS_MIN."""
+def mean_interval(values: np.ndarray) -> tuple[float, float] | None:
+    """Return the 95 % interval of the mean of *values*, one a seed; None with fewer than SEEDS_MIN.
+
+    Of values of 0 or more by the delta method: the logarithm of the mean varies by the mean's standard error over the
+    mean. Others (a cost, where prices fall below 0) have no logarithm: Student's t of the mean itself.
+    """
     if values.size < SEEDS_MIN or not np.isfinite(values).all():
         return None
-    drawn = values[np.random.default_rng(SEED).integers(values.size, size=(DRAWS, values.size))].mean(axis=1)
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    mean = float(values.mean())
+    if mean == 0.0 and not values.any():
+        return 0.0, 0.0
+    from scipy.stats import t as student  # noqa: PLC0415  (takes a while to load)
+
+    half = float(student.ppf((1 + LEVEL) / 2, values.size - 1)) * float(values.std(ddof=1)) / math.sqrt(values.size)
+    if values.min() < 0.0:
+        return mean - half, mean + half
+    return mean * math.exp(-half / mean), mean * math.exp(half / mean)

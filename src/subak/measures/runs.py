@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from subak.errors import InputError, first_line
+from subak.measures.side_by_side import told_apart
 from subak.output.workplaces import is_folder
 from subak.resources import Resource
 from subak.tables import scan_table
@@ -242,16 +243,26 @@ class Run:
     folder: Path
     summary: Summary
     held: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # of a run in memory: its tables, by name
+    settings: tuple[tuple[str, str], ...] = ()  # that tell it apart from those that it was read with
+
+    @property
+    def own_label(self) -> str:
+        """What the run is called in its folder."""
+        return self.summary.label or self.folder.name
 
     @property
     def label(self) -> str:
         """What the run is called."""
-        return self.summary.label or self.folder.name
+        return self.own_label + self._setting
 
     @property
     def group(self) -> str:
         """What runs that differ only in their seed share."""
-        return self.label.removesuffix(f"-s{self.summary.seed}")
+        return self.own_label.removesuffix(f"-s{self.summary.seed}") + self._setting
+
+    @property
+    def _setting(self) -> str:
+        return "".join(f" {name.rpartition('.')[2]}={value}" for name, value in self.settings)
 
     def table(self, name: str) -> pl.LazyFrame:
         """Return a table by its name, unread."""
@@ -278,19 +289,19 @@ class Run:
         return self.table("stints")
 
 
-def load_runs(path: Path) -> list[Run]:
-    """Read a run folder, or every run of a comparison folder, in the order in which they were asked for.
+def load_runs(*paths: Path) -> list[Run]:
+    """Read run folders, and every run of comparison folders, in the order in which they were asked for.
 
-    Raises InputError, naming the file and the rule, for anything else.
+    Their labels say what differs between them beside schedulers and seeds. Raises InputError, naming the file and the
+    rule, for anything else, for runs of different workloads, and for runs that nothing tells apart.
     """
+    return told_apart([run for path in paths for run in _load_folder(path)])
+
+
+def _load_folder(path: Path) -> list[Run]:
     asked = {label: place for place, label in enumerate(_asked(path))}
-    runs = sorted((_load_run(folder) for folder in _run_folders(path)),
+    return sorted((_load_run(folder) for folder in _run_folders(path)),
                   key=lambda run: (asked.get(run.label, len(asked)), run.group, run.summary.seed, run.label))
-    labels = [run.label for run in runs]
-    twice = next((label for label in labels if labels.count(label) > 1), None)
-    if twice is not None:
-        raise InputError(f"{path}: labels of runs must differ, {twice!r} occurs {labels.count(twice)} times")
-    return runs
 
 
 def groups(runs: list[Run]) -> dict[str, list[Run]]:

@@ -1,6 +1,7 @@
 """What is said below a comparison: what was measured, what seeds changed, and what a mark means."""
 from subak.measures.intervals import SEEDS_MIN
 from subak.measures.runs import Run, groups
+from subak.measures.side_by_side import differences, of_one_fleet
 from subak.placement.schedulers import NOTHING
 from subak.report.number_text import count_text, seconds_text
 
@@ -11,7 +12,18 @@ REDRAWN = {"sessions": "sessions of users drawn anew for each",
 def notes(runs: list[Run], marks: bool = True) -> list[str]:
     """Return the notes on runs that are shown side by side, a sentence or two each; *marks*: on what a star means."""
     several = len(groups(runs)) > 1
-    return [*window_notes(runs), *_seeds(runs), *_knowledge(runs), *([_mark(runs)] if several and marks else [])]
+    return [*_settings(runs), *window_notes(runs), *_seeds(runs), *_knowledge(runs),
+            *([_mark(runs)] if several and marks else [])]
+
+
+def _settings(runs: list[Run]) -> list[str]:
+    """Say what differs beside the schedulers, and what that makes of a comparison."""
+    found = differences(runs)
+    if not found:
+        return []
+    said = "; ".join(f"{name} ({', '.join(value or 'as usual' for value in values)})" for name, values in found.items())
+    machines = "" if of_one_fleet(runs) else " More machines are no better scheduler."
+    return [f"The runs differ in more than the scheduler: {said}.{machines}"]
 
 
 def window_notes(runs: list[Run]) -> list[str]:

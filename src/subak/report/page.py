@@ -7,6 +7,7 @@ from markupsafe import Markup
 import subak
 from subak.errors import InputError
 from subak.measures.runs import Run, groups, load_runs
+from subak.measures.side_by_side import differences
 from subak.output.places import located, refuse_file, refuse_room
 from subak.output.writing import write_file
 from subak.report import tags
@@ -43,21 +44,26 @@ CHART_GROUPS = {"comparison": "overview", "queue-length": "overview", "utilisati
 
 
 def write_report(
-    path: Path, out: Path | None = None, images: Path | None = None, formats: Sequence[str] | None = None,
-    notify: Notify = lambda _name, _part: None, tables: Path | None = None, baseline: str | None = None,
+    paths: Path | Sequence[Path], out: Path | None = None, images: Path | None = None,
+    formats: Sequence[str] | None = None, notify: Notify = lambda _name, _part: None, tables: Path | None = None,
+    baseline: str | None = None,
 ) -> Path:
     """Write the report of a run or comparison folder, and return the page's path (*out*, or PATH/report.html).
 
+    Of several folders, the runs are shown side by side; the page then needs a place of its own.
     With *images*, each chart is also written there, with *tables* each table, in those of *formats* that suit; *notify*
     is told before each picture. Differences are from *baseline*, a scheduler, or from the first one. Raises InputError
     for what is not such a folder, format or scheduler, or may not be written, RunError when the disk refuses.
     """
-    out = out or path / "report.html"
+    folders = [paths] if isinstance(paths, Path) else paths
+    if out is None and len(folders) > 1:
+        raise InputError("--out: must be given for several folders, such as --out both.html")
+    out = out or folders[0] / "report.html"
     refuse_formats(formats, images, tables)
     _refuse(out, {"pictures": images, "tables": tables})
     drawn_in = [name for name in formats or IMAGE_FORMATS if name in PICTURE_FORMATS]
     listed_in = [name for name in formats or TABLE_FORMATS[:1] if name in TABLE_FORMATS]
-    runs = load_runs(path)
+    runs = load_runs(*folders)
     place = baseline_of(runs, baseline)
     rows = compared(runs, place)
     makers = makers_of(runs)
@@ -147,13 +153,13 @@ def _distinct(texts: Iterator[str]) -> str:
 
 def _summary(runs: list[Run]) -> str:
     """Say in a line what was scheduled on what."""
-    workload, fleet = runs[0].summary.workload, runs[0].summary.fleet
+    workload, fleets = runs[0].summary.workload, sorted({run.summary.fleet.machines for run in runs})
     schedulers, seeds = len(groups(runs)), max(len(each) for each in groups(runs).values())
     said = [f"{count_text(workload.tasks)} tasks in {count_text(workload.jobs)} jobs",
-            f"{count_text(fleet.machines)} machines",
+            f"{' or '.join(map(count_text, fleets))} machines",
             *([f"{schedulers} schedulers"] if schedulers > 1 else []), *([f"{seeds} seeds"] if seeds > 1 else [])]
-    different = len({run.summary.workload for run in runs}) > 1
-    beware = ". Beware: the runs are of different workloads, and differ in more than the scheduler" if different else ""
+    different = differences(runs)
+    beware = f". Beware: the runs differ in {', '.join(different)}" if different else ""
     return ", ".join(said) + beware
 
 

@@ -39,6 +39,12 @@ def demand(workload: Workload, fleet: Fleet | None = None, point_count: int = 24
     return Demand(times.tolist(), requested, means, peaks, peak_times, capacity)
 
 
+def most_at_once(workload: Workload) -> int:
+    """Return the most tasks of a non-empty workload that would run at once if every task started on arrival."""
+    arrivals, ends = _starts_and_ends(workload)
+    return int(_Curve(arrivals, ends, np.ones(len(arrivals), np.int64)).peak(1.0)[1])
+
+
 def span_end(workload: Workload) -> float:
     """Return when the last task would end (endless ones aside) if every task started on arrival."""
     _, ends = _starts_and_ends(workload)

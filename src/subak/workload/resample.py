@@ -108,16 +108,34 @@ def grouped(group: np.ndarray, groups: int) -> Groups:
 
 def _of_sessions(workload: Workload, seed: int, begin: float, end: float) -> Workload:
     """Draw sessions with replacement within blocks of time, and let them begin anywhere in theirs."""
-    job = workload.stages["job"].to_numpy().astype(np.int64)[workload.tasks["stage"].to_numpy()]
-    arrival = np.full(len(workload.jobs), np.inf)
-    np.minimum.at(arrival, job, workload.tasks["arrival"].to_numpy())
+    job, arrival = _jobs_of_tasks(workload)
     inside = (arrival >= begin) & (arrival <= end)
     stays, moves = np.flatnonzero(np.isfinite(arrival) & ~inside), np.flatnonzero(inside)
-    user = workload.jobs["user"].fill_null("").rank("dense").to_numpy().astype(np.int64)
-    session = sessions_of(user[moves], arrival[moves])
+    session = _sessions(workload, arrival, moves)
     chosen, shift = draw_sessions(arrival[moves], session, begin, np.random.default_rng([seed, 1]))
     return _gathered(workload, job, np.concatenate([stays, moves[chosen]]),
                      np.concatenate([np.zeros(stays.size), shift]))
+
+
+def session_count(workload: Workload, begin: float, end: float) -> int:
+    """Return how many sessions there are to draw from; of one, a seed changes nothing but when it begins."""
+    _, arrival = _jobs_of_tasks(workload)
+    moves = np.flatnonzero((arrival >= begin) & (arrival <= end))
+    return int(_sessions(workload, arrival, moves).max(initial=-1)) + 1
+
+
+def _jobs_of_tasks(workload: Workload) -> tuple[np.ndarray, np.ndarray]:
+    """Return int64[task], the job of each, and float64[job], when its first task arrives; endless without any."""
+    job = workload.stages["job"].to_numpy().astype(np.int64)[workload.tasks["stage"].to_numpy()]
+    arrival = np.full(len(workload.jobs), np.inf)
+    np.minimum.at(arrival, job, workload.tasks["arrival"].to_numpy())
+    return job, arrival
+
+
+def _sessions(workload: Workload, arrival: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    """Return int64[move]: the session of each of the jobs *moves*."""
+    user = workload.jobs["user"].fill_null("").rank("dense").to_numpy().astype(np.int64)
+    return sessions_of(user[moves], arrival[moves])
 
 
 def sessions_of(user: np.ndarray, arrival: np.ndarray) -> np.ndarray:

@@ -6,13 +6,14 @@ from pathlib import Path
 import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeRemainingColumn
 
-from subak.cli.options import parse_amounts
 from subak.cli.usage.generate import Number, Numbers, Place
 from subak.errors import InputError
+from subak.experiment.fleets import edited
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder
 from subak.report.console import bars, echo
+from subak.resources import parse_amounts
 from subak.workload.google_like.generate import Generated, Length, write_generated
 from subak.workload.google_like.google import google_machines, google_priorities, megha_constraints, with_attributes
 from subak.workload.google_like.load import dynamism_for, loads, loads_until
@@ -46,7 +47,7 @@ def generate(out: Path, tasks: int | None, seconds: Number, load: Number, asked:
         "constraints": None if numbers.constraints is None else megha_constraints(numbers.constraints),
         "priorities": google_priorities() if numbers.google_classes else None,
     })
-    place = _fleet(chosen, asked)
+    place = _edited(_fleet(chosen, asked), asked)
     if load is not None:
         if place is None:
             raise InputError("--load: needs a fleet with the parameters' resources; give --fleet or --machines")
@@ -70,7 +71,7 @@ def _makespans(law: Makespans, mass: Number, disparity: Number) -> Makespans:
 
 def _fleet(parameters: Parameters, asked: Place) -> Fleet | None:
     """Return the fleet of the options; Google's by default, or none where its resources are not the parameters'."""
-    folder, machines, capacity = asked
+    folder, machines, capacity = asked.fleet, asked.machines, asked.capacity
     if folder is not None and (machines or capacity):
         raise InputError("--fleet: leaves no place for --machines and --capacity")
     if capacity and not machines:
@@ -80,6 +81,17 @@ def _fleet(parameters: Parameters, asked: Place) -> Fleet | None:
     if machines:
         return uniform_fleet(machines, parse_amounts(capacity or []), parameters.resources)
     return google_machines() if parameters.resources == SHARES else None
+
+
+def _edited(fleet: Fleet | None, asked: Place) -> Fleet | None:
+    """Return the fleet with the edits of the options. Raises InputError for edits of no fleet."""
+    edits = asked.scale, asked.remove, asked.add_machines
+    if fleet is None:
+        if edits != (1.0, [], []):
+            raise InputError("--scale, --remove, --add-machines: need a fleet with the parameters' resources; give "
+                             "--fleet or --machines")
+        return None
+    return edited(fleet, *edits)
 
 
 def _matched(parameters: Parameters, fleet: Fleet | None, seed: int) -> tuple[Fleet | None, str]:

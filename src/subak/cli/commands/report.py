@@ -20,8 +20,9 @@ def named_folder(text: str) -> Path:
 
 
 def report(
-    path: Annotated[Path, typer.Argument(
-        metavar="PATH", help="A run folder, or a comparison folder with several in runs/.", show_default=False)],
+    paths: Annotated[list[Path], typer.Argument(
+        metavar="PATH...", help="A run folder, or a comparison folder with several in runs/; several are shown side by "
+                                "side, on one workload.", show_default=False)],
     out: Annotated[Path | None, typer.Option(
         metavar="FILE.html", show_default=False,
         help="Where the page goes; missing folders above it are made [default: PATH/report.html].")] = None,
@@ -45,7 +46,11 @@ def report(
     The page needs no network. `subak compare --out R` writes it already; this writes it again, or pictures and tables
     of it. Numbers in csv and json are in seconds, bytes and shares of one.
 
+    Runs with different fleets or settings stand side by side under what differs, as in `first-fit scale=1.5`; runs of
+    different workloads are refused.
+
     - `subak report R`
+    - `subak report R1 R2 --out both.html`
     - `subak report R --images pictures --format pdf`
     - `subak report R --tables tables --format csv,latex`
     """
@@ -56,6 +61,6 @@ def report(
     with unchecked(), bars(SpinnerColumn(), BarColumn(), TimeRemainingColumn()) as shown:
         bar = shown.add_task("Drawing the page", total=1.0 if images else None)
         page = write_report(
-            path, out, images, kinds,
+            paths, out, images, kinds,
             lambda name, part: shown.update(bar, completed=part, description=f"Drawing {name}"), tables, baseline)
     echo(str(page))

@@ -7,9 +7,9 @@ import typer
 
 from subak.cli import completion
 from subak.cli.ending import loading
-from subak.cli.options import parse_amounts
 from subak.errors import InputError
 from subak.nearest import did_you_mean
+from subak.resources import parse_amounts
 from subak.workload.readers import FORMATS
 from subak.workload.readers.options import (
     Censored,

@@ -5,7 +5,15 @@ from typing import Annotated, NamedTuple
 import typer
 
 from subak.cli.ending import loading
-from subak.cli.options import CapacityOption, FleetOption, MachinesOption, OverwriteOption
+from subak.cli.options import (
+    AddOption,
+    CapacityOption,
+    FleetOption,
+    MachinesOption,
+    OverwriteOption,
+    RemoveOption,
+    ScaleOption,
+)
 
 PAPER, AROUND, LENGTH = "The paper's numbers", "Around the paper's model", "How much"  # headings of the help
 Number = float | None
@@ -17,6 +25,9 @@ class Place(NamedTuple):
     fleet: Path | None
     machines: int
     capacity: list[str] | None
+    scale: float
+    remove: list[str]
+    add_machines: list[str]
 
 
 class Numbers(NamedTuple):
@@ -52,6 +63,9 @@ def generate(
     fleet: FleetOption = None,
     machines: MachinesOption = 0,
     capacity: CapacityOption = None,
+    scale: ScaleOption = 1.0,
+    remove: RemoveOption = None,
+    add_machines: AddOption = None,
     parameters: Annotated[Path | None, typer.Option(
         metavar="FILE.toml", help="Parameters of every model, such as `subak fit` writes; the options below change "
                                   "single ones.", show_default=False)] = None,
@@ -99,7 +113,7 @@ def generate(
 
     Example: `subak generate --tasks 1000000 --load 0.8 --out W`, then `subak compare W --schedulers first-fit,tetris`.
     """
-    place = Place(fleet, machines, capacity)
+    place = Place(fleet, machines, capacity, scale, remove or [], add_machines or [])
     numbers = Numbers(dynamism, gap_shape, type_, task_mass, task_disparity, service_mass, service_disparity, users,
                       diurnal, constraints, google_classes)
     with loading():

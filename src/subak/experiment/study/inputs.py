@@ -15,7 +15,8 @@ from subak.workload.table import Workload
 # What neither is read by nor drawn by. A field that is missing in one of these only makes for reading too often.
 LATER = {"schedulers", "seeds", "federation", "lotes", "objectives", "faults", "failures", "check_policy",
          "search_seconds", "search_moves", *Terms._fields}
-OF_FLEETS, OF_DRAWS = {"fleet", "fleet_digest", "machines", "capacity"}, {"resample", "measure_from", "measure_until"}
+OF_FLEETS = {"fleet", "fleet_digest", "machines", "capacity", "scale", "remove", "add_machines"}
+OF_DRAWS = {"resample", "measure_from", "measure_until"}
 FLEETS_KEPT = 16  # they are small beside workloads
 
 

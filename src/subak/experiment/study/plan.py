@@ -102,7 +102,7 @@ def planned(study: Study) -> tuple[Plan, dict[str, Work]]:
             resources.update(dict.fromkeys(resource.name for resource in workload.resources))
             objectives.update(dict.fromkeys(scenario.objectives))
             for job in jobs_of(scenario):
-                one = of_run(scenario, job.scheduler, job.seed)
+                one = of_run(scenario, job.scheduler, [job.seed])
                 label = run_label(job.scheduler, job.seed, [job.seed])
                 rows.append(Planned(run_digest(one, checker.contents), point.places, label, job.seed))
                 work.setdefault(rows[-1].digest, Work(name_of(study.axes, rows[-1]), one, len(workload.tasks),

@@ -19,4 +19,4 @@ class OfQueues(Run):
 
 def of_queues(runs: list[Run], queues: tuple[str, ...]) -> list[Run]:
     """Return the runs with the shares of some queues only."""
-    return [OfQueues(run.folder, run.summary, run.held, queues) for run in runs]
+    return [OfQueues(run.folder, run.summary, run.held, run.settings, queues) for run in runs]

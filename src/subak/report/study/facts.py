@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.measures.intervals import interval, of_mean, relative
+from subak.measures.intervals import interval, mean_interval, relative
 from subak.report.study.results import Results
 
 
@@ -39,7 +39,7 @@ def best_by(results: Results, measure: str) -> Best | None:
     order = order[np.isfinite(value[order])]
     point, rival = int(order[0]), int(order[1]) if order.size > 1 else None
     seeds = results.values[measure]
-    return Best(measure, point, float(value[point]), of_mean(seeds[point]), rival,
+    return Best(measure, point, float(value[point]), mean_interval(seeds[point]), rival,
                 None if rival is None else relative(seeds[rival], seeds[point]),
                 None if rival is None else interval(seeds[rival], seeds[point]))
 
@@ -87,5 +87,5 @@ def grouped(results: Results, measure: str, drawn: tuple[int, ...], lines: tuple
         name = ", ".join(results.settings[setting].names[place]
                          for setting, place in zip(lines, key[len(drawn):], strict=True))
         if seeds.size:
-            found.append(Group(name, key[:len(drawn)], float(seeds.mean()), of_mean(seeds)))
+            found.append(Group(name, key[:len(drawn)], float(seeds.mean()), mean_interval(seeds)))
     return found

@@ -6,7 +6,7 @@ import numpy as np
 
 from subak.experiment.study.plan import Plan
 from subak.experiment.study.records import Record
-from subak.measures.intervals import of_mean
+from subak.measures.intervals import mean_interval
 from subak.report.study.columns import Column, columns_of
 
 SCHEDULER = "scheduler"
@@ -70,7 +70,7 @@ def results_of(plan: Plan, records: Mapping[str, Record]) -> Results:
 
 def of_seeds(values: np.ndarray) -> tuple[float, tuple[float, float] | None]:
     """Return the mean over float64[seed] and its 95 % interval; nan where a seed has none."""
-    return float(values.mean()), of_mean(values)
+    return float(values.mean()), mean_interval(values)
 
 
 def _settings(plan: Plan) -> tuple[tuple[Setting, ...], list[list[int]]]:

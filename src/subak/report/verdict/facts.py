@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from subak.measures.runs import Run, groups
+from subak.measures.side_by_side import of_one_fleet
 from subak.placement.schedulers import KNOWLEDGE, UNKNOWN
 from subak.report.comparison import RECORDED, verdict
 from subak.report.notes import knows_of
@@ -38,6 +39,10 @@ class Pair(NamedTuple):
 def judged(runs: list[Run], rows: Sequence[Compared], baseline: int = 0) -> Verdict:
     """Return the verdict over *runs*, whose comparison from *baseline* is *rows*."""
     everyone, sentence = list(groups(runs)), verdict(runs)
+    if not of_one_fleet(runs):
+        return Verdict("Not of the same machines", None, sentence, [
+            ("Why none is recommended", ["The runs are on different machines: what differs between them is not the "
+                                         "scheduler's doing alone."])])
     runs, rows, baseline = _equals(runs, rows, baseline)
     names = list(groups(runs))
     wait = _row(rows, "Wait time", "mean")

@@ -1,0 +1,109 @@
+"""What sizing has found: sizes with what each objective came to over the seeds, and the fewest machines that do."""
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+
+from subak.measures.intervals import mean_interval
+from subak.measures.objective import Objective
+
+MEAN, LOW, HIGH = "mean", "low", "high"  # of the values of an objective over the seeds
+
+
+class Value(msgspec.Struct, frozen=True):
+    """What an objective is about, at one size, in seconds or a ratio; endless where tasks never started or ended."""
+
+    seeds: tuple[float, ...]  # of each seed
+    mean: float
+    low: float | None = None  # of the 95 % interval of the mean; None where there is none
+    high: float | None = None
+
+
+def value_of(seeds: Sequence[float]) -> Value:
+    """Return the mean of what an objective came to with each seed, and its interval."""
+    values = np.array(seeds)
+    mean = float(values.mean())
+    if math.isinf(mean):
+        return Value(tuple(seeds), mean, mean, mean)
+    return Value(tuple(seeds), mean, *(mean_interval(values) or (None, None)))
+
+
+class Size(msgspec.Struct, frozen=True):
+    """So many machines, and what came of them."""
+
+    machines: int
+    price: float | None  # of all of them; None where prices are not given
+    values: tuple[Value, ...]  # of each objective; none where no run could begin
+    missed: str = ""  # why objectives are missed whatever the values are: tasks that can never run
+
+    def keeps(self, objectives: Sequence[Objective], end: str = MEAN) -> bool:
+        """Whether all objectives hold, of the means, or of that *end* of their intervals."""
+        if self.missed:
+            return False
+        ends = [getattr(value, end) for value in self.values]
+        return all(value is not None and each.holds(value) for each, value in zip(objectives, ends, strict=True))
+
+
+class Rise(msgspec.Struct, frozen=True):
+    """An objective's value that rises from a size to the next larger one that was tried."""
+
+    objective: int
+    fewer: int
+    more: int
+
+
+class Sized(msgspec.Struct, frozen=True):
+    """The answer for machines of one kind, or one mix."""
+
+    name: str
+    limit: int  # no more machines than that were tried
+    sizes: tuple[Size, ...]  # that were tried, the smallest first
+    fewest: int | None  # machines that keep all objectives; None where no size that was tried does
+    low: int | None = None  # the fewest of which the seeds do not exclude it; None where they say nothing
+    high: int | None = None  # the fewest that keep them surely; None where no size does, or seeds say nothing
+    odd: tuple[int, ...] = ()  # fewer machines that keep all objectives, and more that do not
+    rises: tuple[Rise, ...] = ()
+    hopeless: str = ""  # why no number of these machines can be enough
+
+    def size(self, machines: int) -> Size:
+        """Return what came of a number of machines that was tried."""
+        return next(each for each in self.sizes if each.machines == machines)
+
+    @property
+    def price(self) -> float | None:
+        """Return what the fewest machines cost; None where there are none, or no prices."""
+        return None if self.fewest is None else self.size(self.fewest).price
+
+
+class Sizing(msgspec.Struct, frozen=True):
+    """A question and its answers."""
+
+    workload: str
+    scheduler: str
+    objectives: tuple[str, ...]
+    seeds: tuple[int, ...]
+    resample: str  # how each of them changed the workload
+    sessions: int | None  # of users, that seeds draw from; None where they redraw the workload in another way
+    answers: tuple[Sized, ...]
+    best: int | None  # the answer of the lowest price, or of the fewest machines; None where there is none
+
+
+def best_of(answers: Sequence[Sized]) -> int | None:
+    """Return the place of the cheapest answer, or of the one with the fewest machines where there are no prices."""
+    found = [(answer.fewest if answer.price is None else answer.price, place)
+             for place, answer in enumerate(answers) if answer.fewest is not None]
+    return min(found)[1] if found else None
+
+
+def rises(sizes: Sequence[Size], objectives: int, worse: Callable[[np.ndarray, np.ndarray], bool]) -> tuple[Rise, ...]:
+    """Return where more machines made an objective worse, in the sizes that were tried.
+
+    *worse* says it of the values of each seed with more machines, and with fewer.
+    """
+    known = [size for size in sizes if size.values]
+    return tuple(
+        Rise(number, fewer.machines, more.machines)
+        for fewer, more in itertools.pairwise(known) for number in range(objectives)
+        if worse(np.array(more.values[number].seeds), np.array(fewer.values[number].seeds)))

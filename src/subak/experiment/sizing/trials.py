@@ -1,0 +1,135 @@
+"""Runs of a number of machines with a seed: what each objective comes to; in this process, or in some that stay alive.
+
+A seed gives every size the same workload, which a process keeps while there is room for it.
+"""
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import msgspec
+import polars as pl
+
+from subak.errors import InputError, RunError
+from subak.experiment.processes import die_with
+from subak.experiment.run import of_seed, simulated
+from subak.experiment.sizing.candidates import Candidate, Question, load_question
+from subak.fleet.table import Fleet
+from subak.measures.jobs import described, job_table
+from subak.measures.objective import OF_JOBS, read_objective
+from subak.measures.objectives import judged
+from subak.measures.window import Window, measured, window_facts
+from subak.simulator.results import task_table, timeline_table
+from subak.workload.table import Workload
+
+TASKS_KEPT = 20_000_000  # of workloads that a process keeps: about 1 GB
+
+
+class Tried(NamedTuple):
+    """What came of one run: the value of each objective, or why all of them are missed."""
+
+    values: tuple[float, ...]
+    missed: str = ""
+
+
+Submit = Callable[[int, int, int], "Future[Tried]"]  # candidate, machines, seed
+
+
+class Trials:
+    """Runs of a question's scenario in this process."""
+
+    def __init__(self, question: Question, loaded: tuple[Workload, list[Candidate]] | None = None) -> None:
+        self.scenario = question.scenario
+        self.workload, self.candidates = loaded or load_question(question)
+        self.objectives = [read_objective(text) for text in self.scenario.objectives]
+        self.drawn: dict[int, tuple[Workload, Window]] = {}  # by seed
+
+    def run(self, candidate: int, machines: int, seed: int) -> Tried:
+        """Run so many of a candidate's machines with a seed. Raises SubakError where the run fails.
+
+        Fewer machines than a scheduler can begin with miss every objective.
+        """
+        fleet = self.candidates[candidate].machines(machines)
+        workload, window = self._of_seed(seed, fleet)
+        try:
+            outcome = simulated(self.scenario, self.scenario.schedulers[0], seed, (workload, fleet))
+        except InputError as error:
+            return Tried((), str(error))
+        tasks = task_table(outcome, workload, fleet)
+        of_window = window_facts(tasks, timeline_table(outcome, workload), window)
+        of_jobs = any(objective.measure in OF_JOBS for objective in self.objectives)
+        jobs = measured(job_table(tasks, workload), of_window) if of_jobs else pl.DataFrame()
+        counted = described(tasks, workload, of_window)
+        facts = [judged(objective, counted, jobs, workload) for objective in self.objectives]
+        never = tasks.filter(pl.col("status") == "UNPLACEABLE")
+        why = f"{len(never):,} tasks can never run: {_reason(never)}" if len(never) else ""
+        return Tried(tuple(float("inf") if each.value is None else each.value for each in facts), why)
+
+    def _of_seed(self, seed: int, fleet: Fleet) -> tuple[Workload, Window]:
+        if seed not in self.drawn:
+            _, (workload, _), window = of_seed(self.scenario, seed, (self.workload, fleet))
+            if (len(self.drawn) + 1) * len(self.workload.tasks) > TASKS_KEPT:
+                self.drawn.clear()
+            self.drawn[seed] = workload, window
+        return self.drawn[seed]
+
+
+def _reason(never: pl.DataFrame) -> str:
+    """Return the reason that most have."""
+    return str(never["reason"].value_counts(sort=True)["reason"][0])
+
+
+class _Here(Executor):
+    """An executor that does what it is asked at once."""
+
+    def submit(self, fn: Callable[..., Tried], /, *args: int, **kwargs: int) -> "Future[Tried]":  # type: ignore[override]
+        """Return what has been done."""
+        done: Future[Tried] = Future()
+        done.set_result(fn(*args, **kwargs))
+        return done
+
+
+@contextmanager
+def trying(
+    question: Question, loaded: tuple[Workload, list[Candidate]], processes: int, alone: bool
+) -> Iterator[Submit]:
+    """Give what begins a run: *alone*, in this process, else in others, each with a share of the seeds.
+
+    No process outlives this, however it is left; what a run loads has been checked in this one.
+    """
+    seeds = question.scenario.seeds
+    if alone:
+        trials, here = Trials(question, loaded), _Here()
+        yield lambda *run: here.submit(trials.run, *run)
+        return
+    context, packed = multiprocessing.get_context("spawn"), msgspec.msgpack.encode(question)
+    lanes = [ProcessPoolExecutor(1, context, _begin, (packed, os.getpid())) for _ in range(min(processes, len(seeds)))]
+    others = set(multiprocessing.active_children())
+    try:
+        yield lambda candidate, machines, seed: lanes[seeds.index(seed) % len(lanes)].submit(
+            _run, candidate, machines, seed)
+    except BrokenProcessPool:
+        raise RunError("size: the process of a run died (out of memory?)") from None
+    finally:
+        for child in set(multiprocessing.active_children()) - others:
+            child.kill()
+        for lane in lanes:
+            lane.shutdown(cancel_futures=True)
+
+
+_trials: list[Trials] = []  # of this process, where it is one of several
+
+
+def _begin(packed: bytes, parent: int) -> None:
+    """Load what is run in this process, which never hears the terminal's Ctrl-C: it is for the first one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with(parent)
+    _trials.append(Trials(msgspec.msgpack.decode(packed, type=Question)))
+
+
+def _run(candidate: int, machines: int, seed: int) -> Tried:
+    return _trials[0].run(candidate, machines, seed)

@@ -1,0 +1,79 @@
+"""The curve of a sizing: an objective against the number of machines, with its bound and the answer."""
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+
+from subak.experiment.sizing.answer import Sized, Sizing
+from subak.measures.objective import IN_SECONDS, Objective
+from subak.report.charts.parts import HEIGHT, SECOND_LABEL
+from subak.report.sizing.words import headline, interval_text, objectives_of, value_text
+
+ROOM_ABOVE = 3.0  # times the bound: what is drawn; sizes that are far too small are in the table
+ROOM_BESIDE = 1.6  # times the answer
+
+
+def size_chart(sizing: Sizing, number: int) -> alt.LayerChart:
+    """Draw an objective, by its place, against the number of machines, a colour for each kind of them."""
+    objective = objectives_of(sizing)[number]
+    names = [answer.name for answer in sizing.answers]
+    points = [row for answer in sizing.answers for row in _points(sizing, answer, number)]
+    axis = alt.Axis(labelExpr=SECOND_LABEL) if objective.measure in IN_SECONDS else alt.Axis()
+    x = alt.X("machines:Q", title="machines", scale=alt.Scale(domain=_across(sizing), nice=False), axis=alt.Axis(
+        format=",d", tickMinStep=1))
+    y = alt.Y("mean:Q", title=f"{objective.measure}.{objective.statistic}", axis=axis,
+              scale=alt.Scale(domain=[0, _top(points, objective, sizing)], nice=False))
+    colour = alt.Color("kind:N", scale=alt.Scale(domain=names), legend=alt.Legend() if len(names) > 1 else None)
+    base = alt.Chart(alt.InlineData(values=points)).encode(x=x, y=y, color=colour)
+    curve = base.mark_line(clip=True, strokeWidth=1.75)
+    band = base.mark_area(clip=True, opacity=0.18).encode(y=alt.Y("low:Q"), y2="high:Q")
+    marks = base.mark_point(clip=True, size=60, filled=True).encode(
+        shape=alt.Shape("kept:N", scale=alt.Scale(domain=["kept", "missed"], range=["circle", "cross"]),
+                        legend=alt.Legend()),
+        tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("machines:Q", format=",d"), alt.Tooltip("value:N", title="mean"),
+                 alt.Tooltip("interval:N", title="95 % interval"), alt.Tooltip("kept:N", title="all objectives")])
+    bound = alt.Chart(alt.InlineData(values=[{"bound": objective.bound}])).mark_rule(strokeDash=[4, 3]).encode(
+        y=alt.Y("bound:Q"))
+    answers = alt.Chart(alt.InlineData(values=[{"fewest": answer.fewest, "kind": answer.name}
+                                               for answer in sizing.answers if answer.fewest is not None]))
+    lines = answers.mark_rule(clip=True, strokeWidth=1).encode(x=alt.X("fewest:Q"), color=colour)
+    return alt.LayerChart(layer=[band, curve, marks, bound, lines]).properties(
+        title=alt.Title(objective.text, subtitle=_subtitle(sizing)), width="container", height=HEIGHT,
+        usermeta={"legend": [*names, "kept", "missed"]}, description=f"{objective.text} against machines")
+
+
+def _points(sizing: Sizing, answer: Sized, number: int) -> Iterator[dict[str, Any]]:
+    """Return a row a size at which the objective came to something."""
+    objectives = objectives_of(sizing)
+    text = value_text(objectives[number])
+    for size in answer.sizes:
+        value = size.values[number] if size.values else None
+        if value is None or math.isinf(value.mean):
+            continue
+        low, high = (value.mean if end is None else end for end in (value.low, value.high))
+        said = "" if value.low is None else f"{text(value.low)} to {text(value.high)}"
+        yield {"kind": answer.name, "machines": size.machines, "mean": value.mean, "low": low, "high": high,
+               "value": text(value.mean), "interval": said, "kept": "kept" if size.keeps(objectives) else "missed"}
+
+
+def _across(sizing: Sizing) -> list[float]:
+    """Return the ends of the axis of machines: around the answers, or all that was tried."""
+    found = [answer.fewest for answer in sizing.answers if answer.fewest is not None]
+    tried = [size.machines for answer in sizing.answers for size in answer.sizes]
+    if not found:
+        return [min(tried), max(tried) + 1]
+    ends = [answer.high or answer.fewest or 0 for answer in sizing.answers]
+    return [math.floor(min(found) / ROOM_BESIDE), math.ceil(max([*found, *ends]) * ROOM_BESIDE)]
+
+
+def _top(points: list[dict[str, Any]], objective: Objective, sizing: Sizing) -> float:
+    largest = max([row["high"] for row in points] or [objective.bound])
+    top = largest if sizing.best is None else min(largest, ROOM_ABOVE * objective.bound)
+    return max(top, objective.bound * 1.1) or 1.0
+
+
+def _subtitle(sizing: Sizing) -> str:
+    answer = sizing.answers[0 if sizing.best is None else sizing.best]
+    interval = interval_text(answer)
+    return headline(answer) + (f" (95 % interval {interval})" if interval else "")

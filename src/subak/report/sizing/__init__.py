@@ -1,0 +1,1 @@
+"""What `subak size` has found: in words, in the terminal, and on a page."""

@@ -1,0 +1,74 @@
+"""Answers of `subak size` in the terminal: a sentence, and the curve as a table of the sizes that were tried."""
+import math
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from subak.experiment.sizing.answer import Size, Sized, Sizing
+from subak.measures.objective import Objective
+from subak.report.console import Text
+from subak.report.sizing.words import INTERVAL, headline, interval_text, notes, objectives_of, sentences, size_table
+from subak.report.tables.table import text_of
+
+BAR = 20  # characters of a bar; the bound is at its middle
+FULL, BOUND, BEYOND = "\N{FULL BLOCK}", "\N{BOX DRAWINGS LIGHT VERTICAL}", ">"
+
+
+def sizing_text(sizing: Sizing) -> Group:
+    """Return all answers, each with its sizes, and the best one first of all."""
+    parts: list[RenderableType] = []
+    if len(sizing.answers) > 1:
+        parts += [_comparison(sizing), Text("")]
+    for answer in sizing.answers:
+        parts += [Text(headline(answer), style="bold"), *(Text(said) for said in sentences(sizing, answer)), Text("")]
+        if answer.sizes:
+            parts += [_curve(sizing, answer), Text("")]
+    tried = any(answer.sizes for answer in sizing.answers)
+    return Group(*parts, *(Text(note, style="dim") for note in notes(sizing) if tried))
+
+
+def _comparison(sizing: Sizing) -> Table:
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    table.add_column("")
+    for title in ("machines", INTERVAL, *(["price"] if _priced(sizing) else [])):
+        table.add_column(title, justify="right", header_style="bold")
+    for place, answer in enumerate(sizing.answers):
+        best = place == sizing.best
+        price = next((text_of(row[1]) for row, size in zip(size_table(sizing, answer).rows, answer.sizes, strict=True)
+                      if size.machines == answer.fewest), "")
+        cells = ["none" if answer.fewest is None else f"{answer.fewest:,}", interval_text(answer),
+                 *([f"{price}{' *' if best else ''}"] if _priced(sizing) else [])]
+        table.add_row(*(Text(cell, style="bold green" if best else "") for cell in (answer.name, *cells)))
+    return table
+
+
+def _priced(sizing: Sizing) -> bool:
+    return any(size.price is not None for answer in sizing.answers for size in answer.sizes)
+
+
+def _curve(sizing: Sizing, answer: Sized) -> Table:
+    found, objectives = size_table(sizing, answer), objectives_of(sizing)
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    # intervals of several objectives do not fit beside each other
+    places = [place for place, title in enumerate(found.titles) if len(objectives) == 1 or title != INTERVAL]
+    for place in places:
+        last = place == places[-1]
+        table.add_column(Text(found.titles[place]), justify="left" if last else "right", overflow="fold",
+                         header_style="bold")
+    table.add_column(Text(f"{' ' * (BAR // 2)}{BOUND} bound"), no_wrap=True)
+    for row, size in zip(found.rows, answer.sizes, strict=True):
+        style = "bold green" if size.machines == answer.fewest else ""
+        cells = (Text(text_of(row[place]), style=style) for place in places)
+        table.add_row(*cells, Text(_bar(size, objectives)))
+    return table
+
+
+def _bar(size: Size, objectives: list[Objective]) -> str:
+    """Return a bar of the objective that is the furthest from being kept, over its bound."""
+    shares = [value.mean / each.bound if each.bound else math.inf * (value.mean > 0) if value.mean else 0.0
+              for each, value in zip(objectives, size.values, strict=False)]
+    if not shares or math.isinf(max(shares)):
+        return ""
+    length = round(max(shares) * BAR / 2)
+    bar = f"{FULL * (BAR - 1)}{BEYOND}" if length > BAR else FULL * length
+    return bar if len(bar) > BAR // 2 else f"{bar:{BAR // 2}}{BOUND}"

@@ -1,0 +1,334 @@
+"""The fewest machines: bisection on made-up curves, Erlang-C's answers, and the command from end to end."""
+import math
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from small import CPU, TWO, fleet_of, plain, staged
+from subak.errors import InputError
+from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, best_of, value_of
+from subak.experiment.sizing.candidates import Candidate, Kind, Mix, Part, Question, hopeless, load_question
+from subak.experiment.sizing.search import fewest, search
+from subak.experiment.sizing.size import limit_of, start_of
+from subak.fleet.edits import rows_in_mix
+from subak.measures.intervals import SEEDS_MIN, mean_interval
+from subak.measures.objective import read_objective
+from subak.workload.demand import most_at_once
+from subak.workload.table import make_workload
+
+OBJECTIVE = [read_objective("wait.mean < 10s")]
+EIGHT = range(1, 9)
+
+
+def sized(value, start=4, limit=1000, seeds=EIGHT):
+    """Search with a made-up value of each number of machines and seed; return the answer and what was tried."""
+    tried = []
+
+    def trial(machines):
+        tried.append(machines)
+        return Size(machines, None, (value_of([value(machines, seed) for seed in seeds]),))
+
+    return search("cpu 1", trial, OBJECTIVE, start, limit), tried
+
+
+# Bisection
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 500), st.integers(1, 700), st.integers(500, 1000))
+def test_bisection_finds_the_first_that_holds_and_tries_no_size_twice(answer, start, limit):
+    found, tried = sized(lambda machines, _: 5.0 if machines >= answer else 20.0, min(start, limit), limit)
+    assert found.fewest == answer
+    assert (found.low, found.high) == (answer, answer)
+    assert len(tried) == len(set(tried)) <= 10 + 11 + 7  # doubling, halving, and the curve
+    assert all(1 <= machines <= limit for machines in tried)
+    assert [size.machines for size in found.sizes] == sorted(tried)
+    assert (found.odd, found.rises) == ((), ())
+
+
+@settings(deadline=None)
+@given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 300))
+def test_searches_go_by_what_others_tried(first, second, start):
+    tried, count = {}, []
+
+    def trial(machines):
+        count.append(machines)
+        return Size(machines, None, ())
+
+    for answer in (first, second):
+        assert fewest(lambda size, answer=answer: size.machines >= answer, trial, tried, start, 300) == answer
+    assert len(count) == len(set(count))
+
+
+def test_no_size_up_to_the_limit():
+    found, tried = sized(lambda machines, _: 1000.0 / machines, limit=99)
+    assert (found.fewest, found.low, found.high, max(tried)) == (None, None, None, 99)
+    assert sized(lambda machines, _: 1000.0 / machines, limit=101)[0].fewest == 101
+
+
+def test_the_smallest_already_does():
+    assert sized(lambda machines, _: 1.0 / machines)[0].fewest == 1
+
+
+def test_the_interval_is_of_sizes_that_the_seeds_do_not_decide():
+    noise = np.random.default_rng(3).lognormal(0.0, 0.3, 9)
+    found, _ = sized(lambda machines, seed: 100.0 * noise[seed] / machines)
+    assert found.low < found.fewest < found.high
+    for machines, end in ((found.low, LOW), (found.high, HIGH)):
+        assert found.size(machines).keeps(OBJECTIVE, end)
+        below = value_of([100.0 * noise[seed] / (machines - 1) for seed in EIGHT])
+        assert not OBJECTIVE[0].holds(getattr(below, end))
+
+
+def test_few_seeds_have_no_interval():
+    found, _ = sized(lambda machines, seed: (100.0 + seed) / machines, seeds=range(1, SEEDS_MIN))
+    assert (found.fewest, found.low, found.high) == (11, None, None)
+
+
+def test_a_curve_that_rises_is_said():
+    found, _ = sized(lambda machines, seed: 5.0 if machines in (10, 11) or machines >= 20 else 20.0 + seed, start=20)
+    assert (found.fewest, found.odd) == (10, (12, 15))
+    found, _ = sized(lambda machines, seed: 50.0 + seed if machines == 12 else 100.0 / machines + seed / 100, start=11)
+    assert found.odd == (12,)  # 1.1 times the answer
+    assert [(rise.fewer, rise.more) for rise in found.rises] == [(11, 12)]
+
+
+def test_a_size_that_is_missed_keeps_nothing():
+    size = Size(3, None, (value_of([1.0, 1.0]),), "2 tasks can never run")
+    assert not size.keeps(OBJECTIVE)
+    assert Size(3, None, (value_of([1.0, 1.0]),)).keeps(OBJECTIVE)
+
+
+def test_endless_values_are_missed():
+    value = value_of([1.0] * 7 + [math.inf])
+    assert (value.mean, value.low) == (math.inf, math.inf)
+
+
+def test_the_best_is_the_cheapest_or_has_the_fewest():
+    def answer(machines, price):
+        sizes = () if machines is None else (Size(machines, price, ()),)
+        return Sized("x", 9, sizes, machines)
+
+    assert best_of([answer(3, 9.0), answer(9, 3.0), answer(None, None)]) == 1
+    assert best_of([answer(3, None), answer(9, None)]) == 0
+    assert best_of([answer(None, None)]) is None
+
+
+# The interval of a mean
+
+
+def test_the_interval_of_a_mean_is_students_t_of_its_logarithm():
+    values = np.array([8.0, 9.0, 10.0, 11.0, 12.0, 10.0])
+    error = math.sqrt(10.0 / 5) / math.sqrt(6)  # squares of deviations: 4 + 1 + 0 + 1 + 4 + 0
+    span = 2.570582 * error / 10.0  # t of 5 degrees of freedom, 97.5 %
+    assert mean_interval(values) == pytest.approx((10 * math.exp(-span), 10 * math.exp(span)), rel=1e-6)
+    assert mean_interval(values[:5]) is None
+    assert mean_interval(np.zeros(6)) == (0.0, 0.0)
+    assert mean_interval(np.array([1.0] * 5 + [math.inf])) is None
+
+
+# Candidates
+
+
+def test_hopeless_tasks_are_counted_with_their_reason():
+    workload = plain((0, 1, 4), (1, 1, 2), (2, 1, 4))
+    assert hopeless(workload, Candidate("cpu 2", fleet_of((2,)), None)) == (
+        "2 tasks can never run: one asks 4 cpu, the largest machine has 2")
+    assert hopeless(workload, Candidate("cpu 4", fleet_of((4,)), None)) == ""
+
+
+def test_the_search_begins_at_the_load_and_ends_where_nothing_waits():
+    workload = plain(*((each, 10.0, 1, 2) for each in range(100)), resources=TWO)
+    candidate = Candidate("x", fleet_of((1, 4), resources=TWO), None)
+    assert most_at_once(workload) == 10
+    assert start_of(workload, candidate) == 10  # 1,000 core-seconds over 109 s
+    assert limit_of(workload, candidate) == 20
+    assert limit_of(workload, Candidate("x", fleet_of(*[(1, 4)] * 30, resources=TWO), None)) == 30
+
+
+def test_a_price_is_of_the_machines_that_are_there():
+    candidate = Candidate("mix", fleet_of((1,), (1,), (4,)), np.array([1.0, 1.0, 3.0]))
+    assert [candidate.price(count) for count in (3, 6, 9)] == [5.0, 10.0, 15.0]
+    assert Candidate("mix", fleet_of((1,)), None).price(3) is None
+
+
+def test_all_have_a_price_or_none(tmp_path):
+    (tmp_path / "W").mkdir()
+    plain((0, 1, 1)).write(tmp_path / "W")
+    scenario = scenario_of(tmp_path / "W")
+    with pytest.raises(InputError, match="either all machines have one, or none"):
+        load_question(Question(scenario, [Kind({"cpu": 1.0}, 1.0), Kind({"cpu": 2.0})]))
+    with pytest.raises(InputError, match="either all machines have a price, or none"):
+        Mix([Part(1, {"cpu": 1.0}, 1.0), Part(1, {"cpu": 2.0})])
+    with pytest.raises(InputError, match="count must be from 1"):
+        Mix([Part(0, {"cpu": 1.0})])
+
+
+def scenario_of(folder):
+    from subak.experiment.scenario import Scenario
+
+    return Scenario(workload=str(folder), objectives=["wait.mean < 1s"])
+
+
+# Erlang-C
+
+
+def erlang_c(servers, load):
+    """The share of arrivals that wait for one of *servers*, by the sum of the textbooks."""
+    terms = [load**k / math.factorial(k) for k in range(servers)]
+    last = load**servers / math.factorial(servers) * servers / (servers - load)
+    return last / (sum(terms) + last)
+
+
+def machines_for(load, statistic, bound):
+    """The fewest servers of rate 1 whose mean wait, or its percentile, is below the bound."""
+    servers = math.floor(load) + 1
+    while True:
+        waits = erlang_c(servers, load)
+        rate = servers - load  # of those who wait, the wait is exponential
+        tail = None if statistic == "mean" else 1 - float(statistic[1:]) / 100
+        value = waits / rate if tail is None else max(math.log(waits / tail) / rate, 0.0)
+        if value < bound:
+            return servers
+        servers += 1
+
+
+def queue_of(count, load, seed):
+    """One-slot tasks of users of their own: a Poisson process given its number, and exponential run times.
+
+    Run times are the quantiles of the law in a drawn order, so that what seeds redraw is of the load that is meant.
+    """
+    random = np.random.default_rng(seed)
+    run_time = -np.log1p(-(np.arange(count) + 0.5) / count)
+    run_time = random.permutation(run_time / run_time.mean())
+    ids = pl.Series([str(each) for each in range(count)])
+    rows = np.arange(count, dtype=np.uint32)
+    return make_workload(
+        pl.DataFrame({"job": ids, "queue": ["all"] * count, "user": ids}),
+        pl.DataFrame({"job": rows, "name": ["only"] * count, "depends_on": [[]] * count, "kind": ["TASK"] * count,
+                      "priority": [0] * count, "constraints": [None] * count, "cpu": [1.0] * count}),
+        pl.DataFrame({"stage": rows, "index": np.zeros(count, np.uint32),
+                      "arrival": np.sort(random.uniform(0, count / load, count)), "run_time": run_time}), CPU)
+
+
+def test_the_formula_says_what_is_published():
+    assert erlang_c(10, 8.0) == pytest.approx(0.409180, abs=1e-6)  # tests/data/answers/queueing.json
+    assert erlang_c(10, 8.0) / 2 == pytest.approx(0.204590, abs=1e-6)
+
+
+@pytest.mark.parametrize(("load", "statistic", "bound"), [(3.0, "mean", 0.1), (8.0, "p90", 0.1), (20.0, "p95", 0.5)])
+def test_erlang_c_is_inside_the_interval(run, tmp_path, load, statistic, bound):
+    (tmp_path / "W").mkdir()
+    queue_of(20_000, load, seed=1).write(tmp_path / "W")
+    code, out, said = run("size", tmp_path / "W", "--kind", "cpu=1", "--objective", f"wait.{statistic} < {bound}s",
+                          "--seeds", "1-6", "--measure-from", 2000 / load, "--processes", 1)
+    assert code == 0, said
+    low, high = map(int, re.search(r"95 % interval: (\d+) to (\d+) machines", out).groups())
+    assert low <= machines_for(load, statistic, bound) <= high
+    assert high - low <= 1  # it says something
+
+
+# The command
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A workload of pairs of tasks, a second apart, that run for 3 s and ask for 2 of a machine's cpu."""
+    (tmp_path / "W").mkdir()
+    staged([{"request": (2,)}], [(0, each // 2, 3.0) for each in range(200)]).write(tmp_path / "W")
+    (tmp_path / "W" / "fleet").mkdir()
+    fleet_of(*[(2,)] * 3, (4,)).write(tmp_path / "W" / "fleet")
+    return tmp_path / "W"
+
+
+ONE = ("--seeds", 1, "--processes", 1)
+
+
+def test_a_kind_by_hand(run, site, tmp_path):
+    """Two tasks begin each second and run for three: six slots of 2 keep all from waiting, and no fewer."""
+    code, out, said = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", *ONE, "--out",
+                          tmp_path / "S")
+    assert code == 0, said
+    assert "6 machines of cpu 2" in out
+    assert "One run for each size, so there is no interval" in out
+    page = (tmp_path / "S" / "report.html").read_text()
+    assert "6 machines of cpu 2" in page and "How many machines" in page
+    table = pl.read_csv(tmp_path / "S" / "sizes.csv")
+    assert table.filter(machines=6)["kept"].item() == "yes"
+    assert table.filter(machines=5)["kept"].item() == "no"
+
+
+def test_the_answer_is_run_again_from_its_scenario(run, site, tmp_path):
+    run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", *ONE, "--out", tmp_path / "S")
+    code, out, said = run("simulate", "--scenario", tmp_path / "S" / "scenario.toml")
+    assert code == 0, said
+    assert "on 6 machines" in out and "met: 0 s" in out
+
+
+def test_the_cheaper_kind_and_a_mix(run, site, tmp_path):
+    (tmp_path / "mixed.toml").write_text(
+        "[[machines]]\ncount = 1\ncapacity = { cpu = 2 }\nprice = 2\n[[machines]]\ncount = 1\ncapacity = { cpu = 4 }\n"
+        "price = 3.5\n")
+    code, out, said = run("size", site, "--kind", "cpu=2", "--price", 2, "--kind", "cpu=4", "--price", 3.9, "--mix",
+                          tmp_path / "mixed.toml", "--objective", "wait.max < 1s", *ONE)
+    assert code == 0, said
+    assert "6 machines of cpu 2 at 12" in out
+    assert "3 machines of cpu 4 at 11.7" in out
+    assert "4 machines of the mix mixed at 11" in out
+    assert "11 *" in out  # the cheapest
+
+
+def test_the_fleet_keeps_its_mix(run, site):
+    code, out, said = run("size", site, "--objective", "wait.max < 1s", *ONE)
+    assert code == 0, said
+    assert "5 machines of unnamed" in out  # four and one that holds two: six slots
+
+
+def test_too_few_of_a_mix_leave_a_task_that_can_never_run(run, tmp_path):
+    """One task of a hundred needs the large machine, of which a small part of the mix has none: no percentile helps."""
+    (tmp_path / "W").mkdir()
+    tasks = [(1 if each == 50 else 0, each, 1.0) for each in range(100)]
+    staged([{"request": (2,)}, {"request": (4,)}], tasks).write(tmp_path / "W")
+    fleet = fleet_of(*[(2,)] * 3, (4,))
+    (tmp_path / "W" / "fleet").mkdir()
+    fleet.write(tmp_path / "W" / "fleet")
+    code, out, said = run("size", tmp_path / "W", "--objective", "wait.median < 1d", *ONE, "--out", tmp_path / "S")
+    assert code == 0, said
+    known = next(count for count in range(1, 5) if 3 in rows_in_mix(fleet, count))
+    assert known > 1
+    assert f"{known} machines of unnamed" in out
+    table = pl.read_csv(tmp_path / "S" / "sizes.csv")
+    assert table.filter(machines=known - 1)["kept"].item() == (
+        "no: 1 tasks can never run: asks 4 cpu, the largest machine has 2")
+
+
+def test_machines_that_are_too_small_are_said_and_nothing_is_run(run, site):
+    code, out, _ = run("size", site, "--kind", "cpu=1", "--objective", "wait.max < 1s", *ONE)
+    assert code == 1
+    assert "No number of machines of cpu 1 is enough" in out
+    assert "200 tasks can never run: one asks 2 cpu, the largest machine has 1" in out
+
+
+def test_a_limit_that_is_not_enough_is_said(run, site):
+    code, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", "--limit", 5, *ONE)
+    assert code == 1
+    assert "No number of machines up to 5 is enough" in out
+    assert "On 5 machines, wait.max < 1s: " in out
+
+
+def test_one_session_is_said_to_be_too_few(run, site):
+    """All tasks are of one user, so that seeds draw the same session again and again."""
+    _, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", "--seeds", "1-6", "--processes", 1)
+    assert "Beware: seeds draw from 1 of the users' sessions" in out
+    assert "Beware" not in run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", *ONE)[1]
+
+
+def test_processes_find_the_same(run, site):
+    call = ("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", "--seeds", "1-3", "--processes")
+    alone, several = run(*call, 1), run(*call, 2)
+    assert alone[0] == 0, alone[2]
+    assert several == alone
