@@ -295,7 +295,7 @@ def test_some_of_many_begin_anew():
     many = SchedulingVectorEnv(3, workload=workload, fleet=fleet, jobs=5)
     many.reset(seed=[1, 2, 3])
     many.step(many.action_space.sample())
-    before = many.batch.observation()
+    before = many.batch.observation(slice(None))
     seen, info = many.reset(options={"reset_mask": [False, True, False], "window": [0, 4, 0]})
     assert info["window"][1] == 4
     assert np.array_equal(seen["waiting"][[0, 2]], before["waiting"][[0, 2]])

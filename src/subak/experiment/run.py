@@ -41,7 +41,7 @@ from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler
-from subak.policy_files import policy_file, policy_name
+from subak.policy_files import named_scheduler, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.engine.estimates import used_estimates
@@ -116,11 +116,20 @@ def _same_digest(what: str, folder: Path, expected: str) -> str:
 def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet]) -> None:
     """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
     used_estimates(scenario.estimates, inputs[0])
+    _refuse_undeclared(scenario, schedulers)
     faults, queues, failures = _files_of(scenario)
     scenario_window(scenario, inputs[0])
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
         with _named(scenario):
             refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues, failures)
+
+
+def _refuse_undeclared(scenario: Scenario, schedulers: list[Scheduler]) -> None:
+    known = [each.name for scheduler in schedulers for each in scheduler.parameters]
+    unknown = next((name for name in scenario.parameters if name not in known), None)
+    if unknown is not None:
+        raise InputError(f"parameters: none of the schedulers declares {unknown}; they declare "
+                         f"{', '.join(known) or 'none'}")
 
 
 def run_label(scheduler: str, seed: int, seeds: list[int]) -> str:
@@ -183,7 +192,7 @@ def _simulated(
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[Summary, pl.DataFrame]:
     workload, fleet = inputs
-    scheduler = find_scheduler(name, scenario.check_policy)
+    scheduler = find_scheduler(name, scenario.check_policy, scenario.parameters)
     faults, queues, failures = _files_of(scenario)
     if queues is not None:
         _refuse_tree(workload, queues, scenario.queues)
@@ -369,6 +378,12 @@ def peak_memory_bytes() -> float:
     return process.getrusage(process.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
+def _own_parameters(scenario: Scenario, name: str) -> dict[str, float]:
+    """Return the scenario's values of what a policy from a file declares."""
+    known = {each.name for each in named_scheduler(name, scenario.parameters).parameters}
+    return {key: value for key, value in scenario.parameters.items() if key in known}
+
+
 def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, search_moves: int | None) -> None:
     """Write the scenario of this one run: enough to repeat it, with copies of the files that it names.
 
@@ -378,7 +393,8 @@ def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, sea
         scenario, schedulers=[name], seeds=[seed], federation=settings_of(scenario, name),
         reclaims_per_hour=scenario.reclaims_per_hour if is_fair(name) else 0.0,
         lotes=scenario.lotes if is_planned(name) else LotesSettings(),
-        search_seconds=Scenario().search_seconds, search_moves=search_moves)
+        search_seconds=Scenario().search_seconds, search_moves=search_moves,
+        parameters=_own_parameters(scenario, name))
     file = policy_file(name)
     if file is not None:
         shutil.copyfile(file, partial / "policy.py")

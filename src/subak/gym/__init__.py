@@ -1,9 +1,6 @@
 """Environments for learning to schedule, over the simulator's own engine: docs/learning.md. Needs the extra `gym`.
 
-    import gymnasium
-    import subak.gym
-
-    env = gymnasium.make("subak/Scheduling-v0", workload="google2011-sampled", machines=100, capacity={...})
+Importing this registers ``subak/Scheduling-v0`` for `gymnasium.make` and `gymnasium.make_vec`.
 """
 import gymnasium
 

@@ -22,7 +22,6 @@ from subak.simulator.episodes.state import (
     INVALID_ACTIONS,
     PARTS,
     STEP_ALL,
-    TASKS_HERE,
 )
 from subak.simulator.results import task_table
 from subak.workload.table import Workload
@@ -62,13 +61,13 @@ class Batch:
         workload, fleet = _inputs(settings)
         window = window_of(workload)
         self.settings = settings
-        self.weights = weights_of(settings.reward)
         self.world: World = build_world(workload, fleet, Asked(
             episodes, settings.jobs, settings.shown, tuple(settings.placements), settings.order, settings.estimates,
-            window.begin, window.end))
+            window.begin, window.end, weights_of(settings.reward)))
         self.answers = self.world.state.answers
         self.run = service(self.world.state)
         self.is_seeded = False
+        self.first_job = int(self.world.cut.window[0])  # of window 0
 
     @property
     def windows(self) -> int:
@@ -93,14 +92,14 @@ class Batch:
 
         Raises InputError for a window that is none.
         """
-        first, count = int(self.world.cut.window[0]), self.windows
+        count = self.windows
         for number, seed in enumerate(seeds):
             if seed is not None:
                 self.world.state.episodes[number].random[0] = seed
         if windows is not None and not ((windows >= 0) & (windows < count)).all():
             raise InputError(f"window: must be from 0 to {count - 1}, not {windows.tolist()}")
         self.answers.chosen[:] = chosen
-        self.answers.first_job[:] = ANY_JOB if windows is None else windows + first
+        self.answers.first_job[:] = ANY_JOB if windows is None else windows + self.first_job
         self.run(BEGIN_CHOSEN)
 
     def step(self, actions: Any) -> None:
@@ -108,21 +107,17 @@ class Batch:
         self.answers.action[:] = actions
         self.run(STEP_ALL)
 
-    def rewards(self) -> np.ndarray:
-        """Return float64[episode], of this step."""
-        tasks = np.maximum(self.answers.state[:, TASKS_HERE], 1)
-        return np.asarray(self.answers.parts @ self.weights / -tasks)
-
-    def observation(self) -> dict[str, np.ndarray]:
-        """Return a copy of what is seen now."""
+    def observation(self, which: Any) -> dict[str, np.ndarray]:
+        """Return a copy of what is seen of *which*: the number of one, or a slice."""
         answers = self.answers
-        return {"waiting": answers.waiting.copy(), "fleet": answers.fleet.copy(), "action_mask": answers.mask.copy()}
+        return {"waiting": answers.waiting[which].copy(), "fleet": answers.fleet[which].copy(),
+                "action_mask": answers.mask[which].copy()}
 
-    def info(self) -> dict[str, np.ndarray]:
+    def info(self, which: Any) -> dict[str, Any]:
         """Return the parts of this step's reward, the windows, and how many actions were invalid so far."""
-        state = self.answers.state
-        return {"parts": self.answers.parts.copy(), "window": state[:, FIRST_JOB] - self.world.cut.window[0],
-                "invalid_actions": state[:, INVALID_ACTIONS].copy()}
+        state = self.answers.state[which].T
+        return {"parts": self.answers.parts[which].copy(), "window": state[FIRST_JOB] - self.first_job,
+                "invalid_actions": state[INVALID_ACTIONS].copy()}
 
     def task_table(self, number: int) -> pl.DataFrame:
         """Return the task table of an episode as it stands, as `subak simulate` writes it."""

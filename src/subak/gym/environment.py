@@ -39,16 +39,17 @@ class SchedulingEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         window = (options or {}).get("window")
         self.batch.begin(np.ones(1, bool), [seed], None if window is None else np.array([window]))
         self.is_running = True
-        return self._seen(), self._info()
+        return self.batch.observation(0), self.batch.info(0)
 
     def step(self, action: int) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Do an action; return what is seen, the reward, whether the episode has ended, False, and more."""
         if not self.is_running:
             raise ResetNeeded("the episode has ended, or not begun; call reset()")
-        self.batch.step(action)
-        ended = bool(self.batch.answers.ended[0])
+        batch = self.batch
+        batch.step(action)
+        ended = bool(batch.answers.ended[0])
         self.is_running = not ended
-        return self._seen(), float(self.batch.rewards()[0]), ended, False, self._info()
+        return batch.observation(0), float(batch.answers.reward[0]), ended, False, batch.info(0)
 
     def action_masks(self) -> np.ndarray:
         """Return bool[action]: which are possible (the name that sb3-contrib's MaskablePPO asks for)."""
@@ -62,9 +63,3 @@ class SchedulingEnv(gymnasium.Env[dict[str, np.ndarray], int]):
     def task_table(self) -> pl.DataFrame:
         """Return the task table of the episode as it stands: the columns of a run folder's tasks.parquet."""
         return self.batch.task_table(0)
-
-    def _seen(self) -> dict[str, np.ndarray]:
-        return {name: rows[0] for name, rows in self.batch.observation().items()}
-
-    def _info(self) -> dict[str, Any]:
-        return {name: rows[0] for name, rows in self.batch.info().items()}

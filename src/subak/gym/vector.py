@@ -10,6 +10,8 @@ from subak.errors import InputError
 from subak.gym.batch import Batch, Settings
 from subak.gym.environment import SEED_END
 
+EVERY = slice(None)
+
 
 class SchedulingVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray]):
     """As many `SchedulingEnv` as *num_envs*; keywords are the fields of `Settings`.
@@ -41,7 +43,7 @@ class SchedulingVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarra
         window = asked.get("window")
         windows = None if window is None else np.broadcast_to(np.asarray(window), (self.num_envs,))
         self.batch.begin(chosen, self._seeds(seed), windows)
-        return self.batch.observation(), self._info()
+        return self.batch.observation(EVERY), self._info()
 
     def _seeds(self, seed: int | list[int | None] | None) -> list[int | None]:
         """Return the seed of each episode, None where its numbers go on."""
@@ -62,7 +64,8 @@ class SchedulingVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarra
     ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Do an action in each episode."""
         self.batch.step(actions)
-        return (self.batch.observation(), self.batch.rewards(), self.batch.answers.ended.copy(),
+        answers = self.batch.answers
+        return (self.batch.observation(EVERY), answers.reward.copy(), answers.ended.copy(),
                 np.zeros(self.num_envs, bool), self._info())
 
     def action_masks(self) -> np.ndarray:
@@ -79,5 +82,5 @@ class SchedulingVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarra
         return self.batch.task_table(number)
 
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = self.batch.info()
+        info: dict[str, Any] = self.batch.info(EVERY)
         return {**info, **{f"_{name}": self.everybody for name in info}}

@@ -52,6 +52,7 @@ class Asked(NamedTuple):
     estimates: str  # of run times: see engine/estimates.py
     begin: float  # seconds: windows are of jobs that arrive then or later
     end: float  # seconds: and then or earlier
+    weights: np.ndarray  # float64[part], of a reward
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,11 @@ def build_world(workload: Workload, fleet: Fleet, asked: Asked) -> World:
         action=np.zeros(count, np.int64), chosen=np.zeros(count, bool), first_job=np.zeros(count, np.int64),
         waiting=np.zeros((count, asked.shown, features), np.float32),
         fleet=np.zeros((count, PER_RESOURCE_OF_FLEET * len(workload.resources) + 2), np.float32),
-        mask=np.zeros((count, actions), np.int8), parts=np.zeros((count, len(PARTS))), ended=np.zeros(count, bool),
-        state=np.zeros((count, STATE_SIZE), np.int64))
+        mask=np.zeros((count, actions), np.int8), parts=np.zeros((count, len(PARTS))), reward=np.zeros(count),
+        ended=np.zeros(count, bool), state=np.zeros((count, STATE_SIZE), np.int64))
     rules = np.array([RULES[name] for name in asked.placements], np.int64)
     episodes = [_episode(prepared.simulation, cut, asked.shown) for _ in range(count)]
-    return World(asked, workload, fleet, prepared, cut, Episodes(source, rules, answers, episodes))
+    return World(asked, workload, fleet, prepared, cut, Episodes(source, rules, asked.weights, answers, episodes))
 
 
 def refuse_asked(asked: Asked) -> None:
@@ -180,7 +181,8 @@ def _episode(whole: Simulation, cut: Cut, shown: int) -> Episode:
         tasks=Tasks(np.full(tasks, np.inf), np.zeros(tasks), np.zeros(tasks), np.zeros(tasks),
                     np.zeros(tasks, np.int32), whole.tasks.request, whole.tasks.constraint_set),
         fleet=whole.fleet._replace(**changing),
-        speeds=whole.speeds._replace(group=_like(whole.speeds.group, tasks), shuffle=_like(whole.speeds.shuffle, tasks)),
+        speeds=whole.speeds._replace(
+            group=_like(whole.speeds.group, tasks), shuffle=_like(whole.speeds.shuffle, tasks)),
         overuse=whole.overuse, cut=whole.cut, claims=build_claims(tasks), events=build_events(2 * tasks + 2048),
         progress=Progress(np.zeros(tasks), np.full(tasks, np.nan), np.full(tasks, -1), np.full(tasks, -1, np.int32),
                           np.zeros(tasks, np.uint16)),

@@ -23,6 +23,7 @@ from subak.simulator.episodes.state import (
     SECONDS,
     SLOWDOWNS,
     STEP_ALL,
+    TASKS_HERE,
     WAITING_SECONDS,
     Episodes,
 )
@@ -78,11 +79,16 @@ def renew(world: Episodes, number: int, first_job: int) -> None:
 
 @inlined
 def tell(world: Episodes, number: int) -> None:
-    """Write what is seen of an episode."""
+    """Write what is seen of an episode, and the reward of this step."""
     answers, episode = world.answers, world.episodes[number]
     observe(episode, answers.waiting[number], answers.fleet[number])
     for place in range(episode.state.size):
         answers.state[number, place] = episode.state[place]
+    cost = 0.0
+    for part in range(world.weights.size):
+        if world.weights[part] != 0.0:
+            cost += world.weights[part] * answers.parts[number, part]
+    answers.reward[number] = -cost / episode.state[TASKS_HERE]
 
 
 @inlined

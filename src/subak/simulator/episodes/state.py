@@ -85,6 +85,7 @@ class Answers(NamedTuple):
     fleet: np.ndarray  # float32[episode, feature]
     mask: np.ndarray  # int8[episode, action], 1 for those that are possible
     parts: np.ndarray  # float64[episode, part] of the reward of this step
+    reward: np.ndarray  # float64[episode], minus the weighted parts, over the tasks of the window
     ended: np.ndarray  # bool[episode], whether this step was the last one
     state: np.ndarray  # int64[episode, STATE_SIZE], a copy of each one's
 
@@ -94,5 +95,6 @@ class Episodes(NamedTuple):
 
     source: Source
     rules: np.ndarray  # int64[placement]: FIRST_FITTING, or a rule of extreme_fit
+    weights: np.ndarray  # float64[part], of a reward
     answers: Answers
     episodes: list[Episode]
