@@ -17,6 +17,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "simulate": ("W", "--out", "R"), "compare": ("W", "--schedulers", "first-fit", "--out", "R"), "report": ("W",),
     "explain": ("lotes", "W"), "convert": ("tr", "x.tr", "--out", "R"), "inspect": ("W",),
     "generate": ("--tasks", "3", "--out", "R"), "generate-mapreduce": ("--jobs", "2", "--out", "R"), "fit": ("W",),
+    "tune": ("W", "--scheduler", "sparrow", "--trials", "1", "--processes", "1", "--out", "R"),
     "schedulers": (), "fair": ("t.toml", "--out", "R"), "queues": ("W",), "torture": ("--seeds", "1"),
     "submit": ("x.tr",), "run": ("--queue", "q", "--", "true"), "list": (), "describe": ("g0-1",), "logs": ("g0-1.0",),
     "watch": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
@@ -47,7 +48,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "service_profile": ("python", "x", ""), "updates": ("full", "x", ""), "placement": ("bins", "x", ""), "preemption": ("strict", "x", ""),
         "shares": ("a", "a=", "a=x", "=1", "a=2", "a=nan", "a=-1", "a=0.5", ""), "reclaims_per_hour": (*NEGATIVE, *HUGE[1:], "5"),
         "request_error": (*NEGATIVE, "1", *HUGE), "estimates": ("x", "factor=0.5", "factor=x", "factor="),
-        "resample": ("x", "", "model", "Auto"),
+        "resample": ("x", "", "model", "Auto"), "parameters": ("x", "", "depth", "depth=x", "=1", "depth=3"),
         "objectives": ("", "wait", "wait.p95 < 60", "wait.p95 < -1s", "wait.p101 < 1s", "p95 < 1s", "wait.p95 < 60s for", "wait.mean < 1s for cell=a",
                        "wait.mean < nan"),
         "scenario": ("W/workload.toml",), "federation": ("W/workload.toml",),
@@ -128,6 +129,13 @@ SPECIAL["run"] = {
     "resources": ("cpu", "=1", "cpu=x", "memory=4gigs", "cpu=-1", "gpu=0.5", ""), "env": ("A", "=1", ""),
     "workdir": ("", "here", "n" * 5000), "time_limit": ("", "soon", "-1s", "0", "1y")}
 SPECIAL["explain"]["output"] = SPECIAL["queues"]["output"] = _OUTPUTS
+SPECIAL["tune"] = {
+    "scheduler": NAMES, "seeds": SPECIAL["compare"]["seeds"], "held_out": SPECIAL["compare"]["seeds"], "processes": ("0", "-1"),
+    "parameter": ("x", "", "=", "probe_ratio=", "probe_ratio=1", "probe_ratio=2:1", "probe_ratio=0:1e308", "probe_ratio=nan:1", "probes_min=1.5:2",
+                  "probes_min=0:2", "sampling=1:2", "cutoff=1:inf", "probe_ratio=1:2:3", "heartbeat"),
+    "minimise": ("", "wait", "wait.p95 < 60s", "wait.p101", "p95", "wait.mean for", "wait.mean for cell=a", "fun.mean"),
+    "trials": ("0", "-1", "100001"), "held_out_workload": ("absent", "x.tr", "n" * 300), "sampler_seed": ("-1", "2147483648"),
+    **{name: values for name, values in SPECIAL["simulate"].items() if name not in ("scheduler", "seed")}}
 SPECIAL["compare"] |= {name: values for name, values in SPECIAL["simulate"].items() if name not in ("scheduler", "seed")}
 UNREAD = {"out", "overwrite", "version", "install_completion", "show_completion"}  # folders are tested by themselves
 NO_PATHS = {("convert", "topology"), ("convert", "source"), ("reproduce megha", "alibaba")}

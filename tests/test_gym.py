@@ -1,6 +1,7 @@
 """Environments for learning: they are the simulator's own runs, seeded, masked, and as Gymnasium wants them."""
 import math
 import warnings
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -10,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from small import TWO, cases, fleet_of, plain, staged
+from small import cases, fleet_of, plain, some_workload, staged
 from subak.errors import InputError
 from subak.gym import SchedulingEnv, SchedulingVectorEnv
 from subak.measures.of_run import bounded_slowdown
@@ -57,14 +58,6 @@ def same(table, wanted, fleet):
     return table.select(names).equals(wanted.select(names))
 
 
-def some_workload(jobs=40, tasks=3, seed=5):
-    random = np.random.default_rng(seed)
-    stages = [{"job": job, "request": (int(random.integers(1, 4)), int(random.integers(1, 5)))} for job in range(jobs)]
-    arrivals = np.cumsum(random.exponential(3.0, jobs))
-    rows = [(job, float(arrivals[job]), float(random.exponential(20.0))) for job in range(jobs) for _ in range(tasks)]
-    return staged(stages, rows, TWO), fleet_of((4, 8), (4, 4), (8, 8), resources=TWO)
-
-
 # -- the same run as the simulator's -----------------------------------------------------------------------------------
 
 
@@ -94,8 +87,6 @@ def test_gangs_start_together(strict):
 
 
 def staged_gangs(workload, gang):
-    from dataclasses import replace
-
     return replace(workload, stages=workload.stages.with_columns(gang=pl.Series(gang)))
 
 

@@ -7,6 +7,7 @@ import pytest
 from subak.cli.options import ScenarioOptions, scenario_from
 from subak.cli.usage.compare import compare
 from subak.cli.usage.simulate import simulate
+from subak.cli.usage.tune import tune
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
@@ -37,7 +38,7 @@ def test_a_field_reaches_the_run():
     assert {name for name in Terms._fields if not hasattr(Scenario(), name)} == {"ranking", "seed"}
 
 
-@pytest.mark.parametrize("command", [simulate, compare])
+@pytest.mark.parametrize("command", [simulate, compare, tune])
 def test_a_command_takes_every_option(command):
     assert inspect.signature(command).parameters.keys() >= OPTIONS
 

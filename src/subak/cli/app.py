@@ -23,6 +23,7 @@ COMMANDS = (
     _listed("simulate", "usage.simulate", "Simulate one scheduler on one workload and show how it did."),
     _listed("compare", "usage.compare",
             "Compare schedulers on one workload: a table here, and with --out a page with charts."),
+    _listed("tune", "usage.tune", "Tune a scheduler's parameters on some seeds, and judge what was found on others."),
     _listed("report", "commands.report",
             "Write one self-contained HTML page with the charts and tables of a run or a comparison."),
     _listed("explain", "live.shared",

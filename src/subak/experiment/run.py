@@ -191,18 +191,26 @@ def _simulated(
     folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet], window: Window,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[Summary, pl.DataFrame]:
+    outcome = outcome_of(scenario, name, seed, inputs, on_progress)
+    written = _write(folder, outcome, scenario, inputs, window, run_label(name, seed, scenario.seeds))
+    _write_scenario(folder, scenario, name, seed, outcome.search_moves)
+    return written
+
+
+def outcome_of(
+    scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Simulate one scheduler of the scenario on what `of_seed` returned for a seed; nothing is written."""
     workload, fleet = inputs
     scheduler = find_scheduler(name, scenario.check_policy, scenario.parameters)
     faults, queues, failures = _files_of(scenario)
     if queues is not None:
         _refuse_tree(workload, queues, scenario.queues)
     with _named(scenario):
-        outcome = simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
-                           federation=settings_of(scenario, name), faults=faults, failures=failures,
-                           **{**_terms_of(scenario), "queues": queues})
-    written = _write(folder, outcome, scenario, inputs, window, run_label(name, seed, scenario.seeds))
-    _write_scenario(folder, scenario, name, seed, outcome.search_moves)
-    return written
+        return simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
+                        federation=settings_of(scenario, name), faults=faults, failures=failures,
+                        **{**_terms_of(scenario), "queues": queues})
 
 
 def scenario_window(scenario: Scenario, workload: Workload) -> Window:
@@ -412,10 +420,14 @@ def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, sea
         one.workload = str(Path(one.workload).resolve())
     if one.fleet:
         one.fleet = str(Path(one.fleet).resolve())
-    values = {**msgspec.structs.asdict(one), "federation": changed_settings(one.federation),
-              "lotes": changed_settings(one.lotes)}
+    write_toml(scenario_values(one), partial / "scenario.toml")
+
+
+def scenario_values(scenario: Scenario) -> dict[str, Any]:
+    """Return what a scenario file says: what differs from the defaults, and what it is about."""
+    values = {**msgspec.structs.asdict(scenario), "federation": changed_settings(scenario.federation),
+              "lotes": changed_settings(scenario.lotes)}
     usual = msgspec.structs.asdict(Scenario())
     values = {key: value for key, value in values.items()
               if value != usual[key] or key in {"workload", "schedulers", "seeds"}}
-    values = {key: value for key, value in values.items() if value not in ({}, None)}
-    write_toml(values, partial / "scenario.toml")
+    return {key: value for key, value in values.items() if value not in ({}, None)}

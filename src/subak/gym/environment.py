@@ -11,7 +11,7 @@ from subak.gym.batch import Batch, Settings
 SEED_END = 2**63
 
 
-class SchedulingEnv(gymnasium.Env[dict[str, np.ndarray], int]):
+class SchedulingEnv(gymnasium.Env[Any, Any]):
     """A cluster on which the jobs of a window of a workload arrive, and in which each step starts a task, or waits.
 
     Keywords are the fields of `Settings`. An action names the place of a task, or gang, among those shown, and a
@@ -25,7 +25,7 @@ class SchedulingEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         self.render_mode = render_mode
         self.batch = Batch(Settings(**settings), 1)
         self.observation_space = self.batch.observation_space()
-        self.action_space = self.batch.action_space()  # type: ignore[assignment]  (of numpy's integers)
+        self.action_space = self.batch.action_space()
         self.is_running = False
 
     def reset(

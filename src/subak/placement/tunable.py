@@ -1,21 +1,14 @@
-"""What schedulers may be tuned in: parameters with ranges, of built-in ones and of policies in files.
+"""What schedulers may be tuned in: parameters with ranges, of LoTES and of policies in files; federations have theirs.
 
 The ranges are those in which a better value is worth looking for, narrower than what is allowed: what a federation or
 LoTES refuses is said in their settings.
 """
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from subak.errors import InputError
-from subak.federation.choices import PLACEMENTS
 from subak.placement.lotes.settings import CHOICES, PAIRS, SCALINGS
 
-if TYPE_CHECKING:
-    from subak.placement.schedulers import Scheduler
-
 Value = float | int | str
-OF_LOTES, OF_FEDERATION, OF_POLICY = "lotes", "federation", "parameters"  # fields of a scenario
 
 
 class Parameter(NamedTuple):
@@ -54,23 +47,6 @@ LOTES_PARAMETERS = (
     Parameter("choice", words=CHOICES), Parameter("sampled", 0, 128),
     Parameter("replan_seconds", words=(0.0, 3600.0, 21_600.0, 86_400.0)),
 )
-FEDERATION_PARAMETERS = (  # what a scheduler decides by; not what a network costs, or what is asked of it
-    Parameter("global_masters", 1, 40), Parameter("heartbeat", 0.5, 60.0, log=True),
-    Parameter("updates", words=("changes", "full")), Parameter("placement", words=PLACEMENTS),
-    Parameter("probe_ratio", 1.0, 8.0), Parameter("probes_min", 1, 40, log=True),
-    Parameter("sampling", words=("batch", "task")), Parameter("cutoff", 1.0, 100_000.0, log=True),
-    Parameter("short_share", 0.005, 0.5, log=True), Parameter("steal_attempts", 0, 40),
-    Parameter("starvation_limit", 0, 20), Parameter("fair_weight", 1, 100, log=True),
-)
-
-
-def declared(scheduler: Scheduler) -> dict[str, tuple[Parameter, ...]]:
-    """Return the parameters that a scheduler declares, by the field of a scenario that holds them."""
-    if scheduler.planned == OF_LOTES:
-        return {OF_LOTES: LOTES_PARAMETERS}
-    if scheduler.architecture:
-        return {OF_FEDERATION: tuple(each for each in FEDERATION_PARAMETERS if each.name in scheduler.settings)}
-    return {OF_POLICY: scheduler.parameters} if scheduler.parameters else {}
 
 
 def refuse_parameter(parameter: Parameter) -> None:

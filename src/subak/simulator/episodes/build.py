@@ -240,9 +240,10 @@ def outcome_of(world: World, number: int, name: str) -> Outcome:
     """Return an episode as a run's outcome, under the *name* of a scheduler; its tasks are the window's, in order."""
     episode = world.state.episodes[number]
     sim, count = episode.sim, int(episode.state[TASKS_HERE])
-    tasks = Tasks(*(column[:count] for column in sim.tasks[:5]), sim.tasks.request, sim.tasks.constraint_set)
+    by_task = ("arrival", "run_time", "estimate", "rank", "shape")
     trimmed = sim._replace(
-        tasks=tasks, claims=sim.claims._replace(status=sim.claims.status[:count]),
+        tasks=sim.tasks._replace(**{name: getattr(sim.tasks, name)[:count] for name in by_task}),
+        claims=sim.claims._replace(status=sim.claims.status[:count]),
         progress=Progress(*(column[:count] for column in sim.progress)))
     result = LoopResult(np.zeros((0, sim.record.current.size)), NEVER_S, float(sim.clock[ACCOUNTED]),
                         [np.vstack([column[: sim.counts[LOSSES]] for column in sim.losses])],
