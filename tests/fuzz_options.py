@@ -17,7 +17,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "simulate": ("W", "--out", "R"), "compare": ("W", "--schedulers", "first-fit", "--out", "R"), "report": ("W",),
     "explain": ("lotes", "W"), "convert": ("tr", "x.tr", "--out", "R"), "inspect": ("W",),
     "generate": ("--tasks", "3", "--out", "R"), "generate-mapreduce": ("--jobs", "2", "--out", "R"), "fit": ("W",),
-    "tune": ("W", "--scheduler", "sparrow", "--trials", "1", "--processes", "1", "--out", "R"),
+    "tune": ("W", "--scheduler", "lotes", "--trials", "1", "--processes", "1", "--out", "R"),
     "schedulers": (), "fair": ("t.toml", "--out", "R"), "queues": ("W",), "torture": ("--seeds", "1"),
     "submit": ("x.tr",), "run": ("--queue", "q", "--", "true"), "list": (), "describe": ("g0-1",), "logs": ("g0-1.0",),
     "watch": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
@@ -131,8 +131,8 @@ SPECIAL["run"] = {
 SPECIAL["explain"]["output"] = SPECIAL["queues"]["output"] = _OUTPUTS
 SPECIAL["tune"] = {
     "scheduler": NAMES, "seeds": SPECIAL["compare"]["seeds"], "held_out": SPECIAL["compare"]["seeds"], "processes": ("0", "-1"),
-    "parameter": ("x", "", "=", "probe_ratio=", "probe_ratio=1", "probe_ratio=2:1", "probe_ratio=0:1e308", "probe_ratio=nan:1", "probes_min=1.5:2",
-                  "probes_min=0:2", "sampling=1:2", "cutoff=1:inf", "probe_ratio=1:2:3", "heartbeat"),
+    "parameter": ("x", "", "=", "classes=", "classes=1", "classes=2:1", "classes=0:65", "classes=nan:1", "classes=1.5:2", "sampled=-1:2",
+                  "choice=1:2", "classes=1:inf", "classes=1:2:3", "heartbeat"),
     "minimise": ("", "wait", "wait.p95 < 60s", "wait.p101", "p95", "wait.mean for", "wait.mean for cell=a", "fun.mean"),
     "trials": ("0", "-1", "100001"), "held_out_workload": ("absent", "x.tr", "n" * 300), "sampler_seed": ("-1", "2147483648"),
     **{name: values for name, values in SPECIAL["simulate"].items() if name not in ("scheduler", "seed")}}

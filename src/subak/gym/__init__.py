@@ -9,4 +9,7 @@ from subak.gym.vector import SchedulingVectorEnv
 
 __all__ = ["SchedulingEnv", "SchedulingVectorEnv"]
 
-gymnasium.register("subak/Scheduling-v0", entry_point=SchedulingEnv, vector_entry_point=SchedulingVectorEnv)
+NAME = "subak/Scheduling-v0"
+
+if NAME not in gymnasium.registry:
+    gymnasium.register(NAME, entry_point=SchedulingEnv, vector_entry_point=SchedulingVectorEnv)

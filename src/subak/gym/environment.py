@@ -8,7 +8,7 @@ from gymnasium.error import ResetNeeded
 
 from subak.gym.batch import Batch, Settings
 
-SEED_END = 2**63
+EPISODE_SEED_END = 2**63
 
 
 class SchedulingEnv(gymnasium.Env[Any, Any]):
@@ -34,7 +34,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         """Begin an episode: in a window drawn by the seed, or, with ``options={"window": 7}``, in a certain one."""
         super().reset(seed=seed)
         if seed is None and not self.batch.is_seeded:
-            seed = int(self.np_random.integers(SEED_END))
+            seed = int(self.np_random.integers(EPISODE_SEED_END))
         self.batch.is_seeded = True
         window = (options or {}).get("window")
         self.batch.begin(np.ones(1, bool), [seed], None if window is None else np.array([window]))

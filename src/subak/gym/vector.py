@@ -8,7 +8,7 @@ from gymnasium.vector.utils import batch_space
 
 from subak.errors import InputError
 from subak.gym.batch import Batch, Settings
-from subak.gym.environment import SEED_END
+from subak.gym.environment import EPISODE_SEED_END
 
 EVERY = slice(None)
 
@@ -55,7 +55,7 @@ class SchedulingVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarra
         if seed is None and self.batch.is_seeded:
             return [None] * self.num_envs
         super().reset(seed=seed)
-        begin = int(self.np_random.integers(SEED_END)) if seed is None else seed
+        begin = int(self.np_random.integers(EPISODE_SEED_END)) if seed is None else seed
         self.batch.is_seeded = True
         return [begin + number for number in range(self.num_envs)]
 

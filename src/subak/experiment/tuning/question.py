@@ -37,6 +37,10 @@ class Question(msgspec.Struct, kw_only=True, frozen=True):
         scenario = self.scenario
         if len(scenario.schedulers) != 1:
             raise InputError(f"scheduler: one is tuned at a time, not {', '.join(scenario.schedulers)}")
+        try:
+            self.judged_on()
+        except InputError as error:
+            raise InputError(f"held-out: {error}") from None
         both = sorted(set(scenario.seeds) & set(self.held_out))
         if both and not self.held_out_workload:
             raise InputError(f"held-out: must be other seeds than those tuned on, not {both[0]}")

@@ -24,7 +24,7 @@ from subak.experiment.tuning.question import Values
 from subak.measures.objective import Objective
 from subak.placement.tunable import Parameter
 
-NAME, STREAM = "subak", 2**20
+NAME, TRIAL_STREAM = "subak", 2**20
 ENDLESS_EXCESS = 1e9  # of an objective whose value is endless
 TRIALS_FOR_IMPORTANCE = 10
 
@@ -52,7 +52,7 @@ def search(wanted: Search, study: optuna.Study, trials: int, on_trial: Callable[
     while len(study.trials) < trials:
         number = len(study.trials)
         values = wanted.given if number == 0 else suggested(
-            study.trials, wanted.parameters, wanted.seed * STREAM + number)
+            study.trials, wanted.parameters, wanted.seed * TRIAL_STREAM + number)
         record(wanted, study, values)
         on_trial(study)
 
