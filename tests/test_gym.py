@@ -35,11 +35,15 @@ def only_the_first(mask):
 
 
 def played(env, agent, **options):
-    """Play one episode; return its rewards and what was seen."""
+    """Play one episode; return its rewards and what was seen. Who would wait for nothing has come to the end."""
     seen, _ = env.reset(**options)
     rewards, all_seen, ended = [], [seen], False
     while not ended:
-        seen, reward, ended, cut, _ = env.step(agent(seen["action_mask"]))
+        action = agent(seen["action_mask"])
+        if not seen["action_mask"][action]:
+            assert action == seen["action_mask"].size - 1
+            break
+        seen, reward, ended, cut, _ = env.step(action)
         assert not cut
         rewards.append(reward)
         all_seen.append(seen)
