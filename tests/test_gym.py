@@ -115,6 +115,17 @@ def test_a_window_is_a_workload_of_its_own(case, data):
         assert same(env.task_table(), expected(part, fleet, "first-fit+backfill"), fleet)
 
 
+@pytest.mark.parametrize(("workload", "fleet", "order"), [
+    (plain(*[(0, 1000, 1)] * 128, (0, 5, 1), (0, 5, 1), (10, 5, 1)), fleet_of(*[(1,)] * 130), ""),  # the last block
+    (plain((0, 5, 1), (1, 9, 1), (5, 1, 1)), fleet_of((1,)), "+shortest-first"),  # one ends when another arrives
+])
+def test_nothing_is_left_of_the_episode_before(workload, fleet, order):
+    env = SchedulingEnv(workload=workload, fleet=fleet, jobs=len(workload.jobs), order=ORDERS[order], shown=140)
+    for _ in range(2):
+        played(env, first_possible, seed=1)
+        assert same(env.task_table(), expected(workload, fleet, "first-fit+backfill" + order), fleet)
+
+
 def test_who_is_not_shown_cannot_be_started():
     workload = plain((0, 5, 3), (0, 5, 3), (0, 1, 1))
     env = SchedulingEnv(workload=workload, fleet=fleet_of((4,)), jobs=3, shown=1)
