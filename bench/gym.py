@@ -123,7 +123,7 @@ def main() -> None:
                   f"{ratios[-1][0]:.1f} alone, {ratios[-1][1]:.0f} at once")
     if ratios:
         print(f"median ratio {statistics.median(each[0] for each in ratios):.1f} alone, "
-              f"{statistics.median(each[1] for each in ratios):.0f} at once (required: 20)")
+              f"{statistics.median(each[1] for each in ratios):.0f} at once (required: 20, many at once)")
 
 
 if __name__ == "__main__":

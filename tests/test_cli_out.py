@@ -278,7 +278,7 @@ def test_processes_of_a_killed_comparison_end_with_it(tmp_path):
     told = tmp_path / "told"
     script = (f"import multiprocessing, os, pathlib, time\nfrom subak.experiment import parallel\n"
               f"def work(parent):\n"
-              f"    parallel._die_with(parent)\n"
+              f"    parallel.die_with(parent)\n"
               f"    pathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n"
               f"    time.sleep(600)\n"
               f"if __name__ == '__main__':\n"
@@ -297,7 +297,7 @@ def test_processes_of_a_killed_comparison_end_with_it(tmp_path):
 
 def test_every_run_of_a_comparison_ends_with_it(monkeypatch):
     seen = []
-    monkeypatch.setattr(parallel, "_die_with", lambda parent: seen.append(parent) or 1 / 0)
+    monkeypatch.setattr(parallel, "die_with", lambda parent: seen.append(parent) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         parallel._work(None, b"", Path(), None, 7)
     assert seen == [7]

@@ -175,7 +175,7 @@ class _Forward(logging.Handler):
 
 def _work(queue: Any, packed: bytes, folder: Path, job: Job, parent: int) -> None:
     """Do one run, and say what became of it."""
-    _die_with(parent)
+    die_with(parent)
     logging.getLogger("subak").addHandler(_Forward(queue, job.label))
     try:
         scenario = msgspec.msgpack.decode(packed, type=Scenario)
@@ -192,7 +192,7 @@ def _work(queue: Any, packed: bytes, folder: Path, job: Job, parent: int) -> Non
         queue.put(News(job.label, FAILED, error=f"scheduler {job.scheduler} raised KeyboardInterrupt"))
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Let the kernel kill this process when its parent dies: nobody would hear of its run any more."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
     if prctl is not None:

@@ -1,6 +1,7 @@
 """Runs of a tuning: each seed of a trial in a process that keeps its inputs, so that a policy that dies is noticed."""
 import functools
 import multiprocessing
+import os
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -9,6 +10,7 @@ from types import TracebackType
 import msgspec
 
 from subak.errors import RunError
+from subak.experiment.parallel import die_with
 from subak.experiment.run import load_inputs, of_seed, outcome_of
 from subak.experiment.scenario import Scenario
 from subak.experiment.tuning.question import Space, Values
@@ -30,7 +32,7 @@ class Runs:
         self.space = space
         self.parts = parts
         told = [(msgspec.msgpack.encode(part), minimise) for part in parts]
-        self.pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _begin, (told,))
+        self.pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _begin, (told, os.getpid()))
 
     def __enter__(self) -> "Runs":
         return self
@@ -53,8 +55,9 @@ class Runs:
                            "--check-policy says where)") from None
 
 
-def _begin(told: list[tuple[bytes, str]]) -> None:
-    """Note what there is to do; Ctrl-C is for the process that asked."""
+def _begin(told: list[tuple[bytes, str]], parent: int) -> None:
+    """Note what there is to do; Ctrl-C is for the process that asked, and nothing goes on without it."""
+    die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _told[:] = told
 
