@@ -20,6 +20,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "size": ("W", "--objective", "wait.mean < 1s", "--seeds", "1", "--processes", "1", "--out", "R"), "report": ("W",),
     "explain": ("lotes", "W"), "convert": ("tr", "x.tr", "--out", "R"), "inspect": ("W",),
     "generate": ("--tasks", "3", "--out", "R"), "generate-mapreduce": ("--jobs", "2", "--out", "R"), "fit": ("W",),
+    "tune": ("W", "--scheduler", "lotes", "--trials", "1", "--processes", "1", "--out", "R"),
     "schedulers": (), "fair": ("t.toml", "--out", "R"), "queues": ("W",), "torture": ("--seeds", "1"),
     "submit": ("x.tr",), "run": ("--queue", "q", "--", "true"), "list": (), "describe": ("g0-1",), "logs": ("g0-1.0",),
     "watch": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
@@ -56,7 +57,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
                    "1:cpu=0.123", "1:cpu=1,cpu=1", "100%", "1%%"),
         "add_machines": ("", "x", "0:cpu=1,memory=1", "1", "1:", "1:cpu=1", "1:cpu=1,memory=1,gpu=1", "-1:cpu=1,memory=1", "1%:cpu=1,memory=1",
                          "1.5:cpu=1,memory=1", "1:cpu=nan,memory=1", "1:cpu=1e300,memory=1", "1:cpu=-1,memory=1", "99999999:cpu=1,memory=1", "1:cpu=1;memory=1"),
-        "resample": ("x", "", "model", "Auto"),
+                "resample": ("x", "", "model", "Auto"), "parameters": ("x", "", "depth", "depth=x", "=1", "depth=3"),
         "objectives": ("", "wait", "wait.p95 < 60", "wait.p95 < -1s", "wait.p101 < 1s", "p95 < 1s", "wait.p95 < 60s for", "wait.mean < 1s for cell=a",
                        "wait.mean < nan"),
         "scenario": ("W/workload.toml",), "federation": ("W/workload.toml",),
@@ -146,6 +147,13 @@ SPECIAL["run"] = {
 SPECIAL["explain"]["output"] = SPECIAL["queues"]["output"] = _OUTPUTS
 SPECIAL["size"] |= {name: (*values, *SPECIAL["size"].get(name, ())) for name, values in SPECIAL["simulate"].items() if name != "seed"}
 SPECIAL["size"] |= {name: SPECIAL["compare"][name] for name in ("seeds", "processes")}
+SPECIAL["tune"] = {
+    "scheduler": NAMES, "seeds": SPECIAL["compare"]["seeds"], "held_out": SPECIAL["compare"]["seeds"], "processes": ("0", "-1"),
+    "parameter": ("x", "", "=", "classes=", "classes=1", "classes=2:1", "classes=0:65", "classes=nan:1", "classes=1.5:2", "sampled=-1:2",
+                  "choice=1:2", "classes=1:inf", "classes=1:2:3", "heartbeat"),
+    "minimise": ("", "wait", "wait.p95 < 60s", "wait.p101", "p95", "wait.mean for", "wait.mean for cell=a", "fun.mean"),
+    "trials": ("0", "-1", "100001"), "held_out_workload": ("absent", "x.tr", "n" * 300), "sampler_seed": ("-1", "2147483648"),
+    **{name: values for name, values in SPECIAL["simulate"].items() if name not in ("scheduler", "seed")}}
 SPECIAL["compare"] |= {name: values for name, values in SPECIAL["simulate"].items() if name not in ("scheduler", "seed")}
 # Its options of a number or a word are lists of them.
 SPECIAL["experiment"] = {name: tuple(value for value in values if "," not in value)

@@ -1,6 +1,7 @@
 """Small workloads and fleets: written by hand in one line, or drawn by hypothesis with few amounts and many ties."""
 import math
 
+import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
@@ -73,6 +74,15 @@ def fleet_of(*capacities, resources=CPU, present=None, attributes=(), changes=()
         changes=pl.DataFrame([tuple(row) for row in changes], orient="row",
                              schema=dict(zip(names, kinds, strict=True))),
     )
+
+
+def some_workload(jobs=40, tasks=3, seed=5):
+    """Jobs of a few alike tasks that arrive at random, and three machines that they fill."""
+    random = np.random.default_rng(seed)
+    stages = [{"job": job, "request": (int(random.integers(1, 4)), int(random.integers(1, 5)))} for job in range(jobs)]
+    arrivals = np.cumsum(random.exponential(3.0, jobs))
+    rows = [(job, float(arrivals[job]), float(random.exponential(20.0))) for job in range(jobs) for _ in range(tasks)]
+    return staged(stages, rows, TWO), fleet_of((4, 8), (4, 4), (8, 8), resources=TWO)
 
 
 # -- drawn ones ------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from subak.cli.options import ScenarioOptions, scenario_from
 from subak.cli.usage.compare import compare
 from subak.cli.usage.simulate import simulate
 from subak.cli.usage.size import size
+from subak.cli.usage.tune import tune
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
@@ -20,7 +21,7 @@ NOTED = {"workload_digest", "fleet_digest"}  # by the program
 # What acts on a field that is no term of a run: what is read before it, what it is run with, and where terms say it.
 READ_BEFORE = {"workload", "workload_digest", "fleet", "fleet_digest", "machines", "capacity", "scale", "remove",
                "add_machines", "faults", "failures"}
-RUN_WITH = {"schedulers", "seeds", "federation", "check_policy"}
+RUN_WITH = {"schedulers", "seeds", "federation", "check_policy", "parameters"}
 SEARCH = {"search_seconds", "search_moves"}
 MEASURED_BY = {"measure_from", "measure_until", "resample", "objectives"}
 
@@ -39,7 +40,7 @@ def test_a_field_reaches_the_run():
     assert {name for name in Terms._fields if not hasattr(Scenario(), name)} == {"ranking", "seed"}
 
 
-@pytest.mark.parametrize("command", [simulate, compare, size])
+@pytest.mark.parametrize("command", [simulate, compare, size, tune])
 def test_a_command_takes_every_option(command):
     assert inspect.signature(command).parameters.keys() >= OPTIONS
 

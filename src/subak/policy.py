@@ -42,9 +42,12 @@ theirs to change, all else can only be read:
             claim(claims, fleet, tasks, pop(lanes, tasks.rank, 0), machine)
 
     impatient = hooks(on_arrival, on_departure, lanes="one")
+
+Numbers that a policy goes by may be declared at the head of its file, ``DEPTH = parameter("depth", 4, 1, 32)``, for
+`--parameter depth=7` to set and `subak tune` to look for.
 """
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import FunctionType
 from typing import Any
@@ -68,13 +71,13 @@ from subak.placement.schedulers import (
     Scheduler,
     with_options,
 )
-from subak.policy_files import named_scheduler, policy_file
+from subak.policy_files import named_scheduler, parameter, policy_file
 from subak.queues.lanes import Lanes, pop, push
 from subak.workload.tasks import Tasks
 
 __all__ = [
     "FleetState", "Lanes", "Memory", "Tasks", "claim", "find_scheduler", "fits", "hooks", "next_fitting",
-    "policy", "pop", "push", "random_below",
+    "parameter", "policy", "pop", "push", "random_below",
 ]
 
 
@@ -153,13 +156,14 @@ def _refuse_no_function(where: str, function: Any) -> None:
         raise InputError(f"{where}: must be given a plain function, not {function!r:.100}")
 
 
-def find_scheduler(text: str, checked: bool = False) -> Scheduler:
+def find_scheduler(text: str, checked: bool = False, values: Mapping[str, float] | None = None) -> Scheduler:
     """Return the scheduler of a name such as ``first-fit+backfill`` or ``my_policy.py:last_fit+shortest-first``.
 
-    A user's policy is compiled; *checked*: with bounds checks, slower, so that it says where it leaves an array.
+    A user's policy is compiled; *checked*: with bounds checks, slower, so that it says where it leaves an array;
+    *values*: of the parameters of a policy from a file, those it declares.
     Raises InputError for an unknown name or option, PolicyError for a file that cannot be used.
     """
-    scheduler = replace(named_scheduler(text), checked=checked)
+    scheduler = replace(named_scheduler(text, values), checked=checked)
     if not scheduler.built_in:
         try:
             compiled_hooks(scheduler) if scheduler.select_machine is None else compiled_select_machine(scheduler)

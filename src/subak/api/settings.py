@@ -41,6 +41,7 @@ class Settings(TypedDict, total=False):
     estimates: str
     slow_start: float
     check_policy: bool
+    parameters: Mapping[str, float]
     search_seconds: float
     search_moves: int | None
 

@@ -28,6 +28,7 @@ COMMANDS = (
     _listed("merge", "usage.merge", "Join the shards of a study into one folder, with its table and its page."),
     _listed("size", "usage.size",
             "Find the fewest machines, or the cheapest kind of them, with which all objectives hold."),
+    _listed("tune", "usage.tune", "Tune a scheduler's parameters on some seeds, and judge what was found on others."),
     _listed("report", "commands.report",
             "Write one self-contained HTML page with the charts and tables of a run or a comparison."),
     _listed("explain", "live.shared",

@@ -162,6 +162,9 @@ class ScenarioOptions:
     check_policy: Annotated[bool, typer.Option(
         "--check-policy", help="Compile policies from files with bounds checks: slower, but one that leaves its "
                                "arrays is stopped, and named.")] = False
+    parameters: Annotated[list[str] | None, _option(
+        "NAME=VALUE", "The value of a number that a policy from a file declares with parameter(); once for each "
+                      "[default: what the file says].", None, "--parameter")] = None
 
     @property
     def files(self) -> list[Path]:
@@ -174,6 +177,7 @@ READ_AS: dict[str, Callable[[Any], object]] = {
     "capacity": parse_amounts,
     "shares": lambda texts: parse_amounts(texts, "--share", "QUEUE=SHARE, such as research=0.25"),
     "lotes": lambda path: read_toml(path, LotesSettings),
+    "parameters": lambda texts: parse_amounts(texts, "--parameter", "NAME=VALUE, such as depth=4"),
 }
 
 

@@ -52,7 +52,7 @@ from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler
-from subak.policy_files import Given, policy_file, policy_name
+from subak.policy_files import Given, named_scheduler, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.engine.estimates import used_estimates
@@ -152,11 +152,20 @@ def _same_digest(what: str, folder: Path, expected: str) -> str:
 def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet]) -> None:
     """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
     used_estimates(scenario.estimates, inputs[0])
+    _refuse_undeclared(scenario, schedulers)
     faults, queues, failures = _files_of(scenario)
     scenario_window(scenario, inputs[0])
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
         with _named(scenario):
             refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues, failures)
+
+
+def _refuse_undeclared(scenario: Scenario, schedulers: list[Scheduler]) -> None:
+    known = [each.name for scheduler in schedulers for each in scheduler.parameters]
+    unknown = next((name for name in scenario.parameters if name not in known), None)
+    if unknown is not None:
+        raise InputError(f"parameters: none of the schedulers declares {unknown}; they declare "
+                         f"{', '.join(known) or 'none'}")
 
 
 def run_label(scheduler: str, seed: int, seeds: list[int]) -> str:
@@ -264,7 +273,7 @@ def simulated(
 ) -> Outcome:
     """Return the run of a scheduler of the scenario with a seed, on the inputs `of_seed`; nothing is written."""
     workload, fleet = inputs
-    scheduler = find_scheduler(name, scenario.check_policy)
+    scheduler = find_scheduler(name, scenario.check_policy, scenario.parameters)
     faults, queues, failures = _files_of(scenario)
     if queues is not None:
         _refuse_tree(workload, queues, scenario.queues)
@@ -457,6 +466,7 @@ def of_run(scenario: Scenario, name: str, seeds: list[int]) -> Scenario:
     one.schedulers, one.seeds, one.federation = [name], seeds, settings_of(scenario, name)
     one.reclaims_per_hour = scenario.reclaims_per_hour if is_fair(name) else 0.0
     one.lotes = scenario.lotes if is_planned(name) else LotesSettings()
+    one.parameters = _own_parameters(scenario, name)
     one.check_policy = scenario.check_policy and policy_file(name) is not None
     if not searches(name):
         one.search_seconds, one.search_moves = Scenario().search_seconds, None
@@ -466,6 +476,12 @@ def of_run(scenario: Scenario, name: str, seeds: list[int]) -> Scenario:
 def peak_memory_bytes() -> float:
     """Return the largest resident size that this process has had."""
     return process.getrusage(process.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+def _own_parameters(scenario: Scenario, name: str) -> dict[str, float]:
+    """Return the scenario's values of what a policy from a file declares."""
+    known = {each.name for each in named_scheduler(name, scenario.parameters).parameters}
+    return {key: value for key, value in scenario.parameters.items() if key in known}
 
 
 def write_scenario(
@@ -494,10 +510,14 @@ def write_scenario(
         one.workload = str(Path(one.workload).resolve())
     if one.fleet:
         one.fleet = str(Path(one.fleet).resolve())
-    values = {**msgspec.structs.asdict(one), "federation": changed_settings(one.federation),
-              "lotes": changed_settings(one.lotes)}
+    write_toml(scenario_values(one), partial / "scenario.toml")
+
+
+def scenario_values(scenario: Scenario) -> dict[str, Any]:
+    """Return what a scenario file says: what differs from the defaults, and what it is about."""
+    values = {**msgspec.structs.asdict(scenario), "federation": changed_settings(scenario.federation),
+              "lotes": changed_settings(scenario.lotes)}
     usual = msgspec.structs.asdict(Scenario())
     values = {key: value for key, value in values.items()
               if value != usual[key] or key in {"workload", "schedulers", "seeds"}}
-    values = {key: value for key, value in values.items() if value not in ({}, None)}
-    write_toml(values, partial / "scenario.toml")
+    return {key: value for key, value in values.items() if value not in ({}, None)}

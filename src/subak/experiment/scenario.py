@@ -54,6 +54,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     estimates: str = ""  # of run times, told to schedulers: exact, user, factor=F, class, none; empty: user, if any
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
     check_policy: bool = False  # policies from files are compiled with bounds checks
+    parameters: dict[str, float] = {}  # of policies from files: values of what they declare
     search_seconds: float = 1.0  # to search for a better plan, for schedulers that do
     search_moves: int | None = None  # instead: this many moves, which makes a run repeatable
 
@@ -148,6 +149,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.check_policy and not any(map(is_users, self.schedulers)):
             raise InputError(f"check_policy: none of the schedulers {', '.join(self.schedulers)} is a policy of "
                              "yours, such as FILE.py:NAME")
+        if self.parameters and not any(map(policy_file, self.schedulers)):
+            raise InputError(f"parameters: none of the schedulers {', '.join(self.schedulers)} is a policy from a "
+                             "file, FILE.py:NAME, which declares some")
         if self.federation.shares and self.federation.preemption == "off":
             raise InputError("federation.shares (--share): go with preemption (--preemption) strict or paper, not off")
         if not 0 <= self.reclaims_per_hour < FOREVER:

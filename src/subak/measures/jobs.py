@@ -9,10 +9,11 @@ others: Hawk, ATC 2015, section 4.1, where 10 % are long).
 import numpy as np
 import polars as pl
 
-from subak.measures.of_run import SLOWDOWN_FLOOR_S, bounded_slowdown, spread
+from subak.measures.of_run import bounded_slowdown, spread
 from subak.measures.runs import JobFacts, Spread, WindowFacts
 from subak.measures.window import measured
 from subak.workload.table import Workload
+from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
 LONG_SHARE = 0.1  # of the jobs
 GROUPS_MAX = 1_000  # of one kind that are written down, those of most tasks first

@@ -18,9 +18,10 @@ IN_SECONDS = ("wait", "turnaround", "completion")
 KEYS = ("queue", "user", "priority", "length", "class")
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-FORM = re.compile(r"\s*([a-z_]+)\.([a-z0-9.]+)\s*(<=|>=|<|>)\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-z]*)"
-                  r"(?:\s+for\s+(.+?))?\s*", re.ASCII)
-EXAMPLE = "wait.p95 < 60s for queue=prod"
+MEASURED, CONCERNED = r"\s*([a-z_]+)\.([a-z0-9.]+)\s*", r"(?:\s+for\s+(.+?))?\s*"
+FORM = re.compile(MEASURED + r"(<=|>=|<|>)\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-z]*)" + CONCERNED, re.ASCII)
+UNBOUND = re.compile(MEASURED + CONCERNED, re.ASCII)
+EXAMPLE, MEASURE_EXAMPLE = "wait.p95 < 60s for queue=prod", "wait.p95 for queue=prod"
 
 
 class Objective(NamedTuple):
@@ -44,9 +45,7 @@ def read_objective(text: str) -> Objective:
     if found is None:
         raise InputError(f"objective: must be like {EXAMPLE!r}, not {text!r}")
     measure, statistic, sign, number, unit, keys = found.groups()
-    if measure not in OF_TASKS + OF_JOBS:
-        raise InputError(f"objective {text!r}: the measure must be one of {', '.join(OF_TASKS + OF_JOBS)}")
-    level_of(statistic, text)
+    _refuse_unknown(measure, statistic, text)
     if (measure in IN_SECONDS) != (unit in UNITS):
         raise InputError(f"objective {text!r}: {measure} takes " + (
             f"one of the units {', '.join(UNITS)}" if measure in IN_SECONDS else "no unit"))
@@ -54,8 +53,30 @@ def read_objective(text: str) -> Objective:
         bound = float(number) * UNITS.get(unit, 1.0)
     except ValueError:
         raise InputError(f"objective {text!r}: {number!r} is no number") from None
-    pairs = tuple(_pair(part, text) for part in keys.split(",")) if keys else ()
-    return Objective(" ".join(text.split()), measure, statistic, sign, bound, pairs)
+    return Objective(" ".join(text.split()), measure, statistic, sign, bound, _pairs(keys, text))
+
+
+def read_measure(text: str) -> Objective:
+    """Read what is to be as small as possible, such as `wait.p95 for queue=prod`: an objective that any value keeps.
+
+    Raises InputError, naming what is wrong, for what is none.
+    """
+    found = UNBOUND.fullmatch(text)
+    if found is None:
+        raise InputError(f"measure: must be like {MEASURE_EXAMPLE!r}, not {text!r}")
+    measure, statistic, keys = found.groups()
+    _refuse_unknown(measure, statistic, text)
+    return Objective(" ".join(text.split()), measure, statistic, "<=", float("inf"), _pairs(keys, text))
+
+
+def _refuse_unknown(measure: str, statistic: str, text: str) -> None:
+    if measure not in OF_TASKS + OF_JOBS:
+        raise InputError(f"objective {text!r}: the measure must be one of {', '.join(OF_TASKS + OF_JOBS)}")
+    level_of(statistic, text)
+
+
+def _pairs(keys: str | None, text: str) -> tuple[tuple[str, str], ...]:
+    return tuple(_pair(part, text) for part in keys.split(",")) if keys else ()
 
 
 def _pair(part: str, text: str) -> tuple[str, str]:

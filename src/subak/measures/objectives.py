@@ -6,9 +6,9 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.measures.objective import OF_JOBS, Objective, level_of
-from subak.measures.of_run import SLOWDOWN_FLOOR_S
 from subak.measures.runs import ObjectiveFacts
 from subak.workload.table import Workload
+from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
 
 def judged(objective: Objective, tasks: pl.DataFrame, jobs: pl.DataFrame, workload: Workload) -> ObjectiveFacts:

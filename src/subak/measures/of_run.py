@@ -6,9 +6,9 @@ import polars as pl
 from subak.measures.runs import FailureFacts, Reason, Spread, Summary, Waiting
 from subak.placement.claims import STATUSES
 from subak.workload.table import Workload
+from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
 LEVELS = (0.5, 0.9, 0.99, 0.999)
-SLOWDOWN_FLOOR_S = 10.0  # a run time below it counts as this long (Feitelson's bounded slowdown)
 
 
 def wait_spread(tasks: pl.DataFrame) -> Spread:

@@ -15,6 +15,7 @@ from subak.errors import InputError
 from subak.nearest import did_you_mean
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES
+from subak.placement.tunable import Parameter
 from subak.queues.orders import FAIR_ORDERS
 
 if TYPE_CHECKING:  # these take a while to load, and whoever only asks for names needs none of them
@@ -90,6 +91,7 @@ class Scheduler:
     settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it supports
     recorded: bool = False  # it decides nothing: tasks start when the log says that they did
     knows: str = NOTHING  # of run times, at most: a word of KNOWLEDGE; how well, --estimates says
+    parameters: tuple[Parameter, ...] = ()  # that the file of a user's policy declares
 
     def settled(self, settings: LotesSettings) -> LotesSettings:
         """Return LoTES's settings with this scheduler's options, where the settings do not say more already."""

@@ -3,6 +3,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+SLOWDOWN_FLOOR_S = 10.0  # a run time below it counts as this long (Feitelson's bounded slowdown)
+
 
 class Shapes(Protocol):
     """What shapes ask for: `Tasks`, or any other table of tasks that has these columns."""

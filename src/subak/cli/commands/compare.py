@@ -48,7 +48,7 @@ def _settled(scenario: Scenario) -> tuple[Scenario, int]:
     Raises InputError where no run could begin.
     """
     jobs_of(scenario)
-    found = [find_scheduler(name, scenario.check_policy) for name in scenario.schedulers]
+    found = [find_scheduler(name, scenario.check_policy, scenario.parameters) for name in scenario.schedulers]
     loaded = load_inputs(scenario)
     refuse_unfit(scenario, found, loaded)
     return settle_resample(scenario, loaded[0]), len(loaded[0].tasks)

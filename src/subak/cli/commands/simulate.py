@@ -22,7 +22,7 @@ def simulate(scenario: Scenario, files: list[Path], out: Path | None, overwrite:
     """Do the one run of a scenario, and show it; *files* are read, too."""
     if out is not None:
         refuse_folder(out, "summary.json", overwrite, inputs_of(scenario, *files))
-    found = find_scheduler(scenario.schedulers[0], scenario.check_policy)
+    found = find_scheduler(scenario.schedulers[0], scenario.check_policy, scenario.parameters)
     inputs = load_inputs(scenario)
     refuse_unfit(scenario, [found], inputs)
     with _scratch() if out is None else nullcontext(out) as folder:

@@ -19,10 +19,9 @@ from subak.experiment.processes import die_with
 from subak.experiment.run import of_seed, simulated
 from subak.experiment.sizing.candidates import Candidate, Question, load_question
 from subak.fleet.table import Fleet
-from subak.measures.jobs import described, job_table
-from subak.measures.objective import OF_JOBS, read_objective
-from subak.measures.objectives import judged
-from subak.measures.window import Window, measured, window_facts
+from subak.measures.measured import values_of
+from subak.measures.objective import read_objective
+from subak.measures.window import Window
 from subak.simulator.results import task_table, timeline_table
 from subak.workload.table import Workload
 
@@ -60,14 +59,10 @@ class Trials:
         except InputError as error:
             return Tried((), str(error))
         tasks = task_table(outcome, workload, fleet)
-        of_window = window_facts(tasks, timeline_table(outcome, workload), window)
-        of_jobs = any(objective.measure in OF_JOBS for objective in self.objectives)
-        jobs = measured(job_table(tasks, workload), of_window) if of_jobs else pl.DataFrame()
-        counted = described(tasks, workload, of_window)
-        facts = [judged(objective, counted, jobs, workload) for objective in self.objectives]
+        values = values_of(tasks, timeline_table(outcome, workload), workload, window, self.objectives)
         never = tasks.filter(pl.col("status") == "UNPLACEABLE")
         why = f"{len(never):,} tasks can never run: {_reason(never)}" if len(never) else ""
-        return Tried(tuple(float("inf") if each.value is None else each.value for each in facts), why)
+        return Tried(tuple(values), why)
 
     def _of_seed(self, seed: int, fleet: Fleet) -> tuple[Workload, Window]:
         if seed not in self.drawn:

@@ -1,0 +1,86 @@
+"""Runs of a tuning: each seed of a trial in a process that keeps its inputs, so that a policy that dies is noticed."""
+import functools
+import multiprocessing
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from types import TracebackType
+
+import msgspec
+
+from subak.errors import RunError
+from subak.experiment.processes import die_with
+from subak.experiment.run import load_inputs, of_seed, simulated
+from subak.experiment.scenario import Scenario
+from subak.experiment.tuning.question import Space, Values
+from subak.fleet.table import Fleet
+from subak.measures.measured import values_of
+from subak.measures.objective import Objective, read_measure, read_objective
+from subak.measures.window import Window
+from subak.simulator.results import task_table, timeline_table
+from subak.workload.table import Workload
+
+DRAWN_KEPT = 16  # workloads of seeds that a process keeps
+
+_told: list[tuple[bytes, str]] = []  # of this process: the scenario of each part, and what is minimised
+
+
+class Runs:
+    """Processes that do runs; leaving ends them."""
+
+    def __init__(self, parts: list[Scenario], minimise: str, space: Space, processes: int) -> None:
+        self.space = space
+        self.parts = parts
+        told = [(msgspec.msgpack.encode(part), minimise) for part in parts]
+        self.pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _begin, (told, os.getpid()))
+
+    def __enter__(self) -> "Runs":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for process in multiprocessing.active_children() if kind is not None else ():
+            process.kill()
+        self.pool.shutdown(wait=True, cancel_futures=True)
+
+    def values(self, part: int, values: Values) -> list[list[float]]:
+        """Return, for each seed of a part, the measure and the values of the objectives, with *values* set.
+
+        Raises RunError where a process died, and what a run raises.
+        """
+        seeds = self.parts[part].seeds
+        try:
+            return list(self.pool.map(_run, *zip(*((part, seed, self.space, values) for seed in seeds), strict=True)))
+        except BrokenProcessPool:
+            raise RunError(f"tune: a process died with {values} (out of memory, or a policy that leaves its arrays; "
+                           "--check-policy says where)") from None
+
+
+def _begin(told: list[tuple[bytes, str]], parent: int) -> None:
+    """Note what there is to do; Ctrl-C is for the process that asked, and nothing goes on without it."""
+    die_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _told[:] = told
+
+
+def _run(part: int, seed: int, space: Space, values: Values) -> list[float]:
+    drawn, inputs, window, asked = _drawn(part, seed)
+    scenario = space.applied(drawn, values)
+    outcome = simulated(scenario, scenario.schedulers[0], seed, inputs)
+    tasks, timeline = task_table(outcome, *inputs), timeline_table(outcome, inputs[0])
+    return values_of(tasks, timeline, inputs[0], window, asked)
+
+
+@functools.lru_cache(DRAWN_KEPT)
+def _drawn(part: int, seed: int) -> tuple[Scenario, tuple[Workload, Fleet], Window, list[Objective]]:
+    """Return what a seed of a part runs on, and what is measured of it."""
+    scenario, inputs, minimise = _loaded(part)
+    drawn, inputs, window = of_seed(scenario, seed, inputs)
+    return drawn, inputs, window, [read_measure(minimise), *map(read_objective, scenario.objectives)]
+
+
+@functools.lru_cache
+def _loaded(part: int) -> tuple[Scenario, tuple[Workload, Fleet], str]:
+    packed, minimise = _told[part]
+    scenario = msgspec.msgpack.decode(packed, type=Scenario)
+    return scenario, load_inputs(scenario), minimise
