@@ -22,12 +22,15 @@ from subak.experiment.scenario import FOREVER, Scenario, changed_settings, is_fa
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
 from subak.measures.batch import has_bound, lower_bound, stints
+from subak.measures.energy.measure import energy_use, refuse_energy
+from subak.measures.energy.settings import Energy, energy_file, energy_names, read_energy, tables_of
 from subak.measures.fairness import fairness
 from subak.measures.federation import federation_facts
 from subak.measures.jobs import described, group_table, job_facts, job_table, wait_by_length
 from subak.measures.objective import read_objective
 from subak.measures.objectives import judged
 from subak.measures.runs import (
+    EnergyFacts,
     FairnessFacts,
     FleetFacts,
     PlanFacts,
@@ -73,6 +76,7 @@ class Measured(NamedTuple):
     timeline: pl.DataFrame
     window: WindowFacts
     fairness: FairnessFacts | None
+    energy: EnergyFacts | None
 
 
 def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
@@ -81,6 +85,7 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
     _files_of(scenario)
+    energy_of(scenario)
     folder = workload_folder(scenario.workload)
     workload = read_workload(folder)
     scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)
@@ -99,6 +104,8 @@ def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
     """Return what a scenario reads, and *files*: no result may be written over it."""
     names = [scenario.fleet, scenario.faults, scenario.queues, scenario.failures,
              *map(policy_file, scenario.schedulers), *files]
+    if scenario.energy and scenario.energy not in energy_names():
+        names += [scenario.energy, *tables_of(Path(scenario.energy))]
     workload = [] if scenario.workload in sample_names() else [scenario.workload]
     return [Path(name) for name in (*workload, *names) if name]
 
@@ -117,7 +124,9 @@ def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[
     """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
     used_estimates(scenario.estimates, inputs[0])
     faults, queues, failures = _files_of(scenario)
-    scenario_window(scenario, inputs[0])
+    window, energy = scenario_window(scenario, inputs[0]), energy_of(scenario)
+    if energy is not None:
+        _refuse_energy(energy, scenario, inputs[1], window)
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
         with _named(scenario):
             refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues, failures)
@@ -213,6 +222,19 @@ def _files_of(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None, Fa
             read_failure_plan(Path(scenario.failures)) if scenario.failures else None)
 
 
+def _refuse_energy(energy: Energy, scenario: Scenario, fleet: Fleet, window: Window) -> None:
+    """Raise InputError, naming the file, for one that does not go with the fleet, the window or the objectives."""
+    try:
+        refuse_energy(energy, fleet, window.begin, scenario.objectives)
+    except InputError as error:
+        raise InputError(f"{scenario.energy}: {error}") from None
+
+
+def energy_of(scenario: Scenario) -> Energy | None:
+    """Read what machines draw and cost, where the scenario names a file."""
+    return read_energy(energy_file(scenario.energy)) if scenario.energy else None
+
+
 def _with_bound(
     folder: Path, summary: Summary, tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Fleet]
 ) -> Summary:
@@ -275,8 +297,13 @@ def _write(
     if fair is not None:
         write_table(fair.queues, partial / "queues.parquet")
         write_table(fair.shares, partial / "shares.parquet")
+    energy, used = energy_of(scenario), None
+    if energy is not None:
+        used, tables = energy_use(energy, tasks, attempts, cut(timeline, of_window), workload, fleet, of_window)
+        for name, table in tables.items():
+            write_table(table, partial / f"{name}.parquet")
     summary = summarise(outcome, scenario, inputs, label, Measured(
-        tasks, counted, jobs, timeline, of_window, fair and fair.facts))
+        tasks, counted, jobs, timeline, of_window, fair and fair.facts, used))
     (partial / "summary.json").write_bytes(_json(summary))
     if outcome.scheduler.recorded:
         _say_overcommitted(timeline, [resource.name for resource in workload.resources])
@@ -320,7 +347,7 @@ def summarise(
         slowdown=measures.slowdown_spread(counted),
         lengths=wait_by_length(counted),
         jobs=job_facts(jobs),
-        objectives=tuple(judged(read_objective(text), counted, jobs, workload) for text in scenario.objectives),
+        objectives=tuple(judged(read_objective(text), counted, jobs, workload, of.energy) for text in scenario.objectives),
         makespan=measures.makespan(tasks),
         utilisation=measures.utilisation(within, names),
         waiting=measures.waiting(within),
@@ -332,6 +359,7 @@ def summarise(
         federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks, window),
         fairness=of.fairness,
         plan=plan_facts(outcome.plans) if outcome.plans else None,
+        energy=of.energy,
         speed=Speed(len(tasks) / max(loop.seconds, 1e-9), loop.events, loop.seconds, peak_memory_bytes()),
         versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
@@ -392,6 +420,10 @@ def _write_scenario(partial: Path, scenario: Scenario, name: str, seed: int, sea
     if one.queues:
         shutil.copyfile(one.queues, partial / "queues.toml")
         one.queues = "queues.toml"
+    energy = energy_of(one)
+    if energy is not None:
+        write_toml(energy, partial / "energy.toml")
+        one.energy = "energy.toml"
     if one.workload not in sample_names():
         one.workload = str(Path(one.workload).resolve())
     if one.fleet:

@@ -6,6 +6,10 @@ Measures: wait, turnaround (seconds, of tasks), slowdown (of tasks), completion 
 Statistics: mean, median, max, and percentiles such as p95 or p99.9. Keys: queue (a path, with all below it), user,
 priority, length (short or long), class. What never started, or never ended, counts as endless: a scheduler does not
 keep an objective by leaving tasks out.
+
+Of the machines, where an energy file says what they draw: energy (Wh, kWh, MWh), cost (no unit: the file's currency),
+carbon (g, kg, t of CO2 equivalent), with the statistics total, per_task (over the tasks that finished in the window)
+and per_used_hour (over the core-hours, or the like, that tasks held); they take no keys.
 """
 import operator
 import re
@@ -14,23 +18,28 @@ from typing import NamedTuple
 from subak.errors import InputError
 
 OF_TASKS, OF_JOBS = ("wait", "turnaround", "slowdown"), ("completion", "job_slowdown")
+OF_MACHINES = {"energy": "kwh", "cost": "cost", "carbon": "carbon"}  # and what summary.json calls the amount
+MACHINE_STATISTICS = ("total", "per_task", "per_used_hour")
 IN_SECONDS = ("wait", "turnaround", "completion")
+MEASURES = (*OF_TASKS, *OF_JOBS, *OF_MACHINES)
 KEYS = ("queue", "user", "priority", "length", "class")
-UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+SECOND_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+UNITS = {**dict.fromkeys(IN_SECONDS, SECOND_UNITS), "energy": {"Wh": 1e-3, "kWh": 1.0, "MWh": 1e3},
+         "carbon": {"g": 1e-3, "kg": 1.0, "t": 1e3}}  # by measure; others take none
 SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-FORM = re.compile(r"\s*([a-z_]+)\.([a-z0-9.]+)\s*(<=|>=|<|>)\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-z]*)"
+FORM = re.compile(r"\s*([a-z_]+)\.([a-z0-9._]+)\s*(<=|>=|<|>)\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([A-Za-z]*)"
                   r"(?:\s+for\s+(.+?))?\s*", re.ASCII)
 EXAMPLE = "wait.p95 < 60s for queue=prod"
 
 
 class Objective(NamedTuple):
-    """What must hold of some tasks, or jobs."""
+    """What must hold of some tasks, or jobs, or of the machines."""
 
     text: str
     measure: str
     statistic: str
     sign: str
-    bound: float  # seconds, or a ratio
+    bound: float  # seconds, kWh, kg, or a number without a unit
     keys: tuple[tuple[str, str], ...]
 
     def holds(self, value: float) -> bool:
@@ -44,18 +53,29 @@ def read_objective(text: str) -> Objective:
     if found is None:
         raise InputError(f"objective: must be like {EXAMPLE!r}, not {text!r}")
     measure, statistic, sign, number, unit, keys = found.groups()
-    if measure not in OF_TASKS + OF_JOBS:
-        raise InputError(f"objective {text!r}: the measure must be one of {', '.join(OF_TASKS + OF_JOBS)}")
-    level_of(statistic, text)
-    if (measure in IN_SECONDS) != (unit in UNITS):
+    if measure not in MEASURES:
+        raise InputError(f"objective {text!r}: the measure must be one of {', '.join(MEASURES)}")
+    _refuse_statistic(measure, statistic, text)
+    units = UNITS.get(measure, {"": 1.0})
+    if unit not in units:
         raise InputError(f"objective {text!r}: {measure} takes " + (
-            f"one of the units {', '.join(UNITS)}" if measure in IN_SECONDS else "no unit"))
+            f"one of the units {', '.join(units)}" if measure in UNITS else "no unit"))
     try:
-        bound = float(number) * UNITS.get(unit, 1.0)
+        bound = float(number) * units[unit]
     except ValueError:
         raise InputError(f"objective {text!r}: {number!r} is no number") from None
+    if keys and measure in OF_MACHINES:
+        raise InputError(f"objective {text!r}: {measure} is of all machines, and takes no keys")
     pairs = tuple(_pair(part, text) for part in keys.split(",")) if keys else ()
     return Objective(" ".join(text.split()), measure, statistic, sign, bound, pairs)
+
+
+def _refuse_statistic(measure: str, statistic: str, text: str) -> None:
+    if measure not in OF_MACHINES:
+        level_of(statistic, text)
+    elif statistic not in MACHINE_STATISTICS:
+        raise InputError(f"objective {text!r}: the statistic of {measure} must be {', '.join(MACHINE_STATISTICS[:-1])} "
+                         f"or {MACHINE_STATISTICS[-1]}, not {statistic!r}")
 
 
 def _pair(part: str, text: str) -> tuple[str, str]:
