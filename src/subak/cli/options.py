@@ -84,9 +84,9 @@ class ScenarioOptions:
                 "slowdown, completion and job_slowdown (of jobs): mean, median, max or a percentile; for queue, user, "
                 "priority, length (short, long) or class.", TIME, "--objective")] = None
     energy: Annotated[Path | None, _option(
-        "FILE.toml", "What machines draw by use, what a kWh and a machine-hour cost, and the carbon of a kWh: a file, or "
-                     f"the name of a shipped one ({', '.join(energy_names())}); it is copied into the run folder. Then "
-                     "objectives may be of energy, cost and carbon, such as 'energy.total < 500kWh'.", TIME)] = None
+        "FILE.toml", "What machines draw, what a kWh and a machine-hour cost and what a kWh emits: a file, or the name "
+                     f"of a shipped one ({', '.join(energy_names())}); it is copied into the run folder. Objectives "
+                     "may then be of energy, cost and carbon, such as 'energy.total < 500kWh'.", TIME)] = None
     slow_start: Annotated[float, _option(
         "SHARE", "Tasks that wait for a stage may start when this share of its tasks has ended; they hold their "
                  "machine until all have, and copy what is there meanwhile.", TIME, show_default=True)] = 1.0

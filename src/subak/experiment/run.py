@@ -347,7 +347,8 @@ def summarise(
         slowdown=measures.slowdown_spread(counted),
         lengths=wait_by_length(counted),
         jobs=job_facts(jobs),
-        objectives=tuple(judged(read_objective(text), counted, jobs, workload, of.energy) for text in scenario.objectives),
+        objectives=tuple(judged(read_objective(text), counted, jobs, workload, of.energy)
+                         for text in scenario.objectives),
         makespan=measures.makespan(tasks),
         utilisation=measures.utilisation(within, names),
         waiting=measures.waiting(within),

@@ -40,8 +40,8 @@ def kinds_of(energy: Energy, fleet: Fleet) -> np.ndarray:
     lost = np.flatnonzero(found < 0)
     if lost.size:
         first = fleet.machines["machine"][int(lost[0])]
-        raise InputError(f"kind: every machine must fit one, {lost.size:,} of {found.size:,} fit none, {first!r} is the "
-                         "first; a kind that names nothing fits all")
+        raise InputError(f"kind: every machine must fit one, {lost.size:,} of {found.size:,} fit none, {first!r} is "
+                         "the first; a kind that names nothing fits all")
     return found
 
 

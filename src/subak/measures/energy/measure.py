@@ -38,7 +38,7 @@ def energy_use(
     energy: Energy, tasks: pl.DataFrame, attempts: pl.DataFrame, timeline: pl.DataFrame, workload: Workload,
     fleet: Fleet, window: WindowFacts,
 ) -> tuple[EnergyFacts, dict[str, pl.DataFrame]]:
-    """Return what a run used over its *timeline*, cut to the *window*, and tables by name, of machines and of intervals.
+    """Return what a run used over its *timeline*, cut to the *window*, and two tables by name: machines and power.
 
     Raises InputError for a fleet that the energy file does not go with.
     """

@@ -83,11 +83,12 @@ class Own(NamedTuple):
 
 def sweep(
     attempts: Attempts, presence: Presence, fleet: Kinds, request: np.ndarray, tariff: Tariff, edges: np.ndarray,
+    size: int = ATTEMPTS_OF_GROUP,
 ) -> Power:
     """Return what machines drew between the first and the last of *edges* (float64[interval + 1], seconds).
 
-    *request* (int64[resource, stage]) is in units. Exact but for rounding: power is constant between two changes of a
-    machine, and what a kWh costs is integrated between them.
+    *request* (int64[resource, stage]) is in units; about *size* attempts are looked at together. Exact but for
+    rounding: power is constant between two changes of a machine, and what a kWh costs is integrated between them.
     """
     machines = fleet.kind.size
     kwh, cost, carbon, hours, held = np.zeros((5, machines))
@@ -95,7 +96,7 @@ def sweep(
     level = np.zeros(edges.size - 1)  # by which power changes in each interval, W
     by_machine = np.argsort(presence.machine, kind="stable")
     first = np.searchsorted(presence.machine[by_machine], np.arange(machines + 1))
-    for group in _groups(attempts.machine, fleet.kind):
+    for group in _groups(attempts.machine, fleet.kind, size):
         rows = by_machine[_ranges(first[group.machines], first[group.machines + 1])]
         curve = fleet.curves[fleet.kind[group.machines[0]]]
         own = _inside(group, attempts, edges)
@@ -109,16 +110,16 @@ def sweep(
     return found
 
 
-def _groups(machine: np.ndarray, kind: np.ndarray) -> Iterator[Group]:
-    """Return the machines in groups of one kind with about so many attempts each."""
+def _groups(machine: np.ndarray, kind: np.ndarray, size: int) -> Iterator[Group]:
+    """Return the machines in groups of one kind with about *size* attempts each."""
     machines = kind.size
     order = np.argsort(machine, kind="stable").astype(np.uint32)
     counts = np.bincount(machine, minlength=machines + 1)[:machines]
     last = np.cumsum(counts)
     for number in np.unique(kind):
         of_kind = np.flatnonzero(kind == number)
-        size = np.maximum(counts[of_kind] / ATTEMPTS_OF_GROUP, 1.0 / MACHINES_OF_GROUP)
-        group = np.floor(np.cumsum(size) - size).astype(np.int64)
+        part = np.maximum(counts[of_kind] / size, 1.0 / MACHINES_OF_GROUP)
+        group = np.floor(np.cumsum(part) - part).astype(np.int64)
         for rows in np.split(of_kind, np.flatnonzero(np.diff(group)) + 1):
             yield Group(rows, order[_ranges(last[rows] - counts[rows], last[rows])], counts[rows])
 
