@@ -27,7 +27,7 @@ def plain_energy(attempts, states, models, price, carbon, begin, end):
         joules = cost = mass = there = 0.0
         for since, until in pairwise(sorted(time for time in times if begin <= time <= end)):
             running = [each for each in own if each[2] <= since and each[3] >= until]
-            capacity, present = next((state[1:] for state in reversed(states[machine]) if state[0] <= since), (0, False))
+            capacity, present = next(state[1:] for state in reversed(states[machine]) if state[0] <= since)
             if not present:
                 continue
             share = min(sum(each[1] for each in running) / capacity, 1.0) if capacity else 0.0

@@ -122,7 +122,7 @@ def test_what_never_starts_is_endless(tmp_path):
 
 @pytest.mark.parametrize(("text", "rule"), [
     ("wait < 3s", "must be like"), ("", "must be like"), ("wait.p95 = 3s", "must be like"),
-    ("cost.p95 < 3s", "the measure must be one of wait, turnaround, slowdown, completion, job_slowdown"),
+    ("price.p95 < 3s", "the measure must be one of wait, turnaround, slowdown, completion, job_slowdown, energy"),
     ("wait.p0 < 3s", "the statistic must be"), ("wait.p100 < 3s", "the statistic must be"),
     ("wait.best < 3s", "the statistic must be"), ("wait.mean < 3", "takes one of the units us, ms, s, min, h, d"),
     ("slowdown.mean < 3s", "slowdown takes no unit"), ("wait.mean < 1.2.3s", "'1.2.3' is no number"),

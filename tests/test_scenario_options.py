@@ -20,7 +20,7 @@ NOTED = {"workload_digest", "fleet_digest"}  # by the program
 READ_BEFORE = {"workload", "workload_digest", "fleet", "fleet_digest", "machines", "capacity", "faults", "failures"}
 RUN_WITH = {"schedulers", "seeds", "federation", "check_policy"}
 SEARCH = {"search_seconds", "search_moves"}
-MEASURED_BY = {"measure_from", "measure_until", "resample", "objectives"}
+MEASURED_BY = {"measure_from", "measure_until", "resample", "objectives", "energy"}
 
 
 def test_an_option_fills_one_field():

@@ -217,16 +217,16 @@ class KindFacts(msgspec.Struct, frozen=True):
 class EnergyFacts(msgspec.Struct, frozen=True):
     """What the machines of a run used in the window that is measured, and cost."""
 
-    resource: str  # whose use is counted
-    currency: str = ""
-    total: Amounts = Amounts()
+    resource: str  # whose use is counted in `used_hours`
+    currency: str = ""  # of costs
+    total: Amounts = Amounts()  # kwh, cost and carbon (kg of CO2 equivalent) of the window
     per_task: Amounts = Amounts()  # over the tasks that finished in the window
     per_used_hour: Amounts = Amounts()  # over the hours in which a core, or what the resource is counted in, was used
-    cost_energy: float | None = None
+    cost_energy: float | None = None  # at the price of each instant
     cost_machines: float | None = None  # by the hours that they were there
-    watts_mean: float | None = None
+    watts_mean: float | None = None  # of all machines together
     finished: int = 0  # tasks, in the window
-    used_hours: float = 0.0
+    used_hours: float = 0.0  # amount of the resource that tasks used, times hours
     kinds: tuple[KindFacts, ...] = ()  # the sums over the machines of each
 
 

@@ -2,23 +2,27 @@
 
 ```toml
 resource = "cpu"               # whose used share power follows; left out: the workload's first resource
-currency = "USD"               # of prices, to be shown
-price = 0.0675                 # of a kWh: one number,
-price = [[0, 0.05], [25200, 0.11], [79200, 0.05]]   # or from each time (seconds of the trace) on until the next,
-price = "price.csv"            # or such a table, of the columns time and value, in a file beside this one
-carbon = 0.5275                # kg of CO2 equivalent a kWh; one number, or a table like that of the price
+currency = "USD"               # of all prices, to be shown
+price = 0.0675                 # of a kWh: one number; or a table such as [[0, 0.05], [25200, 0.11]], in which each
+                               # value holds from its time (seconds of the trace) on until the next one's; or the name
+                               # of a CSV file beside this one, with such rows under the titles time and value
+carbon = [[0, 0.55], [3600, 0.48]]   # kg of CO2 equivalent that a kWh emits: likewise
 
 [[kind]]                       # the machines that fit all it names; of several kinds that fit one the last one holds
 name = "ML110 G5"
 machine = "*"                  # the machine's id; names may have * and ? in them
 cluster = "*"
 attributes = { platform = "B*" }
-capacity = { cpu = 0.5 }       # at time 0, as amounts of the fleet
-resource = "gpu"               # left out: the one above
+capacity = { cpu = 0.5 }       # at time 0, in amounts of the fleet
+resource = "cpu"               # left out: the one above
 watts = [93.7, 97, 101, 105, 110, 116, 121, 125, 129, 133, 135]   # at 0, 10, ..., 100 % of the resource in use
-shares = [0, 0.25, 1]          # the shares that watts are of; left out: evenly from 0 to 1
 empty = 5.0                    # watts while no task runs there: off or asleep; left out: as at a share of 0
 per_hour = 0.04                # what a machine-hour costs, as rent or written off
+
+[[kind]]
+name = "another"
+watts = [80, 120, 200]
+shares = [0, 0.25, 1]          # the shares that the watts are of; left out: evenly from 0 to 1
 ```
 
 Between two of `watts` power is read off a straight line: two of them, idle and full, are a linear model, and eleven are

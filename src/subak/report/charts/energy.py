@@ -11,7 +11,7 @@ from subak.report.charts.lines import Line, Reading, line_chart, over_time, stac
 from subak.report.charts.parts import Chart, finished, time_axis, timed
 from subak.report.number_text import POWER_STEPS
 
-PANEL_HEIGHT = 110  # pixels, where there are several
+POWER_PANEL_HEIGHT = 110  # pixels, where there are several
 
 
 def energy_chart_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
@@ -40,7 +40,7 @@ def power(runs: list[Run], everyone: list[Run]) -> Chart:
     if several:
         chart = chart.encode(facet=alt.Facet("facet:N", title=None, sort=list(drawn), columns=1, spacing=12,
                                              header=alt.Header(labelAnchor="start", labelPadding=3)))
-        chart = chart.resolve_scale(y="independent").properties(height=PANEL_HEIGHT)
+        chart = chart.resolve_scale(y="independent").properties(height=POWER_PANEL_HEIGHT)
     return finished(chart, everyone, "Power", "Of all machines together, the mean of each period"
                     + (", and what a kWh costs and emits then" if several else ""))
 
