@@ -218,6 +218,8 @@ def test_a_run_agrees_with_its_own_tables(tmp_path, scheduler):
     run = ran(tmp_path, workload, fleet, scheduler=scheduler, measure_from=5.0, measure_until=100.0)
     assert run.summary.attempts_lost > 0
     tasks, lost = run.tasks().collect(), pl.read_parquet(run.folder / "attempts.parquet")
+    inside = [finish for finish in tasks["finish"] if 5.0 <= finish <= run.summary.window.end]
+    assert run.summary.energy.finished == len(inside) < len(tasks)
     amount = dict(enumerate(workload.requests[0].tolist()))  # a task is a job here
     attempts = [(int(machine[1:]), amount[job], start, math.inf if end is None else end)
                 for table, end in ((tasks, "finish"), (lost, "end"))
