@@ -259,6 +259,7 @@ ALL = "[[kind]]\nname = 'a'\nwatts = [1, 2]\n"
     (ALL + "per_hour = -1", "per_hour must be from 0 to 1e\\+09, not -1"),
     (ALL * 2, "kind: names must differ, 'a' occurs 2 times"),
     ("price = true\n" + ALL, "Expected `float | str | array | null`"),
+    ("price = []\n" + ALL, "price: must have at least one time and value"),
     ("price = nan\n" + ALL, "price: must be from -1e\\+09 to 1e\\+09 a kWh, not nan"),
     ("carbon = -1\n" + ALL, "carbon: must be from 0 to 1e\\+09 a kWh, not -1"),
     ("price = [[0, 1], [0, 2]]\n" + ALL, "price: times must rise, 0 comes behind 0"),

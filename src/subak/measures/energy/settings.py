@@ -105,6 +105,8 @@ class Energy(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
         if twice is not None:
             raise InputError(f"kind: names must differ, {twice!r} occurs {names.count(twice)} times")
         for name, least in (("price", -PRICE_MAX), ("carbon", 0.0)):
+            if getattr(self, name) == []:
+                raise InputError(f"{name}: must have at least one time and value, or be left out")
             _refuse_points(name, points_of(getattr(self, name)), least)
 
     @property
