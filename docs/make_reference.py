@@ -18,7 +18,9 @@ from subak.federation.settings import LAWS, PROFILES, Federation, Profile
 from subak.fleet import table as fleet
 from subak.live.jobfile.schema import schema_text
 from subak.measures import batch, fairness, jobs
-from subak.measures.runs import FailureFacts, FairnessFacts, FederationFacts, Summary
+from subak.measures.energy import measure as energy_measure
+from subak.measures.energy import settings as energy_settings
+from subak.measures.runs import EnergyFacts, FailureFacts, FairnessFacts, FederationFacts, Summary
 from subak.placement.claims import STATUSES
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import KNOWLEDGE, NETWORK_SETTINGS, OPTIONS, SCHEDULERS
@@ -161,6 +163,20 @@ SHARE_ROWS = {
     "guarantee": "what it is guaranteed, the mean over time, 0 while it is not active; null for several together",
     "waiting": "waiting tasks, the mean over time",
 }
+MACHINE_ROWS = {
+    "machine": "the machine's id", "kind": "the name of its kind in the energy file",
+    "hours": "that it was there in the window",
+    "used_hours": "the amount that tasks used there of the resource that power follows, times hours",
+    "kwh": "that it drew", "cost_energy": "of that, at the price of each instant; null where there is no price",
+    "cost_machine": "of the hours that it was there; null where nothing has a price",
+    "carbon": "kg of CO2 equivalent of what it drew; null where the file does not say",
+}
+POWER_ROWS = {
+    "time": "seconds: when the interval begins", "span": "seconds: its length; the last may be shorter",
+    "watts": "that all machines drew together, the mean over time",
+    "price": "of a kWh, the mean over time; null where there is none",
+    "carbon": "kg of CO2 equivalent of a kWh, the mean over time; null where the file does not say",
+}
 STINT_ROWS = {
     "kind": "map or reduce", "machine": "the machine's id", "slot": "which of its slots, from 0 on",
     "job": "the job's id", "begin": "seconds: when the first of these tasks began",
@@ -171,7 +187,8 @@ STINT_ROWS = {
 
 def page() -> str:
     """Return the whole page."""
-    return "\n".join([HEAD, *commands(), *schedulers(), *lotes(), *federations(), EXIT_CODES, *files(), *formats()])
+    return "\n".join([HEAD, *commands(), *schedulers(), *lotes(), *federations(), *energy(), EXIT_CODES, *files(),
+                      *formats()])
 
 
 def commands() -> list[str]:
@@ -282,6 +299,18 @@ def federations() -> list[str]:
     ]
 
 
+def energy() -> list[str]:
+    return [
+        "## Energy, cost and carbon\n",
+        f"With `--energy`, a run says what its machines drew, cost and emitted. Shipped files: "
+        f"{', '.join(f'`{name}`' for name in energy_settings.energy_names())}, whose comments name its sources.\n",
+        inspect.cleandoc(energy_settings.__doc__ or "").split("\n\n", 1)[1] + "\n",
+        inspect.cleandoc(energy_measure.__doc__ or "").split("\n\n", 1)[1] + "\n",
+        "`energy` of `summary.json`, null where there is no such file\n",
+        *table(("key", "what it is"), [(f"`{name}`", text) for name, text in comments_of(EnergyFacts).items()]),
+    ]
+
+
 def waiting_words() -> list[str]:
     words = [*federated_results.OF_PHASE.values(), *(value for name, value in vars(federated_results).items()
                                                      if name.isupper() and isinstance(value, str))]
@@ -360,6 +389,8 @@ def files() -> list[str]:
                                  f"{fairness.SHARE_QUEUES_MAX} that hold most. The intervals are the timeline's, "
                                  "joined in equal numbers where there are more than "
                                  f"{fairness.SHARE_INTERVALS_MAX:,}."),
+            ("`machines.parquet`", "With `--energy`: one row a machine: what it drew and cost in the window."),
+            ("`power.parquet`", "With `--energy`: one row an interval of the window, those of `shares.parquet`."),
             ("`stints.parquet`", "Of MapReduce jobs: which job's tasks a slot ran one right after the other, for "
                                   f"the first {batch.MACHINES_DRAWN} machines that ran maps, and reduces."),
             ("`summary.json`", "The run in a page of numbers: " + ", ".join(f"`{name}`" for name in
@@ -371,6 +402,7 @@ def files() -> list[str]:
             ("`policy.py`", "A copy of the user's policy, where there was one."),
             ("`faults.toml`", "A copy of the plan of faults, where there was one."),
             ("`failures.toml`", "A copy of the plan of failures, where there was one."),
+            ("`energy.toml`", "What machines draw and cost, where that was given, with the tables that it named."),
         ]),
         "`tasks.parquet`\n", *row_table(TASK_ROWS),
         "and, of a federated run,\n", *row_table(FEDERATED_TASK_ROWS),
@@ -379,6 +411,8 @@ def files() -> list[str]:
         "and, of a federated run,\n", *row_table(FEDERATED_TIMELINE_ROWS),
         "`attempts.parquet`\n", *row_table(ATTEMPT_ROWS),
         "`groups.parquet`\n", *row_table(GROUP_ROWS),
+        "`machines.parquet`\n", *row_table(MACHINE_ROWS),
+        "`power.parquet`\n", *row_table(POWER_ROWS),
         "`stints.parquet`\n", *row_table(STINT_ROWS),
         "`queues.parquet`\n", *row_table(QUEUE_ROWS),
         "`shares.parquet`\n", *row_table(SHARE_ROWS),

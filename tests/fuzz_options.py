@@ -61,7 +61,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "objectives": ("", "wait", "wait.p95 < 60", "wait.p95 < -1s", "wait.p101 < 1s", "p95 < 1s", "wait.p95 < 60s for", "wait.mean < 1s for cell=a",
                        "wait.mean < nan"),
         "scenario": ("W/workload.toml",), "federation": ("W/workload.toml",),
-        "faults": ("W/workload.toml",), "failures": ("W/workload.toml",), "queues": ("W/workload.toml",), "lotes": ("W/workload.toml",), "fleet": ("absent", "x.tr"),
+        "faults": ("W/workload.toml",), "failures": ("W/workload.toml",), "queues": ("W/workload.toml",), "energy": ("W/workload.toml", "google"), "lotes": ("W/workload.toml",), "fleet": ("absent", "x.tr"),
         "workload": ("absent", "", "x.tr", "google", "n" * 300),
     },
     "compare": {
@@ -191,6 +191,8 @@ CONFLICTS: tuple[tuple[str, ...], ...] = (
     ("simulate", "W", "--scheduler", "sparrow", "--local-masters", "1"), ("simulate", "W", "--faults", "f.toml"),
     ("simulate", "W", "--failures", "f.toml"), ("simulate", "W", "--scheduler", "pigeon", "--failures", "f.toml"),
     ("simulate", "--scenario", "s.toml", "--failures", "absent.toml"),
+    ("simulate", "W", "--energy", "google2011"), ("simulate", "W", "--objective", "energy.total < 1kWh"),
+    ("simulate", "W", "--scheduler", "recorded", "--energy", "google2011"),
     ("simulate", "W", "--scheduler", "sparrow", "--faults", "f.toml"), ("simulate", "W", "--scheduler", "megha", "--faults", "f.toml"),
     ("simulate", "W", "--scheduler", "megha", "--slow-start", "0.5"), ("simulate", "W", "--scheduler", "megha", "--request-error", "0.5"),
     ("simulate", "W", "--scheduler", "mch", "--request-error", "0.5"), ("simulate", "W", "--reclaims-per-hour", "5"),

@@ -7,6 +7,7 @@ import msgspec
 from fuzz_cases import NO_TEXT, Case, drawn, short
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
+from subak.measures.energy.settings import Energy
 from subak.placement.lotes.settings import LotesSettings
 from subak.queues.tree import TreeFile
 from subak.simulator.federated.fault_plan import FaultPlan
@@ -30,6 +31,8 @@ FILES: dict[str, tuple[type, str, tuple[tuple[str, ...], ...]]] = {
     "failures": (FailurePlan, "recorded = true\n", (
         ("simulate", *MEGHA, "--failures", "f.toml"), ("compare", "--schedulers", "megha", "--local-masters", "2",
                                                            "--failures", "f.toml", *OUT))),
+    "energy": (Energy, '[[kind]]\nname = "a"\nwatts = [1, 2]\n', (
+        ("simulate", "--energy", "f.toml"), ("compare", "--schedulers", "first-fit", "--energy", "f.toml", *OUT))),
     "queues": (TreeFile, 'capacity = { cpu = 2 }\n\n[[queue]]\nname = "a"\ndemand = { cpu = 1 }\n', (
         ("queues", "f.toml"), ("fair", "f.toml"), ("fair", "f.toml", *OUT), ("queues", "google2011", "--queues", "f.toml"),
         ("simulate", "--scheduler", "mch", "--queues", "f.toml"))),
@@ -38,6 +41,7 @@ FILES: dict[str, tuple[type, str, tuple[tuple[str, ...], ...]]] = {
         ("compare", "--schedulers", "lotes,greedy", "--lotes", "f.toml", *OUT))),
     "parameters": (Parameters, "dynamism = 0.1\n", (("generate", "--tasks", "10", "--parameters", "f.toml", *OUT),)),
 }
+ALL_ALIKE = '\nkind = [{ name = "a", watts = [1, 2] }]'
 WRONG = {"text": '"some words"', "list": "[[]]", "table": "{ no = 1 }", "date": "1979-05-27", "nothing": ""}
 NUMBERS = ("nan", "-nan", "-1", "-inf", "-0.001", "-9223372036854775808", "1e400", "99999999999999999999999")
 # Values that no run could mean, beside those of another type: of each kind of file, by field.
@@ -58,6 +62,7 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
         "search_moves": ("-1", "9223372036854775807", "1.5", "5"), "faults": ('"absent.toml"', '"f.toml"'),
         "failures": ('"absent.toml"', '"f.toml"', '"a\\u0000b"'),
         "queues": ('"absent.toml"', '"f.toml"', '"a\\u0000b"', '"/dev/null/x"'),
+        "energy": ('"absent.toml"', '"f.toml"', '"a\\u0000b"', '"/dev/null/x"'),
         "federation": ("{ heartbeat = 5 }", "{ heartbeat = 0 }", "{ colour = 1 }"),
         "lotes": ("{ classes = 3 }", "{ classes = 65 }", "{ colour = 1 }"),
     },
@@ -109,6 +114,20 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
             "fail_after = 0", "fail_after = 1.1", "fail_after = nan", "overrun = 0.5", "cancel = 0.5", "cancel_after = 1",
             "cancel = 0.5, cancel_after = nan", "fail = 0.6, overrun = 0.6, run_max = 1", 'queue = "absent"', 'user = ""',
             'job = "["', 'stage = "absent"', 'queue = "a\\u0000b"', "queue = 3", "colour = 1", 'gang = "x"')),
+    },
+    "energy": {
+        "resource": ('"gpu"' + ALL_ALIKE, '"a\\u0000b"' + ALL_ALIKE),
+        **{name: tuple(value + ALL_ALIKE for value in (
+            "nan", "-inf", "1e10", '"absent.csv"', '"f.toml"', '""', '"."', '"/dev/null/x"', '"a\\u0000b"', "[]", "[[]]", "[[0]]",
+            "[[0, nan]]", "[[0, 1], [0, 1]]", "[[5, 1], [2, 1]]", "[[nan, 1]]", "[[-inf, 1]]", "[[1e9, 1], [2e9, 1]]", "[7]",
+            '[["x", 1]]', "{ value = 1 }")) for name in ("price", "carbon")},
+        "kind": ("[]", "[{}]", "[7]", *(f'[{{ name = "a", {text} }}]' for text in (
+            "watts = []", "watts = [1]", "watts = [1, -1]", "watts = [1, nan]", "watts = [1, inf]", "watts = [1, 1e7]", "watts = 3",
+            'watts = ["x", 1]', *(f"watts = [1, 2], {more}" for more in (
+                "empty = -1", "empty = nan", "empty = 1e7", "per_hour = -1", "per_hour = nan", "per_hour = inf", "shares = [0]",
+                "shares = [1, 0]", "shares = [0, nan]", "shares = [0.1, 1]", "shares = [0, 2]", 'machine = "absent"', 'cluster = ""',
+                'resource = "gpu"', "capacity = { gpu = 1 }", "capacity = { cpu = -1 }", "capacity = { cpu = nan }",
+                'capacity = { cpu = "x" }', 'attributes = { absent = "x" }', "attributes = { platform = 1 }", "colour = 1"))))),
     },
     "queues": {
         "capacity": ("{ cpu = 0 }", "{ cpu = -1 }", "{ cpu = nan }", "{ cpu = inf }", '{ cpu = "x" }'),

@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from subak.measures.runs import (
+    Amounts,
+    EnergyFacts,
     FairnessFacts,
     FederationFacts,
     JobFacts,
@@ -23,6 +25,7 @@ OF_A_PLAN = {"failed", "cancelled", "timed out", "lost", "attempts failed"}  # o
 NO_JUDGEMENT = {
     "framework queueing", "processing", "worker queueing", "communication", "running at the end", "tasks preempted",
     "global masters busy", "local masters busy", "lower bound", "tasks a second", "peak memory",
+    "total", "mean power", "of energy", "of machines",
 }
 
 
@@ -40,6 +43,8 @@ def summary(label, few, many):
         utilisation={"cpu": many / 10}, stranded={"cpu": few / 10}, idle_while_waiting={"cpu": few / 10},
         waiting=Waiting(few, 10 * few),
         attempts_lost=few, run_time_lost=few, speed=Speed(few, few, few, few),
+        energy=EnergyFacts("cpu", total=Amounts(few, few, few), per_task=Amounts(few, few, few),
+                           per_used_hour=Amounts(few, few, few), cost_energy=few, cost_machines=few, watts_mean=few),
         fairness=FairnessFacts(levels=(LevelFacts(1, jain=many / 10),), short=few, shortfall=few,
                                shortfall_mean=few / 10, starved_longest=few),
         federation=FederationFacts(

@@ -10,6 +10,7 @@ from small import TWO, fleet_of, plain, staged, workloads
 from subak.errors import InputError
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
+from subak.measures import jobs
 from subak.measures.jobs import lengths, undisturbed
 from subak.measures.objective import Objective, read_objective
 from subak.measures.runs import WindowFacts, load_runs
@@ -38,13 +39,14 @@ def chained():
 def test_a_job_is_complete_when_its_last_task_is(tmp_path):
     """a and b at 0; the other job takes the whole machine at 10 s until 40 s; c runs from 40 s to 60 s."""
     run = ran(tmp_path, chained(), fleet_of((2,)), measure_until=math.inf)
-    jobs = run.summary.jobs
-    assert (jobs.jobs, jobs.completed) == (2, 2)
+    facts = run.summary.jobs
+    assert (facts.jobs, facts.completed) == (2, 2)
     starts = run.tasks().collect()["start"].to_list()
     assert starts == [0.0, 0.0, 40.0, 10.0]
-    assert (jobs.wait.mean, jobs.wait.max) == (4.5, 9.0)  # one starts at once, the other 9 s after it arrived
-    assert jobs.completion.max == 60.0 and jobs.completion.mean == (60 + 39) / 2
-    assert jobs.slowdown.max == pytest.approx(60 / 30) and jobs.slowdown.mean == pytest.approx((60 / 30 + 39 / 30) / 2)
+    assert (facts.wait.mean, facts.wait.max) == (4.5, 9.0)  # one starts at once, the other 9 s after it arrived
+    assert facts.completion.max == 60.0 and facts.completion.mean == (60 + 39) / 2
+    assert facts.slowdown.max == pytest.approx(60 / 30)
+    assert facts.slowdown.mean == pytest.approx((60 / 30 + 39 / 30) / 2)
 
 
 def test_a_job_of_which_a_task_is_left_is_not_complete(tmp_path):
@@ -63,6 +65,12 @@ def test_what_a_job_takes_where_nothing_waits():
     later = staged([{"request": (1,)}, {"request": (1,), "depends_on": [0]}, {"request": (1,), "depends_on": [0]},
                     {"request": (1,), "depends_on": [1, 2]}], [(0, 2, 3), (1, 2, 1), (2, 12, 2), (3, 2, 5), (3, 30, 1)])
     assert undisturbed(later).tolist() == [29.0]  # of the instant 2; its last task comes at 30, and ends at 31
+
+
+def test_tasks_are_looked_at_a_part_at_a_time(monkeypatch):
+    for size in (1, 3):
+        monkeypatch.setattr(jobs, "TASKS_OF_PART", size)
+        assert undisturbed(chained()).tolist() == [30.0, 30.0]
 
 
 @given(workloads(TWO))
@@ -122,7 +130,7 @@ def test_what_never_starts_is_endless(tmp_path):
 
 @pytest.mark.parametrize(("text", "rule"), [
     ("wait < 3s", "must be like"), ("", "must be like"), ("wait.p95 = 3s", "must be like"),
-    ("cost.p95 < 3s", "the measure must be one of wait, turnaround, slowdown, completion, job_slowdown"),
+    ("price.p95 < 3s", "the measure must be one of wait, turnaround, slowdown, completion, job_slowdown, energy"),
     ("wait.p0 < 3s", "the statistic must be"), ("wait.p100 < 3s", "the statistic must be"),
     ("wait.best < 3s", "the statistic must be"), ("wait.mean < 3", "takes one of the units us, ms, s, min, h, d"),
     ("slowdown.mean < 3s", "slowdown takes no unit"), ("wait.mean < 1.2.3s", "'1.2.3' is no number"),

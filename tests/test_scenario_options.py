@@ -23,7 +23,7 @@ READ_BEFORE = {"workload", "workload_digest", "fleet", "fleet_digest", "machines
                "add_machines", "faults", "failures"}
 RUN_WITH = {"schedulers", "seeds", "federation", "check_policy", "parameters"}
 SEARCH = {"search_seconds", "search_moves"}
-MEASURED_BY = {"measure_from", "measure_until", "resample", "objectives"}
+MEASURED_BY = {"measure_from", "measure_until", "resample", "objectives", "energy"}
 
 
 def test_an_option_fills_one_field():

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from small import some_workload
+from small import plain, some_workload
 from subak.cli.commands.tune import page_of
 from subak.errors import InputError, PolicyError, RunError
 from subak.experiment.scenario import Scenario, read_scenario
@@ -143,7 +143,8 @@ def test_a_range_may_be_narrowed():
     ({"tune": ["classes=1.5:2"]}, "must be whole numbers"), ({"tune": ["choice=1:2"]}, "roulette, deficit, and has no"),
     ({"tune": ["classes", "classes=1:2"]}, "named once, classes"), ({"tune": ["classes=1:65"]}, "must be from 0 to 64"),
     ({"minimise": "wait"}, "measure: must be like 'wait.p95 for queue=prod'"),
-    ({"minimise": "wait.p95 < 1s"}, "measure: must be like"), ({"held_out": [2, 3]}, "must be other seeds .* not 2"),
+    ({"minimise": "wait.p95 < 1s"}, "measure: must be like"),
+    ({"minimise": "energy.total"}, "needs an energy file"), ({"held_out": [2, 3]}, "must be other seeds .* not 2"),
     ({"scheduler": "sparrow", "tune": ["probes_min=0:3"]}, "both above 0"),
 ])
 def test_what_cannot_be_asked_is_named(asked, said):
@@ -305,3 +306,19 @@ def test_the_command_tunes_a_policy_and_writes_what_it_found(run, tmp_path, monk
     assert len(open_study(tmp_path / "R" / "journal.log").trials) == 3
     code, _, err = run(*words, "--minimise", "wait.mean")
     assert (code, "is of another question (minimise" in err) == (2, True)
+
+
+def test_what_machines_draw_may_be_minimised(run, tmp_path, monkeypatch):
+    """One of two machines works at 100 W, for 20 s. A file without a price has no cost to be minimised."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "W").mkdir()
+    plain((0, 10, 1), (0, 10, 1)).write(tmp_path / "W")
+    (tmp_path / "p.py").write_text(POLICY)
+    (tmp_path / "e.toml").write_text('[[kind]]\nname = "k"\nwatts = [100, 100]\nempty = 0\n')
+    words = ("tune", "W", "--scheduler", "p.py:some", "--tune", "share=0.4:1", "--machines", 2, "--capacity", "cpu=1",
+             "--energy", "e.toml", "--processes", 1, "--trials", 2, "--seeds", "1", "--held-out", "2", "--out", "R")
+    assert run(*words, "--minimise", "energy.total")[0] == 0
+    result = json.loads((tmp_path / "R" / "result.json").read_bytes())
+    assert result["given"] == pytest.approx([100 * 20 / 3.6e6])  # share 0.5 of two machines: one task after the other
+    code, _, err = run(*words[:-1], "R2", "--minimise", "cost.total")
+    assert (code, "the file says nothing of it" in err) == (2, True)

@@ -35,6 +35,7 @@ class Settings(TypedDict, total=False):
     faults: str | Path
     failures: str | Path
     queues: str | Path
+    energy: str | Path
     reclaims_per_hour: float
     lotes: LotesSettings | Mapping[str, Any]
     request_error: float

@@ -14,6 +14,7 @@ from subak.errors import InputError
 from subak.experiment.scenario import FOREVER, Scenario, read_scenario, refuse_unknown, supported_settings
 from subak.federation.choices import PLACEMENTS
 from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Federation
+from subak.measures.energy.settings import energy_names
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.resources import parse_amounts
@@ -94,6 +95,10 @@ class ScenarioOptions:
         "TEXT", "What must hold, such as 'wait.p95 < 60s for queue=prod'; once for each. Of wait, turnaround, "
                 "slowdown, completion and job_slowdown (of jobs): mean, median, max or a percentile; for queue, user, "
                 "priority, length (short, long) or class.", TIME, "--objective")] = None
+    energy: Annotated[Path | None, _option(
+        "FILE.toml", "What machines draw, what a kWh and a machine-hour cost and what a kWh emits: a file, or the name "
+                     f"of a shipped one ({', '.join(energy_names())}); it is copied into the run folder. Objectives "
+                     "may then be of energy, cost and carbon, such as 'energy.total < 500kWh'.", TIME)] = None
     slow_start: Annotated[float, _option(
         "SHARE", "Tasks that wait for a stage may start when this share of its tasks has ended; they hold their "
                  "machine until all have, and copy what is there meanwhile.", TIME, show_default=True)] = 1.0

@@ -6,7 +6,7 @@ import logging
 import platform
 import resource as process
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,12 +33,15 @@ from subak.experiment.scenario import (
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
 from subak.measures.batch import LowerBound, has_bound, lower_bound, stints
-from subak.measures.fairness import Fairness, fairness
+from subak.measures.energy.measure import energy_use, refuse_energy
+from subak.measures.energy.settings import Energy, energy_file, energy_names, read_energy, tables_of
+from subak.measures.fairness import fairness
 from subak.measures.federation import federation_facts
 from subak.measures.jobs import described, group_table, job_facts, job_table, wait_by_length
-from subak.measures.objective import read_objective
+from subak.measures.objective import Objective, read_objective
 from subak.measures.objectives import judged
 from subak.measures.runs import (
+    EnergyFacts,
     FairnessFacts,
     FleetFacts,
     PlanFacts,
@@ -84,6 +87,7 @@ class Measured(NamedTuple):
     timeline: pl.DataFrame
     window: WindowFacts
     fairness: FairnessFacts | None
+    energy: EnergyFacts | None
 
 
 class Done(NamedTuple):
@@ -100,6 +104,7 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
     _files_of(scenario)
+    energy_of(scenario)
     workload = load_workload(scenario)
     return workload, load_fleet(scenario, workload)
 
@@ -135,6 +140,8 @@ def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
     """Return what a scenario reads, and *files*: no result may be written over it."""
     names = [scenario.fleet, scenario.faults, scenario.queues, scenario.failures,
              *map(policy_file, scenario.schedulers), *files]
+    if scenario.energy and scenario.energy not in energy_names():
+        names += [scenario.energy, *tables_of(Path(scenario.energy))]
     workload = [] if scenario.workload in sample_names() else [scenario.workload]
     return [Path(name) for name in (*workload, *names) if name]
 
@@ -149,12 +156,19 @@ def _same_digest(what: str, folder: Path, expected: str) -> str:
     return digest
 
 
-def refuse_unfit(scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet]) -> None:
-    """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs."""
+def refuse_unfit(
+    scenario: Scenario, schedulers: list[Scheduler], inputs: tuple[Workload, Fleet], measured: Sequence[Objective] = (),
+) -> None:
+    """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs.
+
+    *measured* is what is measured beside its objectives.
+    """
     used_estimates(scenario.estimates, inputs[0])
     _refuse_undeclared(scenario, schedulers)
     faults, queues, failures = _files_of(scenario)
-    scenario_window(scenario, inputs[0])
+    window, energy = scenario_window(scenario, inputs[0]), energy_of(scenario)
+    if energy is not None:
+        _refuse_energy(energy, scenario, inputs[1], window, [*map(read_objective, scenario.objectives), *measured])
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
         with _named(scenario):
             refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues, failures)
@@ -244,10 +258,9 @@ def _simulated(
     """Return all tables of a run, and its summary."""
     outcome = simulated(scenario, name, seed, inputs, on_progress)
     (workload, fleet), resources = inputs, [resource.name for resource in inputs[0].resources]
-    found, attempts, fair = _measured(outcome, scenario, inputs, window)
-    tables = {"tasks": found.tasks, "timeline": found.timeline, "attempts": attempts,
-              **waiting_tables(outcome, workload, fleet), "groups": group_table(found.counted, found.jobs),
-              **({} if fair is None else {"queues": fair.queues, "shares": fair.shares})}
+    found, more = _measured(outcome, scenario, inputs, window)
+    tables = {"tasks": found.tasks, "timeline": found.timeline, **more, **waiting_tables(outcome, workload, fleet),
+              "groups": group_table(found.counted, found.jobs)}
     summary = summarise(outcome, scenario, inputs, run_label(name, seed, scenario.seeds), found)
     if outcome.scheduler.recorded:
         _say_overcommitted(found.timeline, resources)
@@ -261,7 +274,7 @@ def summary_of(scenario: Scenario, drawn: tuple[Workload, Fleet], window: Window
     """
     name, seed = scenario.schedulers[0], scenario.seeds[0]
     outcome = simulated(scenario, name, seed, drawn)
-    found, _, _ = _measured(outcome, scenario, drawn, window)
+    found, _ = _measured(outcome, scenario, drawn, window)
     summary = summarise(outcome, scenario, drawn, run_label(name, seed, scenario.seeds), found)
     plan = summary.plan and msgspec.structs.replace(summary.plan, seconds=0.0)
     return msgspec.structs.replace(_bounded(summary, _bound(found.tasks, scenario, drawn)), speed=Speed(), plan=plan)
@@ -298,6 +311,21 @@ def _files_of(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None, Fa
     return (read_fault_plan(Path(scenario.faults)) if scenario.faults else None,
             read_tree(Path(scenario.queues)) if scenario.queues else None,
             read_failure_plan(Path(scenario.failures)) if scenario.failures else None)
+
+
+def _refuse_energy(
+    energy: Energy, scenario: Scenario, fleet: Fleet, window: Window, objectives: list[Objective]
+) -> None:
+    """Raise InputError, naming the file, for one that does not go with the fleet, the window or the objectives."""
+    try:
+        refuse_energy(energy, fleet, window.begin, objectives)
+    except InputError as error:
+        raise InputError(f"{scenario.energy}: {error}") from None
+
+
+def energy_of(scenario: Scenario) -> Energy | None:
+    """Read what machines draw and cost, where the scenario names a file."""
+    return read_energy(energy_file(scenario.energy)) if scenario.energy else None
 
 
 def with_bound(done: Done, scenario: Scenario, inputs: tuple[Workload, Fleet]) -> Done:
@@ -367,8 +395,8 @@ def write_run(folder: Path, done: Done, scenario: Scenario, name: str, seed: int
 
 def _measured(
     outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], window: Window
-) -> tuple[Measured, pl.DataFrame, Fairness | None]:
-    """Return what a run is measured by, its attempts, and how fair it was in tables."""
+) -> tuple[Measured, dict[str, pl.DataFrame]]:
+    """Return what a run is measured by, and the tables that come with that, by name."""
     workload, fleet = inputs
     tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
     attempts = attempt_table(outcome, workload, fleet)
@@ -376,7 +404,12 @@ def _measured(
     of_window = window_facts(tasks, timeline, window)
     jobs, counted = job_table(tasks, workload), described(tasks, workload, of_window)
     fair = fairness(tasks, attempts, cut(timeline, of_window), workload, fleet, queues)
-    return Measured(tasks, counted, jobs, timeline, of_window, fair and fair.facts), attempts, fair
+    tables = {"attempts": attempts, **({} if fair is None else {"queues": fair.queues, "shares": fair.shares})}
+    energy, used = energy_of(scenario), None
+    if energy is not None:
+        used, more = energy_use(energy, tasks, attempts, cut(timeline, of_window), workload, fleet, of_window)
+        tables |= more
+    return Measured(tasks, counted, jobs, timeline, of_window, fair and fair.facts, used), tables
 
 
 def _say_overcommitted(timeline: pl.DataFrame, resources: list[str]) -> None:
@@ -416,7 +449,8 @@ def summarise(
         slowdown=measures.slowdown_spread(counted),
         lengths=wait_by_length(counted),
         jobs=job_facts(jobs),
-        objectives=tuple(judged(read_objective(text), counted, jobs, workload) for text in scenario.objectives),
+        objectives=tuple(judged(read_objective(text), counted, jobs, workload, of.energy)
+                         for text in scenario.objectives),
         makespan=measures.makespan(tasks),
         utilisation=measures.utilisation(within, names),
         waiting=measures.waiting(within),
@@ -428,6 +462,7 @@ def summarise(
         federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks, window),
         fairness=of.fairness,
         plan=plan_facts(outcome.plans) if outcome.plans else None,
+        energy=of.energy,
         speed=Speed(len(tasks) / max(loop.seconds, 1e-9), loop.events, loop.seconds, peak_memory_bytes()),
         versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
@@ -506,6 +541,10 @@ def write_scenario(
     if one.queues:
         shutil.copyfile(one.queues, partial / "queues.toml")
         one.queues = "queues.toml"
+    energy = energy_of(one)
+    if energy is not None:
+        write_toml(energy, partial / "energy.toml")
+        one.energy = "energy.toml"
     if one.workload not in sample_names():
         one.workload = str(Path(one.workload).resolve())
     if one.fleet:

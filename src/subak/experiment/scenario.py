@@ -7,7 +7,8 @@ import msgspec
 from subak.errors import InputError
 from subak.experiment.fleet_words import MACHINES_MAX, read_added, read_removed, refuse_scale
 from subak.federation.settings import Federation
-from subak.measures.objective import read_objective
+from subak.measures.energy.settings import energy_names
+from subak.measures.objective import OF_MACHINES, read_objective
 from subak.output.plain import is_text
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
@@ -44,6 +45,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     measure_from: float | None = None  # seconds: tasks count that arrive then or later
     measure_until: float | None = None  # seconds: and then or earlier; inf: to the end of the run
     objectives: list[str] = []  # such as wait.p95 < 60s for queue=prod: said to be met or not
+    energy: str = ""  # a file with what machines draw and cost, or the name of a shipped one
     federation: Federation = msgspec.field(default_factory=Federation)  # settings of schedulers that are federations
     faults: str = ""  # a plan of what goes wrong, for megha and central
     failures: str = ""  # a plan of how tasks end that do not finish, for megha and central
@@ -108,7 +110,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.resample not in RESAMPLES:
             raise InputError(f"resample: must be one of {', '.join(RESAMPLES)}, not {self.resample!r}")
         for text in self.objectives:
-            read_objective(text)
+            if read_objective(text).measure in OF_MACHINES and not self.energy:
+                raise InputError(f"objective {text!r}: needs an energy file, which says what machines draw and cost "
+                                 "(--energy)")
         begin = 0.0 if self.measure_from is None else self.measure_from
         end = FOREVER if self.measure_until is None else self.measure_until
         if not 0 <= begin < FOREVER:
@@ -120,7 +124,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def _refuse_bytes(self) -> None:
         """Refuse names of files that no scenario file can hold, before the run and not when it is written."""
-        for name in (self.workload, self.fleet, self.faults, self.failures, self.queues, *self.schedulers):
+        for name in (self.workload, self.fleet, self.faults, self.failures, self.queues, self.energy,
+                     *self.schedulers):
             if not is_text(name):
                 raise InputError(f"scenario: names must be text in UTF-8, not {name!r}")
 
@@ -132,6 +137,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                     raise InputError(f"{what}: {name} does not support them; only megha and central do")
             if self.slow_start != 1.0:
                 refuse_slow_start(self.slow_start, named_scheduler(name))
+            known = SCHEDULERS.get(name.partition("+")[0])
+            if self.energy and known is not None and known.recorded:
+                raise InputError(f"energy: {name} does not know on which machines tasks ran, so not what they drew")
             if self.request_error:
                 refuse_error(self.request_error, named_scheduler(name))
 
@@ -230,5 +238,7 @@ def located_in(here: Path, scenario: Scenario) -> Scenario:
     for name in ("fleet", "faults", "failures", "queues"):
         if getattr(scenario, name):
             setattr(scenario, name, str(here / getattr(scenario, name)))
+    if scenario.energy and scenario.energy not in energy_names():
+        scenario.energy = str(here / scenario.energy)
     scenario.schedulers = [str(here / name) if policy_file(name) else name for name in scenario.schedulers]
     return scenario

@@ -60,7 +60,7 @@ def fairness(
     span = float((timeline["time"] + timeline["span"]).max() or 0.0) - begin  # type: ignore[arg-type]
     trail, capacity = _since(begin, attempt_trail(tasks, attempts, workload, tree), capacity_steps(fleet))
     request = workload.requests.astype(np.int64)
-    bins = _bins(tree, _largest(trail, request, tree, capacity, span), _edges(timeline, begin, span))
+    bins = _bins(tree, _largest(trail, request, tree, capacity, span), timeline_edges(timeline, begin, span))
     measured = sweep(trail, request, tree, capacity, bins, span)
     names = [resource.name for resource in workload.resources]
     queues = _queue_table(tree, measured, span, workload, trail.leaf[: len(tasks)])
@@ -81,9 +81,9 @@ def attempt_trail(tasks: pl.DataFrame, attempts: pl.DataFrame, workload: Workloa
     paths = workload.jobs["queue"].unique(maintain_order=True)
     leaf = queue_leaves(tree, paths.to_list())[tasks["queue"].cast(pl.Enum(paths)).to_physical().to_numpy()]
     stage, lost = workload.tasks["stage"].to_numpy(), attempts["end"].to_numpy()
-    rows = _rows_of(attempts, tasks)
-    trail = Trail(_joined(leaf, leaf[rows]), _joined(stage, stage[rows]), _joined(_times(tasks["ready"]), lost),
-                  _joined(_times(tasks["start"]), attempts["start"].to_numpy()), _joined(_times(tasks["finish"]), lost))
+    rows = rows_of_tasks(attempts, tasks)
+    trail = Trail(joined(leaf, leaf[rows]), joined(stage, stage[rows]), joined(times(tasks["ready"]), lost),
+                  joined(times(tasks["start"]), attempts["start"].to_numpy()), joined(times(tasks["finish"]), lost))
     idle = np.concatenate([_standing(tasks, "UNPLACEABLE"), _last_rows(_standing(tasks, "GIVEN_UP"), rows, len(tasks))])
     if idle.size == 0:
         return trail
@@ -112,7 +112,7 @@ def _last_rows(tasks: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(last[tasks])
 
 
-def _rows_of(attempts: pl.DataFrame, tasks: pl.DataFrame) -> np.ndarray:
+def rows_of_tasks(attempts: pl.DataFrame, tasks: pl.DataFrame) -> np.ndarray:
     """Return int64[attempt]: the row of each attempt's task. A join would need a hundred bytes a task."""
     if attempts.is_empty():
         return np.zeros(0, np.int64)
@@ -124,12 +124,13 @@ def _rows_of(attempts: pl.DataFrame, tasks: pl.DataFrame) -> np.ndarray:
     return rows[np.argsort(near[rows])][place]
 
 
-def _joined(column: np.ndarray, more: np.ndarray) -> np.ndarray:
+def joined(column: np.ndarray, more: np.ndarray) -> np.ndarray:
     """Return both, one behind the other; a column of a month is not copied for nothing."""
     return np.concatenate([column, more]) if more.size else column
 
 
-def _times(column: pl.Series) -> np.ndarray:
+def times(column: pl.Series) -> np.ndarray:
+    """Return instants, in seconds; inf where they are null, which is never."""
     return (column.fill_null(float("inf")) if column.null_count() else column).to_numpy()
 
 
@@ -143,7 +144,7 @@ def _largest(trail: Trail, request: np.ndarray, tree: QueueTree, capacity: Capac
     return np.asarray((of_node / np.maximum(capacity.amount.max(axis=1), 1)).max(axis=1))
 
 
-def _edges(timeline: pl.DataFrame, begin: float, span: float) -> np.ndarray:
+def timeline_edges(timeline: pl.DataFrame, begin: float, span: float) -> np.ndarray:
     """Return the edges of the timeline's intervals, from *begin* on, joined in equal numbers where there are many."""
     begins = timeline.filter(pl.col("span") > 0)["time"].to_numpy() - begin
     return np.append(begins[:: max(-(-begins.size // SHARE_INTERVALS_MAX), 1)], span)

@@ -6,6 +6,8 @@ that its own depends on, on machines of speed 1. Completion and slowdown are of 
 is long if the mean run time of its tasks is above that of 90 % of the jobs that are measured, else short (Delgado and
 others: Hawk, ATC 2015, section 4.1, where 10 % are long).
 """
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 
@@ -19,6 +21,8 @@ LONG_SHARE = 0.1  # of the jobs
 GROUPS_MAX = 1_000  # of one kind that are written down, those of most tasks first
 KINDS_OF_GROUPS = ("length", "priority", "class", "queue")
 LENGTHS = ("short", "long")
+COUNTED = ("job", "queue", "arrival", "run_time", "ready", "finish", "wait_time")  # columns that measures of tasks read
+TASKS_OF_PART = 1 << 20  # looked at together: a month's indices as int64 would take a gigabyte
 
 
 def job_table(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
@@ -40,23 +44,32 @@ def job_table(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
 
 def undisturbed(workload: Workload) -> np.ndarray:
     """Return float64[job], seconds: how long each job takes where nothing waits; 0 for one without tasks."""
-    stage, job = workload.tasks["stage"].to_numpy().astype(np.int64), workload.stages["job"].to_numpy().astype(np.int64)
-    arrival, run_time = (workload.tasks[name].to_numpy() for name in ("arrival", "run_time"))
+    job = workload.stages["job"].to_numpy().astype(np.int64)
     first = np.full(len(workload.jobs), np.inf)
-    np.minimum.at(first, job[stage], arrival)
+    for stage, arrival, _ in _parts(workload):
+        np.minimum.at(first, job[stage], arrival)
     edges = workload.stages.with_row_index("child").select("child", pl.col("depends_on").alias("parent")).explode(
         "parent").drop_nulls()
     child, parent = (edges[name].to_numpy().astype(np.int64) for name in ("child", "parent"))
     depth = _depths(child, parent, job.size)
     ready, done, longest = np.zeros(job.size), np.zeros(job.size), np.zeros(first.size)
     for level in range(int(depth.max(initial=0)) + 1):
-        here = np.flatnonzero(depth[stage] == level)
-        of = stage[here]
-        np.maximum.at(done, of, np.maximum(arrival[here] - first[job[of]], ready[of]) + run_time[here])
+        for stage, arrival, run_time in _parts(workload):
+            here = np.flatnonzero(depth[stage] == level)
+            of = stage[here]
+            np.maximum.at(done, of, np.maximum(arrival[here] - first[job[of]], ready[of]) + run_time[here])
         below = depth[parent] == level
         np.maximum.at(ready, child[below], done[parent[below]])
     np.maximum.at(longest, job, done)
     return longest
+
+
+def _parts(workload: Workload) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return stage (int64), arrival and run time of the tasks, a part at a time."""
+    columns = [workload.tasks[name].to_numpy() for name in ("stage", "arrival", "run_time")]
+    for begin in range(0, len(workload.tasks), TASKS_OF_PART):
+        stage, arrival, run_time = (column[begin:begin + TASKS_OF_PART] for column in columns)
+        yield stage.astype(np.int64), arrival, run_time
 
 
 def _depths(child: np.ndarray, parent: np.ndarray, stages: int) -> np.ndarray:
@@ -86,18 +99,18 @@ def lengths(workload: Workload, window: WindowFacts) -> pl.Series:
 
 
 def described(tasks: pl.DataFrame, workload: Workload, window: WindowFacts) -> pl.DataFrame:
-    """Return the rows of the task table that count, with length, priority and, where there is one, class of each."""
+    """Return the rows of the task table that count, the columns COUNTED, and length, priority and any class of each."""
     stage = workload.tasks["stage"]
     columns = [lengths(workload, window).gather(tasks["job"]),
                workload.stages["priority"].gather(stage).alias("priority")]
     if "scheduling_class" in workload.stages.columns:
         columns.append(workload.stages["scheduling_class"].gather(stage).alias("class"))
-    return measured(tasks.with_columns(columns), window)
+    return measured(tasks.select(COUNTED).with_columns(columns), window)
 
 
 def wait_by_length(tasks: pl.DataFrame) -> dict[str, Spread]:
     """Return the wait time of tasks of short and of long jobs; *tasks* are described."""
-    return {name: spread(tasks.filter(pl.col("length") == name)["wait_time"]) for name in LENGTHS}
+    return {name: spread(tasks["wait_time"].filter(tasks["length"] == name)) for name in LENGTHS}
 
 
 def group_table(tasks: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:

@@ -6,12 +6,14 @@ import polars as pl
 from subak.measures.jobs import described, job_table
 from subak.measures.objective import OF_JOBS, Objective
 from subak.measures.objectives import judged
+from subak.measures.runs import EnergyFacts
 from subak.measures.window import Window, measured, window_facts
 from subak.workload.table import Workload
 
 
 def values_of(
-    tasks: pl.DataFrame, timeline: pl.DataFrame, workload: Workload, window: Window, objectives: list[Objective]
+    tasks: pl.DataFrame, timeline: pl.DataFrame, workload: Workload, window: Window, objectives: list[Objective],
+    energy: EnergyFacts | None = None,
 ) -> list[float]:
     """Return the value of each objective's measure, inf where it is endless; of a run's tables and its workload.
 
@@ -21,5 +23,5 @@ def values_of(
     of_jobs = any(objective.measure in OF_JOBS for objective in objectives)
     jobs = measured(job_table(tasks, workload), facts) if of_jobs else pl.DataFrame()
     counted = described(tasks, workload, facts)
-    found = (judged(each, counted, jobs, workload).value for each in objectives)
+    found = (judged(each, counted, jobs, workload, energy).value for each in objectives)
     return [math.inf if value is None else value for value in found]

@@ -6,6 +6,10 @@ Measures: wait, turnaround (seconds, of tasks), slowdown (of tasks), completion 
 Statistics: mean, median, max, and percentiles such as p95 or p99.9. Keys: queue (a path, with all below it), user,
 priority, length (short or long), class. What never started, or never ended, counts as endless: a scheduler does not
 keep an objective by leaving tasks out.
+
+Of the machines, where an energy file says what they draw: energy (Wh, kWh, MWh), cost (no unit: the file's currency),
+carbon (g, kg, t of CO2 equivalent), with the statistics total, per_task (over the tasks that finished in the window)
+and per_used_hour (over the core-hours, or the like, that tasks held); they take no keys.
 """
 import operator
 import re
@@ -14,24 +18,29 @@ from typing import NamedTuple
 from subak.errors import InputError
 
 OF_TASKS, OF_JOBS = ("wait", "turnaround", "slowdown"), ("completion", "job_slowdown")
+OF_MACHINES = {"energy": "kwh", "cost": "cost", "carbon": "carbon"}  # and what summary.json calls the amount
+MACHINE_STATISTICS = ("total", "per_task", "per_used_hour")
 IN_SECONDS = ("wait", "turnaround", "completion")
+MEASURES = (*OF_TASKS, *OF_JOBS, *OF_MACHINES)
 KEYS = ("queue", "user", "priority", "length", "class")
-UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+SECOND_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+UNITS = {**dict.fromkeys(IN_SECONDS, SECOND_UNITS), "energy": {"Wh": 1e-3, "kWh": 1.0, "MWh": 1e3},
+         "carbon": {"g": 1e-3, "kg": 1.0, "t": 1e3}}  # by measure; others take none
 SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-MEASURED, CONCERNED = r"\s*([a-z_]+)\.([a-z0-9.]+)\s*", r"(?:\s+for\s+(.+?))?\s*"
-FORM = re.compile(MEASURED + r"(<=|>=|<|>)\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-z]*)" + CONCERNED, re.ASCII)
+MEASURED, CONCERNED = r"\s*([a-z_]+)\.([a-z0-9._]+)\s*", r"(?:\s+for\s+(.+?))?\s*"
+FORM = re.compile(MEASURED + r"(<=|>=|<|>)\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([A-Za-z]*)" + CONCERNED, re.ASCII)
 UNBOUND = re.compile(MEASURED + CONCERNED, re.ASCII)
 EXAMPLE, MEASURE_EXAMPLE = "wait.p95 < 60s for queue=prod", "wait.p95 for queue=prod"
 
 
 class Objective(NamedTuple):
-    """What must hold of some tasks, or jobs."""
+    """What must hold of some tasks, or jobs, or of the machines."""
 
     text: str
     measure: str
     statistic: str
     sign: str
-    bound: float  # seconds, or a ratio
+    bound: float  # seconds, kWh, kg, or a number without a unit
     keys: tuple[tuple[str, str], ...]
 
     def holds(self, value: float) -> bool:
@@ -46,14 +55,15 @@ def read_objective(text: str) -> Objective:
         raise InputError(f"objective: must be like {EXAMPLE!r}, not {text!r}")
     measure, statistic, sign, number, unit, keys = found.groups()
     _refuse_unknown(measure, statistic, text)
-    if (measure in IN_SECONDS) != (unit in UNITS):
+    units = UNITS.get(measure, {"": 1.0})
+    if unit not in units:
         raise InputError(f"objective {text!r}: {measure} takes " + (
-            f"one of the units {', '.join(UNITS)}" if measure in IN_SECONDS else "no unit"))
+            f"one of the units {', '.join(units)}" if measure in UNITS else "no unit"))
     try:
-        bound = float(number) * UNITS.get(unit, 1.0)
+        bound = float(number) * units[unit]
     except ValueError:
         raise InputError(f"objective {text!r}: {number!r} is no number") from None
-    return Objective(" ".join(text.split()), measure, statistic, sign, bound, _pairs(keys, text))
+    return Objective(" ".join(text.split()), measure, statistic, sign, bound, _pairs(measure, keys, text))
 
 
 def read_measure(text: str) -> Objective:
@@ -66,16 +76,22 @@ def read_measure(text: str) -> Objective:
         raise InputError(f"measure: must be like {MEASURE_EXAMPLE!r}, not {text!r}")
     measure, statistic, keys = found.groups()
     _refuse_unknown(measure, statistic, text)
-    return Objective(" ".join(text.split()), measure, statistic, "<=", float("inf"), _pairs(keys, text))
+    return Objective(" ".join(text.split()), measure, statistic, "<=", float("inf"), _pairs(measure, keys, text))
 
 
 def _refuse_unknown(measure: str, statistic: str, text: str) -> None:
-    if measure not in OF_TASKS + OF_JOBS:
-        raise InputError(f"objective {text!r}: the measure must be one of {', '.join(OF_TASKS + OF_JOBS)}")
-    level_of(statistic, text)
+    if measure not in MEASURES:
+        raise InputError(f"objective {text!r}: the measure must be one of {', '.join(MEASURES)}")
+    if measure not in OF_MACHINES:
+        level_of(statistic, text)
+    elif statistic not in MACHINE_STATISTICS:
+        raise InputError(f"objective {text!r}: the statistic of {measure} must be {', '.join(MACHINE_STATISTICS[:-1])} "
+                         f"or {MACHINE_STATISTICS[-1]}, not {statistic!r}")
 
 
-def _pairs(keys: str | None, text: str) -> tuple[tuple[str, str], ...]:
+def _pairs(measure: str, keys: str | None, text: str) -> tuple[tuple[str, str], ...]:
+    if keys and measure in OF_MACHINES:
+        raise InputError(f"objective {text!r}: {measure} is of all machines, and takes no keys")
     return tuple(_pair(part, text) for part in keys.split(",")) if keys else ()
 
 

@@ -5,23 +5,34 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.measures.objective import OF_JOBS, Objective, level_of
-from subak.measures.runs import ObjectiveFacts
+from subak.measures.objective import OF_JOBS, OF_MACHINES, Objective, level_of
+from subak.measures.runs import EnergyFacts, ObjectiveFacts
 from subak.workload.table import Workload
 from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
 
-def judged(objective: Objective, tasks: pl.DataFrame, jobs: pl.DataFrame, workload: Workload) -> ObjectiveFacts:
+def judged(
+    objective: Objective, tasks: pl.DataFrame, jobs: pl.DataFrame, workload: Workload, energy: EnergyFacts | None,
+) -> ObjectiveFacts:
     """Return whether a run keeps an objective. *tasks* are described, *jobs* the job table, both of the window.
 
     Raises InputError where no task is concerned.
     """
+    if objective.measure in OF_MACHINES:
+        return _of_machines(objective, energy, len(tasks))
     concerned = tasks.filter(_condition(objective, tasks, workload))
     if concerned.is_empty():
         raise InputError(f"objective {objective.text!r}: no task that is measured is of these")
     values = _values(objective.measure, concerned, jobs)
     value = _statistic(values, level_of(objective.statistic, objective.text))
     return ObjectiveFacts(objective.text, None if math.isinf(value) else value, objective.holds(value), len(concerned))
+
+
+def _of_machines(objective: Objective, energy: EnergyFacts | None, tasks: int) -> ObjectiveFacts:
+    """Return whether the machines keep an objective; of each task it is endless where none finished."""
+    amounts = getattr(energy, objective.statistic)
+    value = getattr(amounts, OF_MACHINES[objective.measure])
+    return ObjectiveFacts(objective.text, value, objective.holds(math.inf if value is None else value), tasks)
 
 
 def _condition(objective: Objective, tasks: pl.DataFrame, workload: Workload) -> pl.Expr:

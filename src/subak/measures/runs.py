@@ -23,6 +23,7 @@ QUEUE_COLUMNS = ("level", "share_mean", "guarantee_mean", "shortfall", "shortfal
                  "demanding"), ("queue", "leaf")
 STINT_COLUMNS = ("slot", "begin", "end", "tasks"), ("kind", "machine", "job")
 SHARE_COLUMNS = ("time", "span", "level", "share", "guarantee"), ("queue",)
+POWER_COLUMNS = ("time", "span", "watts", "price", "carbon")
 
 
 COMPARISON = "comparison.toml"  # of a comparison folder
@@ -195,6 +196,42 @@ class FailureFacts(msgspec.Struct, frozen=True):
     attempts_failed: int = 0  # attempts that failed or ran too long
 
 
+class Amounts(msgspec.Struct, frozen=True):
+    """Energy, cost in the energy file's currency and kg of CO2 equivalent; None where it does not say."""
+
+    kwh: float | None = None
+    cost: float | None = None
+    carbon: float | None = None
+
+
+class KindFacts(msgspec.Struct, frozen=True):
+    """What the machines of a kind used in the window."""
+
+    kind: str
+    machines: int = 0
+    hours: float = 0.0  # machine-hours that they were there
+    kwh: float = 0.0
+    cost_energy: float | None = None
+    cost_machines: float = 0.0
+    carbon: float | None = None  # kg
+
+
+class EnergyFacts(msgspec.Struct, frozen=True):
+    """What the machines of a run used in the window that is measured, and cost."""
+
+    resource: str  # whose use is counted in `used_hours`
+    currency: str = ""  # of costs
+    total: Amounts = Amounts()  # kwh, cost and carbon (kg of CO2 equivalent) of the window
+    per_task: Amounts = Amounts()  # over the tasks that finished in the window
+    per_used_hour: Amounts = Amounts()  # over the hours in which a core, or what the resource is counted in, was used
+    cost_energy: float | None = None  # at the price of each instant
+    cost_machines: float | None = None  # by the hours that they were there
+    watts_mean: float | None = None  # of all machines together
+    finished: int = 0  # tasks, in the window
+    used_hours: float = 0.0  # amount of the resource that tasks used, times hours
+    kinds: tuple[KindFacts, ...] = ()  # the sums over the machines of each
+
+
 class Summary(msgspec.Struct, frozen=True):
     """summary.json: one run in a page of numbers. Times are in seconds, shares are of one."""
 
@@ -229,6 +266,7 @@ class Summary(msgspec.Struct, frozen=True):
     federation: FederationFacts | None = None
     fairness: FairnessFacts | None = None  # None where there is only one queue
     plan: PlanFacts | None = None  # None where the scheduler goes by none
+    energy: EnergyFacts | None = None  # None where no energy file was given
     speed: Speed = Speed()
     versions: dict[str, str] = {}
 
@@ -283,6 +321,10 @@ class Run:
     def shares(self) -> pl.LazyFrame:
         """Return shares.parquet, unread; only a run whose summary has `fairness` has it."""
         return self.table("shares")
+
+    def power(self) -> pl.LazyFrame:
+        """Return power.parquet, unread; only a run whose summary has `energy` has it."""
+        return scan_table(self.folder / "power.parquet")
 
     def stints(self) -> pl.LazyFrame:
         """Return stints.parquet, unread; only a run whose summary has `makespan_bound` has it."""
@@ -349,6 +391,8 @@ def _load_run(folder: Path) -> Run:
     if run.summary.fairness:
         _check_table(folder / "queues.parquet", *QUEUE_COLUMNS)
         _check_table(folder / "shares.parquet", *SHARE_COLUMNS)
+    if run.summary.energy:
+        _check_table(folder / "power.parquet", POWER_COLUMNS)
     if run.summary.makespan_bound is not None:
         _check_table(folder / "stints.parquet", *STINT_COLUMNS)
     return run

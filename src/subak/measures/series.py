@@ -125,6 +125,14 @@ def used_over_time(runs: list[Run], resource: str) -> pl.DataFrame:
         "run": pl.String, "scheduler": pl.String, "time": pl.Float64, "used": pl.Float64, "stranded": pl.Float64})
 
 
+def power_over_time(runs: list[Run]) -> pl.DataFrame:
+    """Return run, scheduler, time (s), watts, and price and carbon (kg) of a kWh; only of runs that know of energy."""
+    columns = [pl.when(pl.col(name).count() > 0).then(_mean_over_time(name)).alias(name)
+               for name in ("watts", "price", "carbon")]
+    parts = [_named(run, _coarse(run, runs, columns, lines=3, table=run.power())) for run in runs if run.summary.energy]
+    return pl.concat(parts)
+
+
 def shares_over_time(run: Run, level: int, queues: int) -> pl.DataFrame:
     """Return queue, time (s), share and guarantee of the largest *queues* of a level."""
     of_level = run.shares().filter(pl.col("level") == level).with_columns(pl.col("queue").cast(pl.String))
@@ -156,14 +164,16 @@ def _used_columns(run: Run, resource: str) -> list[pl.Expr]:
             for share, name in zip(shares, ("used", "stranded"), strict=True)]
 
 
-def _coarse(run: Run, runs: list[Run], columns: list[pl.Expr], lines: int) -> pl.DataFrame:
-    """Average a timeline over periods long enough that all lines of the chart stay under POINTS_MAX points."""
+def _coarse(
+    run: Run, runs: list[Run], columns: list[pl.Expr], lines: int, table: pl.LazyFrame | None = None,
+) -> pl.DataFrame:
+    """Average a timeline, or a *table* like it, over periods so long that a chart stays under POINTS_MAX points."""
     origin, span = clock(runs)
     points = min(LINE_POINTS_MAX, max(24, POINTS_MAX // (len(runs) * lines)))
     width = max(span / points, 1e-9)
     number = ((pl.col("time") - origin) / width + 1e-9).floor()
     middle = ((pl.col("time") + pl.col("span") / 2 - origin) * pl.col("span")).sum() / pl.col("span").sum()
-    return (_timeline(run).filter(pl.col("span") > 0)
+    return ((_timeline(run) if table is None else table).filter(pl.col("span") > 0)
             .group_by(number.alias("number")).agg(middle.alias("time"), *columns)
             .sort("number").drop("number").collect())
 

@@ -49,14 +49,18 @@ def window_of(workload: Workload, begin: float | None = None, end: float | None 
 
 def measured(tasks: Table, window: Window | WindowFacts) -> Table:
     """Return the rows of the tasks that count; *tasks* is the task table of a run."""
-    return tasks.filter(pl.col("arrival").is_between(window.begin, window.end))
+    return tasks.filter(_counts(window))
+
+
+def _counts(window: Window | WindowFacts) -> pl.Expr:
+    return pl.col("arrival").is_between(window.begin, window.end)
 
 
 def window_facts(tasks: pl.DataFrame, timeline: pl.DataFrame, window: Window) -> WindowFacts:
     """Return what summary.json says of the window of a run: it ends with the run at the latest."""
     last = timeline.select((pl.col("time") + pl.col("span")).max()).item()
     end = max(min(window.end, last or 0.0), window.begin)
-    inside = len(measured(tasks, window))
+    inside = int(tasks.select(_counts(window).sum()).item())
     return WindowFacts(window.begin, end, window.why, inside, len(tasks) - inside)
 
 

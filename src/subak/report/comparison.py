@@ -10,10 +10,21 @@ import numpy as np
 from subak.federation.messages import CROSSES, KINDS
 from subak.measures.intervals import interval, paired, relative
 from subak.measures.jobs import LENGTHS
-from subak.measures.objective import IN_SECONDS, Objective, read_objective
+from subak.measures.objective import IN_SECONDS, MACHINE_STATISTICS, OF_MACHINES, Objective, read_objective
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
 from subak.placement.schedulers import NOTHING as NOTHING_KNOWN
-from subak.report.number_text import NOTHING, bytes_text, count_text, ratio_text, seconds_text, share_text
+from subak.report.number_text import (
+    NOTHING,
+    bytes_text,
+    count_text,
+    energy_text,
+    mass_text,
+    plain_text,
+    power_text,
+    ratio_text,
+    seconds_text,
+    share_text,
+)
 
 SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
 SLOWDOWN_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "largest"}
@@ -24,6 +35,11 @@ PART_TITLES = {"framework_queueing": "framework queueing", "processing": "proces
 ENDING_TITLES = {"FAILED": "failed", "CANCELLED": "cancelled", "TIMED_OUT": "timed out", "LOST": "lost"}
 FIFO = ("fifo+backfill", "first-fit+backfill", "fifo", "first-fit")  # what gains in makespan are measured from
 RECORDED = "recorded"  # the scheduler of the log
+OF_MACHINES_TEXT = {"energy": energy_text, "cost": plain_text, "carbon": mass_text}
+MACHINE_TITLES = dict(zip(MACHINE_STATISTICS, ("total", "per finished task", "per used hour"), strict=True))
+MORE_OF_MACHINES: dict[str, list[tuple[str, str, Callable[[float | None], str]]]] = {
+    "energy": [("mean power", "watts_mean", power_text)], "carbon": [],
+    "cost": [("of energy", "cost_energy", plain_text), ("of machines", "cost_machines", plain_text)]}
 NOT_STARTED = ("WAITING", "BLOCKED", "UNPLACEABLE")
 
 
@@ -120,6 +136,7 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
           for name in resources),
         *(Measure("Stranded", name, partial(_share, "stranded", name), share_text)  # little may be a blocked queue
           for name in resources),
+        *(each for measure in OF_MACHINES for each in _machine_measures(measure)),
         Measure("Queue", "mean", lambda summary: summary.waiting.mean, ratio_text, operator.lt),
         Measure("Queue", "longest", lambda summary: summary.waiting.max, count_text, operator.lt),
         *(Measure("Fairness", f"Jain, level {level}", partial(_jain, level), ratio_text, operator.gt)
@@ -147,6 +164,16 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
         Measure("Makespan", "above it", lambda summary: summary.gap, share_text, operator.lt),
         Measure("Simulation", "tasks a second", lambda summary: summary.speed.tasks_per_second, count_text),
         Measure("Simulation", "peak memory", lambda summary: summary.speed.peak_memory_bytes, bytes_text),
+    ]
+
+
+def _machine_measures(measure: str) -> list[Measure]:
+    """Return what is shown of energy, cost or carbon; a total is not judged, for little may be little done."""
+    family, text = measure.capitalize(), OF_MACHINES_TEXT[measure]
+    return [
+        *(Measure(family, title, partial(_of_machines, statistic, OF_MACHINES[measure]), text,
+                  None if statistic == "total" else operator.lt) for statistic, title in MACHINE_TITLES.items()),
+        *(Measure(family, title, partial(_energy, name), words) for title, name, words in MORE_OF_MACHINES[measure]),
     ]
 
 
@@ -306,6 +333,14 @@ def _of_jobs(which: str, name: str, summary: Summary) -> float | None:
     return None if summary.jobs is None else getattr(getattr(summary.jobs, which), name)
 
 
+def _of_machines(statistic: str, amount: str, summary: Summary) -> float | None:
+    return None if summary.energy is None else getattr(getattr(summary.energy, statistic), amount)
+
+
+def _energy(name: str, summary: Summary) -> float | None:
+    return None if summary.energy is None else getattr(summary.energy, name)
+
+
 def _objective(text: str, summary: Summary) -> float | None:
     """Return the value that an objective is about, endless where tasks never started or ended."""
     found = next((facts for facts in summary.objectives if facts.text == text), None)
@@ -315,7 +350,7 @@ def _objective(text: str, summary: Summary) -> float | None:
 def _met(objective: Objective, value: float | None) -> str:
     if value is None:
         return NOTHING
-    words = seconds_text if objective.measure in IN_SECONDS else ratio_text
+    words = OF_MACHINES_TEXT.get(objective.measure, seconds_text if objective.measure in IN_SECONDS else ratio_text)
     return f"{'met' if objective.holds(value) else 'missed'}: {'never' if math.isinf(value) else words(value)}"
 
 

@@ -12,7 +12,7 @@ REDRAWN = {"sessions": "sessions of users drawn anew for each",
 def notes(runs: list[Run], marks: bool = True) -> list[str]:
     """Return the notes on runs that are shown side by side, a sentence or two each; *marks*: on what a star means."""
     several = len(groups(runs)) > 1
-    return [*_settings(runs), *window_notes(runs), *_seeds(runs), *_knowledge(runs),
+    return [*_settings(runs), *window_notes(runs), *_seeds(runs), *_knowledge(runs), *_energy(runs),
             *([_mark(runs)] if several and marks else [])]
 
 
@@ -60,6 +60,14 @@ def _knowledge(runs: list[Run]) -> list[str]:
     """Say who knows run times in advance, which the others have to do without."""
     known = [f"{name} knows {knows_of(group)}" for name, group in groups(runs).items() if knows_of(group) != NOTHING]
     return [f"Told in advance: {'; '.join(known)}."] if known else []
+
+
+def _energy(runs: list[Run]) -> list[str]:
+    """Say what costs are counted in, and what power follows."""
+    known = dict.fromkeys((run.summary.energy.resource, run.summary.energy.currency)
+                          for run in runs if run.summary.energy)
+    return [f"Used hours are of {resource}" + (f", costs in {currency}." if currency else ".")
+            for resource, currency in known]
 
 
 def knows_of(group: list[Run]) -> str:

@@ -8,6 +8,9 @@ MINUS = "\u2212"
 SECOND_STEPS = ((1e-3, 1e-6, "µs"), (1, 1e-3, "ms"), (120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h"))
 BYTE_STEPS = ((1e3, 1, "B"), (1e6, 1e3, "kB"), (1e9, 1e6, "MB"))
 DAY_STEP, GIGABYTE_STEP = (float("inf"), 86_400, "d"), (float("inf"), 1e9, "GB")  # beyond the steps
+ENERGY_STEPS = ((1, 1e-3, "Wh"), (1e4, 1, "kWh"), (1e7, 1e3, "MWh"), (float("inf"), 1e6, "GWh"))
+POWER_STEPS = ((1e3, 1, "W"), (1e6, 1e3, "kW"), (float("inf"), 1e6, "MW"))
+MASS_STEPS = ((1, 1e-3, "g"), (1e4, 1, "kg"), (float("inf"), 1e3, "t"))
 
 
 def number_text(value: float) -> str:
@@ -65,9 +68,30 @@ def bytes_text(size: float | None) -> str:
     return f"{number_text(size / unit_size)} {unit}"
 
 
+def energy_text(kwh: float | None) -> str:
+    """Return an energy, given in kWh: ``3.20 Wh``, ``512 kWh``, ``10.4 MWh``."""
+    return NOTHING if kwh is None else _in_steps(kwh, ENERGY_STEPS)
+
+
+def power_text(watts: float | None) -> str:
+    """Return a power, given in W: ``86 W``, ``1.41 MW``."""
+    return NOTHING if watts is None else _in_steps(watts, POWER_STEPS)
+
+
+def mass_text(kilograms: float | None) -> str:
+    """Return a mass, given in kg: ``310 g``, ``5,210 kg``, ``12.0 t``."""
+    return NOTHING if kilograms is None else _in_steps(kilograms, MASS_STEPS)
+
+
+def plain_text(value: float | None) -> str:
+    """Return a number of no unit that is told here: ``0.0031``, ``512``."""
+    return NOTHING if value is None else number_text(value)
+
+
 Steps = Sequence[tuple[float, float, str]]  # below which limit a unit suits, its size, its sign
 UNITS: dict[Callable[[float | None], str], Steps] = {
-    seconds_text: (*SECOND_STEPS, DAY_STEP), bytes_text: (*BYTE_STEPS, GIGABYTE_STEP)}
+    seconds_text: (*SECOND_STEPS, DAY_STEP), bytes_text: (*BYTE_STEPS, GIGABYTE_STEP), energy_text: ENERGY_STEPS,
+    power_text: POWER_STEPS, mass_text: MASS_STEPS}
 
 
 def in_one_unit(text: Callable[[float | None], str], values: Sequence[float | None]) -> tuple[str, list[str]]:
@@ -101,6 +125,12 @@ def difference_text(share: float | None) -> str:
 
 def _plain(steps: Steps) -> int:
     return next(number for number, (_, size, _) in enumerate(steps) if size == 1)
+
+
+def _in_steps(value: float, steps: Steps) -> str:
+    """Return a value in the unit that suits it; nothing at all in the steps' own."""
+    _, size, unit = _step(abs(value), steps) if value else steps[_plain(steps)]
+    return f"{number_text(value / size)} {unit}"
 
 
 def _step(size: float, steps: Steps) -> tuple[float, float, str]:

@@ -11,6 +11,7 @@ from subak.measures.side_by_side import differences
 from subak.output.places import located, refuse_file, refuse_room
 from subak.output.writing import write_file
 from subak.report import tags
+from subak.report.charts.energy import energy_chart_makers
 from subak.report.charts.fairness import fairness_chart_makers
 from subak.report.charts.gantt import gantt_makers
 from subak.report.charts.parts import Chart
@@ -22,6 +23,7 @@ from subak.report.notes import notes
 from subak.report.number_text import count_text
 from subak.report.pictures import IMAGE_WIDTH, Notify, picture_paths, spec_of, write_images
 from subak.report.tables.differences import Compared, baseline_of, compared
+from subak.report.tables.energy import energy_tables
 from subak.report.tables.export import TABLE_FORMATS, table_paths, write_tables
 from subak.report.tables.federation import federation_tables
 from subak.report.tables.measures import key_measures, measure_table, measures_of
@@ -39,6 +41,7 @@ GROUPS = {"overview": "Overview", "waiting": "Waiting", "machines": "Machines", 
           "federation": "Federation", "details": "Details"}
 # Charts by the group that shows them, by the start of their names; others are under waiting.
 CHART_GROUPS = {"comparison": "overview", "queue-length": "overview", "utilisation-": "machines", "gantt-": "machines",
+                "power-": "machines",
                 "wait-against-": "fairness", "shortfall": "fairness", "queue-shares": "fairness",
                 "allocation-": "federation", "messages-": "federation"}
 
@@ -81,7 +84,7 @@ def write_report(
 
 def makers_of(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
     """Return every chart of a report by its name, still to be drawn."""
-    return {**chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
+    return {**chart_makers(runs), **energy_chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
 
 
 def refuse_formats(formats: Sequence[str] | None, images: Path | None, tables: Path | None) -> None:
@@ -128,7 +131,8 @@ def page(runs: list[Run], rows: list[Compared], charts: dict[str, Chart], baseli
            for group in ("waiting", "machines", "fairness", "federation")},
         "details": [],
     }
-    below = {"fairness": _fairness(runs), "federation": _tables(federation_tables(runs)),
+    below = {"machines": _tables(energy_tables(runs)), "fairness": _fairness(runs),
+             "federation": _tables(federation_tables(runs)),
              "details": [_measures("", measures_of(rows, "details"), runs, baseline), *_details(runs)]}
     panels = {group: Markup("").join([*parts, _charts(drawn.get(group, [])), *below.get(group, [])])
               for group, parts in content.items()}

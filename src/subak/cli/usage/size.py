@@ -19,7 +19,7 @@ from subak.errors import InputError
 from subak.experiment.fleet_words import MACHINES_MAX, read_capacity
 from subak.experiment.scenario import Scenario
 from subak.experiment.seeds import parse_seeds
-from subak.measures.objective import read_objective
+from subak.measures.objective import OF_MACHINES, read_objective
 
 DEFAULT_SCHEDULER, DEFAULT_SEEDS = "first-fit", "1-10"
 SIGNS = ("<", "<=")  # of objectives that more machines help to keep
@@ -109,6 +109,8 @@ def _refuse_scenario(scenario: Scenario, named: bool) -> None:
     if not scenario.objectives:
         raise InputError("objective: size needs at least one, such as --objective 'wait.p95 < 60s'")
     for each in map(read_objective, scenario.objectives):
+        if each.measure in OF_MACHINES:
+            raise InputError(f"objective {each.text!r}: is no objective of size, since more machines make it more")
         if each.sign not in SIGNS:
             raise InputError(f"objective {each.text!r}: must be < or <= for size, since more machines make it less")
 

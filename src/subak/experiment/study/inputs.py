@@ -13,8 +13,8 @@ from subak.workload.redraws import NONE
 from subak.workload.table import Workload
 
 # What neither is read by nor drawn by. A field that is missing in one of these only makes for reading too often.
-LATER = {"schedulers", "seeds", "federation", "lotes", "objectives", "faults", "failures", "check_policy",
-         "search_seconds", "search_moves", *Terms._fields}
+LATER = {"schedulers", "seeds", "federation", "lotes", "objectives", "faults", "failures", "energy", "check_policy",
+         "parameters", "search_seconds", "search_moves", *Terms._fields}
 OF_FLEETS = {"fleet", "fleet_digest", "machines", "capacity", "scale", "remove", "add_machines"}
 OF_DRAWS = {"resample", "measure_from", "measure_until"}
 FLEETS_KEPT = 16  # they are small beside workloads

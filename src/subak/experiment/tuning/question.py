@@ -10,7 +10,7 @@ import msgspec
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario, draws
 from subak.federation.tunable import OF_POLICY, declared
-from subak.measures.objective import read_measure
+from subak.measures.objective import OF_MACHINES, read_measure
 from subak.nearest import did_you_mean
 from subak.placement.schedulers import SCHEDULERS
 from subak.placement.tunable import Parameter, Value
@@ -33,8 +33,10 @@ class Question(msgspec.Struct, kw_only=True, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse what could not be answered."""
-        read_measure(self.minimise)
         scenario = self.scenario
+        if read_measure(self.minimise).measure in OF_MACHINES and not scenario.energy:
+            raise InputError(f"minimise {self.minimise!r}: needs an energy file, which says what machines draw and "
+                             "cost (--energy)")
         if len(scenario.schedulers) != 1:
             raise InputError(f"scheduler: one is tuned at a time, not {', '.join(scenario.schedulers)}")
         try:

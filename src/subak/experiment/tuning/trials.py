@@ -11,14 +11,15 @@ import msgspec
 
 from subak.errors import RunError
 from subak.experiment.processes import die_with
-from subak.experiment.run import load_inputs, of_seed, simulated
+from subak.experiment.run import energy_of, load_inputs, of_seed, simulated
 from subak.experiment.scenario import Scenario
 from subak.experiment.tuning.question import Space, Values
 from subak.fleet.table import Fleet
+from subak.measures.energy.measure import energy_use
 from subak.measures.measured import values_of
 from subak.measures.objective import Objective, read_measure, read_objective
-from subak.measures.window import Window
-from subak.simulator.results import task_table, timeline_table
+from subak.measures.window import Window, cut, window_facts
+from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.workload.table import Workload
 
 DRAWN_KEPT = 16  # workloads of seeds that a process keeps
@@ -68,7 +69,11 @@ def _run(part: int, seed: int, space: Space, values: Values) -> list[float]:
     scenario = space.applied(drawn, values)
     outcome = simulated(scenario, scenario.schedulers[0], seed, inputs)
     tasks, timeline = task_table(outcome, *inputs), timeline_table(outcome, inputs[0])
-    return values_of(tasks, timeline, inputs[0], window, asked)
+    energy, used = energy_of(scenario), None
+    if energy is not None:
+        facts = window_facts(tasks, timeline, window)
+        used, _ = energy_use(energy, tasks, attempt_table(outcome, *inputs), cut(timeline, facts), *inputs, facts)
+    return values_of(tasks, timeline, inputs[0], window, asked, used)
 
 
 @functools.lru_cache(DRAWN_KEPT)

@@ -14,7 +14,7 @@ from subak.experiment.tuning.question import Question, Space, space_of
 from subak.experiment.tuning.result import Tuned, best_values, kept, result_of
 from subak.experiment.tuning.study import Search, excess_of, open_study, search, values_tried
 from subak.experiment.tuning.trials import Runs
-from subak.measures.objective import read_objective
+from subak.measures.objective import read_measure, read_objective
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, write_file
 from subak.policy import find_scheduler
@@ -35,12 +35,13 @@ def checked(question: Question) -> tuple[Question, Space]:
     found = [find_scheduler(question.scheduler, scenario.check_policy, scenario.parameters)]
     every = msgspec.structs.replace(scenario, seeds=[*dict.fromkeys([*scenario.seeds, *question.held_out])])
     inputs = load_inputs(every)
-    refuse_unfit(every, found, inputs)
+    minimised = [read_measure(question.minimise)]
+    refuse_unfit(every, found, inputs, minimised)
     settled = settle_resample(every, inputs[0])
     question = msgspec.structs.replace(question, scenario=msgspec.structs.replace(settled, seeds=scenario.seeds))
     if question.held_out_workload:
         other = question.judged_on()
-        refuse_unfit(other, found, load_inputs(other))
+        refuse_unfit(other, found, load_inputs(other), minimised)
     return question, space
 
 

@@ -28,6 +28,15 @@ DEFINITIONS: dict[tuple[str, str], str] = {
     ("Stranded", ""): "Share of the capacity that was free while tasks waited, but on machines where the smallest "
                       "waiting task did not fit; the mean over time. A scheduler that lets its queue be blocked can "
                       "have little of it.",
+    ("Energy", ""): "What the machines drew in the window, each by the share in use of its resource and its kind's "
+                    "watts; a machine that is not there draws nothing.",
+    ("Energy", "per finished task"): "That over the tasks that finished in the window.",
+    ("Energy", "per used hour"): "That over the hours for which tasks held a core, or what the resource is counted in.",
+    ("Energy", "mean power"): "That over the length of the window.",
+    ("Cost", ""): "Of the energy, at the price of each instant, and of the hours that machines were there.",
+    ("Cost", "of energy"): "What the machines drew, at the price of each instant.",
+    ("Cost", "of machines"): "The hours that machines were there in the window, at what such an hour costs.",
+    ("Carbon", ""): "CO2 equivalent of what the machines drew, at what a kWh emits at each instant.",
     ("Queue", "mean"): "Tasks that were ready and had not started, the mean over the window.",
     ("Queue", "longest"): "The most tasks that were ready and had not started at any instant.",
     ("Fairness", ""): "Jain's index of a level: (sum x)^2 / (n sum x^2) of the dominant shares x, over their weights, "

@@ -11,6 +11,7 @@ from subak.output.plain import plain
 from subak.output.writing import write_file
 from subak.report.fairness_tables import QUEUES_FOLDED, queue_table
 from subak.report.tables.differences import Compared
+from subak.report.tables.energy import energy_tables
 from subak.report.tables.federation import federation_tables
 from subak.report.tables.measures import tidy_table, wide_table
 from subak.report.tables.outcomes import outcome_tables, run_table
@@ -31,7 +32,7 @@ LATEX = str.maketrans({
 def report_tables(runs: list[Run], kind: str) -> list[Table]:
     """Return all tables of a report but the comparison; those without rows are left out, and in print most queues."""
     queues = queue_table(runs, QUEUES_FOLDED if kind == "latex" else None)
-    tables = [*outcome_tables(runs), queues, *federation_tables(runs), run_table(runs)]
+    tables = [*outcome_tables(runs), queues, *federation_tables(runs), *energy_tables(runs), run_table(runs)]
     return [table for table in tables if table.rows]
 
 

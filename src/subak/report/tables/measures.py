@@ -6,19 +6,22 @@ from markupsafe import Markup
 
 from subak.report import tags
 from subak.report.charts.theme import SERIES
-from subak.report.number_text import bytes_text, seconds_text
+from subak.report.number_text import bytes_text, energy_text, mass_text, power_text, seconds_text
 from subak.report.tables.differences import Compared
 from subak.report.tables.table import Amount, Cell, Table, folded
 
-BASE_UNITS = {seconds_text: "s", bytes_text: "B"}  # of values; those of other measures have none
+# Of values; those of other measures have none.
+BASE_UNITS = {seconds_text: "s", bytes_text: "B", energy_text: "kWh", power_text: "W", mass_text: "kg"}
 ANY = "*"  # title
 # The measures of the overview, where a run has them.
 KEY_MEASURES = (("Objectives", ANY), ("Wait time", "mean"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
                 ("Queue", "mean"), ("Utilisation", ANY), ("Fairness", "mean shortfall"),
+                ("Energy", "total"), ("Cost", "total"), ("Carbon", "total"),
                 ("Tasks", "waiting at the end"), ("Federation", "messages a task"), ("Makespan", ""))
 # Families by the group of the page that shows them; others are under waiting.
 GROUPS = {"Utilisation": "machines", "Stranded": "machines", "Idle while tasks wait": "machines",
-          "Makespan": "machines", "Fairness": "fairness",
+          "Energy": "machines", "Cost": "machines", "Carbon": "machines", "Makespan": "machines",
+          "Fairness": "fairness",
           "Federation": "federation", "Allocation time": "federation", "Its parts, mean": "federation",
           "Tasks": "details", "Jobs": "details", "Simulation": "details"}
 

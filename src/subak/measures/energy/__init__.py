@@ -1,0 +1,1 @@
+"""Energy, cost and carbon of a run."""
