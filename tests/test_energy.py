@@ -26,6 +26,7 @@ from subak.measures.energy.settings import Energy, MachineKind, energy_file, ene
 from subak.measures.energy.sweep import JOULES_PER_KWH, Attempts, Kinds, Presence, Tariff, sweep
 from subak.measures.runs import EnergyFacts, load_runs
 from subak.placement.schedulers import SCHEDULERS
+from subak.report.charts.energy import _changes
 from subak.report.comparison import compare
 from subak.report.page import write_report
 from subak.report.terminal import comparison_table
@@ -282,7 +283,7 @@ ALL = "[[kind]]\nname = 'a'\nwatts = [1, 2]\n"
     ("carbon = -1\n" + ALL, "carbon: must be from 0 to 1e\\+09 a kWh, not -1"),
     ("price = [[0, 1], [0, 2]]\n" + ALL, "price: times must rise, 0 comes behind 0"),
     ("price = [[inf, 1]]\n" + ALL, "price: time must be a finite number of seconds, not inf"),
-    ("price = 'no.csv'\n" + ALL, "no.csv: no such file"),
+    ("price = 'no.csv'\n" + ALL, "no.csv: no such file"), ("price = '.'\n" + ALL, ": no such file"),
     ("price = 0.1\nprice_every = 60\n" + ALL, "price_every: needs a table as price"),
     ("carbon_every = 60\n" + ALL, "carbon_every: needs a table as carbon"),
     ("price = [[0, 1]]\nprice_every = 0\n" + ALL, "price_every: must be a finite number of seconds above 0, not 0"),
@@ -493,6 +494,8 @@ def test_the_page_has_a_chart_of_power_beside_the_price_and_tables(comparison, t
     for text in ('id="power-over-time"', "price (EUR a kWh)", "Energy and cost by kind of machine"):
         assert text in page
     assert "carbon (kg a kWh)" not in page  # it does not change
+    constant = pl.Series([-0.05, -0.05000000000000001, None])
+    assert not _changes(constant) and _changes(constant + pl.Series([0.0, 0.001, 0.0])) and not _changes(constant[2:])
     rows = list(csv.DictReader((tmp_path / "t" / "energy-by-kind.csv").open()))
     assert [row["Kind"] for row in rows] == ["small", "large"] * 2
     assert float(rows[1]["Energy"]) == pytest.approx(2800 * KWH)

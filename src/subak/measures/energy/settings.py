@@ -192,6 +192,8 @@ def _refuse_points(where: str, points: Points, least: float) -> None:
 def _read_points(path: Path) -> Points:
     """Read a table of times and values. Raises InputError with the line of the first mistake."""
     try:
+        if not path.is_file():  # a device or a pipe may never end
+            raise FileNotFoundError
         with path.open(newline="", encoding="utf-8-sig") as file:
             return _points(path, csv.reader(file))
     except FileNotFoundError:
