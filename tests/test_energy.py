@@ -234,11 +234,12 @@ def test_a_run_agrees_with_its_own_tables(tmp_path, scheduler):
                              for _ in range(200)))
     changes = [(10, 0, False, 4), (15, 1, True, 2), (25, 0, True, 8), (30, 3, False, 2), (70, 3, True, 2)]
     fleet = fleet_of((4,), (4,), (2,), (2,), changes=changes)
-    run = ran(tmp_path, workload, fleet, scheduler=scheduler, measure_from=5.0, measure_until=100.0)
+    run = ran(tmp_path, workload, fleet, scheduler=scheduler, measure_from=20.0, measure_until=100.0)
     assert run.summary.attempts_lost > 0
     tasks, lost = run.tasks().collect(), pl.read_parquet(run.folder / "attempts.parquet")
-    inside = [finish for finish in tasks["finish"] if 5.0 <= finish <= run.summary.window.end]
+    inside = [finish for finish in tasks["finish"] if 20.0 <= finish <= run.summary.window.end]
     assert run.summary.energy.finished == len(inside) < len(tasks)
+    assert tasks["finish"].min() < 20.0 and tasks["finish"].max() > run.summary.window.end
     amount = dict(enumerate(workload.requests[0].tolist()))  # a task is a job here
     attempts = [(int(machine[1:]), amount[job], start, math.inf if end is None else end)
                 for table, end in ((tasks, "finish"), (lost, "end"))
@@ -248,7 +249,7 @@ def test_a_run_agrees_with_its_own_tables(tmp_path, scheduler):
     for time, machine, present, capacity in changes:
         states[machine].append((time, capacity, present))
     small, large = ([(0.0, 100), (1.0, 200)], 100), ([(0.0, 50), (0.5, 100), (1.0, 400)], 10)
-    expected = plain_energy(attempts, states, [large, large, small, small], [(0, 0.1), (5, 0.4)], [(0, 0.5)], 5.0,
+    expected = plain_energy(attempts, states, [large, large, small, small], [(0, 0.1), (5, 0.4)], [(0, 0.5)], 20.0,
                             run.summary.window.end)
     machines = pl.read_parquet(run.folder / "machines.parquet")
     for number, column in enumerate(("kwh", "cost_energy", "carbon")):
@@ -368,6 +369,10 @@ def test_a_file_that_does_not_go_with_the_run_is_refused_before_it(tmp_path, tex
     with pytest.raises(InputError, match=rule) as caught:
         refused(tmp_path, text, **options)
     assert str(caught.value).startswith(str(tmp_path))
+
+
+def test_a_tariff_that_begins_again_may_begin_after_the_window(tmp_path):
+    refused(tmp_path, "price = [[21600, 0.1], [79200, 0.05]]\nprice_every = 86400\n" + ALL)
 
 
 def test_a_log_does_not_know_its_machines():
