@@ -121,6 +121,9 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
             "nan", "-inf", "1e10", '"absent.csv"', '"f.toml"', '""', '"."', '"/dev/null/x"', '"a\\u0000b"', "[]", "[[]]", "[[0]]",
             "[[0, nan]]", "[[0, 1], [0, 1]]", "[[5, 1], [2, 1]]", "[[nan, 1]]", "[[-inf, 1]]", "[[1e9, 1], [2e9, 1]]", "[7]",
             '[["x", 1]]', "{ value = 1 }")) for name in ("price", "carbon")},
+        **{f"{name}_every": tuple(value + f"\n{name} = {table}" + ALL_ALIKE for value, table in (
+            ("nan", "[[0, 1]]"), ("inf", "[[0, 1]]"), ("0", "[[0, 1]]"), ("-5", "[[0, 1]]"), ("5", "1"), ("5", "[[5, 1]]"),
+            ("5", "[[-1, 1]]"), ("5", '"absent.csv"'))) for name in ("price", "carbon")},
         "kind": ("[]", "[{}]", "[7]", *(f'[{{ name = "a", {text} }}]' for text in (
             "watts = []", "watts = [1]", "watts = [1, -1]", "watts = [1, nan]", "watts = [1, inf]", "watts = [1, 1e7]", "watts = 3",
             'watts = ["x", 1]', *(f"watts = [1, 2], {more}" for more in (

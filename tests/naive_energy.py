@@ -30,7 +30,8 @@ def plain_energy(attempts, states, models, price, carbon, begin, end):
             capacity, present = next(state[1:] for state in reversed(states[machine]) if state[0] <= since)
             if not present:
                 continue
-            share = min(sum(each[1] for each in running) / capacity, 1.0) if capacity else 0.0
+            used = sum(each[1] for each in running)
+            share = min(used / capacity, 1.0) if capacity else float(used > 0)
             drawn = plain_watts(share, points, empty, running) * (until - since)
             joules, there = joules + drawn, there + until - since
             cost += drawn * _at(price, since)
@@ -38,6 +39,13 @@ def plain_energy(attempts, states, models, price, carbon, begin, end):
         found.append((joules, cost, mass, there))
     assert all(math.isfinite(value) for each in found for value in each)
     return found
+
+
+def plain_series(points, every, end):
+    """A table that begins again after every so many seconds, lap by lap; as it is where it does not."""
+    if every is None:
+        return points
+    return [(lap * every + time, value) for lap in range(-1, math.ceil(end / every) + 1) for time, value in points]
 
 
 def _at(points, time):

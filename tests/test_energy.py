@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from naive_energy import plain_energy
+from naive_energy import plain_energy, plain_series
 from small import TWO, fleet_of, plain
 from subak.errors import InputError
 from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, simulate_in, simulate_into
@@ -26,6 +26,7 @@ from subak.measures.energy.settings import Energy, MachineKind, energy_file, ene
 from subak.measures.energy.sweep import JOULES_PER_KWH, Attempts, Kinds, Presence, Tariff, sweep
 from subak.measures.runs import EnergyFacts, load_runs
 from subak.placement.schedulers import SCHEDULERS
+from subak.report.charts.energy import _changes
 from subak.report.comparison import compare
 from subak.report.page import write_report
 from subak.report.terminal import comparison_table
@@ -92,6 +93,21 @@ def test_two_machines_of_two_kinds_with_a_price_that_rises_in_the_middle_of_a_ta
     small, large = facts.kinds
     assert (small.kind, small.machines, small.kwh) == ("small", 1, pytest.approx(1500 * KWH))
     assert (large.cost_energy, large.cost_machines, large.hours) == (pytest.approx(700 * KWH), 0.0, 10 / 3600)
+
+
+def test_a_tariff_of_day_and_night_begins_again_after_midnight(tmp_path):
+    """A day of 10 s: 0.4 from 3 s on, 0.1 from 8 s on, and so until 3 s of the next one; a kW from 0 to 25 s.
+
+    day      3 to 8 s, 13 to 18 s, 23 to 25 s: 12 s at 0.4
+    night    0 to 3 s, 8 to 13 s, 18 to 23 s: 13 s at 0.1
+    """
+    text = 'price = "p.csv"\nprice_every = 10\n[[kind]]\nname = "a"\nwatts = [1000, 1000]\n'
+    (tmp_path / "p.csv").write_bytes(b"\xef\xbb\xbftime,value\r\n3,0.4\r\n8,0.1\r\n")  # as a spreadsheet writes it
+    run = ran(tmp_path, plain((0, 30, 1)), fleet_of((1,)), text, measure_from=0.0, measure_until=25.0, interval=5.0)
+    assert run.summary.energy.cost_energy == pytest.approx(1000 * (12 * 0.4 + 13 * 0.1) * KWH)
+    power = pl.read_parquet(run.folder / "power.parquet")
+    assert power["price"].to_list() == pytest.approx([0.22, 0.28, 0.22, 0.28, 0.22])
+    assert read_energy(run.folder / "energy.toml").price_every == 10
 
 
 def test_the_sum_over_machines_and_that_over_time_are_the_whole(tmp_path):
@@ -164,7 +180,9 @@ def swept(draw):
     watts = st.sampled_from([0, 10, 25.5, 60, 200])
     kinds = draw(st.lists(st.tuples(st.lists(watts, min_size=2, max_size=4), watts), min_size=1, max_size=3))
     points = st.tuples(st.sampled_from([0, 1.5, 3, 8]), st.sampled_from([0, 0.25, 3, 8]))
-    series = st.lists(points, min_size=1, max_size=4, unique_by=lambda point: point[0]).map(sorted)
+    points = st.lists(points, min_size=1, max_size=4, unique_by=lambda point: point[0]).map(sorted)
+    series = points.flatmap(lambda table: st.tuples(st.just(table), st.sampled_from(
+        [None, *(every for every in (1.25, 2.0, 3.5, 8.5) if every > table[-1][0])])))
     begin, end = draw(st.sampled_from([(0, 10), (1, 6.5), (2, 2.5), (3, 3)]))
     of = draw(st.lists(st.integers(0, len(kinds) - 1), min_size=machines, max_size=machines))
     return attempts, states, kinds, of, draw(series), draw(series), begin, end, draw(st.sampled_from([1, 2, 1000]))
@@ -186,7 +204,8 @@ def as_presence(states, end):
 @settings(max_examples=300, deadline=None)
 @given(case=swept())
 def test_the_sweep_agrees_with_the_plain_twin(case):
-    attempts, states, kinds, of, price, carbon, begin, end, size = case
+    attempts, states, kinds, of, price_table, carbon_table, begin, end, size = case
+    price, carbon = (plain_series(*table, end) for table in (price_table, carbon_table))
     points = [list(zip(np.linspace(0, 1, len(watts)).tolist(), watts, strict=True)) for watts, _ in kinds]
     models = [(points[kind], kinds[kind][1]) for kind in of]
     expected = plain_energy(attempts, states, models, price, carbon, begin, end)
@@ -197,7 +216,7 @@ def test_the_sweep_agrees_with_the_plain_twin(case):
         Attempts(machine.astype(np.uint16), np.arange(len(attempts)), start.astype(float), until.astype(float)),
         as_presence(states, end), Kinds(np.array(of), [Curve(0, np.linspace(0, 1, len(watts)), np.array(watts), empty)
                                                        for watts, empty in kinds], 0),
-        amount.astype(np.int64)[None, :], Tariff(steps_of(price), steps_of(carbon)), edges, size)
+        amount.astype(np.int64)[None, :], Tariff(steps_of(*price_table), steps_of(*carbon_table)), edges, size)
     for name, values in zip(("kwh", "cost", "carbon"), zip(*expected, strict=True), strict=False):
         assert getattr(found, name) * JOULES_PER_KWH == pytest.approx(values, abs=1e-9), name
     assert found.hours * 3600 == pytest.approx([there for *_, there in expected])
@@ -215,11 +234,12 @@ def test_a_run_agrees_with_its_own_tables(tmp_path, scheduler):
                              for _ in range(200)))
     changes = [(10, 0, False, 4), (15, 1, True, 2), (25, 0, True, 8), (30, 3, False, 2), (70, 3, True, 2)]
     fleet = fleet_of((4,), (4,), (2,), (2,), changes=changes)
-    run = ran(tmp_path, workload, fleet, scheduler=scheduler, measure_from=5.0, measure_until=100.0)
+    run = ran(tmp_path, workload, fleet, scheduler=scheduler, measure_from=20.0, measure_until=100.0)
     assert run.summary.attempts_lost > 0
     tasks, lost = run.tasks().collect(), pl.read_parquet(run.folder / "attempts.parquet")
-    inside = [finish for finish in tasks["finish"] if 5.0 <= finish <= run.summary.window.end]
+    inside = [finish for finish in tasks["finish"] if 20.0 <= finish <= run.summary.window.end]
     assert run.summary.energy.finished == len(inside) < len(tasks)
+    assert tasks["finish"].min() < 20.0 and tasks["finish"].max() > run.summary.window.end
     amount = dict(enumerate(workload.requests[0].tolist()))  # a task is a job here
     attempts = [(int(machine[1:]), amount[job], start, math.inf if end is None else end)
                 for table, end in ((tasks, "finish"), (lost, "end"))
@@ -229,7 +249,7 @@ def test_a_run_agrees_with_its_own_tables(tmp_path, scheduler):
     for time, machine, present, capacity in changes:
         states[machine].append((time, capacity, present))
     small, large = ([(0.0, 100), (1.0, 200)], 100), ([(0.0, 50), (0.5, 100), (1.0, 400)], 10)
-    expected = plain_energy(attempts, states, [large, large, small, small], [(0, 0.1), (5, 0.4)], [(0, 0.5)], 5.0,
+    expected = plain_energy(attempts, states, [large, large, small, small], [(0, 0.1), (5, 0.4)], [(0, 0.5)], 20.0,
                             run.summary.window.end)
     machines = pl.read_parquet(run.folder / "machines.parquet")
     for number, column in enumerate(("kwh", "cost_energy", "carbon")):
@@ -264,7 +284,13 @@ ALL = "[[kind]]\nname = 'a'\nwatts = [1, 2]\n"
     ("carbon = -1\n" + ALL, "carbon: must be from 0 to 1e\\+09 a kWh, not -1"),
     ("price = [[0, 1], [0, 2]]\n" + ALL, "price: times must rise, 0 comes behind 0"),
     ("price = [[inf, 1]]\n" + ALL, "price: time must be a finite number of seconds, not inf"),
-    ("price = 'no.csv'\n" + ALL, "no.csv: no such file"),
+    ("price = 'no.csv'\n" + ALL, "no.csv: no such file"), ("price = '.'\n" + ALL, ": no such file"),
+    ("price = 0.1\nprice_every = 60\n" + ALL, "price_every: needs a table as price"),
+    ("carbon_every = 60\n" + ALL, "carbon_every: needs a table as carbon"),
+    ("price = [[0, 1]]\nprice_every = 0\n" + ALL, "price_every: must be a finite number of seconds above 0, not 0"),
+    ("price = [[0, 1]]\nprice_every = inf\n" + ALL, "price_every: must be a finite number of seconds above 0, not inf"),
+    ("price = [[0, 1], [60, 2]]\nprice_every = 60\n" + ALL, "times of price must be from 0 to below it, 60 s, not 60"),
+    ("carbon = [[-1, 1]]\ncarbon_every = 60\n" + ALL, "times of carbon must be from 0 to below it, 60 s, not -1"),
 ])
 def test_a_file_that_cannot_be_is_refused_with_its_rule(tmp_path, text, rule):
     path = tmp_path / "e.toml"
@@ -289,6 +315,10 @@ def test_a_table_that_cannot_be_is_refused_with_its_row(tmp_path, rows, rule):
     (tmp_path / "c.csv").write_text(rows)
     with pytest.raises(InputError, match=rf"c\.csv.*{rule}"):
         read_energy(path)
+    (tmp_path / "c.csv").write_text("time,value\n0,1\n90,1\n")
+    path.write_text("carbon_every = 60\n" + path.read_text())
+    with pytest.raises(InputError, match=rf"{path}: carbon_every: times .* from 0 to below it, 60 s, not 90"):
+        read_energy(path)
     (tmp_path / "c.csv").write_bytes(b"time,value\n0,\xff")
     with pytest.raises(InputError, match=r"c\.csv: cannot be read"):
         read_energy(path)
@@ -298,7 +328,8 @@ def test_the_example_of_the_reference_is_read(tmp_path):
     example, = re.findall(r"^```toml\n(.*?)^```", sys.modules[Energy.__module__].__doc__, re.MULTILINE | re.DOTALL)
     energy = read_energy(Path(written(tmp_path, example)))
     assert [kind.name for kind in energy.kind] == ["ML110 G5", "another"] and energy.carbon[1] == (3600, 0.48)
-    assert "[[0, 0.05], [25200, 0.11]]" in example
+    day, hours = steps_of(energy.price, energy.price_every), np.array([0.0, 6.0, 22.0, 24.0, 30.0])
+    assert np.diff(day.integral(hours * 3600)) / 3600 == pytest.approx([6 * 0.05, 16 * 0.11, 2 * 0.05, 6 * 0.05])
     keys = set(re.findall(r"^\w+", example, re.MULTILINE))
     assert keys == {*Energy.__struct_fields__, *MachineKind.__struct_fields__} - {"kind"}
 
@@ -338,6 +369,10 @@ def test_a_file_that_does_not_go_with_the_run_is_refused_before_it(tmp_path, tex
     with pytest.raises(InputError, match=rule) as caught:
         refused(tmp_path, text, **options)
     assert str(caught.value).startswith(str(tmp_path))
+
+
+def test_a_tariff_that_begins_again_may_begin_after_the_window(tmp_path):
+    refused(tmp_path, "price = [[21600, 0.1], [79200, 0.05]]\nprice_every = 86400\n" + ALL)
 
 
 def test_a_log_does_not_know_its_machines():
@@ -447,11 +482,25 @@ def test_the_terminal_shows_each_and_judges_what_is_comparable(comparison):
         assert word in text
 
 
+def test_costs_in_several_currencies_are_shown_and_not_judged(tmp_path):
+    folder = tmp_path / "R"
+    (folder / "runs").mkdir(parents=True)
+    for name, currency in (("first-fit", "EUR"), ("worst-fit", "USD")):
+        energy = written(tmp_path / currency, FILE.replace("EUR", currency))
+        scenario = Scenario(energy=energy, measure_until=math.inf, schedulers=[name])
+        simulate_into(folder / "runs" / name, scenario, name, 1, two_machines())
+    rows = {(row.measure.family, row.measure.title): row for row in compare(load_runs(folder))}
+    for title in ("per finished task", "per used hour"):
+        assert not rows["Cost", title].best and rows["Energy", title].best and None not in rows["Cost", title].values
+
+
 def test_the_page_has_a_chart_of_power_beside_the_price_and_tables(comparison, tmp_path):
     page = write_report(comparison, tmp_path / "r.html", tables=tmp_path / "t", formats=["csv"]).read_text()
     for text in ('id="power-over-time"', "price (EUR a kWh)", "Energy and cost by kind of machine"):
         assert text in page
     assert "carbon (kg a kWh)" not in page  # it does not change
+    constant = pl.Series([-0.05, -0.05000000000000001, None])
+    assert not _changes(constant) and _changes(constant + pl.Series([0.0, 0.001, 0.0])) and not _changes(constant[2:])
     rows = list(csv.DictReader((tmp_path / "t" / "energy-by-kind.csv").open()))
     assert [row["Kind"] for row in rows] == ["small", "large"] * 2
     assert float(rows[1]["Energy"]) == pytest.approx(2800 * KWH)

@@ -30,6 +30,7 @@ def test_values_are_paired_by_seed_and_compared_by_their_means():
     assert relative(np.array([3.0]), np.array([4.0])) == -0.25
     assert relative(np.array([3.0]), np.array([0.0])) is None
     assert relative(np.zeros(0), np.zeros(0)) is None
+    assert relative(np.array([-5.0]), np.array([-10.0])) is None  # it would say that half of a gain costs less
 
 
 def test_an_interval_takes_seeds_and_a_baseline_that_is_something():
@@ -37,7 +38,9 @@ def test_an_interval_takes_seeds_and_a_baseline_that_is_something():
     assert interval(2 * ones, ones) == (1.0, 1.0)
     assert interval(ones, ones) == (0.0, 0.0)
     assert interval(2 * ones[1:], ones[1:]) is None
-    assert interval(ones, 0 * ones) is None
+    assert interval(ones, 0 * ones) is None and interval(-ones, -2 * ones) is None and interval(-ones, -ones) is None
+    nearly_nothing = np.array([-10.0, 11.0, -10.0, 11.0, -10.0, 11.0])  # of some samples it is below nothing
+    assert interval(nearly_nothing + 1, nearly_nothing) is None
     assert interval(np.append(ones, np.inf), np.append(ones, 1.0)) is None
 
 

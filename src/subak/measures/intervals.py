@@ -21,14 +21,14 @@ def paired(values: dict[int, float], baseline: dict[int, float]) -> tuple[np.nda
 
 
 def relative(values: np.ndarray, baseline: np.ndarray) -> float | None:
-    """Return the mean of *values* over that of the *baseline*, less one; None where that is nothing."""
+    """Return the mean of *values* over that of the *baseline*, less one; None where that is 0 or less (a cost)."""
     least = baseline.mean() if baseline.size else 0.0
-    return float(values.mean() / least - 1.0) if least else None
+    return float(values.mean() / least - 1.0) if least > 0 else None
 
 
 def interval(values: np.ndarray, baseline: np.ndarray) -> tuple[float, float] | None:
     """Return the 95 % interval of `relative`, values being paired; None with fewer than SEEDS_MIN, or no ratio."""
-    if values.size < SEEDS_MIN or not baseline.any() or not np.isfinite([values, baseline]).all():
+    if values.size < SEEDS_MIN or baseline.mean() <= 0 or not np.isfinite([values, baseline]).all():
         return None
     if np.array_equal(values, baseline):
         return 0.0, 0.0
@@ -36,7 +36,7 @@ def interval(values: np.ndarray, baseline: np.ndarray) -> tuple[float, float] | 
 
     def ratio(of: np.ndarray, to: np.ndarray, axis: int = -1) -> np.ndarray:
         least = to.mean(axis=axis)
-        return np.divide(of.mean(axis=axis), least, out=np.full(np.shape(least), np.nan), where=least != 0) - 1.0
+        return np.divide(of.mean(axis=axis), least, out=np.full(np.shape(least), np.nan), where=least > 0) - 1.0
 
     with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):  # then there is none, below
         found = bootstrap((values, baseline), ratio, paired=True, vectorized=True, n_resamples=DRAWS,

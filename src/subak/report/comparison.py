@@ -82,7 +82,7 @@ def compare(runs: list[Run]) -> list[Row]:
     seeds = sorted({run.summary.seed for run in runs})
     texts = [facts.text for run in runs for facts in run.summary.objectives]
     rows = [_row(measure, groups(runs), seeds)
-            for measure in (*objective_measures(texts), *measures(resource_names(runs), levels))]
+            for measure in (*objective_measures(texts), *measures(resource_names(runs), levels, _currencies(runs)))]
     if all(of is None or of.allocation == wait for of, wait in (
             (run.summary.federation, run.summary.wait_time) for run in runs)):  # it would say the wait time again
         rows = [row for row in rows if row.measure.family != "Allocation time"]
@@ -109,8 +109,16 @@ def objective_measures(texts: Iterable[str]) -> list[Measure]:
             for text in dict.fromkeys(texts)]
 
 
-def measures(resources: list[str], levels: int = 0) -> list[Measure]:
-    """Return the measures of a comparison; utilisation and stranded shares are one a resource, Jain's index a level."""
+def _currencies(runs: list[Run]) -> int:
+    """Return in how many currencies the runs count costs."""
+    return len({run.summary.energy.currency for run in runs if run.summary.energy})
+
+
+def measures(resources: list[str], levels: int = 0, currencies: int = 1) -> list[Measure]:
+    """Return the measures of a comparison; utilisation and stranded shares are one a resource, Jain's index a level.
+
+    Costs in several *currencies* are not judged.
+    """
     return [
         *(Measure("Wait time", title, partial(_spread, "wait_time", name), seconds_text, operator.lt)
           for name, title in SPREAD_TITLES.items()),
@@ -136,7 +144,8 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
           for name in resources),
         *(Measure("Stranded", name, partial(_share, "stranded", name), share_text)  # little may be a blocked queue
           for name in resources),
-        *(each for measure in OF_MACHINES for each in _machine_measures(measure)),
+        *(each for measure in OF_MACHINES
+          for each in _machine_measures(measure, measure != "cost" or currencies <= 1)),
         Measure("Queue", "mean", lambda summary: summary.waiting.mean, ratio_text, operator.lt),
         Measure("Queue", "longest", lambda summary: summary.waiting.max, count_text, operator.lt),
         *(Measure("Fairness", f"Jain, level {level}", partial(_jain, level), ratio_text, operator.gt)
@@ -167,12 +176,13 @@ def measures(resources: list[str], levels: int = 0) -> list[Measure]:
     ]
 
 
-def _machine_measures(measure: str) -> list[Measure]:
-    """Return what is shown of energy, cost or carbon; a total is not judged, for little may be little done."""
+def _machine_measures(measure: str, judged: bool) -> list[Measure]:
+    """Return what is shown of energy, cost or carbon; a total is not *judged*, for little may be little done."""
     family, text = measure.capitalize(), OF_MACHINES_TEXT[measure]
     return [
         *(Measure(family, title, partial(_of_machines, statistic, OF_MACHINES[measure]), text,
-                  None if statistic == "total" else operator.lt) for statistic, title in MACHINE_TITLES.items()),
+                  operator.lt if judged and statistic != "total" else None)
+          for statistic, title in MACHINE_TITLES.items()),
         *(Measure(family, title, partial(_energy, name), words) for title, name, words in MORE_OF_MACHINES[measure]),
     ]
 

@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.measures.energy.kinds import curves_of, kinds_of, main_resource
 from subak.measures.energy.series import steps_of
-from subak.measures.energy.settings import Energy, points_of
+from subak.measures.energy.settings import SERIES_LEAST, Energy, points_of
 from subak.measures.energy.sweep import JOULES_PER_KWH, Attempts, Kinds, Power, Presence, Tariff, sweep
 from subak.measures.fairness import joined, rows_of_tasks, timeline_edges, times
 from subak.measures.objective import Objective
@@ -23,9 +23,9 @@ def refuse_energy(energy: Energy, fleet: Fleet, begin: float, objectives: list[O
     """Raise InputError for what does not go with a fleet, with a window that begins then (s), or with objectives."""
     curves_of(energy, fleet)
     kinds_of(energy, fleet)
-    for name in ("price", "carbon"):
+    for name in SERIES_LEAST:
         points = points_of(getattr(energy, name))
-        if len(points) > 1 and points[0][0] > begin:
+        if len(points) > 1 and points[0][0] > begin and getattr(energy, f"{name}_every") is None:
             raise InputError(f"{name}: must begin by the time that is measured, {begin:g} s, and does at "
                              f"{points[0][0]:g} s")
     known = {"energy": True, "cost": energy.costs, "carbon": energy.carbon is not None}
@@ -43,7 +43,8 @@ def energy_use(
     Raises InputError for a fleet that the energy file does not go with.
     """
     kinds = Kinds(kinds_of(energy, fleet), curves_of(energy, fleet), main_resource(energy, fleet))
-    tariff = Tariff(steps_of(points_of(energy.price)), steps_of(points_of(energy.carbon)))
+    tariff = Tariff(steps_of(points_of(energy.price), energy.price_every),
+                    steps_of(points_of(energy.carbon), energy.carbon_every))
     edges = timeline_edges(timeline, 0.0, window.end)
     if edges.size == 1:  # nothing lasted
         edges = np.array([window.begin, window.begin])

@@ -3,10 +3,13 @@
 ```toml
 resource = "cpu"               # whose used share power follows; left out: the workload's first resource
 currency = "USD"               # of all prices, to be shown
-price = 0.0675                 # of a kWh: one number; or a table such as [[0, 0.05], [25200, 0.11]], in which each
-                               # value holds from its time (seconds of the trace) on until the next one's; or the name
-                               # of a CSV file beside this one, with such rows under the titles time and value
+price = [[21600, 0.11], [79200, 0.05]]   # of a kWh: one number; or a table, in which each value holds from its time
+                               # (seconds of the trace) on until the next one's, and the last one to the end; or the
+                               # name of a CSV file beside this one, with such rows under the titles time and value
+price_every = 86400            # seconds after which the table begins again, here a tariff of day and night; its last
+                               # value then holds until its first time, too; left out: it does not
 carbon = [[0, 0.55], [3600, 0.48]]   # kg of CO2 equivalent that a kWh emits: likewise
+carbon_every = 7200            # likewise
 
 [[kind]]                       # the machines that fit all it names; of several kinds that fit one the last one holds
 name = "ML110 G5"
@@ -44,6 +47,7 @@ ANY = "*"
 WATTS_MAX = 1e6  # of one machine
 PRICE_MAX = 1e9  # of a kWh or of a machine-hour, and kg of a kWh
 SERIES_POINTS_MAX = 1_000_000
+SERIES_LEAST = {"price": -PRICE_MAX, "carbon": 0.0}  # what changes over time, and the least value of each
 POINT_COLUMNS = ["time", "value"]
 
 Points = list[tuple[float, float]]  # seconds and the value from then on
@@ -93,7 +97,9 @@ class Energy(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     resource: str = ""
     currency: str = ""
     price: float | str | Points | None = None  # a file's name is replaced by what it holds when that is read
+    price_every: float | None = None
     carbon: float | str | Points | None = None
+    carbon_every: float | None = None
     kind: list[MachineKind]
 
     def __post_init__(self) -> None:
@@ -104,10 +110,24 @@ class Energy(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"kind: names must differ, {twice!r} occurs {names.count(twice)} times")
-        for name, least in (("price", -PRICE_MAX), ("carbon", 0.0)):
+        for name, least in SERIES_LEAST.items():
             if getattr(self, name) == []:
                 raise InputError(f"{name}: must have at least one time and value, or be left out")
+            self._refuse_every(name)
             _refuse_points(name, points_of(getattr(self, name)), least)
+
+    def _refuse_every(self, name: str) -> None:
+        """Refuse a time after which no table begins again, or before it has ended."""
+        value, every = getattr(self, name), getattr(self, f"{name}_every")
+        if every is None:
+            return
+        if not isinstance(value, str | list):
+            raise InputError(f"{name}_every: needs a table as {name}, which is to begin again")
+        if not 0 < every < math.inf:
+            raise InputError(f"{name}_every: must be a finite number of seconds above 0, not {every:g}")
+        outside = next((time for time, _ in points_of(value) if not 0 <= time < every), None)
+        if outside is not None:
+            raise InputError(f"{name}_every: times of {name} must be from 0 to below it, {every:g} s, not {outside:g}")
 
     @property
     def costs(self) -> bool:
@@ -125,12 +145,14 @@ def points_of(value: float | str | Points | None) -> Points:
 def read_energy(path: Path) -> Energy:
     """Read a file, and the tables that it names. Raises InputError with the file and the mistake."""
     energy = read_toml(path, Energy)
-    tables = {name: _read_points(path.parent / value) for name in ("price", "carbon")
+    tables = {name: _read_points(path.parent / value) for name in SERIES_LEAST
               if isinstance(value := getattr(energy, name), str)}
     for name, points in tables.items():
-        where = path.parent / getattr(energy, name)
-        _refuse_points(str(where), points, -PRICE_MAX if name == "price" else 0.0)
-    return msgspec.structs.replace(energy, **tables)
+        _refuse_points(str(path.parent / getattr(energy, name)), points, SERIES_LEAST[name])
+    try:
+        return msgspec.structs.replace(energy, **tables)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def tables_of(path: Path) -> list[Path]:
@@ -170,7 +192,9 @@ def _refuse_points(where: str, points: Points, least: float) -> None:
 def _read_points(path: Path) -> Points:
     """Read a table of times and values. Raises InputError with the line of the first mistake."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        if not path.is_file():  # a device or a pipe may never end
+            raise FileNotFoundError
+        with path.open(newline="", encoding="utf-8-sig") as file:
             return _points(path, csv.reader(file))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None

@@ -165,9 +165,10 @@ def _totals(
 def _watts(totals: np.ndarray, curve: Curve) -> np.ndarray:
     """Return float64[change]: the power of the machine from each change on; none where it is not there.
 
-    A machine whose tasks use more than it has draws no more than a full one.
+    A machine whose tasks use more than it has, or something where it has nothing, draws no more than a full one.
     """
-    share = np.divide(totals[USED], totals[CAPACITY], out=np.zeros(totals.shape[1]), where=totals[CAPACITY] > 0)
+    full = (totals[USED] > 0).astype(np.float64)
+    share = np.divide(totals[USED], totals[CAPACITY], out=full, where=totals[CAPACITY] > 0)
     watts = np.interp(share, curve.share, curve.watts)
     watts[totals[RUNNING] == 0] = curve.empty
     watts[totals[PRESENT] == 0] = 0.0

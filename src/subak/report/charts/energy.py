@@ -3,6 +3,7 @@ from collections.abc import Callable
 from functools import partial
 
 import altair as alt
+import numpy as np
 import polars as pl
 
 from subak.measures import series
@@ -51,4 +52,9 @@ def _tariffs(runs: list[Run], table: pl.DataFrame) -> dict[str, pl.DataFrame]:
     titles = {"price": f"price ({currency} a kWh)" if currency != "price" else "price of a kWh",
               "carbon": "carbon (kg a kWh)"}
     return {title: table.with_columns(value=pl.col(name)) for name, title in titles.items()
-            if table[name].drop_nulls().n_unique() > 1}
+            if _changes(table[name])}
+
+
+def _changes(values: pl.Series) -> bool:
+    """Return whether means over time differ by more than they are rounded."""
+    return bool(values.count()) and not np.allclose(values.drop_nulls(), values.drop_nulls()[0], rtol=1e-9, atol=0.0)
