@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from published import trace
 from subak.errors import InputError
-from subak.workload.readers.attempts import find_attempts, sort_events
 from subak.workload.readers.conversion import Conversion
-from subak.workload.readers.google2011 import events as google2011
+from subak.workload.readers.files.stream import ignore_progress
+from subak.workload.readers.google.attempts import find_attempts, sort_events
+from subak.workload.readers.google.google2011 import events as google2011
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import ignore_progress
 
 AFTER = 2**63 - 1
 SUBMIT, SCHEDULE, EVICT, FAIL, FINISH, KILL, LOST, UPDATE_PENDING, UPDATE_RUNNING = range(9)

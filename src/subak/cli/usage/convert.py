@@ -29,7 +29,7 @@ MODEL_TEXT = ", ".join(f"{name}={value:.10g}" for name, value in msgspec.structs
 def convert(
     trace_format: Annotated[str, typer.Argument(
         metavar="FORMAT", help=f"The trace's format: {', '.join(FORMATS)}.",
-        autocompletion=completion.words(FORMATS))],
+        autocompletion=completion.words(tuple(FORMATS)))],
     source: Annotated[Path, typer.Argument(
         metavar="SOURCE", help="The trace: a folder (google2011), a file (rumen, swim, tr, swf), or either "
                                "(alibaba2018, openb). Files may be plain, gz or xz.")],

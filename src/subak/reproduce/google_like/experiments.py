@@ -17,7 +17,8 @@ from subak.workload.google_like.draw import draw
 from subak.workload.google_like.fit import leave_standing_out
 from subak.workload.google_like.goodness import Comparison, compare
 from subak.workload.google_like.parameters import Parameters
-from subak.workload.readers.attempts import (
+from subak.workload.readers.files.stream import Advance, blocks, csv_rows, parts
+from subak.workload.readers.google.attempts import (
     EVENT_EVICT,
     EVENT_FAIL,
     EVENT_FINISH,
@@ -26,9 +27,8 @@ from subak.workload.readers.attempts import (
     EVENT_SCHEDULE,
     EVENT_SUBMIT,
 )
-from subak.workload.readers.google2011 import events as google2011
-from subak.workload.readers.google2011 import machines as google2011_machines
-from subak.workload.readers.stream import Advance, blocks, csv_rows, parts
+from subak.workload.readers.google.google2011 import events as google2011
+from subak.workload.readers.google.google2011 import machines as google2011_machines
 from subak.workload.table import Workload
 
 ENDINGS = ("FINISH", "KILL")

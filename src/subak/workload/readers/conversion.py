@@ -9,8 +9,8 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet
+from subak.workload.readers.files.stream import Advance
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import Advance
 from subak.workload.table import Workload
 
 KEPT = "kept"

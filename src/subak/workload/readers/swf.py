@@ -30,8 +30,8 @@ from subak.workload.readers.conversion import (
     refuse_too_many,
     with_recorded,
 )
+from subak.workload.readers.files.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.table import OUTCOMES, make_workload
 
 RESOURCES = (Resource("processors", 1.0, "processors"),)

@@ -20,8 +20,7 @@ from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account_of, fate, notes
-from subak.workload.readers.options import Options
-from subak.workload.readers.stream import (
+from subak.workload.readers.files.stream import (
     Advance,
     Block,
     blocks,
@@ -31,6 +30,7 @@ from subak.workload.readers.stream import (
     refuse_missing,
     refuse_negative,
 )
+from subak.workload.readers.options import Options
 from subak.workload.table import OUTCOMES, make_workload
 
 MILLI = 1e-3

@@ -17,7 +17,9 @@ from subak.errors import InputError
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers.attempts import (
+from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account, fate, notes
+from subak.workload.readers.files.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines
+from subak.workload.readers.google.attempts import (
     EVENT_COLUMNS,
     EVENT_COUNT,
     EVENT_KILL,
@@ -27,11 +29,9 @@ from subak.workload.readers.attempts import (
     find_attempts,
     sort_events,
 )
-from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account, fate, notes
-from subak.workload.readers.google2011.constraints import read_constraints
-from subak.workload.readers.google2011.machines import AFTER, read_machines
+from subak.workload.readers.google.google2011.constraints import read_constraints
+from subak.workload.readers.google.google2011.machines import AFTER, read_machines
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines
 from subak.workload.table import OUTCOMES, Observed, Workload, make_workload
 
 UNIT = 1e-8  # the trace's amounts have 4 significant digits and at most 8 decimals: they convert exactly

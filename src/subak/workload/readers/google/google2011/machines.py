@@ -12,8 +12,8 @@ from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
 from subak.workload.readers.conversion import Account, account, notes
+from subak.workload.readers.files.stream import Advance, Block, blocks, csv_rows, refuse_lines
 from subak.workload.readers.options import FleetChoice
-from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, refuse_lines
 
 MACHINE_ADD, MACHINE_REMOVE, MACHINE_UPDATE = range(3)
 AFTER = 2**63 - 1  # "after the trace ended"

@@ -24,7 +24,7 @@ from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers.alibaba2018_names import dependencies
+from subak.workload.readers.alibaba.alibaba2018_names import dependencies
 from subak.workload.readers.conversion import (
     KEPT,
     Account,
@@ -36,8 +36,8 @@ from subak.workload.readers.conversion import (
     notes,
     refuse_too_many,
 )
+from subak.workload.readers.files.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines, refuse_negative
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines, refuse_negative
 from subak.workload.table import OUTCOMES, Workload, make_workload
 
 UNIT = 1e-4

@@ -11,7 +11,7 @@ import polars as pl
 
 from subak.errors import InputError, first_line
 from subak.tables import ColumnType
-from subak.workload.readers.xz import XzReader
+from subak.workload.readers.files.xz import XzReader
 
 Advance = Callable[[int], None]  # told how many more bytes of the files on disk were read
 BLOCK_SIZE = 1 << 24  # bytes of text; 16 MiB keeps a part's memory small and polars busy

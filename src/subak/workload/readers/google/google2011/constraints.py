@@ -6,7 +6,7 @@ import polars as pl
 
 from subak.tables import ColumnType
 from subak.workload.readers.conversion import Account, account
-from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, refuse_lines
+from subak.workload.readers.files.stream import Advance, Block, blocks, csv_rows, refuse_lines
 
 CONSTRAINT_COLUMNS: dict[str, ColumnType] = {
     "time": pl.Int64, "job": pl.Int64, "index": pl.Int64, "operator": pl.Int64,

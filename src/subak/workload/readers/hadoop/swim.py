@@ -26,8 +26,16 @@ from subak.errors import InputError
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import SLOT, SLOTS, AlikeJobs, alike_stages
 from subak.workload.readers.conversion import KEPT, Conversion, Reader, account_of, fate, notes, refuse_too_many
+from subak.workload.readers.files.stream import (
+    Advance,
+    Block,
+    blocks,
+    fields,
+    refuse_lines,
+    refuse_negative,
+    single_file,
+)
 from subak.workload.readers.options import Model, Options
-from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, refuse_negative, single_file
 from subak.workload.table import make_workload
 
 NUMBERS = ("submit", "gap", "input", "shuffle", "output")  # seconds, seconds, bytes, bytes, bytes
