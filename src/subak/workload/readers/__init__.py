@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # loads polars; who asks for the names of formats does withou
 FORMATS = {  # the module, or the room, that reads each
     "google2011": "google.google2011", "alibaba2018": "alibaba.alibaba2018", "openb": "alibaba.openb",
     "rumen": "hadoop.rumen", "swim": "hadoop.swim", "tr": "tr", "swf": "swf",
+    "table": "table",
 }
 
 

@@ -28,6 +28,7 @@ class Block(NamedTuple):
     path: Path
     line: int  # number of the first line in the file, from 1
     text: bytes
+    word: str = "line"  # what is numbered
 
 
 def ignore_progress(_read: int) -> None:
@@ -136,7 +137,8 @@ def refuse_lines(table: pl.DataFrame, bad: pl.Expr, block: Block, rule: str, col
         row = int(rows[0])
         number = table["line"][row] if "line" in table.columns else block.line + row
         value = table[column][row]
-        raise InputError(f"{block.path}, line {number}: {rule}, {'is missing' if value is None else f'not {value}'}")
+        raise InputError(f"{block.path}, {block.word} {number}: {rule}, "
+                         f"{'is missing' if value is None else f'not {value}'}")
 
 
 def refuse_missing(table: pl.DataFrame, block: Block, *names: str) -> None:
