@@ -40,12 +40,13 @@ def convert(
                                                             "dropped and the first tasks, and write nothing.")] = False,
     map_: Annotated[list[str] | None, typer.Option(
         "--map", metavar="NAME=COLUMN,...", show_default=False,
-        help="table: which column is what, such as arrival=Submit,run_time=Elapsed,cpu=ReqCPUS[cores]; a unit or a time "
-             "format in brackets, NAME==VALUE for the same in all rows. Names: arrival, start, end, run_time, estimate, "
-             "job, queue, user, priority, tasks, outcome; any other is a resource.")] = None,
+        help="table: which column is what, such as arrival=Submit,run_time=Elapsed,cpu=ReqCPUS[cores]; a unit or a "
+             "time format in brackets, NAME==VALUE for the same in all rows. Names: arrival, start, end, run_time, "
+             "estimate, job, queue, user, priority, tasks, outcome; any other is a resource.")] = None,
     separator: Annotated[str, typer.Option(
         metavar="SIGN", show_default=False,
-        help="table: what separates fields: a comma, a semicolon, a tab or | [default: as the first line tells].")] = "",
+        help="table: what separates fields: a comma, a semicolon, a tab or | [default: as the first line tells].",
+    )] = "",
     gang: Annotated[bool, typer.Option("--gang", help="table: the tasks of a row start together.")] = False,
     resubmissions: Annotated[Resubmissions, typer.Option(
         help="google2011: a task submitted again is a new task, of job ID#2, ID#3 ... (as LoTES counts), or one more "

@@ -84,7 +84,8 @@ def workload_of_rows(
 
     Raises InputError when they would be too many tasks.
     """
-    refuse_too_many(float(rows["count"].cast(pl.Float64).sum()) if "count" in rows.columns else len(rows), provenance.name)
+    counts = rows["count"].cast(pl.Float64).sum() if "count" in rows.columns else len(rows)
+    refuse_too_many(float(counts), provenance.name)
     units = [(pl.col(each.name) / each.unit).round().cast(pl.Int64).alias(each.name) for each in resources]
     missing = [words.alias(name) for name, words in DEFAULTS.items() if name not in rows.columns]
     table = rows.with_columns(*units, *missing).sort("arrival", maintain_order=True).with_row_index("row")

@@ -158,9 +158,10 @@ def _header(block: Block, dialect: Dialect) -> tuple[tuple[str, ...], Block]:
     ends = _row_ends(block.text) if dialect.quoted else np.array([block.text.index(b"\n")])
     head, rest = block.text[: ends[0]], block.text[ends[0] + 1:]
     text = head.decode("utf-8", errors="replace")
-    quoting = csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE
+    lines = io.StringIO(text)
     try:
-        found = next(csv.reader(io.StringIO(text), delimiter=dialect.separator, quoting=quoting), [])
+        found = next(csv.reader(lines, delimiter=dialect.separator) if dialect.quoted else
+                     csv.reader(lines, delimiter=dialect.separator, quoting=csv.QUOTE_NONE), [])
     except csv.Error as error:
         raise InputError(f"{block.path}, line 1: cannot be read as names of columns: {first_line(error)}") from None
     names = tuple(name.strip() for name in found)

@@ -1,4 +1,5 @@
-"""Any table of jobs, as CSV (comma, semicolon, tab or |; plain, gz or xz) or Parquet: `--map` says which column is what.
+"""Any table of jobs, as CSV (comma, semicolon, tab or |; plain, gz or xz) or Parquet: `--map` says which column is
+what.
 
 `--map arrival=Submit,run_time=Elapsed` names columns; it may be given more than once. What can be mapped:
 
@@ -6,16 +7,16 @@
 - `run_time`, unless `start` and `end` are given, and `estimate`, the user's guess of it, which are durations.
 - `job`, `queue` (a path such as org/department), `user`, `priority` (larger is more important), `outcome`, and `tasks`,
   how many alike tasks a row stands for; with `--gang` they start together. Rows that name the same job are tasks of it.
-- Any other name is a resource, and the column says how much of it each task asks for; with `/tasks` behind the unit, all
-  tasks of the row together. Without any, each task asks for one `slot`.
+- Any other name is a resource, and the column says how much of it each task asks for; with `/tasks` behind the unit,
+  all tasks of the row together. Without any, each task asks for one `slot`.
 
 `NAME==VALUE` gives all rows the same. A unit stands in brackets behind the column: `memory=ReqMem[MiB]`,
 `run_time=duration[ms]`, `cpu=ReqCPUS[cores/tasks]`. Instants are numbers on a clock of the table's own (`ns`, `us`,
-`ms`, `s`, `min`, `h`, `d`), numbers since 1970 (`epoch`, `epoch-ms`, `epoch-us`, `epoch-ns`) or ISO 8601 (`iso`; without
-a zone, UTC); durations are numbers in one of the first, or `hms`: MM:SS, HH:MM:SS, D-HH:MM:SS. Without a unit, the first
-fields decide: numbers from 1e8 on are since 1970, in s, ms, us or ns by their size. Times since 1970 are counted from the
-first arrival. Amounts: `units` (if none is given), `%`, `cores`, `millicores`, `GPUs`, `B`, `KiB`, `MiB`, `GiB`, `TiB`,
-`kB`, `MB`, `GB`, `TB`. A field may name its own unit, as 500m (of a core) or 16G (1024-fold) does.
+`ms`, `s`, `min`, `h`, `d`), numbers since 1970 (`epoch`, `epoch-ms`, `epoch-us`, `epoch-ns`) or ISO 8601 (`iso`;
+without a zone, UTC); durations are numbers in one of the first, or `hms`: MM:SS, HH:MM:SS, D-HH:MM:SS. Without a unit,
+the first fields decide: numbers from 1e8 on are since 1970, in s, ms, us or ns by their size. Times since 1970 are
+counted from the first arrival. Amounts: `units` (if none is given), `%`, `cores`, `millicores`, `GPUs`, `B`, `KiB`,
+`MiB`, `GiB`, `TiB`, `kB`, `MB`, `GB`, `TB`. A field may name its own unit, as 500m (of a core) or 16G (1024-fold) does.
 
 A field that is empty, or says Unknown, None, NULL, NaN, NA or -, is unknown. A row without an arrival or a run time is
 dropped; dropped.csv in the workload's folder names it. A field that says something else is a mistake of the mapping or
@@ -71,8 +72,8 @@ NUMBER_BOUNDS = {"priority": (-(2**31), 2**31 - 1), "tasks": (0, 2**53)}
 QUEUE = r"^[^/[:cntrl:]]+(/[^/[:cntrl:]]+)*$"
 # Words for how a job ended, in small letters, of the schedulers that people have
 OUTCOME_WORDS = {
-    **dict.fromkeys(("completed", "complete", "finished", "finish", "success", "succeeded", "successful", "pass", "passed",
-                     "done", "terminated", "ok"), "FINISH"),
+    **dict.fromkeys(("completed", "complete", "finished", "finish", "success", "succeeded", "successful", "pass",
+                     "passed", "done", "terminated", "ok"), "FINISH"),
     **dict.fromkeys(("failed", "fail", "failure", "error", "out_of_memory", "oom"), "FAIL"),
     **dict.fromkeys(("killed", "kill", "cancelled", "canceled", "aborted", "timeout", "deadline"), "KILL"),
     **dict.fromkeys(("evicted", "evict", "preempted"), "EVICT"),
@@ -151,8 +152,8 @@ def _units(texts: pl.DataFrame, columns: dict[str, Column], rows: Rows) -> dict[
     if len(set(absolute.values())) > 1:
         since, own = (next(name for name, is_absolute in absolute.items() if is_absolute == wanted)
                       for wanted in (True, False))
-        raise InputError(f"--map: {since} is an instant since 1970 ([{found[since]}]), {own} is a number on another clock "
-                         f"([{found[own]}])")
+        raise InputError(f"--map: {since} is an instant since 1970 ([{found[since]}]), {own} is a number on another "
+                         f"clock ([{found[own]}])")
     return found
 
 
@@ -165,8 +166,8 @@ def _told(name: str, texts: pl.DataFrame, column: Column, rows: Rows) -> str:
     value, is_stamp, is_clock = first.select(
         number=number(field), stamp=stamp_seconds(field).is_not_null(), clock=clock_seconds(field).is_not_null()).row(0)
     if value is not None:
-        size = abs(value)
-        return next(unit for most, unit in EPOCH_SIZES if size < most) if name in INSTANTS and size >= EPOCH_MIN else "s"
+        since_1970 = name in INSTANTS and abs(value) >= EPOCH_MIN
+        return next(unit for most, unit in EPOCH_SIZES if abs(value) < most) if since_1970 else "s"
     if (is_stamp and name in INSTANTS) or (is_clock and name in DURATIONS):
         return "iso" if name in INSTANTS else CLOCK
     forms = "a number or an instant of ISO 8601" if name in INSTANTS else "a number or a duration as D-HH:MM:SS"

@@ -1,4 +1,6 @@
 """What the fields of a table say: amounts in units, instants and durations in the forms that people write."""
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import polars as pl
@@ -12,7 +14,7 @@ class AmountUnit(NamedTuple):
     size: float  # in *of*
     of: str
     unit: float  # of the workload's amounts, in *of*
-    suffixes: dict[str, float] = {}  # sizes that a field may name itself, in *of*
+    suffixes: Mapping[str, float] = MappingProxyType({})  # sizes that a field may name itself, in *of*
 
 
 MIB = 2.0**20
