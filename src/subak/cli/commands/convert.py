@@ -72,7 +72,7 @@ def _show(conversion: Conversion, console: Console) -> None:
 
 def _account_table(account: Account, dropped: pl.DataFrame | None) -> Table:
     lines = {} if dropped is None else _first_lines(dropped.filter(table=account.table))
-    table = Table("row", "count", "share", *["lines"] * bool(lines), title_justify="left", show_footer=True,
+    table = Table("row", "count", "share", *["where"] * bool(lines), title_justify="left", show_footer=True,
                   title=f"{account.table}: {account.rows:,} rows read")
     table.columns[1].justify = table.columns[2].justify = "right"
     for kind, counts in (("used", account.used), ("dropped", account.dropped)):

@@ -16,7 +16,7 @@ from subak.workload.table import Workload
 
 KEPT = "kept"
 CONVERTED_TASKS_MAX = 200_000_000  # some 8 GB while converting
-DROPPED_COLUMNS = ("table", "file", "line", "reason")  # of the file dropped.csv; a Parquet file's lines are its rows
+DROPPED_COLUMNS = ("table", "file", "line", "reason")  # of dropped.csv; lines of Parquet are rows, of JSON values
 
 
 class Account(msgspec.Struct, frozen=True):
