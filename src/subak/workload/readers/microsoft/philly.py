@@ -124,8 +124,8 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     return Conversion(workload, fleet, accounts, remarks, dropped_of("jobs", fated, paths[0]))
 
 
-READER = Reader("cluster_job_log of Microsoft's Philly traces, or the folder that holds it; cluster_machine_list beside "
-                "it is the fleet", files, read, frozenset({"arrival_min", "arrival_end"}))
+READER = Reader("cluster_job_log of Microsoft's Philly traces, or the folder that holds it; cluster_machine_list "
+                "beside it is the fleet", files, read, frozenset({"arrival_min", "arrival_end"}))
 
 
 # Rows
