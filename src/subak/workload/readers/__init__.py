@@ -9,7 +9,8 @@ if TYPE_CHECKING:  # loads polars; who asks for the names of formats does withou
     from subak.workload.readers.conversion import Reader
 
 FORMATS = {  # the module, or the room, that reads each
-    "google2011": "google.google2011", "alibaba2018": "alibaba.alibaba2018", "openb": "alibaba.openb",
+    "google2011": "google.google2011", "google2019": "google.google2019", "alibaba2018": "alibaba.alibaba2018",
+    "openb": "alibaba.openb",
     "azure": "microsoft.azure", "philly": "microsoft.philly", "helios": "slurm.helios", "rumen": "hadoop.rumen",
     "swim": "hadoop.swim", "tr": "tr", "swf": "swf", "sacct": "slurm.sacct", "pods": "kubernetes",
     "table": "table",

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError, first_line
-from subak.tables import scan_table
+from subak.tables import ColumnType, scan_table
 from subak.workload.readers.files.stream import LINE_BYTES_MAX, Advance, Block, blocks, ignore_progress
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -58,7 +58,7 @@ def is_parquet(path: Path) -> bool:
 def column_names(path: Path, dialect: Dialect) -> tuple[str, ...]:
     """Return the names of the columns. Raises InputError where there are none, or one stands twice."""
     if is_parquet(path):
-        return tuple(_scanned(path))
+        return tuple(_flattened(path))
     if dialect.names:
         return dialect.names
     first = next(_blocks(path, dialect, ignore_progress), None)
@@ -204,10 +204,10 @@ def _scanned(path: Path) -> pl.Schema:
 
 
 def _parquet_rows(path: Path, wanted: tuple[str, ...], advance: Advance) -> Iterator[Rows]:
-    schema = _scanned(path)
-    if missing := [name for name in wanted if name not in schema]:
-        raise InputError(f"{path}: has no column {missing[0][:60]}; it has {listed(tuple(schema))}")
-    texts = [_as_text(name, schema[name], path) for name in wanted]
+    fields = _flattened(path)
+    if missing := [name for name in wanted if name not in fields]:
+        raise InputError(f"{path}: has no column {missing[0][:60]}; it has {listed(tuple(fields))}")
+    texts = [_as_text(*fields[name], path).alias(name) for name in wanted]
     size, first = path.stat().st_size, 0
     while True:
         try:
@@ -222,11 +222,31 @@ def _parquet_rows(path: Path, wanted: tuple[str, ...], advance: Advance) -> Iter
     advance(size)
 
 
-def _as_text(name: str, kind: pl.DataType, path: Path) -> pl.Expr:
-    """Return a column as text; of what lasts, the seconds."""
-    column = pl.col(name)
+def _flattened(path: Path) -> dict[str, tuple[pl.Expr, pl.DataType]]:
+    """Return the columns by name; those of a struct by its name, a dot and theirs."""
+    found: dict[str, tuple[pl.Expr, pl.DataType]] = {}
+    waiting = [(name, pl.col(name), kind) for name, kind in _scanned(path).items()]
+    while waiting:
+        name, column, kind = waiting.pop(0)
+        if isinstance(kind, pl.Struct):
+            waiting[:0] = [(f"{name}.{each.name}", column.struct.field(each.name), _instance(each.dtype))
+                           for each in kind.fields]
+        else:
+            found[name] = (column, kind)
+    return found
+
+
+def _instance(kind: ColumnType) -> pl.DataType:
+    return kind() if isinstance(kind, type) else kind
+
+
+def _as_text(column: pl.Expr, kind: pl.DataType, path: Path) -> pl.Expr:
+    """Return a column as text: of what lasts the seconds, of lists of structs their JSON."""
+    if isinstance(kind, pl.List) and isinstance(kind.inner, pl.Struct):
+        inner = column.list.eval(pl.element().struct.json_encode()).list.join(",")
+        return pl.concat_str([pl.lit("["), inner, pl.lit("]")])
     if kind.is_nested() or kind == pl.Binary:
-        raise InputError(f"{path}: the column {name[:60]} holds {str(kind)[:60]}; it must hold numbers, text or times")
+        raise InputError(f"{path}: a column holds {str(kind)[:60]}; it must hold numbers, text or times")
     if kind == pl.Duration:
         return (column.dt.total_microseconds() / 1e6).cast(pl.String)
     return column.cast(pl.String)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from subak.errors import InputError, first_line
-from subak.workload.readers.files.stream import Advance, content
+from subak.workload.readers.files.stream import Advance, Block, blocks, content
 
 SPACE = re.compile(r"\s*")
 OBJECTS_MAX = 5_000_000  # of one JSON value: a job of a million attempts has four each; as many take a gigabyte
@@ -103,3 +103,22 @@ def converted(value: Any, kind: type[T], where: str) -> T:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise InputError(f"{where}: {first_line(error)}") from None
+
+
+def json_lines(path: Path, kind: type[Any], advance: Advance) -> Iterator[tuple[list[tuple[int, Any]], Block]]:
+    """Yield the lines of a file, each a JSON value, as pairs of a line's number and a *kind*; numbers may be quoted.
+
+    Raises InputError naming the line that is no JSON, or has a field of another type.
+    """
+    decoder = msgspec.json.Decoder(kind, strict=False)
+    for block in blocks(path, advance):
+        lines = [(number, line) for number, line in enumerate(block.text.split(b"\n"), block.line) if line.strip()]
+        if lines:
+            yield [(number, _line_value(decoder, line, path, number)) for number, line in lines], block
+
+
+def _line_value(decoder: msgspec.json.Decoder[Any], line: bytes, path: Path, number: int) -> Any:
+    try:
+        return decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}, line {number}: {first_line(error)[:160]}") from None

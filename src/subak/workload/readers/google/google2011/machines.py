@@ -1,66 +1,41 @@
-"""The machines of Google 2011: as of time 0, as last seen, or joining and leaving during the run.
-
-A row without a capacity keeps the capacity and platform last known of its machine (or, before any, the first known).
-"""
+"""The machines of Google 2011: the rows of machine_events and machine_attributes."""
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 
 from subak.errors import InputError
-from subak.fleet.table import Fleet, make_fleet
-from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
-from subak.workload.readers.conversion import Account, account, notes
 from subak.workload.readers.files.stream import Advance, Block, blocks, csv_rows, refuse_lines
+from subak.workload.readers.google.machines import (
+    ATTRIBUTE_COLUMNS,
+    MACHINE_UPDATE,
+    NO_MACHINES,
+    Machines,
+    machines_of,
+    refuse_capacities,
+)
 from subak.workload.readers.options import FleetChoice
 
-MACHINE_ADD, MACHINE_REMOVE, MACHINE_UPDATE = range(3)
-AFTER = 2**63 - 1  # "after the trace ended"
-SECOND = 1e6
 MACHINE_EVENT_COLUMNS: dict[str, ColumnType] = {
     "time": pl.Int64, "machine": pl.Int64, "event": pl.Int64, "platform": pl.String,
     "cpu": pl.Float64, "memory": pl.Float64,
 }
-ATTRIBUTE_COLUMNS: dict[str, ColumnType] = {
-    "time": pl.Int64, "machine": pl.Int64, "attribute": pl.String, "value": pl.String, "deleted": pl.Int64,
-}
-AMOUNTS = ("cpu", "memory")
-
-
-class Machines(NamedTuple):
-    """The fleet, if the trace has one, and what became of its rows."""
-
-    fleet: Fleet | None
-    accounts: tuple[Account, ...]
-    remarks: dict[str, int | float | str]
 
 
 def read_machines(
-    events: list[Path], attributes: list[Path], choice: FleetChoice, resources: tuple[Resource, ...],
-    provenance: Provenance, advance: Advance,
+    events: list[Path], attributes: list[Path], choice: FleetChoice, provenance: Provenance, advance: Advance,
 ) -> Machines:
     """Read machine_events and machine_attributes. Raises InputError naming the file and the line."""
     if not events:
-        return Machines(None, (), {"fleet": "none written: there is no machine_events"})
+        return NO_MACHINES
     tables = [_checked(csv_rows(block, MACHINE_EVENT_COLUMNS), block)
               for path in events for block in blocks(path, advance)]
     if not tables:
         raise InputError(f"{events[0].parent}: has no rows")
-    rows = pl.concat(tables)
-    known, used, counted = _chosen(_filled(rows), len(rows), choice)
-    if known.is_empty():
-        raise InputError(f"{events[0].parent}: a fleet needs at least one machine, --fleet {choice} gives 0")
-    machines = _machine_table(known, choice)
-    of_machines, attribute_accounts = _attributes(machines, known, attributes, choice, advance)
-    accounts = (counted, *attribute_accounts)
-    remarks: dict[str, int | float | str] = {"machines": len(machines)}
-    fleet = make_fleet(
-        machines.drop("id"), resources, of_machines,
-        _change_table(used, machines) if choice == "changing" else None,
-        Provenance(provenance.name, provenance.origin, provenance.licence, notes(accounts, remarks, {"fleet": choice})),
-    )
-    return Machines(fleet, accounts, remarks)
+    of_machines = [_checked_attributes(csv_rows(block, ATTRIBUTE_COLUMNS), block)
+                   for path in attributes for block in blocks(path, advance)]
+    given = pl.concat([pl.DataFrame(schema=ATTRIBUTE_COLUMNS), *of_machines]) if attributes else None
+    return machines_of(pl.concat(tables), given, events[0].parent, choice, provenance)
 
 
 def _checked(table: pl.DataFrame, block: Block) -> pl.DataFrame:
@@ -69,91 +44,8 @@ def _checked(table: pl.DataFrame, block: Block) -> pl.DataFrame:
         refuse_lines(table, pl.col(name) < 0, block, f"{name} must not be negative", name)
     refuse_lines(table, pl.col("event") > MACHINE_UPDATE, block, "event must be 0 (ADD), 1 (REMOVE) or 2 (UPDATE)",
                  "event")
-    for name in AMOUNTS:
-        amount = pl.col(name)
-        refuse_lines(table, amount.is_nan() | (amount < 0), block, f"{name} must be a number, 0 or more", name)
-        refuse_lines(table, amount > AMOUNT_MAX * 1e-8, block, f"{name} must be at most {AMOUNT_MAX * 1e-8:g}", name)
+    refuse_capacities(table, block)
     return table
-
-
-def _filled(rows: pl.DataFrame) -> pl.DataFrame:
-    """Sort by machine and time (REMOVE, ADD, UPDATE at one instant) and fill in the capacities left out."""
-    rank = pl.col("event").replace_strict({MACHINE_REMOVE: 0, MACHINE_ADD: 1, MACHINE_UPDATE: 2}, return_dtype=pl.Int8)
-    ordered = rows.filter(pl.col("time") < AFTER).sort("machine", "time", rank, *AMOUNTS, "platform")
-    whole = pl.all_horizontal(pl.col(name).is_not_null() for name in AMOUNTS)
-    known = ordered.with_columns(pl.when(whole).then(pl.col(name)).alias(name) for name in (*AMOUNTS, "platform"))
-    return known.with_columns(pl.col(*AMOUNTS, "platform").forward_fill().backward_fill().over("machine"))
-
-
-def _chosen(
-    filled: pl.DataFrame, row_count: int, choice: FleetChoice,
-) -> tuple[pl.DataFrame, pl.DataFrame, Account]:
-    """Return one row a machine (its state where the run begins), the rows used, and their account."""
-    certain = filled.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in AMOUNTS))
-    start = certain.filter(pl.col("time") == 0)
-    used = start if choice == "at-start" else certain
-    dropped = {"event after the window (time 2^63-1)": row_count - len(filled),
-               "capacity of the machine never given": len(filled) - len(certain),
-               "after time 0": len(certain) - len(used)}
-    counted = account("machine_events", row_count, {f"rows of the fleet as chosen ({choice})": len(used)}, dropped)
-    at_start = start.group_by("machine", maintain_order=True).last()
-    if choice == "at-start":
-        return at_start.filter(pl.col("event") != MACHINE_REMOVE), used, counted
-    if choice == "last":
-        return certain.group_by("machine", maintain_order=True).last(), used, counted
-    later = certain.join(at_start, on="machine", how="anti").group_by("machine", maintain_order=True).first()
-    later = later.with_columns(event=pl.lit(MACHINE_REMOVE, pl.Int64))
-    return pl.concat([at_start, later]).sort("machine"), used, counted
-
-
-def _machine_table(known: pl.DataFrame, choice: FleetChoice) -> pl.DataFrame:
-    present = pl.col("event") != MACHINE_REMOVE if choice == "changing" else pl.lit(True)
-    return known.select(id="machine", machine=pl.col("machine").cast(pl.String), cluster=pl.lit("0"),
-                        present=present, cpu="cpu", memory="memory")
-
-
-def _change_table(used: pl.DataFrame, machines: pl.DataFrame) -> pl.DataFrame:
-    """Every event after time 0; an UPDATE leaves a machine there, or away, as it was."""
-    is_there = pl.col("event") == MACHINE_ADD
-    there = pl.when(pl.col("event") != MACHINE_UPDATE).then(is_there).forward_fill().over("machine")
-    rows = machines.select("id").with_row_index("row")
-    return (
-        used.with_columns(present=there.fill_null(False))
-        .filter(pl.col("time") > 0)
-        .join(rows, left_on="machine", right_on="id", how="inner", maintain_order="left")
-        .sort("time", "row", maintain_order=True)
-        .select(time=pl.col("time") / SECOND, machine="row", present="present", cpu="cpu", memory="memory")
-    )
-
-
-def _attributes(
-    machines: pl.DataFrame, known: pl.DataFrame, paths: list[Path], choice: FleetChoice, advance: Advance,
-) -> tuple[pl.DataFrame, tuple[Account, ...]]:
-    """Return machine (row), attribute, value: the platform, and of each attribute the value at time 0.
-
-    Unless the fleet is that of time 0, an attribute that appears later counts with the first value seen.
-    """
-    numbers = machines.select(id="id").with_row_index("row")
-    platform = known.select("machine", attribute=pl.lit("platform"), value="platform")
-    tables = [_checked_attributes(csv_rows(block, ATTRIBUTE_COLUMNS), block)
-              for path in paths for block in blocks(path, advance)]
-    rows = pl.concat(tables) if tables else pl.DataFrame(schema=ATTRIBUTE_COLUMNS)
-    standing = rows.filter(pl.col("deleted") != 1)
-    of_fleet = standing.join(numbers, left_on="machine", right_on="id", how="semi")
-    in_time = of_fleet.filter(pl.col("time") == 0) if choice == "at-start" else of_fleet
-    first = in_time.sort("machine", "attribute", "time", "value").unique(["machine", "attribute"], keep="first")
-    table = (
-        pl.concat([platform.drop_nulls("value"), first.select("machine", "attribute", "value")])
-        .unique(["machine", "attribute"], keep="first")
-        .join(numbers, left_on="machine", right_on="id")
-        .select(machine="row", attribute="attribute", value="value")
-        .sort("machine", "attribute")
-    )
-    if not paths:
-        return table, ()
-    return table, (account("machine_attributes", len(rows), {"values of the fleet's machines": len(first)}, {
-        "deletion": len(rows) - len(standing), "of a machine that is not in the fleet": len(standing) - len(of_fleet),
-        "after time 0": len(of_fleet) - len(in_time), "later value": len(in_time) - len(first)}),)
 
 
 def _checked_attributes(table: pl.DataFrame, block: Block) -> pl.DataFrame:
