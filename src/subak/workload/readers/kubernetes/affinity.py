@@ -1,8 +1,8 @@
 """Where a pod may run: node selectors, required node affinity and taints as constraints on attributes of machines.
 
 A label is an attribute, its value the attribute's; the empty value, which stands for "absent" in a constraint, is
-written as two quotes. A requirement that is no predicate on one attribute (one of several values, one of several terms)
-becomes an attribute of its own, which the nodes that meet it have: `zone in a|b` = yes.
+written as two quotes. A requirement that is no predicate on one attribute (one of several values, one of several terms,
+Gt, Lt) becomes an attribute of its own, which the nodes that meet it have: `zone in a|b` = yes.
 """
 from collections.abc import Iterable, Mapping
 
@@ -12,7 +12,7 @@ from subak.workload.readers.kubernetes.objects import PodSpec, Requirement, Tain
 Predicate = tuple[str, str, str]  # attribute, operator, value
 EMPTY_VALUE, YES = '""', "yes"
 NODE_NAME = "metadata.name"
-ORDERS = {"Gt": ">", "Lt": "<"}
+ORDERS = ("Gt", "Lt")  # of whole numbers; a constraint would take for 0 what is none
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", *ORDERS)
 KEEPING_OUT = ("NoSchedule", "NoExecute")
 
@@ -55,10 +55,9 @@ class Places:
             return [(key, "=", "")]
         if requirement.operator == "NotIn":
             return [(key, "!=", value or EMPTY_VALUE) for value in values]
-        if requirement.operator in ORDERS:
-            return [(key, "!=", ""), (key, ORDERS[requirement.operator], values[0])]
-        return [(key, "=", values[0] or EMPTY_VALUE)] if len(values) == 1 else [
-            self._derived((Term(match_expressions=(requirement,)),))]
+        if requirement.operator == "In" and len(values) == 1:
+            return [(key, "=", values[0] or EMPTY_VALUE)]
+        return [self._derived((Term(match_expressions=(requirement,)),))]
 
     def _derived(self, terms: tuple[Term, ...]) -> Predicate:
         name = " or ".join(" and ".join(map(_words, term.requirements)) or "nothing" for term in terms) or "no node"
@@ -82,6 +81,8 @@ def _check(requirement: Requirement, where: str) -> None:
     operator, values = requirement.operator, requirement.values or ()
     if operator not in OPERATORS:
         raise InputError(f"{where}: operator must be one of {', '.join(OPERATORS)}, not {operator[:60]!r}")
+    if not requirement.key:
+        raise InputError(f"{where}: a requirement needs a key")
     if operator in ORDERS and (len(values) != 1 or _whole(values[0]) is None):
         raise InputError(f"{where}: {operator} needs one whole number as its value, has {str(list(values))[:60]}")
     if operator in ("In", "NotIn") and not values:

@@ -175,7 +175,7 @@ def _with_fates(log: Log, options: Options) -> tuple[pl.DataFrame, pl.DataFrame]
     last = pl.col("place") == pl.col("place").max().over("line")
     timed = log.attempts.with_columns(
         still=last & pl.col("end").is_null() & pl.col("start").is_not_null(),
-        run=pl.when(last).then(pl.col("end").fill_null(last_instant)).otherwise("end") - pl.col("start"))
+        run=pl.when(last).then(pl.coalesce("end", pl.lit(last_instant, pl.Float64))).otherwise("end") - pl.col("start"))
     attempts = timed.with_columns(fate=fate([
         (pl.col("start").is_null(), "no start is recorded"),
         (pl.col("run").is_null(), "no end is recorded"),

@@ -32,7 +32,7 @@ from subak.workload.readers.rows import (
     usual_rules,
     workload_of_rows,
 )
-from subak.workload.readers.slurm.states import STATES, outcome_of, state_word
+from subak.workload.readers.slurm.states import is_no_state, outcome_of, state_word
 
 RESOURCES = (Resource("gpu", 1e-3, "GPUs"), Resource("cpu", 1e-3, "cores"))
 COLUMNS = ("job_id", "user", "vc", "gpu_num", "cpu_num", "node_num", "state", "submit_time", "start_time", "end_time")
@@ -69,8 +69,8 @@ def _jobs(rows: Rows) -> pl.DataFrame:
     """Return ROW_COLUMNS of a block's lines."""
     texts = rows.table.with_columns(known(pl.col(name)).alias(name) for name in COLUMNS)
     refuse_missing(texts, rows.block, "job_id", "state", *NUMBERS)
-    refuse_lines(texts, ~state_word(pl.col("state")).is_in(list(STATES)), rows.block,
-                 "state must be one of Slurm's job states", "state")
+    refuse_lines(texts, ~pl.col("job_id").str.contains(r"^\d+$"), rows.block, "job_id must be a number", "job_id")
+    refuse_lines(texts, is_no_state(pl.col("state")), rows.block, "state must be one of Slurm's job states", "state")
     refuse_lines(texts, pl.any_horizontal(pl.col("vc", "user").str.contains("[[:cntrl:]]")), rows.block,
                  "vc and user must be names", "vc")
     for name in NUMBERS:

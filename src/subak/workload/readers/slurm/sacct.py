@@ -57,7 +57,7 @@ from subak.workload.readers.rows import (
     usual_rules,
     workload_of_rows,
 )
-from subak.workload.readers.slurm.states import STATES, outcome_of, state_word
+from subak.workload.readers.slurm.states import is_no_state, outcome_of, state_word
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1.0, "MiB"), Resource("gpu", 1e-3, "GPUs"))
 NEEDED = ("JobID", "Submit", "Start", "Elapsed", "State")
@@ -115,8 +115,9 @@ def _jobs(rows: Rows) -> pl.DataFrame:
                                     if name not in rows.table.columns)
     texts = table.with_columns(known(pl.col(name)).alias(name) for name in (*NEEDED, *OPTIONAL))
     state = state_word(pl.col("State"))
-    refuse_lines(texts, pl.col("State").is_not_null() & ~state.is_in(list(STATES)), rows.block,
-                 "State must be one of sacct's job state codes", "State")
+    refuse_lines(texts, is_no_state(pl.col("State")), rows.block, "State must be one of sacct's state codes", "State")
+    refuse_lines(texts, ~pl.col("JobID").str.contains(r"^\d+").fill_null(False), rows.block,
+                 "JobID must begin with a number", "JobID")
     times = _checked_times(texts, rows)
     asked = _asked(texts, rows)
     said = texts.select("line", "JobID", "User", "Account", "Partition", "AllocTRES", state=state)
@@ -195,7 +196,6 @@ def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
     never = pl.col("recorded_start").is_null() | pl.col("outcome").is_null() | waited
     return table.with_columns(fate=fate([
         (pl.col("JobID").str.contains(".", literal=True), STEP),
-        (pl.col("job").is_null(), "its JobID is no number"),
         (never, NEVER_STARTED),
         (~pl.col("JobID").is_first_distinct(), "JobID seen before"),
         (~pl.col("asks"), NO_TRES),

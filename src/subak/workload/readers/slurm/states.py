@@ -19,6 +19,11 @@ def state_word(text: pl.Expr) -> pl.Expr:
     return text.str.extract(r"^([A-Z_]+)")
 
 
+def is_no_state(text: pl.Expr) -> pl.Expr:
+    """Return whether a field is given, and no state."""
+    return text.is_not_null() & ~state_word(text).is_in(list(STATES)).fill_null(False)
+
+
 def outcome_of(state: pl.Expr) -> pl.Expr:
     """Return the outcome of a state; null where it never ran, or is none that is known."""
     word = state.replace_strict(STATES, default=None, return_dtype=pl.String)

@@ -122,8 +122,8 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     return Conversion(workload, machines.fleet, accounts, remarks)
 
 
-READER = Reader("a folder with Google's 2019 trace: instance_events and, if there, collection_events, machine_events and "
-                "machine_attributes, as JSON lines, CSV or Parquet", files, read,
+READER = Reader("a folder with Google's 2019 trace: instance_events and, if there, collection_events, machine_events "
+                "and machine_attributes, as JSON lines, CSV or Parquet", files, read,
                 frozenset({"resubmissions", "censored", "fleet", "arrival_min", "arrival_end"}))
 
 
@@ -237,8 +237,10 @@ def _users(paths: list[Path], advance: Advance) -> tuple[pl.DataFrame, tuple[Acc
 
 def _machines(source: Path, options: Options, advance: Advance) -> Machines:
     """Return the fleet. Raises InputError naming the file and the line."""
-    tables = []
-    for path in parts(source, TABLES[2]):
+    tables, paths = [], parts(source, TABLES[2])
+    if not paths:
+        return NO_MACHINES
+    for path in paths:
         for table, block in table_rows(path, MACHINES, Sets(), advance):
             _refuse(table, block, "time", "machine")
             refuse_capacities(table, block)
@@ -247,7 +249,7 @@ def _machines(source: Path, options: Options, advance: Advance) -> Machines:
                          "event must be 1 (ADD), 2 (REMOVE) or 3 (UPDATE)", "event")
             tables.append(table.with_columns(event=events - 1).drop("line"))
     if not tables:
-        return NO_MACHINES
+        raise InputError(f"{paths[0]}: has no rows")
     attributes = parts(source, TABLES[3])
     given = [_checked_attributes(*rows) for rows in _read(attributes, ATTRIBUTES, Sets(), advance)]
     rows = pl.concat(given) if given else None

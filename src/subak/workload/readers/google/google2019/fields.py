@@ -12,7 +12,14 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.tables import ColumnType
-from subak.workload.readers.files.delimited import Dialect, Rows, column_names, is_parquet, text_rows
+from subak.workload.readers.files.delimited import (
+    Dialect,
+    Rows,
+    column_names,
+    is_parquet,
+    listed,
+    text_rows,
+)
 from subak.workload.readers.files.json_text import json_lines
 from subak.workload.readers.files.stream import Advance, Block, refuse_lines
 
@@ -90,21 +97,22 @@ class Table(NamedTuple):
     """How a table is read: the type of a JSON line, and the columns of every row by the path of each field."""
 
     kind: type[msgspec.Struct]
+    needed: tuple[str, ...]  # columns that a CSV or Parquet file must have, by our names
     columns: dict[str, tuple[str, ColumnType]]  # by our name: the path, and the type
 
 
-INSTANCES = Table(InstanceEvent, {
+INSTANCES = Table(InstanceEvent, ("time", "event", "job", "index", "cpu", "memory"), {
     "time": ("time", pl.Int64), "event": ("type", pl.String), "job": ("collection_id", pl.Int64),
     "collection": ("collection_type", pl.String), "priority": ("priority", pl.Int64),
     "alloc": ("alloc_collection_id", pl.Int64), "index": ("instance_index", pl.Int64),
     "cpu": ("resource_request.cpus", pl.Float64), "memory": ("resource_request.memory", pl.Float64),
     "constraint": ("constraint", pl.Object)})
-COLLECTIONS = Table(CollectionEvent, {"job": ("collection_id", pl.Int64), "user": ("user", pl.String)})
-MACHINES = Table(MachineEvent, {
+COLLECTIONS = Table(CollectionEvent, ("job", "user"), {"job": ("collection_id", pl.Int64), "user": ("user", pl.String)})
+MACHINES = Table(MachineEvent, ("time", "machine", "event", "cpu", "memory"), {
     "time": ("time", pl.Int64), "machine": ("machine_id", pl.Int64), "event": ("type", pl.String),
     "platform": ("platform_id", pl.String), "cpu": ("capacity.cpus", pl.Float64),
     "memory": ("capacity.memory", pl.Float64)})
-ATTRIBUTES = Table(MachineAttribute, {
+ATTRIBUTES = Table(MachineAttribute, ("time", "machine", "attribute", "value"), {
     "time": ("time", pl.Int64), "machine": ("machine_id", pl.Int64), "attribute": ("name", pl.String),
     "value": ("value", pl.String), "deleted": ("deleted", pl.Boolean)})
 
@@ -113,7 +121,7 @@ def parts(source: Path, name: str) -> list[Path]:
     """Return the files of a table: those in the folder of its name, and those whose names begin with its."""
     endings = tuple(part + packed for part in PARTS for packed in PACKED)
     listed = [*source.glob(f"{name}/*"), *source.glob(f"{name}*")] if source.is_dir() else []
-    return sorted(path for path in listed if path.is_file() and path.name.endswith(endings))
+    return sorted(path for path in listed if path.name.endswith(endings))
 
 
 class Sets:
@@ -204,6 +212,9 @@ def _flat_rows(path: Path, table: Table, sets: Sets, advance: Advance) -> Iterat
     there = column_names(path, dialect)
     sources = {name: next((each for each in (said, said.replace(".", "_")) if each in there), None)
                for name, (said, _) in table.columns.items()}
+    missing = [table.columns[name][0] for name in table.needed if sources[name] is None]
+    if missing:
+        raise InputError(f"{path}: has no column {missing[0]}; it has {listed(there)}")
     for rows in text_rows(path, dialect, tuple(filter(None, sources.values())), advance):
         columns = [_typed(rows, name, source, table.columns[name][1], sets) for name, source in sources.items()]
         yield Rows(rows.table.select("line").with_columns(columns), rows.block)
