@@ -298,7 +298,7 @@ def test_a_preview_shows_what_was_understood_and_writes_nothing(run, tmp_path, m
 CELL = st.text(alphabet='ab",\n ;', max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=12), st.integers(8, 64))
 def test_quoted_rows_are_those_of_the_csv_module(tmp_path_factory, cells, size):
     path = tmp_path_factory.getbasetemp() / "twin.csv"

@@ -31,8 +31,9 @@ def convert(
         metavar="FORMAT", help=f"The trace's format: {', '.join(FORMATS)}.",
         autocompletion=completion.words(tuple(FORMATS)))],
     source: Annotated[Path, typer.Argument(
-        metavar="SOURCE", help="The trace: a folder (google2011), a file (rumen, swim, tr, swf, table), or "
-                               "either (alibaba2018, openb). Files may be plain, gz or xz.")],
+        metavar="SOURCE", help="The trace: a folder (google2011, google2019), a file (azure, helios, rumen, swim, tr, "
+                               "swf, sacct, table), or either (alibaba2018, openb, philly, pods). Files may be plain, "
+                               "gz or xz.")],
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", show_default=False,
         help="The workload folder to write; the machines, if the trace has any, go to its subfolder `fleet`.")] = None,
@@ -49,15 +50,16 @@ def convert(
     )] = "",
     gang: Annotated[bool, typer.Option("--gang", help="table: the tasks of a row start together.")] = False,
     resubmissions: Annotated[Resubmissions, typer.Option(
-        help="google2011: a task submitted again is a new task, of job ID#2, ID#3 ... (as LoTES counts), or one more "
-             "attempt of the same task, which then arrives at its first SUBMIT and runs as long as its last attempt.",
+        help="google2011, google2019: a task submitted again is a new task, of job ID#2, ID#3 ... (as LoTES counts), "
+             "or one more attempt of the same task, which then arrives at its first SUBMIT and runs as long as its "
+             "last attempt.",
     )] = "new-task",
     censored: Annotated[Censored, typer.Option(
-        help="google2011: a task still running when the parts end keeps the run time seen so far, is dropped, or runs "
-             "forever.")] = "keep",
+        help="google2011, google2019, pods: a task still running when the parts end keeps the run time seen so far, is "
+             "dropped, or runs forever.")] = "keep",
     fleet: Annotated[FleetChoice, typer.Option(
-        help="google2011: the machines as of time 0, or every machine with its last capacity (Table 1 of LoTES), or "
-             "machines joining and leaving during the run.")] = "at-start",
+        help="google2011, google2019: the machines as of time 0, or every machine with its last capacity (Table 1 of "
+             "LoTES), or machines joining and leaving during the run.")] = "at-start",
     from_: Annotated[float, typer.Option("--from", metavar="SECONDS", help="Keep tasks that arrive at or after this "
                                                                            "time.")] = 0.0,
     until: Annotated[float, typer.Option(metavar="SECONDS", help="Keep tasks that arrive before this time "
@@ -92,6 +94,16 @@ def convert(
     Files may be of any size, their lines have 32 MiB at most (JSON's any length).
 
     Example: `subak convert google2011 traces/google2011 --out W`, then `subak inspect W`.
+
+    Any table of jobs: `subak convert table jobs.csv --map arrival=Submit,run_time=Elapsed,memory=Mem[MiB]
+    --preview`.
+
+    Slurm's accounting: `export SLURM_TIME_FORMAT=%s; sacct -aXP --noconvert -S 2024-01-01 -E 2024-02-01
+    --format=JobID,Partition,Account,User,Submit,Eligible,Start,Elapsed,Timelimit,State,NNodes,NTasks,ReqTRES,AllocTRES
+    > jobs.txt`, then `subak convert sacct jobs.txt --out W`.
+
+    Kubernetes: `kubectl get pods -A -o json > K/pods.json; kubectl get nodes -o json > K/nodes.json`, then `subak
+    convert pods K --out W`.
     """
     if trace_format not in FORMATS:
         raise InputError(f"format: must be one of {', '.join(FORMATS)}, not {trace_format!r}"
