@@ -169,6 +169,11 @@ def test_a_mistake_is_named(tmp_path, line, message):
         read(tmp_path, line)
 
 
+def test_what_is_not_modelled_is_remarked(tmp_path):
+    conversion = read(tmp_path, job(asked="cpu=1,mem=1G,node=1,billing=1,fs/disk=3,gres/gpu:a100=1,license/x=1"))
+    assert conversion.remarks["TRES that are not modelled"] == "fs/disk, license/x"
+
+
 def test_needed_columns_are_named(tmp_path):
     with pytest.raises(InputError, match=r"line 1: must name the columns JobID, .*; Start is missing"):
         read(tmp_path, "1|2", head="JobID|Submit|Elapsed|State|ReqTRES")

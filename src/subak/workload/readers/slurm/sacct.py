@@ -87,7 +87,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
         raise InputError(f"{source}: none of its {len(fated):,} lines can be kept")
     resources = tuple(each for each in RESOURCES if each.name == "cpu" or kept[each.name].sum() > 0)
     accounts = (account_of("jobs", fated),)
-    remarks = _remarks(kept, fated, [name for name in names if name not in wanted], origin)
+    remarks = _remarks(kept, [name for name in names if name not in wanted], origin)
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}: Slurm's sacct", "not stated",
                             notes(accounts, remarks, chosen))
@@ -123,7 +123,11 @@ def _jobs(rows: Rows) -> pl.DataFrame:
     said = texts.select("line", "JobID", "User", "Account", "Partition", "AllocTRES", state=state)
     whole = pl.concat([said, times, asked], how="horizontal")
     names = [pl.col(name).str.replace_all("/", "_", literal=True) for name in ("Partition", "Account", "User")]
-    found = whole.with_columns(
+    found = whole.select(
+        "line", "JobID", "count", "asks", "others", *(each.name for each in RESOURCES),
+        # Older versions say of a job that was cancelled while it waited that it started when it was
+        waited=(pl.col("state") == "CANCELLED") & (pl.col("Elapsed") == 0) & pl.col("AllocTRES").is_null(),
+        late=pl.col("Eligible") > pl.col("Submit"),
         arrival=pl.max_horizontal("Submit", "Eligible"), run_time="Elapsed", recorded_start="Start",
         estimate="Timelimit", job=pl.col("JobID").str.extract(r"^(\d+(?:\+\d+)?)"),
         queue=pl.concat_str(names, separator="/", ignore_nulls=True), user=pl.col("User").fill_null("unknown"),
@@ -176,10 +180,18 @@ def _asked(texts: pl.DataFrame, rows: Rows) -> pl.DataFrame:
                  "TRES must be as cpu=4,mem=16G,node=1,gres/gpu=2", "written")
     count = pl.coalesce(*(pl.when(pl.col(name) > 0).then(name) for name in ("nodes", "node", "tasks")), pl.lit(1.0))
     amounts = [(pl.col(name).fill_null(0.0) / count).alias(name) for name in ("cpu", "memory", "gpu")]
-    found = numbers.select("line", *amounts, asks=pl.col("written").is_not_null(), written="written",
+    names = _unmodelled(pl.col("written"))
+    found = numbers.select("line", *amounts, asks=pl.col("written").is_not_null(), others=names,
                            count=count.cast(pl.Int64), Priority=pl.col("priority").clip(0, 2**31 - 1).cast(pl.Int32))
     refuse_amounts(found, rows.block, RESOURCES)
     return found.drop("line")
+
+
+def _unmodelled(tres: pl.Expr) -> pl.Expr:
+    """Return the names of those that are not modelled, as a list."""
+    modelled = r"^(cpu|mem|node|billing|gres/gpu.*)=$"
+    every = tres.str.extract_all(r"[^,=]+=")
+    return every.list.eval(pl.element().filter(~pl.element().str.contains(modelled)).str.strip_suffix("="))
 
 
 def _of(tres: pl.Expr, name: str) -> pl.Expr:
@@ -191,9 +203,7 @@ def _of(tres: pl.Expr, name: str) -> pl.Expr:
 
 
 def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
-    # Older versions say of a job that was cancelled while it waited that it started when it was
-    waited = (pl.col("state") == "CANCELLED") & (pl.col("run_time") == 0) & pl.col("AllocTRES").is_null()
-    never = pl.col("recorded_start").is_null() | pl.col("outcome").is_null() | waited
+    never = pl.col("recorded_start").is_null() | pl.col("outcome").is_null() | pl.col("waited")
     return table.with_columns(fate=fate([
         (pl.col("JobID").str.contains(".", literal=True), STEP),
         (never, NEVER_STARTED),
@@ -204,11 +214,9 @@ def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
                      recorded_start=pl.max_horizontal("recorded_start", "arrival"))
 
 
-def _remarks(kept: pl.DataFrame, fated: pl.DataFrame, left: list[str], origin: float) -> dict[str, int | float | str]:
+def _remarks(kept: pl.DataFrame, left: list[str], origin: float) -> dict[str, int | float | str]:
     several = kept.filter(pl.col("count") > 1)
-    others = kept.select(pl.col("written").str.extract_all(r"[^,=]+=").list.explode().str.strip_suffix("=").unique())
-    ignored = sorted(name for name in others.to_series().drop_nulls()
-                     if name not in ("cpu", "mem", "node", "billing") and not name.startswith("gres/gpu"))
+    ignored = sorted(kept["others"].list.explode().drop_nulls().unique().to_list())
     counts = {
         "jobs on several nodes, which start together": len(several),
         "elements of arrays": kept.filter(pl.col("JobID").str.contains("_", literal=True)).height,
@@ -216,8 +224,8 @@ def _remarks(kept: pl.DataFrame, fated: pl.DataFrame, left: list[str], origin: f
                                                                            ).height,
         "jobs still running": kept.filter(outcome="CENSORED").height,
         "jobs with an estimate": kept["estimate"].count(),
-        "jobs that became eligible after they were submitted (they arrive then)": kept.filter(
-            pl.col("Eligible") > pl.col("Submit")).height,
+        "jobs that became eligible after they were submitted (they arrive then)": int(
+            kept["late"].fill_null(False).sum()),
         "jobs that start before they arrive (they start at once)": int(kept["early"].fill_null(False).sum()),
         "jobs that ask for no memory": kept.filter(memory=0.0).height,
         "jobs with run time 0": kept.filter(run_time=0.0).height,
