@@ -15,7 +15,7 @@ from subak.workload.readers.options import Options
 from subak.workload.table import Workload
 
 OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until", "columns": "--map"}
-TASKS_SHOWN = LINES_SHOWN = 3
+FIRST_TASKS_SHOWN = LINES_SHOWN = 3
 
 
 def preview(trace_format: str, source: Path, options: Options) -> None:
@@ -94,7 +94,7 @@ def _first_lines(dropped: pl.DataFrame) -> dict[str, str]:
 
 def _first_tasks(workload: Workload) -> Shown:
     """Return the first tasks of a workload, in words."""
-    tasks = workload.tasks.head(TASKS_SHOWN)
+    tasks = workload.tasks.head(FIRST_TASKS_SHOWN)
     stages = workload.stages[tasks["stage"]]
     jobs = workload.jobs[stages["job"]]
     seconds = {name: [f"{value:.10g} s" for value in tasks[name]] for name in ("arrival", "run_time")}
