@@ -183,6 +183,23 @@ def test_pods_of_an_owner_are_a_job(tmp_path):
     assert conversion.dropped["line"].to_list() == [6, 7]
 
 
+def test_pods_that_had_one_name_after_another_are_two(tmp_path):
+    """As those of a StatefulSet; what is the same is known by its uid, else by its name and creation."""
+    first, second = (pod("db-0", owner=("StatefulSet", "db"), created=created) for created in ("12:00:00", "12:00:04"))
+    conversion = read(tmp_path, a=[first], b=[first, second])
+    assert (conversion.accounts[0].used, sum(conversion.accounts[0].dropped.values())) == ({"kept": 2}, 1)
+    first["metadata"]["uid"] = second["metadata"]["uid"] = "u"
+    assert read(tmp_path, a=[first], b=[second]).accounts[0].used == {"kept": 1}
+
+
+def test_what_the_api_itself_returns(tmp_path):
+    """Its lists say of what kind all items are; a byte order mark, as PowerShell writes it, is no part of them."""
+    bare = {name: value for name, value in pod("x").items() if name != "kind"}
+    (tmp_path / "x.json").write_text("\ufeff" + json.dumps({"kind": "PodList", "items": [bare]}))
+    conversion = READERS["pods"].read(tmp_path / "x.json", Options(), ignore_progress)
+    assert conversion.accounts[0].used == {"kept": 1}
+
+
 @pytest.mark.parametrize(
     ("censored", "times"), [("keep", [600.0, 300.0]), ("forever", [600.0, float("inf")]), ("drop", [600.0])]
 )
@@ -286,6 +303,11 @@ def test_pods_of_a_node_itself_stay_there(tmp_path):
             json.dumps(pod("p", requests={"cpu": "lots"})),
             r"item 1 \(Pod p\), cpu: a quantity must be a number .*, not 'lots'",
         ),
+        (json.dumps(pod("p", requests={"cpu": "1e"})), "a quantity must be a number .*, not '1e'"),
+        (json.dumps(pod("p", requests={"cpu": "1Ex"})), "a quantity must be a number .*, not '1Ex'"),
+        (json.dumps(pod("p", requests={"": "1"})), r"item 1 \(Pod p\): a resource needs a name"),
+        ('{"items": []}', "has no kind; it must be what kubectl"),
+        ('{"kind": "List", "items": [{}]}', "item 1: has no kind"),
         (json.dumps(pod("p", created="25:00:00")), r"item 1 \(Pod p\): arrival must be an instant"),
         (json.dumps(pod("p", spec=requiring(term(("a", "Is", "b"))))), "operator must be one of In, NotIn"),
         ('{"kind": "List", "items": []}', "has no pods"),

@@ -122,7 +122,7 @@ def test_estimates_eligibility_and_what_was_cancelled_in_the_queue(tmp_path):
         job("101", eligible=40, limit="1-00:00:00"),
         job("102", submit=50, start=45),
         job("103", state="CANCELLED by 5", elapsed="00:00:00", got=""),
-        job("100"),
+        job("100", limit="UNLIMITED"),
         job("104", asked="", got=""),
         job("105", asked="", got="cpu=3,node=1"),
     )
@@ -134,11 +134,51 @@ def test_estimates_eligibility_and_what_was_cancelled_in_the_queue(tmp_path):
         (50.0, 3600.0, 50.0),
     ]
     assert conversion.accounts[0].dropped == {
-        "JobID seen before": 1,
+        "its job was submitted again later, or stands there twice": 1,
         "never started, so its run time is unknown": 1,
         "what it asks for is unknown": 1,
     }
     assert conversion.remarks["jobs that start before they arrive (they start at once)"] == 1
+
+
+def again(*jobs):
+    """Lines of one job: when each was submitted, how long it ran, and how it ended."""
+    return [job("7", submit=submit, elapsed=elapsed, state=state, start="Unknown" if state == "PENDING" else submit + 5)
+            for submit, elapsed, state in jobs]
+
+
+FAILED, WHOLE, WAITS = (0, "00:01:00", "NODE_FAIL"), (70, "00:02:00", "COMPLETED"), (90, "00:00:00", "PENDING")
+
+
+@pytest.mark.parametrize(
+    "lines", [(FAILED, WHOLE), (WHOLE, FAILED), (WAITS, WHOLE), (WHOLE, WAITS), (WAITS, FAILED, WHOLE)]
+)
+def test_of_a_job_that_was_requeued_what_ran_last_counts(tmp_path, lines):
+    """As sacct without --duplicates shows it, whatever the order of its lines."""
+    conversion = read(tmp_path, *again(*lines))
+    assert [(row[3], row[5]) for row in tasks(conversion)] == [(120.0, "FINISH")]
+    account = conversion.accounts[0]
+    assert (account.rows, account.used, sum(account.dropped.values())) == (len(lines), {"kept": 1}, len(lines) - 1)
+
+
+def test_instants_of_1970_never_were(tmp_path):
+    conversion = read(tmp_path, job("1", submit="0"), job("2", start="0"), job("3", eligible="1970-01-01T01:00:00"))
+    assert conversion.workload.jobs["job"].to_list() == ["3"]
+    assert conversion.accounts[0].dropped == {
+        "when it was submitted is unknown": 1, "never started, so its run time is unknown": 1}
+    assert conversion.dropped["line"].to_list() == [2, 3]
+
+
+def test_steps_without_their_jobs_are_no_workload(tmp_path):
+    with pytest.raises(InputError, match="none of its 2 lines can be kept; most: a step of a job"):
+        read(tmp_path, job("7.batch"), job("7.0"))
+
+
+def test_lines_may_end_with_a_separator(tmp_path):
+    """sacct --parsable, without the 2."""
+    conversion = read(tmp_path, job(elapsed="1-02:03:04") + "|", head=HEAD + "|")
+    assert tasks(conversion)[0][3] == 93784.0
+    assert "columns that are not read" not in conversion.remarks
 
 
 def test_times_may_be_local_and_columns_few(tmp_path):
@@ -160,6 +200,7 @@ def test_times_may_be_local_and_columns_few(tmp_path):
         (job(elapsed="1:2"), "line 2: Elapsed must be a duration"),
         (job(nodes="1.5"), "line 2: NNodes must be a whole number"),
         (job(asked="cpu=many"), "line 2: TRES must be as"),
+        (job(asked="cpu=1,gres/gpu:a100:2"), "line 2: TRES must be as"),
         (job(number="x"), "line 2: JobID must begin with a number"),
         ("1|2", "line 2: needs 14 columns, has 2"),
     ],

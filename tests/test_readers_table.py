@@ -142,6 +142,7 @@ def test_durations_in_units(tmp_path, unit, field, run_time):
         ("millicores", "250", 250, "cores"),
         ("GPUs", "0.5", 500, "GPUs"),
         ("%", "50", 500, "units"),
+        ("%", "50%", 500, "units"),
         ("", "1.25", 1250, "units"),
     ],
 )
@@ -150,6 +151,25 @@ def test_amounts_in_units(tmp_path, unit, field, units, of):
     workload = read(path, f"arrival=at,run_time=run,thing=amount{f'[{unit}]' if unit else ''}").workload
     assert workload.requests.tolist() == [[units]]
     assert workload.resources[0].of == of
+
+
+@pytest.mark.parametrize(
+    ("unit", "fields", "arrivals"),
+    [
+        ("%d/%m/%Y %H:%M", ("05/06/2024 08:00", "06/06/2024 08:00"), [0.0, 86400.0]),
+        ("%b %d, %Y %I:%M %p", ("Jun 05, 2024 08:00 AM", "Jun 05, 2024 08:00 PM"), [0.0, 43200.0]),
+        ("%Y%m%d%H%M%S%z", ("20240605080000+0200", "20240605080000+0100"), [0.0, 3600.0]),
+        # Clocks of Paris go from 2 to 3 on 31 March 2024, and from 3 back to 2 on 27 October
+        ("iso@Europe/Paris", ("2024-03-31 01:30:00", "2024-03-31 03:30:00"), [0.0, 3600.0]),
+        ("iso@Europe/Paris", ("2024-10-27 01:30:00", "2024-10-27 03:30:00"), [0.0, 10800.0]),
+        ("iso@Europe/Paris", ("2024-03-31 03:30:00", "2024-03-31T01:30:00Z", "2024-03-31 05:30+02"), [0, 0, 7200]),
+        ("%d.%m.%Y %H:%M@Europe/Paris", ("31.03.2024 01:30", "31.03.2024 03:30"), [0.0, 3600.0]),
+        ("iso", ("2024-03-31 01:30:00", "2024-03-31 03:30:00"), [0.0, 7200.0]),
+    ],
+)
+def test_instants_in_a_form_and_a_zone(tmp_path, unit, fields, arrivals):
+    path = write(tmp_path / "a.csv", "at;run", *(f"{field};1" for field in fields))
+    assert [row[0] for row in rows(read(path, f"arrival=at[{unit}],run_time=run"))] == arrivals
 
 
 # Rows
@@ -233,6 +253,8 @@ def test_a_slice_a_constant_and_a_slot(tmp_path):
         ("1,1,1.5", "arrival=at,run_time=run,priority=c", "line 3: c must be a whole number from"),
         ("1,1,1.5", "arrival=at,run_time=run,tasks=c", "line 3: c must be a whole number, 0 or more, not 1.5"),
         ("1,1,a//b", "arrival=at,run_time=run,queue=c", "line 3: c must be a path of names such as"),
+        ("1600000000,1,1", "arrival=at,run_time=run", r"line 3: at was taken for \[s\] by its first.*not 1600000000"),
+        ("2024-03-31 02:30:00,1,1", "arrival=at[iso@Europe/Paris],run_time=run", "at must be an instant as iso@Europe"),
         ("1,1", "arrival=at,run_time=run", "line 3: needs 3 columns, has 2"),
         ('1,1,"1', "arrival=at,run_time=run", "line 3: a quote is not closed"),
         ("1,1,1", "arrival=at,run_time=nope", "has no column nope; it has at, run, c"),
@@ -261,6 +283,11 @@ def test_lines_are_counted_through_quoted_ones(tmp_path):
         ("arrival=a,run_time=b,job=c[s]", "job has no unit"),
         ("arrival=a,run_time=b,cpu=c[/tasks]", "name the column of tasks"),
         ("arrival=a,run_time=b,estimate=c[/tasks]", "for the amounts of resources"),
+        ("arrival=a[iso@Europe/Pariss],run_time=b", "the zone of arrival must be one such as .* not 'Europe/Pariss'"),
+        ("arrival=a[%H %z@Europe/Paris],run_time=b", "for a form without %z"),
+        ("arrival=a[ms@Europe/Paris],run_time=b", "the form of arrival must be iso or such as"),
+        ("arrival=a[%H %Z],run_time=b", "must not have %Z"),
+        ("arrival=a,run_time=b[%H]", "the unit of run_time must be one of"),
     ],
 )
 def test_a_mapping_that_is_none(text, message):
@@ -282,8 +309,8 @@ def test_a_preview_shows_what_was_understood_and_writes_nothing(run, tmp_path, m
     chosen = [word for text in MAP for word in ("--map", text)]
     code, printed, _ = run("convert", "table", "a.csv", *chosen, "--preview")
     assert code == 0
-    assert "2020-01-01 00:00:10 → 1577836810 s" in printed
-    assert "iso" in printed
+    assert "2020-01-01 00:00:10 " in printed
+    assert "iso, shown in UTC" in printed
     assert "8 → 4 cores" in printed
     assert "Nothing was written" in printed
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
@@ -327,3 +354,32 @@ def test_names_of_columns_may_be_quoted(tmp_path):
     assert column_names(path, Dialect(quoted=True)) == ("a, b", "c", 'd"e')
     with pytest.raises(InputError, match="names the column 'a' twice"):
         column_names(write(tmp_path / "b.csv", "a,b,a"), Dialect())
+
+
+def test_without_a_mapping_the_columns_are_named(tmp_path):
+    with pytest.raises(InputError, match=r"--map: must say which column is what, .*; .*a.csv has at, run$"):
+        read(write(tmp_path / "a.csv", "", "at,run,,", "1,2,,"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("at,run\n1,2\n".encode("utf-16"), "is UTF-16"),
+        (b"PK\x03\x04rest", "is a zip file or a spreadsheet"),
+        (b"\x28\xb5\x2f\xfdrest", "is packed with zstd"),
+        (b"at,run\r1,2\r", "line 1: cannot be read as names of columns; does each line end with a newline"),
+        (b"\n\n\n", "begins with empty lines"),
+        (b"", "has no rows"),
+        (b"at,run\n", "has no rows"),
+    ],
+)
+def test_files_that_are_no_tables(tmp_path, text, message):
+    (tmp_path / "a.csv").write_bytes(text)
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "a.csv", "arrival=at,run_time=run")
+
+
+def test_words_of_slurm_in_a_table(tmp_path):
+    path = write(tmp_path / "a.csv", "at,run,limit,how", "0,1,UNLIMITED,CANCELLED by 1000", "1,1,01:00:00,COMPLETED")
+    conversion = read(path, "arrival=at,run_time=run,estimate=limit,outcome=how")
+    assert rows(conversion, "estimate", "outcome") == [(0.0, 1.0, None, "KILL"), (1.0, 1.0, 3600.0, "FINISH")]

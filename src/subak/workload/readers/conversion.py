@@ -45,6 +45,15 @@ def fate(rules: Iterable[tuple[pl.Expr, str]]) -> pl.Expr:
     return pl.coalesce(*(pl.when(rule).then(pl.lit(words)) for rule, words in rules), pl.lit(KEPT))
 
 
+def kept_of(fated: pl.DataFrame, where: object, rows: str) -> pl.DataFrame:
+    """Return the rows whose `fate` is KEPT. Raises InputError, beginning with *where*, when there is none."""
+    kept = fated.filter(fate=KEPT)
+    if kept.is_empty():
+        most = fated.group_by("fate").len().sort("len", "fate", descending=[True, False])["fate"]
+        raise InputError(f"{where}: none of its {len(fated):,} {rows} can be kept; most: {most[0]}")
+    return kept
+
+
 def with_recorded(tasks: pl.DataFrame) -> pl.DataFrame:
     """Return tasks without the column `recorded_start` where the trace tells of none when it started."""
     return tasks if tasks["recorded_start"].count() else tasks.drop("recorded_start")

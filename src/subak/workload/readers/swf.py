@@ -19,15 +19,7 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import (
-    KEPT,
-    Conversion,
-    Reader,
-    account_of,
-    fate,
-    notes,
-    refuse_too_many,
-)
+from subak.workload.readers.conversion import Conversion, Reader, account_of, fate, kept_of, notes, refuse_too_many
 from subak.workload.readers.files.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import workload_of_rows
@@ -56,9 +48,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read an SWF file, plain or compressed. Raises InputError naming the line of the first mistake."""
     header, lines = _lines(source, advance)
     fated = _with_fates(lines, options)
-    kept = fated.filter(fate=KEPT).sort("submit", maintain_order=True)
-    if kept.is_empty():
-        raise InputError(f"{source}: none of its {len(lines)} jobs can be kept")
+    kept = kept_of(fated, source, "jobs").sort("submit", maintain_order=True)
     accounts = (account_of("jobs", fated),)
     has_nodes = options.computer == "nodes"
     machines = _machines(header, source, has_nodes)

@@ -33,6 +33,7 @@ from subak.workload.readers.conversion import (
     account,
     account_of,
     fate,
+    kept_of,
     notes,
     refuse_too_many,
 )
@@ -103,9 +104,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     tasks = pl.concat(tables)
     window_end = _last(tasks)
     fated = _with_fates(tasks, options)
-    kept = _with_run_times(fated.filter(fate=KEPT), window_end).sort("arrival", maintain_order=True)
-    if kept.is_empty():
-        raise InputError(f"{source}: none of its {len(fated)} tasks can be kept")
+    kept = _with_run_times(kept_of(fated, source, "tasks"), window_end).sort("arrival", maintain_order=True)
     kept = kept.with_row_index("stage")
     instances, counted = _instances(paths.instances, kept, window_end, advance)
     refuse_too_many(_task_count(kept, instances), source)

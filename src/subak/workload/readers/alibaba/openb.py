@@ -18,7 +18,7 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
-from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account_of, fate, notes
+from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account_of, fate, kept_of, notes
 from subak.workload.readers.files.stream import (
     Advance,
     Block,
@@ -70,9 +70,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     paths = _files(source)
     tables = [_checked_pods(*each) for each in _rows(paths.pods, POD_COLUMNS, advance)]
     pods = _with_fates(pl.concat(tables), options)
-    kept = pods.filter(fate=KEPT).sort("creation_time", maintain_order=True)
-    if kept.is_empty():
-        raise InputError(f"{paths.pods}: none of its {len(pods)} pods can be kept")
+    kept = kept_of(pods, paths.pods, "pods").sort("creation_time", maintain_order=True)
     nodes = None if paths.nodes is None else _nodes(paths.nodes, advance)
     accounts: tuple[Account, ...] = (account_of("pods", pods),)
     if nodes is not None:

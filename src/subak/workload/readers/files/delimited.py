@@ -68,7 +68,7 @@ def column_names(path: Path, dialect: Dialect) -> tuple[str, ...]:
 def guessed_separator(path: Path) -> str:
     """Return which of SEPARATORS the first line has most often, the comma where it has none."""
     first = next(blocks(path), None)
-    head = b"" if first is None else first.text.partition(b"\n")[0]
+    head = b"" if first is None else first.text.lstrip(b"\n").partition(b"\n")[0]
     return max(SEPARATORS, key=lambda sign: head.count(sign.encode()))
 
 
@@ -91,8 +91,8 @@ def text_rows(path: Path, dialect: Dialect, wanted: tuple[str, ...], advance: Ad
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """Return names for a message, as many as fit a line."""
-    text = ", ".join(names)
+    """Return names for a message, as many as fit a line; those that are empty are left out."""
+    text = ", ".join(filter(None, names))
     return text if len(text) <= 120 else text[:117] + "..."
 
 
@@ -154,21 +154,27 @@ def _whole(block: Block, dialect: Dialect) -> _Whole:
 
 
 def _header(block: Block, dialect: Dialect) -> tuple[tuple[str, ...], Block]:
-    """Return the names in the first row, and the block without it."""
-    ends = _row_ends(block.text) if dialect.quoted else np.array([block.text.index(b"\n")])
-    head, rest = block.text[: ends[0]], block.text[ends[0] + 1:]
-    text = head.decode("utf-8", errors="replace")
-    lines = io.StringIO(text)
+    """Return the names in the first row that is not empty, and the block without it."""
+    text = block.text.lstrip(b"\n")
+    line = block.line + len(block.text) - len(text)
+    if not text:
+        raise InputError(f"{block.path}: begins with empty lines, where names of columns must be")
+    end = int(_row_ends(text)[0]) if dialect.quoted else text.index(b"\n")
+    head, rest = text[:end], text[end + 1:]
+    text_head = io.StringIO(head.decode("utf-8", errors="replace"), newline="")
     try:
-        found = next(csv.reader(lines, delimiter=dialect.separator) if dialect.quoted else
-                     csv.reader(lines, delimiter=dialect.separator, quoting=csv.QUOTE_NONE), [])
-    except csv.Error as error:
-        raise InputError(f"{block.path}, line 1: cannot be read as names of columns: {first_line(error)}") from None
-    names = tuple(name.strip() for name in found)
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        found = list(csv.reader(text_head, delimiter=dialect.separator,
+                                quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE))
+    except csv.Error:
+        found = []
+    if len(found) != 1:  # a carriage return ends a line for csv, and a field may be too long for it
+        raise InputError(f"{block.path}, line {line}: cannot be read as names of columns; does each line end with a "
+                         "newline?")
+    names = tuple(name.strip() for name in found[0])
+    twice = next((name for place, name in enumerate(names) if name and name in names[:place]), None)
     if twice is not None:
-        raise InputError(f"{block.path}, line 1: names the column {twice[:60]!r} twice")
-    return names, Block(block.path, block.line + head.count(b"\n") + 1, rest)
+        raise InputError(f"{block.path}, line {line}: names the column {twice[:60]!r} twice")
+    return names, Block(block.path, line + head.count(b"\n") + 1, rest)
 
 
 def _refuse_widths(whole: _Whole, block: Block, width: int) -> None:
@@ -207,7 +213,7 @@ def _parquet_rows(path: Path, wanted: tuple[str, ...], advance: Advance) -> Iter
     fields = _flattened(path)
     if missing := [name for name in wanted if name not in fields]:
         raise InputError(f"{path}: has no column {missing[0][:60]}; it has {listed(tuple(fields))}")
-    texts = [_as_text(*fields[name], path).alias(name) for name in wanted]
+    texts = [_as_text(name, *fields[name], path).alias(name) for name in wanted]
     size, first = path.stat().st_size, 0
     while True:
         try:
@@ -240,13 +246,13 @@ def _instance(kind: ColumnType) -> pl.DataType:
     return kind() if isinstance(kind, type) else kind
 
 
-def _as_text(column: pl.Expr, kind: pl.DataType, path: Path) -> pl.Expr:
+def _as_text(name: str, column: pl.Expr, kind: pl.DataType, path: Path) -> pl.Expr:
     """Return a column as text: of what lasts the seconds, of lists of structs their JSON."""
     if isinstance(kind, pl.List) and isinstance(kind.inner, pl.Struct):
         inner = column.list.eval(pl.element().struct.json_encode()).list.join(",")
         return pl.concat_str([pl.lit("["), inner, pl.lit("]")])
     if kind.is_nested() or kind == pl.Binary:
-        raise InputError(f"{path}: a column holds {str(kind)[:60]}; it must hold numbers, text or times")
+        raise InputError(f"{path}: the column {name[:60]} holds {str(kind)[:60]}; it must hold numbers, text or times")
     if kind == pl.Duration:
         return (column.dt.total_microseconds() / 1e6).cast(pl.String)
     return column.cast(pl.String)

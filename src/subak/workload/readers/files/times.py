@@ -10,6 +10,8 @@ DURATION_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h"
 DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
 # What stands in a field of which nothing is known, in small letters: of Slurm, pandas, SQL, Python, spreadsheets
 NOTHING = ("", "unknown", "none", "null", "nan", "nat", "na", "n/a", "#n/a", "-", "\\n", "undefined", "<null>")
+# Limits that are none, in small letters: of Slurm
+NO_LIMIT = ("unlimited", "partition_limit", "invalid")
 STAMP = (r"^(?<date>\d{4}-\d{2}-\d{2})(?:[T ](?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2}(?:\.\d+)?))?"
          r"\s*(?:[zZ]|UTC|(?<sign>[+-])(?<zone_hour>\d{2})(?::?(?<zone_minute>\d{2}))?)?)?$")
 CLOCK = r"^(?:(?<days>\d+)-)?(?:(?<hours>\d+):)?(?<minutes>\d+):(?<seconds>\d{2}(?:\.\d+)?)$"
@@ -18,6 +20,11 @@ CLOCK = r"^(?:(?<days>\d+)-)?(?:(?<hours>\d+):)?(?<minutes>\d+):(?<seconds>\d{2}
 def known(text: pl.Expr) -> pl.Expr:
     """Return the text, null where it is a word for nothing."""
     return pl.when(~text.str.to_lowercase().is_in(NOTHING)).then(text)
+
+
+def limited(text: pl.Expr) -> pl.Expr:
+    """Return the text of a limit, null where it says that there is none."""
+    return pl.when(~text.str.to_lowercase().is_in(NO_LIMIT)).then(text)
 
 
 def number(text: pl.Expr) -> pl.Expr:
@@ -37,6 +44,31 @@ def stamp_seconds(text: pl.Expr) -> pl.Expr:
     seconds = (day * DAY_S + hour * HOUR_S + minute * MINUTE_S + second
                - ahead * (zone_hour * HOUR_S + zone_minute * MINUTE_S))
     return pl.when((hour < 24) & (minute < 60) & (second < 61) & (zone_hour < 24) & (zone_minute < 60)).then(seconds)
+
+
+def format_seconds(text: pl.Expr, form: str) -> pl.Expr:
+    """Return seconds since 1970 of an instant as *form* (of strftime, %d/%m/%Y) writes it; without a zone, of UTC."""
+    return text.str.to_datetime(form, strict=False, time_unit="us").dt.epoch("us") / 1e6
+
+
+def of_zone(seconds: pl.Expr, zone: str) -> pl.Expr:
+    """Return seconds since 1970 of what clocks in a zone showed; the earlier of two, null of what they skipped."""
+    shown = pl.from_epoch((seconds * 1e6).round().cast(pl.Int64), "us")
+    return shown.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("us") / 1e6
+
+
+def names_zone(text: pl.Expr) -> pl.Expr:
+    """Return whether an instant of ISO 8601 says its own zone."""
+    return text.str.contains(r":\d{2}(?:\.\d+)?\s*(?:[zZ]|UTC|[+-]\d{2}(?::?\d{2})?)$")
+
+
+def is_zone(name: str) -> bool:
+    """Return whether there is a zone of that name."""
+    try:
+        pl.select(of_zone(pl.lit(0.0), name))
+    except pl.exceptions.PolarsError:
+        return False
+    return True
 
 
 def clock_seconds(text: pl.Expr) -> pl.Expr:

@@ -28,6 +28,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
     name: str
     namespace: str = "default"
+    uid: str | None = None
     creation_timestamp: str | None = None
     labels: dict[str, str] | None = None
     owner_references: tuple[Owner, ...] | None = None
@@ -190,7 +191,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 class _Object(msgspec.Struct, frozen=True):
-    kind: str
+    kind: str = ""
     metadata: _Named = _Named()
     items: tuple[msgspec.Raw, ...] | None = None
 
@@ -217,16 +218,23 @@ def items_of(path: Path, advance: Advance) -> list[Item]:
     """
     text = content(path, advance)
     outer: _Object = _decoded(text, _Object, path, f"{path}")
-    raw = [msgspec.Raw(text)] if outer.items is None else outer.items
-    return [_item(path, place, each) for place, each in enumerate(raw, 1)]
+    if not outer.kind:
+        raise InputError(f"{path}: has no kind; it must be what kubectl get --output=json prints")
+    if outer.items is None:
+        return [_item(path, 1, msgspec.Raw(text), "")]
+    listed = outer.kind.removesuffix("List")  # what the API itself returns names the kind of its items only there
+    return [_item(path, place, each, listed) for place, each in enumerate(outer.items, 1)]
 
 
-def _item(path: Path, place: int, raw: msgspec.Raw) -> Item:
+def _item(path: Path, place: int, raw: msgspec.Raw, listed: str) -> Item:
     inner: _Object = _decoded(raw, _Object, path, f"{path}, item {place}")
+    named = inner.kind or listed
+    if not named:
+        raise InputError(f"{path}, item {place}: has no kind")
     types: dict[str, type[Pod] | type[Node]] = {"Pod": Pod, "Node": Node}
-    kind = types.get(inner.kind)
-    where = f"{path}, item {place} ({inner.kind[:NAME_MAX]} {inner.metadata.name[:NAME_MAX]})"
-    return Item(path, place, inner.kind, None if kind is None else _decoded(raw, kind, path, where))
+    kind = types.get(named)
+    where = f"{path}, item {place} ({named[:NAME_MAX]} {inner.metadata.name[:NAME_MAX]})"
+    return Item(path, place, named, None if kind is None else _decoded(raw, kind, path, where))
 
 
 def _decoded(text: bytes | msgspec.Raw, kind: Any, path: Path, where: str) -> Any:

@@ -4,7 +4,8 @@
     kubectl get nodes --output=json > nodes.json
 
 Pods that are gone are not in such a list: one that is taken now and then, of a cluster whose finished pods stay for a
-while, shows more than one. A pod that is in several files is read once, as it stands in the last by name.
+while, shows more than one. A pod (by its uid, else its name and creation) that is in several files is read once, as it
+stands in the last by name.
 
 - A pod is a task; those of one owner (Job, ReplicaSet, ...) are one job, named namespace/kind/name. The queue is the
   namespace, the priority the pod's (spec.priority). Who made it is not in the list.
@@ -44,6 +45,7 @@ from subak.workload.readers.conversion import (
     Reader,
     account_of,
     fate,
+    kept_of,
     notes,
 )
 from subak.workload.readers.files.stream import Advance
@@ -64,7 +66,7 @@ KINDS = ("Pod", "Node")
 LICENCE = "the cluster's own"
 TIMES = ("arrival", "start", "end", "latest")
 TEXTS = dict.fromkeys(("file", "job", "queue", "phase", "outcome", "kind", *TIMES), pl.String)
-SCHEMA = {"line": pl.Int64, "place": pl.Int64, "priority": pl.Int64, "constraint_set": pl.Int64, "name": pl.String,
+SCHEMA = {"line": pl.Int64, "place": pl.Int64, "priority": pl.Int64, "constraint_set": pl.Int64,
           "later": pl.Boolean, **TEXTS}
 
 
@@ -93,9 +95,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     resources = resources_of(asked)
     sets: dict[tuple[Predicate, ...], int] = {}
     fated = _with_fates(_table(pods, places, sets), _amounts(pods, asked, resources), resources, options)
-    kept = fated.filter(fate=KEPT)
-    if kept.is_empty():
-        raise InputError(f"{source}: none of its {len(fated):,} pods can be kept")
+    kept = kept_of(fated, source, "pods")
     accounts, dropped = _accounts(items, nodes, used, fated)
     remarks = _remarks(kept, pods, fated, places, used)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "censored": options.censored}
@@ -128,7 +128,7 @@ def _last_of_each(nodes: list[Item]) -> list[Item]:
 def _table(pods: list[Item], places: Places, sets: dict[tuple[Predicate, ...], int]) -> pl.DataFrame:
     """Return a row a pod: texts and numbers as they stand, times in seconds since 1970."""
     rows = []
-    last = {_name(pod): number for number, (_, pod) in enumerate(_of_pods(pods))}
+    last = {_identity(pod): number for number, (_, pod) in enumerate(_of_pods(pods))}
     for number, (item, pod) in enumerate(_of_pods(pods)):
         owners = pod.metadata.owner_references or ()
         owner = next((each for each in owners if each.controller), owners[0] if owners else None)
@@ -136,8 +136,8 @@ def _table(pods: list[Item], places: Places, sets: dict[tuple[Predicate, ...], i
         predicates = places.predicates(pod.spec, kind == "Node", item.where)
         runs = pod.status.phase in ("Running", "Unknown")
         rows.append({
-            "line": item.place, "file": item.path.name, "place": number, "name": _name(pod),
-            "later": last[_name(pod)] != number, "job": f"{pod.metadata.namespace}/{kind}/{name}",
+            "line": item.place, "file": item.path.name, "place": number,
+            "later": last[_identity(pod)] != number, "job": f"{pod.metadata.namespace}/{kind}/{name}",
             "queue": pod.metadata.namespace.replace("/", "_"), "priority": pod.spec.priority,
             "constraint_set": sets.setdefault(predicates, len(sets)) if predicates else None,
             "phase": pod.status.phase, "outcome": _outcome(pod.status),
@@ -149,8 +149,10 @@ def _table(pods: list[Item], places: Places, sets: dict[tuple[Predicate, ...], i
     return table.with_columns(stamp_seconds(pl.col(name)).alias(name) for name in TIMES)
 
 
-def _name(pod: Pod) -> str:
-    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+def _identity(pod: Pod) -> tuple[str | None, ...]:
+    """Return what no other pod has: a StatefulSet gives the name of one that is gone to the next."""
+    of = pod.metadata
+    return (of.uid,) if of.uid else (of.namespace, of.name, of.creation_timestamp)
 
 
 def _times(status: PodStatus) -> dict[str, str | None]:

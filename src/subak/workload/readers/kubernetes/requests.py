@@ -14,7 +14,7 @@ from subak.workload.readers.kubernetes.objects import Container, PodSpec, Quanti
 Amounts = dict[str, float]  # by Kubernetes' name of a resource; cores, bytes, or as many
 PODS = "pods"  # a node has room for so many; every pod is one
 MIB = 2.0**20
-QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))((?:[eE][+-]?\d+)|[A-Za-z]*)", re.ASCII)
+QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([A-Za-z]*))", re.ASCII)
 SUFFIXES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
             **{f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPE", 1)}}
 QUANTITY_TEXT_MAX = 40  # characters
@@ -24,16 +24,18 @@ def amount(quantity: Quantity, where: str) -> float:
     """Return a quantity such as 500m or 4Gi. Raises InputError, beginning with *where*, for what is none."""
     text = str(quantity)
     match = QUANTITY.fullmatch(text) if len(text) <= QUANTITY_TEXT_MAX else None
-    if match is None or (match[2] not in SUFFIXES and match[2][:1] not in "eE"):
+    if match is None or (match[3] is not None and match[3] not in SUFFIXES):
         raise InputError(f"{where}: a quantity must be a number with a suffix such as m, Mi or G, not {text[:60]!r}")
-    value = float(match[1]) * SUFFIXES[match[2]] if match[2] in SUFFIXES else float(text)
+    value = float(match[1] + (match[2] or "")) * SUFFIXES[match[3] or ""]
     if not 0 <= value < float("inf"):
         raise InputError(f"{where}: a quantity must be finite, 0 or more, not {text[:60]!r}")
     return value
 
 
 def amounts(quantities: Mapping[str, Quantity] | None, where: str) -> Amounts:
-    """Return quantities by name."""
+    """Return quantities by name. Raises InputError for one that has none, or is none."""
+    if "" in (quantities or {}):
+        raise InputError(f"{where}: a resource needs a name")
     return {name: amount(quantity, f"{where}, {name[:60]}") for name, quantity in (quantities or {}).items()}
 
 

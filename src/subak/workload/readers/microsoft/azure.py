@@ -20,7 +20,7 @@ import polars as pl
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import KEPT, Conversion, Reader, account_of, dropped_of, fate, notes
+from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, fate, kept_of, notes
 from subak.workload.readers.files.delimited import Dialect, Rows, text_rows
 from subak.workload.readers.files.stream import Advance, refuse_lines, refuse_missing, single_file
 from subak.workload.readers.files.times import number
@@ -48,9 +48,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     table = pl.concat(tables)
     window_end = float(table["vmdeleted"].max() or 0.0)  # type: ignore[arg-type]
     fated = _with_fates(table, window_end, options)
-    kept = fated.filter(fate=KEPT)
-    if kept.is_empty():
-        raise InputError(f"{source}: none of its {len(fated):,} virtual machines can be kept")
+    kept = kept_of(fated, source, "virtual machines")
     accounts = (account_of("vmtable", fated),)
     remarks = _remarks(kept, window_end)
     chosen = {"from": options.arrival_min, "until": options.arrival_end}

@@ -33,6 +33,7 @@ from subak.workload.readers.conversion import (
     account_of,
     dropped_of,
     fate,
+    kept_of,
     notes,
 )
 from subak.workload.readers.files.delimited import Dialect, text_rows
@@ -108,9 +109,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     paths = files(source)
     log = _log(paths[0], advance)
     fated, attempts = _with_fates(log, options)
-    kept = fated.filter(fate=KEPT)
-    if kept.is_empty():
-        raise InputError(f"{paths[0]}: none of its {len(fated):,} jobs can be kept")
+    kept = kept_of(fated, paths[0], "jobs")
     origin = float(log.jobs["submitted"].min())  # type: ignore[arg-type]
     accounts: tuple[Account, ...] = (account_of("jobs", fated), _attempt_account(attempts, fated))
     machines = _machines(paths[1], advance) if len(paths) > 1 else None

@@ -19,7 +19,7 @@ import polars as pl
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import KEPT, Conversion, Reader, account_of, dropped_of, fate, notes
+from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, fate, kept_of, notes
 from subak.workload.readers.files.delimited import Dialect, Rows, text_rows
 from subak.workload.readers.files.stream import Advance, refuse_lines, refuse_missing, single_file
 from subak.workload.readers.files.times import instant_text, known, number, stamp_seconds
@@ -50,9 +50,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
         raise InputError(f"{source}: has no jobs")
     table, origin = since_first(pl.concat(tables), "arrival", "recorded_start")
     fated = _with_fates(table, options)
-    kept = fated.filter(fate=KEPT)
-    if kept.is_empty():
-        raise InputError(f"{source}: none of its {len(fated):,} jobs can be kept")
+    kept = kept_of(fated, source, "jobs")
     accounts = (account_of("jobs", fated),)
     remarks = _remarks(kept, origin)
     chosen = {"from": options.arrival_min, "until": options.arrival_end}

@@ -8,10 +8,10 @@ The commands, for a month; times are in seconds since 1970, so that no change to
     sacct -aXP --noconvert -S 2024-01-01 -E 2024-02-01 --format=$fields > jobs.txt
 
 JobID, Submit, Start, Elapsed and State are needed, and ReqTRES or AllocTRES; the others may be missing, and more are
-not read. Times may also be ISO 8601, as sacct prints them without SLURM_TIME_FORMAT.
+not read. Times may also be ISO 8601, as sacct prints them without SLURM_TIME_FORMAT; Unknown, None and 0 are unknown.
 
-- A line whose JobID has a dot (123.0, 123.batch, 123.extern) is a step, and dropped; so are a job that never started,
-  and a JobID that was seen before (with --duplicates, a job that was requeued).
+- A line whose JobID has a dot (123.0, 123.batch, 123.extern) is a step, and dropped; so is a job that never started. Of
+  lines with the same JobID (with --duplicates, a job that was requeued) the one that was submitted last counts.
 - 123_4 is element 4 of the array 123. The elements of an array are tasks of one job, each started by itself. The parts
   of a heterogeneous job (123+0, 123+1) are jobs.
 - A job of several nodes (NNodes; where it is missing, node= of the TRES, then NTasks) is a gang of as many tasks, which
@@ -36,18 +36,18 @@ import polars as pl
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import (
-    KEPT,
-    Conversion,
-    Reader,
-    account_of,
-    dropped_of,
-    fate,
-    notes,
-)
+from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, fate, kept_of, notes
 from subak.workload.readers.files.delimited import Dialect, Rows, column_names, listed, text_rows
 from subak.workload.readers.files.stream import Advance, refuse_lines, single_file
-from subak.workload.readers.files.times import clock_seconds, instant_text, known, number, stamp_seconds
+from subak.workload.readers.files.times import (
+    DAY_S,
+    clock_seconds,
+    instant_text,
+    known,
+    limited,
+    number,
+    stamp_seconds,
+)
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import (
     NEVER_STARTED,
@@ -67,7 +67,6 @@ TRES = ("ReqTRES", "AllocTRES")
 PIPES = Dialect("|")
 STEP, NO_TRES = "a step of a job", "what it asks for is unknown"
 LETTERS = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}  # MiB
-UNLIMITED = ("UNLIMITED", "Partition_Limit", "INVALID")
 GPUS_TYPED = r"gres/gpu:[^=,]+=(\d+)"
 
 
@@ -82,12 +81,10 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
         raise InputError(f"{source}: has no jobs")
     table, origin = since_first(pl.concat(tables), "arrival", "recorded_start")
     fated = _with_fates(table, options)
-    kept = fated.filter(fate=KEPT)
-    if kept.is_empty():
-        raise InputError(f"{source}: none of its {len(fated):,} lines can be kept")
+    kept = kept_of(fated, source, "lines")
     resources = tuple(each for each in RESOURCES if each.name == "cpu" or kept[each.name].sum() > 0)
     accounts = (account_of("jobs", fated),)
-    remarks = _remarks(kept, [name for name in names if name not in wanted], origin)
+    remarks = _remarks(kept, [name for name in names if name and name not in wanted], origin)
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}: Slurm's sacct", "not stated",
                             notes(accounts, remarks, chosen))
@@ -127,7 +124,7 @@ def _jobs(rows: Rows) -> pl.DataFrame:
         "line", "JobID", "count", "asks", "others", *(each.name for each in RESOURCES),
         # Older versions say of a job that was cancelled while it waited that it started when it was
         waited=(pl.col("state") == "CANCELLED") & (pl.col("Elapsed") == 0) & pl.col("AllocTRES").is_null(),
-        late=pl.col("Eligible") > pl.col("Submit"),
+        submit="Submit", late=pl.col("Eligible") > pl.col("Submit"),
         arrival=pl.max_horizontal("Submit", "Eligible"), run_time="Elapsed", recorded_start="Start",
         estimate="Timelimit", job=pl.col("JobID").str.extract(r"^(\d+(?:\+\d+)?)"),
         queue=pl.concat_str(names, separator="/", ignore_nulls=True), user=pl.col("User").fill_null("unknown"),
@@ -140,8 +137,7 @@ def _jobs(rows: Rows) -> pl.DataFrame:
 
 def _checked_times(texts: pl.DataFrame, rows: Rows) -> pl.DataFrame:
     """Return the times of each line in seconds. Raises InputError for a field that is none."""
-    limited = pl.when(~pl.col("Timelimit").is_in(UNLIMITED)).then("Timelimit")
-    texts = texts.with_columns(Timelimit=limited)
+    texts = texts.with_columns(Timelimit=limited(pl.col("Timelimit")))
     found = {}
     for name in ("Submit", "Eligible", "Start", "Elapsed", "Timelimit"):
         lasts = name in ("Elapsed", "Timelimit")
@@ -151,6 +147,8 @@ def _checked_times(texts: pl.DataFrame, rows: Rows) -> pl.DataFrame:
         bad = texts.select(text.is_not_null() & found[name].is_null()).to_series()
         refuse_lines(texts.with_columns(bad=bad), pl.col("bad"), rows.block, f"{name} must be {form}", name)
     times = texts.select("line", **found)
+    of_1970 = [pl.when(pl.col(name).abs() > DAY_S).then(name) for name in ("Submit", "Eligible", "Start")]
+    times = times.with_columns(of_1970)  # that an instant is 0 says that it never was
     refuse_times(times, rows.block, *found)
     for name in ("Elapsed", "Timelimit"):
         refuse_lines(times, pl.col(name) < 0, rows.block, f"{name} must not be negative", name)
@@ -163,7 +161,8 @@ def _asked(texts: pl.DataFrame, rows: Rows) -> pl.DataFrame:
     memory = tres.str.extract(r"(?:^|,)mem=([0-9.]+)([A-Za-z]*)", 1).cast(pl.Float64, strict=False)
     letter = tres.str.extract(r"(?:^|,)mem=([0-9.]+)([A-Za-z]*)", 2)
     every = tres.str.extract_all(GPUS_TYPED)
-    typed = every.list.eval(pl.element().str.extract(GPUS_TYPED).cast(pl.Float64)).list.sum()
+    sums = every.list.eval(pl.element().str.extract(GPUS_TYPED).cast(pl.Float64)).list.sum()
+    typed = pl.when(every.list.len() > 0).then(sums)
     numbers = texts.select(
         "line", "Priority", nodes=number(pl.col("NNodes")), tasks=number(pl.col("NTasks")), written=tres,
         cpu=_of(tres, "cpu"), node=_of(tres, "node"), gpu=pl.coalesce(_of(tres, "gres/gpu"), typed),
@@ -176,6 +175,7 @@ def _asked(texts: pl.DataFrame, rows: Rows) -> pl.DataFrame:
         refuse_lines(numbers, bad, rows.block, f"{name} must be a whole number, 0 or more", name)
     wrong = pl.col("written").str.contains(r"(?:^|,)mem=") & pl.col("memory").is_null()
     wrong |= pl.col("written").str.contains(r"(?:^|,)cpu=") & pl.col("cpu").is_null()
+    wrong |= pl.col("written").str.contains(r"(?:^|,)gres/gpu[:=]") & pl.col("gpu").is_null()
     refuse_lines(numbers, wrong | ~pl.col("written").str.contains("="), rows.block,
                  "TRES must be as cpu=4,mem=16G,node=1,gres/gpu=2", "written")
     count = pl.coalesce(*(pl.when(pl.col(name) > 0).then(name) for name in ("nodes", "node", "tasks")), pl.lit(1.0))
@@ -189,7 +189,7 @@ def _asked(texts: pl.DataFrame, rows: Rows) -> pl.DataFrame:
 
 def _unmodelled(tres: pl.Expr) -> pl.Expr:
     """Return the names of those that are not modelled, as a list."""
-    modelled = r"^(cpu|mem|node|billing|gres/gpu.*)=$"
+    modelled = r"^(cpu|mem|node|billing|gres/gpu(:.*)?)=$"
     every = tres.str.extract_all(r"[^,=]+=")
     return every.list.eval(pl.element().filter(~pl.element().str.contains(modelled)).str.strip_suffix("="))
 
@@ -203,14 +203,16 @@ def _of(tres: pl.Expr, name: str) -> pl.Expr:
 
 
 def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
+    step = pl.col("JobID").str.contains(".", literal=True)
     never = pl.col("recorded_start").is_null() | pl.col("outcome").is_null() | pl.col("waited")
-    return table.with_columns(fate=fate([
-        (pl.col("JobID").str.contains(".", literal=True), STEP),
+    last = pl.struct("JobID", ran=~step & ~never).is_last_distinct()
+    return table.sort("submit", "line").with_columns(fate=fate([
+        (step, STEP),
         (never, NEVER_STARTED),
-        (~pl.col("JobID").is_first_distinct(), "JobID seen before"),
+        (~last, "its job was submitted again later, or stands there twice"),
         (~pl.col("asks"), NO_TRES),
         *usual_rules(RESOURCES, options),
-    ])).with_columns(early=pl.col("recorded_start") < pl.col("arrival"),
+    ])).sort("line").with_columns(early=pl.col("recorded_start") < pl.col("arrival"),
                      recorded_start=pl.max_horizontal("recorded_start", "arrival"))
 
 

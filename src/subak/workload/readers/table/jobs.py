@@ -12,33 +12,27 @@ what.
 
 `NAME==VALUE` gives all rows the same. A unit stands in brackets behind the column: `memory=ReqMem[MiB]`,
 `run_time=duration[ms]`, `cpu=ReqCPUS[cores/tasks]`. Instants are numbers on a clock of the table's own (`ns`, `us`,
-`ms`, `s`, `min`, `h`, `d`), numbers since 1970 (`epoch`, `epoch-ms`, `epoch-us`, `epoch-ns`) or ISO 8601 (`iso`;
-without a zone, UTC); durations are numbers in one of the first, or `hms`: MM:SS, HH:MM:SS, D-HH:MM:SS. Without a unit,
-the first fields decide: numbers from 1e8 on are since 1970, in s, ms, us or ns by their size. Times since 1970 are
-counted from the first arrival. Amounts: `units` (if none is given), `%`, `cores`, `millicores`, `GPUs`, `B`, `KiB`,
-`MiB`, `GiB`, `TiB`, `kB`, `MB`, `GB`, `TB`. A field may name its own unit, as 500m (of a core) or 16G (1024-fold) does.
+`ms`, `s`, `min`, `h`, `d`), numbers since 1970 (`epoch`, `epoch-ms`, `epoch-us`, `epoch-ns`), ISO 8601 (`iso`), or of a
+form as strftime has it, `arrival=Submit[%d/%m/%Y %H:%M]`; what says no zone is UTC, or that of the zone behind an @:
+`[iso@Europe/Paris]`. Durations are numbers in one of the first, or `hms`: MM:SS, HH:MM:SS, D-HH:MM:SS. Without a unit,
+the first fields decide: numbers from 1e8 on are since 1970, in s, ms, us or ns by their size, and a later one of
+another size is a mistake. Times since 1970 are counted from the first arrival. Amounts: `units` (if none is given),
+`%`, `cores`, `millicores`, `GPUs`, `B`, `KiB`, `MiB`, `GiB`, `TiB`, `kB`, `MB`, `GB`, `TB`. A field may name its own
+unit, as 500m (of a core) or 16G (1024-fold) does.
 
 A field that is empty, or says Unknown, None, NULL, NaN, NA or -, is unknown. A row without an arrival or a run time is
 dropped; dropped.csv in the workload's folder names it. A field that says something else is a mistake of the mapping or
 the table, and nothing is converted. `--preview` shows what was understood of the first rows, and writes nothing.
 """
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import (
-    KEPT,
-    Conversion,
-    Reader,
-    Shown,
-    account_of,
-    dropped_of,
-    fate,
-    notes,
-)
+from subak.workload.readers.conversion import Conversion, Reader, Shown, account_of, dropped_of, fate, kept_of, notes
 from subak.workload.readers.files.delimited import (
     SEPARATORS,
     Dialect,
@@ -50,7 +44,18 @@ from subak.workload.readers.files.delimited import (
     text_rows,
 )
 from subak.workload.readers.files.stream import Advance, refuse_lines, single_file
-from subak.workload.readers.files.times import DURATION_UNITS, clock_seconds, instant_text, known, number, stamp_seconds
+from subak.workload.readers.files.times import (
+    DURATION_UNITS,
+    clock_seconds,
+    format_seconds,
+    instant_text,
+    known,
+    limited,
+    names_zone,
+    number,
+    of_zone,
+    stamp_seconds,
+)
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import (
     refuse_amounts,
@@ -59,13 +64,25 @@ from subak.workload.readers.rows import (
     usual_rules,
     workload_of_rows,
 )
-from subak.workload.readers.table.mapping import CLOCK, DURATIONS, EPOCHS, INSTANTS, TARGETS, Column, parsed
+from subak.workload.readers.table.mapping import (
+    AT,
+    CLOCK,
+    DURATIONS,
+    EPOCHS,
+    EXAMPLE,
+    INSTANTS,
+    TARGETS,
+    Column,
+    parsed,
+    zoned,
+)
 from subak.workload.readers.table.units import amount, resource
 from subak.workload.table import OUTCOMES
 
 SHOWN_ROWS = 3
-EPOCH_MIN = 1e8  # seconds: 1973; a number from here on is an instant since 1970
-EPOCH_SIZES = ((1e11, "epoch"), (1e14, "epoch-ms"), (1e17, "epoch-us"), (float("inf"), "epoch-ns"))
+# What a number is taken for by its size; 1e8 s since 1970 is in 1973
+SIZES = {"s": (0.0, 1e8), "epoch": (1e8, 1e11), "epoch-ms": (1e11, 1e14), "epoch-us": (1e14, 1e17),
+         "epoch-ns": (1e17, float("inf"))}
 SLOT = Resource("slot", 1.0, "slots")
 NUMBER_WORDS = {"priority": "a whole number from -2147483648 to 2147483647", "tasks": "a whole number, 0 or more"}
 NUMBER_BOUNDS = {"priority": (-(2**31), 2**31 - 1), "tasks": (0, 2**53)}
@@ -85,8 +102,11 @@ OUTCOME_WORDS = {
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read a table. Raises InputError naming the line and the column of the first mistake."""
     single_file(source)
-    columns = parsed(options.columns)
     dialect = _dialect(source, options)
+    there = column_names(source, dialect)
+    if not options.columns:
+        raise InputError(f"--map: must say which column is what, {EXAMPLE}; {source} has {listed(there)}")
+    columns = parsed(options.columns)
     wanted = tuple(dict.fromkeys(column.source for column in columns.values() if not column.constant))
     units: dict[str, str] = {}
     tables, understood = [], None
@@ -100,12 +120,9 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     resources = _resources(columns)
     table, origin = _counted(pl.concat(tables), units)
     fated = _with_fates(table, columns, resources, options)
-    kept = fated.filter(fate=KEPT)
-    if kept.is_empty():
-        reasons = fated.group_by("fate").len().sort("len", descending=True)["fate"]
-        raise InputError(f"{source}: none of its {len(fated):,} rows can be kept; most: {reasons[0]}")
+    kept = kept_of(fated, source, "rows")
     accounts = (account_of("rows", fated),)
-    left = [name for name in column_names(source, dialect) if name not in wanted]
+    left = [name for name in there if name and name not in wanted]
     remarks = _remarks(kept, columns, left, origin)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "gang": options.gang,
               "map": [_said(column, units) for column in columns.values()]}
@@ -139,6 +156,8 @@ def _texts(rows: Rows, columns: dict[str, Column]) -> pl.DataFrame:
     """Return `line` and a column of text for each target; null where nothing is known."""
     found = {name: known(pl.lit(column.source) if column.constant else pl.col(column.source))
              for name, column in columns.items()}
+    if "estimate" in found:
+        found["estimate"] = limited(found["estimate"])
     return rows.table.select("line", **found)
 
 
@@ -148,13 +167,18 @@ def _units(texts: pl.DataFrame, columns: dict[str, Column], rows: Rows) -> dict[
     for name, column in columns.items():
         if name in INSTANTS or name in DURATIONS:
             found[name] = column.unit or _told(name, texts, column, rows)
-    absolute = {name: unit in EPOCHS or unit == "iso" for name, unit in found.items() if name in INSTANTS}
+    absolute = {name: _is_absolute(unit) for name, unit in found.items() if name in INSTANTS}
     if len(set(absolute.values())) > 1:
         since, own = (next(name for name, is_absolute in absolute.items() if is_absolute == wanted)
                       for wanted in (True, False))
         raise InputError(f"--map: {since} is an instant since 1970 ([{found[since]}]), {own} is a number on another "
                          f"clock ([{found[own]}])")
     return found
+
+
+def _is_absolute(unit: str) -> bool:
+    """Return whether instants of a unit are since 1970."""
+    return unit not in DURATION_UNITS
 
 
 def _told(name: str, texts: pl.DataFrame, column: Column, rows: Rows) -> str:
@@ -166,8 +190,7 @@ def _told(name: str, texts: pl.DataFrame, column: Column, rows: Rows) -> str:
     value, is_stamp, is_clock = first.select(
         number=number(field), stamp=stamp_seconds(field).is_not_null(), clock=clock_seconds(field).is_not_null()).row(0)
     if value is not None:
-        since_1970 = name in INSTANTS and abs(value) >= EPOCH_MIN
-        return next(unit for most, unit in EPOCH_SIZES if abs(value) < most) if since_1970 else "s"
+        return next(unit for unit, (_, most) in SIZES.items() if abs(value) < most) if name in INSTANTS else "s"
     if (is_stamp and name in INSTANTS) or (is_clock and name in DURATIONS):
         return "iso" if name in INSTANTS else CLOCK
     forms = "a number or an instant of ISO 8601" if name in INSTANTS else "a number or a duration as D-HH:MM:SS"
@@ -184,6 +207,7 @@ def _values(texts: pl.DataFrame, columns: dict[str, Column], units: dict[str, st
         if wrong.any():
             refuse_lines(texts.with_columns(wrong=wrong), pl.col("wrong"), rows.block,
                          f"{column.source} must be {_kind(name, column, units)}", name)
+    _refuse_other_sizes(texts, columns, units, rows)
     refuse_times(values, rows.block, *[name for name in (*INSTANTS, *DURATIONS) if name in columns])
     for name in (*INSTANTS, *DURATIONS):
         if name in columns:
@@ -194,11 +218,22 @@ def _values(texts: pl.DataFrame, columns: dict[str, Column], units: dict[str, st
     return values
 
 
+def _refuse_other_sizes(texts: pl.DataFrame, columns: dict[str, Column], units: dict[str, str], rows: Rows) -> None:
+    """Raise InputError for an instant that is not of the size of the first, by which its unit was told."""
+    for name, unit in units.items():
+        if name in INSTANTS and unit in SIZES and not columns[name].unit:
+            (least, most), source = SIZES[unit], columns[name].source
+            size = number(pl.col(name)).abs()
+            refuse_lines(texts, (size < least) | (size >= most), rows.block,
+                         f"{source} was taken for [{unit}] by its first field, which this is not; give the unit, as in "
+                         f"{name}={source}[{unit}]", name)
+
+
 def _value(text: pl.Expr, name: str, column: Column, units: dict[str, str]) -> pl.Expr:
     if name in units:
         unit = units[name]
-        if unit == "iso":
-            return stamp_seconds(text)
+        if name in INSTANTS and (unit == "iso" or "%" in unit or AT in unit):
+            return _instant(text, *zoned(unit))
         return clock_seconds(text) if unit == CLOCK else number(text) * {**DURATION_UNITS, **EPOCHS}[unit]
     if name in NUMBER_BOUNDS:
         value, (low, high) = number(text), NUMBER_BOUNDS[name]
@@ -208,12 +243,20 @@ def _value(text: pl.Expr, name: str, column: Column, units: dict[str, str]) -> p
     return text if name in TARGETS else amount(text, column.unit)
 
 
+def _instant(text: pl.Expr, form: str, zone: str) -> pl.Expr:
+    """Return seconds since 1970 of instants in a form, of a zone's clocks where they do not say another."""
+    seconds = stamp_seconds(text) if form == "iso" else format_seconds(text, form)
+    return seconds if not zone else pl.when(names_zone(text)).then(seconds).otherwise(of_zone(seconds, zone))
+
+
 def _kind(name: str, column: Column, units: dict[str, str]) -> str:
     """Return what a field must be, in words."""
     unit = units.get(name)
     if unit is None:
         named = {**NUMBER_WORDS, "queue": "a path of names such as org/department/user"}
         return named.get(name, f"a number of {column.unit or 'units'}")
+    if "%" in unit or AT in unit:
+        return f"an instant as {unit}"
     words = {"iso": "an instant of ISO 8601", CLOCK: "a duration as HH:MM:SS or D-HH:MM:SS"}
     return words.get(unit, f"a number of {unit}" if unit in DURATION_UNITS else f"a number since 1970 ({unit})")
 
@@ -223,7 +266,7 @@ def _kind(name: str, column: Column, units: dict[str, str]) -> str:
 
 def _counted(table: pl.DataFrame, units: dict[str, str]) -> tuple[pl.DataFrame, float | None]:
     """Return the table with instants since 1970 counted from the first arrival, and when that was."""
-    if units["arrival"] not in (*EPOCHS, "iso"):
+    if not _is_absolute(units["arrival"]):
         return table, None
     return since_first(table, *(name for name in INSTANTS if name in units))
 
@@ -234,7 +277,8 @@ def _with_fates(table: pl.DataFrame, columns: dict[str, Column], resources: tupl
     has = columns.keys()
     start = pl.col("start") if "start" in has else pl.lit(None, pl.Float64)
     unknown = [pl.col(each.name).is_null() for each in resources if each.name in has]
-    outcome = pl.col("outcome").str.to_lowercase().replace_strict(OUTCOME_WORDS, default=None, return_dtype=OUTCOMES)
+    word = pl.col("outcome").str.to_lowercase().str.replace(r" by \d+$", "")  # Slurm says who cancelled a job
+    outcome = word.replace_strict(OUTCOME_WORDS, default=None, return_dtype=OUTCOMES)
     rows = table.select(
         "line", "arrival",
         *([] if "estimate" not in has else ["estimate"]),
@@ -287,12 +331,17 @@ def _understood(texts: pl.DataFrame, values: pl.DataFrame, columns: dict[str, Co
     """Return the first rows, each field as it stands and as it was read."""
     rows = []
     for name, column in columns.items():
-        fields = [_pair(text, _shown(name, value, column))
+        fields = [_pair(text, _shown(name, value, column, units))
                   for text, value in zip(texts[name].head(SHOWN_ROWS), values[name].head(SHOWN_ROWS), strict=True)]
         rows.append((name, f"== {column.source}" if column.constant else column.source,
-                     units.get(name, column.said) or "as it stands", *fields))
+                     _unit_shown(name, column, units), *fields))
     lines = [f"line {line}" for line in texts["line"].head(SHOWN_ROWS)]
     return Shown("What was understood", ("what", "column", "unit", *lines), tuple(rows))
+
+
+def _unit_shown(name: str, column: Column, units: dict[str, str]) -> str:
+    unit = units.get(name, column.said) or "as it stands"
+    return f"{unit}, shown in UTC" if name in INSTANTS and _is_absolute(units[name]) else unit
 
 
 def _pair(text: str | None, shown: str) -> str:
@@ -301,9 +350,11 @@ def _pair(text: str | None, shown: str) -> str:
     return text if text == shown else f"{text} → {shown}"
 
 
-def _shown(name: str, value: object, column: Column) -> str:
+def _shown(name: str, value: Any, column: Column, units: dict[str, str]) -> str:
     if value is None:
         return "unknown"
+    if name in INSTANTS and _is_absolute(units[name]):
+        return instant_text(value).removesuffix("+00:00")
     if name in INSTANTS or name in DURATIONS:
         return f"{value:.10g} s"
     return str(value) if name in TARGETS else f"{value:.10g} {resource(name, column.unit).of}"

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from subak.errors import InputError
 from subak.nearest import did_you_mean
 from subak.resources import RESERVED_NAMES
-from subak.workload.readers.files.times import DURATION_UNITS
+from subak.workload.readers.files.times import DURATION_UNITS, is_zone
 from subak.workload.readers.table.units import AMOUNT_UNITS
 
 INSTANTS = ("arrival", "start", "end")
@@ -17,6 +17,7 @@ EPOCHS = {"epoch": 1.0, "epoch-ms": 1e-3, "epoch-us": 1e-6, "epoch-ns": 1e-9}
 INSTANT_UNITS = (*DURATION_UNITS, *EPOCHS, "iso")
 CLOCK = "hms"
 PER_TASK = "/tasks"
+AT = "@"  # between the form of an instant and its zone
 EXAMPLE = "such as arrival=Submit,run_time=Elapsed[ms]"
 PART = re.compile(r"""\s*([^=,\[\]"\s]*)\s*(==?)\s*("[^"]*"|[^,\[\]"]*?)\s*(?:\[([^\]]*)\])?\s*(?:,|$)""")
 
@@ -60,12 +61,32 @@ def _column(target: str, constant: bool, source: str, unit: str) -> Column:
     known = _units(target)
     if not known and unit:
         raise InputError(f"--map: {target} has no unit, it was given [{unit[:40]}]")
+    if target in INSTANTS and ("%" in unit or AT in unit):
+        _refuse_form(target, *zoned(unit))
+        return column
     if column.unit and column.unit not in known:
         raise InputError(f"--map: the unit of {target} must be one of {', '.join(known)}, not {column.unit[:40]!r}"
                          + did_you_mean(column.unit, known))
     if divided and target in TARGETS:
         raise InputError(f"--map: {PER_TASK} is for the amounts of resources, not for {target}")
     return column
+
+
+def zoned(unit: str) -> tuple[str, str]:
+    """Return the form of an instant and its zone, empty for none: iso@Europe/Paris, %d/%m/%Y %H:%M."""
+    form, _, zone = unit.partition(AT)
+    return form.strip(), zone.strip()
+
+
+def _refuse_form(target: str, form: str, zone: str) -> None:
+    if form != "iso" and "%" not in form:
+        raise InputError(f"--map: the form of {target} must be iso or such as %d/%m/%Y %H:%M:%S, not {form[:40]!r}")
+    if "%Z" in form:
+        raise InputError(f"--map: the form of {target} must not have %Z, which says of no zone how far from UTC it is; "
+                         "%z reads +0200")
+    if zone and ("%z" in form or not is_zone(zone)):
+        raise InputError(f"--map: the zone of {target} must be one such as Europe/Paris, for a form without %z, not "
+                         f"{zone[:40]!r}")
 
 
 def _units(target: str) -> tuple[str, ...]:

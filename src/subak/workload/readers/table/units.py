@@ -26,7 +26,7 @@ SUFFIXES = {name: size / MIB for name, size in BYTES.items()}
 MILLI = 1e-3
 CORES = {"m": MILLI}
 AMOUNT_UNITS: dict[str, AmountUnit] = {
-    "units": AmountUnit(1.0, "units", MILLI), "%": AmountUnit(0.01, "units", MILLI),
+    "units": AmountUnit(1.0, "units", MILLI), "%": AmountUnit(0.01, "units", MILLI, {"%": 0.01}),
     "cores": AmountUnit(1.0, "cores", MILLI, CORES), "millicores": AmountUnit(MILLI, "cores", MILLI, CORES),
     "GPUs": AmountUnit(1.0, "GPUs", MILLI),
     **{name: AmountUnit(BYTES[name] / MIB, "MiB", 1.0, SUFFIXES)
