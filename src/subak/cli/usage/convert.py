@@ -98,9 +98,14 @@ def convert(
     Any table of jobs: `subak convert table jobs.csv --map arrival=Submit,run_time=Elapsed,memory=Mem[MiB]
     --preview`.
 
-    Slurm's accounting: `export SLURM_TIME_FORMAT=%s; sacct -aXP --noconvert -S 2024-01-01 -E 2024-02-01
-    --format=JobID,Partition,Account,User,Submit,Eligible,Start,Elapsed,Timelimit,State,NNodes,NTasks,ReqTRES,AllocTRES
-    > jobs.txt`, then `subak convert sacct jobs.txt --out W`.
+    Units of --map: instants in `iso`, `epoch`, `epoch-ms`, `s`, `ms`, `%d/%m/%Y %H:%M`, or with a zone as
+    `iso@Europe/Paris`; durations in `s`, `ms`, `min`, `h`, `hms` (1-02:03:04); amounts in `cores`, `millicores`,
+    `GPUs`, `MiB`, `GiB`, `GB`, `%`, with `/tasks` where all tasks of a row share them. Without one, the first rows
+    tell.
+
+    Slurm's accounting: `export SLURM_TIME_FORMAT=%s`, then `sacct -aXP --noconvert -S 2024-01-01 -E 2024-02-01
+    --format=JobID,Partition,Account,User,Submit,Eligible,Start,Elapsed,Timelimit,State,NNodes,NTasks,ReqTRES,AllocTRES`
+    into a file jobs.txt, then `subak convert sacct jobs.txt --out W`.
 
     Kubernetes: `kubectl get pods -A -o json > K/pods.json; kubectl get nodes -o json > K/nodes.json`, then `subak
     convert pods K --out W`.

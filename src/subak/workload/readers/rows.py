@@ -88,7 +88,8 @@ def workload_of_rows(
     refuse_too_many(float(counts), provenance.name)
     units = [(pl.col(each.name) / each.unit).round().cast(pl.Int64).alias(each.name) for each in resources]
     missing = [words.alias(name) for name, words in DEFAULTS.items() if name not in rows.columns]
-    table = rows.with_columns(*units, *missing).sort("arrival", maintain_order=True).with_row_index("row")
+    given = [name for name in ROW_COLUMNS if name in rows.columns]  # copies of others would cost
+    table = rows.select(*given, *units, *missing).sort("arrival", maintain_order=True).with_row_index("row")
     jobs = table.unique("job", keep="first", maintain_order=True).select("job", "queue", "user")
     table = table.join(jobs.select("job").with_row_index("job_row"), on="job", how="left", maintain_order="left")
     together = pl.col("gang") & (pl.col("count") > 1)

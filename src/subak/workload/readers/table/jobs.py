@@ -120,16 +120,17 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     resources = _resources(columns)
     table, origin = _counted(pl.concat(tables), units)
     fated = _with_fates(table, columns, resources, options)
-    kept = kept_of(fated, source, "rows")
+    kept, dropped = kept_of(fated, source, "rows"), dropped_of("rows", fated, source)
     accounts = (account_of("rows", fated),)
+    del tables, table, fated  # as large as the workload
     left = [name for name in there if name and name not in wanted]
     remarks = _remarks(kept, columns, left, origin)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "gang": options.gang,
               "map": [_said(column, units) for column in columns.values()]}
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}", "not stated",
                             notes(accounts, remarks, chosen))
-    workload = workload_of_rows(kept.drop("line", "fate"), resources, provenance)
-    return Conversion(workload, None, accounts, remarks, dropped_of("rows", fated, source), understood)
+    workload = workload_of_rows(kept, resources, provenance)
+    return Conversion(workload, None, accounts, remarks, dropped, understood)
 
 
 READER = Reader("a file of any table of jobs, CSV or Parquet; --map says which column is what", single_file, read,
