@@ -237,7 +237,8 @@ def test_the_published_rows_of_helios(tmp_path):
         "5,u,vc,16,32,2,TIMEOUT,2020-06-09 18:41:30,2020-06-09 18:51:30,2020-06-09 19:51:30,3600,600",
         "6,u,vc,1,1,1,CANCELLED,2020-06-09 18:41:28,None,2020-06-17 14:15:21,0,0",
     )
-    conversion = read(tmp_path, *PUBLISHED, *made_up, PUBLISHED[0], name="helios", head=HELIOS)
+    waited = PUBLISHED[0].replace("2020-06-09 18:41:01,2020-06-10", "None,2020-06-10")
+    conversion = read(tmp_path, waited, *PUBLISHED, *made_up, PUBLISHED[0], name="helios", head=HELIOS)
     assert tasks(conversion) == [
         (0, 0, 0.0, 36848.0, 0.0, "FINISH"),
         (1, 0, 26.0, 249.0, 26.0, "FAIL"),
@@ -247,4 +248,4 @@ def test_the_published_rows_of_helios(tmp_path):
     ]
     assert conversion.workload.requests.tolist() == [[1000, 4000, 1000, 8000], [1000, 16000, 1000, 16000]]
     assert conversion.workload.jobs["queue"].to_list() == ["vcJkd/uXBbc", "vchbv/uVMrF", "vcpDC/uzqls", "vc/u"]
-    assert conversion.accounts[0].dropped == {"job seen before": 1, "never started, so its run time is unknown": 1}
+    assert conversion.accounts[0].dropped == {"never started, so its run time is unknown": 2, "job seen before": 1}

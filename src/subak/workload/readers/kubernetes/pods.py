@@ -162,8 +162,7 @@ def _times(status: PodStatus) -> dict[str, str | None]:
                       if (each.type, each.status) == ("PodScheduled", "True")), None)
     ends = [each.state.terminated.finished_at for each in status.container_statuses or () if each.state.terminated]
     known = [text for text in (*(each.last_transition_time for each in conditions), status.start_time, *ends) if text]
-    ended = status.phase in ENDED
-    return {"start": scheduled or status.start_time, "end": max(filter(None, ends), default=None) if ended else None,
+    return {"start": scheduled or status.start_time, "end": max(filter(None, ends), default=None),
             "latest": max(known, default=None)}
 
 

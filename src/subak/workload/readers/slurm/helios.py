@@ -92,9 +92,10 @@ def _jobs(rows: Rows) -> pl.DataFrame:
 
 
 def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
+    never = pl.col("recorded_start").is_null() | pl.col("outcome").is_null()
     return table.with_columns(fate=fate([
-        (~pl.col("job").is_first_distinct(), f"job {SEEN_BEFORE}"),
-        (pl.col("recorded_start").is_null() | pl.col("outcome").is_null(), NEVER_STARTED),
+        (never, NEVER_STARTED),
+        (~pl.struct("job", never=never).is_first_distinct(), f"job {SEEN_BEFORE}"),
         *usual_rules(RESOURCES, options),
     ])).with_columns(recorded_start=pl.max_horizontal("recorded_start", "arrival"))
 
