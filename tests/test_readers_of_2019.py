@@ -217,6 +217,31 @@ def test_a_mistake_of_google_2019_is_named(tmp_path, line, message):
     with pytest.raises(InputError, match=message):
         read("google2019", borg(tmp_path, event(0, SUBMIT), line))
 
+def machine(time, number, kind, *capacity):
+    given = dict(zip(("cpus", "memory"), capacity, strict=True)) if capacity else None
+    return {"time": time * S, "machine_id": number, "type": kind, "capacity": given}
+
+
+@pytest.mark.parametrize(
+    "names", [{"ADD": 1, "REMOVE": 2, "UPDATE": 3}, {name: name for name in ("ADD", "REMOVE", "UPDATE")}]
+)
+def test_machines_come_change_and_go(tmp_path, names):
+    """With the format's own numbers, which begin at 1, or their names."""
+    added, removed, updated = names["ADD"], names["REMOVE"], names["UPDATE"]
+    events = [machine(0, 7, added, 0.5, 1), machine(0, 8, added, 1, 1), machine(0, 9, removed, 1, 1),
+              machine(700, 7, updated, 0.25, 1), machine(800, 8, removed), machine(900, 9, added, 1, 0.5)]
+    source = borg(tmp_path, event(600 * S, SUBMIT), event(610 * S, SCHEDULE), event(700 * S, FINISH),
+                  machine_events=events)
+    fleet = read("google2019", source, fleet="changing").fleet
+    assert fleet.machines.select("machine", "present").rows() == [("7", True), ("8", True), ("9", False)]
+    assert fleet.changes.select("time", "machine", "present", "cpu", "memory").rows() == [
+        (700.0, 0, True, 25_000_000, 100_000_000),
+        (800.0, 1, False, 100_000_000, 100_000_000),
+        (900.0, 2, True, 100_000_000, 50_000_000),
+    ]
+    assert read("google2019", source).fleet.machines["machine"].to_list() == ["7", "8"]
+
+
 
 # Azure
 
