@@ -81,6 +81,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
                 "fleet": ("absent", "x.tr"), "classes": ("-1", "65"), "lotes": ("W/workload.toml",)},
     "convert": {"trace_format": ("x", "", "TR", "csv"), "source": ("absent", "W", "n" * 300),
                 "from_": (*NEGATIVE, "inf", "1e300"), "until": ("0", "-1", "-inf"), "model": ("block_bytes=1",),
+                "map_": ("arrival=a,run_time=b", "x"), "separator": (",", "x"),
                 "topology": ("x.tr",), "map_slots": ("3", "0"), "reduce_slots": ("3", "-1"),
                 **{name: (value,) for name, value in (("resubmissions", "attempt"), ("censored", "drop"), ("fleet", "last"),
                                                       ("shuffle", "stage"), ("slots", "separate"), ("unfinished", "drop"),
@@ -243,6 +244,14 @@ CONFLICTS: tuple[tuple[str, ...], ...] = (
     ("convert", "tr", "x.tr", "--from", "5", "--until", "5", "--out", "R"), ("convert", "tr", "x.tr", "--from", "5", "--out", "R"),
     ("convert", "tr", "x.tr", "--from", "nan", "--out", "R"), ("convert", "tr", "x.tr", "--batch", "--out", "R"),
     ("convert", "rumen", "x.tr", "--slots", "separate", "--out", "R"), ("convert", "tr", "x.tr"),
+    ("convert", "tr", "x.tr", "--out", "R", "--preview"), ("convert", "tr", "x.tr", "--gang", "--out", "R"), ("convert", "table", "x.tr", "--out", "R"),
+    *(("convert", "table", "x.csv", "--out", "R", "--map", text) for text in (
+        "", "a", "=a", "arrival=", "arrival=a", "run_time=b", "arrival=a,run_time=b,run_time=b", "arrival=a,run_time=b,end=b",
+        "arrival=a,end=b", "arrival=no,run_time=b", "arrival=a[x],run_time=b", "arrival=a,run_time=b[epoch]", "arrival=a,run_time=b[",
+        "arrival=a,run_time=b,job=a[s]", "arrival=a,run_time=b,cpu=a[cores/tasks]", "arrival=a,run_time=b,user=a[/tasks]",
+        "arrival=a,run_time=b,the cpu=a", "arrival=a,run_time=b,cluster=a", "arrival=a[epoch],start=b[s],run_time=b", "arrival==x,run_time=b",
+        "arrival=a[iso],run_time=b", "arrival=a,run_time=b[hms]", "arrival=a run_time=b")),
+    *(("convert", "table", "x.csv", "--map", "arrival=a,run_time=b", "--separator", sign, "--out", "R") for sign in (":", ",,", ";", " ")),
     ("convert", "google2011", "T", "--batch", "--out", "R"), ("convert", "rumen", "x.tr", "--map-slots", "0", "--out", "R"),
     ("convert", "rumen", "x.tr", "--map-slots", "2147483648", "--out", "R"),
     ("experiment", "s.toml", "--seeds", "1", "--out", "R"), ("experiment", "W", "--shard", "0/3", "--out", "R"), ("experiment", "W"),
@@ -252,7 +261,7 @@ CONFLICTS: tuple[tuple[str, ...], ...] = (
     ("simulate", "W", "W"), ("--", "nope"), ("simulate", "--", "--seed"), ("@x.tr",),
     ("fit", "W", "--censored", "account", "--censored", "never"),
 )
-BESIDE = {"x.tr": TRACE, "t.toml": TREE, "s.toml": 'workload = "W"\n', "two.toml": 'workload = "W"\nseeds = [1, 2]\n',
+BESIDE = {"x.tr": TRACE, "x.csv": "a,b\n1,2\n3,4\n", "t.toml": TREE, "s.toml": 'workload = "W"\n', "two.toml": 'workload = "W"\nseeds = [1, 2]\n',
           "f.toml": 'workload = "W"\n', "l.toml": "classes = 3\n",
           "mix.toml": "[[machines]]\ncount = 3\ncapacity = { cpu = 1, memory = 1 }\nprice = 2.0\n", "spread.toml": "delay_spread = 0.5\n"}
 

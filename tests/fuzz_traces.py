@@ -33,6 +33,7 @@ class Format(NamedTuple):
     source: str
     beside: Mapping[str, str] = {}
     head: int = 0  # lines that name the columns
+    options: tuple[str, ...] = ()
 
 
 TR = Format("tr", "x.tr", ("0 2 2.5 2 3", "1 1 4 4", "7.5 3 1 1 1 1"), " ",
@@ -95,8 +96,44 @@ NODE_LINES = ("sn,cpu_milli,memory_mib,gpu,model", "n0,32000,262144,0,", "n1,960
 NODES = Format("openb", "T/openb_node_list_all_node.csv", NODE_LINES, ",", {
     0: ("",), 1: POD_NUMBER, 2: POD_NUMBER, 3: ("", *WHOLE, "99999999")}, "T",
     {"T/openb_pod_list_default.csv": "".join(f"{line}\n" for line in POD_LINES)}, 1)
+# Words for nothing are no mistake where a field may be unknown
+MISTAKES = tuple(value for value in NO_NUMBERS if value.lower() not in ("nan", "none"))
+TABLE = Format("table", "x.csv", ("id,submit,run,mem,prio,queue", "a,0,5,4G,1,q/r", "b,10,7.5,100,2,q", "c,20,1,0.5,3,q"), ",", {
+    1: (*MISTAKES, "-1", "1e13", "12:00"), 2: (*MISTAKES, "-0.5", "1e13", "01:00:00"), 3: ("x", "-1", "4Q", "1e30", "4 G B", "G"),
+    4: (*MISTAKES, "1.5", "3000000000", "1e300"), 5: ("a//b", "/a", "a/", "a/\x01")}, "x.csv", {}, 1,
+    ("--map", "job=id,arrival=submit[s],run_time=run[s]", "--map", "memory=mem[MiB],priority=prio,queue=queue"))
+INSTANT = ("x", "2020-13-01 00:00:00", "2020-06-09 25:00:00", "2020-06-31", "18:41:01")
+SACCT_LINE = "{}|COMPLETED|1704110{}00|1704111000|01:00:00|1-00:00:00|2|cpu=4,mem=16G,node=2"
+SACCT = Format("sacct", "x.txt", ("JobID|State|Submit|Start|Elapsed|Timelimit|NNodes|ReqTRES",
+                                  *(SACCT_LINE.format(row, row) for row in (1, 2, 3))), "|", {
+    1: ("x", "DONE", "completed", "COMPLETE"), 2: (*INSTANT, "1e13"), 3: (*INSTANT, "1e13"),
+    4: ("x", "1:2", "-5", "1e13", "25:61:00", "1-02:03"), 5: ("x", "-1", "1:2"), 6: ("x", "1.5", "-1", "99999999999"),
+    7: ("x", "cpu=x", "mem=4Q,cpu=1", "cpu=1e30", "cpu=99999999999", "cpu=-1")}, "x.txt", {}, 1)
+HELIOS_LINE = "{},u1,vc1,8,16,2,COMPLETED,2020-06-09 18:4{}:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0"
+HELIOS = Format("helios", "cluster_log.csv", (
+    "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue",
+    *(HELIOS_LINE.format(row, row) for row in (1, 2, 3))), ",", {
+    0: ("",), 3: ("", *MISTAKES, "-1", "1.5"), 4: ("", *MISTAKES, "-1"), 5: ("", *MISTAKES, "1e10"), 6: ("", "x", "Done"),
+    7: INSTANT, 8: INSTANT, 9: INSTANT}, "cluster_log.csv", {}, 1)
+AZURE = Format("azure", "vmtable.csv", ("v1,s1,d1,0,2591400,91.7,0.7,20.7,Delay-insensitive,8,32",
+                                        "v2,s1,d1,600,900,91.7,0.7,20.7,Unknown,>24,>64"), ",", {
+    0: ("",), 3: (*NO_NUMBERS, "-1", "1e13"), 4: (*NO_NUMBERS, "-1", "1e13"), 8: ("", "x", "interactive"),
+    9: ("", *NO_NUMBERS, ">25", "-1", "1e9"), 10: ("", *NO_NUMBERS, ">24", "-1", "1e9")}, "vmtable.csv")
+INSTANCE_HEAD = "time,type,collection_id,priority,instance_index,resource_request.cpus,resource_request.memory"
+INSTANCE_ROWS = (INSTANCE_HEAD, "0,0,1,200,0,0.1,0.2", "600000000,3,1,200,0,0.1,0.2", "900000000,6,1,200,0,0.1,0.2")
+BORG_WHOLE = ("x", "-1", "1.5", "nan", "9223372036854775808", "0x10")
+BORG_SHARE = ("x", "-0.5", "nan", "inf", "1e400", "21.5")
+BORG = Format("google2019", "T/instance_events.csv", INSTANCE_ROWS, ",", {
+    0: ("", *BORG_WHOLE), 1: ("", "x", "11", "-1", "submit", "1.5"), 2: ("", *BORG_WHOLE), 3: ("x", "-1", "32768", "1.5"),
+    4: ("", *BORG_WHOLE, "2147483648"), 5: BORG_SHARE, 6: BORG_SHARE}, "T", {}, 1)
+BORG_MACHINES = Format("google2019", "T/machine_events.csv", (
+    "time,machine_id,type,platform_id,capacity.cpus,capacity.memory", "0,7,1,p,0.5,0.25", "0,8,1,p,1,1"), ",", {
+    0: ("", *BORG_WHOLE), 1: ("", *BORG_WHOLE), 2: ("", "x", "0", "4", "EVENT_TYPE_UNKNOWN"), 4: BORG_SHARE, 5: BORG_SHARE}, "T",
+    {"T/instance_events.csv": "".join(f"{line}\n" for line in INSTANCE_ROWS)}, 1)
 FORMATS = {"tr": TR, "swf": SWF, "swim": SWIM, **{f"google-{part}": _google(part) for part in PARTS},
-           "alibaba": ALIBABA, "alibaba-instances": INSTANCES, "alibaba-spar": SPAR, "openb": OPENB, "openb-nodes": NODES}
+           "alibaba": ALIBABA, "alibaba-instances": INSTANCES, "alibaba-spar": SPAR, "openb": OPENB, "openb-nodes": NODES,
+           "table": TABLE, "sacct": SACCT, "helios": HELIOS, "azure": AZURE, "google2019": BORG, "google2019-machines": BORG_MACHINES}
+JSON_READERS = ("rumen", "philly", "pods")  # whose cases are below
 
 
 def field_cases() -> Iterator[Case]:
@@ -120,7 +157,7 @@ def _case(name: str, form: Format, text: str | bytes, pack: str | None = None, o
         content = content.rstrip(b"\n")
     files = {**form.beside, form.file + packing: packed(content, packing)}
     source = form.source + (packing if form.source == form.file else "")
-    return Case(name, ("convert", form.reader, source, "--out", "R"), files, odd=odd)
+    return Case(name, ("convert", form.reader, source, *form.options, "--out", "R"), files, odd=odd)
 
 
 def line_cases() -> Iterator[Case]:
@@ -136,6 +173,7 @@ def line_cases() -> Iterator[Case]:
             wrong |= {"one-more": middle + sign + "1", "tabs": middle.replace(sign, "\t"), "empty": ",,,", "bare": "x"}
         elif name != "swf":
             wrong |= {"one-more": middle + sign + "1"}
+        wrong = {what: line for what, line in wrong.items() if line != middle}
         for what, line in wrong.items():
             text = sign.join(middle.split(sign)[:17]) if name == "swf" and what == "one-less" else line
             case = f"trace/{name}/line/{what}"
@@ -166,7 +204,7 @@ def file_cases() -> Iterator[Case]:
 
 def _plain(name: str, form: Format, packing: str, content: bytes | None) -> Case:
     source = form.source + (packing if form.source == form.file else "")
-    return Case(name, ("convert", form.reader, source, "--out", "R"), {**form.beside, form.file + packing: content})
+    return Case(name, ("convert", form.reader, source, *form.options, "--out", "R"), {**form.beside, form.file + packing: content})
 
 
 def absent_cases() -> Iterator[Case]:
@@ -266,6 +304,104 @@ def rumen_cases() -> Iterator[Case]:
                {"x.json": json.dumps(_job()), "t.json": "{}"}, ("t.json",))
 
 
+def _philly(**changes: object) -> dict[str, object]:
+    attempt = {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:23", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}
+    return {"jobid": "a", "status": "Pass", "vc": "v", "user": "u", "submitted_time": "2017-10-07 01:11:39", "attempts": [attempt],
+            **changes}
+
+
+PHILLY: dict[str, object] = {
+    **{f"status/{short(value)}": [_philly(status=value)] for value in ("pass", "", 3, None, ["Pass"])},
+    **{f"submit/{short(value)}": [_philly(submitted_time=value)] for value in ("soon", 5, "2017-10-07 25:00:00", None, "None")},
+    **{f"attempts/{short(value)}": [_philly(attempts=value)] for value in (
+        3, "x", [3], [{"start_time": "soon"}], [{"start_time": 5}], [{"detail": 3}], [{"detail": [{"gpus": "gpu0"}]}],
+        [{"detail": [{"gpus": [0]}]}], [], None, [{"start_time": "2017-10-07 01:12:09"}])},
+    **{f"job/{short(value)}": [_philly(jobid=value)] for value in (None, 7, [], "")},
+    **{f"user/{short(value)}": [_philly(user=value)] for value in (7, ["u"], "\u0001")},
+    "no-gpus": [_philly(attempts=[{"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:23", "detail": []}])],
+    "backwards": [_philly(attempts=[{"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-06 01:13:23",
+                                     "detail": [{"gpus": ["gpu0"]}]}])],
+    "number": 7, "numbers": [1], "empty": [], "object": {}, "null": None,
+}
+MACHINE_LISTS = ("m1", "m1,x,24GB", "m1,-1,24GB\nm2,8,24GB", "m1,1.5,24GB\nm2,8,24GB", ",8,24GB\nm2,8,24GB", "",
+                 "m1,99999999999,24GB\nm2,8,24GB", "m1,8\n")
+
+
+def _pod(**changes: object) -> dict[str, object]:
+    """A pod in order, with some of its fields, named by their paths, changed; `...` takes one away."""
+    stamp = "2024-01-31T12:00:00Z"
+    pod: dict = {"kind": "Pod", "metadata": {"name": "p", "namespace": "n", "creationTimestamp": stamp},
+                 "spec": {"containers": [{"resources": {"requests": {"cpu": "500m", "memory": "4Gi"}}}], "priority": 3},
+                 "status": {"phase": "Succeeded", "startTime": stamp,
+                            "containerStatuses": [{"state": {"terminated": {"finishedAt": "2024-01-31T13:00:00Z"}}}]}}
+    for path, value in changes.items():
+        *parents, last = path.split("__")
+        place = pod
+        for name in parents:
+            place = place.setdefault(name, {})
+        if value is ...:
+            place.pop(last, None)
+        else:
+            place[last] = value
+    return pod
+
+
+def _affinity(terms: object) -> dict[str, object]:
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+
+def _requests(**requests: object) -> list[object]:
+    return [{"resources": {"requests": requests}}]
+
+
+PODS: dict[str, object] = {
+    **{f"cpu/{short(value)}": _pod(spec__containers=_requests(cpu=value)) for value in (
+        "x", "-1", "1e400", "5q", "", "1 m", "0x10", "nan", "inf", True, None, ["1"], {"a": 1}, "9" * 400, "\u0663", 10**10, "1e9")},
+    **{f"memory/{short(value)}": _pod(spec__containers=_requests(memory=value)) for value in ("x", "-1Gi", "4GiB", "1Ei", "gi")},
+    **{f"created/{short(value)}": _pod(metadata__creationTimestamp=value) for value in ("soon", 5, "2024-13-01T00:00:00Z", ..., "")},
+    **{f"started/{short(value)}": _pod(status__startTime=value) for value in ("soon", 5, "12:00:00", ...)},
+    **{f"priority/{short(value)}": _pod(spec__priority=value) for value in ("high", 1.5, 2**31, -(2**40), [1])},
+    **{f"selector/{short(value)}": _pod(spec__nodeSelector=value) for value in ("x", ["a"], {"a": 1}, 3, {"": "a"})},
+    **{f"affinity/{number}": _pod(spec__affinity=_affinity(terms)) for number, terms in enumerate((
+        "x", [3], [{"matchExpressions": [{"key": "a"}]}], [{"matchExpressions": [{"key": "a", "operator": "Is", "values": ["b"]}]}],
+        [{"matchExpressions": [{"key": "a", "operator": "In"}]}], [{"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["x"]}]}],
+        [{"matchExpressions": [{"key": "a", "operator": "Lt", "values": ["1", "2"]}]}],
+        [{"matchExpressions": [{"key": "", "operator": "Exists"}]}]))},
+    **{f"namespace/{short(value)}": _pod(metadata__namespace=value) for value in ("", "\u0001", 3)},
+    **{f"containers/{short(value)}": _pod(spec__containers=value) for value in ("x", 3, [3], {"a": 1})},
+    "no-name": _pod(metadata__name=...), "pending": _pod(status__phase="Pending"), "no-status": _pod(status=...),
+    "no-end": _pod(status__containerStatuses=[]), "number": 7, "list": [1], "no-kind": {}, "no-items": {"kind": "List", "items": []},
+    "items-number": {"kind": "List", "items": 3}, "items": {"kind": "List", "items": [3]}, "null": None,
+    "nodes-only": {"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "n"}}]},
+    "service": {"kind": "Service", "metadata": {"name": "s"}},
+    **{f"node/{short(value)}": {"kind": "List", "items": [_pod(), {"kind": "Node", "metadata": {"name": "n"}, "status": {
+        "allocatable": value}}]} for value in ({"cpu": "x"}, {"cpu": "-1"}, {"memory": "1Zi"}, 3, {"pods": "9999999999"})},
+}
+BORG_LINES = {
+    "number": "7", "list": "[]", "null": "null", "type": '{"time": 0, "type": 11, "collection_id": 1, "instance_index": 0}',
+    "time": '{"time": "soon"}', "nested": '{"time": 0, "type": 0, "collection_id": 1, "instance_index": 0, "resource_request": 3}',
+    "relation": '{"time": 0, "type": 0, "collection_id": 1, "instance_index": 0, "constraint": [{"name": "a", "relation": 8}]}',
+    "no-name": '{"time": 0, "type": 0, "collection_id": 1, "instance_index": 0, "constraint": [{"relation": 0}]}',
+    "order": '{"time": 0, "type": 0, "collection_id": 1, "instance_index": 0, "constraint": [{"name": "a", "value": "x", "relation": 2}]}',
+    "two-lines": '{"time":\n0}',
+}
+
+
+def json_cases() -> Iterator[Case]:
+    """JSON of Philly, Kubernetes and Google 2019 that is none, or says something else."""
+    for reader, listed in (("philly", PHILLY), ("pods", PODS)):
+        call = ("convert", reader, "x.json", "--out", "R")
+        for what, value in listed.items():
+            yield Case(f"trace/{reader}/{what}", call, {"x.json": json.dumps(value)})
+        for what, text in NO_JSON.items():
+            yield Case(f"trace/{reader}/text/{what}", call, {"x.json": text})
+    for what, text in (*NO_JSON.items(), *BORG_LINES.items()):
+        yield Case(f"trace/google2019/json/{what}", ("convert", "google2019", "T", "--out", "R"), {"T/instance_events.json": text})
+    for number, text in enumerate(MACHINE_LISTS):
+        yield Case(f"trace/philly/machines/{number}", ("convert", "philly", "T", "--out", "R"), {
+            "T/cluster_job_log": json.dumps([_philly()]), "T/cluster_machine_list": text})
+
+
 def odd_cases() -> Iterator[Case]:
     """What may be in order: marks, line ends and letters that other programs leave."""
     for name, form in FORMATS.items():
@@ -279,4 +415,4 @@ def odd_cases() -> Iterator[Case]:
 
 def trace_cases() -> list[Case]:
     """All of them."""
-    return [*field_cases(), *line_cases(), *file_cases(), *absent_cases(), *rumen_cases(), *odd_cases()]
+    return [*field_cases(), *line_cases(), *file_cases(), *absent_cases(), *rumen_cases(), *json_cases(), *odd_cases()]

@@ -14,10 +14,10 @@ from subak.fleet.table import read_fleet
 from subak.workload.constraints import satisfied
 from subak.workload.predicates import Constraint
 from subak.workload.readers import READERS
-from subak.workload.readers.alibaba2018_names import dependencies
+from subak.workload.readers.alibaba.alibaba2018_names import dependencies
 from subak.workload.readers.conversion import Conversion
+from subak.workload.readers.files.stream import ignore_progress
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import ignore_progress
 from subak.workload.table import read_workload
 
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from published import trace
 from subak.errors import InputError
-from subak.workload.readers.attempts import find_attempts, sort_events
 from subak.workload.readers.conversion import Conversion
-from subak.workload.readers.google2011 import events as google2011
+from subak.workload.readers.files.stream import ignore_progress
+from subak.workload.readers.google import tasks as borg
+from subak.workload.readers.google.attempts import find_attempts, sort_events
+from subak.workload.readers.google.google2011 import events as google2011
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import ignore_progress
 
 AFTER = 2**63 - 1
 SUBMIT, SCHEDULE, EVICT, FAIL, FINISH, KILL, LOST, UPDATE_PENDING, UPDATE_RUNNING = range(9)
@@ -78,7 +79,7 @@ def test_a_resubmission_may_be_an_attempt_of_the_same_task(tmp_path):
 def test_an_attempt_that_stays_pending_at_the_end_does_not_hide_the_one_that_ran(tmp_path):
     conversion = read(folder(tmp_path, EVICTED[:4]), resubmissions="attempt")
     assert tasks(conversion) == [("1", 0, 600.0, 99.0, "EVICT", "TASK")]
-    assert dropped(conversion) == {google2011.NEVER_SCHEDULED: 1}
+    assert dropped(conversion) == {borg.NEVER_SCHEDULED: 1}
 
 
 @pytest.mark.parametrize(("event", "outcome", "kind"), [
@@ -103,7 +104,7 @@ def test_a_task_that_outlives_the_window_may_be_dropped_or_endless(tmp_path):
     source = folder(tmp_path, CENSORED)
     gone = read(source, censored="drop")
     assert [row[0] for row in tasks(gone)] == ["2"]
-    assert dropped(gone) == {google2011.CENSORED: 2}
+    assert dropped(gone) == {borg.CENSORED: 2}
     assert tasks(read(source, censored="forever"))[0][3] == float("inf")
 
 
@@ -118,7 +119,7 @@ def test_time_0_means_before_the_window(tmp_path):
 def test_the_other_sentinel_means_after_the_window(tmp_path):
     conversion = read(folder(tmp_path, [*CENSORED, line(AFTER, FINISH)]))
     assert tasks(conversion)[0][4] == "CENSORED"
-    assert dropped(conversion) == {google2011.AFTER_WINDOW: 1}
+    assert dropped(conversion) == {borg.AFTER_WINDOW: 1}
     assert conversion.remarks["window's end (s)"] == 700.0
 
 
@@ -137,7 +138,7 @@ def test_a_missing_request_comes_from_another_row_of_the_attempt(tmp_path):
 def test_without_any_request_a_task_is_dropped(tmp_path):
     lacking = [line(600 * S, event, job=2, cpu="", memory="") for event in (SUBMIT, SCHEDULE)]
     conversion = read(folder(tmp_path, EVICTED + lacking))
-    assert dropped(conversion) == {google2011.NO_REQUEST: 2}
+    assert dropped(conversion) == {borg.NO_REQUEST: 2}
 
 
 def test_a_request_of_nothing_is_dropped_but_nothing_of_one_resource_is_kept(tmp_path):
@@ -145,7 +146,7 @@ def test_a_request_of_nothing_is_dropped_but_nothing_of_one_resource_is_kept(tmp
             for job, memory in ((2, 0), (3, 0.1)) for event in (SUBMIT, SCHEDULE, FINISH)]
     conversion = read(folder(tmp_path, rows))
     assert [row[0] for row in tasks(conversion)] == ["3"]
-    assert dropped(conversion) == {google2011.ZERO_REQUEST: 3}
+    assert dropped(conversion) == {borg.ZERO_REQUEST: 3}
 
 
 def test_the_last_request_before_schedule_counts(tmp_path):
@@ -169,9 +170,9 @@ def test_odd_sequences_are_counted(tmp_path):
     conversion = read(folder(tmp_path, rows))
     assert tasks(conversion) == [("5", 0, 600.0, 2.0, "FINISH", "TASK"), ("3#2", 0, 601.0, 2.0, "FINISH", "TASK")]
     assert dropped(conversion) == {
-        google2011.LONG_AGO: 1, google2011.ENDED_PENDING: 2, google2011.RESUBMITTED_PENDING: 1,
-        google2011.SCHEDULED_TWICE: 1, google2011.RESUBMITTED_RUNNING: 2, google2011.NEVER_SCHEDULED: 1,
-        google2011.REPEATED: 1}
+        borg.LONG_AGO: 1, borg.ENDED_PENDING: 2, borg.RESUBMITTED_PENDING: 1,
+        borg.SCHEDULED_TWICE: 1, borg.RESUBMITTED_RUNNING: 2, borg.NEVER_SCHEDULED: 1,
+        borg.REPEATED: 1}
 
 
 def test_evicted_and_submitted_again_at_one_instant(tmp_path):
@@ -202,7 +203,7 @@ def test_jobs_may_be_worked_on_in_portions(tmp_path, monkeypatch):
     rows = [line((600 + job) * S, event, job=job, index=index) for job in range(9) for index in range(3)
             for event in (SUBMIT, SCHEDULE, FINISH, FINISH)]
     whole = read(folder(tmp_path, rows))
-    monkeypatch.setattr(google2011, "PORTION_ROWS", 20)
+    monkeypatch.setattr(borg, "PORTION_ROWS", 20)
     portions = read(tmp_path)
     assert whole.accounts == portions.accounts
     for name in ("jobs", "stages", "tasks"):
@@ -226,7 +227,7 @@ def test_alike_tasks_of_a_job_share_a_stage(tmp_path):
 def test_a_slice_holds_what_arrives_in_it(tmp_path):
     conversion = read(folder(tmp_path, EVICTED), arrival_min=601.0, arrival_end=702.0)
     assert [row[0] for row in tasks(conversion)] == ["1#2"]
-    assert dropped(conversion) == {google2011.OUTSIDE: 3}
+    assert dropped(conversion) == {borg.OUTSIDE: 3}
     with pytest.raises(InputError, match="none of the 6 rows"):
         read(folder(tmp_path, EVICTED), arrival_min=900.0)
 

@@ -10,10 +10,10 @@ import pytest
 from subak.errors import InputError
 from subak.workload import readers
 from subak.workload.readers import READERS
+from subak.workload.readers.files import json_text
+from subak.workload.readers.files.json_text import json_values
+from subak.workload.readers.files.stream import BLOCK_SIZE, LINE_BYTES_MAX, blocks, fields, ignore_progress
 from subak.workload.readers.options import Options
-from subak.workload.readers.rumen import history as rumen_history
-from subak.workload.readers.rumen.history import json_values
-from subak.workload.readers.stream import BLOCK_SIZE, LINE_BYTES_MAX, blocks, fields, ignore_progress
 
 JOB = "1 0 3 4 1 -1 -1 1 4 -1 1 3 -1 -1 1 -1 -1 -1"
 
@@ -31,8 +31,8 @@ def read(name, path):
 
 
 def test_every_reader_is_in_the_table():
-    modules = [importlib.import_module(f"subak.workload.readers.{each.name}")
-               for each in pkgutil.iter_modules(readers.__path__)]
+    modules = [importlib.import_module(each.name)
+               for each in pkgutil.walk_packages(readers.__path__, f"{readers.__name__}.")]
     assert {id(module.READER) for module in modules if hasattr(module, "READER")} == set(map(id, READERS.values()))
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_list_is_named(tmp_path, text):
 
 
 def test_one_value_has_so_many_objects_at_most(tmp_path, monkeypatch):
-    monkeypatch.setattr(rumen_history, "OBJECTS_MAX", 10)
+    monkeypatch.setattr(json_text, "OBJECTS_MAX", 10)
     fits = "[" + ",".join(["{}"] * 8) + "]"
     assert len(list(values(tmp_path, f'{{"c": {fits}}}\n' * 3))) == 3
     with pytest.raises(InputError, match="line 2: JSON that cannot be read: more than 10 objects in one value"):

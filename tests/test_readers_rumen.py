@@ -15,8 +15,8 @@ from subak.errors import InputError
 from subak.fleet.table import read_fleet
 from subak.workload.readers import READERS
 from subak.workload.readers.conversion import Conversion
+from subak.workload.readers.files.stream import ignore_progress
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import ignore_progress
 from subak.workload.table import read_workload
 
 CUT = DATA / "rumen" / "4-jobs.trace.json.gz"

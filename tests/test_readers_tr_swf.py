@@ -7,8 +7,8 @@ import pytest
 from published import trace
 from subak.errors import InputError
 from subak.workload.readers import swf, tr
+from subak.workload.readers.files.stream import blocks, fields, ignore_progress
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import blocks, fields, ignore_progress
 
 
 def write(tmp_path: Path, name: str, *lines: str) -> Path:

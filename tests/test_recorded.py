@@ -25,7 +25,7 @@ from subak.simulator.simulate import simulate
 from subak.workload.mapreduce import MapReduce, draw_batch
 from subak.workload.readers import READERS
 from subak.workload.readers.conversion import Options
-from subak.workload.readers.stream import ignore_progress
+from subak.workload.readers.files.stream import ignore_progress
 from subak.workload.samples import sample_folder
 from subak.workload.table import make_workload, read_workload
 

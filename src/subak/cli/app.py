@@ -35,7 +35,8 @@ COMMANDS = (
             "Say why a task stands as it stands, in a live federation or when a run ends; or, with `lotes`, what LoTES "
             "plans."),
     _listed("convert", "usage.convert",
-            "Convert a published trace into a workload folder, and account for every row that was read."),
+            "Convert a trace, or a cluster's own log, into a workload folder, and account for every row that was "
+            "read."),
     _listed("inspect", "usage.inspect",
             "Describe a workload or a fleet: counts, spans, quantiles, requested against capacity over time, largest "
             "jobs."),

@@ -13,10 +13,10 @@ from subak.fleet.table import ATTRIBUTE_COLUMNS, Fleet, make_fleet
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers import alibaba2018
-from subak.workload.readers.google2011 import events as google2011
+from subak.workload.readers.alibaba import alibaba2018
+from subak.workload.readers.files.stream import Advance, ignore_progress
+from subak.workload.readers.google.google2011 import events as google2011
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import Advance, ignore_progress
 from subak.workload.table import Workload, make_workload
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1e-3, "GB"))

@@ -2,6 +2,7 @@
 from pathlib import Path
 
 import msgspec
+import polars as pl
 from rich.progress import BarColumn, DownloadColumn, SpinnerColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -9,12 +10,22 @@ from subak.errors import InputError
 from subak.output.writing import new_folder
 from subak.report.console import Console, bars, echo, waiting
 from subak.workload.readers import READERS
-from subak.workload.readers.conversion import Account, Conversion, Reader
-from subak.workload.readers.options import (
-    Options,
-)
+from subak.workload.readers.conversion import Account, Conversion, Reader, Shown
+from subak.workload.readers.options import Options
+from subak.workload.table import Workload
 
-OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until"}
+OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until", "columns": "--map"}
+FIRST_TASKS_SHOWN = LINES_SHOWN = 3
+
+
+def preview(trace_format: str, source: Path, options: Options) -> None:
+    """Read a trace, print the account of its rows and the first tasks, and write nothing."""
+    reader = READERS[trace_format]
+    _refuse_unknown(trace_format, reader, options)
+    conversion, console = _read(reader, source, options), Console()
+    _show(conversion, console)
+    console.print(_shown_table(_first_tasks(conversion.workload)))
+    echo("Nothing was written: this was a preview.")
 
 
 def convert(trace_format: str, source: Path, out: Path, options: Options, overwrite: bool) -> None:
@@ -46,8 +57,10 @@ def _read(reader: Reader, source: Path, options: Options) -> Conversion:
 
 
 def _show(conversion: Conversion, console: Console) -> None:
+    if conversion.understood is not None:
+        console.print(_shown_table(conversion.understood))
     for account in conversion.accounts:
-        console.print(_account_table(account))
+        console.print(_account_table(account, conversion.dropped))
     remarks = Table(title="Remarks", title_justify="left", show_header=False)
     for name, value in conversion.remarks.items():
         remarks.add_row(name, f"{value:,}" if isinstance(value, int | float) else value)
@@ -57,12 +70,42 @@ def _show(conversion: Conversion, console: Console) -> None:
     console.print(remarks)
 
 
-def _account_table(account: Account) -> Table:
-    table = Table("row", "count", "share", title=f"{account.table}: {account.rows:,} rows read", title_justify="left",
-                  show_footer=True)
+def _account_table(account: Account, dropped: pl.DataFrame | None) -> Table:
+    lines = {} if dropped is None else _first_lines(dropped.filter(table=account.table))
+    table = Table("row", "count", "share", *["where"] * bool(lines), title_justify="left", show_footer=True,
+                  title=f"{account.table}: {account.rows:,} rows read")
     table.columns[1].justify = table.columns[2].justify = "right"
     for kind, counts in (("used", account.used), ("dropped", account.dropped)):
         for name, count in counts.items():
-            table.add_row(f"{kind}: {name}", f"{count:,}", f"{count / account.rows:.2%}")
+            where = [lines.get(name, "") if kind == "dropped" else ""] * bool(lines)
+            table.add_row(f"{kind}: {name}", f"{count:,}", f"{count / account.rows:.2%}", *where)
     table.columns[0].footer, table.columns[1].footer = "all rows", f"{account.rows:,}"
+    return table
+
+
+def _first_lines(dropped: pl.DataFrame) -> dict[str, str]:
+    """Return for each reason the first lines that were dropped for it; dropped.csv names all."""
+    found = {}
+    for reason, lines in dropped.group_by("reason", maintain_order=True).agg("line").rows():
+        more = f" and {len(lines) - LINES_SHOWN:,} more, see dropped.csv" if len(lines) > LINES_SHOWN else ""
+        found[reason] = ", ".join(map(str, lines[:LINES_SHOWN])) + more
+    return found
+
+
+def _first_tasks(workload: Workload) -> Shown:
+    """Return the first tasks of a workload, in words."""
+    tasks = workload.tasks.head(FIRST_TASKS_SHOWN)
+    stages = workload.stages[tasks["stage"]]
+    jobs = workload.jobs[stages["job"]]
+    seconds = {name: [f"{value:.10g} s" for value in tasks[name]] for name in ("arrival", "run_time")}
+    amounts = {each.name: [f"{value * each.unit:.10g} {each.of}" for value in stages[each.name]]
+               for each in workload.resources}
+    columns = {**{name: jobs[name].to_list() for name in ("job", "queue", "user")}, **seconds, **amounts}
+    return Shown("The first tasks", tuple(columns), tuple(zip(*columns.values(), strict=True)))
+
+
+def _shown_table(shown: Shown) -> Table:
+    table = Table(*shown.columns, title=shown.title, title_justify="left")
+    for row in shown.rows:
+        table.add_row(*row)
     return table

@@ -24,7 +24,7 @@ from subak.reproduce.google_like.experiments import (
     measure_workload,
 )
 from subak.reproduce.google_like.experiments import reproduce as reproduce_google_like
-from subak.workload.readers.google2011 import events as google2011
+from subak.workload.readers.google.google2011 import events as google2011
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 

@@ -29,23 +29,37 @@ MODEL_TEXT = ", ".join(f"{name}={value:.10g}" for name, value in msgspec.structs
 def convert(
     trace_format: Annotated[str, typer.Argument(
         metavar="FORMAT", help=f"The trace's format: {', '.join(FORMATS)}.",
-        autocompletion=completion.words(FORMATS))],
+        autocompletion=completion.words(tuple(FORMATS)))],
     source: Annotated[Path, typer.Argument(
-        metavar="SOURCE", help="The trace: a folder (google2011), a file (rumen, swim, tr, swf), or either "
-                               "(alibaba2018, openb). Files may be plain, gz or xz.")],
-    out: Annotated[Path, typer.Option(
-        metavar="FOLDER", help="The workload folder to write; the machines, if the trace has any, go to its "
-                               "subfolder `fleet`.")],
+        metavar="SOURCE", help="The trace: a folder (google2011, google2019), a file (azure, helios, rumen, swim, tr, "
+                               "swf, sacct, table), or either (alibaba2018, openb, philly, pods). Files may be plain, "
+                               "gz or xz.")],
+    out: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", show_default=False,
+        help="The workload folder to write; the machines, if the trace has any, go to its subfolder `fleet`.")] = None,
+    preview: Annotated[bool, typer.Option("--preview", help="Read, show what was understood, which rows would be "
+                                                            "dropped and the first tasks, and write nothing.")] = False,
+    map_: Annotated[list[str] | None, typer.Option(
+        "--map", metavar="NAME=COLUMN,...", show_default=False,
+        help="table: which column is what, such as arrival=Submit,run_time=Elapsed,cpu=ReqCPUS[cores]; a unit or a "
+             "time format in brackets, NAME==VALUE for the same in all rows. Names: arrival, start, end, run_time, "
+             "estimate, job, queue, user, priority, tasks, outcome; any other is a resource.")] = None,
+    separator: Annotated[str, typer.Option(
+        metavar="SIGN", show_default=False,
+        help="table: what separates fields: a comma, a semicolon, a tab or | [default: as the first line tells].",
+    )] = "",
+    gang: Annotated[bool, typer.Option("--gang", help="table: the tasks of a row start together.")] = False,
     resubmissions: Annotated[Resubmissions, typer.Option(
-        help="google2011: a task submitted again is a new task, of job ID#2, ID#3 ... (as LoTES counts), or one more "
-             "attempt of the same task, which then arrives at its first SUBMIT and runs as long as its last attempt.",
+        help="google2011, google2019: a task submitted again is a new task, of job ID#2, ID#3 ... (as LoTES counts), "
+             "or one more attempt of the same task, which then arrives at its first SUBMIT and runs as long as its "
+             "last attempt.",
     )] = "new-task",
     censored: Annotated[Censored, typer.Option(
-        help="google2011: a task still running when the parts end keeps the run time seen so far, is dropped, or runs "
-             "forever.")] = "keep",
+        help="google2011, google2019, pods: a task still running when the parts end keeps the run time seen so far, is "
+             "dropped, or runs forever.")] = "keep",
     fleet: Annotated[FleetChoice, typer.Option(
-        help="google2011: the machines as of time 0, or every machine with its last capacity (Table 1 of LoTES), or "
-             "machines joining and leaving during the run.")] = "at-start",
+        help="google2011, google2019: the machines as of time 0, or every machine with its last capacity (Table 1 of "
+             "LoTES), or machines joining and leaving during the run.")] = "at-start",
     from_: Annotated[float, typer.Option("--from", metavar="SECONDS", help="Keep tasks that arrive at or after this "
                                                                            "time.")] = 0.0,
     until: Annotated[float, typer.Option(metavar="SECONDS", help="Keep tasks that arrive before this time "
@@ -75,11 +89,26 @@ def convert(
     reduce_slots: Annotated[int, typer.Option(metavar="N", help="rumen: reduce slots of each machine.")] = 2,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the workload folder if it exists.")] = False,
 ) -> None:
-    """Convert a published trace into a workload folder, and account for every row that was read.
+    """Convert a trace, or a cluster's own log, into a workload folder, and account for every row that was read.
 
     Files may be of any size, their lines have 32 MiB at most (JSON's any length).
 
     Example: `subak convert google2011 traces/google2011 --out W`, then `subak inspect W`.
+
+    Any table of jobs: `subak convert table jobs.csv --map arrival=Submit,run_time=Elapsed,memory=Mem[MiB]
+    --preview`.
+
+    Units of --map: instants in `iso`, `epoch`, `epoch-ms`, `s`, `ms`, `%d/%m/%Y %H:%M`, or with a zone as
+    `iso@Europe/Paris`; durations in `s`, `ms`, `min`, `h`, `hms` (1-02:03:04); amounts in `cores`, `millicores`,
+    `GPUs`, `MiB`, `GiB`, `GB`, `%`, with `/tasks` where all tasks of a row share them. Without one, the first rows
+    tell.
+
+    Slurm's accounting: `export SLURM_TIME_FORMAT=%s`, then `sacct -aXP --noconvert -S 2024-01-01 -E 2024-02-01
+    --format=JobID,Partition,Account,User,Submit,Eligible,Start,Elapsed,Timelimit,State,NNodes,NTasks,ReqTRES,AllocTRES`
+    into a file jobs.txt, then `subak convert sacct jobs.txt --out W`.
+
+    Kubernetes: `kubectl get pods -A -o json > K/pods.json; kubectl get nodes -o json > K/nodes.json`, then `subak
+    convert pods K --out W`.
     """
     if trace_format not in FORMATS:
         raise InputError(f"format: must be one of {', '.join(FORMATS)}, not {trace_format!r}"
@@ -87,9 +116,14 @@ def convert(
     options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
                       arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, computer=computer,
                       batch=batch, unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
-                      reduce_slots=reduce_slots,
+                      reduce_slots=reduce_slots, columns=tuple(map_ or ()), separator=separator, gang=gang,
                       model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
+    if (out is None) == (not preview):
+        raise InputError("--out: must name the folder to write, or --preview be given, which writes none; not both")
     with loading():
-        from subak.cli.commands.convert import convert as convert_trace  # noqa: PLC0415  (loads the readers)
+        from subak.cli.commands import convert as command  # noqa: PLC0415  (loads the readers)
 
-    convert_trace(trace_format, source, out, options, overwrite)
+    if out is None:
+        command.preview(trace_format, source, options)
+    else:
+        command.convert(trace_format, source, out, options, overwrite)

@@ -18,7 +18,8 @@ from subak.workload.google_like.draw import draw
 from subak.workload.google_like.fit import leave_standing_out
 from subak.workload.google_like.goodness import Comparison, compare
 from subak.workload.google_like.parameters import Parameters
-from subak.workload.readers.attempts import (
+from subak.workload.readers.files.stream import Advance, blocks, csv_rows, parts
+from subak.workload.readers.google.attempts import (
     EVENT_EVICT,
     EVENT_FAIL,
     EVENT_FINISH,
@@ -27,9 +28,8 @@ from subak.workload.readers.attempts import (
     EVENT_SCHEDULE,
     EVENT_SUBMIT,
 )
-from subak.workload.readers.google2011 import events as google2011
-from subak.workload.readers.google2011 import machines as google2011_machines
-from subak.workload.readers.stream import Advance, blocks, csv_rows, parts
+from subak.workload.readers.google.google2011 import events as google2011
+from subak.workload.readers.google.tasks import AFTER, SECOND
 from subak.workload.table import Workload
 
 ENDINGS = ("FINISH", "KILL")
@@ -100,17 +100,17 @@ def measure_trace(folder: Path, advance: Advance) -> Measured:
     names = ("time", "job", "index", "event", "class", "priority")
     tables = [csv_rows(block, google2011.TASK_EVENT_COLUMNS).select(names)
               for path in paths for block in blocks(path, advance)]
-    events = pl.concat(tables).filter(pl.col("time") < google2011_machines.AFTER).sort("time", maintain_order=True)
+    events = pl.concat(tables).filter(pl.col("time") < AFTER).sort("time", maintain_order=True)
     if events.is_empty():
         raise InputError(f"{folder}: has no events within the trace's window")
     by_task = _by_task(events)
     counts = by_task.with_columns(pl.col("events").clip(upper_bound=9)).group_by("events").len().sort("events").rows()
     first = by_task.filter(pl.col("submit") > 0)["submit"].sort().to_numpy()
     submits = events.filter((pl.col("event") == EVENT_SUBMIT) & (pl.col("time") > 0))["time"].sort().to_numpy()
-    window = float(events["time"].max()) / google2011.SECOND  # type: ignore[arg-type]
+    window = float(events["time"].max()) / SECOND  # type: ignore[arg-type]
     source = f"{len(paths)} parts of the genuine trace ({folder})"
     return Measured(source, _three_events(by_task), _attempts(events), dict(counts),
-                    np.diff(first) / google2011.SECOND, np.diff(submits) / google2011.SECOND, window)
+                    np.diff(first) / SECOND, np.diff(submits) / SECOND, window)
 
 
 def _by_task(events: pl.DataFrame) -> pl.DataFrame:
@@ -131,7 +131,7 @@ def _three_events(by_task: pl.DataFrame) -> pl.DataFrame:
     whole = pl.col("submit").is_not_null() & pl.col("schedule").is_not_null() & pl.col("end").is_not_null()
     return by_task.filter((pl.col("events") == 3) & whole).select(
         ended=pl.col("end_event").replace_strict(END_NAMES, return_dtype=pl.String),
-        makespan=(pl.col("end") - pl.col("schedule")) / google2011.SECOND,
+        makespan=(pl.col("end") - pl.col("schedule")) / SECOND,
         priority=pl.col("priority"), **{"class": pl.col("class").cast(pl.Int64, strict=False)},
     )
 
@@ -141,7 +141,7 @@ def _attempts(events: pl.DataFrame) -> dict[str, np.ndarray]:
     ends = pl.col("event").is_in(list(END_NAMES))
     turns = events.filter(ends | (pl.col("event") == EVENT_SCHEDULE)).sort("job", "index", "time", maintain_order=True)
     before = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("job", "index"))
-    ran = turns.with_columns(ran=(pl.col("time") - pl.col("time").shift(1)) / google2011.SECOND).filter(
+    ran = turns.with_columns(ran=(pl.col("time") - pl.col("time").shift(1)) / SECOND).filter(
         before & ends & (pl.col("event").shift(1) == EVENT_SCHEDULE)).filter(pl.col("ran") > 0)
     return {"FINISH": ran.filter(event=EVENT_FINISH)["ran"].to_numpy(),
             "KILL": ran.filter(event=EVENT_KILL)["ran"].to_numpy()}

@@ -1,4 +1,4 @@
-"""Readers of published traces. A new one is a file with a `READER`, and a line here."""
+"""Readers of traces. A new one is a file with a `READER`, and a line here."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # loads polars; who asks for the names of formats does without
     from subak.workload.readers.conversion import Reader
 
-FORMATS = ("google2011", "alibaba2018", "openb", "rumen", "swim", "tr", "swf")  # each a module, or a room, of that name
+FORMATS = {  # the module, or the room, that reads each
+    "google2011": "google.google2011", "google2019": "google.google2019", "alibaba2018": "alibaba.alibaba2018",
+    "openb": "alibaba.openb",
+    "azure": "microsoft.azure", "philly": "microsoft.philly", "helios": "slurm.helios", "rumen": "hadoop.rumen",
+    "swim": "hadoop.swim", "tr": "tr", "swf": "swf", "sacct": "slurm.sacct", "pods": "kubernetes",
+    "table": "table",
+}
 
 
 class _Readers(Mapping[str, "Reader"]):
@@ -17,7 +23,7 @@ class _Readers(Mapping[str, "Reader"]):
     def __getitem__(self, name: str) -> Reader:
         if name not in FORMATS:
             raise KeyError(name)
-        reader: Reader = import_module(f"{__name__}.{name}").READER
+        reader: Reader = import_module(f"{__name__}.{FORMATS[name]}").READER
         return reader
 
     def __iter__(self) -> Iterator[str]:

@@ -9,12 +9,14 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet
+from subak.output.writing import write_file
+from subak.workload.readers.files.stream import Advance
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import Advance
 from subak.workload.table import Workload
 
 KEPT = "kept"
 CONVERTED_TASKS_MAX = 200_000_000  # some 8 GB while converting
+DROPPED_COLUMNS = ("table", "file", "line", "reason")  # of dropped.csv; lines of Parquet are rows, of JSON values
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -43,6 +45,15 @@ def fate(rules: Iterable[tuple[pl.Expr, str]]) -> pl.Expr:
     return pl.coalesce(*(pl.when(rule).then(pl.lit(words)) for rule, words in rules), pl.lit(KEPT))
 
 
+def kept_of(fated: pl.DataFrame, where: object, rows: str) -> pl.DataFrame:
+    """Return the rows whose `fate` is KEPT. Raises InputError, beginning with *where*, when there is none."""
+    kept = fated.filter(fate=KEPT)
+    if kept.is_empty():
+        most = fated.group_by("fate").len().sort("len", "fate", descending=[True, False])["fate"]
+        raise InputError(f"{where}: none of its {len(fated):,} {rows} can be kept; most: {most[0]}")
+    return kept
+
+
 def with_recorded(tasks: pl.DataFrame) -> pl.DataFrame:
     """Return tasks without the column `recorded_start` where the trace tells of none when it started."""
     return tasks if tasks["recorded_start"].count() else tasks.drop("recorded_start")
@@ -65,18 +76,39 @@ def _met(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: int(count) for name, count in counts.items() if count}
 
 
+def dropped_of(table: str, fated: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Return the rows of a file that are dropped, DROPPED_COLUMNS; *fated* has the columns `line` and `fate`."""
+    gone = fated.filter(pl.col("fate") != KEPT)
+    return gone.select(table=pl.lit(table), file=pl.lit(path.name), line=pl.col("line").cast(pl.Int64), reason="fate")
+
+
+class Shown(NamedTuple):
+    """A table of words for the terminal: what a reader understood of the first rows."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
 @dataclass(frozen=True)
 class Conversion:
-    """A workload, its fleet if the trace has machines, the accounts, and remarks as pairs of words and a value."""
+    """A workload, its fleet if the trace has machines, the accounts, and remarks as pairs of words and a value.
+
+    *dropped* names each row that was dropped (DROPPED_COLUMNS), of formats in which a row is a task or a job.
+    """
 
     workload: Workload
     fleet: Fleet | None
     accounts: tuple[Account, ...]
     remarks: dict[str, int | float | str]
+    dropped: pl.DataFrame | None = None
+    understood: Shown | None = None
 
     def write(self, folder: Path) -> None:
-        """Write the workload into an existing *folder*, and the fleet into its subfolder `fleet`."""
+        """Write the workload into an existing *folder*, the fleet into its subfolder `fleet`, and what was dropped."""
         self.workload.write(folder)
+        if self.dropped is not None and len(self.dropped):
+            write_file(folder / "dropped.csv", self.dropped.write_csv().encode())
         if self.fleet is not None:
             (folder / "fleet").mkdir()
             self.fleet.write(folder / "fleet")

@@ -20,7 +20,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     ``arrival_min`` and ``arrival_end`` cut the slice of tasks that arrive in [arrival_min, arrival_end), in seconds.
     ``model`` holds parameters by name, for a format that needs a model to become a workload. ``map_slots`` and
-    ``reduce_slots`` are those of a machine, ``topology`` the name of a file, empty for none.
+    ``reduce_slots`` are those of a machine, ``topology`` the name of a file, empty for none. ``gang``: the tasks of one
+    row of a table start together.
     """
 
     resubmissions: Resubmissions = "new-task"
@@ -37,6 +38,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     topology: str = ""
     map_slots: int = 2  # mapred.tasktracker.map.tasks.maximum
     reduce_slots: int = 2  # mapred.tasktracker.reduce.tasks.maximum
+    columns: tuple[str, ...] = ()  # of a table: what was given as --map
+    separator: str = ""  # of a table; empty: as its first line tells
+    gang: bool = False
 
     def __post_init__(self) -> None:
         low, high = self.arrival_min, self.arrival_end

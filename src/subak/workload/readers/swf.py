@@ -19,20 +19,11 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import Provenance
-from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers.conversion import (
-    KEPT,
-    Conversion,
-    Reader,
-    account_of,
-    fate,
-    notes,
-    refuse_too_many,
-    with_recorded,
-)
+from subak.workload.readers.conversion import Conversion, Reader, account_of, fate, kept_of, notes, refuse_too_many
+from subak.workload.readers.files.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, single_file
-from subak.workload.table import OUTCOMES, make_workload
+from subak.workload.readers.rows import workload_of_rows
+from subak.workload.table import OUTCOMES
 
 RESOURCES = (Resource("processors", 1.0, "processors"),)
 FIELD_COUNT = 18
@@ -57,9 +48,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read an SWF file, plain or compressed. Raises InputError naming the line of the first mistake."""
     header, lines = _lines(source, advance)
     fated = _with_fates(lines, options)
-    kept = fated.filter(fate=KEPT).sort("submit", maintain_order=True)
-    if kept.is_empty():
-        raise InputError(f"{source}: none of its {len(lines)} jobs can be kept")
+    kept = kept_of(fated, source, "jobs").sort("submit", maintain_order=True)
     accounts = (account_of("jobs", fated),)
     has_nodes = options.computer == "nodes"
     machines = _machines(header, source, has_nodes)
@@ -68,8 +57,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     provenance = _provenance(header, source, notes(accounts, remarks, chosen))
     if has_nodes:
         refuse_too_many(float(kept["processors"].sum()), source, f", or {ONE_MACHINE} a task of each job")
-    workload = make_workload(_job_table(kept), _stage_table(kept, has_nodes), _task_table(kept, has_nodes), RESOURCES,
-                             provenance)
+    workload = workload_of_rows(_rows(kept, has_nodes), RESOURCES, provenance)
     return Conversion(workload, _fleet(header, machines, has_nodes, provenance), accounts, remarks)
 
 
@@ -185,10 +173,19 @@ def _fleet(
     return make_fleet(table.with_columns(cluster=pl.lit("0")), RESOURCES, provenance=provenance)
 
 
-def _job_table(kept: pl.DataFrame) -> pl.DataFrame:
+def _rows(kept: pl.DataFrame, has_nodes: bool) -> pl.DataFrame:
+    """Return ROW_COLUMNS: tasks of one processor, or one of all."""
     queue, user = (_named(name) for name in ("queue", "user"))
-    return kept.select(job=pl.col("number").cast(pl.Int64).cast(pl.String), queue=queue + "/" + user,
-                       user=pl.when(pl.col("user") >= 0).then(_whole("user")).otherwise(pl.lit("unknown")))
+    processors = pl.col("processors")
+    return kept.select(
+        "run_time", job=_whole("number"), queue=queue + "/" + user, gang=pl.lit(has_nodes), arrival="submit",
+        user=pl.when(pl.col("user") >= 0).then(_whole("user")).otherwise(pl.lit("unknown")),
+        estimate=pl.when(pl.col("estimate") >= 0).then("estimate"),
+        outcome=pl.col("status").cast(pl.Int64).replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES),
+        recorded_start=pl.when(pl.col("wait") >= 0).then(pl.col("submit") + pl.col("wait")),
+        count=(processors if has_nodes else pl.lit(1)).cast(pl.Int64),
+        processors=pl.lit(1.0) if has_nodes else processors,
+    )
 
 
 def _named(name: str) -> pl.Expr:
@@ -198,24 +195,3 @@ def _named(name: str) -> pl.Expr:
 
 def _whole(name: str) -> pl.Expr:
     return pl.col(name).cast(pl.Int64).cast(pl.String)
-
-
-def _stage_table(kept: pl.DataFrame, has_nodes: bool) -> pl.DataFrame:
-    table = kept.select(job=pl.int_range(pl.len()), name=pl.lit("0"), depends_on=pl.lit([], pl.List(pl.UInt32)),
-                        kind=pl.lit("TASK"), priority=pl.lit(0), constraints=pl.lit([], pl.List(CONSTRAINT_TYPE)),
-                        processors="processors")
-    return table.with_columns(gang=pl.col("processors") > 1, processors=pl.lit(1.0)) if has_nodes else table
-
-
-def _task_table(kept: pl.DataFrame, has_nodes: bool) -> pl.DataFrame:
-    estimate = pl.when(pl.col("estimate") >= 0).then("estimate")
-    outcome = pl.col("status").cast(pl.Int64).replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES)
-    started = pl.when(pl.col("wait") >= 0).then(pl.col("submit") + pl.col("wait"))
-    table = with_recorded(kept.select(stage=pl.int_range(pl.len()), index=pl.lit(0), arrival="submit",
-                                      run_time="run_time", estimate=estimate, outcome=outcome, recorded_start=started))
-    if not has_nodes:
-        return table
-    sizes = kept["processors"].to_numpy().astype(np.int64)
-    stage = np.repeat(np.arange(sizes.size), sizes)
-    index = np.arange(stage.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return table[stage].with_columns(index=pl.Series(index))

@@ -12,8 +12,8 @@ from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.conversion import Conversion, Reader, account, notes
+from subak.workload.readers.files.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.table import make_workload
 
 RESOURCES = (Resource("slot", 1.0, "slots"),)

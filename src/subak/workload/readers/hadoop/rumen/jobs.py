@@ -38,10 +38,10 @@ from subak.workload.readers.conversion import (
     notes,
     with_recorded,
 )
+from subak.workload.readers.files.stream import Advance, single_file
+from subak.workload.readers.hadoop.rumen.history import History, read_history
+from subak.workload.readers.hadoop.rumen.hosts import Hosts, fleet_of, hosts_of, most_at_once, with_nodes
 from subak.workload.readers.options import Options
-from subak.workload.readers.rumen.history import History, read_history
-from subak.workload.readers.rumen.hosts import Hosts, fleet_of, hosts_of, most_at_once, with_nodes
-from subak.workload.readers.stream import Advance, single_file
 from subak.workload.table import OUTCOMES, Workload, make_workload
 
 ORIGIN = "Hadoop's job history as Rumen's JSON"

@@ -1,12 +1,12 @@
 """The constraints of Google 2011's tasks: those first seen for a task count."""
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 
 from subak.tables import ColumnType
 from subak.workload.readers.conversion import Account, account
-from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, refuse_lines
+from subak.workload.readers.files.stream import Advance, Block, blocks, csv_rows, refuse_lines
+from subak.workload.readers.google.tasks import Constraints
 
 CONSTRAINT_COLUMNS: dict[str, ColumnType] = {
     "time": pl.Int64, "job": pl.Int64, "index": pl.Int64, "operator": pl.Int64,
@@ -14,14 +14,6 @@ CONSTRAINT_COLUMNS: dict[str, ColumnType] = {
 }
 SET_COLUMNS: dict[str, ColumnType] = {"job": pl.Int64, "index": pl.Int32, "constraint_set": pl.UInt32}
 OPERATOR_NAMES = {0: "=", 1: "!=", 2: "<", 3: ">"}
-
-
-class Constraints(NamedTuple):
-    """The distinct sets of constraints, and which task has which."""
-
-    texts: list[list[dict[str, str]]]  # [set]: attribute, operator, value
-    sets: pl.DataFrame  # job, index, constraint_set (a row of texts)
-    accounts: tuple[Account, ...]
 
 
 def read_constraints(paths: list[Path], advance: Advance) -> Constraints:

@@ -25,9 +25,17 @@ import polars as pl
 from subak.errors import InputError
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import SLOT, SLOTS, AlikeJobs, alike_stages
-from subak.workload.readers.conversion import KEPT, Conversion, Reader, account_of, fate, notes, refuse_too_many
+from subak.workload.readers.conversion import Conversion, Reader, account_of, fate, kept_of, notes, refuse_too_many
+from subak.workload.readers.files.stream import (
+    Advance,
+    Block,
+    blocks,
+    fields,
+    refuse_lines,
+    refuse_negative,
+    single_file,
+)
 from subak.workload.readers.options import Model, Options
-from subak.workload.readers.stream import Advance, Block, blocks, fields, refuse_lines, refuse_negative, single_file
 from subak.workload.table import make_workload
 
 NUMBERS = ("submit", "gap", "input", "shuffle", "output")  # seconds, seconds, bytes, bytes, bytes
@@ -51,9 +59,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     if not tables or not sum(map(len, tables)):
         raise InputError(f"{source}: has no jobs")
     fated = _with_fates(pl.concat(tables), options)
-    kept = fated.filter(fate=KEPT).sort("submit", maintain_order=True)
-    if kept.is_empty():
-        raise InputError(f"{source}: none of its {len(fated)} jobs can be kept")
+    kept = kept_of(fated, source, "jobs").sort("submit", maintain_order=True)
     jobs = _alike(kept, model, options)
     accounts, remarks = (account_of("jobs", fated),), _remarks(fated, kept, jobs)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "shuffle": options.shuffle,

@@ -24,7 +24,7 @@ from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers.alibaba2018_names import dependencies
+from subak.workload.readers.alibaba.alibaba2018_names import dependencies
 from subak.workload.readers.conversion import (
     KEPT,
     Account,
@@ -33,11 +33,12 @@ from subak.workload.readers.conversion import (
     account,
     account_of,
     fate,
+    kept_of,
     notes,
     refuse_too_many,
 )
+from subak.workload.readers.files.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines, refuse_negative
 from subak.workload.readers.options import Options
-from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines, refuse_negative
 from subak.workload.table import OUTCOMES, Workload, make_workload
 
 UNIT = 1e-4
@@ -103,9 +104,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     tasks = pl.concat(tables)
     window_end = _last(tasks)
     fated = _with_fates(tasks, options)
-    kept = _with_run_times(fated.filter(fate=KEPT), window_end).sort("arrival", maintain_order=True)
-    if kept.is_empty():
-        raise InputError(f"{source}: none of its {len(fated)} tasks can be kept")
+    kept = _with_run_times(kept_of(fated, source, "tasks"), window_end).sort("arrival", maintain_order=True)
     kept = kept.with_row_index("stage")
     instances, counted = _instances(paths.instances, kept, window_end, advance)
     refuse_too_many(_task_count(kept, instances), source)

@@ -11,7 +11,7 @@ import polars as pl
 
 from subak.errors import InputError, first_line
 from subak.tables import ColumnType
-from subak.workload.readers.xz import XzReader
+from subak.workload.readers.files.xz import XzReader
 
 Advance = Callable[[int], None]  # told how many more bytes of the files on disk were read
 BLOCK_SIZE = 1 << 24  # bytes of text; 16 MiB keeps a part's memory small and polars busy
@@ -20,6 +20,11 @@ BLOCK_SIZE = 1 << 24  # bytes of text; 16 MiB keeps a part's memory small and po
 LINE_BYTES_MAX = 1 << 25
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of UTF-8, which spreadsheets write; it is part of no field
 GZIP_MAGIC, XZ_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\x00"
+# What else a file may begin with, and what to do about it
+OTHERS = {b"\xff\xfe": "is UTF-16, as some programs of Windows write; it must be UTF-8",
+          b"\xfe\xff": "is UTF-16; it must be UTF-8", b"PK\x03\x04": "is a zip file or a spreadsheet; it must be text",
+          b"BZh": "is packed with bzip2; gzip and xz are read", b"\x28\xb5\x2f\xfd": "is packed with zstd; gzip and xz "
+          "are read"}
 
 
 class Block(NamedTuple):
@@ -28,6 +33,7 @@ class Block(NamedTuple):
     path: Path
     line: int  # number of the first line in the file, from 1
     text: bytes
+    word: str = "line"  # what is numbered
 
 
 def ignore_progress(_read: int) -> None:
@@ -56,9 +62,12 @@ def blocks(path: Path, advance: Advance = ignore_progress, size: int = BLOCK_SIZ
 
 
 def content(path: Path, advance: Advance = ignore_progress) -> bytes:
-    """Return all that the file holds, unpacked, whatever its lines. Raises InputError as `blocks` does."""
+    """Return all that the file holds, unpacked, without a mark of UTF-8 at its beginning.
+
+    Raises InputError as `blocks` does.
+    """
     with _opened(path) as (raw, stream):
-        return b"".join(_chunks(raw, stream, BLOCK_SIZE, advance))
+        return b"".join(_chunks(raw, stream, BLOCK_SIZE, advance)).removeprefix(BYTE_ORDER_MARK)
 
 
 @contextmanager
@@ -81,6 +90,9 @@ def _decompressed(raw: BinaryIO, path: Path) -> BinaryIO:
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
     if magic == XZ_MAGIC:
         return cast(BinaryIO, XzReader(raw))
+    other = next((words for begin, words in OTHERS.items() if magic.startswith(begin)), None)
+    if other is not None:
+        raise InputError(f"{path}: {other}")
     if path.suffix in (".gz", ".xz"):
         raise InputError(f"{path}: the name says {path.suffix[1:]}, the content is not")
     return raw
@@ -136,7 +148,8 @@ def refuse_lines(table: pl.DataFrame, bad: pl.Expr, block: Block, rule: str, col
         row = int(rows[0])
         number = table["line"][row] if "line" in table.columns else block.line + row
         value = table[column][row]
-        raise InputError(f"{block.path}, line {number}: {rule}, {'is missing' if value is None else f'not {value}'}")
+        raise InputError(f"{block.path}, {block.word} {number}: {rule}, "
+                         f"{'is missing' if value is None else f'not {value}'}")
 
 
 def refuse_missing(table: pl.DataFrame, block: Block, *names: str) -> None:

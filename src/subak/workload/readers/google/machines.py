@@ -1,4 +1,4 @@
-"""The machines of Google 2011: as of time 0, as last seen, or joining and leaving during the run.
+"""The machines of Borg's traces: as of time 0, as last seen, or joining and leaving during the run.
 
 A row without a capacity keeps the capacity and platform last known of its machine (or, before any, the first known).
 """
@@ -9,19 +9,14 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
-from subak.resources import AMOUNT_MAX, Resource
+from subak.resources import AMOUNT_MAX
 from subak.tables import ColumnType, Provenance
 from subak.workload.readers.conversion import Account, account, notes
+from subak.workload.readers.files.stream import Block, refuse_lines
+from subak.workload.readers.google.tasks import AFTER, RESOURCES, SECOND, UNIT
 from subak.workload.readers.options import FleetChoice
-from subak.workload.readers.stream import Advance, Block, blocks, csv_rows, refuse_lines
 
-MACHINE_ADD, MACHINE_REMOVE, MACHINE_UPDATE = range(3)
-AFTER = 2**63 - 1  # "after the trace ended"
-SECOND = 1e6
-MACHINE_EVENT_COLUMNS: dict[str, ColumnType] = {
-    "time": pl.Int64, "machine": pl.Int64, "event": pl.Int64, "platform": pl.String,
-    "cpu": pl.Float64, "memory": pl.Float64,
-}
+MACHINE_ADD, MACHINE_REMOVE, MACHINE_UPDATE = range(3)  # of the trace of 2011
 ATTRIBUTE_COLUMNS: dict[str, ColumnType] = {
     "time": pl.Int64, "machine": pl.Int64, "attribute": pl.String, "value": pl.String, "deleted": pl.Int64,
 }
@@ -36,44 +31,38 @@ class Machines(NamedTuple):
     remarks: dict[str, int | float | str]
 
 
-def read_machines(
-    events: list[Path], attributes: list[Path], choice: FleetChoice, resources: tuple[Resource, ...],
-    provenance: Provenance, advance: Advance,
+NO_MACHINES = Machines(None, (), {"fleet": "none written: there is no machine_events"})
+
+
+def machines_of(
+    rows: pl.DataFrame, attributes: pl.DataFrame | None, where: Path, choice: FleetChoice, provenance: Provenance,
 ) -> Machines:
-    """Read machine_events and machine_attributes. Raises InputError naming the file and the line."""
-    if not events:
-        return Machines(None, (), {"fleet": "none written: there is no machine_events"})
-    tables = [_checked(csv_rows(block, MACHINE_EVENT_COLUMNS), block)
-              for path in events for block in blocks(path, advance)]
-    if not tables:
-        raise InputError(f"{events[0].parent}: has no rows")
-    rows = pl.concat(tables)
+    """Return the fleet of the rows of machine_events, and of machine_attributes if there are any.
+
+    *rows* have time, machine, event, platform, cpu, memory; *attributes* ATTRIBUTE_COLUMNS. Raises InputError,
+    beginning with *where*, when no machine is left.
+    """
     known, used, counted = _chosen(_filled(rows), len(rows), choice)
     if known.is_empty():
-        raise InputError(f"{events[0].parent}: a fleet needs at least one machine, --fleet {choice} gives 0")
+        raise InputError(f"{where}: a fleet needs at least one machine, --fleet {choice} gives 0")
     machines = _machine_table(known, choice)
-    of_machines, attribute_accounts = _attributes(machines, known, attributes, choice, advance)
+    of_machines, attribute_accounts = _attributes(machines, known, attributes, choice)
     accounts = (counted, *attribute_accounts)
     remarks: dict[str, int | float | str] = {"machines": len(machines)}
     fleet = make_fleet(
-        machines.drop("id"), resources, of_machines,
+        machines.drop("id"), RESOURCES, of_machines,
         _change_table(used, machines) if choice == "changing" else None,
         Provenance(provenance.name, provenance.origin, provenance.licence, notes(accounts, remarks, {"fleet": choice})),
     )
     return Machines(fleet, accounts, remarks)
 
 
-def _checked(table: pl.DataFrame, block: Block) -> pl.DataFrame:
-    for name in ("time", "machine", "event"):
-        refuse_lines(table, pl.col(name).is_null(), block, f"{name} must be given", name)
-        refuse_lines(table, pl.col(name) < 0, block, f"{name} must not be negative", name)
-    refuse_lines(table, pl.col("event") > MACHINE_UPDATE, block, "event must be 0 (ADD), 1 (REMOVE) or 2 (UPDATE)",
-                 "event")
+def refuse_capacities(table: pl.DataFrame, block: Block) -> None:
+    """Raise InputError for the first row with a capacity that no machine has."""
     for name in AMOUNTS:
         amount = pl.col(name)
         refuse_lines(table, amount.is_nan() | (amount < 0), block, f"{name} must be a number, 0 or more", name)
-        refuse_lines(table, amount > AMOUNT_MAX * 1e-8, block, f"{name} must be at most {AMOUNT_MAX * 1e-8:g}", name)
-    return table
+        refuse_lines(table, amount > AMOUNT_MAX * UNIT, block, f"{name} must be at most {AMOUNT_MAX * UNIT:g}", name)
 
 
 def _filled(rows: pl.DataFrame) -> pl.DataFrame:
@@ -127,7 +116,7 @@ def _change_table(used: pl.DataFrame, machines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _attributes(
-    machines: pl.DataFrame, known: pl.DataFrame, paths: list[Path], choice: FleetChoice, advance: Advance,
+    machines: pl.DataFrame, known: pl.DataFrame, given: pl.DataFrame | None, choice: FleetChoice,
 ) -> tuple[pl.DataFrame, tuple[Account, ...]]:
     """Return machine (row), attribute, value: the platform, and of each attribute the value at time 0.
 
@@ -135,9 +124,7 @@ def _attributes(
     """
     numbers = machines.select(id="id").with_row_index("row")
     platform = known.select("machine", attribute=pl.lit("platform"), value="platform")
-    tables = [_checked_attributes(csv_rows(block, ATTRIBUTE_COLUMNS), block)
-              for path in paths for block in blocks(path, advance)]
-    rows = pl.concat(tables) if tables else pl.DataFrame(schema=ATTRIBUTE_COLUMNS)
+    rows = pl.DataFrame(schema=ATTRIBUTE_COLUMNS) if given is None else given
     standing = rows.filter(pl.col("deleted") != 1)
     of_fleet = standing.join(numbers, left_on="machine", right_on="id", how="semi")
     in_time = of_fleet.filter(pl.col("time") == 0) if choice == "at-start" else of_fleet
@@ -149,15 +136,8 @@ def _attributes(
         .select(machine="row", attribute="attribute", value="value")
         .sort("machine", "attribute")
     )
-    if not paths:
+    if given is None:
         return table, ()
     return table, (account("machine_attributes", len(rows), {"values of the fleet's machines": len(first)}, {
         "deletion": len(rows) - len(standing), "of a machine that is not in the fleet": len(standing) - len(of_fleet),
         "after time 0": len(of_fleet) - len(in_time), "later value": len(in_time) - len(first)}),)
-
-
-def _checked_attributes(table: pl.DataFrame, block: Block) -> pl.DataFrame:
-    for name in ("time", "machine", "attribute"):
-        refuse_lines(table, pl.col(name).is_null(), block, f"{name} must be given", name)
-    refuse_lines(table, pl.col("time") < 0, block, "time must not be negative", "time")
-    return table.with_columns(pl.col("value").fill_null(""), pl.col("deleted").fill_null(0))

@@ -18,10 +18,8 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
-from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account_of, fate, notes
-from subak.workload.readers.options import Options
-from subak.workload.readers.stream import (
+from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account_of, fate, kept_of, notes
+from subak.workload.readers.files.stream import (
     Advance,
     Block,
     blocks,
@@ -31,7 +29,9 @@ from subak.workload.readers.stream import (
     refuse_missing,
     refuse_negative,
 )
-from subak.workload.table import OUTCOMES, make_workload
+from subak.workload.readers.options import Options
+from subak.workload.readers.rows import workload_of_rows
+from subak.workload.table import OUTCOMES
 
 MILLI = 1e-3
 RESOURCES = (Resource("cpu", MILLI, "cores"), Resource("memory", 1.0, "MiB"), Resource("gpu", MILLI, "GPUs"))
@@ -70,9 +70,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     paths = _files(source)
     tables = [_checked_pods(*each) for each in _rows(paths.pods, POD_COLUMNS, advance)]
     pods = _with_fates(pl.concat(tables), options)
-    kept = pods.filter(fate=KEPT).sort("creation_time", maintain_order=True)
-    if kept.is_empty():
-        raise InputError(f"{paths.pods}: none of its {len(pods)} pods can be kept")
+    kept = kept_of(pods, paths.pods, "pods").sort("creation_time", maintain_order=True)
     nodes = None if paths.nodes is None else _nodes(paths.nodes, advance)
     accounts: tuple[Account, ...] = (account_of("pods", pods),)
     if nodes is not None:
@@ -81,7 +79,8 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
     provenance = Provenance(paths.pods.name.split(".")[0], f"file {paths.pods.name}: {ORIGIN}", LICENCE,
                             notes(accounts, remarks, chosen))
-    workload = make_workload(_job_table(kept), _stage_table(kept), _task_table(kept, pods), RESOURCES, provenance)
+    rows, constraints = _row_table(kept, pods)
+    workload = workload_of_rows(rows, RESOURCES, provenance, constraints)
     fleet = None if nodes is None else _fleet(nodes.filter(fate=KEPT), kept, provenance)
     return Conversion(workload, fleet, accounts, remarks)
 
@@ -194,20 +193,23 @@ def _remarks(pods: pl.DataFrame, kept: pl.DataFrame, nodes: pl.DataFrame | None)
 # Tables
 
 
-def _job_table(kept: pl.DataFrame) -> pl.DataFrame:
-    return kept.select(job="name", queue=pl.lit("all"), user=pl.lit("unknown"))
-
-
-def _stage_table(kept: pl.DataFrame) -> pl.DataFrame:
-    service = pl.col("pod_phase") == "Running"
-    constraints = [[_constraint(models)] if models else [] for models in kept["models"].to_list()]
-    return kept.select(
-        job=pl.int_range(pl.len()), name=pl.lit("0"), depends_on=pl.lit([], pl.List(pl.UInt32)),
-        kind=pl.when(service).then(pl.lit("SERVICE")).otherwise(pl.lit("TASK")),
+def _row_table(kept: pl.DataFrame, pods: pl.DataFrame) -> tuple[pl.DataFrame, list[list[dict[str, str]]]]:
+    """Return ROW_COLUMNS and the sets of constraints."""
+    end = pods["deletion_time"].max()
+    running = pl.col("pod_phase") == "Running"
+    censored = running & (pl.col("deletion_time") == end)
+    named = pl.col("pod_phase").replace_strict(OUTCOME_NAMES, default=None, return_dtype=pl.String)
+    sets = kept["models"].drop_nulls().unique(maintain_order=True).to_list()
+    places = {"|".join(models): place for place, models in enumerate(sets)}
+    rows = kept.select(
+        job="name", arrival="creation_time", run_time=pl.col("deletion_time") - pl.col("scheduled_time"),
+        kind=pl.when(running).then(pl.lit("SERVICE")).otherwise(pl.lit("TASK")),
         priority=pl.col("qos").replace_strict(PRIORITIES, return_dtype=pl.Int32),
-        constraints=pl.Series(constraints, dtype=pl.List(CONSTRAINT_TYPE)),
-        cpu=pl.col("cpu_milli") * MILLI, memory="memory_mib", gpu="gpu",
-    )
+        outcome=pl.when(censored).then(pl.lit("CENSORED")).otherwise(named).cast(OUTCOMES),
+        recorded_start=pl.max_horizontal("creation_time", "scheduled_time"),
+        constraint_set=pl.col("models").list.join("|").replace_strict(places, default=None, return_dtype=pl.Int64),
+        cpu=pl.col("cpu_milli") * MILLI, memory="memory_mib", gpu="gpu")
+    return rows, [[_constraint(models)] for models in sets]
 
 
 def _constraint(models: list[str]) -> dict[str, str]:
@@ -219,18 +221,6 @@ def _constraint(models: list[str]) -> dict[str, str]:
 
 def _alternatives(models: list[str]) -> str:
     return f"{GPU_MODEL} of {'|'.join(models)}"
-
-
-def _task_table(kept: pl.DataFrame, pods: pl.DataFrame) -> pl.DataFrame:
-    end = pods["deletion_time"].max()
-    censored = (pl.col("pod_phase") == "Running") & (pl.col("deletion_time") == end)
-    named = pl.col("pod_phase").replace_strict(OUTCOME_NAMES, default=None, return_dtype=pl.String)
-    return kept.select(
-        stage=pl.int_range(pl.len()), index=pl.lit(0), arrival="creation_time",
-        run_time=pl.col("deletion_time") - pl.col("scheduled_time"),
-        outcome=pl.when(censored).then(pl.lit("CENSORED")).otherwise(named).cast(OUTCOMES),
-        recorded_start=pl.max_horizontal("creation_time", "scheduled_time"),
-    )
 
 
 def _fleet(nodes: pl.DataFrame, kept: pl.DataFrame, provenance: Provenance) -> Fleet:

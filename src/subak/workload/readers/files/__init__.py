@@ -1,0 +1,1 @@
+"""How files are read: packed or not, by lines, by columns, as JSON."""

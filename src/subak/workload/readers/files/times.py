@@ -1,0 +1,89 @@
+"""Times in text: instants of ISO 8601, durations such as 1-02:30:00, numbers in a unit; all become seconds.
+
+Each function takes and returns a column; what it cannot read becomes null.
+"""
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+
+DURATION_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
+# What stands in a field of which nothing is known, in small letters: of Slurm, pandas, SQL, Python, spreadsheets
+NOTHING = ("", "unknown", "none", "null", "nan", "nat", "na", "n/a", "#n/a", "-", "\\n", "undefined", "<null>")
+# Limits that are none, in small letters: of Slurm
+NO_LIMIT = ("unlimited", "partition_limit", "invalid")
+STAMP = (r"^(?<date>\d{4}-\d{2}-\d{2})(?:[T ](?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2}(?:\.\d+)?))?"
+         r"\s*(?:[zZ]|UTC|(?<sign>[+-])(?<zone_hour>\d{2})(?::?(?<zone_minute>\d{2}))?)?)?$")
+CLOCK = r"^(?:(?<days>\d+)-)?(?:(?<hours>\d+):)?(?<minutes>\d+):(?<seconds>\d{2}(?:\.\d+)?)$"
+
+
+def known(text: pl.Expr) -> pl.Expr:
+    """Return the text, null where it is a word for nothing."""
+    return pl.when(~text.str.to_lowercase().is_in(NOTHING)).then(text)
+
+
+def limited(text: pl.Expr) -> pl.Expr:
+    """Return the text of a limit, null where it says that there is none."""
+    return pl.when(~text.str.to_lowercase().is_in(NO_LIMIT)).then(text)
+
+
+def number(text: pl.Expr) -> pl.Expr:
+    """Return the finite numbers."""
+    value = text.cast(pl.Float64, strict=False)
+    return pl.when(value.is_finite()).then(value)
+
+
+def stamp_seconds(text: pl.Expr) -> pl.Expr:
+    """Return seconds since 1970 of an instant such as 2020-06-09T18:41:01.5+02:00; without a zone, of UTC."""
+    parts = text.str.extract_groups(STAMP)
+    day = parts.struct["date"].str.to_date("%Y-%m-%d", strict=False).cast(pl.Int32).cast(pl.Float64)
+    hour, minute, second, zone_hour, zone_minute = (
+        parts.struct[name].cast(pl.Float64).fill_null(0.0)
+        for name in ("hour", "minute", "second", "zone_hour", "zone_minute"))
+    ahead = pl.when(parts.struct["sign"] == "-").then(-1.0).otherwise(1.0)
+    seconds = (day * DAY_S + hour * HOUR_S + minute * MINUTE_S + second
+               - ahead * (zone_hour * HOUR_S + zone_minute * MINUTE_S))
+    return pl.when((hour < 24) & (minute < 60) & (second < 61) & (zone_hour < 24) & (zone_minute < 60)).then(seconds)
+
+
+def format_seconds(text: pl.Expr, form: str) -> pl.Expr:
+    """Return seconds since 1970 of an instant as *form* (of strftime, %d/%m/%Y) writes it; without a zone, of UTC."""
+    return text.str.to_datetime(form, strict=False, time_unit="us").dt.epoch("us") / 1e6
+
+
+def of_zone(seconds: pl.Expr, zone: str) -> pl.Expr:
+    """Return seconds since 1970 of what clocks in a zone showed; the earlier of two, null of what they skipped."""
+    shown = pl.from_epoch((seconds * 1e6).round().cast(pl.Int64), "us")
+    return shown.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("us") / 1e6
+
+
+def names_zone(text: pl.Expr) -> pl.Expr:
+    """Return whether an instant of ISO 8601 says its own zone."""
+    return text.str.contains(r":\d{2}(?:\.\d+)?\s*(?:[zZ]|UTC|[+-]\d{2}(?::?\d{2})?)$")
+
+
+def is_zone(name: str) -> bool:
+    """Return whether there is a zone of that name."""
+    try:
+        pl.select(of_zone(pl.lit(0.0), name))
+    except pl.exceptions.PolarsError:
+        return False
+    return True
+
+
+def clock_seconds(text: pl.Expr) -> pl.Expr:
+    """Return the seconds of a duration: MM:SS, HH:MM:SS or D-HH:MM:SS, with fractions of a second if there are any."""
+    parts = text.str.extract_groups(CLOCK)
+    days, hours, minutes, seconds = (parts.struct[name].cast(pl.Float64)
+                                     for name in ("days", "hours", "minutes", "seconds"))
+    total = (days.fill_null(0.0) * DAY_S + hours.fill_null(0.0) * HOUR_S + minutes * MINUTE_S + seconds)
+    whole = (hours.is_not_null() | days.is_null()) & ((minutes < 60) | hours.is_null()) & (seconds < 60)
+    return pl.when(whole).then(total)
+
+
+def instant_text(seconds: float) -> str:
+    """Return an instant of seconds since 1970 as people write it."""
+    try:
+        return str(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds))
+    except OverflowError:  # beyond the year 9999
+        return f"{seconds:.0f} s since 1970"

@@ -1,0 +1,251 @@
+"""Slurm's accounting, and Helios's log of Slurm: by hand, for no trace of either may be passed on."""
+
+from pathlib import Path
+
+import pytest
+
+from subak.errors import InputError
+from subak.workload.readers import READERS
+from subak.workload.readers.files.stream import ignore_progress
+from subak.workload.readers.options import Options
+
+HEAD = "JobID|User|Account|Partition|Submit|Eligible|Start|Elapsed|Timelimit|State|NNodes|NTasks|ReqTRES|AllocTRES"
+MONDAY = 1704110400  # 2024-01-01 12:00 UTC
+
+
+def job(
+    number="100",
+    *,
+    user="ann",
+    submit=0,
+    eligible=None,
+    start=60,
+    elapsed="01:00:00",
+    limit="02:00:00",
+    state="COMPLETED",
+    nodes="1",
+    tasks="",
+    asked="cpu=8,mem=16G,node=1,billing=8",
+    got="cpu=8,mem=16G,node=1",
+):
+    eligible = submit if eligible is None else eligible
+    times = [value if isinstance(value, str) else str(MONDAY + value) for value in (submit, eligible, start)]
+    return "|".join([number, user, "phys", "main", *times, elapsed, limit, state, nodes, tasks, asked, got])
+
+
+def read(tmp_path: Path, *lines: str, name="sacct", head=HEAD, **options):
+    path = tmp_path / "jobs.txt"
+    path.write_text("".join(f"{line}\n" for line in (head, *lines)))
+    return READERS[name].read(path, Options(**options), ignore_progress)
+
+
+def tasks(conversion) -> list[tuple]:
+    return conversion.workload.tasks.select("stage", "index", "arrival", "run_time", "recorded_start", "outcome").rows()
+
+
+def test_a_job_on_nodes_is_a_gang_that_shares_its_request(tmp_path):
+    conversion = read(
+        tmp_path, job(nodes="2", asked="cpu=8,mem=16G,node=2,gres/gpu=4,gres/gpu:a100=4"), job("101", submit=30)
+    )
+    workload = conversion.workload
+    assert [each.name for each in workload.resources] == ["cpu", "memory", "gpu"]
+    assert workload.requests.tolist() == [[4000, 8000], [8192, 16384], [2000, 0]]
+    assert workload.gang_sizes().tolist() == [2, 0]
+    assert workload.jobs.rows() == [("100", "main/phys/ann", "ann"), ("101", "main/phys/ann", "ann")]
+    assert workload.tasks["estimate"].to_list() == [7200.0] * 3
+    assert tasks(conversion) == [
+        (0, 0, 0.0, 3600.0, 60.0, "FINISH"),
+        (0, 1, 0.0, 3600.0, 60.0, "FINISH"),
+        (1, 0, 30.0, 3600.0, 60.0, "FINISH"),
+    ]
+    assert conversion.remarks["time 0 is"] == "2024-01-01 12:00:00+00:00"
+
+
+def test_elements_of_an_array_are_tasks_of_one_job_and_steps_are_none(tmp_path):
+    conversion = read(
+        tmp_path,
+        job("7_1"),
+        job("7_1.batch", user=""),
+        job("7_1.0", user="", nodes="1", tasks="4"),
+        job("7_2", start=90),
+        job("7_[3-9%2]", start="Unknown", elapsed="00:00:00", state="PENDING"),
+        job("8+0"),
+        job("8+1"),
+    )
+    assert conversion.workload.jobs["job"].to_list() == ["7", "8+0", "8+1"]
+    assert conversion.workload.gang_sizes().tolist() == [0, 0, 0]
+    assert [row[:2] for row in tasks(conversion)] == [(0, 0), (0, 1), (1, 0), (2, 0)]
+    assert conversion.accounts[0].used == {"kept": 4}
+    assert conversion.accounts[0].dropped == {"a step of a job": 2, "never started, so its run time is unknown": 1}
+    assert conversion.dropped["line"].to_list() == [3, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [
+        ("COMPLETED", "FINISH"),
+        ("FAILED", "FAIL"),
+        ("OUT_OF_MEMORY", "FAIL"),
+        ("CANCELLED by 1000", "KILL"),
+        ("TIMEOUT", "KILL"),
+        ("DEADLINE", "KILL"),
+        ("NODE_FAIL", "LOST"),
+        ("PREEMPTED", "EVICT"),
+        ("REQUEUED", "EVICT"),
+        ("RUNNING", "CENSORED"),
+    ],
+)
+def test_states_are_outcomes(tmp_path, state, outcome):
+    assert tasks(read(tmp_path, job(state=state)))[0][-1] == outcome
+
+
+@pytest.mark.parametrize(
+    ("tres", "requests"),
+    [
+        ("cpu=1,mem=512K,node=1", [1000, 0]),
+        ("cpu=1,mem=4000M", [1000, 4000]),
+        ("cpu=1,mem=1.5T", [1000, 1572864]),
+        ("mem=100,cpu=3", [3000, 100]),
+        ("cpu=2,mem=1G,gres/gpu:v100=1,gres/gpu:a100=2", [2000, 1024, 3000]),
+    ],
+)
+def test_what_tres_ask_for(tmp_path, tres, requests):
+    # A second job, so that memory is among the resources even where the first asks for less than a MiB
+    conversion = read(tmp_path, job(asked=tres), job("101", submit=1, asked="cpu=1,mem=1G"))
+    assert conversion.workload.requests[:, 0].tolist() == requests
+
+
+def test_estimates_eligibility_and_what_was_cancelled_in_the_queue(tmp_path):
+    conversion = read(
+        tmp_path,
+        job(limit="UNLIMITED"),
+        job("101", eligible=40, limit="1-00:00:00"),
+        job("102", submit=50, start=45),
+        job("103", state="CANCELLED by 5", elapsed="00:00:00", got=""),
+        job("100", limit="UNLIMITED"),
+        job("104", asked="", got=""),
+        job("105", asked="", got="cpu=3,node=1"),
+    )
+    assert conversion.workload.tasks["estimate"].to_list() == [None, 7200.0, 86400.0, 7200.0]
+    assert [row[2:5] for row in tasks(conversion)] == [
+        (0.0, 3600.0, 60.0),
+        (0.0, 3600.0, 60.0),
+        (40.0, 3600.0, 60.0),
+        (50.0, 3600.0, 50.0),
+    ]
+    assert conversion.accounts[0].dropped == {
+        "its job was submitted again later, or stands there twice": 1,
+        "never started, so its run time is unknown": 1,
+        "what it asks for is unknown": 1,
+    }
+    assert conversion.remarks["jobs that start before they arrive (they start at once)"] == 1
+
+
+def again(*jobs):
+    """Lines of one job: when each was submitted, how long it ran, and how it ended."""
+    return [job("7", submit=submit, elapsed=elapsed, state=state, start="Unknown" if state == "PENDING" else submit + 5)
+            for submit, elapsed, state in jobs]
+
+
+FAILED, WHOLE, WAITS = (0, "00:01:00", "NODE_FAIL"), (70, "00:02:00", "COMPLETED"), (90, "00:00:00", "PENDING")
+
+
+@pytest.mark.parametrize(
+    "lines", [(FAILED, WHOLE), (WHOLE, FAILED), (WAITS, WHOLE), (WHOLE, WAITS), (WAITS, FAILED, WHOLE)]
+)
+def test_of_a_job_that_was_requeued_what_ran_last_counts(tmp_path, lines):
+    """As sacct without --duplicates shows it, whatever the order of its lines."""
+    conversion = read(tmp_path, *again(*lines))
+    assert [(row[3], row[5]) for row in tasks(conversion)] == [(120.0, "FINISH")]
+    account = conversion.accounts[0]
+    assert (account.rows, account.used, sum(account.dropped.values())) == (len(lines), {"kept": 1}, len(lines) - 1)
+
+
+def test_instants_of_1970_never_were(tmp_path):
+    conversion = read(tmp_path, job("1", submit="0"), job("2", start="0"), job("3", eligible="1970-01-01T01:00:00"))
+    assert conversion.workload.jobs["job"].to_list() == ["3"]
+    assert conversion.accounts[0].dropped == {
+        "when it was submitted is unknown": 1, "never started, so its run time is unknown": 1}
+    assert conversion.dropped["line"].to_list() == [2, 3]
+
+
+def test_steps_without_their_jobs_are_no_workload(tmp_path):
+    with pytest.raises(InputError, match="none of its 2 lines can be kept; most: a step of a job"):
+        read(tmp_path, job("7.batch"), job("7.0"))
+
+
+def test_lines_may_end_with_a_separator(tmp_path):
+    """sacct --parsable, without the 2."""
+    conversion = read(tmp_path, job(elapsed="1-02:03:04") + "|", head=HEAD + "|")
+    assert tasks(conversion)[0][3] == 93784.0
+    assert "columns that are not read" not in conversion.remarks
+
+
+def test_times_may_be_local_and_columns_few(tmp_path):
+    head = "State|JobID|Submit|Start|Elapsed|AllocTRES|JobName"
+    conversion = read(
+        tmp_path, "COMPLETED|1|2024-01-01T12:00:00|2024-01-01T12:00:30|00:10:00|cpu=2,mem=1G,node=3|x", head=head
+    )
+    assert tasks(conversion)[0] == (0, 0, 0.0, 600.0, 30.0, "FINISH")
+    assert conversion.workload.gang_sizes().tolist() == [3]
+    assert conversion.workload.jobs.rows() == [("1", "unknown", "unknown")]
+    assert conversion.remarks["columns that are not read"] == "JobName"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (job(state="DONE"), "line 2: State must be one of sacct's state codes, not DONE"),
+        (job(submit="soon"), "line 2: Submit must be an instant .* not soon"),
+        (job(elapsed="1:2"), "line 2: Elapsed must be a duration"),
+        (job(nodes="1.5"), "line 2: NNodes must be a whole number"),
+        (job(asked="cpu=many"), "line 2: TRES must be as"),
+        (job(asked="cpu=1,gres/gpu:a100:2"), "line 2: TRES must be as"),
+        (job(number="x"), "line 2: JobID must begin with a number"),
+        ("1|2", "line 2: needs 14 columns, has 2"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path, line, message):
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, line)
+
+
+def test_what_is_not_modelled_is_remarked(tmp_path):
+    conversion = read(tmp_path, job(asked="cpu=1,mem=1G,node=1,billing=1,fs/disk=3,gres/gpu:a100=1,license/x=1"))
+    assert conversion.remarks["TRES that are not modelled"] == "fs/disk, license/x"
+
+
+def test_needed_columns_are_named(tmp_path):
+    with pytest.raises(InputError, match=r"line 1: must name the columns JobID, .*; Start is missing"):
+        read(tmp_path, "1|2", head="JobID|Submit|Elapsed|State|ReqTRES")
+
+
+# Helios
+
+
+HELIOS = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
+PUBLISHED = (
+    "1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0",
+    "1425512,uVMrF,vchbv,4,16,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0",
+    "1425513,uzqls,vcpDC,1,1,1,CANCELLED,2020-06-09 18:41:28,2020-06-09 18:41:28,2020-06-17 14:15:21,675233,0",
+)
+
+
+def test_the_published_rows_of_helios(tmp_path):
+    """The examples of its README, whose durations are given there; the others are made up."""
+    made_up = (
+        "5,u,vc,16,32,2,TIMEOUT,2020-06-09 18:41:30,2020-06-09 18:51:30,2020-06-09 19:51:30,3600,600",
+        "6,u,vc,1,1,1,CANCELLED,2020-06-09 18:41:28,None,2020-06-17 14:15:21,0,0",
+    )
+    waited = PUBLISHED[0].replace("2020-06-09 18:41:01,2020-06-10", "None,2020-06-10")
+    conversion = read(tmp_path, waited, *PUBLISHED, *made_up, PUBLISHED[0], name="helios", head=HELIOS)
+    assert tasks(conversion) == [
+        (0, 0, 0.0, 36848.0, 0.0, "FINISH"),
+        (1, 0, 26.0, 249.0, 26.0, "FAIL"),
+        (2, 0, 27.0, 675233.0, 27.0, "KILL"),
+        (3, 0, 29.0, 3600.0, 629.0, "KILL"),
+        (3, 1, 29.0, 3600.0, 629.0, "KILL"),
+    ]
+    assert conversion.workload.requests.tolist() == [[1000, 4000, 1000, 8000], [1000, 16000, 1000, 16000]]
+    assert conversion.workload.jobs["queue"].to_list() == ["vcJkd/uXBbc", "vchbv/uVMrF", "vcpDC/uzqls", "vc/u"]
+    assert conversion.accounts[0].dropped == {"never started, so its run time is unknown": 2, "job seen before": 1}
