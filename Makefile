@@ -27,10 +27,11 @@ demo: .venv/installed
 demo-live: .venv/installed-live
 	$(BIN)/python -m subak.live.up.demo
 
-# Tests start some hundred processes: each would compile the package's modules again where Python may not keep them.
+# Tests start some hundred processes: each would compile the package's modules again where Python does not keep them.
 test: lint
 	$(BIN)/python docs/make_reference.py --check
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m compileall -q src
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check
