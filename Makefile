@@ -32,8 +32,10 @@ demo-live: .venv/installed-live
 study: .venv/installed
 	$(BIN)/subak experiment docs/studies/megha.toml --out out/study
 
+# Tests start some hundred processes: each would compile the package's modules again where Python does not keep them.
 test: lint
 	$(BIN)/python docs/make_reference.py --check
+	$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed-dev

@@ -81,10 +81,15 @@ class Recorder:
         return carried(ledger, message["epoch"], message["first"], message["last"])
 
 
+def as_far_apart(array):
+    """Return a copy of an array whose numbers lie as far apart where they do: what is compiled for one serves both."""
+    return array.copy() if array.flags.c_contiguous else np.repeat(array[..., np.newaxis], 2, axis=-1)[..., 0]
+
+
 def copied(state, copies):
     """Return a state with arrays of its own; what it had in common with another of *copies* it has in common again."""
     if isinstance(state, np.ndarray):
-        return copies.setdefault(id(state), state.copy())
+        return copies.setdefault(id(state), as_far_apart(state))
     if isinstance(state, list):
         return [copied(each, copies) for each in state]
     if isinstance(state, tuple):

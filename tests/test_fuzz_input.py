@@ -91,8 +91,9 @@ def ended(home, monkeypatch, capfd, request):
 
 
 def snapshot(folder):
+    """What is in a folder, but for what Python keeps of a policy's file where it may."""
     return sorted((str(path.relative_to(folder)), path.lstat().st_mtime_ns if path.is_file() else 0)
-                  for path in folder.rglob("*"))
+                  for path in folder.rglob("*") if "__pycache__" not in path.parts)
 
 
 class unprivileged:  # noqa: N801  (reads as what it is)

@@ -1,6 +1,7 @@
 """LoTES's dispatcher: by hand, against its plain twin task by task, and after every step."""
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -68,22 +69,28 @@ def check_scores(simulation, state):
         assert state.counted[task] == state.class_of_shape[simulation.tasks.shape[task]]
         running[state.counted[task], simulation.progress.machine[task]] += 1
     assert (running == scores.running).all()
-    top = scores.bucket.shape[1] - 1
-    for kind, place in np.ndindex(*scores.bucket.shape[:2]):
-        inside = bits_of(scores.bucket[kind, place])
-        belongs = np.clip(scores.target[kind] - running[kind] - SCORE_MIN, 0, top) == place
-        assert inside == np.flatnonzero(belongs).tolist(), f"class {kind}, bucket {place}"
-        for j in range(state.machines.size):
-            blocks = range(scores.block_first[j], scores.block_first[j + 1])
-            words = scores.blocks[kind, place, scores.word_first[j]:scores.word_first[j + 1]]
-            assert bits_of(words) == [block - blocks.start for block in blocks if scores.bucket[kind, place, block]]
-            assert scores.members[kind, place, j] == sum(machine // BLOCK in blocks for machine in inside)
+    places = np.arange(scores.bucket.shape[1])
+    place_of = np.clip(scores.target - running - SCORE_MIN, 0, places[-1])
+    inside, some = bits_of(scores.bucket), scores.bucket != 0
+    assert at(inside != (place_of[:, np.newaxis] == places[:, np.newaxis])) == [], "class, bucket, machine"
+    for j, (first, last) in enumerate(pairwise(scores.block_first.tolist())):
+        words = bits_of(scores.blocks[..., scores.word_first[j]:scores.word_first[j + 1]])
+        assert at(words[..., :last - first] != some[..., first:last]) == [], f"class, bucket, block of {j}"
+        assert not words[..., last - first:].any()
+        members = np.count_nonzero(inside[..., first * BLOCK:last * BLOCK], axis=-1)
+        assert at(scores.members[..., j] != members) == [], f"class, bucket of {j}"
     held = [running[:, np.repeat(scores.configuration == j, BLOCK)].sum(axis=1) for j in range(state.machines.size)]
     assert (scores.held == np.array(held).T).all()
 
 
+def at(differs):
+    return np.argwhere(differs).tolist()
+
+
 def bits_of(words):
-    return [BLOCK * row + bit for row, word in enumerate(words.tolist()) for bit in range(BLOCK) if word >> bit & 1]
+    """Return the bits of words, the first of a word last in it: bool[..., bit]."""
+    assert 8 * words.itemsize == BLOCK
+    return np.unpackbits(words.astype("<u8", order="C").view(np.uint8), axis=-1, bitorder="little").astype(bool)
 
 
 def check_tournament(trees, lanes, tasks):

@@ -18,41 +18,97 @@ from subak.workload.readers import FORMATS, READERS
 
 # What takes a quarter of a second and more on a busy machine; NumPy, too, is nothing that a name or a default needs.
 HEAVY = {"numba", "llvmlite", "numpy", "polars", "pyarrow", "scipy", "highspy", "altair", "vl_convert", "litestar"}
-LISTING = ("import json, sys\nfrom subak.cli.main import main\n"
-           "try:\n    main()\nfinally:\n    print('\\n' + json.dumps(sorted(sys.modules)), file=sys.stderr)\n")
+# Forks start each command from what is not ours: of the package nothing is loaded before, as in a process of its own.
+FORKING = """import contextlib, io, json, os, sys, traceback
+import typer
+nobodys = typer.Typer()
+nobodys.command()(lambda: None)
+with contextlib.redirect_stdout(io.StringIO()):
+    nobodys(["--help"], standalone_mode=False)
+assert not [name for name in sys.modules if name.partition(".")[0] == "subak"]
+for line in sys.stdin:
+    arguments, environment, files = json.loads(line)
+    child = os.fork()
+    if child:
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        continue
+    code = 1
+    try:
+        for number, name in enumerate(files):
+            os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
+        os.environ.update(environment)
+        sys.argv = ["subak", *arguments]
+        from subak.cli.main import main
+        main()
+    except SystemExit as ended:
+        code = ended.code or 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        print(json.dumps(sorted(sys.modules)), file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(code)
+"""
 WORDS = sorted(command.name for command in app.COMMANDS)
 
 
-def started(*arguments, **environment):
-    """Run `subak` in a process of its own; return its exit code, what it prints, and which packages it has loaded."""
-    done = subprocess.run(
-        [sys.executable, "-c", LISTING, *arguments], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path), **environment})
-    modules = json.loads(done.stderr.splitlines()[-1])
-    return done.returncode, done.stdout, done.stderr, {name.partition(".")[0] for name in modules}
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    """Run `subak` in a fork; return its exit code, what it prints, and which packages it has loaded."""
+    files = [str(tmp_path_factory.mktemp("started") / name) for name in ("in", "out", "error")]
+
+    def call(*arguments, **environment):
+        server.stdin.write(json.dumps([arguments, environment, files]) + "\n")
+        server.stdin.flush()
+        code = int(server.stdout.readline())
+        out, error = (Path(file).read_text() for file in files[1:])
+        modules = json.loads(error.splitlines()[-1])
+        return code, out, error, {name.partition(".")[0] for name in modules}
+
+    with subprocess.Popen([sys.executable, "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "PYTHONPATH": ":".join(sys.path)}) as server:
+        yield call
+        server.stdin.close()
 
 
-def completed(line):
+@pytest.fixture(scope="module")
+def completed(started):
     """Return what bash is offered at the end of a line, and which packages were loaded for it."""
-    words = line.split(" ")
-    code, out, _, packages = started(_SUBAK_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1))
-    assert code == 0
-    return out.split(), packages
+    def call(line):
+        words = line.split(" ")
+        code, out, _, packages = started(_SUBAK_COMPLETE="complete_bash", COMP_WORDS=line,
+                                         COMP_CWORD=str(len(words) - 1))
+        assert code == 0
+        return out.split(), packages
+
+    return call
 
 
-def test_a_heavy_package_is_seen_where_it_is_loaded():
+LISTING = ("import json, sys\nfrom subak.cli.main import main\n"
+           "try:\n    main()\nfinally:\n    print('\\n' + json.dumps(sorted(sys.modules)), file=sys.stderr)\n")
+
+
+def test_a_process_of_its_own_does_what_a_fork_does(started):
+    done = subprocess.run([sys.executable, "-c", LISTING, "--help"], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
+    code, out, _, packages = started("--help")
+    assert (code, out) == (0, done.stdout)
+    assert {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])} <= packages
+
+
+def test_a_heavy_package_is_seen_where_it_is_loaded(started):
     assert {"numba", "numpy", "polars"} <= started("compare", "no-such-folder")[3]
 
 
 @pytest.mark.parametrize("word", [None, *WORDS])
-def test_help_loads_nothing_heavy(word):
+def test_help_loads_nothing_heavy(started, word):
     code, out, _, packages = started(*[word] * (word is not None), "--help")
     assert (code, "Usage: subak" in out) == (0, True)
     assert not packages & HEAVY
 
 
 @pytest.mark.parametrize("paper", ["google-like", "megha", "mch", "lotes", "hmhs"])
-def test_the_help_of_a_paper_loads_nothing_heavy(paper):
+def test_the_help_of_a_paper_loads_nothing_heavy(started, paper):
     code, out, _, packages = started("reproduce", paper, "--help")
     assert (code, f"subak reproduce {paper}" in out) == (0, True)
     assert not packages & HEAVY
@@ -61,7 +117,7 @@ def test_the_help_of_a_paper_loads_nothing_heavy(paper):
 @pytest.mark.parametrize(("arguments", "expected"), [
     ((), "Usage: subak"), (("--version",), "subak 0."), (("schedulers",), "hdrf-fast"),
     (("reproduce",), "google-like")])
-def test_what_is_only_listed_loads_nothing_heavy(arguments, expected):
+def test_what_is_only_listed_loads_nothing_heavy(started, arguments, expected):
     code, out, _, packages = started(*arguments)
     assert (code, expected in out) == (0, True)
     assert not packages & HEAVY
@@ -78,7 +134,7 @@ def test_what_is_only_listed_loads_nothing_heavy(arguments, expected):
     (("torture", "--seed", "1", "--first", "2"), "--seed: replays one federation"),
     (("inspect", "W", "--largest", "many"), "--largest"),
 ])
-def test_a_mistake_is_found_before_anything_is_loaded(arguments, said):
+def test_a_mistake_is_found_before_anything_is_loaded(started, arguments, said):
     code, _, err, packages = started(*arguments)
     assert code == 2
     assert said in err.splitlines()[0]
@@ -86,7 +142,7 @@ def test_a_mistake_is_found_before_anything_is_loaded(arguments, said):
 
 
 @pytest.mark.parametrize("line", ["subak ", "subak com", "subak compare --s", "subak reproduce ", "subak submit --"])
-def test_completion_loads_nothing_heavy(line):
+def test_completion_loads_nothing_heavy(completed, line):
     offered, packages = completed(line)
     assert offered
     assert not packages & HEAVY
@@ -150,7 +206,7 @@ def test_what_is_known_by_its_place_is_there():
     ("subak list --output ", ["table", "json", "yaml"]),
     ("subak generate-mapreduce --sharing ", ["none", "machines", "slots"]),
 ])
-def test_names_formats_and_words_complete(line, offered):
+def test_names_formats_and_words_complete(completed, line, offered):
     found, packages = completed(line)
     assert found == offered
     assert not packages & HEAVY

@@ -344,7 +344,7 @@ def test_measures_end_with_the_last_thing_that_happened_to_a_task():
 
 def test_there_is_always_room_for_more_messages(monkeypatch):
     workload, fleet = plain(*[(0, 1, 1)] * 12), fleet_of((4,), (4,))
-    federation = Federation(global_masters=6, local_masters=2, delay=3.0, heartbeat=0.05)
+    federation = Federation(global_masters=6, local_masters=2, delay=3.0, heartbeat=0.2)
     before = run(workload, fleet, federation).simulation.progress.start.tolist()
     small = dataclasses.replace(MEGHA, outbox=lambda _: 64)
     for name in ("SLOTS_PER_TASK", "SLOTS_PER_MACHINE", "SLOTS"):
