@@ -24,7 +24,8 @@ MESSAGE = np.dtype([
     ("queue", np.int32),  # of the task
     ("owner", np.int32),  # of the task: its global master
     ("priority", np.int32),  # of the task
-    ("epoch", np.int32),  # of the local master that is meant or that speaks
+    ("epoch", np.int32),  # of the local master that is meant or that speaks; of a change of a machine, the latest of
+    # those of its cluster
     ("count", np.int32),  # how many entries, tasks, attempts or reservations it is about; of DONE, whether the master
     # needs the row yet; of a change of a machine, which of the run's it is
     ("victims", np.int32),  # queue whose tasks are to be preempted; -1 for nobody's
@@ -106,7 +107,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("PULSE", LOCAL_MASTER, True, "epoch count delay"),  # the active one to the standby: I live
     ("WATCH", LOCAL_MASTER, False, "epoch delay"),  # timer of the standby: does the active one live?
     ("CHANGE", LOCAL_MASTER, False,  # the operator: a machine leaves, joins or takes another capacity
-     "machine count shape first last"),
+     "machine count shape epoch first last"),
     ("START", WORKER, True, _ORDER),
     ("KILL", WORKER, True, f"{_ORDER} reason"),
     ("FORGET", WORKER, True, f"{_ORDER} reason"),  # the end of the attempt is noted
@@ -142,7 +143,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("RESTART", EXECUTOR, False, ""),  # begin anew, with nothing but what is on disk
     ("POWER_OFF", EXECUTOR, False, ""),  # to a worker: the machine has failed, with everything that ran on it
     ("RECONFIGURE", EXECUTOR, False,  # to a worker: the machine leaves, joins or takes another capacity
-     "machine count shape first last"),
+     "machine count shape epoch first last"),
 )
 KINDS = tuple(name for name, *_ in _KINDS)
 HANDLER = np.array([role for _, role, *_ in _KINDS], np.int8)
