@@ -34,7 +34,7 @@ MESSAGE = np.dtype([
     ("round", np.int16),  # of the task: how often it was submitted anew after an attempt that failed
     ("code", np.int16),  # exit code
     ("in_gang", np.int8),  # whether the task starts together with others
-    ("repeats", np.int8),  # the kind of the message that a timer sends again
+    ("repeats", np.int8),  # the kind of the message that a timer sends again, or that a master goes on with
     ("preempted", np.int16),  # how often the task has been
     ("refusals", np.int16),  # how often a request for the task was refused
     ("repartitions", np.int16),  # how often it was requested on another's partition
@@ -80,7 +80,8 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("ENDED", GLOBAL_MASTER, True,  # the attempt is over: FINISHED, or lost for a reason
      f"{_OF_ATTEMPT} reason {_NEWS}"),
     ("UPDATE", GLOBAL_MASTER, True, _NEWS),  # the state of a cluster, periodic or asked for
-    ("CATCH_UP", GLOBAL_MASTER, False, _NEWS),  # goes on with an update, from an entry on
+    ("CATCH_UP", GLOBAL_MASTER, False,  # goes on with an update, or an answer, from an entry on
+     f"{_OF_ATTEMPT} reason repeats {_NEWS}"),
     ("SETTLE", GLOBAL_MASTER, False, "machine row count"),  # goes on to settle doubts, a cluster: task, gang
     ("RETRY", GLOBAL_MASTER, False,  # timer: has the request been answered?
      f"{_OF_ATTEMPT} victims count repeats delay"),
