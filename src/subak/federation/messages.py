@@ -24,7 +24,8 @@ MESSAGE = np.dtype([
     ("queue", np.int32),  # of the task
     ("owner", np.int32),  # of the task: its global master
     ("priority", np.int32),  # of the task
-    ("epoch", np.int32),  # of the local master that is meant or that speaks
+    ("epoch", np.int32),  # of the local master that is meant or that speaks; of a change of a machine, the latest of
+    # those of its cluster
     ("count", np.int32),  # how many entries, tasks, attempts or reservations it is about; of DONE, whether the master
     # needs the row yet; of a change of a machine, which of the run's it is
     ("victims", np.int32),  # queue whose tasks are to be preempted; -1 for nobody's
@@ -33,7 +34,7 @@ MESSAGE = np.dtype([
     ("round", np.int16),  # of the task: how often it was submitted anew after an attempt that failed
     ("code", np.int16),  # exit code
     ("in_gang", np.int8),  # whether the task starts together with others
-    ("repeats", np.int8),  # the kind of the message that a timer sends again
+    ("repeats", np.int8),  # the kind of the message that a timer sends again, or that a master goes on with
     ("preempted", np.int16),  # how often the task has been
     ("refusals", np.int16),  # how often a request for the task was refused
     ("repartitions", np.int16),  # how often it was requested on another's partition
@@ -79,7 +80,8 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("ENDED", GLOBAL_MASTER, True,  # the attempt is over: FINISHED, or lost for a reason
      f"{_OF_ATTEMPT} reason {_NEWS}"),
     ("UPDATE", GLOBAL_MASTER, True, _NEWS),  # the state of a cluster, periodic or asked for
-    ("CATCH_UP", GLOBAL_MASTER, False, _NEWS),  # goes on with an update, from an entry on
+    ("CATCH_UP", GLOBAL_MASTER, False,  # goes on with an update, or an answer, from an entry on
+     f"{_OF_ATTEMPT} reason repeats {_NEWS}"),
     ("SETTLE", GLOBAL_MASTER, False, "machine row count"),  # goes on to settle doubts, a cluster: task, gang
     ("RETRY", GLOBAL_MASTER, False,  # timer: has the request been answered?
      f"{_OF_ATTEMPT} victims count repeats delay"),
@@ -106,7 +108,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("PULSE", LOCAL_MASTER, True, "epoch count delay"),  # the active one to the standby: I live
     ("WATCH", LOCAL_MASTER, False, "epoch delay"),  # timer of the standby: does the active one live?
     ("CHANGE", LOCAL_MASTER, False,  # the operator: a machine leaves, joins or takes another capacity
-     "machine count shape first last"),
+     "machine count shape epoch first last"),
     ("START", WORKER, True, _ORDER),
     ("KILL", WORKER, True, f"{_ORDER} reason"),
     ("FORGET", WORKER, True, f"{_ORDER} reason"),  # the end of the attempt is noted
@@ -142,7 +144,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("RESTART", EXECUTOR, False, ""),  # begin anew, with nothing but what is on disk
     ("POWER_OFF", EXECUTOR, False, ""),  # to a worker: the machine has failed, with everything that ran on it
     ("RECONFIGURE", EXECUTOR, False,  # to a worker: the machine leaves, joins or takes another capacity
-     "machine count shape first last"),
+     "machine count shape epoch first last"),
 )
 KINDS = tuple(name for name, *_ in _KINDS)
 HANDLER = np.array([role for _, role, *_ in _KINDS], np.int8)

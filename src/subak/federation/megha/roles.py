@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.megha.global_master.handlers import (
-    on_launched,
     on_place,
     on_reopen,
     on_retry,
@@ -96,7 +95,6 @@ from subak.federation.messages import (
     RETRY,
     SETTLE,
     STARTED,
-    STILL_HELD,
     SUBMIT,
     TRY_AGAIN,
     UPDATE,
@@ -225,7 +223,7 @@ def to_submitter(tables: SubmitterTables, message: np.void) -> None:
 
 
 @noinline
-def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:  # noqa: C901
+def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:
     """Hand a message to a global master; return the task that it placed, or tried to, in a turn."""
     kind = message["kind"]
     master, topology, rules = tables.masters[message["to"]], tables.topology, tables.rules
@@ -236,8 +234,6 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
         return on_place(master, topology, rules, tasks, out)
     elif kind in (LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP):
         on_update(master, topology, rules, tasks, now, message, tables.ledgers[message["sender"]], out)
-        if kind == LAUNCHED and message["reason"] == STILL_HELD:
-            on_launched(master, topology, tasks, message, out)
     elif kind == WITHDRAW:
         on_withdraw(master, topology, rules, tasks, message, out)
     elif kind == RETRY:

@@ -3,6 +3,8 @@
 Rules:
 - Orders of an epoch older than the latest it has heard are refused. Epoch and incarnation are on disk, and survive a
   restart.
+- A machine that joins obeys, before anything else, the latest epoch of the local masters of its cluster: one that took
+  over while the machine was away has said that nothing runs there, and one that was deposed may not know it yet.
 - A start is carried out at most once, and only by the incarnation of the worker it was meant for; never after its kill.
 - Nothing begins that the machine has no room for.
 - The end of an attempt is reported until the local master has let the worker forget it.
@@ -123,8 +125,7 @@ def on_start(
 def obeys(workers: Workers, topology: Topology, rules: Rules, message: np.void, out: Outbox) -> bool:
     """Whether an order is of the latest epoch the worker has heard; a deposed master is told."""
     machine = message["machine"]
-    if message["epoch"] > workers.machine[machine]["epoch"]:
-        adopt(workers, machine, message["epoch"])
+    adopt(workers, machine, message["epoch"])
     if message["epoch"] == workers.machine[machine]["epoch"]:
         return True
     row = post(out, ALIVE, machine, message["sender"], NOBODY, machine)
@@ -142,9 +143,10 @@ def is_for_this_incarnation(workers: Workers, message: np.void) -> bool:
 
 @inlined
 def adopt(workers: Workers, machine: int, epoch: int) -> None:
-    """Obey a later epoch, whose starts are numbered anew."""
-    workers.machine[machine]["epoch"] = epoch
-    workers.machine[machine]["top"], workers.machine[machine]["bits"] = -1, np.uint64(0)
+    """Obey an epoch from now on if it is a later one, whose starts are numbered anew."""
+    if epoch > workers.machine[machine]["epoch"]:
+        workers.machine[machine]["epoch"] = epoch
+        workers.machine[machine]["top"], workers.machine[machine]["bits"] = -1, np.uint64(0)
 
 
 @inlined
@@ -366,6 +368,7 @@ def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what 
 ) -> None:
     """Take another configuration, or leave; a machine that shrinks loses the tasks first .. last - 1 of *lost*."""
     machine, me = message["machine"], workers.machine[message["machine"]]
+    adopt(workers, machine, message["epoch"])
     before, after = me["configuration"], message["shape"]
     me["configuration"] = after
     if after == NOBODY:

@@ -242,8 +242,7 @@ class WorkerNode(Node):
         epoch than it is obeyed from now on.
         """
         self.known_to.add(local)
-        if joined.epoch > int(self.me["epoch"]):
-            adopt(self.workers, self.number, joined.epoch)
+        adopt(self.workers, self.number, joined.epoch)
         masters = self.layout.masters_of(self.layout.cluster_of(self.number))
         if self.known_to.issuperset(masters) and joined.configuration != int(self.me["configuration"]):
             self.tell(RECONFIGURE, machine=self.number, shape=joined.configuration)

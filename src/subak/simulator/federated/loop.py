@@ -253,6 +253,7 @@ def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> 
     sim.step.is_freed[machine] = False
     to_role(due, CHANGE, NOBODY, NOBODY, machine)
     due[0]["count"], due[0]["shape"] = change, net.changed_to[change] if net.changed_to.size > 0 else NOBODY
+    due[0]["epoch"] = 0  # nobody has been told yet
     due[0]["first"], due[0]["last"] = before, sim.counts[LOSSES]
     return HANDLE
 

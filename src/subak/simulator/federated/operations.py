@@ -69,7 +69,7 @@ def boot_all(
 def change_machine(
     sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
 ) -> None:
-    """Carry out the operator's change of a machine at its worker; then tell its local master, and the standby."""
+    """Tell a machine's local master of the operator's change, and the standby; then carry it out at its worker."""
     machine, now, is_there = due[0]["machine"], sim.clock[NOW], due[0]["shape"] != NOBODY
     address = net.first[WORKER] + machine
     if not is_there:
@@ -77,14 +77,15 @@ def change_machine(
     elif not net.is_there[machine]:
         net.incarnation[address] = abs(net.incarnation[address]) + 1
     net.is_there[machine] = is_there
-    due[0]["kind"], due[0]["to"] = RECONFIGURE, machine
-    serve(services, tables, WORKER, now)
-    carry_out_apart(sim, net, WORKER, out)
-    due[0]["kind"] = CHANGE
     masters = net.first[WORKER] - net.first[LOCAL_MASTER]
     for number in range(net.cluster[machine], masters, net.size[CLUSTERS]):
         due[0]["to"] = number
         serve(services, tables, LOCAL_MASTER, now)
+    carry_out_apart(sim, net, LOCAL_MASTER, out)
+    due[0]["kind"], due[0]["to"] = RECONFIGURE, machine
+    serve(services, tables, WORKER, now)
+    carry_out_apart(sim, net, WORKER, out)
+    due[0]["kind"] = CHANGE
 
 
 @noinline

@@ -14,6 +14,7 @@ from subak.federation.megha.local_master import state as local_state
 from subak.federation.megha.local_master.state import ACTIVE, MACHINE_STATES
 from subak.federation.megha.transitions import ANY, TRANSITIONS
 from subak.federation.messages import (
+    CATCH_UP,
     CHANGE,
     GLOBAL_MASTER,
     HANDLER,
@@ -99,6 +100,9 @@ class Coverage:
             return
         kind = KINDS[handled["kind"]]
         self.kinds[kind] += 1
+        if handled["kind"] == CATCH_UP:  # counts as what it goes on with, too
+            self.seen[kind, ANY] += 1
+            kind = KINDS[handled["repeats"]]
         entries = self.of_entries(opened, watch, phases) if HANDLER[handled["kind"]] == GLOBAL_MASTER else set()
         if kind in UNSEEN:
             self.take(kind, SUBMISSIONS[self.submitted[handled["task"]]], self.state(opened.roles, handled))
@@ -115,9 +119,11 @@ class Coverage:
     def of_entries(self, opened: Any, watch: Watch, phases: Any) -> set[int]:
         """Count what an update told of tasks; return these."""
         told, now = Counter(task for _, task, _ in watch.entries), states_by_task(opened.roles)
+        answer = opened.due[0]
+        refuses = REFUSED in (answer["kind"], answer["repeats"])
         for entry, task, round_ in watch.entries:
-            if entry in ENTRIES and entry != ENTRY_SIZED and watch.owner[task] == opened.due[0]["to"]:
-                refused = opened.due[0]["kind"] == REFUSED and opened.due[0]["task"] == task
+            if entry in ENTRIES and entry != ENTRY_SIZED and watch.owner[task] == answer["to"]:
+                refused = refuses and answer["task"] == task
                 if told[task] == 1 and round_ == now["round"][task] and not refused and not watch.restarted:
                     self.take(ENTRIES[entry], PHASES[phases[task]], PHASES[now["phase"][task]])
                 else:

@@ -9,6 +9,7 @@ from subak.federation.messages import (
     ARRIVE,
     ASK,
     CANCEL,
+    CATCH_UP,
     CHANGE,
     EXITED,
     GLOBAL_MASTER,
@@ -79,7 +80,7 @@ def words(opened: Opened, message: Any) -> str:  # noqa: C901
         said.append(f"attempt {message['attempt'] >> INCARNATION_BITS}.{message['attempt'] & MASK}")
     elif kind in (ASK, NOTED):
         said.append(f"incarnation {message['incarnation']}")
-    if kind == RETRY:
+    if kind in (RETRY, CATCH_UP):
         said.append(f"of {KINDS[message['repeats']]}")
     elif message["reason"]:
         said.append(REASONS[message["reason"]])

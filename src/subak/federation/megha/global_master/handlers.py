@@ -89,6 +89,7 @@ from subak.federation.messages import (
     CATCH_UP,
     CONCLUSIVE,
     GO,
+    LAUNCHED,
     LEASE_LOST,
     LOST_TOO_OFTEN,
     MACHINE_LOST,
@@ -102,6 +103,7 @@ from subak.federation.messages import (
     REBUILD,
     REFUSED,
     REOPEN,
+    STILL_HELD,
     UNKNOWN,
     UPDATE,
     WAITED_TOO_LONG,
@@ -248,8 +250,13 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
     master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, now: float, message: np.void,
     ledger: Ledger, out: Outbox,
 ) -> None:
-    """Bring the view up to what the message carries: a periodic update, or an answer with the state piggybacked."""
+    """Bring the view up to what the message carries: a periodic update, or an answer with the state piggybacked.
+
+    What it says besides, and what the state settles, is for when all of it has been applied: before, an attempt that is
+    refused because its end was noted long ago would be one that never was.
+    """
     cluster = message["sender"] % topology.local_masters
+    kind = message["repeats"] if message["kind"] == CATCH_UP else message["kind"]
     start = begin_update(master, cluster, now, message, ledger)
     if start == MISSING:
         ask(master, topology, cluster, out)
@@ -261,21 +268,26 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
         master.tally[ENTRIES_APPLIED] += version - start
         master.cluster[cluster]["seen"] = version
         if version < message["last"]:
-            catch_up(master, version, message, out)
+            catch_up(master, kind, version, message, out)
+            return
         if master.scalar[DOUBTS]:
             settle_doubts(master, topology, rules, tasks, out)
         settle_cluster(master, topology, rules, tasks, cluster, out)
-    if message["kind"] == REFUSED:
+    if kind == REFUSED:
         on_refused(master, topology, rules, tasks, message, out)
-    if message["kind"] == UPDATE:
+    elif kind == LAUNCHED and message["reason"] == STILL_HELD:
+        on_launched(master, topology, tasks, message, out)
+    elif kind == UPDATE:
         answer_heartbeat(master, rules, cluster, message, out)
     take_turn_if_news(master, out)
 
 
 @noinline
-def catch_up(master: GlobalMaster, version: int, message: np.void, out: Outbox) -> None:
-    """Go on with an update after this handler, from an entry on."""
-    rest = post(out, CATCH_UP, message["sender"], master.number, NOBODY, NOBODY)
+def catch_up(master: GlobalMaster, kind: int, version: int, message: np.void, out: Outbox) -> None:
+    """Go on with an update, or an answer of a *kind*, after this handler, from an entry on."""
+    rest = post(out, CATCH_UP, message["sender"], master.number, message["task"], message["machine"])
+    rest["repeats"], rest["row"], rest["round"] = kind, message["row"], message["round"]
+    rest["attempt"], rest["reason"] = message["attempt"], message["reason"]
     rest["incarnation"], rest["epoch"] = message["incarnation"], message["epoch"]
     rest["first"], rest["last"], rest["count"] = version, message["last"], message["last"] - version
 

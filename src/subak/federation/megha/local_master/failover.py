@@ -8,6 +8,8 @@ Rules:
   asks of the workers, which obey the later epoch from then on. A worker that has not reported is SILENT: nothing is
   placed on it, and nothing of it is declared lost before a lease has passed in which no other master can have kept it
   alive: since the other one confirmed the new epoch, or, without a standby, since the takeover.
+- A machine that the operator took away has nothing, and a takeover says so: before it comes back, its worker obeys the
+  latest epoch of its local masters, of whom one may not know that it was deposed.
 - Reports are numbered: only one that arrives whole counts, since between two of them attempts may have been forgotten.
 - A restarted local master is a standby; without one at its side it takes over at once. Its epoch is on disk.
 
@@ -468,7 +470,11 @@ def on_ask(local: LocalMaster, topology: Topology, rules: Rules, message: np.voi
 def on_change(
     local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Note the operator's word on a machine: its configuration from now on, or that it leaves."""
+    """Note the operator's word on a machine: its configuration from now on, or that it leaves.
+
+    Its worker is told after all local masters of the cluster, with the latest of their epochs.
+    """
+    message["epoch"] = max(message["epoch"], local.scalar[EPOCH])
     machine, configuration = message["machine"], message["shape"]
     was_absent = local.machine[machine]["configuration"] == NOBODY
     local.machine[machine]["configuration"] = configuration
