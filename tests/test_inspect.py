@@ -243,7 +243,8 @@ def test_a_bad_google_folder_ends_in_one_line_and_nothing_half_written(run, tmp_
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (("convert", "borg", "x", "--out", "W"),
-     "format: must be one of google2011, alibaba2018, openb, rumen, swim, tr, swf, not 'borg'"),
+     "format: must be one of google2011, google2019, alibaba2018, openb, azure, philly, helios, rumen, swim, tr, swf, "
+     "sacct, pods, table, not 'borg'"),
     (("convert", "tr", "absent.tr", "--out", "W"), "absent.tr: no such file"),
     (("convert", "google2011", "absent", "--out", "W"), "absent: no such folder"),
     (("convert", "swf", "x", "--out", "W", "--fleet", "last"), "--fleet: has no meaning for the format swf"),

@@ -1,6 +1,7 @@
 """Jobs as a whole, short and long ones, and objectives: by hand, and against a plain account."""
 import json
 import math
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -13,7 +14,9 @@ from subak.experiment.scenario import Scenario
 from subak.measures import jobs
 from subak.measures.jobs import lengths, undisturbed
 from subak.measures.objective import Objective, read_objective
+from subak.measures.objectives import refuse_unconcerned
 from subak.measures.runs import WindowFacts, load_runs
+from subak.measures.window import Window
 from subak.report.comparison import compare
 
 ALL = WindowFacts(0.0, math.inf)
@@ -148,6 +151,25 @@ def test_an_objective_for_nobody_is_refused(tmp_path, text):
         queued(tmp_path, objectives=[text])
     with pytest.raises(InputError, match="the workload has no scheduling classes"):
         queued(tmp_path, objectives=["wait.mean < 1s for class=1"])
+
+
+def test_who_is_concerned_is_known_before_the_run(tmp_path):
+    """Two queues, two priorities; in the second half of the arrivals there is one of each."""
+    workload = staged([{"job": 0, "request": (1,), "priority": 1}, {"job": 1, "request": (1,), "priority": 2}],
+                      [(0, 0.0, 1.0), (0, 1.0, 1.0), (1, 9.0, 5.0)])
+    jobs_of = pl.DataFrame({"job": ["j0", "j1"], "queue": ["a/x", "b"], "user": ["ann", "bob"]})
+    workload = replace(workload, jobs=jobs_of)
+    every, late = Window(0.0, 9.0, ""), Window(5.0, 9.0, "")
+    texts = ["queue=a", "queue=a/x", "user=ann", "priority=1", "length=short"]
+    there = [read_objective(f"wait.mean < 1s for {text}") for text in texts]
+    refuse_unconcerned(there, workload, every)
+    refuse_unconcerned([read_objective("wait.mean < 1s"), read_objective("wait.mean < 1s for queue=b")], workload, late)
+    for each in there[:4]:
+        with pytest.raises(InputError, match="no task that is measured is of these"):
+            refuse_unconcerned([each], workload, late)
+    for text in ("queue=al", "queue=b/c", "user=eve", "priority=7"):
+        with pytest.raises(InputError, match="no task that is measured is of these"):
+            refuse_unconcerned([read_objective(f"wait.mean < 1s for {text}")], workload, every)
 
 
 def test_reading_keeps_what_was_written():

@@ -39,7 +39,7 @@ from subak.measures.fairness import fairness
 from subak.measures.federation import federation_facts
 from subak.measures.jobs import described, group_table, job_facts, job_table, wait_by_length
 from subak.measures.objective import Objective, read_objective
-from subak.measures.objectives import judged
+from subak.measures.objectives import judged, refuse_unconcerned
 from subak.measures.runs import (
     EnergyFacts,
     FairnessFacts,
@@ -167,8 +167,10 @@ def refuse_unfit(
     _refuse_undeclared(scenario, schedulers)
     faults, queues, failures = _files_of(scenario)
     window, energy = scenario_window(scenario, inputs[0]), energy_of(scenario)
+    asked = [*map(read_objective, scenario.objectives), *measured]
     if energy is not None:
-        _refuse_energy(energy, scenario, inputs[1], window, [*map(read_objective, scenario.objectives), *measured])
+        _refuse_energy(energy, scenario, inputs[1], window, asked)
+    refuse_unconcerned(asked, inputs[0], window)
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
         with _named(scenario):
             refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues, failures)

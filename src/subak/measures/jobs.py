@@ -13,7 +13,7 @@ import polars as pl
 
 from subak.measures.of_run import bounded_slowdown, spread
 from subak.measures.runs import JobFacts, Spread, WindowFacts
-from subak.measures.window import measured
+from subak.measures.window import Window, measured
 from subak.workload.table import Workload
 from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
@@ -86,7 +86,7 @@ def job_facts(jobs: pl.DataFrame) -> JobFacts:
                     spread(jobs["completion"]), spread(jobs["slowdown"]))
 
 
-def lengths(workload: Workload, window: WindowFacts) -> pl.Series:
+def lengths(workload: Workload, window: Window | WindowFacts) -> pl.Series:
     """Return short or long for each job of a workload, as an Enum; what divides them is of the jobs of the window."""
     of_job = workload.tasks.select(
         "run_time", "arrival", job=workload.stages["job"].gather(workload.tasks["stage"])).group_by("job").agg(

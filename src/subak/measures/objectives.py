@@ -1,12 +1,15 @@
 """Whether a run keeps its objectives."""
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
 
 from subak.errors import InputError
+from subak.measures.jobs import lengths
 from subak.measures.objective import OF_JOBS, OF_MACHINES, Objective, level_of
 from subak.measures.runs import EnergyFacts, ObjectiveFacts
+from subak.measures.window import Window, measured
 from subak.workload.table import Workload
 from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
@@ -22,10 +25,28 @@ def judged(
         return _of_machines(objective, energy, len(tasks))
     concerned = tasks.filter(_condition(objective, tasks, workload))
     if concerned.is_empty():
-        raise InputError(f"objective {objective.text!r}: no task that is measured is of these")
+        raise _unconcerned(objective)
     values = _values(objective.measure, concerned, jobs)
     value = _statistic(values, level_of(objective.statistic, objective.text))
     return ObjectiveFacts(objective.text, None if math.isinf(value) else value, objective.holds(value), len(concerned))
+
+
+def refuse_unconcerned(objectives: Iterable[Objective], workload: Workload, window: Window) -> None:
+    """Raise InputError for an objective of tasks of which none arrives in the window, before a run finds that out."""
+    keyed = [each for each in objectives if each.keys]
+    if not keyed:  # what follows takes a while
+        return
+    arrived = workload.stages[measured(workload.tasks, window)["stage"].unique()]
+    job = arrived["job"]
+    columns = [workload.jobs["queue"].gather(job), lengths(workload, window).gather(job)]
+    stages = arrived.rename({"scheduling_class": "class"}, strict=False).with_columns(columns)
+    for each in keyed:
+        if stages.filter(_condition(each, stages, workload)).is_empty():
+            raise _unconcerned(each)
+
+
+def _unconcerned(objective: Objective) -> InputError:
+    return InputError(f"objective {objective.text!r}: no task that is measured is of these")
 
 
 def _of_machines(objective: Objective, energy: EnergyFacts | None, tasks: int) -> ObjectiveFacts:
