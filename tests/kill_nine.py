@@ -267,7 +267,7 @@ def lightly() -> None:
     vl_convert.vegalite_to_svg = lambda *_, **__: "<svg></svg>"
     vl_convert.svg_to_png = lambda *_, **__: ENDS[".png"]
     vl_convert.vegalite_to_html = lambda *_, **__: "<html></html>"
-    document._bundle = lambda *_: ""
+    document._kept_bundle = lambda *_: ""
 
 
 # The kills

@@ -14,6 +14,7 @@ from subak.errors import InputError
 from subak.measures import series
 from subak.measures.of_run import bounded_slowdown
 from subak.measures.runs import groups, load_runs
+from subak.report import document
 from subak.report.charts.runs import chart_makers
 from subak.report.comparison import compare, verdict
 from subak.report.console import Console as PlainConsole
@@ -366,3 +367,21 @@ def test_the_panel_of_a_run_gives_the_reasons(comparison):
 
 def test_nearly_all_is_not_called_all():
     assert [share_text(share) for share in (1.0, 0.99999, 0.9994, None)] == ["100 %", "> 99.9 %", "99.9 %", NOTHING]
+
+
+def test_the_script_of_charts_is_made_once_for_all_processes(monkeypatch, tmp_path):
+    made = []
+    monkeypatch.setattr(document, "kernel_folder", lambda: tmp_path)
+    monkeypatch.setattr(document, "_bundle", lambda snippet: made.append(snippet) or f"/* {snippet} */")
+    assert document._kept_bundle("a") == document._kept_bundle("a") == "/* a */"
+    assert document._kept_bundle("b") == "/* b */"
+    assert made == ["a", "b"]
+    path, = (path for path in tmp_path.iterdir() if b"/* a */" in path.read_bytes())
+    path.write_bytes(path.read_bytes().replace(b"/* a */", b"/* x */"))
+    assert document._kept_bundle("a") == "/* a */"  # what is damaged is made anew
+    assert made == ["a", "b", "a"]
+    monkeypatch.setattr(document, "VEGA_LITE", "another")
+    document._kept_bundle("a")
+    monkeypatch.setattr(document, "kernel_folder", lambda: None)
+    document._kept_bundle("a")
+    assert made == ["a", "b", "a", "a", "a"]

@@ -8,8 +8,9 @@ import hashlib
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
+from importlib.metadata import version
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -21,6 +22,7 @@ from markupsafe import Markup
 
 import subak
 from subak.errors import RunError
+from subak.kernel_files import KERNEL, DamagedError, kernel_folder, read, write
 from subak.output.plain import plain
 from subak.report import tags
 from subak.report.charts.theme import DARK, LIGHT, style_variables
@@ -116,8 +118,25 @@ def chart_page(spec: dict[str, Any]) -> bytes:
 @cache
 def _library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed, whose expression interpreter spares the page `eval`."""
-    bundle = _bundle("window.vegaEmbed = vegaEmbed;").replace("\r", "")
+    bundle = _kept_bundle("window.vegaEmbed = vegaEmbed;").replace("\r", "")
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _kept_bundle(snippet: str) -> str:
+    """Return *snippet* with all that it needs; kept where compiled kernels are, since making it takes a second."""
+    folder = kernel_folder()
+    if folder is None:
+        return _bundle(snippet)
+    made_of = hashlib.sha256(f"{snippet} {VEGA_LITE} {version('vl-convert-python')}".encode()).hexdigest()[:16]
+    path = folder / f"charts-{made_of}{KERNEL}"
+    with suppress(DamagedError):  # then it is made anew
+        found = read(path)
+        if isinstance(found, str):
+            return found
+    bundle = _bundle(snippet)
+    with suppress(OSError):  # a full disk: the next page makes it again
+        write(path, bundle)
+    return bundle
 
 
 def _bundle(snippet: str) -> str:
