@@ -296,6 +296,18 @@ def test_processes_of_a_killed_comparison_end_with_it(tmp_path):
     assert wait_until(lambda: not child.exists() or "Z" in (child / "stat").read_text().rpartition(")")[2][:3], 10)
 
 
+def test_a_process_of_a_run_never_hears_ctrl_c():
+    """Also the first, with which Python starts its tracker of resources, and lets signals through again."""
+    script = ("import os, pathlib, signal\nfrom subak.experiment import processes\n"
+              "started = processes._started(os.getpid, {})\n"
+              "status = pathlib.Path(f'/proc/{started.process.pid}/status').read_text()\n"
+              "blocked = int(status.split('SigBlk:')[1].split()[0], 16)\n"
+              "started.end()\n"
+              "print(bool(blocked & 1 << signal.SIGINT - 1))\n")
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (told.stdout, told.stderr) == ("True\n", "")
+
+
 def test_every_run_of_a_comparison_ends_with_it(monkeypatch):
     seen = []
     monkeypatch.setattr(processes, "die_with", lambda parent: seen.append(parent) or 1 / 0)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from types import ModuleType
 from typing import Any
@@ -103,22 +104,31 @@ def news_of(work: Work, jobs: Mapping[str, Any], processes: int, kept: bool,
 
 
 def _started(work: Work, environment: Mapping[str, str]) -> _Worker:
-    """Start a process that never hears the terminal's Ctrl-C: it is for this one, which then ends the others."""
+    """Start a process that never hears the terminal's Ctrl-C."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(work, theirs, os.getpid()), daemon=True)
     usual = {name: os.environ.get(name) for name in environment}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited, and kept through its imports
     try:
         os.environ.update(environment)
-        with _without_main():
+        with _without_main(), ctrl_c_unheard():
             process.start()
     finally:
         for name, value in usual.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     theirs.close()  # so that its end is the pipe's
     return _Worker(process, ours)
+
+
+@contextmanager
+def ctrl_c_unheard() -> Iterator[None]:
+    """Let processes that are started meanwhile never hear Ctrl-C: it is for this one, which then ends the others."""
+    resource_tracker.ensure_running()  # starting it lets signals through again, so not while a process is started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited, and kept through its imports
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ A seed gives every size the same workload, which a process keeps while there is 
 """
 import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -15,7 +14,7 @@ import msgspec
 import polars as pl
 
 from subak.errors import InputError, RunError
-from subak.experiment.processes import die_with
+from subak.experiment.processes import ctrl_c_unheard, die_with
 from subak.experiment.run import of_seed, simulated
 from subak.experiment.sizing.candidates import Candidate, Question, load_question
 from subak.fleet.table import Fleet
@@ -104,9 +103,13 @@ def trying(
     context, packed = multiprocessing.get_context("spawn"), msgspec.msgpack.encode(question)
     lanes = [ProcessPoolExecutor(1, context, _begin, (packed, os.getpid())) for _ in range(min(processes, len(seeds)))]
     others = set(multiprocessing.active_children())
+
+    def _submit(candidate: int, machines: int, seed: int) -> "Future[Tried]":
+        with ctrl_c_unheard():  # the first of a lane starts its process
+            return lanes[seeds.index(seed) % len(lanes)].submit(_run, candidate, machines, seed)
+
     try:
-        yield lambda candidate, machines, seed: lanes[seeds.index(seed) % len(lanes)].submit(
-            _run, candidate, machines, seed)
+        yield _submit
     except BrokenProcessPool:
         raise RunError("size: the process of a run died (out of memory?)") from None
     finally:
@@ -120,8 +123,7 @@ _trials: list[Trials] = []  # of this process, where it is one of several
 
 
 def _begin(packed: bytes, parent: int) -> None:
-    """Load what is run in this process, which never hears the terminal's Ctrl-C: it is for the first one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Load what is run in this process."""
     die_with(parent)
     _trials.append(Trials(msgspec.msgpack.decode(packed, type=Question)))
 

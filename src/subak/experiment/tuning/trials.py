@@ -2,7 +2,6 @@
 import functools
 import multiprocessing
 import os
-import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
@@ -10,7 +9,7 @@ from types import TracebackType
 import msgspec
 
 from subak.errors import RunError
-from subak.experiment.processes import die_with
+from subak.experiment.processes import ctrl_c_unheard, die_with
 from subak.experiment.run import energy_of, load_inputs, of_seed, simulated
 from subak.experiment.scenario import Scenario
 from subak.experiment.tuning.question import Space, Values
@@ -51,16 +50,17 @@ class Runs:
         """
         seeds = self.parts[part].seeds
         try:
-            return list(self.pool.map(_run, *zip(*((part, seed, self.space, values) for seed in seeds), strict=True)))
+            with ctrl_c_unheard():
+                found = self.pool.map(_run, *zip(*((part, seed, self.space, values) for seed in seeds), strict=True))
+            return list(found)
         except BrokenProcessPool:
             raise RunError(f"tune: a process died with {values} (out of memory, or a policy that leaves its arrays; "
                            "--check-policy says where)") from None
 
 
 def _begin(told: list[tuple[bytes, str]], parent: int) -> None:
-    """Note what there is to do; Ctrl-C is for the process that asked, and nothing goes on without it."""
+    """Note what there is to do; nothing goes on without the process that asked."""
     die_with(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _told[:] = told
 
 
