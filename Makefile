@@ -36,7 +36,7 @@ study: .venv/installed
 test: lint
 	$(BIN)/python docs/make_reference.py --check
 	$(BIN)/python -m compileall -q src
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check

@@ -13,6 +13,18 @@ def pytest_addoption(parser):
     parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden/*.txt again from what happens")
 
 
+# Files that take a while: they begin first, so that no process is left alone with one of them at the end.
+LONG = ("docs", "torture", "cli", "federated_runs", "fuzz_input", "up", "chaos", "policy", "backfill", "lotes_dispatch",
+        "engine_against_twin", "live_torture", "kill_nine", "reproduce_lotes", "roles_apart", "names", "study", "api",
+        "live_processes", "exhaustive", "cli_out", "sampled", "reproduce_mch", "fair_orders", "recorded", "tune")
+
+
+def pytest_collection_modifyitems(items):
+    """Order the files, the long ones first; xdist keeps that with `--no-loadscope-reorder`."""
+    place = {f"test_{name}": number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
+
+
 @pytest.fixture
 def run(monkeypatch, capsys, request):
     """Run the command line, COLUMNS of the test's module wide; return its exit code, output and standard error."""

@@ -222,9 +222,9 @@ def on_departure(fleet, tasks, lanes, memory, freed, claims):
 
 def test_a_function_is_a_policy(tmp_path):
     work = loaded()
-    mine = [first, policy(first, "backfill"), policy(first, "easy", name="eager"), SCHEDULERS["best-fit"]]
+    mine = [first, policy(first, "backfill"), policy(first, "shortest-first", name="eager"), SCHEDULERS["best-fit"]]
     found = subak.compare(work, ["first-fit+backfill", *mine], out=tmp_path / "R")
-    assert list(found.runs) == ["first-fit+backfill", "first", "first+backfill", "eager+easy", "best-fit"]
+    assert list(found.runs) == ["first-fit+backfill", "first", "first+backfill", "eager+shortest-first", "best-fit"]
     starts = {run.label: run.tasks["start"].to_list() for run in found}
     assert starts["first"] == starts["best-fit"] == [0.0, 0.0, 60.0, 70.0]
     assert starts["first+backfill"] == starts["first-fit+backfill"] == [0.0, 0.0, 60.0, 6.0]
