@@ -236,6 +236,9 @@ def test_a_fit_of_a_million_hears_ctrl_c(million, tmp_path, seconds):
     out, err = process.communicate(timeout=60)
     assert time.monotonic() - began < 2.0
     written = {path.name for path in tmp_path.iterdir()}
+    if out:  # all was said and done, and Python itself was ending
+        assert (written, out) == ({"F.toml", "F.html"}, "Wrote F.toml\nWrote F.html\n")
+        pytest.skip("this machine was done before")
     assert (process.returncode, out) == (130, ""), err
     if written:
         assert written == {"F.toml"}
