@@ -14,7 +14,8 @@ def pytest_addoption(parser):
 
 
 # Files that take a while: they begin first, so that no process is left alone with one of them at the end.
-LONG = ("docs", "torture", "cli", "federated_runs", "fuzz_input", "up", "chaos", "policy", "backfill", "lotes_dispatch",
+# Both processes would wait for the same kernel if both began with those who compile the same, so these alternate.
+LONG = ("torture", "backfill", "federated_runs", "cli", "policy", "fuzz_input", "up", "chaos", "docs", "lotes_dispatch",
         "engine_against_twin", "live_torture", "kill_nine", "reproduce_lotes", "roles_apart", "names", "study", "api",
         "live_processes", "exhaustive", "cli_out", "sampled", "reproduce_mch", "fair_orders", "recorded", "tune")
 
