@@ -107,7 +107,7 @@ def crowds(draw, resources, gangs=True):
     return with_gangs(staged(stages, tasks, resources), [job[1] > 1 for job in jobs])
 
 
-@settings(quick, max_examples=250)
+@settings(quick, max_examples=120)
 @given(data=st.data(), rule=st.sampled_from(["backfill", "easy", "easy", "conservative"]),
        order=st.sampled_from(sorted(ORDERINGS)), placement=st.sampled_from(["first-fit", "best-fit"]),
        changes=st.booleans())
@@ -119,7 +119,7 @@ def test_crowds_go_as_in_the_plain_twin(data, rule, order, placement, changes):
     agree(data.draw(crowds(resources, gangs=not changes)), fleet, rule, order, placement)
 
 
-@settings(quick, max_examples=200)
+@settings(quick, max_examples=100)
 @given(data=st.data(), rule=st.sampled_from(sorted(RULES)), order=st.sampled_from(sorted(ORDERINGS)),
        placement=st.sampled_from(["first-fit", "best-fit"]), until=st.sampled_from([math.inf, math.inf, 1.0, 4.0]))
 def test_gangs_go_as_in_the_plain_twin(data, rule, order, placement, until):
@@ -185,7 +185,7 @@ JOBS = st.lists(st.tuples(st.sampled_from([0, 0, 1, 2, 3, 5, 8, 8.5]), st.intege
                           st.sampled_from([1, 2, 3, 5, 7.5]), st.sampled_from([0, 0, 1, 4])), min_size=1, max_size=25)
 
 
-@settings(quick, max_examples=250)
+@settings(quick, max_examples=120)
 @given(drawn=JOBS, rule=st.sampled_from(["easy", "fcfs"]), node=st.sampled_from([1, 2, 8]))
 def test_nodes_that_are_alike_go_by_the_textbook(drawn, rule, node):
     jobs = sorted((arrival, count, run, run + more) for arrival, count, run, more in drawn)

@@ -2,10 +2,8 @@
 
 Nothing of Numba's is changed for others in the process: kernels have a compiler and a cache (`kernel_cache`) of theirs.
 """
-import contextlib
 import functools
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
@@ -17,6 +15,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typeinfer import register_dispatcher
 from numba.core.typing.templates import _OverloadFunctionTemplate, infer, infer_global, make_overload_template
 
+from subak.collection import without_collection
 from subak.kernel_cache import KernelCache, is_kept
 from subak.kernel_compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked
 from subak.marks import COMPILED_AS, INLINED, make_known_to
@@ -31,18 +30,6 @@ SETTINGS: Any = numba_config  # its settings are attributes made at run time
 FLAGS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False, "_nrt": False}
 
 
-@contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
-    """Let no garbage be looked for: it took a tenth of the time to compile, in which little is garbage."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
 class _Kernel(CPUDispatcher):
     """Numba's compiled function with a cache of ours; a checked caller calls a checked twin of it."""
 
@@ -53,7 +40,7 @@ class _Kernel(CPUDispatcher):
         self._cache = KernelCache(self.py_func)
 
     def compile(self, signature: Any) -> Any:
-        with global_compiler_lock, self._cache.compiling(), _without_collection():
+        with global_compiler_lock, self._cache.compiling(), without_collection():
             return super().compile(signature)
 
     @functools.cached_property

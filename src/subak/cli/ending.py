@@ -5,6 +5,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from subak.collection import without_collection
+
 # Exit codes beside those of errors by type; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
 EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_ENDED = 2, 130, 141, 143
 INTERRUPTION = "interrupted; nothing was written"
@@ -25,13 +27,15 @@ def loading() -> Iterator[None]:
     For what loads before a command has begun, and so has nothing to clear away.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        with without_collection():
+            yield
         return
     heard = callable(signal.getsignal(signal.SIGINT))  # not where a shell told us to ignore it
     before = {number: signal.signal(number, _end)
               for number in ((signal.SIGINT, signal.SIGTERM) if heard else (signal.SIGTERM,))}
     try:
-        yield
+        with without_collection():
+            yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -17,10 +17,12 @@ from subak.cli.ending import (
     CommandEndedError,
     loading,
 )
+from subak.collection import end_without_collection
 
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
+    end_without_collection()
     with loading():
         _app()  # takes seconds on a cold disk
     logging.getLogger("subak").addHandler(NOTICES)

@@ -6,6 +6,7 @@ import ctypes
 import logging
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -14,10 +15,13 @@ from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from subak.collection import without_collection
 from subak.errors import SubakError
-from subak.simulator.engine.run_loop import Progress
+
+if TYPE_CHECKING:  # a process loads what it needs once it has said that nothing of that is garbage
+    from subak.simulator.engine.run_loop import Progress
 
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 STARTED, PROGRESS, NOTICE, DONE, FAILED = "started", "progress", "notice", "done", "failed"
@@ -30,7 +34,7 @@ class News:
 
     label: str
     kind: str
-    progress: Progress | None = None
+    progress: "Progress | None" = None
     error: str = ""
     notice: str = ""  # what its process has to say that is no error
     result: bytes = b""  # of a job that is done
@@ -107,7 +111,7 @@ def _started(work: Work, environment: Mapping[str, str]) -> _Worker:
     """Start a process that never hears the terminal's Ctrl-C."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(work, theirs, os.getpid()), daemon=True)
+    process = context.Process(target=_serve, args=(pickle.dumps(work), theirs, os.getpid()), daemon=True)
     usual = {name: os.environ.get(name) for name in environment}
     try:
         os.environ.update(environment)
@@ -161,9 +165,11 @@ class _Forward(logging.Handler):
         self.say(News(self.label, NOTICE, notice=record.getMessage()))
 
 
-def _serve(work: Work, pipe: Any, parent: int) -> None:
+def _serve(packed: bytes, pipe: Any, parent: int) -> None:
     """Do what comes through the pipe, and say what became of it, until nobody is there any more."""
     die_with(parent)
+    with without_collection():
+        work: Work = pickle.loads(packed)  # loads the module of the function
     forward = _Forward(pipe.send)
     logging.getLogger("subak").addHandler(forward)
     with suppress(EOFError):

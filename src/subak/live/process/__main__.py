@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from subak.collection import end_without_collection, without_collection
 from subak.errors import InputError, SubakError
 from subak.live.config import GlobalMasterFile, LocalMasterFile, WorkerFile, read
 from subak.live.process import lifeline
@@ -49,7 +50,9 @@ def serve(role: str, path: Path, line: int = lifeline.NO_FILE) -> None:
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {role} {plain(path.stem)}: {plain(words)}\n")
         sys.stderr.flush()
 
-    process = made(role, path, say)
+    end_without_collection()
+    with without_collection():
+        process = made(role, path, say)
     process.lifeline = lifeline.take(line) if line != lifeline.NO_FILE else line
     with contextlib.suppress(ImportError):
         import uvloop  # noqa: PLC0415
