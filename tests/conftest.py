@@ -6,6 +6,9 @@ from hypothesis import Phase, settings
 
 from subak.cli.main import main
 
+# How long a case takes says how busy the machine is, and nothing of what is tested.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 # The same cases each time, and no smaller one sought for a failure: for tests/mutants.py.
 settings.register_profile("mutants", derandomize=True, database=None, deadline=None,
                           phases=[Phase.explicit, Phase.generate])

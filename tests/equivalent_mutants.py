@@ -24,6 +24,7 @@ NO_EDGE = "where a job has no dependencies none is read, wherever they would beg
 NOT_REPEATED = "a GO is not said again by a timer, so nobody reads how often it was"
 FIRST_FOUND = "the first that fits is taken whatever its score is"
 NOT_DOUBTED = "what waits again or has ended is not doubted, and nothing else is left here"
+REVISED = "who is asked again without news gets what he had"
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
     ("best_in_block", "best, highest = NOWHERE, -1.0", "1.0  ->  2.0"): "no alignment is below 0",
@@ -174,4 +175,21 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
      "jobs.given_up[child]"): "each task is asked anew whether it waits, or has ended",
     ("bring", "if start < last:", "start < last  ->  start <= last"): "nothing is written where they are the same",
     ("bring", "copy.size[LEDGER_EPOCH], copy.size[VERSION] = epoch, 0", "0  ->  -1"): "no message ends before 0",
+    ("undisturbed", "for level in range(int(depth.max(initial=0)) + 1):", "1  ->  2"): "no stage is so deep",
+    ("_depths", "np.maximum.at(depth, child[behind], depth[parent[behind]] + 1)", "1  ->  2"):
+        "levels are gone through in order, whether or not a stage is at each",
+    ("group_table", 'of_job = tasks.select("job", *kinds).unique("job", keep="first", maintain_order=True).join(',
+     "True  ->  False"): "jobs are counted, and their times added up, in any order",
+    ("_statistic",
+     "return float(values.mean() if level is None else values[max(math.ceil(level * values.size) - 1, 0)])",
+     "0  ->  -1"): "a level is above 0, so of one value it is the first",
+    ("relative", "least = baseline.mean() if baseline.size else 0.0", "0.0  ->  -1.0"): "neither is above 0",
+    ("serve", "rigid.notes[TO_REVISE] = 0", "rigid.notes[TO_REVISE] = 0  ->  pass"): REVISED,
+    ("serve", "rigid.notes[TO_REVISE] = 0", "0  ->  1"): REVISED,
+    ("start_or_reserve",
+     "if rigid.profile.size[RESERVATIONS] == 0 and start(rigid, fleet, tasks, select_machine, gang, claims):",
+     "0  ->  -1"): "where nobody has a reservation, the profile says the same, more slowly",
+    ("serve_others",
+     "rigid.below[lane] = key_of(rigid.by_lane, gang) if is_tight(rigid, fleet, tasks, gang) else 0.0",
+     "0.0  ->  -1.0"): "no estimate is below 0",
 }

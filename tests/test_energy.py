@@ -93,6 +93,14 @@ def test_two_machines_of_two_kinds_with_a_price_that_rises_in_the_middle_of_a_ta
     small, large = facts.kinds
     assert (small.kind, small.machines, small.kwh) == ("small", 1, pytest.approx(1500 * KWH))
     assert (large.cost_energy, large.cost_machines, large.hours) == (pytest.approx(700 * KWH), 0.0, 10 / 3600)
+    assert (small.carbon, large.carbon) == (pytest.approx(750 * KWH), pytest.approx(1400 * KWH))
+
+
+def test_machines_cost_by_the_hour_where_energy_has_no_price(tmp_path):
+    run = ran(tmp_path, *two_machines(), "[[kind]]\nname = 'a'\nwatts = [100, 200]\nper_hour = 1.5\n")
+    facts = run.summary.energy
+    assert facts.cost_energy is None and facts.total.carbon is None and facts.kinds[0].carbon is None
+    assert facts.total.cost == facts.cost_machines == pytest.approx(1.5 * 20 / 3600)
 
 
 def test_a_tariff_of_day_and_night_begins_again_after_midnight(tmp_path):
@@ -122,6 +130,7 @@ def test_the_sum_over_machines_and_that_over_time_are_the_whole(tmp_path):
     watts = [(150 * 3 + 100 * 2 + 400) / 3, 550, (150 * 3 + 800 + 100) / 3, 250]
     assert power["watts"].to_list() == pytest.approx(watts)
     assert power["price"].to_list() == pytest.approx([0.1, (2 * 0.1 + 0.4) / 3, 0.4, 0.4])
+    assert power["carbon"].to_list() == pytest.approx([0.5] * 4)
 
 
 def test_a_machine_that_is_down_draws_nothing_and_an_empty_one_is_nearly_off(tmp_path):
@@ -373,6 +382,7 @@ def test_a_file_that_does_not_go_with_the_run_is_refused_before_it(tmp_path, tex
 
 def test_a_tariff_that_begins_again_may_begin_after_the_window(tmp_path):
     refused(tmp_path, "price = [[21600, 0.1], [79200, 0.05]]\nprice_every = 86400\n" + ALL)
+    refused(tmp_path, "price = [[0, 0.1], [2e6, 0.05]]\n" + ALL)  # one that ends after it has begun before
 
 
 def test_a_log_does_not_know_its_machines():
@@ -383,7 +393,7 @@ def test_a_log_does_not_know_its_machines():
 def test_the_shipped_files_go_with_their_fleets():
     assert energy_names() == ["google2011"]
     energy = read_energy(energy_file("google2011"))
-    scenario = Scenario(energy="google2011", objectives=["cost.total < 1", "carbon.total < 1t"])
+    scenario = Scenario(energy="google2011", objectives=["cost.total < 1", "carbon.total < 1t", "energy.total < 1Wh"])
     refuse_unfit(scenario, [SCHEDULERS["first-fit"]], load_inputs(scenario))
     assert all(len(kind.watts) == 11 for kind in energy.kind)
     assert not any("energy" in str(path) for path in inputs_of(scenario))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fake_runs import write_run
-from subak.measures.intervals import SEEDS_MIN, interval, paired, relative
+from subak.measures.intervals import SEEDS_MIN, interval, mean_interval, paired, relative
 from subak.measures.runs import Run, Spread, Summary, WindowFacts, load_runs
 from subak.report.comparison import compare
 from subak.report.notes import notes
@@ -29,7 +29,7 @@ def test_values_are_paired_by_seed_and_compared_by_their_means():
     assert relative(values, baseline) == 0.0
     assert relative(np.array([3.0]), np.array([4.0])) == -0.25
     assert relative(np.array([3.0]), np.array([0.0])) is None
-    assert relative(np.zeros(0), np.zeros(0)) is None
+    assert relative(np.zeros(0), np.zeros(0)) is relative(np.zeros(1), np.zeros(0)) is None
     assert relative(np.array([-5.0]), np.array([-10.0])) is None  # it would say that half of a gain costs less
 
 
@@ -42,6 +42,21 @@ def test_an_interval_takes_seeds_and_a_baseline_that_is_something():
     nearly_nothing = np.array([-10.0, 11.0, -10.0, 11.0, -10.0, 11.0])  # of some samples it is below nothing
     assert interval(nearly_nothing + 1, nearly_nothing) is None
     assert interval(np.append(ones, np.inf), np.append(ones, 1.0)) is None
+
+
+def test_an_interval_of_a_mean_by_the_table_of_student():
+    """Of 8 to 13 the mean is 10.5, its standard error sqrt(3.5 / 6), and the 0.975 quantile of 5 degrees 2.570582."""
+    values, half = np.arange(8.0, 14.0), 2.570582 * np.sqrt(3.5 / 6)
+    assert values.size == SEEDS_MIN
+    of_mean = half / 10.5
+    assert mean_interval(values) == pytest.approx((10.5 * np.exp(-of_mean), 10.5 * np.exp(of_mean)), rel=1e-6)
+    assert mean_interval(values - 20) == pytest.approx((-9.5 - half, -9.5 + half), rel=1e-6)  # a cost may be below 0
+    assert mean_interval(values - 10.5) == pytest.approx((-half, half), rel=1e-6)
+    of_least = half / 2.5
+    assert mean_interval(values - 8) == pytest.approx((2.5 * np.exp(-of_least), 2.5 * np.exp(of_least)), rel=1e-6)
+    assert mean_interval(0 * values) == (0.0, 0.0)
+    assert mean_interval(values[1:]) is None and mean_interval(np.append(values, np.inf)) is None
+    assert mean_interval((values - 8.5) / 2)[0] == pytest.approx(1 - half / 2, abs=1e-5)  # one value is below 0
 
 
 def test_an_interval_is_paired_and_the_same_each_time():

@@ -13,7 +13,7 @@ from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures import jobs
 from subak.measures.jobs import lengths, undisturbed
-from subak.measures.objective import Objective, read_objective
+from subak.measures.objective import Objective, read_measure, read_objective
 from subak.measures.objectives import refuse_unconcerned
 from subak.measures.runs import WindowFacts, load_runs
 from subak.measures.window import Window
@@ -107,6 +107,7 @@ def queued(folder, **options):
 
 
 @pytest.mark.parametrize(("text", "value", "met"), [
+    ("wait.p0.5 < 1s", 0.0, True),
     ("wait.p50 <= 40s", 40.0, True), ("wait.median<40s", 40.0, False), ("wait.max < 1.5min", 90.0, False),
     ("wait.max<=1.5min", 90.0, True), ("wait.mean < 44 s", 130 / 3, True), ("wait.p95 > 0.01h", 90.0, True),
     ("turnaround.p66.6 < 100s", 95.0, True), ("slowdown.max < 10", 9.5, True),
@@ -142,6 +143,16 @@ def test_what_never_starts_is_endless(tmp_path):
 def test_what_is_no_objective_is_refused_before_the_run(text, rule):
     with pytest.raises(InputError, match=rule.replace(".", r"\.").replace("'", ".")):
         Scenario(objectives=[text])
+
+
+@pytest.mark.parametrize(("text", "rule"), [
+    ("wait", "must be like"), ("price.mean", "the measure must be one of wait"), ("wait.best", "the statistic must be"),
+    ("energy.p95", "the statistic of energy must be"),
+])
+def test_what_is_no_measure_is_refused(text, rule):
+    assert read_measure("energy.total").bound == read_measure("wait.p95").bound == math.inf
+    with pytest.raises(InputError, match=rule):
+        read_measure(text)
 
 
 @pytest.mark.parametrize("text", ["wait.mean < 1s for queue=al", "wait.mean < 1s for user=bob",
@@ -187,6 +198,16 @@ def test_groups_are_written_down(tmp_path):
         ("length", "short", 9, 9), ("length", "long", 1, 1), ("priority", "0", 10, 10), ("queue", "all/of/us", 10, 10)]
     short, long, *_, queue = groups.rows(named=True)
     assert (short["started"], short["wait_mean"], short["wait_median"], short["wait_p95"]) == (9, 36.0, 36.0, 72.0)
+    assert (short["wait_p99"], queue["wait_p95"], queue["wait_p99"]) == (72.0, 81.0, 81.0)
     assert (long["wait_mean"], long["completion_mean"], run.summary.objectives[0].value) == (81.0, 101.0, 81.0)
     assert run.summary.lengths["long"].mean == 81.0
     assert queue["completion_mean"] == pytest.approx((9 * 46 + 101) / 10)
+
+
+def test_a_group_of_what_has_no_class_has_its_jobs():
+    tasks = pl.DataFrame({"job": [0, 0, 1], "class": [None, None, 2], "wait_time": [1.0, 3.0, 5.0],
+                          "run_time": [10.0, 10.0, 10.0], "ready": [0.0, 0.0, 0.0],
+                          "arrival": [0.0, 0.0, 0.0], "finish": [11.0, 13.0, 15.0]},
+                         schema_overrides={"class": pl.Int32})
+    groups = jobs.group_table(tasks, pl.DataFrame({"job": [0, 1], "completion": [13.0, 15.0]}))
+    assert groups.select("name", "tasks", "jobs", "completion_mean").rows() == [(None, 2, 1, 13.0), ("2", 1, 1, 15.0)]

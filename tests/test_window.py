@@ -17,17 +17,20 @@ from subak.policy import find_scheduler
 from subak.workload.samples import sample_folder
 from subak.workload.table import Observed, read_workload
 
-QUEUE = plain((5, 40, 1), (5, 60, 2), (15, 5, 1))
-"""One machine of 2 cores, first in first out.
 
-seconds   5        15       45       105  110
-task 0    |-- 1 core ------|
-task 1    waits ...........|- 2 cores -|
-task 2             waits ..............|1 core|
-"""
+def queue():
+    """One machine of 2 cores, first in first out.
+
+    seconds   5        15       45       105  110
+    task 0    |-- 1 core ------|
+    task 1    waits ...........|- 2 cores -|
+    task 2             waits ..............|1 core|
+    """
+    return plain((5, 40, 1), (5, 60, 2), (15, 5, 1))
 
 
-def summary(folder, workload=QUEUE, scheduler="first-fit", **options):
+def summary(folder, workload=None, scheduler="first-fit", **options):
+    workload = queue() if workload is None else workload
     scenario = Scenario(schedulers=[scheduler], **{"interval": 10.0, **options})
     return simulate_into(folder / "run", scenario, scheduler, 1, (workload, fleet_of((2,))))
 
@@ -51,7 +54,7 @@ def test_what_is_asked_for_comes_first_and_ends_with_the_run(tmp_path):
 
 
 def test_a_trace_that_begins_loaded_says_so_itself(tmp_path):
-    found = summary(tmp_path, replace(QUEUE, observed=Observed(10.0, 50.0)))
+    found = summary(tmp_path, replace(queue(), observed=Observed(10.0, 50.0)))
     assert found.window.why == AS_OBSERVED
     assert (found.window.begin, found.window.end, found.window.tasks, found.window.left_out) == (10, 50, 1, 2)
     assert found.utilisation["cpu"] == pytest.approx((35 * 1 + 5 * 2) / (2 * 40))
@@ -116,9 +119,9 @@ def test_a_sample_leaves_out_what_ran_before_it_began(name):
 
 
 def test_a_folder_keeps_what_was_observed(tmp_path):
-    replace(QUEUE, observed=Observed(1.5, 7.0)).write(tmp_path)
+    replace(queue(), observed=Observed(1.5, 7.0)).write(tmp_path)
     assert read_workload(tmp_path).observed == Observed(1.5, 7.0)
-    QUEUE.write(tmp_path)
+    queue().write(tmp_path)
     assert read_workload(tmp_path).observed is None
     assert "observed" not in (tmp_path / "workload.toml").read_text()
     header = (tmp_path / "workload.toml").read_text()
