@@ -12,7 +12,7 @@ from subak.experiment.run import load_inputs, refuse_unfit, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.measures.runs import load_runs
-from subak.measures.window import ARRIVALS, AS_GIVEN, AS_OBSERVED, AT_ONCE, Window, cut, window_of
+from subak.measures.window import ARRIVALS, AS_GIVEN, AS_OBSERVED, AT_ONCE, Window, cut, window_facts, window_of
 from subak.policy import find_scheduler
 from subak.workload.samples import sample_folder
 from subak.workload.table import Observed, read_workload
@@ -166,3 +166,13 @@ def test_the_sample_is_what_its_page_says():
         first, second = (pl.read_parquet(sample_folder(name) / "fleet" / f"{table}.parquet")
                          for name in ("google2011", "google2011-sampled"))
         assert first.equals(second)
+
+
+def test_where_nothing_is_or_lasts_the_window_is_empty():
+    timeline = pl.DataFrame({"time": [0.0, 5.0, 10.0], "span": [5.0, 5.0, 5.0]})
+    assert cut(timeline, Window(5.0, 10.0, AS_GIVEN)).rows() == [(5.0, 5.0)]  # those beside it touch it, for no time
+    tasks = pl.DataFrame({"arrival": [0.0]})
+    nothing = window_facts(tasks, timeline.clear(), Window(0.0, float("inf"), AT_ONCE))
+    assert (nothing.begin, nothing.end, nothing.tasks) == (0.0, 0.0, 1)
+    none = replace(queue(), tasks=queue().tasks.clear())
+    assert window_of(none) == Window(0.0, float("inf"), AT_ONCE)
