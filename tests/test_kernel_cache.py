@@ -159,7 +159,7 @@ def test_keys_are_the_same_in_every_process(tmp_path, monkeypatch):
 
 def engines():
     found = [central.run_ordered, central.run_hooks, fair_run.run_fair, planned_run.run_planned, lotes_run.run_lotes]
-    served = dict.fromkeys(serve for each in ARCHITECTURES.values() for serve in each.serve)
+    served = dict.fromkeys(serve for each in ARCHITECTURES.values() for serve in (*each.serve, *(each.idle or ())[:1]))
     return [*found, rigid_run.run_rigid, run_federated, *served]
 
 

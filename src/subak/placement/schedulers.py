@@ -113,7 +113,7 @@ class Scheduler:
         if self.planned:
             return ("run_lotes",) if self.planned == LOTES else ("run_planned",)
         if self.architecture in ("megha", "central"):
-            return ("run_federated", *(f"serve_{role}" for role in _ROLES))
+            return ("run_federated", *(f"serve_{role}" for role in _SERVED))
         if self.architecture:
             return ("run_federated", f"serve_{self.architecture}")
         if self.reserves:
@@ -132,7 +132,7 @@ _CENTRAL = (
     "heartbeat", "updates", "preemption", "shares", "preemptions_max", "placement", "queue_order", "order",
     "priority_seconds", "retry", "lease", "timer_slack", "standby", *NETWORK_SETTINGS,
 )
-_ROLES = ("submitter", "global_master", "local_master", "worker")
+_SERVED = ("submitter", "global_master", "local_master", "worker", "idle")
 _SAMPLED = ("global_masters", "probe_ratio", "probes_min", "sampling", *NETWORK_SETTINGS)
 _LONG = ("cutoff", "short_share")
 

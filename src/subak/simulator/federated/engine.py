@@ -22,23 +22,24 @@ from subak.kernel_together import Job, kernels_of
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
 from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch
-from subak.simulator.federated.operations import apply_faults, boot_all, change_machine, serve
+from subak.simulator.federated.operations import apply_faults, boot_all, catch_up, change_machine, serve
 
 
 def run_federated(
     sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox, budget: int
 ) -> int:
-    """Run *budget* events; return why it stopped. *services*: four functions; *tables*: int64[4], addresses."""
+    """Run *budget* events; return why it stopped. *services*: five functions; *tables*: int64[5], addresses."""
     if net.size[DRIVEN] and net.size[BEGUN] == 0:
         boot_all(sim, net, services, tables, due, out)
     net.size[BEGUN] = 1
     for _ in range(budget):
         if net.faults.on[0]:
             apply_faults(sim, net, services, tables, due, out)
-        why = advance(sim, net, due)
+        why = advance(sim, net, services, tables, due)
         if why == NOTHING:
             continue
         if why != HANDLE:
+            catch_up(sim, net, services, tables)
             return why
         kind = due[0]["kind"]
         if kind == CHANGE and net.size[DRIVEN]:
@@ -50,6 +51,7 @@ def run_federated(
                 net.processing[task] += net.service[kind]
         if carry_out(sim, net, HANDLER[kind], out):
             return LOOP_BROKEN
+    catch_up(sim, net, services, tables)
     return LOOP_PAUSED
 
 

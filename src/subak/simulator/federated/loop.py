@@ -8,10 +8,13 @@ run; (5) the other answers travel.
 What really runs is kept by this file alone, in the state of a central run: roles only have their beliefs. An attempt
 that would oversubscribe a machine, or run a task twice at once, stops the run.
 """
+from typing import Any
+
 import numpy as np
 
 from subak.federation.messages import (
     ARRIVE,
+    BEAT,
     BEGIN,
     CANCEL,
     CANCELLED,
@@ -23,11 +26,13 @@ from subak.federation.messages import (
     HAS_FAILED,
     NO_REASON,
     NOBODY,
+    NOTED,
     OVERRUN,
     POSTED,
     PREEMPTED,
     RAN_TOO_LONG,
     READY,
+    UPDATE,
     Outbox,
 )
 from subak.marks import inlined, noinline
@@ -72,7 +77,21 @@ from subak.simulator.engine.state import (
     WAITING_NOW,
     Simulation,
 )
-from subak.simulator.federated.line import first_time_of
+from subak.simulator.federated.beats import (
+    BINADE_END,
+    EVENTS_A_ROUND,
+    IS_ON,
+    LAST,
+    LENGTH,
+    MASTERS,
+    NEXT,
+    PASSED,
+    UNSETTLED,
+    UNSETTLED_MAX,
+    measure_round,
+)
+from subak.simulator.federated.idle import HEAR, PASS_OVER
+from subak.simulator.federated.line import is_empty
 from subak.simulator.federated.network import (
     FREE,
     LAST_PROGRESS,
@@ -82,21 +101,27 @@ from subak.simulator.federated.network import (
     NEXT_TREE,
     TIMEOUT,
     Network,
+    beat_is_next,
+    next_event_at,
     next_served,
     release_slot,
+    settle_all,
     transmit,
 )
 from subak.simulator.federated.timeline import record_messages, turn_interval
 from subak.simulator.mishaps.fates import KILLED
 
 HANDLE, NOTHING, MESSAGES_FULL, QUEUES_CHANGE = 10, 11, 12, 13  # beside the reasons for which a loop comes back
+IDLE = 4  # of the services: what passes over heartbeats, behind those of the roles
 
 
 @inlined
-def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: C901, PLR0911  (each event is one way out)
+def advance(  # noqa: C901, PLR0911  (each event is one way out)
+    sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray
+) -> int:
     """Take the next event; return HANDLE with the message to handle in *due* (MESSAGE[1]), NOTHING, or why to stop."""
     drop_dead(sim)
-    exit_, message = first_time(sim.events), first_time_of(net.line, net.events)
+    exit_, message = first_time(sim.events), next_event_at(net)
     arrival = time_at(sim.tasks.arrival, sim.counts[NEXT_ARRIVAL])
     change = time_at(sim.changes.time, sim.counts[NEXT_CHANGE])
     cancel = time_at(net.cancel_time, net.size[NEXT_CANCEL])
@@ -128,7 +153,12 @@ def advance(sim: Simulation, net: Network, due: np.ndarray) -> int:  # noqa: C90
         return take_arrival(sim, net, time, due)
     if message > time:
         return take_cancel(sim, net, time, due)
-    return take_message(sim, net, min(arrival, change, exit_, cancel, sim.clock[UNTIL], net.idle[NEXT_TREE]), due)
+    horizon = min(arrival, change, exit_, cancel, sim.clock[UNTIL], net.idle[NEXT_TREE])
+    if net.beats.size[IS_ON] and net.beats.round[NEXT] == time and pass_over(
+        sim, net, services, tables, time, horizon, arrival
+    ):
+        return NOTHING
+    return take_message(sim, net, horizon, due)
 
 
 @inlined
@@ -199,6 +229,39 @@ def take_message(sim: Simulation, net: Network, horizon: float, due: np.ndarray)
 
 
 @inlined
+def pass_over(
+    sim: Simulation, net: Network, services: Any, tables: np.ndarray, time: float, horizon: float, arrival: float
+) -> bool:
+    """Pass over the heartbeats from that at *time* on which change nothing; return whether there were any.
+
+    Before *horizon* only messages are due. The messages of an interval are counted in it, so none is passed over that
+    is under way when one ends; and the run ends with the timers that come after all else, so these are not either.
+    """
+    if not is_empty(net.line) or not beat_is_next(net) or (net.size[LIVELY] == 0 and arrival == np.inf):
+        return False
+    beats, of = net.beats, net.beats.round
+    if time >= sim.clock[BOUNDARY]:
+        sim.clock[NOW] = time
+        turn_interval(sim, net)
+    if time >= of[BINADE_END] or beats.size[UNSETTLED] > UNSETTLED_MAX:
+        settle_all(net)
+        services[IDLE](tables[IDLE], time, HEAR)
+        measure_round(beats, time)
+    horizon = min(horizon, first_time(net.events), sim.clock[BOUNDARY] if sim.clock[BOUNDARY] > time else np.inf)
+    count = services[IDLE](tables[IDLE], horizon, PASS_OVER)
+    if count == 0:
+        return False
+    beats.size[UNSETTLED] += count
+    beats.size[PASSED] += count
+    net.handled[BEAT] += count
+    net.handled[UPDATE] += count * beats.size[MASTERS]
+    net.handled[NOTED] += count * beats.size[MASTERS]
+    sim.counts[EVENTS] += count * beats.size[EVENTS_A_ROUND]
+    sim.clock[NOW] = of[LAST] + of[LENGTH]
+    return True
+
+
+@inlined
 def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
     """End an attempt whose run time is over, and tell its worker."""
     task, machine = sim.events.slot[0]["item"], sim.events.slot[0]["place"]
@@ -261,7 +324,7 @@ def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> 
 @inlined
 def next_instant(sim: Simulation, net: Network) -> float:
     """Return when the next event is, inf if there is none."""
-    time = min(first_time(sim.events), first_time_of(net.line, net.events))
+    time = min(first_time(sim.events), next_event_at(net))
     if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
         time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
     if sim.counts[NEXT_CHANGE] < sim.changes.time.size:

@@ -35,6 +35,7 @@ from subak.fleet.table import Fleet
 from subak.queues.tree import TreeFile
 from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.setup import NO_ROW
+from subak.simulator.federated.idle import IdleTables, serve_idle
 from subak.simulator.federated.simulate import Architecture, Instance
 from subak.workload.table import Workload
 
@@ -377,5 +378,7 @@ MEGHA = Architecture(
     cluster=lambda roles: np.ascontiguousarray(roles.topology.machine["cluster"]),
     changed_to=lambda instance: _configurations(instance, partition_order(instance.fleet, instance.settings))[2],
     submitter=lambda roles: np.ascontiguousarray(roles.jobs.asked["owner"]),
+    idle=(serve_idle, lambda roles, network: IdleTables(
+        roles.masters, roles.locals, roles.rules, network.beats, network.owed, network.events.size)),
 )
 CENTRAL = replace(MEGHA, fixed={"global_masters": 1, "local_masters": 1})

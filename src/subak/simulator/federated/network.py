@@ -3,8 +3,9 @@
 A message that crosses the network arrives after a delay; its receiver serves one message at a time, in the order of
 arrival, and what it answers leaves when the service is over. So a message is up to two events: it arrives, and it has
 been served; the first suffices when the receiver is idle and nothing else happens meanwhile. Messages that cross the
-network wait for their arrival in a line, where they come in order, which a constant delay sees to; all others, timers
-and what is being served, are in a heap of their own, apart from the much larger one of the attempts that run.
+network wait for their arrival in a line, where they come in order, which a constant delay sees to; so do the timers of
+heartbeats, where some may be passed over. All others, timers and what is being served, are in a heap of their own,
+apart from the much larger one of the attempts that run.
 
 Sources: Megha section III (the parts of the allocation time), section V-B (0.5 ms); service times are parameters.
 """
@@ -14,11 +15,14 @@ import numpy as np
 
 from subak.federation.messages import (
     ASSIGN,
+    BEAT,
     CROSSES,
     DEAL,
     FETCH,
+    GLOBAL_MASTER,
     HANDLER,
     KINDS,
+    LOCAL_MASTER,
     MESSAGE,
     NOBODY,
     ROLES,
@@ -26,15 +30,32 @@ from subak.federation.messages import (
     UPDATE,
     WORKER,
 )
-from subak.marks import inlined
+from subak.marks import inlined, noinline
 from subak.placement.fits.random_fit import random_float
-from subak.simulator.engine.heap import SEQUENCE, Events, build_events, insert
+from subak.simulator.engine.heap import SEQUENCE, SIZE, Events, build_events, insert
+from subak.simulator.federated.beats import (
+    IS_ON,
+    NEXT,
+    TOUCHED,
+    UNSETTLED,
+    Beats,
+    build_beats,
+    join_beats,
+    may_join_beats,
+    settle,
+    take_beat,
+    timers,
+)
 from subak.simulator.federated.line import (
+    TAKEN,
     Line,
     all_events,
     build_line,
+    event_at,
     first_time_of,
+    is_empty,
     join,
+    line_is_first,
     may_join,
     take_first,
     with_longer_line,
@@ -64,8 +85,8 @@ LAST_PROGRESS, TIMEOUT, NEXT_TREE = range(3)  # of `idle`
 ON_PATH = np.array([name in ("SUBMIT", "LAUNCH", "REPARTITION", "PREEMPT", "REFUSED", "GO", "START",
                              "PROBE", "FETCH", "ASSIGN", "ENQUEUE", "DEAL") for name in KINDS])
 # columns that are looked at together lie together: most are not in the processor's cache any more when they are
-ADDRESS = np.dtype([("busy", np.float64), ("worked", np.float64), ("queued", np.float64), ("incarnation", np.int32)],
-                   align=True)
+ADDRESS = np.dtype([("busy", np.float64), ("worked", np.float64), ("queued", np.float64), ("incarnation", np.int32),
+                    ("owed", np.int32)], align=True)
 RUNNING = np.dtype([("attempt", np.int64), ("handle", np.int32)], align=True)
 
 
@@ -74,6 +95,7 @@ class Network(NamedTuple):
 
     events: Events  # its count of sequence numbers is the line's too
     line: Line
+    beats: Beats
     flight: np.ndarray  # MESSAGE[slot]
     sent: np.ndarray  # float64[slot], seconds
     armed_in: np.ndarray  # int32[slot], the receiver's incarnation in which it arrived, or that armed the timer
@@ -86,6 +108,7 @@ class Network(NamedTuple):
     worked: np.ndarray  # float64[address], seconds of service so far
     queued: np.ndarray  # float64[address], seconds that messages waited for it so far
     incarnation: np.ndarray  # int32[address], how often it was started; negative while it is down
+    owed: np.ndarray  # int32[address], rounds of heartbeats that were passed over and are not accounted for; or TOUCHED
     service: np.ndarray  # float64[kind], seconds
     part: np.ndarray  # float64[kind], seconds for each of the message's `count`
     delay: np.ndarray  # float64[3]: LAW, MEAN and SPREAD in seconds
@@ -117,14 +140,14 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
     """Return an idle network of *roles* (how many of each of ROLES) with room for *slots* messages at once."""
     assert len(roles) == len(ROLES)
     address, running = np.zeros(sum(roles), ADDRESS), np.zeros(max(tasks, 2), RUNNING)  # a column of one: another type
-    address["incarnation"], running["handle"] = 1, NOBODY
+    address["incarnation"], address["owed"], running["handle"] = 1, TOUCHED, NOBODY
     return Network(
-        events=build_events(slots), line=build_line(slots),
+        events=build_events(slots), line=build_line(slots), beats=build_beats(roles[LOCAL_MASTER]),
         flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), armed_in=np.zeros(slots, np.int32),
         slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0, 0]),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
         busy=address["busy"], worked=address["worked"], queued=address["queued"], incarnation=address["incarnation"],
-        service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3),
+        owed=address["owed"], service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3),
         idle=np.array([0.0, np.inf, np.inf]),
         random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
         recorded=np.zeros(len(KINDS), np.int64),
@@ -155,7 +178,15 @@ def with_more_room(net: Network) -> Network:
 
 def on_the_way(net: Network) -> np.ndarray:
     """Return int32[message], the slots of all messages, that of the next event first."""
-    return all_events(net.line, net.events)["item"]
+    others, beats = all_events(net.line, net.events), timers(net.beats)
+    is_beat = beats.size > 0 and beat_is_next(net)
+    return np.concatenate([beats, others] if is_beat else [others, beats])["item"]
+
+
+@inlined
+def next_event_at(net: Network) -> float:
+    """Return when the earliest event of the network is, inf if there is none."""
+    return float(min(net.beats.round[NEXT], first_time_of(net.line, net.events)))
 
 
 @inlined
@@ -182,6 +213,8 @@ def enter(net: Network, now: float, time: float, message: np.void) -> None:
     net.events.size[SEQUENCE] += 1
     if CROSSES[message["kind"]] and may_join(net.line, time):
         join(net.line, time, sequence, slot, ARRIVING)
+    elif message["kind"] == BEAT and net.beats.size[IS_ON] and may_join_beats(net.beats, time):
+        join_beats(net.beats, time, sequence, slot, message["to"])
     else:
         insert(net.events, time, sequence, slot, ARRIVING)
 
@@ -252,6 +285,23 @@ def note_batch(net: Network, message: np.void) -> None:
 
 
 @inlined
+def touch(net: Network, address: int) -> None:
+    """Let something arrive at a role: what was passed over there comes first."""
+    if net.owed[address] > 0:
+        settle(net.beats, net.owed, net.busy, net.worked, net.queued, address)
+    net.owed[address] = TOUCHED
+
+
+@noinline
+def settle_all(net: Network) -> None:
+    """Account for all that was passed over."""
+    for address in range(net.first[GLOBAL_MASTER], net.first[WORKER]):
+        if net.owed[address] > 0:
+            settle(net.beats, net.owed, net.busy, net.worked, net.queued, address)
+    net.beats.size[UNSETTLED] = 0
+
+
+@inlined
 def serve(net: Network, time: float, sequence: int, slot: int, horizon: float) -> float:
     """Let a message that arrives at *time* be served: return when it has been, or -1 if that is a later event's news.
 
@@ -266,6 +316,7 @@ def serve(net: Network, time: float, sequence: int, slot: int, horizon: float) -
         net.size[LOST] += 1
         release_slot(net, slot)
         return -1.0
+    touch(net, address)
     service = net.service[kind] + net.part[kind] * message["count"]
     began = max(time, net.busy[address])
     done = began + service
@@ -276,7 +327,7 @@ def serve(net: Network, time: float, sequence: int, slot: int, horizon: float) -
     note_path(net, message["task"], kind, role, began - time, service, travelled)
     if message["task"] == NOBODY:
         message["travelled"] += travelled
-    if done == time or done < min(horizon, first_time_of(net.line, net.events)):
+    if done == time or done < min(horizon, next_event_at(net)):
         return done
     net.armed_in[slot] = net.incarnation[address]
     insert(net.events, done, sequence, slot, SERVED)
@@ -295,9 +346,38 @@ def survives(net: Network, slot: int) -> bool:
 
 
 @inlined
+def take_next(net: Network) -> tuple[float, int, int, int]:
+    """Take the earliest event; return its time, sequence number, item and place."""
+    if not beat_is_next(net):
+        return take_first(net.line, net.events)
+    beat = event_at(net.beats.line, net.beats.line.size[TAKEN])
+    time, sequence, slot = beat["time"], beat["sequence"], beat["item"]
+    take_beat(net.beats)
+    return time, sequence, slot, ARRIVING
+
+
+@inlined
+def beat_is_next(net: Network) -> bool:
+    """Whether the earliest event is a heartbeat's timer."""
+    beat, other = net.beats.round[NEXT], first_time_of(net.line, net.events)
+    if beat != other or beat == np.inf:
+        return bool(beat < other)
+    return bool(event_at(net.beats.line, net.beats.line.size[TAKEN])["sequence"] < sequence_of_next(net))
+
+
+@noinline
+def sequence_of_next(net: Network) -> int:
+    """Return the sequence number of the earliest event but for heartbeats' timers."""
+    line, events = net.line, net.events
+    if is_empty(line) or (events.size[SIZE] > 0 and not line_is_first(line, events)):
+        return int(events.slot[0]["sequence"])
+    return int(event_at(line, line.size[TAKEN])["sequence"])
+
+
+@inlined
 def next_served(net: Network, horizon: float) -> tuple[float, int]:
     """Take one event off the network; return its time and the slot of the message to handle, NOBODY for none."""
-    time, sequence, slot, place = take_first(net.line, net.events)
+    time, sequence, slot, place = take_next(net)
     if place == ARRIVING:
         done = serve(net, time, sequence, slot, horizon)
         return (done, slot) if done >= 0.0 else (time, NOBODY)

@@ -17,8 +17,10 @@ from subak.federation.messages import (
 )
 from subak.marks import inlined, noinline
 from subak.simulator.engine.state import NOW, UNTIL, Simulation
-from subak.simulator.federated.loop import carry_out_apart, next_instant, to_role
-from subak.simulator.federated.network import CLUSTERS, Network
+from subak.simulator.federated.beats import IS_ON
+from subak.simulator.federated.idle import HEAR
+from subak.simulator.federated.loop import IDLE, carry_out_apart, next_instant, to_role
+from subak.simulator.federated.network import CLUSTERS, Network, settle_all, touch
 from subak.simulator.mishaps.faults import ACTION_CRASH, ACTION_RESTART
 
 
@@ -80,12 +82,21 @@ def change_machine(
     masters = net.first[WORKER] - net.first[LOCAL_MASTER]
     for number in range(net.cluster[machine], masters, net.size[CLUSTERS]):
         due[0]["to"] = number
+        touch(net, net.first[LOCAL_MASTER] + number)
         serve(services, tables, LOCAL_MASTER, now)
     carry_out_apart(sim, net, LOCAL_MASTER, out)
     due[0]["kind"], due[0]["to"] = RECONFIGURE, machine
     serve(services, tables, WORKER, now)
     carry_out_apart(sim, net, WORKER, out)
     due[0]["kind"] = CHANGE
+
+
+@noinline
+def catch_up(sim: Simulation, net: Network, services: Any, tables: np.ndarray) -> None:
+    """Account for the heartbeats that were passed over, so that whoever looks at the roles sees none missing."""
+    if net.beats.size[IS_ON]:
+        settle_all(net)
+        services[IDLE](tables[IDLE], sim.clock[NOW], HEAR)
 
 
 @noinline

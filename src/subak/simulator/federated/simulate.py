@@ -16,6 +16,7 @@ from subak.queues.tree import TreeChange, TreeFile, changed, refuse_changes
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
+from subak.simulator.federated.beats import TOUCHED, arm_beats
 from subak.simulator.federated.engine import Services, build_services
 from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, refuse_late_timers, under_faults
 from subak.simulator.federated.loop import MESSAGES_FULL, QUEUES_CHANGE
@@ -81,6 +82,8 @@ class Architecture:
     cluster: Callable[[Any], np.ndarray] | None = None  # of roles that are driven: int32[machine]
     changed_to: Callable[[Instance], np.ndarray] | None = None  # of roles that are driven: int32[change]
     submitter: Callable[[Any], np.ndarray] | None = None  # int32[task], whose it is, where there are several
+    idle: tuple[Callable[..., int], Callable[[Any, Network], Any]] | None = None  # what passes over heartbeats that
+    # change nothing, and the tables that it works on
     batch: Callable[[Any], np.ndarray] | None = None  # of roles that submit in batches: int32[task], tasks in its batch
     fixed: dict[str, Any] = field(default_factory=dict)  # settings that this architecture is defined by
 
@@ -124,6 +127,7 @@ class Opened:
             why = self.services.run(self.simulation, self.network, self.due, self.out, budget)
             if why == QUEUES_CHANGE:
                 self.change_queues(changed(TreeFile(), self.changes.pop(0)))
+                self.network.owed[:] = TOUCHED
                 self.services = self.services.renewed()
                 continue
             if why != MESSAGES_FULL:
@@ -149,9 +153,11 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     rows: int = 0,
     outbox: int = OUTBOX_MORE,
     failures: tuple[Fates, np.ndarray] | None = None,
+    every_beat: bool = True,
 ) -> Opened:
     """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* and *outbox* as of
-    `Instance`; *failures* are what befalls tasks, and on which terms they run.
+    `Instance`; *failures* are what befalls tasks, and on which terms they run. Not *every_beat*, heartbeats that change
+    nothing are passed over: what is recorded is the same.
 
     Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
     """
@@ -186,12 +192,26 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
         network = arm_faults(faults, settings, network, order)
     roles = architecture.build(instance)
     network = _told_of(network, architecture, roles, instance, order)
-    services = build_services(architecture.serve, architecture.tables(roles, simulation, due, out),
+    if architecture.idle is not None and not every_beat and faults is None:
+        charged = roles.topology.size if settings.updates == "full" else np.zeros(1, np.int32)
+        arm_beats(network.beats, settings, network.first, network.service, network.part, charged)
+    services = build_services(*_served(architecture, roles, network, simulation, due, out),
                               (simulation, network, due, out) if compiled else None)
     change = architecture.change_queues
     return Opened(prepared, settings, network, roles, due, out, services,
                   lambda file: None if change is None else change(roles, instance, file),
                   list(queues.change) if queues is not None else [])
+
+
+def _served(
+    architecture: Architecture, roles: Any, network: Network, simulation: Simulation, due: np.ndarray, out: Outbox
+) -> tuple[tuple[Callable[..., int], ...], tuple[Any, ...]]:
+    """Return the functions that serve the roles, behind them that which passes over heartbeats, and their tables."""
+    serve, tables = architecture.serve, architecture.tables(roles, simulation, due, out)
+    if architecture.idle is None:  # nobody asks for it
+        return (*serve, serve[0]), (*tables, tables[0])
+    idle, its_tables = architecture.idle
+    return (*serve, idle), (*tables, its_tables(roles, network))
 
 
 def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
@@ -215,7 +235,7 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     """
     drawn = None if failures is None else _drawn(failures, architecture, workload, seed)
     opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues,
-                            failures=drawn)
+                            failures=drawn, every_beat=check is not None)
     simulation, roles = opened.simulation, opened.roles
     loop_result = run_to_end(
         simulation, opened.step, fixed, on_progress,
