@@ -33,7 +33,7 @@ def test_a_setting_may_be_at_its_bounds_and_not_beyond(name):
 @pytest.mark.parametrize(("settings", "said"), [
     ({"probe_ratio": 0}, "probe_ratio: must be more than 0, not 0"),
     ({"delay_law": "none"}, "delay_law: must be one of constant, uniform, exponential, not 'none'"),
-    ({"order": "lifo"}, "order: must be one of fifo, priority, not 'lifo'"),
+    ({"order": "lifo"}, "order: must be one of fifo, priority, fewest-tasks, not 'lifo'"),
     ({"queue_order": "fifo"}, "queue_order: must be one of round-robin, "),
     ({"sampling": "all"}, "sampling: must be one of batch, task, not 'all'"),
     ({"lease": 6.0, "timer_slack": 1.01}, "timer_slack: must be at most a sixth of the lease of 6 s, not 1.01"),

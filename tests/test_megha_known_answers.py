@@ -211,3 +211,16 @@ def test_priority_goes_first_and_waiting_counts_as_priority():
 
     assert starts(3600.0)[2] < starts(3600.0)[1], "the later task is more important"
     assert starts(3.0)[1] < starts(3.0)[2], "four seconds of waiting outweigh a priority of three"
+
+
+def test_the_job_with_the_fewest_tasks_goes_first_and_of_equals_the_earlier():
+    """A machine for one is busy until 10 s; then the jobs of one task go, in order of arrival, before that of two."""
+    workload = staged([{"job": job, "request": (1,)} for job in range(4)],
+                      [(0, 0.0, 10.0), (1, 1.0, 10.0), (1, 1.0, 10.0), (2, 2.0, 10.0), (3, 3.0, 10.0)])
+
+    def served(order):
+        federation = Federation(global_masters=1, local_masters=1, order=order)
+        return np.argsort(run(workload, fleet_of((1,)), federation).simulation.progress.start).tolist()
+
+    assert served("fifo") == [0, 1, 2, 3, 4]
+    assert served("fewest-tasks") == [0, 3, 4, 1, 2]

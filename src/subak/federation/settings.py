@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from subak.errors import InputError
-from subak.federation.choices import PLACEMENTS, ROUND_ROBIN
+from subak.federation.choices import FIFO, PLACEMENTS, ROUND_ROBIN, TASK_ORDERS
 from subak.queues.orders import FAIR_ORDERS
 
 LAWS = ("constant", "uniform", "exponential")  # of the network's delay
@@ -73,7 +73,7 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     preemptions_max: int = 3  # how often a task may be preempted
     placement: str = "first-fit"  # megha, central: first-fit (the paper), aligned-fit (Tetris's score), bins (LoTES)
     queue_order: str = "round-robin"  # whom a global master serves next: round-robin, or a fair order such as mch
-    order: str = "fifo"  # within a queue: fifo, or priority
+    order: str = FIFO  # within a queue: fifo, priority, or fewest-tasks (tasks of the job with the fewest first)
     priority_seconds: float = 3600.0  # with order priority: how long a task of one priority less must have waited more
     retry: float = math.inf  # seconds until an unanswered request is repeated; inf: the network loses nothing
     lease: float = 30.0  # seconds a silent worker, or master, is taken to live
@@ -96,7 +96,7 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise InputError(f"probe_ratio: must be more than 0, not {self.probe_ratio:g}")
         for name, words in (("delay_law", LAWS), ("updates", UPDATES), ("preemption", PREEMPTION_RULES),
                             ("service_profile", tuple(PROFILES)), ("placement", PLACEMENTS),
-                            ("order", ("fifo", "priority")),
+                            ("order", TASK_ORDERS),
                             ("queue_order", (ROUND_ROBIN, *FAIR_ORDERS)), ("sampling", ("batch", "task"))):
             if getattr(self, name) not in words:
                 raise InputError(f"{name}: must be one of {', '.join(words)}, not {getattr(self, name)!r}")

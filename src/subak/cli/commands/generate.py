@@ -1,6 +1,5 @@
 """`subak generate`: a Google-like workload of a given length, and the fleet it is meant for."""
 import math
-import os
 from pathlib import Path
 
 import msgspec
@@ -116,7 +115,7 @@ def _write(folder: Path, parameters: Parameters, seed: int, length: Length) -> G
         def advance(written: Generated) -> None:
             progress.update(bar, completed=written.tasks if length.tasks is not None else int(written.arrival_last))
 
-        return write_generated(folder, parameters, seed, length, os.cpu_count() or 1, advance)
+        return write_generated(folder, parameters, seed, length, advance=advance)
 
 
 def _show(parameters: Parameters, written: Generated, fleet: Fleet | None, remark: str, out: Path) -> None:

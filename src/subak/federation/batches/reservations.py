@@ -19,6 +19,7 @@ ROW = np.dtype([
     ("since", np.float64),  # seconds, when it joined a queue first
     ("travelled", np.float64),  # seconds that the messages that brought it were under way
     ("work", np.float64),  # seconds that all tasks of its batch are estimated to take
+    ("estimate", np.float64),  # seconds that one of them is
 ])
 
 
@@ -30,6 +31,7 @@ class Reservations(NamedTuple):
     tail: np.ndarray  # int32[worker], row
     free: np.ndarray  # int64[2]: the first free row, NOBODY for none; rows from here on were never used
     length: np.ndarray  # int32[worker]
+    passed: np.ndarray  # int32[worker], a row up to which, from the head on, all are tasks; NOBODY: none is known
 
 
 FIRST_FREE, UNTOUCHED = range(2)  # of `free`
@@ -39,7 +41,7 @@ def build_reservations(workers: int, rows: int) -> Reservations:
     """Return empty queues that hold *rows* at most."""
     return Reservations(
         np.zeros(max(rows, 1), ROW), np.full(workers, NOBODY, np.int32), np.full(workers, NOBODY, np.int32),
-        np.array([NOBODY, 0]), np.zeros(workers, np.int32),
+        np.array([NOBODY, 0]), np.zeros(workers, np.int32), np.full(workers, NOBODY, np.int32),
     )
 
 
@@ -84,6 +86,7 @@ def rejoin(queues: Reservations, worker: int, number: int) -> None:
         append(queues, worker, number)
         return
     queues.row[number]["next"] = after
+    queues.passed[worker] = NOBODY
     if before == NOBODY:
         queues.head[worker] = number
     else:
@@ -95,6 +98,8 @@ def rejoin(queues: Reservations, worker: int, number: int) -> None:
 def unlink(queues: Reservations, worker: int, before: int, number: int) -> None:
     """Take a row out of a queue; *before* is the row before it, NOBODY at the head."""
     after = queues.row[number]["next"]
+    if queues.passed[worker] == number:
+        queues.passed[worker] = before
     if before == NOBODY:
         queues.head[worker] = after
     else:
@@ -105,11 +110,29 @@ def unlink(queues: Reservations, worker: int, before: int, number: int) -> None:
 
 
 @inlined
-def enqueue(queues: Reservations, worker: int, message: np.void, now: float) -> int:
+def skip_tasks(queues: Reservations, worker: int, before: int, number: int) -> tuple[int, int]:
+    """Return the first row from *number* on that is a reservation, NOBODY if none is, after the row before it.
+
+    Tasks at the head that were passed before are not looked at again: what waits behind them is asked for often.
+    """
+    if before == NOBODY and queues.passed[worker] != NOBODY:
+        before = queues.passed[worker]
+        number = queues.row[before]["next"]
+    is_from_head = before == NOBODY or before == queues.passed[worker]
+    while number != NOBODY and queues.row[number]["task"] != NOBODY:
+        before, number = number, queues.row[number]["next"]
+    if is_from_head:
+        queues.passed[worker] = before
+    return before, number
+
+
+@inlined
+def enqueue(queues: Reservations, worker: int, message: np.void, estimate: float, now: float) -> int:
     """Let what a message brings wait in a queue; return its row."""
     number = new_row(queues)
     row = queues.row[number]
     row["batch"], row["task"], row["delayed"] = message["batch"], message["task"], 0.0
     row["since"], row["travelled"], row["work"] = now, message["travelled"], message["delay"]
+    row["estimate"] = estimate
     append(queues, worker, number)
     return number

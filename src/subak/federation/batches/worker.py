@@ -66,7 +66,7 @@ def queue_up(
     if not is_able(members, batches.shape[batch], worker):
         bounce(batches, worker, batch, message["task"], False, out)
         return False
-    number = enqueue(queues, worker, message, now)
+    number = enqueue(queues, worker, message, batches.estimate[batch], now)
     workers.long_queued[worker] += queues.row[number]["task"] != NOBODY
     return True
 

@@ -41,8 +41,8 @@ class Central(NamedTuple):
     share: np.ndarray  # float64[task], of its worker
     begun: np.ndarray  # float64[task], seconds, when it was heard to have begun; SENT before, OVER after
     sent_to: np.ndarray  # int32[task], its worker
-    waiting: np.ndarray  # float64[place], a heap by waiting time: room to work in
-    worker: np.ndarray  # int32[place]
+    waiting: np.ndarray  # float64[worker], seconds, when a batch is placed: room to work in, like the next
+    worker: np.ndarray  # int32[place], a heap of those that may be sent a batch
 
 
 @inlined
@@ -63,44 +63,64 @@ def dominant_share(own: FleetState, tasks: Tasks, shape: int, worker: int) -> fl
 
 
 @inlined
-def sink(central: Central, place: int, size: int) -> None:
-    """Restore the order below a place."""
-    time, worker = central.waiting[place], central.worker[place]
+def waits_less(central: Central, worker: int, other: int) -> bool:
+    """Whether a worker goes before another: it waits less, of equals it has fewer long tasks, or a lower number."""
+    if central.waiting[worker] != central.waiting[other]:
+        return bool(central.waiting[worker] < central.waiting[other])
+    if central.long_tasks[worker] != central.long_tasks[other]:
+        return bool(central.long_tasks[worker] < central.long_tasks[other])
+    return bool(worker < other)
+
+
+@inlined
+def sink(central: Central, place: int, size: int, least_first: bool) -> None:
+    """Restore the order below a place of the heap, whose first waits least, or most."""
+    worker = central.worker[place]
     while True:
         child = 2 * place + 1
         if child >= size:
             break
-        if child + 1 < size and waits_less(central, child + 1, central.waiting[child], central.worker[child]):
+        if child + 1 < size and waits_less(central, central.worker[child + 1], central.worker[child]) == least_first:
             child += 1
-        if not waits_less(central, child, time, worker):
+        if waits_less(central, central.worker[child], worker) != least_first:
             break
-        central.waiting[place], central.worker[place] = central.waiting[child], central.worker[child]
+        central.worker[place] = central.worker[child]
         place = child
-    central.waiting[place], central.worker[place] = time, worker
+    central.worker[place] = worker
 
 
 @inlined
-def waits_less(central: Central, place: int, time: float, worker: int) -> bool:
-    """Whether a place of the heap goes before a worker that waits *time*; of equals, the one with fewer long tasks."""
-    other = central.worker[place]
-    if central.waiting[place] != time:
-        return bool(central.waiting[place] < time)
-    if central.long_tasks[other] != central.long_tasks[worker]:
-        return bool(central.long_tasks[other] < central.long_tasks[worker])
-    return bool(other < worker)
-
-
-@inlined
-def list_candidates(central: Central, members: Membership, shape: int, now: float) -> int:
-    """Make the heap of the workers that may be sent the shape; return how many they are."""
-    first = members.general if members.general_count[shape] > 0 else 0
-    size = 0
-    for worker in range(first, members.workers):
-        if is_able(members, shape, worker):
-            central.waiting[size], central.worker[size] = waiting_time(central, worker, now), worker
-            size += 1
+def make_heap(central: Central, size: int, least_first: bool) -> None:
+    """Order what is listed as a heap."""
     for place in range(size // 2 - 1, -1, -1):
-        sink(central, place, size)
+        sink(central, place, size, least_first)
+
+
+@inlined
+def list_candidates(central: Central, members: Membership, shape: int, now: float, wanted: int) -> int:
+    """Make a heap of those that wait least among the workers that may be sent the shape; return how many they are.
+
+    As many as there are tasks *wanted* for suffice: each task lets one worker wait longer, so the last of them goes to
+    one of these at the latest.
+    """
+    first = members.general if members.general_count[shape] > 0 else 0
+    for worker in range(members.workers):
+        central.waiting[worker] = waiting_time(central, worker, now)
+    size, most = 0, np.inf  # how long the last of them waits, once there are enough
+    for worker in range(first, members.workers):
+        if central.waiting[worker] > most or not is_able(members, shape, worker):
+            continue
+        if size < wanted:
+            central.worker[size] = worker
+            size += 1
+            if size < wanted:
+                continue
+            make_heap(central, size, False)
+        elif waits_less(central, worker, central.worker[0]):
+            central.worker[0] = worker
+            sink(central, 0, size, False)
+        most = central.waiting[central.worker[0]]
+    make_heap(central, size, True)
     return size
 
 
@@ -110,8 +130,8 @@ def place_long(
 ) -> None:
     """Send all tasks of a batch that are left to the workers that wait least."""
     batches, schedulers, shape = roles.batches, roles.schedulers, roles.batches.shape[batch]
-    size = list_candidates(central, roles.members, shape, now)
     left = batches.first[batch + 1] - batches.first[batch] - schedulers.handed[batch]
+    size = list_candidates(central, roles.members, shape, now, max(left, 1))
     if size == 0:
         if schedulers.owed[batch] == 0:
             owe(schedulers, batch, 1)
@@ -125,8 +145,8 @@ def place_long(
         work = batches.estimate[batch] * share
         central.long_tasks[worker] += 1
         central.work[worker] += work
-        central.waiting[0] += work
-        sink(central, 0, size)
+        central.waiting[worker] += work
+        sink(central, 0, size, True)
         row = post(out, ENQUEUE, central.number, worker, task, worker)
         row["batch"], row["travelled"] = batch, travelled
 

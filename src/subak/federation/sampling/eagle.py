@@ -30,7 +30,6 @@ import numpy as np
 
 from subak.federation.batches.membership import Membership, draw_one
 from subak.federation.batches.reservations import Reservations, free_row, rejoin
-from subak.federation.batches.table import Batches
 from subak.federation.batches.worker import accept, let_go, queue_up
 from subak.federation.messages import (
     ASSIGN,
@@ -51,7 +50,7 @@ from subak.federation.sampling.sparrow import Schedulers, Sparrow, handle_sparro
 from subak.federation.serving import SharedTables
 from subak.fleet.amounts import give_back
 from subak.fleet.feasible import shape_fits
-from subak.fleet.state import BLOCK, ONE
+from subak.fleet.state import BLOCK, ONE, FleetState
 from subak.marks import inlined
 from subak.workload.tasks import Tasks
 
@@ -68,6 +67,8 @@ class Sharing(NamedTuple):
     brought: np.ndarray  # int64[worker], the newest that a long task brought, NEVER at first
     known: np.ndarray  # int64[scheduler], the newest that a rejection brought
     starvation_limit: int
+    estimate_min: float  # seconds, the least of all batches
+    request_min: np.ndarray  # int32[resource], units, the least that any task asks for
 
 
 class Eagle(NamedTuple):
@@ -163,22 +164,33 @@ def on_probe(roles: Sparrow, sharing: Sharing, message: np.void, now: float, out
 
 
 @inlined
-def shortest(queues: Reservations, batches: Batches, worker: int, limit: int) -> tuple[int, int]:
-    """Return the row to be served next, NOBODY if the queue is empty, and the row before it."""
+def shortest(queues: Reservations, sharing: Sharing, worker: int) -> tuple[int, int]:
+    """Return the row to be served next, NOBODY if the queue is empty, and the row before it.
+
+    It ends where even the shortest task there is would hold one of those before it up for too long.
+    """
     chosen, before_chosen, slack = NOBODY, NOBODY, np.inf
     before, number = NOBODY, queues.head[worker]
-    while number != NOBODY:
+    while number != NOBODY and slack >= sharing.estimate_min:
         row = queues.row[number]
         if row["task"] != NOBODY and chosen != NOBODY:
             break
-        estimate = batches.estimate[row["batch"]]
-        if chosen == NOBODY or (row["work"] < queues.row[chosen]["work"] and estimate <= slack):
+        if chosen == NOBODY or (row["work"] < queues.row[chosen]["work"] and row["estimate"] <= slack):
             chosen, before_chosen = number, before
         if row["task"] != NOBODY:
             break
-        slack = min(slack, limit * estimate - row["delayed"])
+        slack = min(slack, sharing.starvation_limit * row["estimate"] - row["delayed"])
         before, number = number, row["next"]
     return chosen, before_chosen
+
+
+@inlined
+def has_room(own: FleetState, sharing: Sharing, worker: int) -> bool:
+    """Whether a worker has as much free as the least task asks for: else its queue need not be walked."""
+    for resource in range(own.free.shape[0]):  # noqa: SIM110
+        if own.free[resource, worker] < sharing.request_min[resource]:
+            return False
+    return True
 
 
 @inlined
@@ -187,8 +199,8 @@ def serve_shortest(
 ) -> None:
     """Let reservations go, shortest job first, as long as the next one fits."""
     queues, batches, workers = roles.queues, roles.batches, roles.workers
-    while True:
-        number, before = shortest(queues, batches, worker, sharing.starvation_limit)
+    while has_room(workers.own, sharing, worker):
+        number, before = shortest(queues, sharing, worker)
         if number == NOBODY or not shape_fits(workers.own, tasks, batches.shape[queues.row[number]["batch"]], worker):
             return
         let_go(workers, queues, batches, tasks, worker, before, number, now, out)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.batches.membership import Membership, is_able
-from subak.federation.batches.reservations import Reservations, append, free_row, unlink
+from subak.federation.batches.reservations import Reservations, append, free_row, skip_tasks, unlink
 from subak.federation.batches.table import Batches
 from subak.federation.batches.worker import bounce, end_attempt, queue_up, serve_in_order
 from subak.federation.messages import (
@@ -85,10 +85,11 @@ def on_steal(roles: Sparrow, message: np.void, out: Outbox) -> None:
     victim, thief = message["to"], message["sender"]
     before, number = NOBODY, queues.head[victim]
     count, first = 0, NOBODY
-    if roles.workers.long_queued[victim] + roles.workers.long_running[victim] > 0:
+    long_queued = roles.workers.long_queued[victim]
+    if long_queued + roles.workers.long_running[victim] > 0 and queues.length[victim] > long_queued:
         if roles.workers.long_running[victim] == 0:
-            before, number = skip(queues, before, number, False)
-        before, number = skip(queues, before, number, True)
+            before, number = skip_reservations(queues, before, number)
+        before, number = skip_tasks(queues, victim, before, number)
         first = number
         while number != NOBODY and can_steal(queues, batches, members, number, thief):
             after = queues.row[number]["next"]
@@ -101,9 +102,9 @@ def on_steal(roles: Sparrow, message: np.void, out: Outbox) -> None:
 
 
 @inlined
-def skip(queues: Reservations, before: int, number: int, tasks: bool) -> tuple[int, int]:
-    """Return the first row from *number* on that is no task (without *tasks*: no reservation), after the one before."""
-    while number != NOBODY and (queues.row[number]["task"] != NOBODY) == tasks:
+def skip_reservations(queues: Reservations, before: int, number: int) -> tuple[int, int]:
+    """Return the first row from *number* on that is a task, NOBODY if none is, after the row before it."""
+    while number != NOBODY and queues.row[number]["task"] == NOBODY:
         before, number = number, queues.row[number]["next"]
     return before, number
 

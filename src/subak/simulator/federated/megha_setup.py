@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.federation.choices import PLACEMENTS, ROUND_ROBIN
+from subak.federation.choices import FEWEST_TASKS, PLACEMENTS, PRIORITY, ROUND_ROBIN
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.queue_order import QueueOrder
 from subak.federation.megha.global_master.state import (
@@ -101,9 +101,7 @@ def _partitions(fleet: Fleet, settings: Federation) -> tuple[np.ndarray, np.ndar
 def build_megha(instance: Instance) -> Megha:
     """Return the roles of a federation at rest: every view is the truth, nothing runs, nobody waits."""
     workload, settings, sim = instance.workload, instance.settings, instance.simulation
-    if settings.order == "priority":
-        priority = workload.stages["priority"].to_numpy()[workload.tasks["stage"].to_numpy()]
-        sim.tasks.rank[:] = sim.tasks.arrival - priority * settings.priority_seconds
+    sim.tasks.rank[:] = ranks(workload, settings)
     queues = find_queues(workload, settings, instance.queues)
     topology = _topology(instance, queues)
     rules = Rules(
@@ -117,6 +115,17 @@ def build_megha(instance: Instance) -> Megha:
     workers = build_workers(topology, np.maximum(sim.fleet.free, 0), running)
     masters = _global_masters(instance, topology, queues, running, submitters)
     return Megha(topology, rules, jobs, submitters, masters, _local_masters(instance, topology, running), workers)
+
+
+def ranks(workload: Workload, settings: Federation) -> np.ndarray:
+    """Return float64[task]: within a queue the least is served first, of equals the one that arrived first."""
+    stage, arrival = workload.tasks["stage"].to_numpy(), workload.tasks["arrival"].to_numpy()
+    if settings.order == PRIORITY:
+        return arrival - workload.stages["priority"].to_numpy()[stage] * settings.priority_seconds
+    if settings.order == FEWEST_TASKS:
+        job = workload.stages["job"].to_numpy()[stage]
+        return np.bincount(job)[job].astype(np.float64)
+    return arrival
 
 
 def find_queues(workload: Workload, settings: Federation, file: TreeFile | None = None) -> Queues:

@@ -56,6 +56,8 @@ def build_eagle(instance: Instance) -> Eagle:
         marked=np.zeros(blocks, np.uint64), snapshot=np.zeros((min(long_batches + 1, SNAPSHOTS), blocks), np.uint64),
         taken=np.zeros(1, np.int64), brought=np.full(hawk.sparrow.queues.head.size, NEVER),
         known=np.full(instance.settings.global_masters + 1, NEVER), starvation_limit=instance.settings.starvation_limit,
+        estimate_min=float(hawk.sparrow.batches.estimate.min()),
+        request_min=instance.simulation.tasks.request.min(axis=1),
     ))
 
 

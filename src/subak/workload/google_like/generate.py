@@ -4,6 +4,7 @@ Three steps: plan which units come next (in order, cheap), draw them (on any thr
 their arrival times and write them (in order). The result depends on the parameters, the seed and the length only.
 """
 import math
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -60,7 +61,7 @@ class Generated(NamedTuple):
 
 
 def write_generated(
-    folder: Path, parameters: Parameters, seed: int, length: Length, threads: int = 2,
+    folder: Path, parameters: Parameters, seed: int, length: Length, threads: int | None = None,
     advance: Callable[[Generated], None] = lambda written: None,
 ) -> Generated:
     """Generate a workload into an existing *folder*, in the form that `read_workload` reads, and return its size.
@@ -100,9 +101,9 @@ def notes_of(parameters: Parameters, seed: int, length: Length, written: Generat
 
 
 def generate(
-    parameters: Parameters, seed: int, length: Length, threads: int = 2, chunk_tasks: int = CHUNK_TASKS,
+    parameters: Parameters, seed: int, length: Length, threads: int | None = None, chunk_tasks: int = CHUNK_TASKS,
 ) -> Iterator[Chunk]:
-    """Yield the workload's chunks in order, the next ones being drawn meanwhile on *threads* threads.
+    """Yield the workload's chunks in order, the next ones being drawn meanwhile on *threads*, by default one a core.
 
     Neither *threads* nor *chunk_tasks* changes what is generated. Raises InputError for a bad seed.
     """
@@ -111,7 +112,7 @@ def generate(
             f"seconds: must be fewer than {DRAWN_TASKS_MAX} times the dynamism of {parameters.dynamism:g} s",
             length.seconds)
     carried = Carried()
-    for units in _drawn(parameters, seed, length, threads, chunk_tasks):
+    for units in _drawn(parameters, seed, length, threads or len(os.sched_getaffinity(0)), chunk_tasks):
         arrival = arrivals(parameters, units.gap, carried)
         kept = len(arrival) if length.seconds is None else int(np.searchsorted(arrival, length.seconds))
         if kept:

@@ -1,0 +1,154 @@
+"""Parts of Hawk and Eagle that look at less than all there is, against twins that look at everything."""
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from subak.federation.batches.membership import Membership
+from subak.federation.batches.reservations import append, build_reservations, new_row, rejoin, skip_tasks, unlink
+from subak.federation.messages import NOBODY
+from subak.federation.sampling.central_scheduler import SENT, Central, list_candidates, sink, waiting_time
+from subak.federation.sampling.eagle import Sharing, has_room, shortest
+
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
+TASK = 7  # any
+WORKER = 0
+
+
+# -- who waits least ---------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def centrals(draw):
+    """Workers of which some run long tasks, many of them alike; a few could hold nothing."""
+    workers = draw(st.integers(1, 12))
+
+    def column(values):
+        return np.array(draw(st.lists(st.sampled_from(values), min_size=workers, max_size=workers)), np.float64)
+
+    running = column([0.0, 0.0, 1.0])
+    central = Central(
+        number=3, long_tasks=column([0, 1, 2]).astype(np.int32), work=column([0.0, 5.0, 5.0, 90.0]), running=running,
+        running_work=column([0.0, 5.0]), running_since=running * column([1.0, 4.0]), share=np.zeros(1),
+        begun=np.full(1, SENT), sent_to=np.zeros(1, np.int32), waiting=np.zeros(workers),
+        worker=np.zeros(workers, np.int32))
+    able = column([1, 1, 1, 0]) > 0
+    return central, able, draw(st.integers(0, workers - 1))
+
+
+def membership(able, general):
+    packed = np.packbits(np.pad(able, (0, -len(able) % 64)), bitorder="little").view("<u8")[None, :]
+    return Membership(packed, np.array([able.sum()]), np.array([able[general:].sum()]), general, len(able),
+                      np.zeros(1, np.uint64), np.zeros(len(able), np.int32), np.zeros(len(able), np.int64),
+                      np.zeros(1, np.int64))
+
+
+@quick
+@given(case=centrals(), tasks=st.integers(1, 15), estimate=st.sampled_from([0.0, 3.0]), now=st.sampled_from([4.0, 8.0]))
+def test_as_many_workers_as_there_are_tasks_suffice(case, tasks, estimate, now):
+    central, able, general = case
+    first = general if able[general:].any() else 0
+    waiting = {worker: waiting_time(central, worker, now) for worker in range(first, len(able)) if able[worker]}
+    long_tasks = central.long_tasks.tolist()
+    expected = []
+    for _ in range(tasks if waiting else 0):  # whoever waits least of all of them
+        expected.append(min(waiting, key=lambda worker: (waiting[worker], long_tasks[worker], worker)))
+        waiting[expected[-1]] += estimate
+        long_tasks[expected[-1]] += 1
+    size = list_candidates(central, membership(able, general), 0, now, tasks)
+    assert size == min(tasks, len(waiting))
+    found = []
+    for _ in expected:
+        found.append(int(central.worker[0]))
+        central.waiting[found[-1]] += estimate
+        central.long_tasks[found[-1]] += 1
+        sink(central, 0, size, True)
+    assert found == expected
+
+
+# -- what waits behind tasks -------------------------------------------------------------------------------------------
+
+
+def rows_of(queues):
+    number, found = int(queues.head[WORKER]), []
+    while number != NOBODY:
+        found.append(number)
+        number = int(queues.row[number]["next"])
+    return found
+
+
+@quick
+@given(steps=st.lists(st.tuples(st.sampled_from(["task", "reservation", "leave", "return", "look"]),
+                                st.integers(0, 20)), max_size=40))
+def test_tasks_that_were_passed_are_not_looked_at_again(steps):
+    queues = build_reservations(1, 64)
+    away = []  # reservations that may return to their places
+    for now, (step, choice) in enumerate(steps):
+        held = rows_of(queues)
+        if step in ("task", "reservation"):
+            number = new_row(queues)
+            queues.row[number]["task"] = TASK if step == "task" else NOBODY
+            queues.row[number]["since"] = now
+            append(queues, WORKER, number)
+        elif step == "leave" and held:
+            place = choice % len(held)
+            unlink(queues, WORKER, held[place - 1] if place else NOBODY, held[place])
+            if queues.row[held[place]]["task"] == NOBODY:
+                away.append(held[place])
+        elif step == "return" and away:
+            rejoin(queues, WORKER, away.pop(choice % len(away)))
+        held = rows_of(queues)
+        tasks = [queues.row[number]["task"] != NOBODY for number in held]
+        lead = tasks.index(False) if False in tasks else len(held)
+        passed = queues.passed[WORKER]
+        assert passed == NOBODY or passed in held[:lead]
+        if step == "look":
+            found = skip_tasks(queues, WORKER, NOBODY, int(queues.head[WORKER]))
+            assert found == (held[lead - 1] if lead else NOBODY, held[lead] if lead < len(held) else NOBODY)
+            assert queues.passed[WORKER] == found[0]
+
+
+# -- the shortest job --------------------------------------------------------------------------------------------------
+
+
+def served_next(rows, limit):
+    """Return the place of the reservation that is least work, of those that hold nobody up for too long."""
+    first_task = next((place for place, row in enumerate(rows) if row.task), len(rows))
+    if first_task == 0:
+        return 0
+    may = [place for place in range(first_task) if place == 0 or all(
+        rows[place].estimate <= limit * row.estimate - row.delayed for row in rows[:place])]
+    return min(may, key=lambda place: (rows[place].work, place))
+
+
+@quick
+@given(drawn=st.lists(st.tuples(st.sampled_from([False, False, False, True]), st.sampled_from([1.0, 2.0, 10.0]),
+                                st.sampled_from([1.0, 8.0, 9.0, 60.0]), st.sampled_from([0.0, 1.0, 4.0, 50.0])),
+                      min_size=1, max_size=12), limit=st.sampled_from([0, 1, 5]))
+def test_the_shortest_job_is_found_without_a_look_at_all(drawn, limit):
+    rows = [SimpleNamespace(task=task, estimate=estimate, work=work, delayed=delayed)
+            for task, estimate, work, delayed in drawn]
+    queues = build_reservations(1, len(rows))
+    for row in rows:
+        number = new_row(queues)
+        queues.row[number]["task"] = TASK if row.task else NOBODY
+        for name in ("estimate", "work", "delayed"):
+            queues.row[number][name] = getattr(row, name)
+        append(queues, WORKER, number)
+    chosen = served_next(rows, limit)
+    assert shortest(queues, sharing(limit, min(row.estimate for row in rows)), WORKER) == (
+        chosen, chosen - 1 if chosen else NOBODY)
+
+
+def sharing(limit, estimate_min, request_min=(1,)):
+    nothing = np.zeros(0, np.int64)
+    return Sharing(nothing, nothing, nothing, nothing, nothing, limit, estimate_min, np.array(request_min, np.int32))
+
+
+@pytest.mark.parametrize(("free", "is_room"), [((2, 3), True), ((1, 3), False), ((2, 2), False), ((-1, 9), False)])
+def test_a_queue_is_walked_only_where_the_least_task_might_fit(free, is_room):
+    own = SimpleNamespace(free=np.array([[0], [0]], np.int32))
+    own.free[:, WORKER] = free
+    assert has_room(own, sharing(5, 1.0, (2, 3)), WORKER) == is_room
