@@ -15,7 +15,7 @@ from subak.kernel import kernel
 from subak.marks import inlined
 from subak.workload.tasks import Shapes
 
-FURTHER = 0.1  # of the cost at the last end: by how much further a list is gathered next
+FURTHER, STEP = 0.02, 4.0  # by which share of the cost at its end a list goes further next; if in vain, STEP times that
 
 
 @inlined
@@ -27,23 +27,23 @@ def cheapest(fleet: FleetState, shapes: Shapes, shape: int) -> int:
         lists.head[number]["shape"] = shape
         gather(fleet, shapes, number, np.inf)
     elif lists.changed[room] - lists.head[number]["seen"] > room:
-        gather(fleet, shapes, number, further(lists, number))
+        gather(fleet, shapes, number, further(lists, number, FURTHER))
     else:
         follow(fleet, shapes, number)
-    end = further(lists, number)
+    share = FURTHER
     while True:
         machine = best_listed(fleet, shapes, number)
         if machine != NOWHERE or lists.head[number]["end"] == np.inf:
             return machine
-        gather(fleet, shapes, number, end)
-        end = np.inf
+        gather(fleet, shapes, number, further(lists, number, share))
+        share *= STEP
 
 
 @inlined
-def further(lists: Shortlists, number: int) -> float:
-    """Return a cost somewhat behind the end of a list."""
+def further(lists: Shortlists, number: int, share: float) -> float:
+    """Return a cost that is a share of itself behind the end of a list, inf from a share of 1 on."""
     end = lists.head[number]["end"]
-    return end + FURTHER * abs(end)
+    return end + share * abs(end) if share < 1.0 else np.inf
 
 
 @inlined
