@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from naive import SortedLanes, SplitMix64, aligned, costs_least, fitting_machines
+from subak.fleet import shortlists
 from subak.fleet.amounts import give_back, remove, resize, shift, take
 from subak.fleet.feasible import NOWHERE, first_fitting, fits, next_fitting, shape_fits_any, shape_fits_without
 from subak.fleet.index import (
@@ -18,7 +19,6 @@ from subak.fleet.index import (
     least_in_word,
     lowest_bit,
 )
-from subak.fleet import shortlists
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, build_fleet_state
 from subak.placement import tetris
 from subak.placement.fits.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit, weights
