@@ -66,6 +66,20 @@ def aligned(free, request, units):
                for unit, asked, have in zip(units, request, free, strict=True))
 
 
+def costs_least(free, first, second, fitting):
+    """The machine of *fitting* whose cost, its free amounts times both factors of each, is least; the first of equals.
+
+    The factors are floats, and so is the cost: multiplied and added from the first resource to the last.
+    """
+    def cost(machine):
+        total = 0.0
+        for have, one, other in zip(free[machine], first, second, strict=True):
+            total += have * one * other
+        return total, machine
+
+    return min(fitting, key=cost, default=-1)
+
+
 def meets(constraint, value):
     """Whether an attribute's value (None where absent) meets a constraint, by the Google 2011 format document."""
     operator, wanted = constraint["operator"], constraint["value"] or ""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from invariants import Watch, check, head_is_stuck, work_conserving
 from naive import twin_run
 from small import cases
+from subak.fleet import shortlists
 from subak.placement.claims import STATUSES
 from subak.placement.schedulers import PLACEMENT_OPTIONS, SCHEDULERS
 from subak.policy import find_scheduler
@@ -85,6 +86,15 @@ def test_greedy_draws_the_same_ties(case, seed, until):
        until=st.sampled_from(UNTIL))
 def test_tetris_is_the_maximum_over_all_tasks_and_machines(case, scheduler, until):
     agree(case, scheduler, until=until)
+
+
+@settings(quick, max_examples=150)
+@given(case=cases(endless=False), scheduler=st.sampled_from([name for name in ALL if "first-fit" not in name]),
+       listed=st.integers(1, 2))
+def test_how_long_short_lists_are_changes_nothing(monkeypatch, case, scheduler, listed):
+    for name, room in (("LISTS_MAX", 2), ("LISTED_MAX", listed), ("NOTED_MIN", 1)):
+        monkeypatch.setattr(shortlists, name, room)
+    agree(case, scheduler)
 
 
 # -- after every step --------------------------------------------------------------------------------------------------

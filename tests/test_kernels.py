@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from naive import SortedLanes, SplitMix64, aligned, fitting_machines
+from naive import SortedLanes, SplitMix64, aligned, costs_least, fitting_machines
+from subak.fleet import shortlists
 from subak.fleet.amounts import give_back, remove, resize, shift, take
 from subak.fleet.feasible import NOWHERE, first_fitting, fits, next_fitting, shape_fits_any, shape_fits_without
 from subak.fleet.index import (
@@ -20,9 +21,9 @@ from subak.fleet.index import (
 )
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, build_fleet_state
 from subak.placement import tetris
-from subak.placement.fits.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit
+from subak.placement.fits.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit, weights
+from subak.placement.fits.cheapest import cheapest
 from subak.placement.fits.random_fit import random_below, random_fit
-from subak.placement.interface.hooks import build_memory
 from subak.placement.interface.instance import Instance
 from subak.placement.tetris import best_aligned, score_on
 from subak.queues.lanes import (
@@ -296,23 +297,74 @@ def test_the_words_of_a_block_name_the_fitting_machines(case):
             assert block_may_fit(fleet, tasks, shape, block) or not inside
 
 
+def instance_of(fleet, tasks, units=(1.0, 1.0, 1.0)):
+    units = np.array(units[: len(fleet.free)])
+    return Instance(units, fleet.capacity, tasks.request, tasks.shape, tasks.estimate, fleet.version.size)
+
+
+def listing(fleet, weight):
+    """The fleet with short lists by these weights."""
+    return fleet._replace(lists=shortlists.build_shortlists(weight, fleet.machines, BLOCK))
+
+
+def with_room(monkeypatch, lists, listed, noted):
+    """Short lists of so many shapes, machines and changes: the fewer, the sooner they end."""
+    for name, room in (("LISTS_MAX", lists), ("LISTED_MAX", listed), ("NOTED_MIN", noted)):
+        monkeypatch.setattr(shortlists, name, room)
+
+
+ROOMS = st.tuples(st.sampled_from([1, 4, 6]), st.sampled_from([1, 2, 3, 32]), st.sampled_from([1, 64]))
+
+
 @quick
-@given(case=occupied(), slots=st.sampled_from([1, 2, 6]))
-def test_best_aligned_is_the_fullest_dot_product_and_remembers_nothing_stale(monkeypatch, case, slots):
-    """Also where shapes share the room for what is remembered of them."""
-    monkeypatch.setattr(tetris, "SHAPES_REMEMBERED", slots)
+@given(case=occupied(), rule=st.sampled_from([LEAST_FREE, MOST_FREE, ALIGNED]), room=ROOMS)
+def test_the_cheapest_machine_is_that_of_all_and_nothing_is_remembered_that_is_stale(monkeypatch, case, rule, room):
+    with_room(monkeypatch, *room)
+    fleet, tasks, allowed, seed = case
+    random = np.random.default_rng(seed)
+    weight = weights(instance_of(fleet, tasks), rule)
+    fleet = listing(fleet, weight)
+    for _ in range(8):
+        for shape in random.integers(0, 6, 4).tolist():
+            free = free_lists(fleet)
+            fitting = fitting_machines(free, tasks.request[:, shape].tolist(), allowed[tasks.constraint_set[shape]])
+            best = costs_least(free, *weight[:, :, shape].tolist(), fitting)
+            assert cheapest(fleet, tasks, shape) == best == extreme_fit(fleet, tasks, shape, rule)
+        disturb(fleet, tasks, random)
+
+
+@quick
+@given(case=occupied(), room=ROOMS, freed=st.integers(0, 3))
+def test_best_aligned_is_the_fullest_dot_product(monkeypatch, case, room, freed):
+    """Of all machines, or of those that were freed."""
+    with_room(monkeypatch, *room)
     fleet, tasks, allowed, seed = case
     random = np.random.default_rng(seed)
     units = [0.5, 2.0, 1.0][: len(fleet.free)]
-    instance = Instance(np.array(units), fleet.capacity, tasks.request, tasks.shape, tasks.estimate, fleet.version.size)
-    memory = tetris.plain_memory(instance)
+    fleet = listing(fleet, tetris.plain_weights(instance_of(fleet, tasks, units)))
     for _ in range(8):
+        some = random.permutation(fleet.machines)[:freed].astype(np.int32)
         for shape in range(6):
             free, request = free_lists(fleet), tasks.request[:, shape].tolist()
             fitting = fitting_machines(free, request, allowed[tasks.constraint_set[shape]])
-            best = max(fitting, key=lambda m, r=request, f=free: (aligned(f[m], r, units), -m), default=NOWHERE)
-            assert best_aligned(fleet, tasks, memory, shape) == best
+            best = max((machine for machine in fitting if machine in some or some.size == 0),
+                       key=lambda m, r=request, f=free: (aligned(f[m], r, units), -m), default=NOWHERE)
+            assert best_aligned(fleet, tasks, shape, some) == best
         disturb(fleet, tasks, random)
+
+
+def test_a_list_ends_at_the_first_machine_that_it_has_no_room_for(monkeypatch):
+    """Three machines of 3, 2 and 1 free; a list of two ends at the second when the freest is asked for."""
+    with_room(monkeypatch, 1, 2, 64)
+    fleet, tasks = fleet_state([(1,), (2,), (3,), (2,)]), tasks_of([(1,)])
+    fleet = listing(fleet, weights(instance_of(fleet, tasks), MOST_FREE))
+    assert cheapest(fleet, tasks, 0) == 2
+    head, entry = fleet.lists.head[0], fleet.lists.entry[0]
+    assert entry["machine"].tolist() == [1, 2]  # the best is last
+    assert (head["size"], head["end_machine"], head["end"]) == (2, 3, entry["cost"][0])
+    give_back(fleet, tasks, 0, 0)  # the first machine has 2 free, too, and goes before the end
+    assert cheapest(fleet, tasks, 0) == 2
+    assert (entry["machine"].tolist(), head["end_machine"]) == ([0, 2], 1)
 
 
 def disturb(fleet, tasks, random):
@@ -421,27 +473,29 @@ def test_a_machine_that_leaves_is_found_by_nobody_until_it_is_back():
 def test_the_dot_product_of_the_two_resources():
     # tests/data/answers/queueing.json, tetris_dot_product: free (10, 100), X (1, 50) scores 5010, Y (6, 1) 160
     fleet, tasks = fleet_state([(10, 100)]), tasks_of([(1, 50), (6, 1)])
-    memory = build_memory((8, 8), (2, 1), [1.0, 1.0, 1.0, 1.0])
+    instance = instance_of(fleet, tasks)
+    fleet, memory = listing(fleet, tetris.plain_weights(instance)), tetris.plain_memory(instance)
     assert [score_on(fleet, tasks, memory, task, 0) for task in (0, 1)] == [5010, 160]
 
 
 def test_the_work_term_is_run_time_times_the_sum_of_the_request():
     fleet, tasks = fleet_state([(10, 100)]), tasks_of([(1, 50), (6, 1)], estimate=[2, 100])
-    memory = build_memory((8, 8), (2, 1), [1.0, 1.0, 1.0, 1.0])
+    instance = instance_of(fleet, tasks)
+    fleet, memory = listing(fleet, tetris.plain_weights(instance)), tetris.plain_memory(instance)
     assert [score_on(fleet, tasks, memory, task, 0) for task in (0, 1)] == [5010 - 2 * 51, 160 - 100 * 7]
 
 
 def test_normalised_scores_are_of_shares_and_means():
     """Two tasks of (2, 1) and (1, 3) for 10 s and for ever; machines have at most 4, 1 (a lone unit) and 0."""
-    def weights(expected):
+    def numbers(expected):
         instance = Instance(np.array([1.0, 1.0, 1.0]), np.array([[4, 2], [1, 1], [0, 0]], np.int32),
                             np.array([[2, 1], [1, 3], [0, 0]], np.int32), np.array([0, 1], np.int32),
                             np.array(expected), 1)
         return tetris.normalised_memory(instance).number.tolist()
 
     alignment = ((2 / 4 + 1) + (1 / 4 + 3)) / 2
-    assert weights([10.0, math.inf]) == pytest.approx([1 / alignment, 1 / (10 * (2 / 4 + 1) / 2), 1 / 4, 1, 1])
-    assert weights([0.0, math.inf]) == pytest.approx([1 / alignment, 1, 1 / 4, 1, 1])
+    assert numbers([10.0, math.inf]) == pytest.approx([1 / alignment, 1 / (10 * (2 / 4 + 1) / 2), 1 / 4, 1, 1])
+    assert numbers([0.0, math.inf]) == pytest.approx([1 / alignment, 1, 1 / 4, 1, 1])
 
 
 # -- random numbers ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 import numpy as np
 
 from subak.fleet.index import lower_summary, note_freed_block, raise_summary
+from subak.fleet.shortlists import note_change
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, FleetState
 from subak.kernel import kernel
 from subak.marks import inlined, noinline
@@ -21,6 +22,8 @@ def take(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> None:
             fleet.used[resource] += amount
             if before == fleet.block_free_max[resource, block]:
                 lower_summary(fleet, resource, block)
+    if fleet.lists.follows_takes:
+        note_change(fleet.lists, machine)
 
 
 @inlined
@@ -35,6 +38,7 @@ def give_back(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> No
         fleet.used[resource] -= amount
         raise_summary(fleet, resource, block, after)
     note_freed_block(fleet, block)
+    note_change(fleet.lists, machine)
 
 
 @kernel
@@ -49,6 +53,7 @@ def resize(fleet: FleetState, machine: int, capacity: np.ndarray, change: int) -
         fleet.free[resource, machine] = new - held
         lower_summary(fleet, resource, machine // BLOCK)
     note_freed_block(fleet, machine // BLOCK)
+    note_change(fleet.lists, machine)
 
 
 @kernel
@@ -77,3 +82,4 @@ def shift(fleet: FleetState, machine: int, capacity: np.ndarray, configuration: 
         fleet.free[resource, machine] += change
         lower_summary(fleet, resource, machine // BLOCK)
     note_freed_block(fleet, machine // BLOCK)
+    note_change(fleet.lists, machine)

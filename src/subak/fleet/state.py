@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.fleet.shortlists import Shortlists, no_shortlists
+
 BLOCK = 64  # machines a block: one word of a constraint set's bit-vector
 FREE_WHEN_ABSENT = -1  # free amount of a machine that is not there
 LOG = 64  # freed blocks remembered
@@ -32,6 +34,7 @@ class FleetState(NamedTuple):
     present: np.ndarray  # int64[resource], units of capacity over all present machines
     scale: np.ndarray  # float64[resource], 1 / largest capacity
     random: np.ndarray  # uint64[1], state of the run's random numbers
+    lists: Shortlists  # of placements that look for the machine that costs least; else none
     machines: int  # without the padding
 
 
@@ -57,6 +60,7 @@ def build_fleet_state(
         present=there.sum(axis=1, dtype=np.int64),
         scale=1.0 / np.maximum(capacity.max(axis=1), 1),
         random=np.array([seed], np.uint64),
+        lists=no_shortlists(),
         machines=machines,
     )
 

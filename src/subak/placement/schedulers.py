@@ -80,6 +80,7 @@ class Scheduler:
     lanes: str = "one"  # where tasks wait: "one" lane, a lane per "shape" or per "machine"
     reserves: str = ""  # who has a reservation: nobody, or as in the option "easy" or "conservative"
     memory: Callable[[Instance], Memory] | str = "subak.placement.interface.hooks:no_memory"  # what the hooks keep
+    weights: Callable[[Instance], Any] | str = ""  # what a machine costs a shape: of those that keep short lists
     machines: str = "given"  # the order machines are tried in: as "given", or largest "configuration" first
     waits_at: str = "framework"  # where the wait is counted: the "framework" queue or a "worker" queue
     accepts: frozenset[str] = frozenset()  # options it understands
@@ -140,10 +141,12 @@ SCHEDULERS = {
     scheduler.name: scheduler
     for scheduler in (
         Scheduler("first-fit", "The first machine that fits.", FIRST_FIT_AT, accepts=PLACEMENT_OPTIONS),
-        Scheduler("best-fit", "The machine with the least left free.", BEST_FIT_AT, accepts=PLACEMENT_OPTIONS),
-        Scheduler("worst-fit", "The machine with the most left free.", WORST_FIT_AT, accepts=PLACEMENT_OPTIONS),
+        Scheduler("best-fit", "The machine with the least left free.", BEST_FIT_AT,
+                  weights=f"{FITS}.best_fit:best_weights", accepts=PLACEMENT_OPTIONS),
+        Scheduler("worst-fit", "The machine with the most left free.", WORST_FIT_AT,
+                  weights=f"{FITS}.best_fit:worst_weights", accepts=PLACEMENT_OPTIONS),
         Scheduler("aligned-fit", "The machine whose free amounts are best aligned with the request (Tetris's choice).",
-                  ALIGNED_FIT_AT, accepts=PLACEMENT_OPTIONS),
+                  ALIGNED_FIT_AT, weights=f"{FITS}.best_fit:aligned_weights", accepts=PLACEMENT_OPTIONS),
         Scheduler("random-fit", "Any machine that fits, all equally likely.", RANDOM_FIT_AT, accepts=PLACEMENT_OPTIONS),
         Scheduler("fifo", "First fit, first in first out: another name for first-fit.", FIRST_FIT_AT,
                   accepts=PLACEMENT_OPTIONS),
@@ -161,6 +164,7 @@ SCHEDULERS = {
             "The highest request . free - run time * request over all waiting tasks and machines (LoTES 5.2).",
             on_arrival=f"{PAIRS}.tetris:tetris_arrival", on_departure=f"{PAIRS}.tetris:tetris_departure",
             order="shortest-first", lanes="shape", memory=f"{PAIRS}.tetris:plain_memory",
+            weights=f"{PAIRS}.tetris:plain_weights",
             accepts=frozenset({"normalised"}), knows=RUN_TIMES,
         ),
         Scheduler(
@@ -246,7 +250,8 @@ def _with_option(scheduler: Scheduler, option: str) -> Scheduler:
     if option in LOTES_OPTIONS:
         return replace(scheduler, tuned=scheduler.tuned | {option})
     if option == "normalised":
-        return replace(scheduler, memory=f"{PAIRS}.tetris:normalised_memory")
+        return replace(scheduler, memory=f"{PAIRS}.tetris:normalised_memory",
+                       weights=f"{PAIRS}.tetris:normalised_weights")
     return replace(scheduler, order=option, knows=max(scheduler.knows, ORDERS_KNOW.get(option, NOTHING), key=_rank))
 
 

@@ -25,8 +25,6 @@ class Lanes(NamedTuple):
     child: np.ndarray  # int32[task]
     sibling: np.ndarray  # int32[task]
     score: np.ndarray  # float64[lane], what a round serves first; 0 where only the rank counts
-    target: np.ndarray  # int64[lane], the machine a round has in mind for the first task
-    aimed: np.ndarray  # int64[lane], a count of changes when the target was chosen
     active: np.ndarray  # int32[lane], the non-empty lanes, in no order
     position: np.ndarray  # int32[lane], place in active
     contender: np.ndarray  # int32[lane], a heap of the lanes served in this round
@@ -47,8 +45,6 @@ def build_lanes(lanes: int, tasks: int, by_shape: bool = False, number: np.ndarr
         child=np.empty(tasks, np.int32),
         sibling=np.empty(tasks, np.int32),
         score=np.zeros(lanes),
-        target=np.zeros(lanes, np.int64),
-        aimed=np.zeros(lanes, np.int64),
         active=np.empty(lanes, np.int32),
         position=np.empty(lanes, np.int32),
         contender=np.empty(lanes, np.int32),

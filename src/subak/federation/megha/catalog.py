@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from subak.errors import InputError
+from subak.fleet.shortlists import no_shortlists
 from subak.fleet.state import BLOCK, LOG, FleetState
 from subak.workload.predicates import Constraint, is_met
 
@@ -108,5 +109,5 @@ def empty_fleet(resources: int, machines: int, sets: int, shapes: int) -> FleetS
         version=np.zeros(blocks, np.int64), freed_blocks=np.zeros(LOG + 1, np.int64),
         frontier=np.zeros((2, shapes), np.int64), used=np.zeros(resources, np.int64),
         present=np.zeros(resources, np.int64), scale=np.ones(resources), random=np.ones(1, np.uint64),
-        machines=machines,
+        lists=no_shortlists(), machines=machines,
     )

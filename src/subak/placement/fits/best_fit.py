@@ -3,6 +3,8 @@
 Amounts are fractions of the largest machine's, so that resources weigh alike. Best and worst fit add a machine's free
 amounts up; the request is the same for all and changes nothing. Aligned fit takes their dot product with the request,
 which is how Tetris (SIGCOMM 2014, section 3.2) chooses a machine for a task. Ties go to the first machine.
+
+A run keeps short lists of what `weights` says (cheapest.py); without them all machines that fit are looked at.
 """
 import numpy as np
 
@@ -10,6 +12,9 @@ from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
 from subak.kernel import kernel
+from subak.marks import inlined
+from subak.placement.fits.cheapest import cheapest
+from subak.placement.interface.instance import Instance
 from subak.workload.tasks import Shapes, Tasks
 
 LEAST_FREE, MOST_FREE, ALIGNED = range(3)
@@ -17,17 +22,48 @@ LEAST_FREE, MOST_FREE, ALIGNED = range(3)
 
 def best_fit(fleet: FleetState, tasks: Tasks, task: int) -> int:
     """Return the machine that fits with the least left free, -1 if none fits."""
-    return extreme_fit(fleet, tasks, tasks.shape[task], LEAST_FREE)
+    return listed_fit(fleet, tasks, task, LEAST_FREE)
 
 
 def worst_fit(fleet: FleetState, tasks: Tasks, task: int) -> int:
     """Return the machine that fits with the most left free, -1 if none fits."""
-    return extreme_fit(fleet, tasks, tasks.shape[task], MOST_FREE)
+    return listed_fit(fleet, tasks, task, MOST_FREE)
 
 
 def aligned_fit(fleet: FleetState, tasks: Tasks, task: int) -> int:
     """Return the machine that fits with the highest request . free, -1 if none fits."""
-    return extreme_fit(fleet, tasks, tasks.shape[task], ALIGNED)
+    return listed_fit(fleet, tasks, task, ALIGNED)
+
+
+def best_weights(instance: Instance) -> np.ndarray:
+    """Return float64[2, resource, shape]: what `cost` says of each shape, LEAST_FREE, in factors for short lists."""
+    return weights(instance, LEAST_FREE)
+
+
+def worst_weights(instance: Instance) -> np.ndarray:
+    """Return the same for MOST_FREE."""
+    return weights(instance, MOST_FREE)
+
+
+def aligned_weights(instance: Instance) -> np.ndarray:
+    """Return the same for ALIGNED."""
+    return weights(instance, ALIGNED)
+
+
+def weights(instance: Instance, rule: int) -> np.ndarray:
+    """Return float64[2, resource, shape]: the factors of a rule's `cost`, which give it to the last bit."""
+    scale = 1.0 / np.maximum(instance.capacity.max(axis=1), 1)
+    first = np.repeat(scale[:, None], instance.requests.shape[1], axis=1)
+    second = instance.requests * first if rule == ALIGNED else np.ones_like(first)
+    return np.stack([first, second if rule == LEAST_FREE else -second])
+
+
+@inlined
+def listed_fit(fleet: FleetState, tasks: Tasks, task: int, rule: int) -> int:
+    """Return the machine that fits at the least cost under the rule of the run, or NOWHERE."""
+    if fleet.lists.head.size == 0:
+        return extreme_fit(fleet, tasks, tasks.shape[task], rule)
+    return cheapest(fleet, tasks, tasks.shape[task])
 
 
 @kernel

@@ -5,6 +5,7 @@ import numpy as np
 
 from subak.fleet.feasible import NOWHERE, first_fitting, meets_constraints
 from subak.fleet.index import SEEN, block_may_fit, fitting_word, lowest_bit
+from subak.fleet.shortlists import without_lists
 from subak.fleet.state import BLOCK, LOG, NO_BITS, ONE, FleetState
 from subak.kernel import kernel
 from subak.marks import inlined, noinline
@@ -104,7 +105,7 @@ def masked(rigid: Rigid, fleet: FleetState, tasks: Tasks, shape: int, until: flo
     rigid.frontier[SEEN, shape] = fleet.freed_blocks[LOG] - LOG - 1  # so that a search begins at the first block
     return FleetState(
         fleet.free, fleet.capacity, fleet.block_free_max, rigid.mask, fleet.version, fleet.freed_blocks, rigid.frontier,
-        fleet.used, fleet.present, fleet.scale, fleet.random, fleet.machines,
+        fleet.used, fleet.present, fleet.scale, fleet.random, without_lists(fleet.lists), fleet.machines,
     )
 
 

@@ -3,12 +3,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import typeof, types
 
 from subak.errors import InputError
+from subak.fleet.shortlists import build_shortlists
+from subak.fleet.state import BLOCK
 from subak.fleet.table import Fleet
 from subak.kernel import function_type, kernel_of
 from subak.placement.interface.compiled import (
@@ -50,7 +53,7 @@ def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: 
     """Return the loop of a central scheduler, ready to run. Raises InputError where a plan cannot be made."""
     if scheduler.planned == LOTES:
         return _lotes(workload, fleet, scheduler.settled(terms.lotes), terms)
-    prepared = prepare(workload, fleet, machine_order(fleet, scheduler.machines), terms)
+    prepared = _with_lists(prepare(workload, fleet, machine_order(fleet, scheduler.machines), terms), scheduler)
     if scheduler.planned:
         plan = make_plan(workload, fleet, scheduler.planned, terms.seed, terms.search)
         lanes, lane_of_task = build_machine_queues(prepared, plan)
@@ -62,6 +65,15 @@ def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: 
     if scheduler.reserves or workload.gang_sizes().any():
         return _rigid(prepared, workload, scheduler, terms)
     return _ordered(prepared, scheduler)
+
+
+def _with_lists(prepared: Prepared, scheduler: Scheduler) -> Prepared:
+    """Return the run with short lists of the machines that cost each shape least, if the scheduler goes by costs."""
+    if not scheduler.weights:
+        return prepared
+    fleet = prepared.simulation.fleet
+    lists = build_shortlists(loaded(scheduler.weights)(prepared.instance), fleet.machines, BLOCK)
+    return replace(prepared, simulation=prepared.simulation._replace(fleet=fleet._replace(lists=lists)))
 
 
 def _compiled(prepared: Prepared, waiting: Any, engine: Callable[..., Callable[..., int]], *states: Any) -> CentralLoop:

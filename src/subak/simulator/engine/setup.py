@@ -172,7 +172,7 @@ def _tasks(workload: Workload, fleet: Fleet, shapes: Shapes, stage: np.ndarray, 
     table = workload.tasks
     arrival = table["arrival"].to_numpy(writable=True)
     run_time = table["run_time"].to_numpy(writable=True)
-    expected = expected_seconds(workload)
+    expected = expected_seconds(workload) if "estimate" in table.columns else run_time
     if order == "priority":
         rank = -workload.stages["priority"].to_numpy()[stage].astype(np.float64)
     elif order in ("johnson", "johnson-reversed"):

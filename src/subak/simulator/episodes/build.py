@@ -176,7 +176,7 @@ def _episode(whole: Simulation, cut: Cut, shown: int) -> Episode:
     """Return an episode with room for the largest window; what never changes is shared."""
     tasks, stages = cut.tasks_max, cut.stages_max if whole.stages.of_task.size else 0
     changing = {name: getattr(whole.fleet, name).copy() for name in FleetState._fields
-                if name not in ("allowed", "scale", "machines")}
+                if name not in ("allowed", "scale", "lists", "machines")}
     sim = Simulation(
         tasks=Tasks(np.full(tasks, np.inf), np.zeros(tasks), np.zeros(tasks), np.zeros(tasks),
                     np.zeros(tasks, np.int32), whole.tasks.request, whole.tasks.constraint_set),

@@ -76,13 +76,13 @@ POOL = {"row": POOL_ROW, "first": PLACE, "size": {FREE_ROW: CACHE, ROWS_USED: PL
 BOOKS = {  # of a local master's machines
     "free": PLAIN, "capacity": PLAIN, "block_free_max": PLAIN, "allowed": CONSTANT, "version": TALLY,
     "freed_blocks": CACHE, "frontier": CACHE, "used": TALLY, "present": TALLY, "scale": CONSTANT, "random": CONSTANT,
-    "machines": CONSTANT,
+    "lists": CONSTANT, "machines": CONSTANT,
 }
 VIEW = {**BOOKS, "freed_blocks": COUNTER, "frontier": COUNTER, "present": PLAIN}  # a global master's
 LANES = {
-    "root": PLAIN, "length": PLAIN, "child": PLAIN, "sibling": PLAIN, "score": CONSTANT, "target": CONSTANT,
-    "aimed": CONSTANT, "active": PLAIN, "position": PLAIN, "contender": PLAIN, "place": PLAIN, "size": CONSTANT,
-    "by_shape": CONSTANT, "number": CONSTANT,  # that of the open tasks
+    "root": PLAIN, "length": PLAIN, "child": PLAIN, "sibling": PLAIN, "score": CONSTANT, "active": PLAIN,
+    "position": PLAIN, "contender": PLAIN, "place": PLAIN, "size": CONSTANT, "by_shape": CONSTANT,
+    "number": CONSTANT,  # that of the open tasks
 }
 OPEN_TASKS = {
     "number": PLAIN, "rank": PLAIN, "shape": PLAIN, "queue": PLAIN, "lane": PLAIN, "priority": PLAIN, "round": PLAIN,

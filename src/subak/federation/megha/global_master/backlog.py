@@ -41,7 +41,7 @@ def lanes_of(master: GlobalMaster, queue: int) -> Lanes:
     """Return the lanes of one queue: the same heaps, with the queue's own list of active lanes and its own round."""
     first, end, lanes = master.lane_span[queue, 0], master.lane_span[queue, 1], master.lanes
     return Lanes(
-        lanes.root, lanes.length, lanes.child, lanes.sibling, lanes.score, lanes.target, lanes.aimed,
+        lanes.root, lanes.length, lanes.child, lanes.sibling, lanes.score,
         lanes.active[first:end], lanes.position, lanes.contender[first:end], lanes.place, master.lane_size[queue],
         lanes.by_shape, lanes.number,
     )
