@@ -155,7 +155,7 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
         "constraint_sets_max": ("-1", "17"), "seed": ("-1", "2147483648", "1.5"), "sampled": ("-1", "1000001"),
         "replan_seconds": ("-1", "0.5", "nan"), "replan_window": ("-1", "0", "nan"), "standing": ("3", '"x"'),
         "usage": ("0", "1.5", "nan"), "local": ("3", '"x"'),
-        **{name: ('"x"', '""', '"ALL"') for name in ("scaling", "pairs", "bins", "choice", "mix", "fallback")},
+        **{name: ('"x"', '""', '"ALL"') for name in ("scaling", "pairs", "bins", "choice", "mix", "fallback", "order")},
     },
     "parameters": {
         "name": ('""',), "dynamism": (*NUMBERS, "0", "inf"), "gap_shape": (*NUMBERS, "1", "0", "inf"),

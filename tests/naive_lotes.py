@@ -103,7 +103,7 @@ class LotesTwin:
             return 0
         largest = [max(1, *amounts) for amounts in zip(*self.world.first_capacity, strict=True)]
         asked = max(amount / most for amount, most in zip(self.world.requests[task], largest, strict=True))
-        return asked * self.plan.classes.run_time[self.of_task[task]]
+        return asked if self.settings.order == "smallest" else asked * self.plan.classes.run_time[self.of_task[task]]
 
     def alike(self, task):
         """What tells tasks apart for a placement."""
@@ -124,7 +124,7 @@ class LotesTwin:
                     world.begin(task, machine)
 
     def arrived(self, world, tasks):
-        if self.settings.order == "least-work":
+        if self.settings.order != "fifo":
             self.arrived_in_turns(world, tasks)
             return
         for task in tasks:

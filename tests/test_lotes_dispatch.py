@@ -22,7 +22,7 @@ from subak.placement.lotes.scores import SCORE_MIN
 from subak.placement.lotes.settings import FALLBACKS, MIXES, ORDERS, LotesSettings
 from subak.policy import find_scheduler
 from subak.queues.lanes import NOBODY
-from subak.queues.tournament import LAST, NOBODY_WAITS, TURN
+from subak.queues.tournament import NO_KEY, NOBODY_WAITS, TURN_SHIFT
 from subak.simulator.results import machine_rows
 from subak.simulator.simulate import simulate
 from test_engine_against_twin import engine_rows, lost_attempts, twin_rows
@@ -105,7 +105,8 @@ def check_tournament(trees, lanes, tasks):
         for node, waiting in below.items():
             least = [min((tasks.request[row, lane] for lane in waiting), default=NOBODY_WAITS)
                      for row in range(len(trees.least))]
-            first = min(((int(trees.turn[lane]) << TURN) + int(lanes.root[lane]) for lane in waiting), default=LAST)
+            first = min(((int(trees.turn[lane]) << TURN_SHIFT) + int(lanes.root[lane]) for lane in waiting),
+                        default=NO_KEY)
             assert trees.first[base + node] == first, f"group {group}, node {node}"
             assert trees.least[:, base + node].tolist() == least, f"group {group}, node {node}"
 

@@ -59,6 +59,7 @@ RESERVING = ("easy", "conservative")
 OPTIONS = {
     **BACKFILLS,
     "normalised": "Tetris: both terms divided by their means over the workload, amounts by the largest machine's",
+    "least-work": "LoTES: of what arrives at once or waits, the least mean run time of its class times request first",
     "deficit": "LoTES: the configuration that lacks a class most, instead of the roulette wheel",
     "sampled": "LoTES: look at 32 drawn machines of a configuration (or as many as its settings say), not at all",
     "predicted": "LoTES: no plan at first, then one every hour, for the average mix of the hours that have passed",
@@ -127,7 +128,7 @@ class Scheduler:
 
 
 LOTES_OPTIONS: dict[str, dict[str, Any]] = {  # the settings each changes, and their values unless settings say more
-    "deficit": {"choice": "deficit"}, "sampled": {"sampled": 32},
+    "least-work": {"order": "least-work"}, "deficit": {"choice": "deficit"}, "sampled": {"sampled": 32},
     "predicted": {"mix": "average", "replan_seconds": 3600.0, "replan_window": 3600.0},
     "replanned": {"replan_seconds": 21_600.0},
     "local": {"local": True, "fallback": "devoted"},

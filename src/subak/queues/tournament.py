@@ -16,15 +16,15 @@ from subak.queues.lanes import NOBODY, Lanes
 from subak.workload.tasks import Tasks
 
 NOBODY_WAITS = 2**31 - 1  # instead of an amount where nobody waits
-LAST = 2**62  # instead of a key
-TURN, TASK = 32, 2**32 - 1  # a key is the turn shifted by TURN bits, and the task's number in those that TASK masks
+NO_KEY = 2**62  # instead of a key
+TURN_SHIFT, TASK_MASK = 32, 2**32 - 1  # a key: the turn, shifted, and the number of the task
 DEPTH = 128  # of the search: two nodes a level
 
 
 class Tournament(NamedTuple):
     """One tree for each group; the children of node n are 2 n and 2 n + 1, counted from the group's base."""
 
-    first: np.ndarray  # int64[node], the least key of those that wait below, LAST if nobody does
+    first: np.ndarray  # int64[node], the least key of those that wait below, NO_KEY if nobody does
     least: np.ndarray  # int32[resource, node], units, the least asked by those that wait below
     base: np.ndarray  # int32[group]
     leaves: np.ndarray  # int32[group], a power of two: nodes from here on, counted from the base, are lanes
@@ -49,7 +49,7 @@ def build_tournament(
     number = np.empty(order.size, np.int32)  # of a lane among those of its group
     number[order] = np.arange(order.size) - np.concatenate([[0], np.cumsum(members)])[group_of_lane[order]]
     return Tournament(
-        first=np.full(base[-1], LAST, np.int64),
+        first=np.full(base[-1], NO_KEY, np.int64),
         least=np.full((len(request), base[-1]), NOBODY_WAITS, np.int32),
         base=base[:-1], leaves=leaves, base_of_lane=base[group_of_lane],
         leaf=(leaves[group_of_lane] + number).astype(np.int32),
@@ -62,7 +62,7 @@ def note_first(trees: Tournament, lanes: Lanes, tasks: Tasks, lane: int) -> None
     """Let the tree of a lane know its first task, after that changed; lane s holds the tasks of shape s."""
     base, node = trees.base_of_lane[lane], trees.leaf[lane]
     waits = lanes.root[lane] != NOBODY
-    trees.first[base + node] = (trees.turn[lane] << TURN) + lanes.root[lane] if waits else LAST
+    trees.first[base + node] = (trees.turn[lane] << TURN_SHIFT) + lanes.root[lane] if waits else NO_KEY
     for resource in range(trees.least.shape[0]):
         trees.least[resource, base + node] = tasks.request[resource, lane] if waits else NOBODY_WAITS
     while node > 1:
@@ -85,7 +85,7 @@ def may_hold(trees: Tournament, fleet: FleetState, node: int, machine: int) -> b
 @inlined
 def first_that_fits(trees: Tournament, fleet: FleetState, tasks: Tasks, group: int, machine: int) -> int:
     """Return the first waiting task of a group that fits a machine now, or NOBODY."""
-    base, leaves, best = trees.base[group], trees.leaves[group], LAST
+    base, leaves, best = trees.base[group], trees.leaves[group], NO_KEY
     trees.stack[0] = 1
     size = 1
     while size > 0:
@@ -97,6 +97,6 @@ def first_that_fits(trees: Tournament, fleet: FleetState, tasks: Tasks, group: i
                 trees.stack[size] = 2 * node + left_last
                 trees.stack[size + 1] = 2 * node + 1 - left_last
                 size += 2
-            elif shape_fits(fleet, tasks, tasks.shape[trees.first[base + node] & TASK], machine):
+            elif shape_fits(fleet, tasks, tasks.shape[trees.first[base + node] & TASK_MASK], machine):
                 best = trees.first[base + node]
-    return NOBODY if best == LAST else int(best & TASK)
+    return NOBODY if best == NO_KEY else int(best & TASK_MASK)

@@ -13,7 +13,7 @@ CHOICES = ("roulette", "deficit")
 SCALINGS = ("deviation", "capacity")
 MIXES = ("known", "last", "average")
 FALLBACKS = ("all", "devoted")
-ORDERS = ("fifo", "least-work")
+ORDERS = ("fifo", "smallest", "least-work")
 BOUNDS: dict[str, tuple[float, float]] = {
     "classes": (0, CLASSES_MAX), "window_start": (0, math.inf), "window_seconds": (0, math.inf),
     "bins_max": (1, 10_000_000), "constraint_sets_max": (0, 16), "seed": (0, 2**31 - 1), "sampled": (0, 1_000_000),
@@ -35,7 +35,7 @@ class LotesSettings(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
     constraint_sets_max: int = 8  # most frequent ones that are told apart; the others are taken together
     seed: int = 1  # of where clusters begin
     choice: str = "roulette"  # of a configuration for a task: the "roulette" wheel (the paper), or by "deficit"
-    order: str = "fifo"  # of what arrives at once, and of a class's queue: "fifo" (the paper), "least-work" first
+    order: str = "fifo"  # of arrivals at once and of queues: "fifo" (the paper), the "smallest" or "least-work" first
     fallback: str = "all"  # where an arriving task may go too: "all" configurations (the paper), or those "devoted"
     sampled: int = 0  # machines of the configuration that are looked at; 0: all of them
     replan_seconds: float = 0.0  # between plans made during a run; 0: the first one stays

@@ -2,7 +2,6 @@
 
 Each figure is a pair: the simulations that it needs, and the figure made of them.
 """
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,37 +9,32 @@ import polars as pl
 
 from subak.federation.choices import PLACEMENTS
 from subak.reproduce.claims import Figure
-from subak.reproduce.lotes.measured import Run
-from subak.reproduce.lotes.study import FEDERATION, PAPER, Job, Scale, Study, job
+from subak.reproduce.lotes.study import FEDERATION, PAPER, Job, Pair, Scale, Study, job
+from subak.reproduce.lotes.table_rows import ratio, row
 from subak.reproduce.lotes.workload import HOUR_S, Month
 
-EXPLAINING = (*PAPER, "aligned-fit+backfill", "aligned-fit+backfill+shortest-first", "best-fit+backfill",
-              "first-fit+backfill+shortest-first", "first-fit+backfill", "worst-fit+backfill", "first-fit", "best-fit")
+LEAST_WORK, SMALLEST = "lotes+least-work", "lotes, smallest first"
+EXPLAINING: dict[str, dict[str, Any]] = {
+    **{name: {} for name in (*PAPER, LEAST_WORK)}, SMALLEST: {"order": "smallest"},
+    **{name: {} for name in (
+        "aligned-fit+backfill", "aligned-fit+backfill+shortest-first", "best-fit+backfill",
+        "first-fit+backfill+shortest-first", "first-fit+backfill", "worst-fit+backfill", "first-fit", "best-fit")},
+}
 ABLATIONS = (  # what is changed, the mean wait time of which scheduler, by that of which
     ("alignment", "first-fit+backfill", "aligned-fit+backfill"),
     ("order", "aligned-fit+backfill", "aligned-fit+backfill+shortest-first"),
     ("order without alignment", "first-fit+backfill", "first-fit+backfill+shortest-first"),
-    ("bins", "first-fit+backfill", "lotes"), ("all that tetris knows", "aligned-fit+backfill", "tetris"))
+    ("bins", "first-fit+backfill", "lotes"), ("all that tetris knows", "aligned-fit+backfill", "tetris"),
+    ("lotes's order", "lotes", LEAST_WORK), ("what lotes knows", SMALLEST, LEAST_WORK),
+    ("bins in that order", "aligned-fit+backfill", LEAST_WORK))
 OPTIONS: dict[str, dict[str, Any]] = {
     "lotes": {}, "lotes+deficit": {}, "lotes+sampled": {}, "lotes+replanned": {}, "lotes, pairs all": {"pairs": "all"},
     "lotes, 8 classes": {"classes": 8},
 }
-HOURLY = {"replan_seconds": HOUR_S, "replan_window": HOUR_S}
 CHANGING: dict[str, dict[str, Any]] = {
     "lotes": {}, "lotes+replanned": {}, "first-fit+backfill": {},
     "lotes+replanned, hourly": {"replan_seconds": HOUR_S, "replan_window": 6 * HOUR_S},
 }
-
-
-def _row(name: str, run: Run) -> dict[str, object]:
-    return {"scheduler": name, "mean wait (s)": run.mean,
-            "mean, by what tasks ask for (s)": run.weighted, "later intervals (s)": run.later,
-            "99 % (s)": run.quantile["p99"], "over 1 h (share)": run.longer_than(HOUR_S),
-            "waited (share)": float(run.tail[0]), "never started": run.unstarted, "tasks a second": run.rate}
-
-
-def _ratio(run: Run, plain: Run) -> float:
-    return run.mean / plain.mean if plain.mean > 0 else float("nan")
 
 
 # What makes the difference
@@ -52,16 +46,17 @@ def _why_places(scale: Scale) -> dict[str, str | Month]:
 
 def why_jobs(scale: Scale) -> list[Job]:
     """Return schedulers that differ in one thing each, on the trace and a part of the month."""
-    return [job(at, name) for at in _why_places(scale).values() for name in EXPLAINING]
+    return [job(at, name, given) for at in _why_places(scale).values() for name, given in EXPLAINING.items()]
 
 
 def why(study: Study) -> Figure:
     """Return schedulers that differ in one thing each: what is placed next, where, and whether a queue is strict."""
     places = _why_places(study.scale)
-    found = {(place, name): study.run(job(at, name)) for place, at in places.items() for name in EXPLAINING}
-    numbers = {f"{place}, {what}": _ratio(found[place, one], found[place, other]) for place in places
+    found = {(place, name): study.run(job(at, name, given)) for place, at in places.items()
+             for name, given in EXPLAINING.items()}
+    numbers = {f"{place}, {what}": ratio(found[place, one], found[place, other]) for place in places
                for what, one, other in ABLATIONS}
-    table = pl.DataFrame([{"place": place} | _row(name, run) for (place, name), run in found.items()])
+    table = pl.DataFrame([{"place": place} | row(name, run) for (place, name), run in found.items()])
     return Figure("why", "What makes the difference: order, placement, strict queues", table, numbers)
 
 
@@ -76,7 +71,7 @@ def load_jobs(scale: Scale) -> list[Job]:
 
 def loads(study: Study) -> Figure:
     """Return the paper's schedulers as the load of the month grows."""
-    rows = [{"load": each.place.load, **_row(each.scheduler, study.run(each))} for each in load_jobs(study.scale)
+    rows = [{"load": each.place.load, **row(each.scheduler, study.run(each))} for each in load_jobs(study.scale)
             if isinstance(each.place, Month)]
     return Figure("loads", "Mean wait time as the load grows", pl.DataFrame(rows), {})
 
@@ -91,14 +86,14 @@ def _option_jobs(scale: Scale) -> dict[tuple[str, str], Job]:
 def options(study: Study) -> Figure:
     """Return what LoTES's options make of the month."""
     found = {row: study.run(each) for row, each in _option_jobs(study.scale).items()}
-    rows = [{"place": place} | _row(name, run) | {"plans": len(run.plans),
+    rows = [{"place": place} | row(name, run) | {"plans": len(run.plans),
             "planning (s)": sum(sum(plan.seconds.values()) for plan in run.plans)}
             for (place, name), run in found.items()]
-    numbers = {name.removeprefix("lotes+"): _ratio(found["short month", name], found["short month", "lotes"])
+    numbers = {name.removeprefix("lotes+"): ratio(found["short month", name], found["short month", "lotes"])
                for name in OPTIONS}
     changed = [found["month whose mix changes", name] for name in ("lotes+replanned", "lotes")]
     return Figure("options", "LoTES's options on the month, and where the mix of classes changes halfway",
-                  pl.DataFrame(rows), numbers | {"replanned, changed": _ratio(*changed)})
+                  pl.DataFrame(rows), numbers | {"replanned, changed": ratio(*changed)})
 
 
 def _error_jobs(scale: Scale) -> dict[tuple[float, str], Job]:
@@ -108,7 +103,7 @@ def _error_jobs(scale: Scale) -> dict[tuple[float, str], Job]:
 def errors(study: Study) -> Figure:
     """Return the paper's schedulers when requests are wrong and who uses more than it asked for is ended."""
     found = {row: study.run(each) for row, each in _error_jobs(study.scale).items()}
-    rows = [{"error (share)": error, **_row(name, run), "attempts lost": run.lost}
+    rows = [{"error (share)": error, **row(name, run), "attempts lost": run.lost}
             for (error, name), run in found.items()]
     return Figure("errors", "Mean wait time when requests are wrong by up to a share of what is used",
                   pl.DataFrame(rows), {})
@@ -137,7 +132,7 @@ def federation(study: Study) -> Figure:
                   pl.DataFrame(rows), numbers)
 
 
-FIGURES: dict[str, tuple[Callable[[Scale], list[Job]], Callable[[Study], Figure]]] = {
+FIGURES: dict[str, Pair] = {
     "why": (why_jobs, why), "loads": (load_jobs, loads),
     "options": (lambda scale: list(_option_jobs(scale).values()), options),
     "errors": (lambda scale: list(_error_jobs(scale).values()), errors),

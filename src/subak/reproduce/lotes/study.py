@@ -13,7 +13,7 @@ from subak.federation.settings import Federation
 from subak.fleet.table import Fleet, make_fleet, read_fleet
 from subak.placement.lotes.settings import LotesSettings
 from subak.policy import find_scheduler
-from subak.reproduce.claims import Notify
+from subak.reproduce.claims import Figure, Notify
 from subak.reproduce.federated_runs import Run as FederatedRun
 from subak.reproduce.federated_runs import measure
 from subak.reproduce.lotes.course import Course, Part, at_once
@@ -27,7 +27,7 @@ from subak.workload.table import Workload, read_workload
 
 PAPER = ("greedy", "tetris", "lotes")
 FEDERATION = "megha"
-TASKS_KEPT = 5_000_000  # of a workload that is kept when its simulations are done
+TASKS_HELD_MAX = 5_000_000  # of a workload that is kept when its simulations are done
 COST = {"tetris": 3.0, "greedy": 2.0, FEDERATION: 6.0}  # of a task, by that under others: to tell what is left
 
 
@@ -41,12 +41,13 @@ class Scale(NamedTuple):
     errors: tuple[float, ...] = (0.0, 0.1, 0.25, 0.5)
     federated: Month = Month(1_000_000, 29 / 25.4, 0.95, 0.0, 0.95)
     masters: int = 10  # global, and local
+    day: Month = Month(1_000_000, 29 / 25.4, 0.95, 0.3, 1.16)  # for what the paper leaves open
     swings: tuple[float, ...] = (0.0, 0.25, 0.5)
     remote: tuple[float, ...] = (1.0, 1.5, 2.0)  # run times far from the data, by those near it
 
 
 QUICK = Scale(Month(60_000, 3.0, 0.95, 0.3, 1.16), 50, Month(30_000, 1.5, 0.95, 0.3, 1.16), (0.8, 0.95), (0.0, 0.25),
-              Month(20_000, 1.0, 0.95, 0.0, 0.95), 2, (0.0, 0.5), (1.0, 2.0))
+              Month(20_000, 1.0, 0.95, 0.0, 0.95), 2, Month(20_000, 1.0, 0.95, 0.3, 1.16), (0.0, 0.5), (1.0, 2.0))
 
 
 class Job(NamedTuple):
@@ -126,7 +127,7 @@ class Study:
             return self.kept[month]
         fleet = self._machines()
         inputs = with_zones(month, month_of(month, fleet, self.seed), fleet)
-        if month.tasks <= TASKS_KEPT:
+        if month.tasks <= TASKS_HELD_MAX:
             self.kept[month] = inputs
         return inputs
 
@@ -167,3 +168,6 @@ class Study:
 
 def _told(part: Part, workload: Workload) -> Callable[[Progress], None]:
     return lambda progress: part(progress.tasks_arrived / len(workload.tasks))
+
+
+Pair = tuple[Callable[[Scale], list[Job]], Callable[[Study], Figure]]  # the simulations a figure needs, and the figure

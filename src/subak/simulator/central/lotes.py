@@ -80,11 +80,11 @@ def build_dispatcher(simulation: Simulation, places: Places, plan: Plan | None, 
     routes[classes, :known] = 1.0 / known
     is_devoted = routes > 0.0
     is_devoted[:, known] = True
-    in_turns = settings.order == "least-work"
-    turns = turns_of(plan, shapes, simulation.fleet.scale) if in_turns else None
+    in_turns = settings.order != "fifo"
+    turns = turns_of(plan if settings.order == "least-work" else None, shapes, simulation.fleet.scale)
     return Dispatcher(
         scores=build_scores(target, places.block_first),
-        waiting=build_tournament(of_shape, classes + 1, tasks.request, largest, turns),
+        waiting=build_tournament(of_shape, classes + 1, tasks.request, largest, turns if in_turns else None),
         class_of_shape=of_shape, counted=np.zeros(tasks.arrival.size, np.int8),
         share=routes, wheel=_wheel(routes), is_devoted=is_devoted, machines=places.machines,
         failed=np.full(of_shape.size, NEVER_TRIED), by_deficit=settings.choice == "deficit", sampled=settings.sampled,
@@ -95,7 +95,7 @@ def build_dispatcher(simulation: Simulation, places: Places, plan: Plan | None, 
 def turns_of(plan: Plan | None, shapes: Shapes, scale: np.ndarray) -> np.ndarray:
     """Return int64[shape], the least expected work first: the mean run time of the class times the dominant request.
 
-    *scale* is float64[resource], of a unit. Without a plan no run time is known, and requests alone count.
+    *scale* is float64[resource], of a unit. Without a plan requests alone count.
     """
     asked = (shapes.request * scale[:, None]).max(axis=0)
     work = asked if plan is None else asked * plan.classes.run_time[plan.class_of(shapes)]
