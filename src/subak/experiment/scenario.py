@@ -133,8 +133,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def _refuse_unbearable(self) -> None:
         """Refuse what one of the schedulers does not support."""
         if self.energy and self.usage_swing:
-            raise InputError("usage_swing: energy is counted from what tasks ask for, so that usage may not vary; leave "
-                             "one of them out")
+            raise InputError("usage_swing: energy is counted from what tasks ask for, so that usage may not vary; "
+                             "leave one of them out")
         for name in self.schedulers:
             for what in ("faults", "failures"):
                 if getattr(self, what) and "retry" not in supported_settings(name):

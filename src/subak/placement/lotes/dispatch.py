@@ -52,7 +52,7 @@ class Dispatcher(NamedTuple):
     scores: Scores
     waiting: Tournament  # a group for each class, a lane for each shape
     class_of_shape: np.ndarray  # int32[shape]
-    counted: np.ndarray  # int8[task], the class it counts as while it runs
+    counted: np.ndarray  # int16[task], the class it counts as while it runs
     share: np.ndarray  # float64[class, configuration], of the class's tasks: rho
     wheel: np.ndarray  # float64[class, configuration], sums of the shares
     is_devoted: np.ndarray  # bool[class, configuration]

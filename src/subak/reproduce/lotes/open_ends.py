@@ -30,8 +30,8 @@ LOCAL: dict[str, dict[str, Any]] = {
 
 
 def _mix_jobs(scale: Scale) -> dict[tuple[str, str], Job]:
-    places: dict[str, str | Month] = {"trace": "trace", "day": scale.day,
-                                      "day whose mix changes": scale.day._replace(mix_changes=True)}
+    places: dict[str, str | Month] = {"trace": "trace", "short month": scale.short,
+                                      "month whose mix changes": scale.short._replace(mix_changes=True)}
     return {(place, name): job(at, name, given) for place, at in places.items() for name, given in MIXES.items()}
 
 
@@ -49,12 +49,12 @@ def mix(study: Study) -> Figure:
 
 
 def _usage_jobs(scale: Scale) -> dict[tuple[float, str], Job]:
-    found = {}
+    found: dict[tuple[float, str], Job] = {}
     for swing in scale.swings:
         tried: dict[str, dict[str, Any]] = {"first-fit+backfill": {}, "lotes": {}, LEAST_WORK: {}, "tetris": {}}
         if swing:
             tried["lotes, bins for the mean"] = {"usage": 1 - swing / 2}
-        found |= {(swing, name): job(scale.day, name, given, usage_swing=swing) for name, given in tried.items()}
+        found |= {(swing, name): job(scale.short, name, given, usage_swing=swing) for name, given in tried.items()}
     return found
 
 
@@ -66,7 +66,7 @@ def usage(study: Study) -> Figure:
     most = max(study.scale.swings)
     numbers = {"gained": ratio(found[most, "lotes"], found[0.0, "lotes"]),
                "bins for the mean": ratio(found[most, "lotes, bins for the mean"], found[most, "lotes"]),
-               "lost": found[most, "lotes"].lost / study.scale.day.tasks}
+               "lost": found[most, "lotes"].lost / study.scale.short.tasks}
     return Figure("usage", "Mean wait time when tasks hold less during a part of their life", pl.DataFrame(rows),
                   numbers)
 
@@ -75,8 +75,8 @@ def usage(study: Study) -> Figure:
 
 
 def _local_jobs(scale: Scale) -> dict[tuple[float, str], Job]:
-    day = scale.day._replace(load=LOCAL_LOAD, users=4 * ZONES, zones=ZONES, burst=0.0)
-    return {(remote, name): job(day._replace(remote=remote), name, given) for remote in scale.remote
+    month = scale.short._replace(load=LOCAL_LOAD, users=4 * ZONES, zones=ZONES, burst=0.0)
+    return {(remote, name): job(month._replace(remote=remote), name, given) for remote in scale.remote
             for name, given in LOCAL.items()}
 
 
@@ -96,7 +96,7 @@ def locality(study: Study) -> Figure:
 
 
 def _fair_jobs(scale: Scale) -> dict[tuple[str, str], Job]:
-    places: dict[str, str | Month] = {"trace": "trace", "day": scale.day._replace(users=USERS, uneven=UNEVEN)}
+    places: dict[str, str | Month] = {"trace": "trace", "short month": scale.short._replace(users=USERS, uneven=UNEVEN)}
     return {(place, name): job(at, name) for place, at in places.items() for name in FAIR}
 
 
@@ -105,7 +105,7 @@ def fairness(study: Study) -> Figure:
     found = {key: study.run(each) for key, each in _fair_jobs(study.scale).items()}
     rows = [{"place": place} | row(name, run) | {"mean over the users (s)": run.by_queue}
             for (place, name), run in found.items()]
-    numbers = {f"{place}, {what}": value for place in ("trace", "day") for what, value in (
+    numbers = {f"{place}, {what}": value for place in ("trace", "short month") for what, value in (
         ("tasks", ratio(found[place, "lotes+drf"], found[place, "lotes"])),
         ("users", _over_users(found[place, "lotes+drf"].by_queue, found[place, "lotes"].by_queue)))}
     return Figure("fairness", f"LoTES's bins under a fair order: the trace's users, and {USERS} of the month's",

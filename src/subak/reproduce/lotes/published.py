@@ -74,7 +74,7 @@ CLAIMS = (
     Claim("options", "replanned", "not in the paper: the same with a plan every 6 hours"),
     Claim("options", "replanned, changed", "not in the paper: the same where the mix of classes changes halfway"),
     *(Claim("mix", f"{place}, {name}", f"not in the paper, {place}: mean wait time with plans for {words}, by that "
-            "with the mix known") for place in ("trace", "day", "day whose mix changes") for name, words in (
+            "with the mix known") for place in ("trace", "short month", "month whose mix changes") for name, words in (
                 ("lotes, last hour", "the mix of the last hour"), ("lotes+predicted", "the average of past hours"))),
     Claim("usage", "gained", "not in the paper: LoTES's mean wait time where half of a request is not used, or held, "
           "in a part of each life, by that where all is held always"),
@@ -86,7 +86,7 @@ CLAIMS = (
     Claim("locality", "slower", "not in the paper: its run times, by those near the data, without such plans"),
     Claim("locality", "slower local", "not in the paper: the same with them"),
     *(Claim("fairness", f"{place}, {what}", f"not in the paper, {place}: LoTES's mean wait time over the {what} under "
-            "DRF, by that without") for place in ("trace", "day") for what in ("tasks", "users")),
+            "DRF, by that without") for place in ("trace", "short month") for what in ("tasks", "users")),
     Claim("federation", "bins", "not in the paper: mean allocation time of Megha's masters that place by bins, by that "
           "of those that take the first machine"),
     Claim("federation", "aligned-fit", "not in the paper: the same by Tetris's score"),

@@ -85,7 +85,7 @@ def build_dispatcher(simulation: Simulation, places: Places, plan: Plan | None, 
     return Dispatcher(
         scores=build_scores(target, places.block_first),
         waiting=build_tournament(of_shape, classes + 1, tasks.request, largest, turns if in_turns else None),
-        class_of_shape=of_shape, counted=np.zeros(tasks.arrival.size, np.int8),
+        class_of_shape=of_shape, counted=np.zeros(tasks.arrival.size, np.int16),
         share=routes, wheel=_wheel(routes), is_devoted=is_devoted, machines=places.machines,
         failed=np.full(of_shape.size, NEVER_TRIED), by_deficit=settings.choice == "deficit", sampled=settings.sampled,
         in_turns=in_turns, strays=settings.fallback == "all",
