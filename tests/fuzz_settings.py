@@ -57,6 +57,7 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
         "seeds": ("[]", "[-1]", "[9223372036854775808]", "[1, 1]", "[1.5]", '["x"]', "[nan]"),
         "interval": ("0", "nan", "-1", "inf", "-inf"), "until": ("-1", "nan", "-inf"),
         "reclaims_per_hour": ("-1", "nan", "inf", "5"), "request_error": ("1", "-0.5", "nan", "inf", "2"),
+        "usage_swing": ("1", "-0.5", "nan", "inf", "2"),
         "estimates": ('"x"', '"factor=0"', "1"),
         "slow_start": ("-0.1", "1.5", "nan", "inf"), "search_seconds": ("-1", "nan", "inf", "1e9", "5"),
         "search_moves": ("-1", "9223372036854775807", "1.5", "5"), "faults": ('"absent.toml"', '"f.toml"'),
@@ -153,7 +154,8 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
         "window_seconds": ("-1", "0", "nan"), "bins_max": ("0", "-1", "10000001", "nan"),
         "constraint_sets_max": ("-1", "17"), "seed": ("-1", "2147483648", "1.5"), "sampled": ("-1", "1000001"),
         "replan_seconds": ("-1", "0.5", "nan"), "replan_window": ("-1", "0", "nan"), "standing": ("3", '"x"'),
-        **{name: ('"x"', '""', '"ALL"') for name in ("scaling", "pairs", "bins", "choice")},
+        "usage": ("0", "1.5", "nan"), "local": ("3", '"x"'),
+        **{name: ('"x"', '""', '"ALL"') for name in ("scaling", "pairs", "bins", "choice", "mix", "fallback", "order")},
     },
     "parameters": {
         "name": ('""',), "dynamism": (*NUMBERS, "0", "inf"), "gap_shape": (*NUMBERS, "1", "0", "inf"),

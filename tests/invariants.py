@@ -101,8 +101,10 @@ def end_of(simulation, task):
     opened = simulation.slow.opened
     if len(opened):
         end = max(end, opened[simulation.stages.of_task[task]] + run)
-    part = simulation.overuse.part
-    return end - (1.0 - part[task]) * run if len(part) and part[task] < np.inf and end < np.inf else end
+    overuse = simulation.overuse
+    goes_on = not len(overuse.part) or simulation.tasks.shape[task] == overuse.shape[task]
+    part = 1.0 if goes_on or end == np.inf else min(overuse.part[task], 1.0)
+    return end - (1.0 - part) * run if part < 1.0 else end
 
 
 def held_amounts(simulation):

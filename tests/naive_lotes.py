@@ -1,5 +1,6 @@
 """The plain twin of LoTES's bins: every set of jobs, one by one."""
 import itertools
+from fractions import Fraction
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class LotesTwin:
 
     def __init__(self, world, plan, of_task, settings):
         """*of_task*: the plan's class of each task."""
-        self.world, self.plan, self.settings = world, plan, settings
+        self.world, self.plan, self.settings, self.of_task = world, plan, settings, of_task
         configurations = plan.configurations
         self.known = range(len(configurations.machines))
         self.of_machine = [each if each >= 0 else len(self.known) for each in configurations.of_machine.tolist()]
@@ -87,9 +88,45 @@ class LotesTwin:
         chosen = self.chosen(self.kind[task])
         machines = range(len(self.of_machine))
         mine = self.best(task, [machine for machine in machines if self.of_machine[machine] == chosen])
+        if self.settings.fallback == "devoted":
+            machines = [machine for machine in machines if self.serves(machine, self.kind[task])]
         return self.best(task, machines) if mine is None else mine
 
+    def serves(self, machine, kind):
+        """Whether the machine's configuration is devoted to the class; those that are like none serve all."""
+        j = self.of_machine[machine]
+        return j == len(self.known) or self.share[kind][j] > 0
+
+    def work(self, task):
+        """The mean run time of the task's class times its dominant request, by the largest machine's amounts."""
+        if self.settings.order == "fifo":
+            return 0
+        largest = [max(1, *amounts) for amounts in zip(*self.world.first_capacity, strict=True)]
+        asked = max(amount / most for amount, most in zip(self.world.requests[task], largest, strict=True))
+        return asked if self.settings.order == "smallest" else asked * self.plan.classes.run_time[self.of_task[task]]
+
+    def alike(self, task):
+        """What tells tasks apart for a placement."""
+        return tuple(self.world.requests[task]), sorted(map(str, self.world.constraints[task]))
+
+    def arrived_in_turns(self, world, tasks):
+        behind = [task for task in tasks for one in self.queue
+                  if self.alike(one) == self.alike(task) and (world.arrival[one], one) < (world.arrival[task], task)]
+        self.queue += tasks
+        refused = [self.alike(task) for task in behind]
+        for task in sorted(tasks, key=lambda one: (self.work(one), world.arrival[one], one)):
+            if self.alike(task) not in refused:
+                machine = self.place(task)
+                if machine is None:
+                    refused.append(self.alike(task))
+                else:
+                    self.queue.remove(task)
+                    world.begin(task, machine)
+
     def arrived(self, world, tasks):
+        if self.settings.order != "fifo":
+            self.arrived_in_turns(world, tasks)
+            return
         for task in tasks:
             machine = self.place(task)
             if machine is None:
@@ -105,11 +142,53 @@ class LotesTwin:
 
     def next_for(self, machine):
         """Classes by their value, ties to the earlier; in each the first waiting task that fits."""
-        j, nowhere = self.of_machine[machine], len(self.known)
-        kinds = [kind for kind in range(len(self.share)) if j == nowhere or self.share[kind][j] > 0]
+        kinds = [kind for kind in range(len(self.share)) if self.serves(machine, kind)]
         for kind in sorted(kinds, key=lambda kind: -self.value(machine, kind)):
-            fitting = [task for task in sorted(self.queue) if self.kind[task] == kind
+            fitting = [task for task in sorted(self.queue, key=lambda one: (self.work(one), one))
+                       if self.kind[task] == kind
                        and machine in self.world.fitting(task)]
             if fitting:
                 return fitting[0]
         return None
+
+
+class FairLotesTwin(LotesTwin):
+    """LoTES under DRF: the waiting job with the least dominant share goes first, ties to the first job.
+
+    Jobs have one shape each, so that a job is a leaf. A shape that found no machine is asked for again when it fits one
+    that was freed.
+    """
+
+    def __init__(self, world, plan, of_task, settings):
+        super().__init__(world, plan, of_task, settings)
+        self.closed = set()
+
+    def shape(self, task):
+        return tuple(self.world.requests[task])
+
+    def share_of(self, task):
+        """A job is its stage here: what its running tasks hold of what is there, of the resource it asks most of."""
+        world = self.world
+        there = [sum(amounts[row] for amounts in world.capacity) for row in range(len(world.units))]
+        running = sum(world.stage[one] == world.stage[task] for one in world.with_status("RUNNING"))
+        return running * max(Fraction(asked, most) for asked, most in zip(world.requests[task], there, strict=True))
+
+    def arrived(self, world, tasks):
+        self.queue += tasks
+        self.serve()
+
+    def departed(self, world, freed):
+        for task in list(self.queue):
+            if set(freed) & set(world.fitting(task)):
+                self.closed.discard(self.shape(task))
+        self.serve()
+
+    def serve(self):
+        while waiting := [task for task in self.queue if self.shape(task) not in self.closed]:
+            task = min(waiting, key=lambda one: (self.share_of(one), self.world.stage[one], one))
+            machine = self.place(task)
+            if machine is None:
+                self.closed.add(self.shape(task))
+            else:
+                self.queue.remove(task)
+                self.world.begin(task, machine)

@@ -19,10 +19,10 @@ from subak.placement.claims import TASK_RUNNING, TASK_WAITING
 from subak.placement.lotes.configurations import NO_CONFIGURATION
 from subak.placement.lotes.plan import make_plan
 from subak.placement.lotes.scores import SCORE_MIN
-from subak.placement.lotes.settings import LotesSettings
+from subak.placement.lotes.settings import FALLBACKS, MIXES, ORDERS, LotesSettings
 from subak.policy import find_scheduler
 from subak.queues.lanes import NOBODY
-from subak.queues.tournament import NOBODY_WAITS
+from subak.queues.tournament import NO_KEY, NOBODY_WAITS, TURN_SHIFT
 from subak.simulator.results import machine_rows
 from subak.simulator.simulate import simulate
 from test_engine_against_twin import engine_rows, lost_attempts, twin_rows
@@ -39,9 +39,9 @@ def planned_or_none(case, given):
 
 @settings(quick, max_examples=120)
 @given(case=cases(), seed=st.integers(0, 2**63), choice=st.sampled_from(["roulette", "deficit"]),
-       classes=st.integers(1, 3))
-def test_tasks_start_where_and_when_the_plain_twin_starts_them(case, seed, choice, classes):
-    given = LotesSettings(classes=classes, choice=choice)
+       classes=st.integers(1, 3), fallback=st.sampled_from(FALLBACKS), order=st.sampled_from(ORDERS))
+def test_tasks_start_where_and_when_the_plain_twin_starts_them(case, seed, choice, classes, fallback, order):
+    given = LotesSettings(classes=classes, choice=choice, fallback=fallback, order=order)
     plan = planned_or_none(case, given)
     assume(plan is not None)
     outcome = simulate(*case, find_scheduler("lotes"), seed=seed, interval=1.0, lotes=given)
@@ -105,16 +105,20 @@ def check_tournament(trees, lanes, tasks):
         for node, waiting in below.items():
             least = [min((tasks.request[row, lane] for lane in waiting), default=NOBODY_WAITS)
                      for row in range(len(trees.least))]
-            first = min((int(lanes.root[lane]) for lane in waiting), default=NOBODY_WAITS)
+            first = min(((int(trees.turn[lane]) << TURN_SHIFT) + int(lanes.root[lane]) for lane in waiting),
+                        default=NO_KEY)
             assert trees.first[base + node] == first, f"group {group}, node {node}"
             assert trees.least[:, base + node].tolist() == least, f"group {group}, node {node}"
 
 
 @settings(quick, max_examples=120)
 @given(case=cases(), seed=st.integers(0, 2**63), choice=st.sampled_from(["roulette", "deficit"]),
-       sampled=st.sampled_from([0, 0, 1, 3]), period=st.sampled_from([0.0, 1.0, 2.5]))
-def test_rules_hold_after_every_step_whatever_the_options(case, seed, choice, sampled, period):
-    given = LotesSettings(classes=2, choice=choice, sampled=sampled, replan_seconds=period, replan_window=2.0)
+       sampled=st.sampled_from([0, 0, 1, 3]), period=st.sampled_from([0.0, 1.0, 2.5]),
+       words=st.tuples(st.sampled_from(MIXES), st.sampled_from(FALLBACKS), st.sampled_from(ORDERS)))
+def test_rules_hold_after_every_step_whatever_the_options(case, seed, choice, sampled, period, words):
+    mix, fallback, order = words
+    given = LotesSettings(classes=2, choice=choice, sampled=sampled, replan_seconds=period, replan_window=2.0,
+                          mix=mix if period else "known", fallback=fallback, order=order)
     assume(planned_or_none(case, given) is not None)
     watch = Watch(dispatcher_holds)
     simulate(*case, find_scheduler("lotes"), seed=seed, interval=1.0, check=watch, lotes=given)

@@ -73,7 +73,7 @@ def test_who_asked_for_too_much_keeps_it():
 
 
 def test_no_error_changes_nothing():
-    assert [array.size for array in no_overuse()] == [0, 0]
+    assert [array.size for array in no_overuse()] == [0, 0, 0]
     case = ten(), fleet_of((20, 20), resources=TWO)
     plainly, with_zero = (simulate(*case, find_scheduler("best-fit"), **more) for more in ({}, {"request_error": 0.0}))
     assert plainly.simulation.progress.start.tobytes() == with_zero.simulation.progress.start.tobytes()

@@ -12,8 +12,8 @@ from small import CPU, fleet_of, plain
 from subak.placement.lotes.bins import all_bins, build_machine
 from subak.policy import find_scheduler
 from subak.reproduce.lotes.experiments import DEFAULT, FIGURES, chosen_figures
+from subak.reproduce.lotes.measured import TAILS, measured
 from subak.reproduce.lotes.published import CLAIMS
-from subak.reproduce.lotes.study import TAILS, measured
 from subak.reproduce.lotes.tables import (
     CLASSES,
     HOURS,
@@ -88,7 +88,7 @@ def test_the_printed_tables_have_ten_configurations_and_four_classes():
 def test_measures_by_hand():
     """One slot: starts at 0, 10 and 20 of tasks that came at 0, 0 and 5; the last comes when nobody is there."""
     case = plain((0, 10, 1), (0, 10, 1), (5, 10, 1), (DAY_S + 1, 10, 1)), fleet_of((1,), resources=CPU)
-    run = measured(simulate(*case, find_scheduler("first-fit"), interval=10.0), DAY_S, 40.0)
+    run = measured(simulate(*case, find_scheduler("first-fit"), interval=10.0), case[0], DAY_S, 40.0)
     assert run.mean == (0 + 10 + 15 + 0) / 4
     assert run.weighted == run.mean
     assert run.later == 0.0
@@ -102,7 +102,7 @@ def test_measures_by_hand():
 
 def test_a_weighted_mean_counts_large_tasks_more():
     case = plain((0, 10, 1), (0, 10, 3), (0, 10, 4)), fleet_of((4,), resources=CPU)
-    run = measured(simulate(*case, find_scheduler("first-fit"), interval=10.0), DAY_S, 40.0)
+    run = measured(simulate(*case, find_scheduler("first-fit"), interval=10.0), case[0], DAY_S, 40.0)
     assert run.mean == 10 / 3
     assert run.weighted == (4 * 10) / 8
 
@@ -110,9 +110,10 @@ def test_a_weighted_mean_counts_large_tasks_more():
 def test_queues_are_measured_up_to_the_last_arrival():
     """One task runs for 1,000 s while nobody waits: the 20 s in which others arrive are all queue."""
     case = plain((0, 1000, 1), (0, 10, 3), (0, 10, 3), (20, 10, 3)), fleet_of((4,), resources=CPU)
-    run = measured(simulate(*case, find_scheduler("first-fit"), interval=10.0), DAY_S, 20.0)
+    run = measured(simulate(*case, find_scheduler("first-fit"), interval=10.0), case[0], DAY_S, 20.0)
     assert run.waiting.tolist() == [1.0, 0.0]
-    assert measured(simulate(*case, find_scheduler("first-fit"), interval=10.0), DAY_S, 1000.0).waiting.mean() == 0.01
+    longer = measured(simulate(*case, find_scheduler("first-fit"), interval=10.0), case[0], DAY_S, 1000.0)
+    assert longer.waiting.mean() == 0.01
 
 
 def test_table_1_allows_fewer_bins_than_thousands():
@@ -156,8 +157,8 @@ from subak.reproduce.lotes.workload import Month
 from small import TWO, fleet_of, plain
 
 few = Month(600, 1.5, 0.95, 0.3, 1.1)
-lotes_study.QUICK = lotes_study.Scale(few, 1000, few._replace(tasks=400), (0.8, 0.95), (0.0, 0.25),
-                                      Month(300, 0.02, 0.9, 0.0, 0.5), 2)
+lotes_study.QUICK = lotes_study.Scale(few, 1000, few._replace(tasks=300, days=0.2), (0.8, 0.95), (0.0, 0.25),
+                                      Month(300, 0.02, 0.9, 0.0, 0.5), 2, (0.0, 0.5), (1.0, 2.0))
 lotes_study.sample = lambda: (plain(*[(row * 0.3, 5, 1 + row % 2, 2 - row % 2) for row in range(300)], resources=TWO),
                               fleet_of(*[(4, 4)] * 4, resources=TWO))
 kept, reproduce = [], lotes.reproduce
@@ -202,7 +203,7 @@ def test_the_tables_do_not_depend_on_the_size(small):
 
 
 def test_every_task_is_accounted_for(small):
-    for key in ("6", "why", "options", "loads", "errors"):
+    for key in ("6", "why", "options", "loads", "errors", "mix", "usage", "locality", "fairness"):
         assert all(row.get("never started", 0) == 0 for row in small["tables"][key]), key
     assert {row["scheduler"] for row in small["tables"]["6"]} == {"greedy", "tetris", "lotes"}
     for row in small["tables"]["errors"]:

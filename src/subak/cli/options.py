@@ -159,6 +159,10 @@ class ScenarioOptions:
     request_error: Annotated[float, _option(
         "SHARE", "Requests are wrong by up to this share of what tasks use, either way; a task that uses more than it "
                  "asked for is ended, waits again and then asks for what it uses.", show_default=True)] = 0.0
+    usage_swing: Annotated[float, _option(
+        "SHARE", "Usage varies: during a part of its life, the first or the last, a task uses this share of its "
+                 "request less, and holds what it uses; one whose use rises where its machine has no room is ended, "
+                 "waits again and then holds all it asks for.", show_default=True)] = 0.0
     estimates: Annotated[str, _option(
         "exact|user|factor=F|class|none", "What schedulers are told of run times: the run times; the users' own "
                                           "estimates; the run time times a factor from 1 to F; the mean of the tasks "

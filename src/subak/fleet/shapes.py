@@ -19,11 +19,16 @@ class Shapes:
     request: np.ndarray  # int32[resource, shape], units
     constraint_set: np.ndarray  # int32[shape]
     sets: list[tuple[Constraint, ...]]  # set 0 is the empty one
+    speed_group: np.ndarray  # int32[shape], row of the fleet's speeds, 0 where that tells no shapes apart
 
 
-def find_shapes(workload: Workload) -> Shapes:
-    """Return the distinct (request, constraint set) pairs of the stages, in order of first appearance."""
-    names = [resource.name for resource in workload.resources]
+def find_shapes(workload: Workload, by_speed: bool = False) -> Shapes:
+    """Return the distinct (request, constraint set) pairs of the stages, in order of first appearance.
+
+    *by_speed*: stages of different speed groups have different shapes.
+    """
+    groups = workload.stages.get_column("speed_group", default=None) if by_speed else None
+    names = [resource.name for resource in workload.resources] + ["speed_group"] * (groups is not None)
     texts = workload.stages.select(
         *names, pl.col("constraints").list.eval(pl.element().struct.json_encode()).list.sort().list.join("\n")
         .fill_null("").alias("constraints")
@@ -32,11 +37,14 @@ def find_shapes(workload: Workload) -> Shapes:
     of_stage = texts.join(distinct, on=[*names, "constraints"], how="left", maintain_order="left")["shape"]
     set_texts = ["", *[text for text in distinct["constraints"].unique(maintain_order=True) if text]]
     set_of_text = {text: number for number, text in enumerate(set_texts)}
+    told = np.zeros(len(distinct), np.int32) if groups is None else distinct["speed_group"].to_numpy().astype(np.int32)
     return Shapes(
         of_stage.to_numpy().astype(np.int32),
-        np.ascontiguousarray(np.vstack([distinct[name].to_numpy() for name in names]).astype(np.int32)),
+        np.ascontiguousarray(
+            np.vstack([distinct[each.name].to_numpy() for each in workload.resources]).astype(np.int32)),
         np.array([set_of_text[text] for text in distinct["constraints"]], np.int32),
         [_constraints(text) for text in set_texts],
+        told,
     )
 
 

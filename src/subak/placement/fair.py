@@ -65,6 +65,19 @@ def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
 
     *guarantee* is float64[node] where those within their guarantees go first, else empty.
     """
+    note_instant(fleet, tasks, fair, ended, arrived, freed)
+    if guarantee.size > 0:
+        note_guarantees(fair, guarantee)
+        serve(fleet, tasks, fair, select_machine, guarantee, claims)
+        uncap(fair)
+    serve(fleet, tasks, fair, select_machine, guarantee[:0], claims)
+
+
+@inlined
+def note_instant(
+    fleet: FleetState, tasks: Tasks, fair: Fair, ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray
+) -> None:
+    """Tell the tree what ended, what waits now, and what may be served again."""
     for task in ended:
         note_end(fair, tasks, task)
     for task in arrived:
@@ -75,11 +88,6 @@ def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
             note_capacity(fair, fleet, tasks)
     if fair.size[CAPPED] > 0 and ended.size > 0:
         uncap_below_limits(fair, tasks)
-    if guarantee.size > 0:
-        note_guarantees(fair, guarantee)
-        serve(fleet, tasks, fair, select_machine, guarantee, claims)
-        uncap(fair)
-    serve(fleet, tasks, fair, select_machine, guarantee[:0], claims)
 
 
 @inlined
@@ -157,19 +165,29 @@ def serve(
     With guarantees (float64[node], else empty) only within these.
     """
     while True:
-        leaf = next_leaf(fair.tree, saturated(fleet, fair))
+        leaf = next_turn(fleet, tasks, fair, guarantee)
         if leaf == NOBODY:
             return
         task = fair.lanes.root[leaf]
-        is_over = guarantee.size > 0 and not may_take(fair, tasks, leaf, tasks.shape[task], guarantee)
-        if is_over or (fair.has_limits and at_limit(fair, tasks, leaf, tasks.shape[task])):
-            cap(fair, leaf)
-            continue
         machine = select_machine(fleet, tasks, task)
         if machine == NOWHERE or not claim(claims, fleet, tasks, task, machine):
             close_shape(fair.tree, tasks.shape[task])
             continue
         start(fair, tasks, leaf)
+
+
+@inlined
+def next_turn(fleet: FleetState, tasks: Tasks, fair: Fair, guarantee: np.ndarray) -> int:
+    """Return the leaf whose turn it is, or NOBODY; those that a limit forbids are kept back (guarantees as above)."""
+    while True:
+        leaf = next_leaf(fair.tree, saturated(fleet, fair))
+        if leaf == NOBODY:
+            return NOBODY
+        shape = tasks.shape[fair.lanes.root[leaf]]
+        is_over = guarantee.size > 0 and not may_take(fair, tasks, leaf, shape, guarantee)
+        if not (is_over or (fair.has_limits and at_limit(fair, tasks, leaf, shape))):
+            return int(leaf)
+        cap(fair, leaf)
 
 
 @inlined

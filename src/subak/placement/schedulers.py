@@ -59,9 +59,12 @@ RESERVING = ("easy", "conservative")
 OPTIONS = {
     **BACKFILLS,
     "normalised": "Tetris: both terms divided by their means over the workload, amounts by the largest machine's",
+    "least-work": "LoTES: of what arrives at once or waits, the least mean run time of its class times request first",
     "deficit": "LoTES: the configuration that lacks a class most, instead of the roulette wheel",
     "sampled": "LoTES: look at 32 drawn machines of a configuration (or as many as its settings say), not at all",
+    "predicted": "LoTES: no plan at first, then one every hour, for the average mix of the hours that have passed",
     "replanned": "LoTES: a new plan every 6 h (or as its settings say), for what arrived in the 24 h before",
+    "local": "LoTES: plans count with the fleet's speeds, as of machines near a task's data, and tasks keep to them",
     **{name: f"order: {text}" for name, text in ORDERS.items()},
     **{name: f"order: {fair.summary}" for name, fair in FAIR_ORDERS.items()},
 }
@@ -96,7 +99,9 @@ class Scheduler:
 
     def settled(self, settings: LotesSettings) -> LotesSettings:
         """Return LoTES's settings with this scheduler's options, where the settings do not say more already."""
-        usual, changes = LotesSettings(), dict(LOTES_OPTIONS[option] for option in self.tuned)
+        usual: LotesSettings = LotesSettings()
+        changes = {name: value for option, given in LOTES_OPTIONS.items() if option in self.tuned
+                   for name, value in given.items()}
         unsaid = {name: value for name, value in changes.items() if getattr(settings, name) == getattr(usual, name)}
         return msgspec.structs.replace(settings, **unsaid)
 
@@ -109,10 +114,11 @@ class Scheduler:
     @property
     def kernels(self) -> tuple[str, ...]:
         """The names of what is compiled for a run: its loop, and of a federation what serves the roles."""
+        if self.planned:
+            fair = "run_lotes_fair" if self.order in FAIR_ORDERS else "run_lotes"
+            return (fair,) if self.planned == LOTES else ("run_planned",)
         if self.recorded or self.order in FAIR_ORDERS:
             return () if self.recorded else ("run_fair",)
-        if self.planned:
-            return ("run_lotes",) if self.planned == LOTES else ("run_planned",)
         if self.architecture in ("megha", "central"):
             return ("run_federated", *(f"serve_{role}" for role in _SERVED))
         if self.architecture:
@@ -122,8 +128,11 @@ class Scheduler:
         return ("run_hooks",) if self.select_machine is None else ("run_ordered",)
 
 
-LOTES_OPTIONS: dict[str, tuple[str, Any]] = {  # the setting each changes, and its value unless the settings say more
-    "deficit": ("choice", "deficit"), "sampled": ("sampled", 32), "replanned": ("replan_seconds", 21_600.0),
+LOTES_OPTIONS: dict[str, dict[str, Any]] = {  # the settings each changes, and their values unless settings say more
+    "least-work": {"order": "least-work"}, "deficit": {"choice": "deficit"}, "sampled": {"sampled": 32},
+    "predicted": {"mix": "average", "replan_seconds": 3600.0, "replan_window": 3600.0},
+    "replanned": {"replan_seconds": 21_600.0},
+    "local": {"local": True, "fallback": "devoted"},
 }
 PLACEMENT_OPTIONS = frozenset({*BACKFILLS, *ORDERS, *FAIR_ORDERS})
 NETWORK_SETTINGS = (  # of every federation
@@ -169,7 +178,7 @@ SCHEDULERS = {
         ),
         Scheduler(
             "lotes", "Machines emulate bins of two linear programs; a task goes where its class is lacking (LoTES).",
-            planned=LOTES, accepts=frozenset(LOTES_OPTIONS), knows=CLASS_MEANS,
+            planned=LOTES, accepts=frozenset({*LOTES_OPTIONS, *FAIR_ORDERS}), knows=CLASS_MEANS,
         ),
         Scheduler(
             "fifo-pri", "First fit, jobs in Johnson's order, later ones go ahead (HMHS; its FIFO is fifo+backfill).",

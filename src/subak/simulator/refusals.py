@@ -17,16 +17,33 @@ def refuse_slow_start(share: float, scheduler: Scheduler) -> None:
 
 def refuse_error(error: float, scheduler: Scheduler) -> None:
     """Raise InputError for an error that no request could have, or that this scheduler does not know of."""
-    if not 0 <= error < 1:
-        raise InputError(f"request_error: must be a share from 0 to below 1, not {error:g}")
+    _refuse_share("request_error", error)
+    _refuse_fixed("request_error", scheduler, "requests may be wrong under the others")
+
+
+def refuse_swing(swing: float, error: float, scheduler: Scheduler) -> None:
+    """Raise InputError for a swing of what tasks use that could not be, or that this scheduler does not know of."""
+    _refuse_share("usage_swing", swing)
+    if error:
+        raise InputError(f"usage_swing: goes with right requests, so that request_error must be 0, not {error:g}")
+    _refuse_fixed("usage_swing", scheduler, "usage may vary under the others")
+
+
+def _refuse_share(name: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise InputError(f"{name}: must be a share from 0 to below 1, not {value:g}")
+
+
+def _refuse_fixed(name: str, scheduler: Scheduler, others: str) -> None:
+    """Refuse schedulers for which what a task asks for may not change."""
     kinds = {"a federation": bool(scheduler.architecture), "what a log says": scheduler.recorded,
              "a fair order, for which a task asks for the same always": scheduler.order in FAIR_ORDERS}
     kind = next((words for words, holds in kinds.items() if holds), None)
     if kind is not None:
-        raise InputError(f"request_error: {scheduler.name} is {kind}; requests may be wrong under the others")
+        raise InputError(f"{name}: {scheduler.name} is {kind}; {others}")
     if scheduler.reserves:
-        raise InputError(f"request_error: {scheduler.name} makes reservations, for which a task asks for the same "
-                         "always; requests may be wrong under the others")
+        raise InputError(f"{name}: {scheduler.name} makes reservations, for which a task asks for the same always; "
+                         f"{others}")
 
 
 def refuse_times(interval: float, until: float) -> None:

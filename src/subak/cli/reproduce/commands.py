@@ -133,8 +133,9 @@ def lotes(
     trace: TraceOption = None,
     only: Annotated[str | None, typer.Option(
         metavar="FIGURES", help="Figures to reproduce among tables, 6, 7, 8; past the paper: why (what makes the "
-                                "difference), loads, options, errors (wrong requests), federation [default: tables, "
-                                "6, 7, 8; with --out and without --quick all].", show_default=False)] = None,
+                                "difference), loads, options, errors (wrong requests), mix (of classes, predicted), "
+                                "usage (that varies), locality, fairness, federation [default: tables, 6, 7, 8; with "
+                                "--out and without --quick all].", show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="A month of 60,000 tasks on one of fifty machines: seconds in place of minutes.")] = False,
     out: OutOption = None,

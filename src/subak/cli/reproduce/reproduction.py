@@ -82,7 +82,7 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
         def notify(label: str, part: float) -> None:
             if part == 0.0:
                 shown.reset(bar, total=1.0, description=label)
-            shown.update(bar, completed=part)
+            shown.update(bar, completed=part, description=label)
 
         yield notify
 

@@ -37,11 +37,20 @@ RUN_TIME_MIN = 1e-6  # of the mean run time of all: a class of zero-length runs 
 NO_CLASS = -1
 
 
-class Window(NamedTuple):
-    """What arrived in the window, by shape."""
+class Arrivals(NamedTuple):
+    """What a workload's plans may look at, in order of arrival."""
 
-    tasks: np.ndarray  # int64[shape]
-    ended: np.ndarray  # int64[shape], with a finite run time
+    since: np.ndarray  # float64[task], seconds after the workload's first arrival
+    shape: np.ndarray  # int32[task]
+    run_time: np.ndarray  # float64[task], seconds, estimates
+    left_out: int  # tasks that were there when the trace began
+
+
+class Window(NamedTuple):
+    """What arrived in a window, by shape: numbers of tasks, or where they count less with their age, such sums."""
+
+    tasks: np.ndarray  # float64[shape]
+    ended: np.ndarray  # float64[shape], with a finite run time
     run_time: np.ndarray  # float64[shape], seconds, sum over those
     left_out: int  # tasks that were there when the trace began
 
@@ -81,22 +90,35 @@ class Classes(NamedTuple):
         return choice[np.arange(nearest.size), nearest].astype(np.int32)
 
 
-def find_window(workload: Workload, shapes: Shapes, settings: LotesSettings) -> Window:
-    """Return what arrived in the window. Raises InputError when nothing did."""
+def find_arrivals(workload: Workload, shapes: Shapes, standing: bool) -> Arrivals:
+    """Return the workload's arrivals; with *standing* those that were there when a trace began are among them.
+
+    Raises InputError when there are none.
+    """
     if workload.tasks.is_empty():
         raise InputError("workload: there must be at least one task to plan for, this one has 0")
-    tasks = workload.tasks if settings.standing else leave_standing_out(workload.tasks)
-    since = tasks["arrival"].to_numpy() - workload.tasks["arrival"][0] - settings.window_start
-    within = (since >= 0) & (since < settings.window_seconds)
-    if not within.any():
-        raise InputError(f"window: no task arrives in the {settings.window_seconds:g} s that begin "
-                         f"{settings.window_start:g} s after the first arrival")
-    shape = shapes.of_stage[tasks["stage"].to_numpy()[within]]
-    run_time = expected_seconds(replace(workload, tasks=tasks))[within]
-    finite, count = np.isfinite(run_time), shapes.request.shape[1]
-    return Window(np.bincount(shape, minlength=count), np.bincount(shape[finite], minlength=count),
-                  np.bincount(shape[finite], weights=run_time[finite], minlength=count),
-                  len(workload.tasks) - len(tasks))
+    tasks = workload.tasks if standing else leave_standing_out(workload.tasks)
+    return Arrivals(
+        tasks["arrival"].to_numpy() - workload.tasks["arrival"][0], shapes.of_stage[tasks["stage"].to_numpy()],
+        expected_seconds(replace(workload, tasks=tasks)), len(workload.tasks) - len(tasks))
+
+
+def find_window(arrivals: Arrivals, shapes: int, begin: float, end: float, halving: float = np.inf) -> Window:
+    """Return what arrives from *begin* on and before *end*, seconds after the first arrival, of so many *shapes*.
+
+    A task counts half of one that arrives *halving* seconds later, by whole steps of these back from the end. Raises
+    InputError when nothing arrives.
+    """
+    first, last = np.searchsorted(arrivals.since, [begin, end])
+    if first == last:
+        raise InputError(f"window: no task arrives in the {end - begin:g} s that begin "
+                         f"{begin:g} s after the first arrival")
+    since, shape, run_time = (each[first:last] for each in arrivals[:3])
+    weight = 0.5 ** np.ceil((end - since) / halving - 1.0) if halving < np.inf else np.ones(since.size)
+    ends = np.isfinite(run_time)
+    tasks, ended = (np.bincount(shape[which], weights=weight[which], minlength=shapes) for which in (slice(None), ends))
+    total = np.bincount(shape[ends], weights=weight[ends] * run_time[ends], minlength=shapes)
+    return Window(tasks, ended, total, arrivals.left_out)
 
 
 def find_classes(window: Window, request: np.ndarray, group: np.ndarray, largest: np.ndarray,
@@ -114,7 +136,7 @@ def find_classes(window: Window, request: np.ndarray, group: np.ndarray, largest
         found = choose_centres(asked, tasks, weight, settings.seed)
     centre = found.at[:, np.argsort((found.at / np.maximum(largest, 1)[:, None]).max(axis=0), kind="stable")]
     cluster = distances(asked, centre, weight).argmin(axis=1)
-    return _classes(window, request, seen, (cluster, group), (centre, weight), found.settled)
+    return _classes(window, (request, settings.usage), seen, (cluster, group), (centre, weight), found.settled)
 
 
 def distances(request: np.ndarray, centre: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -133,7 +155,7 @@ def _weights(asked: np.ndarray, tasks: np.ndarray, largest: np.ndarray, scaling:
 
 def find_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, count: int, seed: int) -> Centres:
     """Return at most *count* clusters of the least variance found."""
-    seen = min(TASKS_SEEN_MAX, int(tasks.sum()))
+    seen = min(TASKS_SEEN_MAX, int(np.ceil(tasks.sum())))
     evenly = (np.arange(seen) + 0.5) * tasks.sum() / seen
     order = np.lexsort((asked * weight[:, None])[::-1])
     points = asked[:, order[np.searchsorted(np.cumsum(tasks[order]), evenly)]].T * weight  # [task, resource]
@@ -186,14 +208,15 @@ def choose_centres(asked: np.ndarray, tasks: np.ndarray, weight: np.ndarray, see
     return Centres(best, all_settled)
 
 
-def _classes(window: Window, request: np.ndarray, seen: np.ndarray, of_shape: tuple[np.ndarray, np.ndarray],
-             space: tuple[np.ndarray, np.ndarray], settled: bool) -> Classes:
+def _classes(window: Window, asked: tuple[np.ndarray, float], seen: np.ndarray,
+             of_shape: tuple[np.ndarray, np.ndarray], space: tuple[np.ndarray, np.ndarray], settled: bool) -> Classes:
     cluster, group = of_shape  # of those seen, of all
+    request, usage = asked
     pairs, which = np.unique(np.vstack([cluster, group[seen]]), axis=1, return_inverse=True)
     which, count = which.reshape(-1), pairs.shape[1]
     tasks = np.bincount(which, weights=window.tasks[seen], minlength=count)
-    mean = np.array([np.bincount(which, weights=row[seen] * window.tasks[seen], minlength=count) / tasks
-                     for row in request])
+    mean = usage * np.array([np.bincount(which, weights=row[seen] * window.tasks[seen], minlength=count) / tasks
+                             for row in request])
     fine = np.floor(mean * FINE_UNITS * (1 + 1e-12) + 1e-6).astype(np.int64)
     fine = np.where((mean > 0) & (fine == 0), 1, fine)
     of_cluster = np.full((space[0].shape[1], int(group.max()) + 1), NO_CLASS, np.int32)

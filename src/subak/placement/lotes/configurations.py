@@ -3,6 +3,9 @@
 In the paper a configuration is a capacity. With constraints, machines of one capacity may serve different tasks: so the
 most frequent sets of constraints are told apart, and a configuration meets each of them everywhere or nowhere. The
 other sets are one group, which a configuration is said to meet if any of its machines meets any of them.
+
+Where plans count with speeds, as those of machines that are near a task's data or far from them, machines of one
+configuration are as fast, and there is a group for each set of constraints and speed group.
 """
 from typing import NamedTuple
 
@@ -24,10 +27,18 @@ class Configurations(NamedTuple):
     group_of_set: np.ndarray  # int32[constraint_set]
     meets: np.ndarray  # bool[configuration, group]
     names: tuple[str, ...]  # of each group, its constraints in words
+    factor: np.ndarray  # float64[configuration, group], of run times: V_ij of hmhs 2.1
+    speeds: int  # speed groups: a set's groups follow each other
+
+    def groups(self, shapes: Shapes) -> np.ndarray:
+        """Return int32[shape], the group of each."""
+        group: np.ndarray = self.group_of_set[shapes.constraint_set] * self.speeds + shapes.speed_group
+        return group.astype(np.int32)
 
 
-def find_configurations(fleet: Fleet, shapes: Shapes, tasks: np.ndarray, sets_max: int) -> Configurations:
-    """Return the configurations for *shapes* of which int64[shape] *tasks* are known.
+def find_configurations(fleet: Fleet, shapes: Shapes, tasks: np.ndarray, sets_max: int,
+                        local: bool = False) -> Configurations:
+    """Return the configurations for *shapes* of which int64[shape] *tasks* are known; *local*: speeds count.
 
     Raises InputError when no machine is there at time 0.
     """
@@ -39,7 +50,8 @@ def find_configurations(fleet: Fleet, shapes: Shapes, tasks: np.ndarray, sets_ma
     group_of_set, names, pooled = _groups(truth, weight, shapes, sets_max)
     meets = np.array([truth[group_of_set == group].any(axis=0) for group in range(len(names))])  # [group, machine]
     told_apart = meets[:-1] if pooled else meets
-    _, which = np.unique(np.vstack([fleet.capacity, told_apart]), axis=1, return_inverse=True)
+    speeds = fleet.speeds if local and len(fleet.speeds) else np.ones((1, len(present)))
+    _, which = np.unique(np.vstack([fleet.capacity, told_apart, speeds]), axis=1, return_inverse=True)
     which = which.reshape(-1)
     count = np.bincount(which[present], minlength=which.max() + 1)
     order = np.argsort(-count, kind="stable")
@@ -49,8 +61,17 @@ def find_configurations(fleet: Fleet, shapes: Shapes, tasks: np.ndarray, sets_ma
     of_machine = place[which]
     first = np.array([np.flatnonzero(of_machine == each)[0] for each in range(order.size)])
     met = np.array([meets[:, (of_machine == each) & present].any(axis=1) for each in range(order.size)])
-    return Configurations(fleet.capacity[:, first].astype(np.int64), count[order], of_machine,
-                          group_of_set, met, names)
+    count_of_speeds = len(speeds)
+    return Configurations(
+        fleet.capacity[:, first].astype(np.int64), count[order], of_machine, group_of_set,
+        np.repeat(met, count_of_speeds, axis=1), _with_speeds(names, count_of_speeds),
+        np.tile(speeds[:, first].T, len(names)), count_of_speeds)
+
+
+def _with_speeds(names: tuple[str, ...], speeds: int) -> tuple[str, ...]:
+    if speeds == 1:
+        return names
+    return tuple(f"{name}, speed group {number}" for name in names for number in range(speeds))
 
 
 def with_machines(known: Configurations, present: np.ndarray) -> Configurations:

@@ -10,6 +10,7 @@ it leaves alone, and rather idles.
   one that runs fewest of the class against that part (by deficit).
 - Of a configuration all machines are looked at, or only some drawn ones (section 5.3); if none of those fits in any
   configuration, all are, so that nobody waits for want of luck.
+- Or arriving tasks keep to the configurations that are devoted to their class, as freed machines do.
 - Tasks that no machine devoted to their class could hold, and those of a class that the plan serves nowhere, are of a
   class of no bins, which every configuration serves.
 - A shape that fitted nowhere is looked for only where something was freed since.
@@ -27,7 +28,17 @@ from subak.marks import inlined
 from subak.placement.claims import Claims, claim
 from subak.placement.fits.random_fit import random_below, random_float
 from subak.placement.lotes.scores import Scores, best_machine, change_running, place_of
-from subak.queues.lanes import ACTIVE_LANES, NOBODY, Lanes, pop, push
+from subak.queues.lanes import (
+    ACTIVE_LANES,
+    CONTENDERS,
+    NOBODY,
+    Lanes,
+    contend,
+    drop_top,
+    pop,
+    push,
+    settle_top,
+)
 from subak.queues.tournament import Tournament, first_that_fits, note_first
 from subak.workload.tasks import Tasks
 
@@ -41,7 +52,7 @@ class Dispatcher(NamedTuple):
     scores: Scores
     waiting: Tournament  # a group for each class, a lane for each shape
     class_of_shape: np.ndarray  # int32[shape]
-    counted: np.ndarray  # int8[task], the class it counts as while it runs
+    counted: np.ndarray  # int16[task], the class it counts as while it runs
     share: np.ndarray  # float64[class, configuration], of the class's tasks: rho
     wheel: np.ndarray  # float64[class, configuration], sums of the shares
     is_devoted: np.ndarray  # bool[class, configuration]
@@ -49,6 +60,8 @@ class Dispatcher(NamedTuple):
     failed: np.ndarray  # int64[shape], freed blocks there had been when it last fitted nowhere
     by_deficit: bool  # how the configuration is chosen
     sampled: int  # machines of it that are looked at, or ALL
+    in_turns: bool  # whether shapes have turns: the lanes' scores and the tournament's keys say which
+    strays: bool  # whether an arriving task may go to configurations that are not devoted to its class
 
 
 @inlined
@@ -93,7 +106,7 @@ def best_of(
     best, highest = NOWHERE, -1
     for other in range(-1, state.machines.size):
         configuration = chosen if other < 0 else other
-        if other != chosen:
+        if other != chosen and (state.strays or state.is_devoted[kind, configuration]):
             if sampled:
                 machine = best_sampled(state, fleet, tasks, shape, kind, configuration)
             else:
@@ -112,7 +125,8 @@ def best_of_freed(state: Dispatcher, fleet: FleetState, tasks: Tasks, shape: int
     for number in range(state.failed[shape], fleet.freed_blocks[LOG]):
         block = fleet.freed_blocks[number % LOG]
         here = state.scores.configuration[block] == chosen
-        if (here or not is_chosen) and block_may_fit(fleet, tasks, shape, block):
+        may_go = state.strays or state.is_devoted[kind, state.scores.configuration[block]]
+        if may_go and (here or not is_chosen) and block_may_fit(fleet, tasks, shape, block):
             word = fitting_word(fleet, tasks, shape, block)
             while word != NO_BITS:
                 machine = block * BLOCK + lowest_bit(word)
@@ -182,6 +196,9 @@ def lotes_instant(
             pop(lanes, tasks.rank, lane)
             note_first(state.waiting, lanes, tasks, lane)
             start(state, fleet, tasks, task, machine, claims)
+    if state.in_turns:
+        serve_in_turns(state, fleet, tasks, lanes, arrived, claims)
+        return
     for task in arrived:
         machine = place_arrival(state, fleet, tasks, task)
         if machine == NOWHERE:
@@ -190,3 +207,27 @@ def lotes_instant(
             note_first(state.waiting, lanes, tasks, lane)
         else:
             start(state, fleet, tasks, task, machine, claims)
+
+
+@inlined
+def serve_in_turns(
+    state: Dispatcher, fleet: FleetState, tasks: Tasks, lanes: Lanes, arrived: np.ndarray, claims: Claims
+) -> None:
+    """Let the arrived tasks wait, and place those that nobody of their shape waited before, by the turns of shapes."""
+    for task in arrived:
+        push(lanes, tasks.rank, tasks.shape[task], task)
+    for task in arrived:
+        if lanes.root[tasks.shape[task]] == task:
+            contend(lanes, tasks.rank, tasks.shape[task])
+    while lanes.size[CONTENDERS] > 0:
+        lane = lanes.contender[0]
+        task = lanes.root[lane]
+        machine = place_arrival(state, fleet, tasks, task)
+        if machine != NOWHERE:
+            pop(lanes, tasks.rank, lane)
+            start(state, fleet, tasks, task, machine, claims)
+        if machine == NOWHERE or lanes.root[lane] == NOBODY:
+            note_first(state.waiting, lanes, tasks, lane)
+            drop_top(lanes, tasks.rank)
+        else:
+            settle_top(lanes, tasks.rank)

@@ -11,7 +11,7 @@ from subak.fleet.table import Fleet
 from subak.placement.lotes.allocation import Allocation, Problem, solve_allocation
 from subak.placement.lotes.assignment import Assignment, solve_assignment
 from subak.placement.lotes.bins import FINE_UNITS
-from subak.placement.lotes.classes import Classes, Window, find_classes, find_window
+from subak.placement.lotes.classes import Arrivals, Classes, Window, find_arrivals, find_classes, find_window
 from subak.placement.lotes.configurations import Configurations, find_configurations, with_machines
 from subak.placement.lotes.settings import LotesSettings
 from subak.resources import Resource, same_resources
@@ -66,8 +66,8 @@ class Plan:
         return _gap(self.assignment.rate_rounded, self.assignment.rate)
 
     def class_of(self, shapes: Shapes) -> np.ndarray:
-        """Return int32[shape], the nearest class of each of the workload's shapes."""
-        return self.classes.nearest(shapes.request, self.configurations.group_of_set[shapes.constraint_set])
+        """Return int32[shape], the nearest class of each of the workload's shapes; there must be one."""
+        return self.classes.nearest(shapes.request, self.configurations.groups(shapes))
 
 
 def _gap(less: float, more: float) -> float:
@@ -75,46 +75,85 @@ def _gap(less: float, more: float) -> float:
 
 
 def make_plan(workload: Workload, fleet: Fleet, settings: LotesSettings | None = None,
-              clock: Callable[[], float] = time.perf_counter, known: Configurations | None = None,
-              present: np.ndarray | None = None) -> Plan:
+              clock: Callable[[], float] = time.perf_counter) -> Plan:
     """Return the plan for *fleet*, from what of *workload* arrives in the window of *settings*.
 
-    *clock* tells the seconds spent. A later plan is made for the configurations already *known*, with the machines
-    that are *present* then (bool[machine]). Raises InputError when there is nothing to plan.
+    *clock* tells the seconds spent. Raises InputError when there is nothing to plan.
     """
-    same_resources(workload.resources, fleet.resources, "workload and fleet")
-    settings = settings or LotesSettings()
-    notes: list[str] = []
-    times = [clock()]
-    if len(fleet.speeds):
-        notes.append("machines differ in speed: the plan counts run times as if they did not")
-    shapes = find_shapes(workload)
-    window = find_window(workload, shapes, settings)
-    if present is None:
-        present = fleet.machines["present"].to_numpy()
-    configurations = (find_configurations(fleet, shapes, window.tasks, settings.constraint_sets_max) if known is None
-                      else with_machines(known, present))
-    group = configurations.group_of_set[shapes.constraint_set]
-    window = _placeable(window, shapes, group, configurations, notes)
-    classes = find_classes(window, shapes.request, group, configurations.capacity.max(axis=1), settings)
-    if not classes.settled:
-        notes.append("k-means was cut short, for requests are many and differ: it might have ended with other classes")
-    times.append(clock())
-    rate = _rates(classes, configurations)
-    served = _served(rate, classes, notes)
-    problem = Problem(classes.request[:, served], classes.share[served] / classes.share[served].sum(),
-                      rate[:, served], configurations.capacity, configurations.machines)
-    allocation = solve_allocation(problem)
-    times.append(clock())
-    assignment = solve_assignment(problem, allocation, classes.fine[:, served], configurations.capacity * FINE_UNITS,
-                                  settings)
-    times.append(clock())
-    _note_assignment(assignment, served, configurations, settings, notes)
-    allocation, assignment = _over_all_classes(allocation, assignment, served, classes.share.size)
-    stages = ("classes", "allocation", "bins and assignment")
-    spent = {stage: times[row + 1] - times[row] for row, stage in enumerate(stages)}
-    return Plan(workload.resources, configurations, classes, rate, allocation, assignment,
-                _bin_of_machine(assignment, configurations, present), spent, tuple(notes))
+    return Planner(workload, fleet, settings or LotesSettings(), clock).first()
+
+
+class Planner:
+    """Makes the plans of a run: what arrives, and which machines are alike, is looked at once."""
+
+    def __init__(self, workload: Workload, fleet: Fleet, settings: LotesSettings,
+                 clock: Callable[[], float] = time.perf_counter) -> None:
+        """Look at what there is. Raises InputError when no task, or no machine, is there."""
+        same_resources(workload.resources, fleet.resources, "workload and fleet")
+        self.resources, self.fleet, self.settings, self.clock = workload.resources, fleet, settings, clock
+        self.shapes = find_shapes(workload, settings.local)
+        self.arrivals: Arrivals = find_arrivals(workload, self.shapes, settings.standing)
+        self.configurations: Configurations | None = None
+
+    def known_configurations(self, tasks: np.ndarray | None = None) -> Configurations:
+        """Return the configurations, found once: which constraints are told apart, the *tasks* (by shape) decide."""
+        if self.configurations is None:
+            if tasks is None:
+                tasks = np.bincount(self.arrivals.shape, minlength=self.shapes.constraint_set.size)
+            self.configurations = find_configurations(
+                self.fleet, self.shapes, tasks, self.settings.constraint_sets_max, self.settings.local)
+        return self.configurations
+
+    def first(self) -> Plan:
+        """Return the plan for the window of the settings. Raises InputError when there is nothing to plan."""
+        begin = self.settings.window_start
+        return self._plan(begin, begin + self.settings.window_seconds, np.inf, None)
+
+    def again(self, now: float, present: np.ndarray) -> Plan:
+        """Return a plan for what arrived before *now* (seconds after the first arrival), for the machines *present*.
+
+        *present* is bool[machine]. Raises InputError when there is nothing to plan.
+        """
+        length = self.settings.replan_window
+        if self.settings.mix == "average":
+            return self._plan(0.0, now, length, present)
+        return self._plan(max(0.0, now - length), now, np.inf, present)
+
+    def _plan(self, begin: float, end: float, halving: float, present: np.ndarray | None) -> Plan:
+        settings, shapes, notes, times = self.settings, self.shapes, self._notes(), [self.clock()]
+        window = find_window(self.arrivals, shapes.constraint_set.size, begin, end, halving)
+        configurations = self.known_configurations(window.tasks)
+        if present is None:
+            present = self.fleet.machines["present"].to_numpy()
+        else:
+            configurations = with_machines(configurations, present)
+        group = configurations.groups(shapes)
+        window = _placeable(window, shapes, group, configurations, notes)
+        classes = find_classes(window, shapes.request, group, configurations.capacity.max(axis=1), settings)
+        if not classes.settled:
+            notes.append("k-means was cut short, for requests are many and differ: it might have ended with other "
+                         "classes")
+        times.append(self.clock())
+        rate = _rates(classes, configurations)
+        served = _served(rate, classes, notes)
+        problem = Problem(classes.request[:, served], classes.share[served] / classes.share[served].sum(),
+                          rate[:, served], configurations.capacity, configurations.machines)
+        allocation = solve_allocation(problem)
+        times.append(self.clock())
+        assignment = solve_assignment(problem, allocation, classes.fine[:, served],
+                                      configurations.capacity * FINE_UNITS, settings)
+        times.append(self.clock())
+        _note_assignment(assignment, served, configurations, settings, notes)
+        allocation, assignment = _over_all_classes(allocation, assignment, served, classes.share.size)
+        stages = ("classes", "allocation", "bins and assignment")
+        spent = {stage: times[row + 1] - times[row] for row, stage in enumerate(stages)}
+        return Plan(self.resources, configurations, classes, rate, allocation, assignment,
+                    _bin_of_machine(assignment, configurations, present), spent, tuple(notes))
+
+    def _notes(self) -> list[str]:
+        if self.settings.local:
+            return [] if len(self.fleet.speeds) else ["local: the fleet has no speeds, so that no machine is nearer"]
+        return ["machines differ in speed: the plan counts run times as if they did not"] * bool(len(self.fleet.speeds))
 
 
 def _placeable(window: Window, shapes: Shapes, group: np.ndarray, configurations: Configurations,
@@ -129,7 +168,7 @@ def _placeable(window: Window, shapes: Shapes, group: np.ndarray, configurations
     for capacity, meets in zip(configurations.capacity.T, configurations.meets, strict=True):
         fits |= (shapes.request <= capacity[:, None]).all(axis=0) & meets[group]
     hopeless = int(window.tasks[~fits].sum())
-    if hopeless == window.tasks.sum():
+    if not window.tasks[fits].any():
         raise InputError(f"workload and fleet: no machine can hold any of the window's {hopeless:,} tasks")
     if hopeless:
         notes.append(f"{hopeless:,} tasks fit no machine: left out of the classes")
@@ -138,11 +177,14 @@ def _placeable(window: Window, shapes: Shapes, group: np.ndarray, configurations
 
 
 def _rates(classes: Classes, configurations: Configurations) -> np.ndarray:
-    """Return mu_jk: as fast everywhere (section 5), 0 where constraints forbid it or the mean request does not fit."""
+    """Return mu_jk: by the speeds, 0 where constraints forbid it or the mean request does not fit.
+
+    Without speeds a class is as fast everywhere, as in section 5.
+    """
     fits = (classes.fine[:, None, :] <= configurations.capacity[:, :, None] * FINE_UNITS).all(axis=0)
     allowed = configurations.meets[:, classes.group]
     there = configurations.machines[:, None] > 0
-    return np.where(fits & allowed & there, 1.0 / classes.run_time, 0.0)
+    return np.where(fits & allowed & there, 1.0 / (classes.run_time * configurations.factor[:, classes.group]), 0.0)
 
 
 def _served(rate: np.ndarray, classes: Classes, notes: list[str]) -> np.ndarray:

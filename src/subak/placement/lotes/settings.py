@@ -11,10 +11,13 @@ BINS = ("auto", "all", "generated")
 PAIRS = ("allocation", "all")
 CHOICES = ("roulette", "deficit")
 SCALINGS = ("deviation", "capacity")
+MIXES = ("known", "last", "average")
+FALLBACKS = ("all", "devoted")
+ORDERS = ("fifo", "smallest", "least-work")
 BOUNDS: dict[str, tuple[float, float]] = {
     "classes": (0, CLASSES_MAX), "window_start": (0, math.inf), "window_seconds": (0, math.inf),
     "bins_max": (1, 10_000_000), "constraint_sets_max": (0, 16), "seed": (0, 2**31 - 1), "sampled": (0, 1_000_000),
-    "replan_seconds": (0, math.inf), "replan_window": (0, math.inf),
+    "replan_seconds": (0, math.inf), "replan_window": (0, math.inf), "usage": (0, 1),
 }
 
 
@@ -32,9 +35,14 @@ class LotesSettings(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
     constraint_sets_max: int = 8  # most frequent ones that are told apart; the others are taken together
     seed: int = 1  # of where clusters begin
     choice: str = "roulette"  # of a configuration for a task: the "roulette" wheel (the paper), or by "deficit"
+    order: str = "fifo"  # of arrivals at once and of queues: "fifo" (the paper), the "smallest" or "least-work" first
+    fallback: str = "all"  # where an arriving task may go too: "all" configurations (the paper), or those "devoted"
     sampled: int = 0  # machines of the configuration that are looked at; 0: all of them
     replan_seconds: float = 0.0  # between plans made during a run; 0: the first one stays
     replan_window: float = 86_400.0  # seconds of arrivals that a later plan is made of, those just before it
+    mix: str = "known"  # of the first window (the paper), of the "last", or the "average" of all that have passed
+    local: bool = False  # whether plans count with the fleet's speeds, as those of machines near a task's data
+    usage: float = 1.0  # share of its request that a task uses in the mean over its life: bins are made for it
 
     def __post_init__(self) -> None:
         """Refuse what no plan could be made with."""
@@ -45,9 +53,13 @@ class LotesSettings(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
         if 0 < self.replan_seconds < REPLAN_MIN_S:
             raise InputError(f"replan_seconds: must be 0 (never) or {REPLAN_MIN_S:g} and more, "
                              f"not {self.replan_seconds:g}")
-        for name in ("window_seconds", "replan_window"):
+        for name in ("window_seconds", "replan_window", "usage"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name}: must be more than 0, not {getattr(self, name):g}")
-        for name, words in (("bins", BINS), ("pairs", PAIRS), ("scaling", SCALINGS), ("choice", CHOICES)):
+        for name, words in (("bins", BINS), ("pairs", PAIRS), ("scaling", SCALINGS), ("choice", CHOICES),
+                            ("mix", MIXES), ("fallback", FALLBACKS), ("order", ORDERS)):
             if getattr(self, name) not in words:
                 raise InputError(f"{name}: must be one of {', '.join(words)}, not {getattr(self, name)!r}")
+        if self.mix != "known" and not self.replan_seconds:
+            raise InputError(f"mix: {self.mix} goes with plans during a run, so that replan_seconds must be more than "
+                             "0")

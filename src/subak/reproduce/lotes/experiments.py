@@ -1,42 +1,28 @@
 """The LoTES paper: its tables and figures measured here, and each claim beside what was measured.
 
 Tables 1 and 2 are solved as printed; Figs. 6 to 8 are runs on Google's trace and on a month of the same classes
-(lotes_workload.py). Past the paper: what makes the difference between schedulers, loads, and LoTES's options.
+(workload.py). What goes past the paper is in past.py, and in open_ends.py.
 """
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from subak.federation.choices import PLACEMENTS
 from subak.placement.lotes.allocation import Allocation, solve_allocation
 from subak.placement.lotes.assignment import solve_assignment
 from subak.placement.lotes.bins import FINE_UNITS
 from subak.placement.lotes.settings import LotesSettings
 from subak.reproduce.claims import Figure, Reproduction, choose_figures, judge_all
+from subak.reproduce.lotes import open_ends, past
 from subak.reproduce.lotes import tables as printed
+from subak.reproduce.lotes.measured import TAILS, Run
 from subak.reproduce.lotes.published import CLAIMS
-from subak.reproduce.lotes.study import HOUR_S, PAPER, TAILS, Run, Study
-from subak.reproduce.lotes.workload import Month
+from subak.reproduce.lotes.study import PAPER, Job, Scale, Study, job
+from subak.reproduce.lotes.workload import HOUR_S
 
 PLACES = ("trace", "month")
-EXPLAINING = (*PAPER, "aligned-fit+backfill", "aligned-fit+backfill+shortest-first", "best-fit+backfill",
-              "first-fit+backfill+shortest-first", "first-fit+backfill", "worst-fit+backfill", "first-fit", "best-fit")
-ABLATIONS = (  # what is changed, the mean wait time of which scheduler, by that of which
-    ("alignment", "first-fit+backfill", "aligned-fit+backfill"),
-    ("order", "aligned-fit+backfill", "aligned-fit+backfill+shortest-first"),
-    ("order without alignment", "first-fit+backfill", "first-fit+backfill+shortest-first"),
-    ("bins", "first-fit+backfill", "lotes"), ("all that tetris knows", "aligned-fit+backfill", "tetris"))
-OPTIONS: dict[str, dict[str, Any]] = {
-    "lotes": {}, "lotes+deficit": {}, "lotes+sampled": {}, "lotes+replanned": {}, "lotes, pairs all": {"pairs": "all"},
-    "lotes, 8 classes": {"classes": 8},
-}
-CHANGING: dict[str, dict[str, Any]] = {
-    "lotes": {}, "lotes+replanned": {}, "first-fit+backfill": {},
-    "lotes+replanned, hourly": {"replan_seconds": 3600.0, "replan_window": 21_600.0},
-}
 NONE_WAIT = 1e-9  # tasks in the mean of an interval: fewer is an empty queue
 
 
@@ -80,8 +66,13 @@ def _rates(allocation: Allocation, mine: Allocation, rate: float, every: float) 
 # Figures 6 to 8
 
 
+def paper_jobs(_scale: Scale) -> list[Job]:
+    """Return the paper's schedulers on the trace and the month."""
+    return [job(place, scheduler) for place in PLACES for scheduler in PAPER]
+
+
 def _paper_runs(study: Study) -> dict[str, dict[str, Run]]:
-    return {place: {scheduler: study.run(place, scheduler) for scheduler in PAPER} for place in PLACES}
+    return {place: {scheduler: study.run(job(place, scheduler)) for scheduler in PAPER} for place in PLACES}
 
 
 def figure_6(study: Study) -> Figure:
@@ -152,80 +143,17 @@ def _queued(run: Run) -> float:
     return float((run.waiting > NONE_WAIT).mean())
 
 
-# Past the paper
+class Experiment(NamedTuple):
+    """What a figure needs, and how it is made of that."""
+
+    jobs: Callable[[Scale], list[Job]]
+    make: Callable[[Study], Figure]
 
 
-def _row(place: str, name: str, run: Run) -> dict[str, object]:
-    return {"place": place, "scheduler": name, "mean wait (s)": run.mean,
-            "mean, by what tasks ask for (s)": run.weighted, "later intervals (s)": run.later,
-            "99 % (s)": run.quantile["p99"], "over 1 h (share)": run.longer_than(HOUR_S),
-            "waited (share)": float(run.tail[0]), "never started": run.unstarted, "tasks a second": run.rate}
-
-
-def why(study: Study) -> Figure:
-    """Return schedulers that differ in one thing each: what is placed next, where, and whether a queue is strict."""
-    places: dict[str, str | Month] = {"trace": "trace", "short month": study.scale.short}
-    found = {(place, name): study.run(at, name) for place, at in places.items() for name in EXPLAINING}
-    numbers = {f"{place}, {what}": found[place, one].mean / found[place, other].mean for place in places
-               for what, one, other in ABLATIONS}
-    table = pl.DataFrame([_row(place, name, run) for (place, name), run in found.items()])
-    return Figure("why", "What makes the difference: order, placement, strict queues", table, numbers)
-
-
-def loads(study: Study) -> Figure:
-    """Return the paper's schedulers as the load of the month grows."""
-    rows = [{"load": load, **_row(f"load {load:g}", name, study.run(study.scale.short._replace(load=load), name))}
-            for load in study.scale.loads for name in (*PAPER, "first-fit+backfill")]
-    return Figure("loads", "Mean wait time as the load grows", pl.DataFrame(rows).drop("place"), {})
-
-
-def options(study: Study) -> Figure:
-    """Return what LoTES's options make of the month."""
-    short = study.scale.short
-    places = {"short month": (short, OPTIONS), "month whose mix changes": (short._replace(mix_changes=True), CHANGING)}
-    found = {(place, name): study.run(month, name.partition(",")[0], **settings)
-             for place, (month, tried) in places.items() for name, settings in tried.items()}
-    rows = [_row(place, name, run) | {"plans": len(run.plans),
-            "planning (s)": sum(sum(plan.seconds.values()) for plan in run.plans)}
-            for (place, name), run in found.items()]
-    numbers = {name.removeprefix("lotes+"): _ratio(found["short month", name], found["short month", "lotes"])
-               for name in OPTIONS}
-    changed = [found["month whose mix changes", name] for name in ("lotes+replanned", "lotes")]
-    return Figure("options", "LoTES's options on the month, and where the mix of classes changes halfway",
-                  pl.DataFrame(rows), numbers | {"replanned, changed": _ratio(*changed)})
-
-
-def _ratio(run: Run, plain: Run) -> float:
-    return run.mean / plain.mean if plain.mean > 0 else float("nan")
-
-
-def errors(study: Study) -> Figure:
-    """Return the paper's schedulers when requests are wrong and who uses more than it asked for is ended."""
-    rows = [{"error (share)": error, **_row("", name, run), "attempts lost": run.lost}
-            for error in study.scale.errors for name in PAPER
-            for run in [study.run(study.scale.short, name, request_error=error)]]
-    return Figure("errors", "Mean wait time when requests are wrong by up to a share of what is used",
-                  pl.DataFrame(rows).drop("place"), {})
-
-
-def federation(study: Study) -> Figure:
-    """Return what a federation's masters make of the three placements."""
-    found = {placement: study.federated(placement) for placement in PLACEMENTS}
-    rows = [{"placement": placement, "mean allocation time (s)": float(run.allocation.mean()),
-             "99 % (s)": float(np.quantile(run.allocation, 0.99)),
-             "over 1 s (share)": float((run.allocation > 1.0).mean()), "never started": run.unstarted,
-             "refused (share)": run.refusals / max(run.requests, 1), "repartitions": run.repartitions,
-             "tasks a second": run.tasks / run.seconds} for placement, run in found.items()]
-    first = float(found["first-fit"].allocation.mean())
-    numbers = {each: float(found[each].allocation.mean()) / first for each in PLACEMENTS[1:]}
-    masters = study.scale.masters
-    return Figure("federation", f"Megha, {masters} global and local masters: which machine of a partition is taken",
-                  pl.DataFrame(rows), numbers)
-
-
-FIGURES: dict[str, Callable[[Study], Figure]] = {
-    "tables": tables, "6": figure_6, "7": figure_7, "8": figure_8, "why": why, "loads": loads, "options": options,
-    "errors": errors, "federation": federation,
+FIGURES = {
+    "tables": Experiment(lambda _scale: [], tables),
+    **{key: Experiment(paper_jobs, make) for key, make in (("6", figure_6), ("7", figure_7), ("8", figure_8))},
+    **{key: Experiment(*both) for key, both in {**past.FIGURES, **open_ends.FIGURES}.items()},
 }
 DEFAULT = ("tables", "6", "7", "8")
 
@@ -235,10 +163,16 @@ def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:
     return choose_figures(only, FIGURES, FIGURES if past_the_paper else DEFAULT)
 
 
-def reproduce(study: Study, keys: list[str]) -> Reproduction:
+def reproduce(study: Study, keys: Iterable[str]) -> Reproduction:
     """Run the experiments behind the figures named."""
-    figures = tuple(FIGURES[key](study) for key in keys)
+    figures = tuple(measured_figure(study, FIGURES[key]) for key in keys)
     return Reproduction(figures, judge_all(CLAIMS, figures), _notes(study))
+
+
+def measured_figure(study: Study, experiment: Experiment) -> Figure:
+    """Do the simulations of a figure, and return it."""
+    study.run_all(experiment.jobs(study.scale))
+    return experiment.make(study)
 
 
 def _notes(study: Study) -> tuple[str, ...]:

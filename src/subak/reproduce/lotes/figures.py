@@ -68,9 +68,9 @@ def _bars(table: pl.DataFrame) -> Any:
         for place, part in zip(places, parts, strict=True)))
 
 
-def _grows(name: str) -> Callable[[pl.DataFrame], Any]:
+def _grows(name: str, how: str = "%") -> Callable[[pl.DataFrame], Any]:
     return lambda table: base(_raised(table, "mean wait (s)", LEAST_S)).mark_line(point=True).encode(
-        x=alt.X(f"{escaped(name)}:Q", title=name.removesuffix(" (share)"), axis=alt.Axis(format="%")),
+        x=alt.X(f"{escaped(name)}:Q", title=name.removesuffix(" (share)"), axis=alt.Axis(format=how)),
         y=_time("mean wait (s)", "mean wait (s), logarithmic"),
         color=colour("scheduler", sort=None)).properties(width=FIGURE_WIDTH, height=FIGURE_HEIGHT)
 
@@ -83,5 +83,7 @@ def _placements(table: pl.DataFrame) -> Any:
 
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
     "tables": _bins, "6": _waits, "7": _distribution, "8": _queue, "why": _bars, "loads": _grows("load"),
-    "options": _bars, "errors": _grows("error (share)"), "federation": _placements,
+    "options": _bars, "errors": _grows("error (share)"), "federation": _placements, "mix": _bars,
+    "usage": _grows("swing (share)"), "locality": _grows("run time far from the data (times)", ".1f"),
+    "fairness": _bars,
 }

@@ -6,10 +6,9 @@ word for what is called wait time elsewhere, from ready to the first start; a "m
 from subak.reproduce.claims import Claim, Why
 
 MONTH, TRACE = "the month", "the trace"
-PACKING = Why("it is packing: with tasks in their order, taking the machine whose free room is most aligned with what "
-              "the task asks for is nearly as good as Tetris, and several times as good as the first machine; LoTES's "
-              "bins are made for the mean task of a class, and pack the tasks that came less well",
-              "figure why: alignment, order, bins")
+ORDER = Why("it is the order: what arrives at once, and each class's queue, is served first come, first served; with "
+            "the least expected work first, and nothing else changed, the same bins wait a fraction of that, less than "
+            "the most aligned machine with tasks in their order", "figure why: lotes's order, bins in that order")
 LOAD = Why("it goes by the load: within a few points of it every mean grows from seconds to hours", "figure loads")
 ALIKE = Why("the allocation LP has many optimal vertices: a solver is free in who serves whom",
             "lambda* is the same with other classes, see the line of lambda*")
@@ -47,7 +46,7 @@ CLAIMS = (
     Claim("6", "trace greedy behind", f"{TRACE}: Greedy's mean response is 15 to 20 minutes longer than that of LoTES",
           least=900.0, most=1200.0, unit="s"),
     Claim("6", "trace tetris by lotes", f"{TRACE}: Tetris's mean response is about ten times that of LoTES", least=5.0,
-          most=20.0, why=PACKING),
+          most=20.0, why=ORDER),
     Claim("7", "month lotes over 1 h", f"{MONTH}: with LoTES less than 1 % wait for more than an hour", most=0.01,
           unit="share"),
     Claim("7", "month tetris over 7 h", f"{MONTH}: with Tetris about 1 % wait for more than 7 hours", least=0.005,
@@ -55,7 +54,7 @@ CLAIMS = (
     Claim("7", "month greedy over 17 h", f"{MONTH}: with Greedy 1 % wait for more than 17 hours", least=0.005,
           most=0.02, unit="share"),
     Claim("7", "trace lotes over 1 h", f"{TRACE}: with LoTES less than 1 % wait for more than an hour", most=0.01,
-          unit="share", why=PACKING),
+          unit="share", why=ORDER),
     Claim("8", "month lotes empty", f"{MONTH}: with LoTES the queue is empty most of the time (of the intervals up to "
           "the last arrival)", least=0.5, unit="share"),
     Claim("8", "month greedy queued", f"{MONTH}: Greedy has queues at all points (intervals with one)", least=0.9,
@@ -66,11 +65,28 @@ CLAIMS = (
           ("order", "the mean with the most aligned machine in order of arrival, by that with the shortest first"),
           ("order without alignment", "the same with the first machine that fits"),
           ("bins", "the mean with the first machine that fits, by LoTES's"),
-          ("all that tetris knows", "the mean with the most aligned machine, by Tetris's"))),
+          ("all that tetris knows", "the mean with the most aligned machine, by Tetris's"),
+          ("lotes's order", "the mean with LoTES, by that with LoTES which serves the least expected work first"),
+          ("what lotes knows", "the mean with LoTES that serves the smallest first, by the same"),
+          ("bins in that order", "the mean with the most aligned machine in order of arrival, by the same"))),
     Claim("options", "deficit", "not in the paper: mean wait time by deficit, by that with the roulette wheel"),
     Claim("options", "sampled", "not in the paper: the same with 32 machines looked at"),
     Claim("options", "replanned", "not in the paper: the same with a plan every 6 hours"),
     Claim("options", "replanned, changed", "not in the paper: the same where the mix of classes changes halfway"),
+    *(Claim("mix", f"{place}, {name}", f"not in the paper, {place}: mean wait time with plans for {words}, by that "
+            "with the mix known") for place in ("trace", "short month", "month whose mix changes") for name, words in (
+                ("lotes, last hour", "the mix of the last hour"), ("lotes+predicted", "the average of past hours"))),
+    Claim("usage", "gained", "not in the paper: LoTES's mean wait time where half of a request is not used, or held, "
+          "in a part of each life, by that where all is held always"),
+    Claim("usage", "bins for the mean", "not in the paper: the same with bins made for the mean use, by bins for all"),
+    Claim("usage", "lost", "not in the paper: attempts that are lost then, because their use rises where none is free",
+          unit="share"),
+    Claim("locality", "wait", "not in the paper: LoTES's mean wait time with plans that know where the data are, by "
+          "that without; far from its data a task takes twice as long"),
+    Claim("locality", "slower", "not in the paper: its run times, by those near the data, without such plans"),
+    Claim("locality", "slower local", "not in the paper: the same with them"),
+    *(Claim("fairness", f"{place}, {what}", f"not in the paper, {place}: LoTES's mean wait time over the {what} under "
+            "DRF, by that without") for place in ("trace", "short month") for what in ("tasks", "users")),
     Claim("federation", "bins", "not in the paper: mean allocation time of Megha's masters that place by bins, by that "
           "of those that take the first machine"),
     Claim("federation", "aligned-fit", "not in the paper: the same by Tetris's score"),

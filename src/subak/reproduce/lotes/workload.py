@@ -16,10 +16,10 @@ import polars as pl
 from subak.fleet.table import Fleet
 from subak.workload.google_like.generate import Length, write_generated
 from subak.workload.google_like.load import loads
-from subak.workload.google_like.parameters import TABLE_2, Diurnal, Makespans, Parameters, RequestClass
+from subak.workload.google_like.parameters import TABLE_2, Diurnal, Makespans, Parameters, Queues, RequestClass
 from subak.workload.table import Workload, read_workload
 
-DAY_S = 86_400.0
+DAY_S, HOUR_S = 86_400.0, 3_600.0
 TURNED = tuple(msgspec.structs.replace(TABLE_2[row], share=TABLE_2[by].share) for row, by in enumerate((0, 2, 1, 3)))
 DISPARITY = 3.8  # mean over median run time (Da Costa and others, section V: tasks)
 SPREAD = (0.5, 1.0, 1.5)  # of the requests within a class around its mean, each resource by itself, equally often
@@ -34,6 +34,10 @@ class Month(NamedTuple):
     amplitude: float = 0.0  # of a daily wave of the arrivals
     burst: float = 0.0  # asked for at time 0, by the capacity of the resource that is asked for most
     mix_changes: bool = False  # whether the second and third class exchange their shares in the second half
+    users: int = 1  # each with a queue
+    uneven: float = 0.0  # exponent of Zipf's law of how much they ask for
+    zones: int = 0  # of the machines, where the data of a user's tasks are in one of them
+    remote: float = 1.0  # run times in other zones, by those in its own
 
 
 def month_of(month: Month, fleet: Fleet, seed: int) -> Workload:
@@ -69,6 +73,7 @@ def parameters_of(month: Month, fleet: Fleet, classes: tuple[RequestClass, ...] 
     known = Parameters(
         name="lotes-month", dynamism=month.days * DAY_S / month.tasks, type=1.0, tasks=Makespans(1.0, DISPARITY),
         requests=tuple(variant for each in classes for variant in _variants(each)), priority_levels=1,
+        queues=Queues(month.users, month.uneven),
         diurnal=Diurnal(month.amplitude) if month.amplitude else None,
     )
     mean = month.load / max(loads(known, fleet).values())
@@ -89,3 +94,15 @@ def _with_burst(workload: Workload, fleet: Fleet, burst: float) -> Workload:
     count = int(np.searchsorted((asked / capacity[:, None]).max(axis=0), burst))
     begin = workload.tasks["arrival"][count]
     return replace(workload, tasks=workload.tasks.with_columns((pl.col("arrival") - begin).clip(lower_bound=0.0)))
+
+
+def with_zones(month: Month, workload: Workload, fleet: Fleet) -> tuple[Workload, Fleet]:
+    """Return both with the month's zones, to which users and machines are dealt in turn; without zones as they are."""
+    if not month.zones:
+        return workload, fleet
+    numbers = {queue: row % month.zones for row, queue in enumerate(sorted(set(workload.jobs["queue"])))}
+    home = np.array([numbers[queue] for queue in workload.jobs["queue"]])[workload.stages["job"].to_numpy()]
+    zone = np.arange(len(fleet.machines)) % month.zones
+    speeds = np.where(zone == np.arange(month.zones)[:, None], 1.0, month.remote)
+    return (replace(workload, stages=workload.stages.with_columns(speed_group=pl.Series(home.astype(np.uint32)))),
+            replace(fleet, speeds=speeds))

@@ -100,6 +100,8 @@ def _ordered(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
 def _rigid(prepared: Prepared, workload: Workload, scheduler: Scheduler, terms: Terms) -> CentralLoop:
     if terms.request_error:
         raise InputError("request_error: requests may not be wrong in a workload with gangs, whose tasks are alike")
+    if terms.usage_swing:
+        raise InputError("usage_swing: usage may not vary in a workload with gangs, whose tasks are alike")
     name = scheduler.reserves or ("backfill" if scheduler.lanes == "shape" else "strict")
     rigid = build_rigid_run(prepared, workload, BACKFILL_RULES.index(name))
     return _compiled(prepared, rigid, _rigid_engine, rigid, compiled_select_machine(scheduler))

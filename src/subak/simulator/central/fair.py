@@ -3,7 +3,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from subak.fleet.shapes import find_shapes
 from subak.marks import noinline
 from subak.placement.claims import KEPT, VIOLATED_RULE, claim
 from subak.placement.fair import (
@@ -56,7 +55,7 @@ def build_fair(
     """Return an order's state before the first event; *file* has weights and limits of queues."""
     simulation = prepared.simulation
     tree = tree_of_paths(workload.jobs["queue"].to_list(), file)
-    leaves = leaves_of(workload, find_shapes(workload).of_stage, tree)
+    leaves = leaves_of(workload, prepared.shapes.of_stage, tree)
     capacity = np.maximum(simulation.fleet.present, 1)
     vector = simulation.tasks.request.T / capacity
     names = [resource.name for resource in workload.resources]

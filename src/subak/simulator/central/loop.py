@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from subak.fleet.amounts import give_back, take
+from subak.fleet.feasible import shape_fits_without
 from subak.marks import inlined, noinline
 from subak.placement.claims import (
     KEPT,
@@ -22,15 +24,16 @@ from subak.placement.interface.hooks import Memory
 from subak.placement.ordered import ordered_arrival, ordered_departure
 from subak.queues.lanes import MISUSES, Lanes
 from subak.simulator.engine.attempts import (
+    changes_use,
     commit,
     drop_dead,
     end_time,
     forget_lost_events,
     is_alive,
+    note_freed,
     note_loss,
     note_waiting,
     stop,
-    uses_too_much,
 )
 from subak.simulator.engine.changes import apply_change
 from subak.simulator.engine.heap import SIZE, drop_first, push_event
@@ -166,8 +169,8 @@ def apply_ends(sim: Simulation, time: float) -> None:
         drop_first(sim.events)
         if alive:
             sim.counts[EVENTS] += 1
-            if uses_too_much(sim, task):
-                end_for_overuse(sim, task, machine)
+            if changes_use(sim, task):
+                change_use(sim, task, machine)
             else:
                 sim.record.current[TIMELINE_ENDS] += 1
                 stop(sim, task, machine)
@@ -176,6 +179,27 @@ def apply_ends(sim: Simulation, time: float) -> None:
                     finish_in_stage(sim, task, time)
         else:
             sim.counts[LOST_EVENTS] -= 1
+
+
+@noinline
+def change_use(sim: Simulation, task: int, machine: int) -> None:
+    """Let a running task hold what it uses from now on, or end its attempt."""
+    held, used = sim.tasks.shape[task], sim.overuse.shape[task]
+    if sim.overuse.first.size == 0:
+        end_for_overuse(sim, task, machine)
+    elif shape_fits_without(sim.fleet, sim.tasks, used, machine, held):
+        give_back(sim.fleet, sim.tasks, held, machine)
+        take(sim.fleet, sim.tasks, used, machine)
+        note_freed(sim, machine)
+        sim.tasks.shape[task] = used
+        end = end_time(sim, task, machine, sim.progress.start[task])
+        sim.progress.event[task] = push_event(sim.events, end, task, machine)
+    else:
+        note_loss(sim, task, machine)
+        stop(sim, task, machine)
+        sim.overuse.first[task] = used
+        sim.overuse.part[task] = np.inf
+        note_waiting(sim, task)
 
 
 @noinline

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from numba import typeof, types
 
@@ -14,14 +13,18 @@ from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT
 from subak.fleet.table import Fleet
 from subak.kernel import kernel_of
 from subak.placement.claims import KEPT, TASK_RUNNING, VIOLATED_RULE
+from subak.placement.fair import Fair
 from subak.placement.interface.compiled import LANES
-from subak.placement.lotes.configurations import NO_CONFIGURATION
+from subak.placement.lotes.configurations import NO_CONFIGURATION, Configurations
 from subak.placement.lotes.dispatch import NEVER_TRIED, Dispatcher, lotes_instant
-from subak.placement.lotes.plan import Plan, make_plan
+from subak.placement.lotes.fair import fair_lotes_instant
+from subak.placement.lotes.plan import Plan, Planner
 from subak.placement.lotes.scores import build_scores, change_running, fill_buckets
 from subak.placement.lotes.settings import LotesSettings
 from subak.queues.lanes import Lanes, build_lanes
+from subak.queues.orders import FAIR_ORDERS
 from subak.queues.tournament import build_tournament, note_first
+from subak.simulator.central.fair import build_fair
 from subak.simulator.central.loop import advance
 from subak.simulator.engine.attempts import commit
 from subak.simulator.engine.bins import classes_with_homes, target_bins
@@ -47,37 +50,56 @@ class Places(NamedTuple):
     machines: np.ndarray  # int32[configuration]
 
 
-def lotes_places(plan: Plan) -> Places:
+def lotes_places(configurations: Configurations) -> Places:
     """Return the machines by configuration, each filled up to whole blocks with NO_ROW.
 
     Machines that are like none that were there when the plan was made are a last configuration, and may be none.
     """
-    rows = [np.flatnonzero(plan.configurations.of_machine == each).astype(np.int32)
-            for each in (*range(len(plan.configurations.machines)), NO_CONFIGURATION)]
+    rows = [np.flatnonzero(configurations.of_machine == each).astype(np.int32)
+            for each in (*range(len(configurations.machines)), NO_CONFIGURATION)]
     filled = [np.concatenate([each, np.full(-each.size % BLOCK, NO_ROW, np.int32)]) for each in rows]
     block_first = np.concatenate([[0], np.cumsum([each.size // BLOCK for each in filled])])
     machines = np.array([each.size for each in rows], np.int32)
     return Places(np.concatenate(filled), block_first.astype(np.int32), machines)
 
 
-def build_dispatcher(simulation: Simulation, places: Places, plan: Plan, shapes: Shapes,
+def build_dispatcher(simulation: Simulation, places: Places, plan: Plan | None, shapes: Shapes,
                      settings: LotesSettings) -> Dispatcher:
-    """Return the dispatcher of an idle fleet with nobody waiting. Its last class is the one of no bins."""
-    known, classes = plan.routes.shape
+    """Return the dispatcher of an idle fleet with nobody waiting. Its last class is the one of no bins.
+
+    Without a plan it is the only one.
+    """
+    known = places.machines.size - 1
+    planned = np.zeros((0, known)) if plan is None else plan.routes.T
+    classes = len(planned)
     tasks, largest = simulation.tasks, simulation.fleet.capacity.max(axis=1)
     routes = np.zeros((classes + 1, known + 1))
-    routes[:classes, :known] = plan.routes.T
-    of_shape = classes_with_homes(plan, shapes)
+    routes[:classes, :known] = planned
+    of_shape = np.zeros(shapes.constraint_set.size, np.int32) if plan is None else classes_with_homes(plan, shapes)
+    target = np.zeros((1, places.row.size), np.int32) if plan is None else target_bins(plan, places.row)
     routes[classes, :known] = 1.0 / known
     is_devoted = routes > 0.0
     is_devoted[:, known] = True
+    in_turns = settings.order != "fifo"
+    turns = turns_of(plan if settings.order == "least-work" else None, shapes, simulation.fleet.scale)
     return Dispatcher(
-        scores=build_scores(target_bins(plan, places.row), places.block_first),
-        waiting=build_tournament(of_shape, classes + 1, tasks.request, largest),
-        class_of_shape=of_shape, counted=np.zeros(tasks.arrival.size, np.int8),
+        scores=build_scores(target, places.block_first),
+        waiting=build_tournament(of_shape, classes + 1, tasks.request, largest, turns if in_turns else None),
+        class_of_shape=of_shape, counted=np.zeros(tasks.arrival.size, np.int16),
         share=routes, wheel=_wheel(routes), is_devoted=is_devoted, machines=places.machines,
         failed=np.full(of_shape.size, NEVER_TRIED), by_deficit=settings.choice == "deficit", sampled=settings.sampled,
+        in_turns=in_turns, strays=settings.fallback == "all",
     )
+
+
+def turns_of(plan: Plan | None, shapes: Shapes, scale: np.ndarray) -> np.ndarray:
+    """Return int64[shape], the least expected work first: the mean run time of the class times the dominant request.
+
+    *scale* is float64[resource], of a unit. Without a plan requests alone count.
+    """
+    asked = (shapes.request * scale[:, None]).max(axis=0)
+    work = asked if plan is None else asked * plan.classes.run_time[plan.class_of(shapes)]
+    return np.unique(work, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _wheel(routes: np.ndarray) -> np.ndarray:
@@ -98,7 +120,9 @@ def take_over(state: Dispatcher, before: Dispatcher, simulation: Simulation, lan
     for each in (state.scores.bucket, state.scores.blocks, state.scores.members):
         each[:] = 0
     fill_buckets(state.scores)
-    state.failed[:] = before.failed
+    if state.strays:  # else what is devoted to a class now may have room
+        state.failed[:] = before.failed
+    lanes.score[:] = -state.waiting.turn
     for lane in lanes.active[: lanes.size[0]]:
         note_first(state.waiting, lanes, simulation.tasks, int(lane))
 
@@ -108,32 +132,48 @@ def _engine(state: Any, dispatcher: Any) -> Callable[..., int]:
     return kernel_of(types.int64(state, dispatcher, LANES, types.float64, types.int64), run_lotes)
 
 
+@functools.cache
+def _fair_engine(state: Any, dispatcher: Any, fair: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, dispatcher, fair, types.float64[::1], types.float64, types.int64),
+                     run_lotes_fair)
+
+
 class PlannedRun:
     """A run under a dispatcher; its plan is made again from time to time, where the settings say so.
 
     It knows the same machines as alike all the time, so that they keep their places.
     """
 
-    def __init__(self, prepared: Prepared, inputs: tuple[Workload, Fleet], plan: Plan, places: Places,
-                 settings: LotesSettings) -> None:
-        """Build the dispatcher for the first plan."""
-        self.prepared, self.simulation, self.inputs = prepared, prepared.simulation, inputs
-        self.places, self.settings = places, settings
+    def __init__(self, prepared: Prepared, planner: Planner, plan: Plan | None, places: Places,
+                 fair: Fair | None) -> None:
+        """Build the dispatcher for the first plan; with a *fair* order that says who is served next."""
+        self.prepared, self.simulation, self.planner = prepared, prepared.simulation, planner
+        self.places, self.settings = places, planner.settings
         self.shapes = prepared.shapes
         self.lanes = build_lanes(self.shapes.constraint_set.size, self.simulation.tasks.arrival.size)
-        self.plans = [plan]
+        self.plans = [] if plan is None else [plan]
         self.state = self._dispatcher(plan)
+        self.lanes.score[:] = -self.state.waiting.turn
         self.began = float(self.simulation.tasks.arrival[0])
         self.next_plan = self._after(self.began)
-        self.engine = _engine(typeof(self.simulation), typeof(self.state))
+        self.fair = fair
+        self.engine = self._compiled(fair)
 
     def step(self, budget: int) -> int:
         """Run a number of steps; make a new plan when it is time."""
         if self.simulation.clock[NOW] >= self.next_plan:
             self._plan_again()
-        return self.engine(self.simulation, self.state, self.lanes, self.next_plan, budget)
+        return self.engine(self.state, self.next_plan, budget)
 
-    def _dispatcher(self, plan: Plan) -> Dispatcher:
+    def _compiled(self, fair: Fair | None) -> Callable[[Dispatcher, float, int], int]:
+        simulation, lanes, kinds = self.simulation, self.lanes, (typeof(self.simulation), typeof(self.state))
+        if fair is None:
+            run = _engine(*kinds)
+            return lambda state, pause_at, budget: run(simulation, state, lanes, pause_at, budget)
+        run, nothing = _fair_engine(*kinds, typeof(fair)), np.zeros(0)
+        return lambda state, pause_at, budget: run(simulation, state, fair, nothing, pause_at, budget)
+
+    def _dispatcher(self, plan: Plan | None) -> Dispatcher:
         return build_dispatcher(self.simulation, self.places, plan, self.shapes, self.settings)
 
     def _after(self, time: float) -> float:
@@ -144,11 +184,9 @@ class PlannedRun:
     def _plan_again(self) -> None:
         """Let the dispatcher of a plan for what arrived lately take over; where nothing did, keep the old one."""
         since = self.next_plan - self.began
-        looked_at = min(since, self.settings.replan_window)  # more than 0: a period is a second at least
-        window = msgspec.structs.replace(self.settings, window_start=since - looked_at, window_seconds=looked_at)
         self.next_plan = self._after(float(self.simulation.clock[NOW]))
         try:
-            plan = make_plan(*self.inputs, window, known=self.plans[0].configurations, present=self._there())
+            plan = self.planner.again(since, self._there())
         except InputError:  # nothing arrived, or what did tells no rate
             return
         before, self.state = self.state, self._dispatcher(plan)
@@ -157,7 +195,7 @@ class PlannedRun:
 
     def _there(self) -> np.ndarray:
         """Return bool[machine]: which rows of the fleet are there now."""
-        there = np.zeros(len(self.inputs[1].machines), bool)
+        there = np.zeros(len(self.planner.fleet.machines), bool)
         known = self.places.row != NO_ROW
         there[self.places.row[known]] = self.simulation.fleet.free[0, : known.size][known] != FREE_WHEN_ABSENT
         return there
@@ -183,12 +221,41 @@ def run_lotes(sim: Simulation, state: Dispatcher, lanes: Lanes, pause_at: float,
     return LOOP_PAUSED
 
 
-def build_planned_run(inputs: tuple[Workload, Fleet], settings: LotesSettings,
-                      terms: Terms) -> PlannedRun:
+def run_lotes_fair(
+    sim: Simulation, state: Dispatcher, fair: Fair, nothing: np.ndarray, pause_at: float, budget: int
+) -> int:
+    """Run *budget* steps under a fair order, or until the first instant at or after *pause_at*; return why it stopped.
+
+    *nothing* is float64[0].
+    """
+    for _ in range(budget):
+        outcome = advance(sim)
+        if outcome != LOOP_STEP:
+            return outcome
+        for task in sim.step.ended[: sim.counts[ENDED_NOW]]:
+            change_running(state.scores, state.counted[task], sim.progress.machine[task], -1)
+        fair_lotes_instant(
+            state, sim.fleet, sim.tasks, fair, sim.step.ended[: sim.counts[ENDED_NOW]],
+            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.step.freed[: sim.counts[FREED_NOW]], nothing, sim.claims,
+        )
+        commit(sim)
+        if sim.claims.violation[VIOLATED_RULE] != KEPT:
+            return LOOP_BROKEN
+        if sim.clock[NOW] >= pause_at:
+            return LOOP_PAUSED
+    return LOOP_PAUSED
+
+
+def build_planned_run(inputs: tuple[Workload, Fleet], settings: LotesSettings, terms: Terms) -> PlannedRun:
     """Make a plan and build a run that goes by it; where requests are wrong, it is made of what tasks use.
 
-    Raises InputError when there is nothing to plan.
+    Where the mix of classes is not known beforehand, there is no plan yet. Raises InputError when there is nothing to
+    plan.
     """
-    plan = make_plan(*inputs, settings)
-    places = lotes_places(plan)
-    return PlannedRun(prepare(*inputs, places.row, terms), inputs, plan, places, settings)
+    planner = Planner(*inputs, settings)
+    plan = planner.first() if settings.mix == "known" else None
+    places = lotes_places(planner.known_configurations())
+    prepared, fair = prepare(*inputs, places.row, terms, planner.shapes), None
+    if terms.ranking in FAIR_ORDERS:
+        fair, _ = build_fair(prepared, inputs[0], terms.ranking, terms.queues, 0.0)
+    return PlannedRun(prepared, planner, plan, places, fair)

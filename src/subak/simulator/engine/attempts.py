@@ -52,7 +52,7 @@ def end_time(sim: Simulation, task: int, machine: int, start: float) -> float:
         end = max(end, sim.slow.opened[sim.stages.of_task[task]] + run_seconds(sim.speeds, sim.tasks, task, machine))
     if sim.cut.size > 0 and sim.cut[task] >= 0.0:
         end = start + sim.cut[task]
-    if uses_too_much(sim, task) and end < np.inf:
+    if changes_use(sim, task) and end < np.inf:
         end -= (1.0 - sim.overuse.part[task]) * run_seconds(sim.speeds, sim.tasks, task, machine)
     return end
 
@@ -79,6 +79,8 @@ def note_freed(sim: Simulation, machine: int) -> None:
 @inlined
 def note_waiting(sim: Simulation, task: int) -> None:
     """Let a task wait from now on."""
+    if sim.overuse.first.size > 0:
+        sim.tasks.shape[task] = sim.overuse.first[task]
     sim.claims.status[task] = TASK_WAITING
     sim.step.arrived[sim.counts[ARRIVED_NOW]] = task
     sim.counts[ARRIVED_NOW] += 1
@@ -136,6 +138,7 @@ def forget_lost_events(sim: Simulation) -> None:
 
 
 @inlined
-def uses_too_much(sim: Simulation, task: int) -> bool:
-    """Whether the task's attempt is ended before its time, because it asked for less than it uses."""
-    return bool(sim.overuse.part.size > 0 and sim.overuse.part[task] < np.inf)
+def changes_use(sim: Simulation, task: int) -> bool:
+    """Whether the task's attempt will come to use other amounts than it holds now."""
+    return bool(sim.overuse.part.size > 0 and sim.overuse.part[task] < np.inf
+                and sim.tasks.shape[task] != sim.overuse.shape[task])

@@ -25,7 +25,7 @@ def classes_with_homes(plan: Plan, shapes: Shapes) -> np.ndarray:
     """Return int32[shape], the class of each; one that no machine devoted to its class could hold is of the last."""
     of_shape = plan.class_of(shapes)
     devoted = plan.routes.T[of_shape] > 0  # [shape, configuration]
-    group = plan.configurations.group_of_set[shapes.constraint_set]
+    group = plan.configurations.groups(shapes)
     holds = (shapes.request.T[:, None, :] <= plan.configurations.capacity.T[None]).all(axis=2)
     has_home = (devoted & holds & plan.configurations.meets.T[group]).any(axis=1)
     return np.where(has_home, of_shape, plan.routes.shape[1]).astype(np.int32)

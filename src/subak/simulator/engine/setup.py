@@ -19,7 +19,7 @@ from subak.queues.tree import TreeFile
 from subak.resources import same_resources
 from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.heap import build_events
-from subak.simulator.engine.overuse import draw_overuse, no_overuse, with_errors
+from subak.simulator.engine.overuse import draw_overuse, draw_swings, no_overuse, with_errors, with_swing
 from subak.simulator.engine.state import (
     BOUNDARY,
     FIRST_RESOURCE,
@@ -61,6 +61,7 @@ class Terms(NamedTuple):
     interval: float  # seconds, of the timeline
     until: float  # seconds, the last instant
     request_error: float = 0.0  # by which share requests are wrong
+    usage_swing: float = 0.0  # share of its request that a task does not use during a part of its life
     estimates: str = ""  # what the scheduler is told of run times: see estimates.py
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it are released
     queues: TreeFile | None = None  # fair orders: weights and limits
@@ -69,16 +70,18 @@ class Terms(NamedTuple):
     search: SearchSettings = SearchSettings()  # schedulers that search for a better plan: how long
 
 
-def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -> Prepared:
+def prepare(
+    workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms, shapes: Shapes | None = None
+) -> Prepared:
     """Return the initial state.
 
-    *order* is int32[machine], rows of the fleet, NO_ROW for a place that is left empty. Raises InputError when workload
-    and fleet do not speak of the same resources.
+    *order* is int32[machine], rows of the fleet, NO_ROW for a place that is left empty; *shapes* are the workload's, as
+    far as the scheduler tells them apart. Raises InputError when workload and fleet do not speak of the same resources.
     """
     same_resources(workload.resources, fleet.resources, "workload and fleet")
     if len(workload.tasks) == 0:
         raise InputError("workload: there must be at least one task to simulate, this one has 0")
-    shapes = find_shapes(workload)
+    shapes = shapes or find_shapes(workload)
     there = order != NO_ROW
     capacity = np.where(there, fleet.capacity[:, order], 0).astype(np.int32)
     truth = truth_of_sets(shapes.sets, fleet)[:, order] & there
@@ -89,6 +92,10 @@ def prepare(workload: Workload, fleet: Fleet, order: np.ndarray, terms: Terms) -
         shapes = with_errors(shapes, terms.request_error, capacity.max(axis=1))
         asked, overuse = draw_overuse(shapes, used, terms.seed)
         tasks = tasks._replace(shape=asked, request=shapes.request, constraint_set=shapes.constraint_set)
+    elif terms.usage_swing:
+        held, overuse = draw_swings(used, shapes.constraint_set.size, terms.seed)
+        shapes = with_swing(shapes, terms.usage_swing)
+        tasks = tasks._replace(shape=held, request=shapes.request, constraint_set=shapes.constraint_set)
     changes = _changes(fleet, order)
     present = fleet.machines["present"].to_numpy()[order] & there
     reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
