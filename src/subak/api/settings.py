@@ -41,6 +41,7 @@ class Settings(TypedDict, total=False):
     request_error: float
     estimates: str
     slow_start: float
+    locality_wait: float
     check_policy: bool
     parameters: Mapping[str, float]
     search_seconds: float

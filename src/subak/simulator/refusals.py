@@ -15,12 +15,19 @@ def refuse_slow_start(share: float, scheduler: Scheduler) -> None:
                          f"for has ended; the share must be 1, not {share:g}")
 
 
+def refuse_wait(seconds: float) -> None:
+    """Raise InputError for a time that no stage could wait for a machine with its input."""
+    if not 0 <= seconds < math.inf:
+        raise InputError(f"locality_wait: must be a finite number of seconds, 0 or more, not {seconds:g}")
+
+
 def refuse_error(error: float, scheduler: Scheduler) -> None:
     """Raise InputError for an error that no request could have, or that this scheduler does not know of."""
     if not 0 <= error < 1:
         raise InputError(f"request_error: must be a share from 0 to below 1, not {error:g}")
     kinds = {"a federation": bool(scheduler.architecture), "what a log says": scheduler.recorded,
-             "a fair order, for which a task asks for the same always": scheduler.order in FAIR_ORDERS}
+             "a fair order, for which a task asks for the same always": scheduler.order in FAIR_ORDERS,
+             "delay scheduling, for which the tasks of a stage ask for the same": scheduler.delays}
     kind = next((words for words, holds in kinds.items() if holds), None)
     if kind is not None:
         raise InputError(f"request_error: {scheduler.name} is {kind}; requests may be wrong under the others")
