@@ -7,7 +7,9 @@ from published import trace
 from subak.errors import InputError
 from subak.reproduce.claims import DIFFERS, HOLDS
 from subak.reproduce.google_like import published as paper
-from subak.reproduce.google_like.experiments import Row, measure_trace, measure_workload, reproduce
+from subak.reproduce.google_like.experiments import reproduce
+from subak.reproduce.google_like.measured import measure_trace, measure_workload
+from subak.reproduce.google_like.row import Row
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 
