@@ -3,17 +3,35 @@
 Fig. 1 is the makespan against the number of jobs, Fig. 2 against the share of slow machines. Past the paper: the same
 against schedulers that a reader would ask for, and on the jobs of a real trace.
 """
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from subak.errors import InputError
+from subak.fleet.locality import LEVELS
 from subak.reproduce.claims import Figure, Interval, Reproduction, choose_figures, judge_all
 from subak.reproduce.hmhs.published import CLAIMS
-from subak.reproduce.hmhs.study import ALL_SCHEDULERS, BOUND, SCHEDULERS, Bench, Case, Scale, interval, summary
+from subak.reproduce.hmhs.study import (
+    ALL_SCHEDULERS,
+    BOUND,
+    COMPLETION,
+    LOCAL_SCHEDULERS,
+    SCHEDULERS,
+    TRACE,
+    TRACE_ALIKE,
+    TRACE_AT_HOME,
+    Bench,
+    Case,
+    Scale,
+    Trace,
+    below,
+    interval,
+    knows_places,
+    makespans,
+    summary,
+)
 from subak.workload.mapreduce import CLUSTERS, WORKLOADS
 
 
@@ -53,28 +71,58 @@ def figure_2(bench: Bench) -> Figure:
 
 def baselines(bench: Bench) -> Figure:
     """Return every scheduler's makespan above the bound, and below FIFO's."""
-    rows = []
     cases = [Case(workload, jobs) for workload in WORKLOADS for jobs in bench.scale.baseline_jobs]
-    for number, case in enumerate(cases):
-        bench.notify(f"Baselines: {case.jobs} {case.workload} jobs", number / len(cases))
-        times = bench.measure(ALL_SCHEDULERS, bench.scale.baseline_seeds, partial(bench.draw, case))
-        rows += _baseline_rows(times, {"workload": case.workload, "jobs": case.jobs})
-    points = pl.DataFrame(rows)
+    found = bench.measure("Baselines", cases, ALL_SCHEDULERS, bench.scale.baseline_seeds)
+    points = pl.DataFrame([
+        row for case, runs in zip(cases, found, strict=True)
+        for row in _baseline_rows(makespans(runs), {"workload": case.workload, "jobs": case.jobs})])
     return Figure("baselines", "Every scheduler against the bound that none can beat", _worded(points), {}, (), points)
 
 
 def yahoo(bench: Bench) -> Figure:
     """Return the makespans of a trace's jobs. Raises InputError when there is none."""
-    if bench.yahoo is None:
-        raise InputError("--only yahoo: needs --jobs FOLDER, a workload of Hadoop's job history (subak convert rumen)")
-    bench.notify("Jobs of a trace", 0.0)
-    times = bench.measure(ALL_SCHEDULERS, bench.scale.seeds, bench.draw_yahoo)
+    jobs = _trace(bench, "yahoo").workload
+    [runs] = bench.measure("Jobs of a trace", [Case(TRACE)], ALL_SCHEDULERS, bench.scale.seeds)
+    times = makespans(runs)
     row = summary({name: times[name] for name in (*SCHEDULERS, BOUND)})
     numbers = {name.removesuffix(" (share)"): row[name] for name in row if name.startswith(("below", "above"))}
-    jobs, tasks = len(bench.yahoo.jobs), len(bench.yahoo.tasks)
     points = pl.DataFrame(_baseline_rows(times, {}))
-    return Figure("yahoo", f"{jobs} jobs of a trace, {tasks:,} tasks, on machines drawn as for Fig. 1",
-                  _worded(points), numbers, (), points)
+    title = f"{len(jobs.jobs)} jobs of a trace, {len(jobs.tasks):,} tasks, on machines drawn as for Fig. 1"
+    return Figure("yahoo", title, _worded(points), numbers, (), points)
+
+
+def locality(bench: Bench) -> Figure:
+    """Return delay scheduling beside HMHS on a trace's own machines. Raises InputError where inputs are not known."""
+    trace = _trace(bench, "locality")
+    if trace.fleet is None or not knows_places(trace):
+        raise InputError("--only locality: needs --jobs FOLDER with a fleet, and with tasks of which it is known where "
+                         "their inputs lie")
+    cases = [Case(TRACE_ALIKE), Case(TRACE_AT_HOME)]
+    found = bench.measure("Locality", cases, LOCAL_SCHEDULERS, bench.scale.seeds)
+    rows: list[dict[str, Any]] = []
+    numbers: dict[str, float | Interval] = {}
+    for speeds, runs in zip(("alike", "drawn"), found, strict=True):
+        times = makespans(runs)
+        for name in LOCAL_SCHEDULERS:
+            under, half = interval(below(times, "fifo", name))
+            means = {each: float(makespans(runs, each)[name].mean())
+                     for each in (COMPLETION, *(f"{level} (share)" for level in LEVELS))}
+            rows.append({"speeds": speeds, "scheduler": name, "makespan (s)": float(times[name].mean()),
+                         "below fifo (share)": under, "below fifo ± (share)": half, **means})
+            numbers[f"{speeds}, {name}, node-local"] = means["node-local (share)"]
+        for other in ("fifo", "fair", "delay"):
+            under, half = interval(below(times, other))
+            numbers[f"{speeds}, hmhs below {other}"] = Interval(under, under - half, under + half)
+    points = pl.DataFrame(rows)
+    title = f"{len(trace.workload.jobs)} jobs of a trace on its own {len(trace.fleet.machines):,} machines and racks"
+    return Figure("locality", title, _worded(points), numbers, (), points)
+
+
+def _trace(bench: Bench, figure: str) -> Trace:
+    if bench.trace is None:
+        raise InputError(f"--only {figure}: needs --jobs FOLDER, a workload of Hadoop's job history (subak convert "
+                         "rumen)")
+    return bench.trace
 
 
 def _baseline_rows(times: dict[str, np.ndarray], facts: dict[str, Any]) -> list[dict[str, Any]]:
@@ -90,12 +138,9 @@ def _baseline_rows(times: dict[str, np.ndarray], facts: dict[str, Any]) -> list[
 
 def _measured(bench: Bench, what: str, cases: list[Case]) -> pl.DataFrame:
     """Return a row a case."""
-    rows = []
-    for number, case in enumerate(cases):
-        bench.notify(f"{what}: {case.jobs} {case.workload} jobs, cluster {case.cluster}", number / len(cases))
-        times = bench.measure(SCHEDULERS, bench.scale.seeds, partial(bench.draw, case))
-        rows.append({**case._asdict(), **summary(times)})
-    return pl.DataFrame(rows)
+    found = bench.measure(what, cases, SCHEDULERS, bench.scale.seeds)
+    return pl.DataFrame([{**case._asdict(), **summary(makespans(runs))}
+                         for case, runs in zip(cases, found, strict=True)])
 
 
 def _worded(table: pl.DataFrame) -> pl.DataFrame:
@@ -137,18 +182,20 @@ def _less(one: Interval, other: Interval) -> Interval:
     return Interval(value, value - half, value + half)
 
 
-FIGURES: dict[str, Callable[[Bench], Figure]] = {"1": figure_1, "2": figure_2, "baselines": baselines, "yahoo": yahoo}
+FIGURES: dict[str, Callable[[Bench], Figure]] = {"1": figure_1, "2": figure_2, "baselines": baselines, "yahoo": yahoo,
+                                               "locality": locality}
 DEFAULT = ("1", "2")
+OF_A_TRACE = ("yahoo", "locality")
 
 
 def chosen_figures(only: str | None, past_the_paper: bool, with_jobs: bool) -> list[str]:
     """Return the keys of the figures that are wanted. Raises InputError for one that does not exist."""
-    every = [key for key in FIGURES if with_jobs or key != "yahoo"]
-    default = [*DEFAULT, *(["yahoo"] if with_jobs else [])]
+    every = [key for key in FIGURES if with_jobs or key not in OF_A_TRACE]
+    default = [*DEFAULT, *(OF_A_TRACE if with_jobs else ())]
     return choose_figures(only, FIGURES, every if past_the_paper else default)
 
 
-def reproduce(bench: Bench, keys: list[str]) -> Reproduction:
+def reproduce(bench: Bench, keys: Iterable[str]) -> Reproduction:
     """Run the experiments behind the figures named."""
     figures = tuple(FIGURES[key](bench) for key in keys)
     return Reproduction(figures, judge_all(CLAIMS, figures), _notes(bench.scale))

@@ -4,7 +4,7 @@ Tables 1 and 2 are solved as printed; Figs. 6 to 8 are runs on Google's trace an
 (lotes_workload.py). Past the paper: what makes the difference between schedulers, loads, and LoTES's options.
 """
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -235,7 +235,7 @@ def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:
     return choose_figures(only, FIGURES, FIGURES if past_the_paper else DEFAULT)
 
 
-def reproduce(study: Study, keys: list[str]) -> Reproduction:
+def reproduce(study: Study, keys: Iterable[str]) -> Reproduction:
     """Run the experiments behind the figures named."""
     figures = tuple(FIGURES[key](study) for key in keys)
     return Reproduction(figures, judge_all(CLAIMS, figures), _notes(study))
