@@ -14,14 +14,15 @@ from subak.fleet.locality import LEVELS
 from subak.reproduce.claims import Figure, Interval, Reproduction, choose_figures, judge_all
 from subak.reproduce.hmhs.published import CLAIMS
 from subak.reproduce.hmhs.study import (
+    ALIKE,
     ALL_SCHEDULERS,
     BOUND,
     COMPLETION,
+    DRAWN_SPEEDS,
     LOCAL_SCHEDULERS,
     SCHEDULERS,
+    SLOW_READS,
     TRACE,
-    TRACE_ALIKE,
-    TRACE_AT_HOME,
     Bench,
     Case,
     Scale,
@@ -97,22 +98,26 @@ def locality(bench: Bench) -> Figure:
     if trace.fleet is None or not knows_places(trace):
         raise InputError("--only locality: needs --jobs FOLDER with a fleet, and with tasks of which it is known where "
                          "their inputs lie")
-    cases = [Case(TRACE_ALIKE), Case(TRACE_AT_HOME)]
-    found = bench.measure("Locality", cases, LOCAL_SCHEDULERS, bench.scale.seeds)
+    alike, slow = bench.measure("Locality", [Case(ALIKE), Case(SLOW_READS)], LOCAL_SCHEDULERS, 1)
+    [drawn] = bench.measure("Locality", [Case(DRAWN_SPEEDS)], LOCAL_SCHEDULERS, bench.scale.seeds)
     rows: list[dict[str, Any]] = []
     numbers: dict[str, float | Interval] = {}
-    for speeds, runs in zip(("alike", "drawn"), found, strict=True):
+    for words, runs in (("alike", alike), ("slow reads", slow), ("speeds drawn", drawn)):
         times = makespans(runs)
         for name in LOCAL_SCHEDULERS:
             under, half = interval(below(times, "fifo", name))
             means = {each: float(makespans(runs, each)[name].mean())
                      for each in (COMPLETION, *(f"{level} (share)" for level in LEVELS))}
-            rows.append({"speeds": speeds, "scheduler": name, "makespan (s)": float(times[name].mean()),
+            rows.append({"machines": words, "scheduler": name, "makespan (s)": float(times[name].mean()),
                          "below fifo (share)": under, "below fifo ± (share)": half, **means})
-            numbers[f"{speeds}, {name}, node-local"] = means["node-local (share)"]
+            numbers[f"{words}, {name}, node-local"] = means["node-local (share)"]
         for other in ("fifo", "fair", "delay"):
             under, half = interval(below(times, other))
-            numbers[f"{speeds}, hmhs below {other}"] = Interval(under, under - half, under + half)
+            certain = 0.0 if len(runs) == 1 else half  # one run is all there is: nothing in it is drawn
+            numbers[f"{words}, hmhs below {other}"] = Interval(under, under - certain, under + certain)
+        gained, half = interval(below(times, "fair", "delay"))
+        certain = 0.0 if len(runs) == 1 else half
+        numbers[f"{words}, delay below fair"] = Interval(gained, gained - certain, gained + certain)
     points = pl.DataFrame(rows)
     title = f"{len(trace.workload.jobs)} jobs of a trace on its own {len(trace.fleet.machines):,} machines and racks"
     return Figure("locality", title, _worded(points), numbers, (), points)
@@ -145,11 +150,12 @@ def _measured(bench: Bench, what: str, cases: list[Case]) -> pl.DataFrame:
 
 def _worded(table: pl.DataFrame) -> pl.DataFrame:
     """Return the table with a mean and its interval in one column, in words."""
-    plain = [name for name in table.columns if not name.endswith("(share)")]
-    gains = [name for name in table.columns if name.endswith("(share)") and "±" not in name]
+    gains = [name for name in table.columns if f"{name.removesuffix(' (share)')} ± (share)" in table.columns]
+    plain = [name for name in table.columns if name not in gains and "±" not in name]
     return table.select(*plain, *(
         pl.Series(name.removesuffix(" (share)"), [
-            f"{mean:.1%} ± {half:.1%}" for mean, half in table.select(name, name.replace(" (", " ± (")).iter_rows()])
+            f"{mean:.1%}" + ("" if np.isnan(half) else f" ± {half:.1%}")
+            for mean, half in table.select(name, name.replace(" (", " ± (")).iter_rows()])
         for name in gains))
 
 

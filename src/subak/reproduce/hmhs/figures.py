@@ -42,12 +42,12 @@ def _gaps(table: pl.DataFrame) -> Any:
 
 def _near(table: pl.DataFrame) -> Any:
     levels = [f"{name} (share)" for name in LEVELS]
-    long = table.unpivot(levels, index=["speeds", "scheduler"], variable_name="level", value_name="share").with_columns(
-        pl.col("level").str.strip_suffix(" (share)"))
-    return base(long).mark_bar().encode(
+    long = table.unpivot(levels, index=["machines", "scheduler"], variable_name="level", value_name="share")
+    shown = long.with_columns(pl.col("level").str.strip_suffix(" (share)"))
+    return base(shown).mark_bar().encode(
         x=alt.X("share:Q", title="tasks with known inputs", stack="normalize", axis=alt.Axis(format="~%")),
         y=alt.Y("scheduler:N", sort=None, title=None), color=colour("level", sort=list(LEVELS)),
-        row=alt.Row("speeds:N", title="speeds of machines", sort=None)).properties(height=FIGURE_HEIGHT // 2)
+        row=alt.Row("machines:N", title=None, sort=None)).properties(height=FIGURE_HEIGHT // 2)
 
 
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {

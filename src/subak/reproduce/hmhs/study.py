@@ -26,7 +26,10 @@ from subak.workload.mapreduce import CLUSTERS, WORKLOADS, MapReduce, draw_batch
 from subak.workload.table import Workload, make_workload
 
 BOUND, MAKESPAN, COMPLETION = "bound", "makespan (s)", "mean job completion (s)"
-TRACE, TRACE_AT_HOME, TRACE_ALIKE = "trace", "trace, its machines", "trace, its machines, alike"
+TRACE, AT_HOME = "trace", "trace, on its machines"  # its jobs on drawn machines, or where their inputs lie
+# On its machines: speeds drawn as the paper's or all alike, and how many times as long far inputs take.
+ALIKE, DRAWN_SPEEDS, SLOW_READS = f"{AT_HOME}, alike", f"{AT_HOME}, speeds drawn", f"{AT_HOME}, slow reads"
+FAR = {"rack_local": 1.5, "off_rack": 2.0}  # of SLOW_READS: an assumption
 
 
 class Way(NamedTuple):
@@ -153,7 +156,8 @@ def run_job(label: str, job: Job, say: Say) -> bytes:
         outcome = simulate(workload, fleet, find_scheduler(way.scheduler), job.seed, locality_wait=way.locality_wait,
                            search=SearchSettings(moves=job.scale.search_moves))
         found[name] = measures_of(outcome, workload)
-    found[BOUND] = {MAKESPAN: makespan_bound(find_batch(workload, fleet), workload).seconds}
+    if not job.case.workload.startswith(AT_HOME):
+        found[BOUND] = {MAKESPAN: makespan_bound(find_batch(workload, fleet), workload).seconds}
     return msgspec.msgpack.encode(found)
 
 
@@ -182,17 +186,18 @@ def draw(job: Job) -> tuple[Workload, Fleet]:
         reduce_machines=job.scale.machines, slow_share=CLUSTERS[case.cluster])
     if job.trace is None:
         return draw_batch(parameters, job.seed)
-    batch = _at_once(job.trace.workload)
+    batch = _at_once(job.trace.workload, FAR if case.workload == SLOW_READS else {})
     if case.workload == TRACE:
         return batch, draw_batch(parameters, job.seed)[1]
     assert job.trace.fleet is not None
-    return batch, _with_speeds(job.trace.fleet, jobs, job.seed if case.workload == TRACE_AT_HOME else None)
+    return batch, _with_speeds(job.trace.fleet, jobs, job.seed if case.workload == DRAWN_SPEEDS else None)
 
 
-def _at_once(jobs: Workload) -> Workload:
-    """Return the jobs of a trace, all at 0, each its own speed group."""
+def _at_once(jobs: Workload, far: Mapping[str, float]) -> Workload:
+    """Return the jobs of a trace, all at 0, each its own speed group; with *far* factors, those in place of its own."""
     stages = jobs.stages.with_columns(speed_group=pl.col("job"), **{
-        resource.name: pl.col(resource.name) * resource.unit for resource in jobs.resources})
+        resource.name: pl.col(resource.name) * resource.unit for resource in jobs.resources},
+        **{name: pl.lit(factor) for name, factor in far.items()})
     return make_workload(jobs.jobs, stages, jobs.tasks.with_columns(arrival=pl.lit(0.0)), jobs.resources,
                          jobs.provenance)
 
