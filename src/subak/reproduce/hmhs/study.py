@@ -168,10 +168,12 @@ def measures_of(outcome: Outcome, workload: Workload) -> dict[str, float]:
     completion = np.zeros(len(workload.jobs))
     np.maximum.at(completion, job, finish)
     inputs = outcome.simulation.speeds.inputs
+    found = {MAKESPAN: float(finish.max()), COMPLETION: float(completion.mean())}
     known = np.flatnonzero(inputs.holder[0] != NO_HOLDER)
+    if not known.size:
+        return found
     level = input_level(inputs, known, outcome.simulation.progress.machine[known])
-    near = {f"{name} (share)": float((level == number).mean()) for number, name in enumerate(LEVELS)}
-    return {MAKESPAN: float(finish.max()), COMPLETION: float(completion.mean()), **(near if known.size else {})}
+    return found | {f"{name} (share)": float((level == number).mean()) for number, name in enumerate(LEVELS)}
 
 
 # Draws
