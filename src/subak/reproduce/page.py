@@ -17,7 +17,7 @@ LINES = (
     ".C, .C tbody, .C tr, .C th, .C td { display: block; min-width: 0; }"
     " .C thead { display: none; } .C tr { padding: 0.5rem 0; } .C th, .C td { padding: 0.1rem 0.4rem; }"
     " .C td::before { content: attr(data-name) \": \"; color: var(--quiet); }")
-STILL = (".still .scroll { container-type: inline-size; overflow-x: visible; }"
+STILL = (".still { overflow-wrap: anywhere; } .still .scroll { container-type: inline-size; overflow-x: visible; }"
          " .still figure.card { overflow-x: visible; } .still figure.card svg { max-width: 100%; height: auto; }")
 
 
