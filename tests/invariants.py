@@ -89,6 +89,15 @@ def fitting(simulation, task):
     return np.flatnonzero(enough & np.array(allowed))
 
 
+def far_factor(inputs, task, machine):
+    """What the run time is multiplied by for where the input lies."""
+    if not inputs.holder.shape[1]:
+        return 1.0
+    racks = {inputs.rack[each] for each in inputs.holder[:, task] if each >= 0} - {-1}
+    near = 0 if machine in inputs.holder[:, task] else 1 if inputs.rack[machine] in racks else 2
+    return inputs.factor[near, task]
+
+
 def end_of(simulation, task):
     """When the task's attempt ends: behind the shuffle and its inputs, the run time times its machine's factor.
 
@@ -96,7 +105,7 @@ def end_of(simulation, task):
     """
     speeds, machine, start = simulation.speeds, simulation.progress.machine[task], simulation.progress.start[task]
     factor = speeds.factor[speeds.group[task]][machine] if len(speeds.factor) else 1.0
-    run = simulation.tasks.run_time[task] * factor
+    run = simulation.tasks.run_time[task] * factor * far_factor(speeds.inputs, task, machine)
     end = start + ((speeds.shuffle[task] if len(speeds.shuffle) else 0.0) + run)
     opened = simulation.slow.opened
     if len(opened):

@@ -90,3 +90,30 @@ WORDS = """async (page, window) => {
   for (const kind of ["number", "ratio", "share", "seconds"]) said[kind] = VALUES.map((value) => words[kind](value));
   return { said };
 }"""
+
+# A page of a reproduction, on which nothing runs: what is wider than its box, where verdicts stand, how often a title
+# is seen, and in which units charts and tables are.
+REPRODUCTION = """async (page, window) => {
+  const root = page.documentElement;
+  const name = (each) => `${each.tagName} ${each.getAttribute("class")} ${each.textContent.slice(0, 40)}`;
+  const boxes = "header, main, section, p, li, table, tr, th, td, figure, svg, h1, h2, .scroll";
+  const all = [...page.querySelectorAll(boxes)].filter((each) => each.getBoundingClientRect().width > 0);
+  const narrow = (cell) => cell.getBoundingClientRect().width < 60;
+  const outside = all.filter((each) => each.getBoundingClientRect().right > root.clientWidth + 1);
+  const wide = all.filter((each) => each.matches(".scroll, figure, section, main") &&
+    each.scrollWidth > each.clientWidth + 1);
+  const cut = [...page.querySelectorAll("td, tbody th")].filter((each) => each.scrollWidth > each.clientWidth + 1);
+  const shown = page.body.innerText;
+  const sections = [...page.querySelectorAll("main > section")].map((section) => {
+    const title = section.querySelector("h2").textContent;
+    return { title, times: shown.split(title).length - 1,
+      first: section.querySelector("h2").nextElementSibling?.getAttribute("aria-label") ?? "",
+      heads: [...section.querySelectorAll("table")].map((table) => table.querySelector("thead th").textContent),
+      narrow: [...section.querySelectorAll("tbody td")].filter(narrow).length,
+      drawn: [...section.querySelectorAll("svg .role-axis-title text, svg text")].map((text) => text.textContent),
+      columns: [...section.querySelectorAll("table:last-of-type thead th")].map((cell) => cell.textContent) };
+  });
+  const header = [...page.querySelector("header").children].map((each) => each.tagName);
+  return { width: root.clientWidth, scroll: root.scrollWidth, outside: outside.map(name), wide: wide.map(name),
+           cut: cut.map(name), sections, header, verdict: page.querySelector("header .verdict").textContent };
+}"""

@@ -21,6 +21,8 @@ QUIET = [
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--enable-logging=stderr",
     "--proxy-server=127.0.0.1:9", "--virtual-time-budget=20000", "--hide-scrollbars", "--dump-dom",
 ]
+DRAWN = 'root?.dataset.ready === "yes"'  # page.js says so; on other pages nothing runs
+STILL = 'root && page.readyState === "complete" && page.querySelector("main")'
 DARK = "--blink-settings=preferredColorScheme=0"
 
 # A window is never narrower than 500 pixels, a frame is; the frame has its parent's origin, so it can be asked.
@@ -29,7 +31,7 @@ FRAME = """<!doctype html><meta charset="utf-8">
 <pre id="facts"></pre><script>
 const timer = setInterval(async () => {
   const page = document.querySelector("iframe").contentDocument, root = page.documentElement;
-  if (root?.dataset.ready !== "yes") return;
+  if (!(READY)) return;
   clearInterval(timer);
   const facts = await (QUESTION)(page, page.defaultView);
   facts.problems = root.dataset.problems ?? "";
@@ -97,9 +99,9 @@ def opened(path, profile, *options):
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
-def asked(question, page, folder, *options, width=900):
-    """Open the page in a frame of that width, and return its answer to a question."""
-    frame = FRAME.replace("WIDTH", str(width)).replace("QUESTION", question)
+def asked(question, page, folder, *options, width=900, ready=DRAWN):
+    """Open the page in a frame of that width, and return its answer to a question when it is *ready*."""
+    frame = FRAME.replace("WIDTH", str(width)).replace("QUESTION", question).replace("READY", ready)
     content = html.escape(page.read_text(encoding="utf-8"))
     (folder / "frame.html").write_text(frame.replace("PAGE", content), encoding="utf-8")
     document, console = opened(folder / "frame.html", folder / "profile", *options)

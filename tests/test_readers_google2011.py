@@ -413,11 +413,13 @@ def _naive_step(attempts, instant, event, live):
 @settings(max_examples=300, deadline=None)
 @given(st.lists(EVENTS, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_attempts_agree_with_their_plain_twin(of_tasks, shuffler):
-    rows = [{"job": 1, "index": index, "time": time, "event": event, "priority": 0, "cpu": 1, "memory": 1}
+    rows = [{"job": 1, "index": index, "time": time, "event": event, "priority": 0, "cpu": 1, "memory": 1,
+             "scheduling_class": 2}
             for index, events in enumerate(of_tasks) for time, event in events]
     shuffler.shuffle(rows)
     table = pl.DataFrame(rows, schema={"job": pl.Int64, "index": pl.Int32, "time": pl.Int64, "event": pl.UInt8,
-                                       "priority": pl.Int16, "cpu": pl.Int32, "memory": pl.Int32})
+                                       "priority": pl.Int16, "cpu": pl.Int32, "memory": pl.Int32,
+                                       "scheduling_class": pl.Int8})
     ordered = sort_events(table)
     attempts = find_attempts(ordered)
     found = attempts.select("index", "submit", "schedule", "end", "end_event").rows()

@@ -5,20 +5,40 @@ import sys
 import numpy as np
 import pytest
 
-from batches import batch
+from batches import batch, machines
+from small_inputs import placed, racked
 from subak.cli.main import main
 from subak.errors import InputError
+from subak.reproduce.hmhs import figures
 from subak.reproduce.hmhs.experiments import DEFAULT, FIGURES, chosen_figures, reproduce
-from subak.reproduce.hmhs.figures import draw
 from subak.reproduce.hmhs.published import CLAIMS
-from subak.reproduce.hmhs.study import BOUND, SCHEDULERS, Bench, Case, Scale, below, interval, summary
+from subak.reproduce.hmhs.study import (
+    BOUND,
+    DRAWN_SPEEDS,
+    LOCAL_SCHEDULERS,
+    SCHEDULERS,
+    SLOW_READS,
+    TRACE,
+    Bench,
+    Case,
+    Job,
+    Scale,
+    Trace,
+    below,
+    draw,
+    interval,
+    makespans,
+    summary,
+)
 
 SMALL = Scale(seeds=2, jobs=(1, 2), machines=3, cluster_jobs=1, baseline_jobs=(2,), baseline_seeds=2, search_moves=3)
-YAHOO = batch((4, 3, 2, 5), (2, 7, 1, 2), (1, 1, 0, 0, 9), grouped=False)
+YAHOO = Trace(placed(batch((4, 3, 2, 5), (2, 7, 1, 2), (1, 1, 0, 0, 9), grouped=False),
+                     [["m0"], ["m1"], ["m0", "m2"], ["m2"], [], [], ["m1"], ["m1"], None, ["m2"]]),
+              racked(machines((1, 1), (1, 0), (1, 1)), ["a", "a", "b"]))
 
 
-def bench(yahoo=None):
-    return Bench(SMALL, 1, lambda label, part: None, yahoo)
+def bench(trace=None, processes=1, said=None):
+    return Bench(SMALL, 1, lambda label, part: None if said is None else said.append((label, part)), trace, processes)
 
 
 @pytest.fixture(scope="module")
@@ -26,25 +46,65 @@ def found():
     return reproduce(bench(YAHOO), list(FIGURES))
 
 
+def drawn(case, seed=1, trace=None):
+    return draw(Job(SMALL, case, seed, {}, trace))
+
+
 def test_a_case_is_drawn_as_the_paper_says():
-    workload, fleet = bench().draw(Case("hybrid", 5, cluster=6), 0)
+    workload, fleet = drawn(Case("hybrid", 5, cluster=6))
     assert len(workload.jobs) == 5
     assert len(fleet.machines) == 6
     assert fleet.speeds.shape == (5, 6)
     assert fleet.speeds.min() >= 0.9
-    again, _ = bench().draw(Case("hybrid", 5, cluster=6), 0)
+    again, _ = drawn(Case("hybrid", 5, cluster=6))
     assert workload.tasks.equals(again.tasks)
-    assert not workload.tasks.equals(bench().draw(Case("hybrid", 5, cluster=6), 1)[0].tasks)
+    assert not workload.tasks.equals(drawn(Case("hybrid", 5, cluster=6), 2)[0].tasks)
 
 
 def test_jobs_of_a_trace_arrive_together_on_drawn_machines():
-    workload, fleet = bench(YAHOO).draw_yahoo(0)
+    workload, fleet = drawn(Case(TRACE), trace=YAHOO)
     assert workload.tasks["arrival"].max() == 0
-    assert workload.stages["speed_group"].to_list() == YAHOO.stages["job"].to_list()
+    assert workload.stages["speed_group"].to_list() == YAHOO.workload.stages["job"].to_list()
     assert len(np.unique(fleet.speeds)) == fleet.speeds.size
 
 
+def test_jobs_of_a_trace_run_where_their_inputs_are():
+    workload, fleet = drawn(Case(DRAWN_SPEEDS), trace=YAHOO)
+    assert fleet.machines.equals(YAHOO.fleet.machines)
+    assert fleet.attribute("rack").to_list() == ["a", "a", "b"]
+    assert fleet.speeds.shape == (3, 3)
+    assert 0.1 <= fleet.speeds.min() < fleet.speeds.max() <= 1.0
+    slow, alike = drawn(Case(SLOW_READS), trace=YAHOO)
+    assert (alike.speeds == 1.0).all()
+    assert slow.stages.select("rack_local", "off_rack").row(0) == (1.5, 2.0)
+    assert workload.stages.select("rack_local", "off_rack").row(0) == (1.0, 1.0)
+
+
+def test_several_processes_find_what_one_finds():
+    """As on all cores: the same numbers, and what runs is said when it begins."""
+    said = []
+    cases = [Case(jobs=2), Case("hybrid", 2)]
+    one, two = (bench(processes=processes, said=said).measure("Fig. 1", cases, SCHEDULERS, 2) for processes in (1, 2))
+    assert one == two
+    assert [len(runs) for runs in one] == [2, 2]
+    labels = [f"Fig. 1: 2 {kind} jobs, cluster 1, seed {seed}" for kind in ("single", "hybrid") for seed in (1, 2)]
+    assert [label for label, _ in said[:4]] == labels
+    assert [part for _, part in said[:4]] == [0.0, 0.25, 0.5, 0.75]
+    assert {label for label, _ in said[4:]} == set(labels)
+
+
+def test_shares_of_levels_add_up(found):
+    figure = next(each for each in found.figures if each.key == "locality")
+    shares = figure.points.select("node-local (share)", "rack-local (share)", "off-rack (share)").sum_horizontal()
+    assert shares.to_list() == pytest.approx([1.0] * len(figure.points))
+    assert len(figure.points) == 3 * len(LOCAL_SCHEDULERS)
+    assert figure.numbers["alike, delay, node-local"] >= figure.numbers["alike, hmhs, node-local"]
+
+
 def test_gains_and_intervals_by_hand():
+    measured = [{"hmhs": {"makespan (s)": value}, "fifo": {"makespan (s)": 4.0}} for value in (2.0, 3.0)]
+    assert {name: values.tolist() for name, values in makespans(measured).items()} == {
+        "hmhs": [2.0, 3.0], "fifo": [4.0, 4.0]}
     times = {"hmhs": np.array([2.0, 3.0]), "fifo": np.array([4.0, 4.0]), "fifo-pri": np.array([4.0, 12.0]),
              "r-hmhs": np.array([2.0, 3.0]), BOUND: np.array([1.0, 3.0])}
     assert below(times, "fifo").tolist() == [0.5, 0.25]
@@ -64,7 +124,7 @@ def test_every_claim_has_its_number(found):
 
 
 def test_no_makespan_is_below_the_bound(found):
-    for figure in found.figures:
+    for figure in (each for each in found.figures if each.key != "locality"):
         above = [name for name in figure.points.columns if name == "above the bound (share)"]
         assert (figure.points[above[0]] >= -1e-9).all()
 
@@ -83,19 +143,20 @@ def test_the_extremes_are_of_the_points(found):
 @pytest.mark.parametrize("key", FIGURES)
 def test_every_figure_is_drawn(found, key):
     figure = next(each for each in found.figures if each.key == key)
-    drawn = json.loads(draw(figure).to_json())
+    drawn = json.loads(figures.draw(figure).to_json())
     assert drawn["title"]
 
 
 def test_figures_are_chosen():
     assert chosen_figures(None, past_the_paper=False, with_jobs=False) == list(DEFAULT)
-    assert chosen_figures(None, past_the_paper=False, with_jobs=True) == [*DEFAULT, "yahoo"]
+    assert chosen_figures(None, past_the_paper=False, with_jobs=True) == [*DEFAULT, "yahoo", "locality"]
     assert chosen_figures(None, past_the_paper=True, with_jobs=False) == ["1", "2", "baselines"]
     assert chosen_figures("2,1", past_the_paper=False, with_jobs=False) == ["1", "2"]
-    with pytest.raises(InputError, match="must name figures among 1, 2, baselines, yahoo, not '3'"):
+    with pytest.raises(InputError, match="must name figures among 1, 2, baselines, yahoo, locality, not '3'"):
         chosen_figures("3", past_the_paper=False, with_jobs=False)
-    with pytest.raises(InputError, match="needs --jobs FOLDER"):
-        reproduce(bench(), ["yahoo"])
+    for key, trace in (("yahoo", None), ("locality", None), ("locality", YAHOO._replace(fleet=None))):
+        with pytest.raises(InputError, match="needs --jobs FOLDER"):
+            reproduce(bench(trace), [key])
 
 
 @pytest.fixture

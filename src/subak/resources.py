@@ -16,7 +16,7 @@ AMOUNT_MAX = 2**31 - 1  # amounts are int32 so that a pass over the machines sta
 RESERVED_NAMES = frozenset({
     "job", "stage", "task", "index", "queue", "user", "name", "kind", "priority", "constraints", "depends_on",
     "arrival", "run_time", "estimate", "outcome", "machine", "cluster", "present", "time", "attribute", "value", "gang",
-    "scheduling_class", "speed_group", "shuffle", "recorded_start",
+    "scheduling_class", "speed_group", "shuffle", "recorded_start", "rack_local", "off_rack", "inputs",
 })
 
 

@@ -42,6 +42,7 @@ class Settings(TypedDict, total=False):
     usage_swing: float
     estimates: str
     slow_start: float
+    locality_wait: float
     check_policy: bool
     parameters: Mapping[str, float]
     search_seconds: float

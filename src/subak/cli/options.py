@@ -16,7 +16,7 @@ from subak.federation.choices import PLACEMENTS
 from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Federation
 from subak.measures.energy.settings import energy_names
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.schedulers import SCHEDULERS
+from subak.placement.schedulers import LOCALITY_WAIT, SCHEDULERS
 from subak.resources import parse_amounts
 from subak.toml_files import read_toml
 from subak.workload.redraws import RESAMPLES
@@ -102,6 +102,9 @@ class ScenarioOptions:
     slow_start: Annotated[float, _option(
         "SHARE", "Tasks that wait for a stage may start when this share of its tasks has ended; they hold their "
                  "machine until all have, and copy what is there meanwhile.", TIME, show_default=True)] = 1.0
+    locality_wait: Annotated[float, _option(
+        "SECONDS", "For delay-scheduling: how long a stage waits for a machine that holds its input, and then as long "
+                   "for one of its rack; 0: fair sharing without a delay.", TIME, show_default=True)] = LOCALITY_WAIT
     search_seconds: Annotated[float, _option(
         "SECONDS", "For hmhs-search: how long to improve the plan; the kept scenario holds how many moves that were, "
                    "and so repeats it.", TIME, show_default=True)] = 1.0

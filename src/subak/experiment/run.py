@@ -25,6 +25,7 @@ from subak.experiment.scenario import (
     IN_MEMORY,
     Scenario,
     changed_settings,
+    delays,
     is_fair,
     is_planned,
     searches,
@@ -505,6 +506,8 @@ def of_run(scenario: Scenario, name: str, seeds: list[int]) -> Scenario:
     one.lotes = scenario.lotes if is_planned(name) else LotesSettings()
     one.parameters = _own_parameters(scenario, name)
     one.check_policy = scenario.check_policy and policy_file(name) is not None
+    if not delays(name):
+        one.locality_wait = Scenario().locality_wait
     if not searches(name):
         one.search_seconds, one.search_moves = Scenario().search_seconds, None
     return one

@@ -12,11 +12,11 @@ from subak.measures.objective import OF_MACHINES, read_objective
 from subak.output.plain import is_text
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
-from subak.placement.schedulers import DRAWN, LOTES, SCHEDULERS
+from subak.placement.schedulers import DRAWN, LOCALITY_WAIT, LOTES, SCHEDULERS
 from subak.policy_files import is_users, named_scheduler, policy_file
 from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.estimate_words import FACTOR, parse_estimates
-from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_swing, refuse_times
+from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_swing, refuse_times, refuse_wait
 from subak.toml_files import read_toml
 from subak.workload.redraws import AUTO, NONE, RESAMPLES
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names
@@ -56,6 +56,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     usage_swing: float = 0.0  # share of its request that a task does not use, or hold, during a part of its life
     estimates: str = ""  # of run times, told to schedulers: exact, user, factor=F, class, none; empty: user, if any
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
+    locality_wait: float = LOCALITY_WAIT  # seconds for a machine with the input, then for its rack: delay scheduling
     check_policy: bool = False  # policies from files are compiled with bounds checks
     parameters: dict[str, float] = {}  # of policies from files: values of what they declare
     search_seconds: float = 1.0  # to search for a better plan, for schedulers that do
@@ -78,6 +79,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         refuse_times(1.0 if self.interval is None else self.interval, self.until)
         self._refuse_measures()
         parse_estimates(self.estimates)
+        refuse_wait(self.locality_wait)
         self._refuse_unbearable()
         self._refuse_search()
         for setting in changed_settings(self.federation):
@@ -173,6 +175,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.reclaims_per_hour and not any(is_fair(scheduler) for scheduler in self.schedulers):
             raise InputError(f"reclaims_per_hour: none of the schedulers {', '.join(self.schedulers)} has a fair "
                              f"order; these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+        if self.locality_wait != LOCALITY_WAIT and not any(delays(scheduler) for scheduler in self.schedulers):
+            raise InputError(f"locality_wait: none of the schedulers {', '.join(self.schedulers)} waits for machines "
+                             "with inputs; delay-scheduling does")
         if self.lotes != LotesSettings() and not any(is_planned(scheduler) for scheduler in self.schedulers):
             raise InputError(f"lotes: none of the schedulers {', '.join(self.schedulers)} goes by these settings; "
                              "lotes does")
@@ -212,6 +217,12 @@ def is_planned(scheduler: str) -> bool:
     """Whether a scheduler, by its name, goes by a plan of LoTES."""
     known = SCHEDULERS.get(scheduler.partition("+")[0])
     return known is not None and known.planned == LOTES
+
+
+def delays(scheduler: str) -> bool:
+    """Whether under a scheduler, by its name, tasks wait for machines that hold their inputs."""
+    known = SCHEDULERS.get(scheduler)
+    return known is not None and known.delays
 
 
 def changed_settings(settings: Federation | LotesSettings) -> dict[str, Any]:

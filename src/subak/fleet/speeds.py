@@ -1,5 +1,7 @@
 """How long an attempt takes: the run time times the machine's speed factor, behind the copying of its inputs.
 
+What it reads from afar lengthens it too (locality.py).
+
 The factor is V_ij of hmhs 2.1: of the tasks of a stage's speed group on a machine; 0.1 is ten times as fast as 1.
 """
 from typing import Any, NamedTuple
@@ -7,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subak.errors import InputError
+from subak.fleet.locality import Inputs, build_inputs, input_level, refuse_inputs
 from subak.fleet.table import Fleet
 from subak.marks import inlined
 from subak.workload.table import Workload
@@ -19,6 +22,7 @@ class Speeds(NamedTuple):
     factor: np.ndarray  # float64[group, machine], of the run time: V_ij
     group: np.ndarray  # int32[task]
     shuffle: np.ndarray  # float64[task], seconds before the run time, as long on every machine
+    inputs: Inputs  # where they lie, and what reading them from afar multiplies the run time by
 
 
 @inlined
@@ -39,6 +43,8 @@ def run_seconds(speeds: Speeds, tasks: Tasks, task: Any, machine: Any) -> Any:
     seconds = tasks.run_time[task]
     if speeds.factor.shape[0] > 0:
         seconds = seconds * speeds.factor[speeds.group[task], machine]
+    if speeds.inputs.holder.shape[1] > 0:
+        seconds = seconds * speeds.inputs.factor[input_level(speeds.inputs, task, machine), task]
     return seconds
 
 
@@ -50,11 +56,12 @@ def build_speeds(workload: Workload, fleet: Fleet, order: np.ndarray) -> Speeds:
     stage = workload.tasks["stage"].to_numpy()
     shuffle = stage_shuffle(workload)
     of_task = shuffle[stage] if shuffle.any() else np.zeros(0)
+    inputs = build_inputs(workload, fleet, order)
     if not len(fleet.speeds):
-        return Speeds(np.zeros((0, 0)), np.zeros(0, np.int32), of_task)
+        return Speeds(np.zeros((0, 0)), np.zeros(0, np.int32), of_task, inputs)
     as_given = np.array_equal(order, np.arange(fleet.speeds.shape[1]))
     factor = fleet.speeds if as_given else np.ascontiguousarray(fleet.speeds[:, order])
-    return Speeds(factor, stage_groups(workload, fleet)[stage], of_task)
+    return Speeds(factor, stage_groups(workload, fleet)[stage], of_task, inputs)
 
 
 def stage_groups(workload: Workload, fleet: Fleet) -> np.ndarray:
@@ -92,3 +99,4 @@ def refuse_speeds(workload: Workload, fleet: Fleet, scheduler: str) -> None:
         stage = int(np.argmax(seconds > 0))
         raise InputError(f"shuffle: {scheduler} is a federation, which copies no inputs; stage {stage} has "
                          f"{seconds[stage]:g} s")
+    refuse_inputs(workload, scheduler)

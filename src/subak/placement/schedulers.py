@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # these take a while to load, and whoever only asks for names
 
 AnyFunction = Callable[..., Any]
 LOTES = "lotes"
+LOCALITY_WAIT = 5.0  # seconds of delay scheduling: about 1.5 heartbeats of 3 s, what Hadoop's fair scheduler waits
 
 # Where the functions are that decide, MODULE:NAME; each is loaded when it is called for (`loaded`).
 FITS, PAIRS = "subak.placement.fits", "subak.placement"
@@ -93,6 +94,7 @@ class Scheduler:
     tuned: frozenset[str] = frozenset()  # those of LOTES_OPTIONS it was given
     architecture: str = ""  # of a federation: which one; it then has neither of the functions
     settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it supports
+    delays: bool = False  # a task waits a while for a machine that holds its input
     recorded: bool = False  # it decides nothing: tasks start when the log says that they did
     knows: str = NOTHING  # of run times, at most: a word of KNOWLEDGE; how well, --estimates says
     parameters: tuple[Parameter, ...] = ()  # that the file of a user's policy declares
@@ -119,6 +121,8 @@ class Scheduler:
             return (fair,) if self.planned == LOTES else ("run_planned",)
         if self.recorded or self.order in FAIR_ORDERS:
             return () if self.recorded else ("run_fair",)
+        if self.delays:
+            return ("run_delay",)
         if self.architecture in ("megha", "central"):
             return ("run_federated", *(f"serve_{role}" for role in _SERVED))
         if self.architecture:
@@ -186,6 +190,11 @@ SCHEDULERS = {
         ),
         *(Scheduler(name, recipe.summary, waits_at="worker", planned=name, knows=JOB_MEANS)
           for name, recipe in RECIPES.items()),
+        Scheduler(
+            "delay-scheduling",
+            "The stage with the fewest running tasks, which waits a while for a machine with its input (EuroSys 2010).",
+            delays=True,
+        ),
         Scheduler(
             "recorded", "What the log says: tasks start when they did, on machines that are not known.",
             recorded=True, knows=UNKNOWN,

@@ -24,12 +24,12 @@ def facts(pairs: Iterable[tuple[str, str]], class_: str = "facts") -> Markup:
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_=class_)
 
 
-def words_table(caption: str, titles: list[str], rows: Iterable[list[object]]) -> Markup:
+def words_table(caption: str, titles: list[str], rows: Iterable[list[object]], class_: str = "") -> Markup:
     """Return a table of plain texts whose first column names the row."""
     head = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in titles)))
     body = tag("tbody", *(tag("tr", tag("th", row[0], scope="row"), *(
         tag("td", cell, data_name=title) for title, cell in zip(titles[1:], row[1:], strict=True))) for row in rows))
-    return scroller(caption, tag("table", head, body, class_="words"))
+    return scroller(caption, tag("table", head, body, class_=f"words {class_}".strip()))
 
 
 def scroller(caption: str, table: Markup) -> Markup:

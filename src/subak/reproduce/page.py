@@ -1,4 +1,7 @@
-"""A reproduction's page: tables and drawn figures in one HTML file, without scripts, readable offline."""
+"""A reproduction's page: tables and drawn figures in one HTML file, without scripts, readable offline.
+
+No script looks how wide a table is, so each says by its number of columns below which width it has a line a cell.
+"""
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,6 +10,15 @@ from markupsafe import Markup
 
 from subak.report import tags
 from subak.report.document import IMAGE_FORMATS, document, drawing, picture
+
+COLUMN_REM, COLUMNS_MAX = 5.5, 24  # the least width of a column of words; tables with more columns always have lines
+# What a table is in a box that is narrower than its columns: under each row's first cell, a line a cell.
+LINES = (
+    ".C, .C tbody, .C tr, .C th, .C td { display: block; min-width: 0; }"
+    " .C thead { display: none; } .C tr { padding: 0.5rem 0; } .C th, .C td { padding: 0.1rem 0.4rem; }"
+    " .C td::before { content: attr(data-name) \": \"; color: var(--quiet); }")
+STILL = (".still { overflow-wrap: anywhere; } .still .scroll { container-type: inline-size; overflow-x: visible; }"
+         " .still figure.card { overflow-x: visible; } .still figure.card svg { max-width: 100%; height: auto; }")
 
 
 class Section(NamedTuple):
@@ -29,7 +41,21 @@ def drawn(chart: Any, folder: Path, name: str, title: str) -> Markup:
 
 def page(title: str, verdict: str, notes: Iterable[str], sections: Iterable[Section]) -> bytes:
     """Return the whole page."""
+    style = tags.tag("style", Markup(_style()))
     listed = tags.tag("ul", *(tags.tag("li", note) for note in notes))
     body = [tags.tag("section", tags.tag("h2", each.title), each.content) for each in sections]
     head = tags.tag("header", tags.tag("h1", title), tags.tag("p", verdict, class_="verdict"))
-    return document(title, head, tags.tag("main", *body, tags.tag("section", tags.tag("h2", "Notes"), listed)))
+    main = tags.tag("main", *body, tags.tag("section", tags.tag("h2", "Notes"), listed), class_="still")
+    return document(title, style, head, main)
+
+
+def table(caption: str, titles: list[str], rows: Iterable[list[object]]) -> Markup:
+    """Return a table of plain texts whose first column names the row, for a page on which nothing runs."""
+    return tags.words_table(caption, titles, rows, f"columns-{min(len(titles), COLUMNS_MAX + 1)}")
+
+
+def _style() -> str:
+    """Return what is this page's own: which tables have lines where."""
+    within = [f"@container (width < {COLUMN_REM * count}rem) {{ {LINES.replace('.C', f'.columns-{count}')} }}"
+              for count in range(2, COLUMNS_MAX + 1)]
+    return "\n".join([STILL, *within, LINES.replace(".C", f".columns-{COLUMNS_MAX + 1}")])

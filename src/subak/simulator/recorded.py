@@ -13,6 +13,7 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.fleet.capacity import capacity_steps
+from subak.fleet.locality import no_inputs
 from subak.fleet.speeds import attempt_seconds
 from subak.fleet.table import Fleet
 from subak.placement.claims import (
@@ -65,7 +66,8 @@ def replay(workload: Workload, fleet: Fleet, terms: Terms, fixed: bool) -> tuple
     began = time.perf_counter()
     prepared = prepare(workload, fleet, machine_order(fleet, "given"), terms._replace(slow_start=1.0))
     sim = prepared.simulation
-    sim = sim._replace(speeds=sim.speeds._replace(factor=np.zeros((0, 0))))  # run times are the log's, as they were
+    speeds = sim.speeds._replace(factor=np.zeros((0, 0)), inputs=no_inputs())  # run times are the log's, as they were
+    sim = sim._replace(speeds=speeds)
     every = np.arange(sim.tasks.arrival.size)
     log = _log(workload, attempt_seconds(sim.speeds, sim.tasks, every, every), terms.slow_start)
     known, begun = np.isfinite(log.start), log.start <= min(terms.until, np.finfo(float).max)

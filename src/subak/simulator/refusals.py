@@ -15,6 +15,12 @@ def refuse_slow_start(share: float, scheduler: Scheduler) -> None:
                          f"for has ended; the share must be 1, not {share:g}")
 
 
+def refuse_wait(seconds: float) -> None:
+    """Raise InputError for a time that no stage could wait for a machine with its input."""
+    if not 0 <= seconds < math.inf:
+        raise InputError(f"locality_wait: must be a finite number of seconds, 0 or more, not {seconds:g}")
+
+
 def refuse_error(error: float, scheduler: Scheduler) -> None:
     """Raise InputError for an error that no request could have, or that this scheduler does not know of."""
     _refuse_share("request_error", error)
@@ -37,7 +43,8 @@ def _refuse_share(name: str, value: float) -> None:
 def _refuse_fixed(name: str, scheduler: Scheduler, others: str) -> None:
     """Refuse schedulers for which what a task asks for may not change."""
     kinds = {"a federation": bool(scheduler.architecture), "what a log says": scheduler.recorded,
-             "a fair order, for which a task asks for the same always": scheduler.order in FAIR_ORDERS}
+             "a fair order, for which a task asks for the same always": scheduler.order in FAIR_ORDERS,
+             "delay scheduling, for which the tasks of a stage ask for the same": scheduler.delays}
     kind = next((words for words, holds in kinds.items() if holds), None)
     if kind is not None:
         raise InputError(f"{name}: {scheduler.name} is {kind}; {others}")

@@ -2,6 +2,7 @@
 import numpy as np
 import polars as pl
 
+from subak.fleet.locality import LEVELS, NO_HOLDER, input_level
 from subak.fleet.speeds import attempt_seconds, run_seconds
 from subak.fleet.table import Fleet
 from subak.placement.claims import (
@@ -74,9 +75,20 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         coded(status, possible_statuses(outcome), "status"),
         _reasons(outcome, workload),
         *(numbers(name, values, started) for name, values in parts.items()),
+        *_locality(outcome, started),
         *master_columns(outcome, fleet),
         *ending_columns(outcome),
     ])
+
+
+def _locality(outcome: Outcome, started: np.ndarray) -> list[pl.Series]:
+    """Return how near its input each task ran last, where any task is known to have some; null for the others."""
+    sim = outcome.simulation
+    inputs = sim.speeds.inputs
+    if inputs.holder.shape[1] == 0:
+        return []
+    level = input_level(inputs, np.arange(started.size), sim.progress.machine)
+    return [coded(np.where(started & (inputs.holder[0] != NO_HOLDER), level, -1), LEVELS, "locality")]
 
 
 def finish_times(outcome: Outcome) -> np.ndarray:

@@ -32,7 +32,7 @@ from subak.simulator.federated.simulate import simulate_federated
 from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.simulator.outcome import Outcome
 from subak.simulator.recorded import replay
-from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_swing, refuse_times
+from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_swing, refuse_times, refuse_wait
 from subak.workload.table import Workload
 
 INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
@@ -66,6 +66,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
     terms = Terms(scheduler.order, seed, width, until, **more)
     refuse_times(width, until)
     refuse_slow_start(terms.slow_start, scheduler)
+    refuse_wait(terms.locality_wait)
     workload = with_estimates(workload, terms.estimates, seed)
     if terms.request_error:
         refuse_error(terms.request_error, scheduler)

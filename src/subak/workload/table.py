@@ -50,6 +50,8 @@ OPTIONAL_STAGE_COLUMNS: dict[str, ColumnType] = {
     "gang": pl.Boolean,  # whether its tasks start together: under megha, central, an order with a placement
     "speed_group": pl.UInt32,  # row of the fleet's speeds: how fast each machine is for its tasks
     "shuffle": pl.Float64,  # seconds of each attempt before the run time, as long on every machine: inputs are copied
+    "rack_local": pl.Float64,  # what the run time is multiplied by on another machine of a rack that holds the input
+    "off_rack": pl.Float64,  # and on a machine of another rack, of tasks of which it is known where their input lies
 }
 TASK_COLUMNS: dict[str, ColumnType] = {
     "stage": pl.UInt32,  # row of the stage
@@ -61,6 +63,7 @@ OPTIONAL_TASK_COLUMNS: dict[str, ColumnType] = {
     "estimate": pl.Float64,  # seconds; the user's guess of the run time
     "outcome": OUTCOMES,  # how it ended in the trace
     "recorded_start": pl.Float64,  # seconds; when it started in the trace
+    "inputs": pl.List(pl.String),  # ids of the machines that hold its input
 }
 
 
@@ -199,6 +202,11 @@ def _check_optional(stages: pl.DataFrame) -> None:
         seconds = pl.col("shuffle")
         refuse_rows(stages, seconds.is_null() | ~seconds.is_finite() | (seconds < 0) | (seconds > TIME_MAX_S), "stages",
                     f"shuffle must be from 0 to {TIME_MAX_S:g} s", "shuffle")
+    for name in ("rack_local", "off_rack"):
+        if name in stages.columns:
+            factor = pl.col(name)
+            refuse_rows(stages, factor.is_null() | ~factor.is_finite() | (factor < 1), "stages",
+                        f"{name} must be a finite number, 1 or more", name)
 
 
 def _check_constraints(stages: pl.DataFrame) -> None:

@@ -34,12 +34,12 @@ def google_like(
         metavar="FOLDER", help="A folder with parts of Google's 2011 trace (task_events/) [default: the shipped sample "
                                "of it].", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Also write index.html and figures 2 to 5 (svg, png) to this new folder.")] = None,
+        metavar="FOLDER", help="Also write index.html and figures 1 to 7 (svg, png) to this new folder.")] = None,
     seed: Annotated[int, typer.Option(
         metavar="N", min=0, max=SEED_MAX, help="Seed of the million tasks that are generated.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
 ) -> None:
-    """Tables II to VII and the KS figures: the paper's, measured, generated; figures 2 to 5 with --out.
+    """Tables I to VII and the KS figures: the paper's, measured, generated; figures 1 to 7 with --out.
 
     Example: `subak reproduce google-like --trace traces/google2011 --out google-like`.
     """
@@ -159,8 +159,9 @@ def hmhs(
         metavar="FOLDER", help="A workload of Hadoop's job history, made by `subak convert rumen`: its jobs too.",
         show_default=False)] = None,
     only: Annotated[str | None, typer.Option(
-        metavar="FIGURES", help="Figures to reproduce among 1, 2; past the paper: baselines, yahoo (needs --jobs) "
-                                "[default: 1, 2; with --out and without --quick all].", show_default=False)] = None,
+        metavar="FIGURES", help="Figures to reproduce among 1, 2; past the paper: baselines; with --jobs yahoo, "
+                                "locality [default: 1, 2; with --out and without --quick all].",
+        show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="Fewer seeds, jobs and machines: seconds in place of minutes.")] = False,
     out: OutOption = None,

@@ -8,22 +8,14 @@ from rich.progress import BarColumn, DownloadColumn, SpinnerColumn, TimeRemainin
 from subak.cli.reproduce.board import CLAIM_WIDTH, STYLES, Board
 from subak.errors import InputError
 from subak.output.writing import new_folder
-from subak.report import tags
 from subak.report.console import Console, Text, bars, echo, waiting
 from subak.report.number_text import NOTHING
 from subak.report.side_by_side import SideBySide
 from subak.reproduce.claims import DIFFERS, HOLDS, score
-from subak.reproduce.google_like.experiments import (
-    NEAR,
-    NEAR_SHARE,
-    TABLE_TITLES,
-    Measured,
-    Reproduction,
-    Row,
-    measure_trace,
-    measure_workload,
-)
+from subak.reproduce.google_like.experiments import TABLE_TITLES, Reproduction
 from subak.reproduce.google_like.experiments import reproduce as reproduce_google_like
+from subak.reproduce.google_like.measured import Measured, measure_trace, measure_workload
+from subak.reproduce.google_like.row import NEAR, NEAR_SHARE, Row
 from subak.workload.readers.google.google2011 import events as google2011
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
@@ -115,13 +107,13 @@ def _number(value: float | None, share: bool) -> str:
 def write(found: Reproduction, folder: Path) -> None:
     """Write the page and its figures into *folder*."""
     from subak.reproduce.google_like.figures import TITLES, figures  # noqa: PLC0415  (slow to import, rarely needed)
-    from subak.reproduce.page import Section, drawn, page  # noqa: PLC0415  (as above)
+    from subak.reproduce.page import Section, drawn, page, table  # noqa: PLC0415  (as above)
 
     sections = [Section(TITLES[name], drawn(chart, folder, name, TITLES[name]))
                 for name, chart in figures(found).items()]
     for name, rows in groupby(found.rows, key=lambda row: row.table):
         titles = ["What", "Verdict", "Paper", "Measured", "Generated", "Where it differs"]
         cells: list[list[object]] = [[row.what, row.verdict or NOTHING, *_numbers(row), row.reason] for row in rows]
-        sections.append(Section(_title(name), tags.words_table(_title(name), titles, cells)))
+        sections.append(Section(_title(name), table(_title(name), titles, cells)))
     text = page(TITLE, _verdict(found), found.notes, sections)
     (folder / "index.html").write_bytes(text)

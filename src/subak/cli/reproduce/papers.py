@@ -1,10 +1,11 @@
 """The papers that `subak reproduce` runs experiments of, with the options that are each one's own."""
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from subak.cli.reproduce.reproduction import Notify, Paper
 from subak.errors import InputError
-from subak.fleet.table import Fleet
+from subak.fleet.table import Fleet, read_fleet
 from subak.output.workplaces import is_folder
 from subak.reproduce.claims import Figure, Reproduction
 from subak.reproduce.hmhs import experiments as hmhs_paper
@@ -24,7 +25,7 @@ def megha(trace: Path | None, alibaba: Path | None, quick: bool, seed: int) -> P
         if alibaba is not None and not alibaba.exists():
             raise InputError(f"{alibaba}: no such file or folder")
 
-    def reproduce(keys: list[str], notify: Notify) -> Reproduction:
+    def reproduce(keys: Iterable[str], notify: Notify) -> Reproduction:
         google, fleet = _google(trace, notify)
         return megha_paper.reproduce(Study(QUICK if quick else Scale(), seed, notify, google, fleet, alibaba), keys)
 
@@ -39,7 +40,7 @@ def megha(trace: Path | None, alibaba: Path | None, quick: bool, seed: int) -> P
 def mch(trace: Path | None, quick: bool, seed: int) -> Paper:
     """Return the MCH paper on this trace."""
 
-    def reproduce(keys: list[str], notify: Notify) -> Reproduction:
+    def reproduce(keys: Iterable[str], notify: Notify) -> Reproduction:
         google, _ = _google(trace, notify)
         scale = mch_study.QUICK if quick else mch_study.Scale()
         return mch_paper.reproduce(mch_study.Bench(scale, seed, notify, google), keys)
@@ -57,7 +58,7 @@ def lotes(trace: Path | None, quick: bool, seed: int) -> Paper:
     from subak.reproduce.lotes import experiments as lotes_paper  # noqa: PLC0415  (scipy and HiGHS take a while to load)
     from subak.reproduce.lotes import study as lotes_study  # noqa: PLC0415
 
-    def reproduce(keys: list[str], notify: Notify) -> Reproduction:
+    def reproduce(keys: Iterable[str], notify: Notify) -> Reproduction:
         google, fleet = _google(trace, notify)
         scale = lotes_study.QUICK if quick else lotes_study.Scale()
         return lotes_paper.reproduce(lotes_study.Study(scale, seed, notify, google, fleet), keys)
@@ -77,10 +78,11 @@ def hmhs(jobs: Path | None, quick: bool, seed: int) -> Paper:
         if jobs is not None and not is_folder(jobs):
             raise InputError(f"{jobs}: no such folder")
 
-    def reproduce(keys: list[str], notify: Notify) -> Reproduction:
-        real = read_workload(jobs) if jobs is not None else None
+    def reproduce(keys: Iterable[str], notify: Notify) -> Reproduction:
         scale = hmhs_study.QUICK if quick else hmhs_study.Scale()
-        return hmhs_paper.reproduce(hmhs_study.Bench(scale, seed, notify, real), keys)
+        trace = None if jobs is None else _trace_in(jobs)
+        bench = hmhs_study.Bench(scale, seed, notify, trace, hmhs_study.processes_here())
+        return hmhs_paper.reproduce(bench, keys)
 
     def draw(figure: Figure) -> Any:
         from subak.reproduce.hmhs import figures as hmhs_figures  # noqa: PLC0415  (as above)
@@ -88,9 +90,17 @@ def hmhs(jobs: Path | None, quick: bool, seed: int) -> Paper:
         return hmhs_figures.draw(figure)
 
     def chosen(only: str | None, past_the_paper: bool) -> list[str]:
-        return hmhs_paper.chosen_figures(only, past_the_paper, jobs is not None)
+        keys = hmhs_paper.chosen_figures(only, past_the_paper, jobs is not None)
+        known = jobs is None or hmhs_study.knows_places(_trace_in(jobs))
+        return keys if known or only is not None else [key for key in keys if key != "locality"]
 
     return Paper("HMHS, reproduced", chosen, reproduce, draw, refuse, _named(jobs))
+
+
+def _trace_in(folder: Path) -> hmhs_study.Trace:
+    """Return a converted trace with the fleet beside it, if it had machines."""
+    fleet = read_fleet(folder / "fleet") if (folder / "fleet").is_dir() else None
+    return hmhs_study.Trace(read_workload(folder), fleet)
 
 
 def _google(trace: Path | None, notify: Notify) -> tuple[Workload | None, Fleet | None]:

@@ -1,5 +1,5 @@
 """A paper reproduced: its experiments run, claims and tables printed, the page written; the same for every paper."""
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -11,10 +11,10 @@ from rich.progress import BarColumn, TimeElapsedColumn
 from rich.table import Table
 
 from subak.cli.reproduce.board import CLAIM_WIDTH, STYLES, VERDICT_WIDTH, Board
+from subak.cli.reproduce.time_left import TimeLeft, TimeLeftColumn
 from subak.output.writing import new_folder
-from subak.report import tags
 from subak.report.console import Console, Text, bars, echo, waiting
-from subak.report.number_text import NOTHING, count_text, ratio_text, seconds_text, share_text
+from subak.report.number_text import NOTHING, count_text, number_text, ratio_text, share_text
 from subak.report.side_by_side import SideBySide
 from subak.reproduce.claims import Figure, Reproduction, Row, score, title_of
 
@@ -27,7 +27,7 @@ class Paper(NamedTuple):
 
     title: str
     chosen: Callable[[str | None, bool], list[str]]  # of --only, and of whether more than the paper's is wanted
-    reproduce: Callable[[list[str], Notify], Reproduction]
+    reproduce: Callable[[Iterable[str], Notify], Reproduction]
     draw: Callable[[Figure], Any]
     refuse: Callable[[], None] = lambda: None  # raises InputError for what the options name and is not there
     inputs: tuple[Path, ...] = ()  # what the options name, and is read
@@ -45,22 +45,22 @@ class Request(NamedTuple):
 
 def run(paper: Paper, request: Request) -> None:
     """Run the experiments and show them; write them too if a folder was named."""
-    keys = paper.chosen(request.only, request.out is not None and not request.quick)
     paper.refuse()
+    keys = paper.chosen(request.only, request.out is not None and not request.quick)
     if request.out is not None:
         with new_folder(request.out, "index.html", request.overwrite, paper.inputs) as folder:
-            found = _reproduced(paper, keys)
+            found = _reproduced(paper, keys, TimeLeft(keys))
             with waiting("Drawing"):
                 _write(paper, found, request, folder)
         echo(f"Wrote {request.out / 'index.html'}", err=True)
     else:
-        found = _reproduced(paper, keys)
+        found = _reproduced(paper, keys, TimeLeft(keys))
     _show(found, request, Console())
 
 
-def run_into(paper: Paper, request: Request, folder: Path) -> Board:
+def run_into(paper: Paper, request: Request, folder: Path, left: TimeLeft) -> Board:
     """Run the paper's own figures, write them into a folder that is there, and return the scoreboard."""
-    found = _reproduced(paper, paper.chosen(None, False))
+    found = _reproduced(paper, paper.chosen(None, False), left)
     with waiting(f"Drawing {paper.title}"):
         _write(paper, found, request, folder)
     rows = [(row.figure, row.verdict, row.claim, row.measured, row.rule, row.reason)
@@ -68,21 +68,22 @@ def run_into(paper: Paper, request: Request, folder: Path) -> Board:
     return Board(folder.name, paper.title, score(row.verdict for row in found.rows), rows)
 
 
-def _reproduced(paper: Paper, keys: list[str]) -> Reproduction:
-    with _progress() as notify:
-        return paper.reproduce(keys, notify)
+def _reproduced(paper: Paper, keys: list[str], left: TimeLeft) -> Reproduction:
+    with _progress(left) as notify:
+        return paper.reproduce(left.each(keys), notify)
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Show what is being measured; silent where there is no terminal."""
-    with bars(BarColumn(), TimeElapsedColumn()) as shown:
+def _progress(left: TimeLeft) -> Iterator[Callable[[str, float], None]]:
+    """Show what is being measured, and how long all may still take; silent where there is no terminal."""
+    with bars(BarColumn(), TimeElapsedColumn(), TimeLeftColumn(left)) as shown:
         bar = shown.add_task("", total=1.0)
 
         def notify(label: str, part: float) -> None:
             if part == 0.0:
-                shown.reset(bar, total=1.0, description=label)
-            shown.update(bar, completed=part, description=label)
+                shown.reset(bar, total=1.0, description=f"{left.place}: {label}")
+            left.part = part
+            shown.update(bar, completed=part, description=f"{left.place}: {label}")
 
         yield notify
 
@@ -139,7 +140,7 @@ def _verdict(found: Reproduction, request: Request) -> str:
 
 
 def _heading(name: str) -> str:
-    return name.removesuffix(" (s)").removesuffix(" (share)").removesuffix(" (times)")
+    return name.removesuffix(" (share)").removesuffix(" (times)")
 
 
 def _cell(name: str, value: object) -> str:
@@ -149,7 +150,7 @@ def _cell(name: str, value: object) -> str:
         return value
     assert isinstance(value, int | float)
     if name.endswith("(s)"):
-        return seconds_text(value)
+        return number_text(value)  # as on the axis of its chart
     if name.endswith("(times)"):
         return ratio_text(value)
     return share_text(value) if name.endswith("(share)") else count_text(value)
@@ -169,7 +170,7 @@ def _write(paper: Paper, found: Reproduction, request: Request, folder: Path) ->
         each.table.write_csv(folder / f"{name}.csv")
         if each.points is not None:
             each.points.write_csv(folder / f"{name}-points.csv")
-        content = chart + _claims(rows.get(each.key, [])) + _measurements(each)
+        content = _claims(rows.get(each.key, [])) + chart + _measurements(each)
         sections.append(Section(title_of(each), content))
     (folder / "index.html").write_bytes(page(paper.title, _verdict(found, request), found.notes, sections))
 
@@ -178,7 +179,9 @@ def _claims(rows: list[Row]) -> Markup:
     titles = ["Verdict", "Claim of the paper", "Measured", "Rule", "Why it differs, or how it is measured"]
     cells: list[list[object]] = [[row.verdict or NOTHING, row.claim, row.measured, row.rule, row.reason]
                                  for row in rows]
-    return tags.words_table("Claims", titles, cells) if rows else Markup("")
+    from subak.reproduce.page import table  # noqa: PLC0415  (as above)
+
+    return table("Claims", titles, cells) if rows else Markup("")
 
 
 def _measurements(figure: Figure) -> Markup:
@@ -187,4 +190,6 @@ def _measurements(figure: Figure) -> Markup:
     names = figure.table.columns
     cells: list[list[object]] = [[_cell(name, value) for name, value in zip(names, line, strict=True)]
                                  for line in figure.table.iter_rows()]
-    return tags.words_table(title_of(figure), [_heading(name) for name in names], cells)
+    from subak.reproduce.page import table  # noqa: PLC0415  (as above)
+
+    return table(title_of(figure), [_heading(name) for name in names], cells)

@@ -87,6 +87,11 @@ def convert(
                              "attempts ran].", show_default=False)] = None,
     map_slots: Annotated[int, typer.Option(metavar="N", help="rumen: map slots of each machine.")] = 2,
     reduce_slots: Annotated[int, typer.Option(metavar="N", help="rumen: reduce slots of each machine.")] = 2,
+    rack_local: Annotated[float, typer.Option(
+        metavar="TIMES", help="rumen: how many times as long a map takes whose input is on another machine of the "
+                              "rack.")] = 1.0,
+    off_rack: Annotated[float, typer.Option(
+        metavar="TIMES", help="rumen: and one whose input is in another rack.")] = 1.0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the workload folder if it exists.")] = False,
 ) -> None:
     """Convert a trace, or a cluster's own log, into a workload folder, and account for every row that was read.
@@ -116,7 +121,8 @@ def convert(
     options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
                       arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, computer=computer,
                       batch=batch, unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
-                      reduce_slots=reduce_slots, columns=tuple(map_ or ()), separator=separator, gang=gang,
+                      reduce_slots=reduce_slots, rack_local=rack_local, off_rack=off_rack, columns=tuple(map_ or ()),
+                      separator=separator, gang=gang,
                       model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
     if (out is None) == (not preview):
         raise InputError("--out: must name the folder to write, or --preview be given, which writes none; not both")

@@ -3,17 +3,36 @@
 Fig. 1 is the makespan against the number of jobs, Fig. 2 against the share of slow machines. Past the paper: the same
 against schedulers that a reader would ask for, and on the jobs of a real trace.
 """
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from subak.errors import InputError
+from subak.fleet.locality import LEVELS
 from subak.reproduce.claims import Figure, Interval, Reproduction, choose_figures, judge_all
 from subak.reproduce.hmhs.published import CLAIMS
-from subak.reproduce.hmhs.study import ALL_SCHEDULERS, BOUND, SCHEDULERS, Bench, Case, Scale, interval, summary
+from subak.reproduce.hmhs.study import (
+    ALIKE,
+    ALL_SCHEDULERS,
+    BOUND,
+    COMPLETION,
+    DRAWN_SPEEDS,
+    LOCAL_SCHEDULERS,
+    SCHEDULERS,
+    SLOW_READS,
+    TRACE,
+    Bench,
+    Case,
+    Scale,
+    Trace,
+    below,
+    interval,
+    knows_places,
+    makespans,
+    summary,
+)
 from subak.workload.mapreduce import CLUSTERS, WORKLOADS
 
 
@@ -53,28 +72,62 @@ def figure_2(bench: Bench) -> Figure:
 
 def baselines(bench: Bench) -> Figure:
     """Return every scheduler's makespan above the bound, and below FIFO's."""
-    rows = []
     cases = [Case(workload, jobs) for workload in WORKLOADS for jobs in bench.scale.baseline_jobs]
-    for number, case in enumerate(cases):
-        bench.notify(f"Baselines: {case.jobs} {case.workload} jobs", number / len(cases))
-        times = bench.measure(ALL_SCHEDULERS, bench.scale.baseline_seeds, partial(bench.draw, case))
-        rows += _baseline_rows(times, {"workload": case.workload, "jobs": case.jobs})
-    points = pl.DataFrame(rows)
+    found = bench.measure("Baselines", cases, ALL_SCHEDULERS, bench.scale.baseline_seeds)
+    points = pl.DataFrame([
+        row for case, runs in zip(cases, found, strict=True)
+        for row in _baseline_rows(makespans(runs), {"workload": case.workload, "jobs": case.jobs})])
     return Figure("baselines", "Every scheduler against the bound that none can beat", _worded(points), {}, (), points)
 
 
 def yahoo(bench: Bench) -> Figure:
     """Return the makespans of a trace's jobs. Raises InputError when there is none."""
-    if bench.yahoo is None:
-        raise InputError("--only yahoo: needs --jobs FOLDER, a workload of Hadoop's job history (subak convert rumen)")
-    bench.notify("Jobs of a trace", 0.0)
-    times = bench.measure(ALL_SCHEDULERS, bench.scale.seeds, bench.draw_yahoo)
+    jobs = _trace(bench, "yahoo").workload
+    [runs] = bench.measure("Jobs of a trace", [Case(TRACE)], ALL_SCHEDULERS, bench.scale.seeds)
+    times = makespans(runs)
     row = summary({name: times[name] for name in (*SCHEDULERS, BOUND)})
     numbers = {name.removesuffix(" (share)"): row[name] for name in row if name.startswith(("below", "above"))}
-    jobs, tasks = len(bench.yahoo.jobs), len(bench.yahoo.tasks)
     points = pl.DataFrame(_baseline_rows(times, {}))
-    return Figure("yahoo", f"{jobs} jobs of a trace, {tasks:,} tasks, on machines drawn as for Fig. 1",
-                  _worded(points), numbers, (), points)
+    title = f"{len(jobs.jobs)} jobs of a trace, {len(jobs.tasks):,} tasks, on machines drawn as for Fig. 1"
+    return Figure("yahoo", title, _worded(points), numbers, (), points)
+
+
+def locality(bench: Bench) -> Figure:
+    """Return delay scheduling beside HMHS on a trace's own machines. Raises InputError where inputs are not known."""
+    trace = _trace(bench, "locality")
+    if trace.fleet is None or not knows_places(trace):
+        raise InputError("--only locality: needs --jobs FOLDER with a fleet, and with tasks of which it is known where "
+                         "their inputs lie")
+    alike, slow = bench.measure("Locality", [Case(ALIKE), Case(SLOW_READS)], LOCAL_SCHEDULERS, 1)
+    [drawn] = bench.measure("Locality", [Case(DRAWN_SPEEDS)], LOCAL_SCHEDULERS, bench.scale.seeds)
+    rows: list[dict[str, Any]] = []
+    numbers: dict[str, float | Interval] = {}
+    for words, runs in (("alike", alike), ("slow reads", slow), ("speeds drawn", drawn)):
+        times = makespans(runs)
+        for name in LOCAL_SCHEDULERS:
+            under, half = interval(below(times, "fifo", name))
+            means = {each: float(makespans(runs, each)[name].mean())
+                     for each in (COMPLETION, *(f"{level} (share)" for level in LEVELS))}
+            rows.append({"machines": words, "scheduler": name, "makespan (s)": float(times[name].mean()),
+                         "below fifo (share)": under, "below fifo ± (share)": half, **means})
+            numbers[f"{words}, {name}, node-local"] = means["node-local (share)"]
+        for other in ("fifo", "fair", "delay"):
+            under, half = interval(below(times, other))
+            certain = 0.0 if len(runs) == 1 else half  # one run is all there is: nothing in it is drawn
+            numbers[f"{words}, hmhs below {other}"] = Interval(under, under - certain, under + certain)
+        gained, half = interval(below(times, "fair", "delay"))
+        certain = 0.0 if len(runs) == 1 else half
+        numbers[f"{words}, delay below fair"] = Interval(gained, gained - certain, gained + certain)
+    points = pl.DataFrame(rows)
+    title = f"{len(trace.workload.jobs)} jobs of a trace on its own {len(trace.fleet.machines):,} machines and racks"
+    return Figure("locality", title, _worded(points), numbers, (), points)
+
+
+def _trace(bench: Bench, figure: str) -> Trace:
+    if bench.trace is None:
+        raise InputError(f"--only {figure}: needs --jobs FOLDER, a workload of Hadoop's job history (subak convert "
+                         "rumen)")
+    return bench.trace
 
 
 def _baseline_rows(times: dict[str, np.ndarray], facts: dict[str, Any]) -> list[dict[str, Any]]:
@@ -90,21 +143,19 @@ def _baseline_rows(times: dict[str, np.ndarray], facts: dict[str, Any]) -> list[
 
 def _measured(bench: Bench, what: str, cases: list[Case]) -> pl.DataFrame:
     """Return a row a case."""
-    rows = []
-    for number, case in enumerate(cases):
-        bench.notify(f"{what}: {case.jobs} {case.workload} jobs, cluster {case.cluster}", number / len(cases))
-        times = bench.measure(SCHEDULERS, bench.scale.seeds, partial(bench.draw, case))
-        rows.append({**case._asdict(), **summary(times)})
-    return pl.DataFrame(rows)
+    found = bench.measure(what, cases, SCHEDULERS, bench.scale.seeds)
+    return pl.DataFrame([{**case._asdict(), **summary(makespans(runs))}
+                         for case, runs in zip(cases, found, strict=True)])
 
 
 def _worded(table: pl.DataFrame) -> pl.DataFrame:
     """Return the table with a mean and its interval in one column, in words."""
-    plain = [name for name in table.columns if not name.endswith("(share)")]
-    gains = [name for name in table.columns if name.endswith("(share)") and "±" not in name]
+    gains = [name for name in table.columns if f"{name.removesuffix(' (share)')} ± (share)" in table.columns]
+    plain = [name for name in table.columns if name not in gains and "±" not in name]
     return table.select(*plain, *(
         pl.Series(name.removesuffix(" (share)"), [
-            f"{mean:.1%} ± {half:.1%}" for mean, half in table.select(name, name.replace(" (", " ± (")).iter_rows()])
+            f"{mean:.1%}" + ("" if np.isnan(half) else f" ± {half:.1%}")
+            for mean, half in table.select(name, name.replace(" (", " ± (")).iter_rows()])
         for name in gains))
 
 
@@ -137,18 +188,20 @@ def _less(one: Interval, other: Interval) -> Interval:
     return Interval(value, value - half, value + half)
 
 
-FIGURES: dict[str, Callable[[Bench], Figure]] = {"1": figure_1, "2": figure_2, "baselines": baselines, "yahoo": yahoo}
+FIGURES: dict[str, Callable[[Bench], Figure]] = {"1": figure_1, "2": figure_2, "baselines": baselines, "yahoo": yahoo,
+                                               "locality": locality}
 DEFAULT = ("1", "2")
+OF_A_TRACE = ("yahoo", "locality")
 
 
 def chosen_figures(only: str | None, past_the_paper: bool, with_jobs: bool) -> list[str]:
     """Return the keys of the figures that are wanted. Raises InputError for one that does not exist."""
-    every = [key for key in FIGURES if with_jobs or key != "yahoo"]
-    default = [*DEFAULT, *(["yahoo"] if with_jobs else [])]
+    every = [key for key in FIGURES if with_jobs or key not in OF_A_TRACE]
+    default = [*DEFAULT, *(OF_A_TRACE if with_jobs else ())]
     return choose_figures(only, FIGURES, every if past_the_paper else default)
 
 
-def reproduce(bench: Bench, keys: list[str]) -> Reproduction:
+def reproduce(bench: Bench, keys: Iterable[str]) -> Reproduction:
     """Run the experiments behind the figures named."""
     figures = tuple(FIGURES[key](bench) for key in keys)
     return Reproduction(figures, judge_all(CLAIMS, figures), _notes(bench.scale))

@@ -5,6 +5,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from subak.fleet.locality import LEVELS
 from subak.report.charts.fit import dressed
 from subak.reproduce.claims import Figure, title_of
 from subak.reproduce.figure_parts import FIGURE_HEIGHT, FIGURE_WIDTH, base, colour
@@ -39,7 +40,17 @@ def _gaps(table: pl.DataFrame) -> Any:
         y=alt.Y("scheduler:N", sort=None, title=None), color=colour("case", sort=None))
 
 
+def _near(table: pl.DataFrame) -> Any:
+    levels = [f"{name} (share)" for name in LEVELS]
+    long = table.unpivot(levels, index=["machines", "scheduler"], variable_name="level", value_name="share")
+    shown = long.with_columns(pl.col("level").str.strip_suffix(" (share)"))
+    return base(shown).mark_bar().encode(
+        x=alt.X("share:Q", title="tasks with known inputs", stack="normalize", axis=alt.Axis(format="~%")),
+        y=alt.Y("scheduler:N", sort=None, title=None), color=colour("level", sort=list(LEVELS)),
+        row=alt.Row("machines:N", title=None, sort=None)).properties(height=FIGURE_HEIGHT // 2)
+
+
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
     "1": lambda table: _makespans(table, "jobs"), "2": lambda table: _makespans(table, "cluster"),
-    "baselines": _gaps, "yahoo": _gaps,
+    "baselines": _gaps, "yahoo": _gaps, "locality": _near,
 }

@@ -41,4 +41,16 @@ CLAIMS = (
     Claim("yahoo", "below fifo-pri", "not in the paper: below FIFO-Pri", unit="share"),
     Claim("yahoo", "below r-hmhs", "not in the paper: below R-HMHS", unit="share"),
     Claim("yahoo", "above the bound", "not in the paper: above the bound", unit="share"),
+    Claim("locality", "alike, delay, node-local", "not in the paper, which plans to compare with delay scheduling: its "
+          "tasks that run where their input is, on the trace's machines", unit="share"),
+    Claim("locality", "alike, fair, node-local", "the same of fair sharing, which is delay scheduling without a wait",
+          unit="share"),
+    Claim("locality", "alike, hmhs, node-local", "the same of HMHS, which knows nothing of inputs", unit="share"),
+    Claim("locality", "slow reads, hmhs below delay", "HMHS below delay scheduling (makespan), on machines that are "
+          "alike, where far inputs take 1.5 and 2 times as long", unit="share",
+          note="an assumption: in this trace maps far from their inputs take no longer (decision 47)"),
+    Claim("locality", "speeds drawn, hmhs below delay", "the same, on machines whose speeds are drawn as the paper's",
+          unit="share"),
+    Claim("locality", "speeds drawn, delay below fair", "delay scheduling below fair sharing (makespan), there",
+          unit="share"),
 )

@@ -4,7 +4,7 @@ Fig. 4 is a simulation of six jobs under every order (mch_sharing.py); Fig. 5 th
 machine (mch_loop.py). Past the paper: where the square root comes from, the tree alone, large trees, and federations
 (mch_federation.py).
 """
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
 from statistics import median
@@ -287,7 +287,7 @@ def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:
     return choose_figures(only, FIGURES, FIGURES if past_the_paper else DEFAULT)
 
 
-def reproduce(bench: Bench, keys: list[str]) -> Reproduction:
+def reproduce(bench: Bench, keys: Iterable[str]) -> Reproduction:
     """Run the experiments behind the figures named."""
     figures = tuple(FIGURES[key](bench) for key in keys)
     return Reproduction(figures, judge_all(CLAIMS, figures), _notes(bench.scale))

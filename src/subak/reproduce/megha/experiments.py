@@ -329,7 +329,7 @@ def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:
     return choose_figures(only, FIGURES, FIGURES if past_the_paper else IN_PAPER)
 
 
-def reproduce(study: Study, keys: list[str]) -> Reproduction:
+def reproduce(study: Study, keys: Iterable[str]) -> Reproduction:
     """Run the experiments behind the figures named."""
     figures = tuple(FIGURES[key](study) for key in keys)
     return Reproduction(figures, judge_all(CLAIMS, figures), _notes(study))

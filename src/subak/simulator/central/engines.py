@@ -28,6 +28,7 @@ from subak.placement.rigid.reservations import BACKFILL_RULES
 from subak.placement.schedulers import LOTES, Scheduler, loaded
 from subak.queues.lanes import build_lanes
 from subak.queues.orders import FAIR_ORDERS
+from subak.simulator.central.delay import build_delay, run_delay
 from subak.simulator.central.fair import build_fair, run_fair
 from subak.simulator.central.loop import run_hooks, run_ordered
 from subak.simulator.central.planned import build_machine_queues, run_planned
@@ -58,13 +59,15 @@ def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: 
         plan = make_plan(workload, fleet, scheduler.planned, terms.seed, terms.search)
         lanes, lane_of_task = build_machine_queues(prepared, plan)
         return _compiled(prepared, lanes, _planned_engine, lanes, lane_of_task)._replace(search_moves=plan.search_moves)
+    if scheduler.delays:
+        delay = build_delay(prepared, workload, (terms.locality_wait, terms.locality_wait))
+        return _compiled(prepared, delay, _delay_engine, delay)
     if scheduler.order in FAIR_ORDERS:
         return _fair(prepared, workload, scheduler, terms)
     if scheduler.select_machine is None:
         return _hooks(prepared, scheduler)
-    if scheduler.reserves or workload.gang_sizes().any():
-        return _rigid(prepared, workload, scheduler, terms)
-    return _ordered(prepared, scheduler)
+    rigid = bool(scheduler.reserves) or workload.gang_sizes().any()
+    return _rigid(prepared, workload, scheduler, terms) if rigid else _ordered(prepared, scheduler)
 
 
 def _with_lists(prepared: Prepared, scheduler: Scheduler) -> Prepared:
@@ -128,6 +131,11 @@ def _lotes(workload: Workload, fleet: Fleet, settings: LotesSettings, terms: Ter
 @functools.cache
 def _planned_engine(state: Any, _lanes: Any) -> Callable[..., int]:
     return kernel_of(types.int64(state, LANES, types.int32[::1], types.int64), run_planned)
+
+
+@functools.cache
+def _delay_engine(state: Any, delay: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, delay, types.int64), run_delay)
 
 
 @functools.cache

@@ -120,7 +120,12 @@ def next_time(sim: Simulation) -> float:
 def advance(sim: Simulation) -> int:
     """Bring the state to the next instant; the tables `freed` and `arrived` tell what it brought."""
     drop_dead(sim)
-    time = next_time(sim)
+    return pass_to(sim, next_time(sim))
+
+
+@inlined
+def pass_to(sim: Simulation, time: float) -> int:
+    """Bring the state to an instant at which, or before which, nothing else happens; see `advance`."""
     if time == np.inf or time > sim.clock[UNTIL]:
         return finish(sim, time)
     if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:

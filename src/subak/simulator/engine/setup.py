@@ -14,6 +14,7 @@ from subak.placement.claims import TASK_NOT_ARRIVED, TASK_UNPLACEABLE, build_cla
 from subak.placement.interface.instance import Instance
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import SearchSettings
+from subak.placement.schedulers import LOCALITY_WAIT
 from subak.queues.johnson import johnson_ranks
 from subak.queues.tree import TreeFile
 from subak.resources import same_resources
@@ -67,6 +68,7 @@ class Terms(NamedTuple):
     queues: TreeFile | None = None  # fair orders: weights and limits
     reclaims_per_hour: float = 0.0  # fair orders: how many an hour a queue below its guarantee may cause
     lotes: LotesSettings = LotesSettings()  # of LoTES's plan and dispatcher
+    locality_wait: float = LOCALITY_WAIT  # seconds: delay scheduling, for a machine with the input, then for its rack
     search: SearchSettings = SearchSettings()  # schedulers that search for a better plan: how long
 
 

@@ -38,6 +38,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     topology: str = ""
     map_slots: int = 2  # mapred.tasktracker.map.tasks.maximum
     reduce_slots: int = 2  # mapred.tasktracker.reduce.tasks.maximum
+    rack_local: float = 1.0  # times as long as where the input is
+    off_rack: float = 1.0
     columns: tuple[str, ...] = ()  # of a table: what was given as --map
     separator: str = ""  # of a table; empty: as its first line tells
     gang: bool = False
@@ -49,6 +51,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         for name, slots in (("--map-slots", self.map_slots), ("--reduce-slots", self.reduce_slots)):
             if not 1 <= slots <= AMOUNT_MAX:
                 raise InputError(f"{name}: must be 1 to {AMOUNT_MAX}, not {slots}")
+        if not 1 <= self.rack_local <= self.off_rack < float("inf"):
+            raise InputError("--rack-local, --off-rack: must be finite numbers, 1 or more, the second no less than the "
+                             f"first, not {self.rack_local:g} and {self.off_rack:g}")
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):

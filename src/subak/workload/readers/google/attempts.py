@@ -15,15 +15,16 @@ import polars as pl
 (EVENT_SUBMIT, EVENT_SCHEDULE, EVENT_EVICT, EVENT_FAIL, EVENT_FINISH, EVENT_KILL, EVENT_LOST, EVENT_UPDATE_PENDING,
  EVENT_UPDATE_RUNNING) = range(9)
 EVENT_COUNT = 9
-# Columns of events: job and time int64, index int32, event uint8, priority int16, cpu and memory int32 (-1 = not given)
-EVENT_COLUMNS = ("job", "index", "time", "event", "priority", "cpu", "memory")
+# Columns of events: job and time int64, index int32, event uint8, priority int16, cpu and memory int32,
+# scheduling_class int8 (these three: -1 = not given)
+EVENT_COLUMNS = ("job", "index", "time", "event", "priority", "cpu", "memory", "scheduling_class")
 NO_EVENT = -1
 RANK = np.array([0, 2, 4, 4, 4, 4, 4, 1, 3], dtype=np.int8)  # order of events at one instant
 
 
 def sort_events(events: pl.DataFrame) -> pl.DataFrame:
     """Return the events without exact repetitions, in an order that does not depend on the order they came in."""
-    keys = ["job", "index", "time", "rank", "event", "cpu", "memory", "priority"]
+    keys = ["job", "index", "time", "rank", "event", "cpu", "memory", "priority", "scheduling_class"]
     ranked = events.with_columns(rank=pl.Series(RANK[events["event"].to_numpy()])).sort(keys)
     same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in EVENT_COLUMNS)
     ranked = ranked.filter(~same.fill_null(False))
@@ -78,7 +79,8 @@ def find_attempts(events: pl.DataFrame) -> pl.DataFrame:
     """Return one row an attempt from sorted events: the rules are at the top of this file.
 
     Columns: job, index, number (of the attempt in its task, from 1), last (whether it is the task's last), submit,
-    schedule, end (microseconds, -1 where absent), end_event, priority, cpu, memory (units, -1 where absent),
+    schedule, end (microseconds, -1 where absent), end_event, priority, scheduling_class, cpu, memory (units, -1 where
+    absent),
     rows (events in it, without repeated SCHEDULEs), repeats (repeated SCHEDULEs).
     """
     event = events["event"].to_numpy()
@@ -102,6 +104,7 @@ def find_attempts(events: pl.DataFrame) -> pl.DataFrame:
         pl.Series("end", _at(time, end)),
         pl.Series("end_event", _at(event.astype(np.int8), end)),
         pl.Series("priority", events["priority"].to_numpy()[describing]),
+        pl.Series("scheduling_class", events["scheduling_class"].to_numpy()[describing]),
         pl.Series("cpu", _at(cpu, request)),
         pl.Series("memory", _at(memory, request)),
         pl.Series("rows", rows - repeats),

@@ -155,7 +155,7 @@ def workload_of(kept: pl.DataFrame, constraints: list[list[dict[str, str]]], use
               provenance: Provenance, observed: Observed | None) -> Workload:
     """Lay out jobs, stages and tasks; *kept* also has `constraint_set`, a row of *constraints* or null."""
     jobs = kept.select("job", "number").unique(maintain_order=True).with_row_index("job_row")
-    alike = ["job_row", "cpu", "memory", "priority", "kind", "constraint_set"]
+    alike = ["job_row", "cpu", "memory", "priority", "kind", "constraint_set", "scheduling_class"]
     tasks = kept.join(jobs, on=["job", "number"], how="left", maintain_order="left")
     stages = tasks.select(alike).unique(maintain_order=True).with_row_index("stage")
     tasks = tasks.join(stages, on=alike, how="left", nulls_equal=True, maintain_order="left")
@@ -182,8 +182,10 @@ def _stage_table(stages: pl.DataFrame, constraints: list[list[dict[str, str]]]) 
     lists = pl.concat([none, pl.Series(constraints, dtype=pl.List(CONSTRAINT_TYPE))])
     rows = (stages["constraint_set"].cast(pl.Int64) + 1).fill_null(0)
     place = pl.int_range(pl.len()).over("job_row")
+    known = stages["scheduling_class"].max() != NO_EVENT
+    of_class = pl.when(pl.col("scheduling_class") != NO_EVENT).then(pl.col("scheduling_class").cast(pl.Int32))
     return stages.select(
         job=pl.col("job_row"), name=place.cast(pl.String), depends_on=pl.lit([], pl.List(pl.UInt32)),
         kind="kind", priority=pl.col("priority").cast(pl.Int32), constraints=lists.gather(rows),
-        cpu=pl.col("cpu") * UNIT, memory=pl.col("memory") * UNIT,
+        cpu=pl.col("cpu") * UNIT, memory=pl.col("memory") * UNIT, **({"scheduling_class": of_class} if known else {}),
     )

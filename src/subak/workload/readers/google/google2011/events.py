@@ -154,6 +154,7 @@ def _narrow(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(
         "job", pl.col("index").cast(pl.Int32), "time", pl.col("event").cast(pl.UInt8),
         pl.col("priority").cast(pl.Int16), *amounts,
+        scheduling_class=pl.col("class").cast(pl.Int8, strict=False).fill_null(NO_EVENT),
     ).select(EVENT_COLUMNS)
 
 

@@ -186,7 +186,9 @@ def _narrow(table: pl.DataFrame) -> pl.DataFrame:
     amounts = [(pl.col(name) / UNIT).round().fill_null(NO_EVENT).cast(pl.Int32) for name in ("cpu", "memory")]
     return table.select(
         "job", pl.col("index").cast(pl.Int32), "time", pl.col("event").cast(pl.UInt8),
-        pl.col("priority").cast(pl.Int16), *amounts, constraint_set=pl.col("constraint").cast(pl.Int32))
+        pl.col("priority").cast(pl.Int16), *amounts,
+        scheduling_class=pl.col("class").cast(pl.Int8, strict=False).fill_null(NO_EVENT),
+        constraint_set=pl.col("constraint").cast(pl.Int32))
 
 
 def as_2011(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:

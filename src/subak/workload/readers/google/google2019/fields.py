@@ -60,6 +60,7 @@ class InstanceEvent(msgspec.Struct, frozen=True):
     collection_id: int | None = None
     collection_type: int | str | None = None
     priority: int | None = None
+    scheduling_class: int | None = None
     alloc_collection_id: int | None = None
     instance_index: int | None = None
     resource_request: Amounts | None = None
@@ -104,6 +105,7 @@ class Table(NamedTuple):
 INSTANCES = Table(InstanceEvent, ("time", "event", "job", "index", "cpu", "memory"), {
     "time": ("time", pl.Int64), "event": ("type", pl.String), "job": ("collection_id", pl.Int64),
     "collection": ("collection_type", pl.String), "priority": ("priority", pl.Int64),
+    "class": ("scheduling_class", pl.Int64),
     "alloc": ("alloc_collection_id", pl.Int64), "index": ("instance_index", pl.Int64),
     "cpu": ("resource_request.cpus", pl.Float64), "memory": ("resource_request.memory", pl.Float64),
     "constraint": ("constraint", pl.Object)})

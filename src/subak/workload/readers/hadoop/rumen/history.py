@@ -26,6 +26,7 @@ JOB_COLUMNS: dict[str, ColumnType] = {
 TASK_COLUMNS: dict[str, ColumnType] = {
     "row": pl.UInt32,  # row of the job
     "task": pl.String, "stage": pl.String,  # map, reduce or other
+    "inputs": pl.List(pl.String),  # hosts that hold its input
 }
 ATTEMPT_COLUMNS: dict[str, ColumnType] = {
     "task_row": pl.UInt32,  # row of the task
@@ -45,11 +46,18 @@ class Attempt(msgspec.Struct, frozen=True, rename="camel"):
     shuffle_finished: Milliseconds = NOT_GIVEN
 
 
+class Location(msgspec.Struct, frozen=True):
+    """Where a copy of a task's input lies: the names from the rack to the host."""
+
+    layers: tuple[str, ...] = ()
+
+
 class Task(msgspec.Struct, frozen=True, rename="camel"):
     """A task of a job: what is read of Rumen's LoggedTask."""
 
     task_id: str | None = msgspec.field(default=None, name="taskID")
     attempts: tuple[Attempt, ...] | None = None
+    preferred_locations: tuple[Location, ...] | None = None
 
 
 class Job(msgspec.Struct, frozen=True, rename="camel"):
@@ -67,7 +75,7 @@ class Job(msgspec.Struct, frozen=True, rename="camel"):
     directly_awaited: tuple[str | dict[str, Any], ...] | None = msgspec.field(default=None, name="directDependantJobs")
 
 
-FIELDS = frozenset(name for kind in (Job, Task, Attempt) for name in kind.__struct_encode_fields__)
+FIELDS = frozenset(name for kind in (Job, Task, Location, Attempt) for name in kind.__struct_encode_fields__)
 
 
 class History(NamedTuple):
@@ -91,7 +99,7 @@ def read_history(path: Path, advance: Advance) -> History:
         for stage, listed in (("map", job.map_tasks), ("reduce", job.reduce_tasks), ("other", job.other_tasks)):
             for task in listed or ():
                 attempts.extend(_attempt_row(len(tasks), attempt, job.submit_time) for attempt in task.attempts or ())
-                tasks.append((len(jobs), task.task_id, stage))
+                tasks.append((len(jobs), task.task_id, stage, _hosts(task)))
         jobs.append(_job_row(job))
     history = History(*(pl.DataFrame(rows, schema, orient="row") for rows, schema in (
         (jobs, JOB_COLUMNS), (tasks, TASK_COLUMNS), (attempts, ATTEMPT_COLUMNS))))
@@ -103,6 +111,10 @@ def read_history(path: Path, advance: Advance) -> History:
 def _job_row(job: Job) -> tuple[Any, ...]:
     return (job.job_id, job.queue or "default", job.user or "unknown", job.priority or "NORMAL", job.outcome,
             job.submit_time, len(job.directly_awaited or ()))
+
+
+def _hosts(task: Task) -> list[str]:
+    return [location.layers[-1] for location in task.preferred_locations or () if location.layers]
 
 
 def _attempt_row(task: int, attempt: Attempt, submit: int) -> tuple[Any, ...]:

@@ -6,6 +6,8 @@ import msgspec
 import polars as pl
 
 from subak.errors import InputError
+from subak.fleet.locality import LEVELS
+from subak.fleet.locality import RACK_ATTRIBUTE as RACK
 from subak.fleet.table import Fleet, make_fleet
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import SLOTS
@@ -13,8 +15,6 @@ from subak.workload.readers.conversion import KEPT, Account, account_of, fate
 from subak.workload.readers.files.json_text import converted, json_values
 from subak.workload.readers.files.stream import ignore_progress, single_file
 from subak.workload.readers.options import Options
-
-RACK = "rack"
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -62,6 +62,20 @@ def with_nodes(attempts: pl.DataFrame) -> pl.DataFrame:
     named = parts.list.last()
     return attempts.with_columns(pl.when(named != "").then(named).alias("node"),
                                  pl.when(several).then(parts.list.get(-2, null_on_oob=True)).alias(RACK))
+
+
+def with_levels(tasks: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
+    """Add `level`, how near its input (`inputs`, nodes) the attempt on `host` ran: one of LEVELS, null if not known."""
+    rack = dict(nodes.select("node", RACK).drop_nulls().rows())
+    on = with_nodes(tasks.select("host", "inputs")).with_row_index("row").with_columns(
+        rack=pl.coalesce(pl.col("node").replace_strict(rack, default=None, return_dtype=pl.String), RACK))
+    homes = on.explode("inputs").drop_nulls(("node", "inputs"))
+    home_rack = pl.col("inputs").replace_strict(rack, default=None, return_dtype=pl.String)
+    near = homes.group_by("row").agg(node=(pl.col("inputs") == pl.col("node")).any(),
+                                     rack=(home_rack == pl.col(RACK)).any())
+    level = pl.when("node").then(0).when("rack").then(1).otherwise(2)
+    found = on.select("row").join(near.select("row", level=level), on="row", how="left", maintain_order="left")
+    return tasks.with_columns(level=found["level"].replace_strict(dict(enumerate(LEVELS)), return_dtype=pl.String))
 
 
 def plain_name(name: pl.Expr) -> pl.Expr:

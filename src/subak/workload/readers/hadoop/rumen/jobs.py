@@ -18,6 +18,9 @@
 - The machines are the nodes on which attempts ran, and those of `--topology`. /rack/node and node are the same
   machine; the rack is its attribute. A node has two slots of each kind, Hadoop's default, unless `--map-slots` and
   `--reduce-slots` say otherwise; the trace says only how many attempts ran there at once, which is remarked.
+- A map's input lies on the nodes that its `preferredLocations` name. `--rack-local` and `--off-rack` say how many times
+  as long it takes where it must be read from another machine of such a node's rack, and from another rack; of run times
+  recorded there, that is taken out.
 - Backslashes before dots, which Rumen's anonymizer leaves in names, are removed.
 """
 from pathlib import Path
@@ -26,6 +29,7 @@ from typing import NamedTuple
 import polars as pl
 
 from subak.errors import InputError
+from subak.fleet.locality import LEVELS, LOCALITY_COLUMNS, OFF_RACK, RACK_LOCAL
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import NAMES, SLOTS, stage_table
 from subak.workload.readers.conversion import (
@@ -40,7 +44,15 @@ from subak.workload.readers.conversion import (
 )
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.hadoop.rumen.history import History, read_history
-from subak.workload.readers.hadoop.rumen.hosts import Hosts, fleet_of, hosts_of, most_at_once, with_nodes
+from subak.workload.readers.hadoop.rumen.hosts import (
+    Hosts,
+    fleet_of,
+    hosts_of,
+    most_at_once,
+    plain_name,
+    with_levels,
+    with_nodes,
+)
 from subak.workload.readers.options import Options
 from subak.workload.table import OUTCOMES, Workload, make_workload
 
@@ -49,7 +61,7 @@ LICENCE = "not stated in the file; the samples that Hadoop ships are Apache-2.0"
 PRIORITIES = {"VERY_LOW": 0, "LOW": 1, "NORMAL": 2, "HIGH": 3, "VERY_HIGH": 4}
 OUTCOME_NAMES = {"SUCCESS": "FINISH", "FAILED": "FAIL", "KILLED": "KILL"}
 SUPPORTED = frozenset({"arrival_min", "arrival_end", "batch", "shuffle", "unfinished", "topology", "map_slots",
-                    "reduce_slots"})
+                    "reduce_slots", "rack_local", "off_rack"})
 
 
 class Fated(NamedTuple):
@@ -71,6 +83,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     if kept.is_empty():
         raise InputError(f"{source}: none of its {len(fated.jobs)} jobs can be kept")
     hosts = hosts_of(fated.attempts, options.topology)
+    kept = _as_at_home(with_levels(kept, hosts.nodes), options)
     accounts = (*(account_of(name, table) for name, table in fated._asdict().items()), *hosts.accounts)
     remarks = _remarks(fated, kept, hosts, options)
     provenance = _provenance(source, accounts, remarks, options)
@@ -86,7 +99,8 @@ def _provenance(source: Path, accounts: tuple[Account, ...], remarks: dict[str, 
                 options: Options) -> Provenance:
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "batch": options.batch,
               "shuffle": options.shuffle, "unfinished": options.unfinished, "topology": Path(options.topology).name,
-              "map_slots": options.map_slots, "reduce_slots": options.reduce_slots}
+              "map_slots": options.map_slots, "reduce_slots": options.reduce_slots,
+              "rack_local": options.rack_local, "off_rack": options.off_rack}
     return Provenance(source.name.split(".")[0], f"file {source.name}: {ORIGIN}", LICENCE,
                       notes(accounts, remarks, chosen))
 
@@ -173,7 +187,8 @@ def _kept_tasks(fated: Fated, options: Options) -> pl.DataFrame:
     jobs = fated.jobs.filter(fate=KEPT).select("row", arrival=pl.lit(0.0) if options.batch else "arrival",
                                                order="arrival", first_submit="first_submit")
     tasks = fated.tasks.filter(fate=KEPT).join(jobs, on="row", maintain_order="left")
-    seconds = _seconds(tasks, options).drop("attempt", "host")
+    seconds = _seconds(tasks, options).drop("attempt").with_columns(
+        pl.col("inputs").list.eval(plain_name(pl.element())))
     return seconds.sort("order", "row", "stage", "task_row", maintain_order=True)
 
 
@@ -195,6 +210,16 @@ def _seconds(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
     return timed.with_columns(run_time=pl.col("run_time") + pl.col("shuffle").fill_null(0.0))
 
 
+def _as_at_home(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Return the tasks with the run times that they would have had on machines that hold their inputs."""
+    factor = pl.col("level").replace_strict(_factors(options), default=1.0, return_dtype=pl.Float64)
+    return tasks.with_columns(pl.col("run_time") / factor)
+
+
+def _factors(options: Options) -> dict[str, float]:
+    return {LEVELS[RACK_LOCAL]: options.rack_local, LEVELS[OFF_RACK]: options.off_rack}
+
+
 def _workload(fated: Fated, kept: pl.DataFrame, options: Options, provenance: Provenance) -> Workload:
     jobs = fated.jobs[kept["row"].unique(maintain_order=True)]
     placed = kept.with_columns(job_row=pl.col("row").rle_id(), stage_row=pl.struct("row", "stage").rle_id())
@@ -204,8 +229,17 @@ def _workload(fated: Fated, kept: pl.DataFrame, options: Options, provenance: Pr
     shuffle = stages["shuffle"].to_numpy() if options.shuffle == "stage" else None
     table = stage_table(stages["job_row"].to_numpy(), kind, SLOTS, shuffle)
     priority = jobs["priority"].replace_strict(PRIORITIES, return_dtype=pl.Int32).gather(stages["job_row"])
-    return make_workload(_job_table(jobs), table.with_columns(priority=priority), _task_table(placed), SLOTS,
-                         provenance)
+    return make_workload(_job_table(jobs), _far(table, options).with_columns(priority=priority), _task_table(placed),
+                         SLOTS, provenance)
+
+
+def _far(stages: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Return stages that say how much longer their maps take far from their inputs, where that is so."""
+    if options.off_rack == 1.0:
+        return stages
+    is_map = pl.col("name") == NAMES[0]
+    return stages.with_columns(**{name: pl.when(is_map).then(factor).otherwise(1.0) for name, factor in zip(
+        LOCALITY_COLUMNS, _factors(options).values(), strict=True)})
 
 
 def _job_table(jobs: pl.DataFrame) -> pl.DataFrame:
@@ -214,7 +248,8 @@ def _job_table(jobs: pl.DataFrame) -> pl.DataFrame:
 
 def _task_table(tasks: pl.DataFrame) -> pl.DataFrame:
     outcome = pl.col("result").replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES)
-    return with_recorded(tasks.select("arrival", "run_time", "recorded_start", stage="stage_row",
+    known = ["inputs"] if (tasks["inputs"].list.len() > 0).any() else []
+    return with_recorded(tasks.select("arrival", "run_time", "recorded_start", *known, stage="stage_row",
                                       index=pl.int_range(pl.len()).over("row"), outcome=outcome))
 
 
@@ -236,6 +271,7 @@ def _remarks(fated: Fated, kept: pl.DataFrame, hosts: Hosts, options: Options) -
         "attempts that start before their job was submitted (clocks differ)": _early(fated),
         "attempts without a host": own["node"].null_count(),
         "nodes with attempts that the topology does not name (added)": hosts.added,
+        **{f"maps that were {name}": kept.filter(level=name).height for name in LEVELS},
         "most maps at once on a node": most_at_once(own, "map"),
         "most reduces at once on a node": most_at_once(own, "reduce"),
     }
