@@ -39,6 +39,7 @@ class Settings(TypedDict, total=False):
     reclaims_per_hour: float
     lotes: LotesSettings | Mapping[str, Any]
     request_error: float
+    interference: float
     estimates: str
     slow_start: float
     check_policy: bool

@@ -159,6 +159,10 @@ class ScenarioOptions:
     request_error: Annotated[float, _option(
         "SHARE", "Requests are wrong by up to this share of what tasks use, either way; a task that uses more than it "
                  "asked for is ended, waits again and then asks for what it uses.", show_default=True)] = 0.0
+    interference: Annotated[float, _option(
+        "TIMES", "Machines promise so many times the CPU that they have (overcommit, such as 1.5; 1: just what they "
+                 "have, with --request-error). Tasks that want more than there is share it, run longer and hold their "
+                 "machine for longer; memory is never promised twice. Not under federations.", show_default=True)] = 0.0
     estimates: Annotated[str, _option(
         "exact|user|factor=F|class|none", "What schedulers are told of run times: the run times; the users' own "
                                           "estimates; the run time times a factor from 1 to F; the mean of the tasks "

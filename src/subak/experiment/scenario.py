@@ -16,7 +16,7 @@ from subak.placement.schedulers import DRAWN, LOTES, SCHEDULERS
 from subak.policy_files import is_users, named_scheduler, policy_file
 from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.estimate_words import FACTOR, parse_estimates
-from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_times
+from subak.simulator.refusals import refuse_error, refuse_interference, refuse_slow_start, refuse_times
 from subak.toml_files import read_toml
 from subak.workload.redraws import AUTO, NONE, RESAMPLES
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names
@@ -53,6 +53,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     reclaims_per_hour: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
+    interference: float = 0.0  # times the CPU they have that machines promise; tasks share it then; 0: they do not
     estimates: str = ""  # of run times, told to schedulers: exact, user, factor=F, class, none; empty: user, if any
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
     check_policy: bool = False  # policies from files are compiled with bounds checks
@@ -131,6 +132,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def _refuse_unbearable(self) -> None:
         """Refuse what one of the schedulers does not support."""
+        if self.energy and self.interference:
+            raise InputError("energy: of machines that promise more CPU than they have it is not known what they draw; "
+                             "leave out one of energy and interference")
         for name in self.schedulers:
             for what in ("faults", "failures"):
                 if getattr(self, what) and "retry" not in supported_settings(name):
@@ -142,6 +146,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 raise InputError(f"energy: {name} does not know on which machines tasks ran, so not what they drew")
             if self.request_error:
                 refuse_error(self.request_error, named_scheduler(name))
+            if self.interference:
+                refuse_interference(self.interference, self.request_error, self.slow_start, named_scheduler(name))
 
     def _refuse_search(self) -> None:
         """Refuse what no search could mean, and one that none of the schedulers makes."""
