@@ -91,6 +91,9 @@ ENDING_ROWS = {
     "exit_code": "of its last attempt; null unless that finished or failed",
     "attempts_failed": "attempts that failed or ran too long",
 }
+INTERFERENCE_ROWS = {
+    "execution_delay": "seconds that its last attempt ran longer for sharing CPU; null for a task that is not finished",
+}
 # What needs no comment in the source, since its name says it there.
 PLAIN_KINDS = {"SUBMIT": "a task, or a batch of them, to be placed", "START": "begin the attempt",
                "KILL": "end the attempt, or never begin it"}
@@ -134,8 +137,8 @@ ATTEMPT_ROWS = {
     "machine": "id of the machine", "start": "seconds", "end": "seconds",
 }
 GROUP_ROWS = {
-    "by": "what the group is of: length (short or long jobs), priority, class, queue",
-    "name": "short, long, the priority, the class or the queue",
+    "by": "what the group is of: length (short or long jobs), priority, class, gang, queue",
+    "name": "short, long, the priority, the class, how many tasks wide gangs are, or the queue",
     "tasks": "tasks of it that count", "started": "of them, those that started",
     "wait_mean": "seconds; means and percentiles are of those that started",
     "wait_median": "seconds", "wait_p95": "seconds", "wait_p99": "seconds",
@@ -381,7 +384,8 @@ def files() -> list[str]:
             ("`tasks.parquet`", returned(results.task_table)),
             ("`timeline.parquet`", returned(results.timeline_table)),
             ("`attempts.parquet`", returned(results.attempt_table)),
-            ("`groups.parquet`", "One row a group of tasks: of short and of long jobs, of a priority, of a class, of a "
+            ("`groups.parquet`", "One row a group of tasks: of short and of long jobs, of a priority, of a class, of "
+                                 "gangs about as wide (where there are gangs), of a "
                                  f"queue, at most {jobs.GROUPS_MAX:,} of a kind: how they waited."),
             ("`queues.parquet`", "Where there are several queues: one row a queue of the tree, parents before "
                                  "children: what it held, was guaranteed and went without."),
@@ -407,6 +411,7 @@ def files() -> list[str]:
         "`tasks.parquet`\n", *row_table(TASK_ROWS),
         "and, of a federated run,\n", *row_table(FEDERATED_TASK_ROWS),
         "and, of one with a plan of failures,\n", *row_table(ENDING_ROWS),
+        "and, of one with `--interference`,\n", *row_table(INTERFERENCE_ROWS),
         "`timeline.parquet`\n", *row_table(TIMELINE_ROWS),
         "and, of a federated run,\n", *row_table(FEDERATED_TIMELINE_ROWS),
         "`attempts.parquet`\n", *row_table(ATTEMPT_ROWS),

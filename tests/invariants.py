@@ -24,6 +24,7 @@ def check(simulation, lanes):
     check_frontiers(simulation)
     check_counts(simulation)
     check_attempts(simulation)
+    check_shared(simulation)
     check_stages(simulation)
     check_lanes(simulation, lanes)
 
@@ -116,6 +117,43 @@ def end_of(simulation, task):
     return end - (1.0 - part) * run if part < 1.0 else end
 
 
+def may_end(simulation, task):
+    """When a running attempt ends if nobody comes or goes: at full pace, or later where its machine gives less."""
+    shared, machine, start = simulation.interference, simulation.progress.machine[task], simulation.progress.start[task]
+    if not len(shared.wants) or not shared.wants[task]:
+        return end_of(simulation, task)
+    since, pace = shared.since[machine], shared.pace[machine]
+    if since < start or (since == 0 and pace == 1):  # nobody there was slowed down since it started
+        return end_of(simulation, task)
+    return since + shared.left[task] / pace
+
+
+def check_shared(simulation):
+    """Each machine's attempts are listed in the order of their starts, and get the same part of what they want."""
+    shared, progress = simulation.interference, simulation.progress
+    if not len(shared.wants):
+        return
+    running = np.flatnonzero(simulation.claims.status == TASK_RUNNING)
+    for machine in range(simulation.fleet.machines):
+        listed, task = [], int(shared.first[machine])
+        while task >= 0:
+            assert int(shared.before[task]) == (listed[-1] if listed else -1), f"machine {machine}: {task} behind whom?"
+            listed.append(task)
+            task = int(shared.next[task])
+        assert int(shared.last[machine]) == (listed[-1] if listed else -1), f"machine {machine} ends with whom?"
+        there = [task for task in running.tolist() if progress.machine[task] == machine and shared.wants[task]]
+        assert sorted(listed) == there, f"machine {machine} lists {listed}, there run {there}"
+        starts = [float(progress.start[task]) for task in listed]
+        assert starts == sorted(starts), f"machine {machine} lists starts {starts}"
+        wanted, physical = sum(int(shared.wants[task]) for task in listed), int(shared.physical[machine])
+        assert shared.wanted[machine] == wanted, f"machine {machine}: {shared.wanted[machine]} noted, {wanted} wanted"
+        pace = min(1.0, physical / wanted) if wanted else 1.0
+        assert shared.pace[machine] == pace, f"machine {machine} gives {shared.pace[machine]}, not {pace}"
+        assert shared.pace[machine] * wanted <= physical * (1 + 1e-12), f"machine {machine} gives more than it has"
+    assert shared.size[0] == 0, f"{shared.size[0]} machines are touched at {now(simulation)}"
+    assert not shared.is_touched.any(), f"machines {np.flatnonzero(shared.is_touched)} are touched"
+
+
 def held_amounts(simulation):
     """int64[resource, padded machine]: the requests of the running tasks, added up machine by machine."""
     tasks = simulation.tasks
@@ -204,9 +242,11 @@ def check_attempts(simulation):
         assert simulation.tasks.arrival[task] <= progress.ready[task] <= progress.start[task] <= time, (
             f"task {task} arrived {simulation.tasks.arrival[task]}, ready {progress.ready[task]}, "
             f"started {progress.start[task]}, now {time}")
-        assert finish[task] == end_of(simulation, task), f"task {task} is to end at {finish[task]}"
+        assert finish[task] == may_end(simulation, task), f"task {task} is to end at {finish[task]}"
     ended = status == TASK_FINISHED
-    finished = np.array([end_of(simulation, task) for task in np.flatnonzero(ended)])
+    shared = simulation.interference
+    finished = shared.end[ended] if len(shared.wants) else np.array(
+        [end_of(simulation, task) for task in np.flatnonzero(ended)])
     assert (finished <= time).all(), f"a task finished after now ({time})"
     assert (progress.attempts[ended | (status == TASK_RUNNING)] >= 1).all(), "a task ran without an attempt"
     assert time <= simulation.clock[UNTIL], f"now {time} is after the last instant {simulation.clock[UNTIL]}"

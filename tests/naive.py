@@ -459,7 +459,11 @@ class Tetris:
 
 def twin_run(workload, fleet, scheduler, seed=1, until=NEVER):
     """The finished twin of a run of the scheduler with this name, such as ``best-fit+backfill+priority``."""
-    world = twin_of(workload, fleet, seed)
+    return run_of(twin_of(workload, fleet, seed), scheduler, until)
+
+
+def run_of(world, scheduler, until=NEVER):
+    """The finished run of a twin's world under the scheduler with this name."""
     name, *options = scheduler.split("+")
     if name == "greedy":
         return world.run(Greedy(world), until)

@@ -154,7 +154,8 @@ def drawn(seed):
     faulty = case.plan is not None and random.random() < 0.05
     slower = float(random.choice([1.0, 30.0, 30.0, 300.0] if PLAIN else [1.0, 30.0, 100.0, 300.3]))
     base = msgspec.structs.replace(
-        case.settings, retry=1.0 if faulty else math.inf, standby=faulty and case.settings.standby, placement="first-fit",
+        case.settings, retry=1.0 if faulty else math.inf, standby=faulty and case.settings.standby,
+        placement="first-fit",
         heartbeat=float(random.choice([0.5, 1.0, 3.0, 10.0, 0.7])), delay_law="constant", delay_spread=0.0,
         delay=float(random.choice([0.0, 0.0005, 0.0005, 0.01, 0.1])),
         service=[{}, {}, {"BEAT": 1e-4, "NOTED": 2.0**-12}, {"UPDATE": 0.0}, {"PLACE": 0.02}][random.integers(5)],

@@ -38,7 +38,8 @@ def summary(label, few, many):
     return Summary(
         scheduler=label, label=label, resources=(Resource("cpu", 1.0, "cores"),),
         status={"FINISHED": many, "RUNNING": few, "WAITING": few, "UNPLACEABLE": few},
-        wait_time=spread(few), slowdown=spread(few), lengths={"short": spread(few), "long": spread(few)},
+        wait_time=spread(few), slowdown=spread(few), execution_delay=spread(few),
+        lengths={"short": spread(few), "long": spread(few)},
         jobs=JobFacts(10, many, spread(few), spread(few), spread(few)), makespan=few, makespan_bound=few, gap=few / 10,
         utilisation={"cpu": many / 10}, stranded={"cpu": few / 10}, idle_while_waiting={"cpu": few / 10},
         waiting=Waiting(few, 10 * few),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # the names and limits are asked for by those who compute not
     import numpy as np
 
 AMOUNT_MAX = 2**31 - 1  # amounts are int32 so that a pass over the machines stays in the vector unit's lanes
+CPU = "cpu"  # the resource that tasks can share by turns
 RESERVED_NAMES = frozenset({
     "job", "stage", "task", "index", "queue", "user", "name", "kind", "priority", "constraints", "depends_on",
     "arrival", "run_time", "estimate", "outcome", "machine", "cluster", "present", "time", "attribute", "value", "gang",
@@ -35,6 +36,14 @@ class Resource(msgspec.Struct, frozen=True):
             raise InputError(f"resource name {self.name!r}: must be an identifier and not the name of a column")
         if not (math.isfinite(self.unit) and self.unit > 0):
             raise InputError(f"resource {self.name}: unit must be a positive number, not {self.unit!r}")
+
+
+def cpu_row(resources: tuple[Resource, ...]) -> int:
+    """Return which of the resources is the CPU. Raises InputError where none is."""
+    names = [resource.name for resource in resources]
+    if CPU not in names:
+        raise InputError(f"interference: tasks share a resource named {CPU}; there is {', '.join(names)}")
+    return names.index(CPU)
 
 
 def to_units(amounts: np.ndarray, resource: Resource, where: str) -> np.ndarray:

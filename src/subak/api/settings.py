@@ -40,6 +40,7 @@ class Settings(TypedDict, total=False):
     lotes: LotesSettings | Mapping[str, Any]
     request_error: float
     usage_swing: float
+    interference: float
     estimates: str
     slow_start: float
     locality_wait: float

@@ -166,6 +166,10 @@ class ScenarioOptions:
         "SHARE", "Usage varies: during a part of its life, the first or the last, a task uses this share of its "
                  "request less, and holds what it uses; one whose use rises where its machine has no room is ended, "
                  "waits again and then holds all it asks for.", show_default=True)] = 0.0
+    interference: Annotated[float, _option(
+        "TIMES", "Machines promise so many times the CPU that they have (overcommit, such as 1.5; 1: just what they "
+                 "have, with --request-error). Tasks that want more than there is share it, run longer and hold their "
+                 "machine for longer; memory is never promised twice. Not under federations.", show_default=True)] = 0.0
     estimates: Annotated[str, _option(
         "exact|user|factor=F|class|none", "What schedulers are told of run times: the run times; the users' own "
                                           "estimates; the run time times a factor from 1 to F; the mean of the tasks "

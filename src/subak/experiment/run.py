@@ -31,6 +31,7 @@ from subak.experiment.scenario import (
     searches,
     settings_of,
 )
+from subak.fleet.edits import overcommitted
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
 from subak.measures.batch import LowerBound, has_bound, lower_bound, stints
@@ -165,6 +166,7 @@ def refuse_unfit(
     *measured* is what is measured beside its objectives.
     """
     used_estimates(scenario.estimates, inputs[0])
+    overcommitted(inputs[1], scenario.interference)
     _refuse_undeclared(scenario, schedulers)
     faults, queues, failures = _files_of(scenario)
     window, energy = scenario_window(scenario, inputs[0]), energy_of(scenario)
@@ -353,7 +355,7 @@ def _write_bound(folder: Path, done: Done, bounded: Done) -> Summary:
 
 def _bound(tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Fleet]) -> LowerBound | None:
     """Return what no schedule's makespan is less than; None where nothing is known, or not all tasks ended."""
-    workload, fleet = inputs
+    workload, fleet = inputs[0], overcommitted(inputs[1], scenario.interference)
     ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
     known = tasks["machine"].null_count() == 0  # a log does not say it
     return lower_bound(workload, fleet, scenario.slow_start < 1) if ended and known and has_bound(workload) else None
@@ -400,7 +402,7 @@ def _measured(
     outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], window: Window
 ) -> tuple[Measured, dict[str, pl.DataFrame]]:
     """Return what a run is measured by, and the tables that come with that, by name."""
-    workload, fleet = inputs
+    workload, fleet = inputs[0], overcommitted(inputs[1], scenario.interference)  # shares are of what is promised
     tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
     attempts = attempt_table(outcome, workload, fleet)
     queues = read_tree(Path(scenario.queues)) if scenario.queues else None
@@ -450,6 +452,7 @@ def summarise(
         recorded=measures.recorded_counts(tasks, workload),
         wait_time=measures.wait_spread(counted),
         slowdown=measures.slowdown_spread(counted),
+        execution_delay=measures.delay_spread(measured(tasks, window)),
         lengths=wait_by_length(counted),
         jobs=job_facts(jobs),
         objectives=tuple(judged(read_objective(text), counted, jobs, workload, of.energy)

@@ -16,7 +16,14 @@ from subak.placement.schedulers import DRAWN, LOCALITY_WAIT, LOTES, SCHEDULERS
 from subak.policy_files import is_users, named_scheduler, policy_file
 from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.estimate_words import FACTOR, parse_estimates
-from subak.simulator.refusals import refuse_error, refuse_slow_start, refuse_swing, refuse_times, refuse_wait
+from subak.simulator.refusals import (
+    refuse_error,
+    refuse_interference,
+    refuse_slow_start,
+    refuse_swing,
+    refuse_times,
+    refuse_wait,
+)
 from subak.toml_files import read_toml
 from subak.workload.redraws import AUTO, NONE, RESAMPLES
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names
@@ -54,6 +61,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
     usage_swing: float = 0.0  # share of its request that a task does not use, or hold, during a part of its life
+    interference: float = 0.0  # times the CPU they have that machines promise; tasks share it then; 0: they do not
     estimates: str = ""  # of run times, told to schedulers: exact, user, factor=F, class, none; empty: user, if any
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
     locality_wait: float = LOCALITY_WAIT  # seconds for a machine with the input, then for its rack: delay scheduling
@@ -81,6 +89,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         parse_estimates(self.estimates)
         refuse_wait(self.locality_wait)
         self._refuse_unbearable()
+        self._refuse_energy()
         self._refuse_search()
         for setting in changed_settings(self.federation):
             if not any(setting in supported_settings(name) for name in self.schedulers):
@@ -134,22 +143,33 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def _refuse_unbearable(self) -> None:
         """Refuse what one of the schedulers does not support."""
-        if self.energy and self.usage_swing:
-            raise InputError("usage_swing: energy is counted from what tasks ask for, so that usage may not vary; "
-                             "leave one of them out")
         for name in self.schedulers:
             for what in ("faults", "failures"):
                 if getattr(self, what) and "retry" not in supported_settings(name):
                     raise InputError(f"{what}: {name} does not support them; only megha and central do")
             if self.slow_start != 1.0:
                 refuse_slow_start(self.slow_start, named_scheduler(name))
-            known = SCHEDULERS.get(name.partition("+")[0])
-            if self.energy and known is not None and known.recorded:
-                raise InputError(f"energy: {name} does not know on which machines tasks ran, so not what they drew")
             if self.request_error:
                 refuse_error(self.request_error, named_scheduler(name))
             if self.usage_swing:
-                refuse_swing(self.usage_swing, self.request_error, named_scheduler(name))
+                refuse_swing(self.usage_swing, self.request_error, self.interference, named_scheduler(name))
+            if self.interference:
+                refuse_interference(self.interference, self.request_error, self.slow_start, named_scheduler(name))
+
+    def _refuse_energy(self) -> None:
+        """Refuse to count energy where what tasks ask for does not say what their machines draw."""
+        if not self.energy:
+            return
+        if self.usage_swing:
+            raise InputError("usage_swing: energy is counted from what tasks ask for, so that usage may not vary; "
+                             "leave one of them out")
+        if self.interference:
+            raise InputError("energy: of machines that promise more CPU than they have it is not known what they draw; "
+                             "leave out one of energy and interference")
+        for name in self.schedulers:
+            known = SCHEDULERS.get(name.partition("+")[0])
+            if known is not None and known.recorded:
+                raise InputError(f"energy: {name} does not know on which machines tasks ran, so not what they drew")
 
     def _refuse_search(self) -> None:
         """Refuse what no search could mean, and one that none of the schedulers makes."""

@@ -16,10 +16,11 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet, uniform_fleet
-from subak.resources import Resource, to_units
+from subak.resources import AMOUNT_MAX, CPU, Resource, cpu_row, to_units
 from subak.tables import Provenance
 
 GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread more evenly than those of any other number
+ROUNDING = 1e-6  # of a unit: 1.15 times 100 is 115, not 114.99999999999999
 TIMES = "\N{MULTIPLICATION SIGN}"
 
 
@@ -81,6 +82,24 @@ def added(fleet: Fleet, count: int, capacity: Mapping[str, float]) -> Fleet:
     clusters = fleet.machines["cluster"].gather(in_turn[np.arange(count) % len(fleet.machines)])
     machines = pl.concat([fleet.machines, new.with_columns(ids, clusters).select(fleet.machines.columns)])
     return _renamed(replace(fleet, machines=machines, speeds=np.zeros((0, len(machines)))), f"+ {what}")
+
+
+def overcommitted(fleet: Fleet, times: float) -> Fleet:
+    """Return the fleet whose machines promise *times* the CPU that they have, in whole units; 0 leaves it as it is.
+
+    Raises InputError where no resource is the CPU, and where a machine would promise more units than there may be.
+    """
+    if not times:
+        return fleet
+    cpu_row(fleet.resources)
+
+    def promised(table: pl.DataFrame) -> pl.DataFrame:
+        units = np.floor(table[CPU].to_numpy() * times + ROUNDING)
+        if units.size and units.max() > AMOUNT_MAX:
+            raise InputError(f"interference: machines may promise at most {AMOUNT_MAX} units of {CPU}, one would "
+                             f"promise {units.max():.0f}")
+        return table.with_columns(pl.Series(CPU, units).cast(table.schema[CPU]))
+    return replace(fleet, machines=promised(fleet.machines), changes=promised(fleet.changes))
 
 
 def mixed(parts: Sequence[tuple[int, Mapping[str, float]]], resources: tuple[Resource, ...]) -> Fleet:

@@ -1,4 +1,4 @@
-"""Jobs as a whole, and parts of a workload apart: short and long, by queue, by priority, by scheduling class.
+"""Jobs as a whole, and parts of a workload apart: short and long, by queue, priority, scheduling class, gang's width.
 
 A job's wait is from its arrival to its first task's start, its completion time to its last task's finish; its slowdown
 is the latter over what it takes where nothing ever waits: its longest chain of tasks, each behind those of the stages
@@ -19,7 +19,7 @@ from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
 LONG_SHARE = 0.1  # of the jobs
 GROUPS_MAX = 1_000  # of one kind that are written down, those of most tasks first
-KINDS_OF_GROUPS = ("length", "priority", "class", "queue")
+KINDS_OF_GROUPS = ("length", "priority", "class", "gang", "queue")
 LENGTHS = ("short", "long")
 COUNTED = ("job", "queue", "arrival", "run_time", "ready", "finish", "wait_time")  # columns that measures of tasks read
 TASKS_OF_PART = 1 << 20  # looked at together: a month's indices as int64 would take a gigabyte
@@ -99,13 +99,25 @@ def lengths(workload: Workload, window: Window | WindowFacts) -> pl.Series:
 
 
 def described(tasks: pl.DataFrame, workload: Workload, window: WindowFacts) -> pl.DataFrame:
-    """Return the rows of the task table that count, the columns COUNTED, and length, priority and any class of each."""
+    """Return the rows of the task table that count, the columns COUNTED, and what tells groups apart.
+
+    That is length and priority, and where there are any class and width of gang.
+    """
     stage = workload.tasks["stage"]
     columns = [lengths(workload, window).gather(tasks["job"]),
                workload.stages["priority"].gather(stage).alias("priority")]
     if "scheduling_class" in workload.stages.columns:
         columns.append(workload.stages["scheduling_class"].gather(stage).alias("class"))
+    if workload.gang_sizes().any():
+        columns.append(width_words(workload.gang_sizes()).gather(stage).alias("gang"))
     return measured(tasks.select(COUNTED).with_columns(columns), window)
+
+
+def width_words(sizes: np.ndarray) -> pl.Series:
+    """Return how wide gangs of int[stage] tasks are, in powers of two: 1 (also 0, no gang), 2, 3 to 4, 5 to 8, ..."""
+    power = np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)
+    names = {each: f"{2**each}" if each < 2 else f"{2**(each - 1) + 1} to {2**each}" for each in set(power.tolist())}
+    return pl.Series("gang", [names[each] for each in power.tolist()], dtype=pl.String)
 
 
 def wait_by_length(tasks: pl.DataFrame) -> dict[str, Spread]:

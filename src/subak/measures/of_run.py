@@ -21,6 +21,11 @@ def slowdown_spread(tasks: pl.DataFrame) -> Spread:
     return spread(tasks.select(bounded_slowdown().alias("slowdown"))["slowdown"])
 
 
+def delay_spread(tasks: pl.DataFrame) -> Spread | None:
+    """Return the distribution of the execution delay over the tasks that finished; None where none share CPU."""
+    return spread(tasks["execution_delay"]) if "execution_delay" in tasks.columns else None
+
+
 def bounded_slowdown() -> pl.Expr:
     """Return (finish - ready) / run time, run times under 10 s counted as 10 s, and at least 1; null until it finished.
 

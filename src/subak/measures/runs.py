@@ -249,6 +249,7 @@ class Summary(msgspec.Struct, frozen=True):
     recorded: dict[str, int] = {}  # tasks that finished, by how the trace says that they ended; empty where it does not
     wait_time: Spread = Spread()
     slowdown: Spread = Spread()
+    execution_delay: Spread | None = None  # that finished tasks ran longer for sharing CPU; None where they do not
     lengths: dict[str, Spread] = {}  # the wait time of tasks of short jobs, and of long ones
     jobs: JobFacts | None = None
     objectives: tuple[ObjectiveFacts, ...] = ()

@@ -76,6 +76,29 @@ def wait_distribution(runs: list[Run]) -> pl.DataFrame:
     return _distributions(runs, pl.col("wait_time"))
 
 
+def group_waits(runs: list[Run], kind: str, groups_max: int) -> pl.DataFrame:
+    """Return scheduler, name, tasks, mean and 95th percentile of the wait (s), means over seeds, by groups of a kind.
+
+    Of at most *groups_max* groups, those of most tasks; without those of which nothing started.
+    """
+    parts = [_named(run, run.table("groups").filter(pl.col("by") == kind).collect())
+             for run in runs if _has_groups(run)]
+    if not parts:
+        return pl.DataFrame(schema={"scheduler": pl.String, "name": pl.String, "tasks": pl.Int64, "mean": pl.Float64,
+                                    "p95": pl.Float64})
+    table = pl.concat(part.select("scheduler", "name", "tasks", "wait_mean", "wait_p95") for part in parts)
+    most = table.group_by("name").agg(pl.col("tasks").max()).sort(["tasks", "name"], descending=[True, False])
+    shown = pl.col("name").is_in(most["name"].head(groups_max).to_list())
+    return (table.filter(shown, pl.col("wait_mean").is_not_null())
+            .group_by("scheduler", "name", maintain_order=True)
+            .agg(pl.col("tasks").max(), mean=pl.col("wait_mean").mean(), p95=pl.col("wait_p95").mean()))
+
+
+def _has_groups(run: Run) -> bool:
+    """Whether a run has its table of groups; those of versions before do not."""
+    return "groups" in run.held if run.held else (run.folder / "groups.parquet").is_file()
+
+
 def slowdown_distribution(runs: list[Run]) -> pl.DataFrame:
     """Return run, scheduler, value and the share of finished tasks with a larger bounded slowdown."""
     return _distributions(runs, bounded_slowdown())

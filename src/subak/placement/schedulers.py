@@ -121,14 +121,12 @@ class Scheduler:
             return (fair,) if self.planned == LOTES else ("run_planned",)
         if self.recorded or self.order in FAIR_ORDERS:
             return () if self.recorded else ("run_fair",)
-        if self.delays:
-            return ("run_delay",)
         if self.architecture in ("megha", "central"):
             return ("run_federated", *(f"serve_{role}" for role in _SERVED))
         if self.architecture:
             return ("run_federated", f"serve_{self.architecture}")
-        if self.reserves:
-            return ("run_rigid",)
+        if self.reserves or self.delays:
+            return ("run_rigid" if self.reserves else "run_delay",)
         return ("run_hooks",) if self.select_machine is None else ("run_ordered",)
 
 

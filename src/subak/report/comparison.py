@@ -128,6 +128,8 @@ def measures(resources: list[str], levels: int = 0, currencies: int = 1) -> list
           for name, title in PART_TITLES.items()),
         *(Measure("Bounded slowdown", title, partial(_spread, "slowdown", name), ratio_text, operator.lt)
           for name, title in SLOWDOWN_TITLES.items()),
+        *(Measure("Execution delay", title, partial(_delay, name), seconds_text, operator.lt)
+          for name, title in SPREAD_TITLES.items()),
         *(Measure(f"Wait time, {length} jobs", title, partial(_of_length, length, name), seconds_text, operator.lt)
           for length in LENGTHS for name, title in LENGTH_TITLES.items()),
         *(Measure("Job wait", title, partial(_of_jobs, "wait", name), seconds_text, operator.lt)
@@ -304,6 +306,10 @@ def _spread(which: str, name: str, summary: Summary) -> float | None:
 
 def _allocation(name: str, summary: Summary) -> float | None:
     return None if summary.federation is None else getattr(summary.federation.allocation, name)
+
+
+def _delay(name: str, summary: Summary) -> float | None:
+    return None if summary.execution_delay is None else getattr(summary.execution_delay, name)
 
 
 def _part(name: str, summary: Summary) -> float | None:

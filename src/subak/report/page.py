@@ -14,6 +14,7 @@ from subak.report import tags
 from subak.report.charts.energy import energy_chart_makers
 from subak.report.charts.fairness import fairness_chart_makers
 from subak.report.charts.gantt import gantt_makers
+from subak.report.charts.group_waits import group_wait_makers
 from subak.report.charts.parts import Chart
 from subak.report.charts.runs import chart_makers
 from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
@@ -84,7 +85,8 @@ def write_report(
 
 def makers_of(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
     """Return every chart of a report by its name, still to be drawn."""
-    return {**chart_makers(runs), **energy_chart_makers(runs), **gantt_makers(runs), **fairness_chart_makers(runs)}
+    return {**chart_makers(runs), **group_wait_makers(runs), **energy_chart_makers(runs), **gantt_makers(runs),
+            **fairness_chart_makers(runs)}
 
 
 def refuse_formats(formats: Sequence[str] | None, images: Path | None, tables: Path | None) -> None:

@@ -23,7 +23,8 @@ TERMINAL_QUEUES_MAX = 5
 QUEUE_WIDTH = 24  # characters of a queue's name
 COMPARED = {  # measures whose differences are shown
     ("Wait time", "mean"), ("Wait time", "median"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
-    ("Job completion", "mean"), ("Job completion", "99 %"), ("Queue", "mean"), ("Fairness", "mean shortfall"),
+    ("Execution delay", "mean"), ("Job completion", "mean"), ("Job completion", "99 %"), ("Queue", "mean"),
+    ("Fairness", "mean shortfall"),
 }
 
 

@@ -5,6 +5,8 @@ from subak.errors import InputError
 from subak.placement.schedulers import Scheduler
 from subak.queues.orders import FAIR_ORDERS
 
+PROMISED_MAX = 100  # times the CPU that a machine has
+
 
 def refuse_slow_start(share: float, scheduler: Scheduler) -> None:
     """Raise InputError for what is no share, and for federations, in which nothing starts before its inputs."""
@@ -27,11 +29,14 @@ def refuse_error(error: float, scheduler: Scheduler) -> None:
     _refuse_fixed("request_error", scheduler, "requests may be wrong under the others")
 
 
-def refuse_swing(swing: float, error: float, scheduler: Scheduler) -> None:
+def refuse_swing(swing: float, error: float, interference: float, scheduler: Scheduler) -> None:
     """Raise InputError for a swing of what tasks use that could not be, or that this scheduler does not know of."""
     _refuse_share("usage_swing", swing)
     if error:
         raise InputError(f"usage_swing: goes with right requests, so that request_error must be 0, not {error:g}")
+    if interference:
+        raise InputError("usage_swing: is of machines that promise just what they have, so that interference must be "
+                         f"0, not {interference:g}")
     _refuse_fixed("usage_swing", scheduler, "usage may vary under the others")
 
 
@@ -51,6 +56,26 @@ def _refuse_fixed(name: str, scheduler: Scheduler, others: str) -> None:
     if scheduler.reserves:
         raise InputError(f"{name}: {scheduler.name} makes reservations, for which a task asks for the same always; "
                          f"{others}")
+
+
+def refuse_interference(times: float, request_error: float, slow_start: float, scheduler: Scheduler) -> None:
+    """Raise InputError for a promise that no machine could make, and where nothing would come of it."""
+    if not (times == 0 or 1 <= times <= PROMISED_MAX):
+        raise InputError(f"interference: must be from 1 to {PROMISED_MAX} times the CPU that machines have, or 0 for "
+                         f"none, not {times:g}")
+    if not times:
+        return
+    kinds = {"a federation, whose workers give what they promise": bool(scheduler.architecture),
+             "what a log says": scheduler.recorded}
+    kind = next((words for words, holds in kinds.items() if holds), None)
+    if kind is not None:
+        raise InputError(f"interference: {scheduler.name} is {kind}; tasks may share CPU under the others")
+    if slow_start != 1.0:
+        raise InputError("interference: goes with slow_start 1, since what waits for its inputs wants no CPU, not "
+                         f"{slow_start:g}")
+    if times == 1 and not request_error:
+        raise InputError("interference: of machines that promise just what they have (1) tasks get what they asked "
+                         "for; give more than 1, or request_error, with which they want more than they asked for")
 
 
 def refuse_times(interval: float, until: float) -> None:

@@ -16,6 +16,7 @@ from subak.placement.claims import (
 )
 from subak.simulator.endings import TRIED_AGAIN, ending_columns, possible_statuses, why_given_up
 from subak.simulator.engine.columns import coded, named, numbers, worded
+from subak.simulator.engine.interference import interferes
 from subak.simulator.engine.state import (
     FIRST_RESOURCE,
     PER_RESOURCE,
@@ -51,7 +52,8 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
     `wait_time` is the first start minus `ready` (response time in LoTES, section 1); the four parts of the allocation
     time of the last start are Megha's (section II), and add up to that start minus `ready`. A run that sees everything
     at once has only queueing, counted where the scheduler lets tasks wait; a federated one has more columns, and so has
-    one with a plan of failures, in which all attempts of tasks that were given up are in `attempt_table`.
+    one with a plan of failures, in which all attempts of tasks that were given up are in `attempt_table`; one in which
+    tasks share CPU says how much longer each ran for that.
     """
     sim = outcome.simulation
     status = sim.claims.status
@@ -78,6 +80,7 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         *_locality(outcome, started),
         *master_columns(outcome, fleet),
         *ending_columns(outcome),
+        *_execution_delay(outcome),
     ])
 
 
@@ -92,13 +95,33 @@ def _locality(outcome: Outcome, started: np.ndarray) -> list[pl.Series]:
 
 
 def finish_times(outcome: Outcome) -> np.ndarray:
-    """Return float64[task]: when the last attempt of each task ended or is to end, nan where there was none."""
+    """Return float64[task]: when the last attempt of each task ended or is to end, nan where there was none.
+
+    Where CPU is shared it is not known beforehand, and nan for what has not finished.
+    """
+    sim = outcome.simulation
+    if interferes(sim.interference):
+        return sim.interference.end
+    return full_pace_finish(outcome)
+
+
+def full_pace_finish(outcome: Outcome) -> np.ndarray:
+    """Return float64[task]: when the last attempt of each task ends that gets all the CPU it wants, nan for none."""
     sim = outcome.simulation
     every, machine = np.arange(sim.tasks.arrival.size), sim.progress.machine
     end = sim.progress.start + attempt_seconds(sim.speeds, sim.tasks, every, machine)
     if sim.slow.opened.size > 0:
         end = np.maximum(end, sim.slow.opened[sim.stages.of_task] + run_seconds(sim.speeds, sim.tasks, every, machine))
     return end
+
+
+def _execution_delay(outcome: Outcome) -> list[pl.Series]:
+    """Return how much longer the last attempt of a finished task ran for sharing CPU (Megha VI-F), where any does."""
+    sim = outcome.simulation
+    if not interferes(sim.interference):
+        return []
+    delay = sim.interference.end - full_pace_finish(outcome)
+    return [numbers("execution_delay", np.maximum(delay, 0.0))]  # its CPU-seconds are added up in another order
 
 
 def timeline_table(outcome: Outcome, workload: Workload) -> pl.DataFrame:

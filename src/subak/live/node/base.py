@@ -124,6 +124,7 @@ class Node:
         self.timers: list[tuple[float, int, int, bytes]] = []  # a heap: when, a tie-breaker, kind, message
         self.armed = 0  # timers ever
         self.now = 0.0
+        self.handled = 0  # messages ever
         self.writes: list[Write] = []
         self.effects: list[Any] = []
 
@@ -309,6 +310,7 @@ class Node:
         if posted:
             self.answered(self.out.row[:posted])
             self._hand_on(self.out.row[:posted])
+        self.handled += count + turns
         return count + turns
 
     def _take_turns(self, role: int) -> int:

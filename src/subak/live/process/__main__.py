@@ -19,6 +19,7 @@ from subak.live.process import lifeline
 from subak.output.plain import plain
 
 ROLES = ("global-master", "local-master", "worker")
+SERVED = "served {} messages in {:.3f} s"
 EXIT_MISTAKE, EXIT_FAILED = 2, 1
 
 
@@ -41,6 +42,8 @@ async def _run(process: Any, say: Callable[[str], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, process.stop)
     await process.run(lambda *words: say(f"ready{' at ' + words[0] if words else ''}"))
+    if process.driver is not None:
+        say(SERVED.format(process.driver.node.handled, process.driver.busy_s))
     say("ended")
 
 

@@ -42,6 +42,7 @@ class Driver:
         self.arrivals: list[tuple[Peer, bytes]] = []
         self.before: list[Callable[[float], None]] = []  # called before each call of the node
         self.when_written: list[asyncio.Future[None]] = []  # who waits until what the node was told is on disk
+        self.busy_s = 0.0  # in which the node was called, or waited for what it wrote
         self.problem = ""  # why the disk takes nothing
         self.wake = asyncio.Event()
         self.thread = concurrent.futures.ThreadPoolExecutor(1, "store")
@@ -94,13 +95,14 @@ class Driver:
         self.wake.clear()
         arrivals, self.arrivals = self.arrivals, []
         waiting, self.when_written = self.when_written, []
-        now = clock()
+        now = began = clock()
         for prepare in self.before:
             prepare(now)
         wires = dict(self.wires)
         ready = self.node.receive(now, arrivals)
         if ready.writes:
             await self._commit(ready.writes, waiting)
+        self.busy_s += clock() - began
         for future in waiting:
             if not future.done():
                 future.set_result(None)

@@ -24,6 +24,8 @@ DEFINITIONS: dict[tuple[str, str], str] = {
     ("Its parts, mean", "communication"): "Mean time that the task's messages spent on the network.",
     ("Bounded slowdown", ""): "(finish - ready) / run time of a finished task, at least 1; run times under 10 s count "
                               "as 10 s, so that short tasks do not rule the mean.",
+    ("Execution delay", ""): "How much longer a finished task's last attempt ran, for sharing its machine's CPU, than "
+                             "it would have with all that it wants (Megha, section VI-F).",
     ("Utilisation", ""): "Share of the machines' capacity that tasks held, the mean over the window.",
     ("Stranded", ""): "Share of the capacity that was free while tasks waited, but on machines where the smallest "
                       "waiting task did not fit; the mean over time. A scheduler that lets its queue be blocked can "

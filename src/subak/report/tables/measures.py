@@ -15,6 +15,7 @@ BASE_UNITS = {seconds_text: "s", bytes_text: "B", energy_text: "kWh", power_text
 ANY = "*"  # title
 # The measures of the overview, where a run has them.
 KEY_MEASURES = (("Objectives", ANY), ("Wait time", "mean"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
+                ("Execution delay", "mean"),
                 ("Queue", "mean"), ("Utilisation", ANY), ("Fairness", "mean shortfall"),
                 ("Energy", "total"), ("Cost", "total"), ("Carbon", "total"),
                 ("Tasks", "waiting at the end"), ("Federation", "messages a task"), ("Makespan", ""))

@@ -8,6 +8,7 @@ import polars as pl
 from subak.report.charts.fit import dressed
 from subak.reproduce.claims import Figure, title_of
 from subak.reproduce.figure_parts import COLOURS, FIGURE_HEIGHT, FIGURE_WIDTH, LOG, base, colour, escaped
+from subak.reproduce.megha.prototype.chart import draw as draw_prototype
 
 QUANTILE_NAMES = ("median (s)", "mean (s)", "p90 (s)", "p99 (s)", "p99.9 (s)", "p99.99 (s)", "max (s)")
 LEAST_S = 1e-6  # what a logarithmic axis shows for 0
@@ -15,7 +16,7 @@ LEAST_S = 1e-6  # what a logarithmic axis shows for 0
 
 def draw(figure: Figure) -> Any:
     """Return the chart of a figure."""
-    chart = DRAWN[figure.key](figure.table)
+    chart = DRAWN[figure.key](figure.table if figure.points is None else figure.points)
     return dressed(chart.properties(title=title_of(figure)))
 
 
@@ -115,5 +116,5 @@ def _large(table: pl.DataFrame) -> Any:
 
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
     "3": _distribution, "4": _quantiles, "5": _demand, "6": _centralized, "7": _parts, "8": _growth, "9": _masters,
-    "10": _fair, "11": _counts, "heartbeat": _sweep, "load": _sweep, "large": _large,
+    "10": _fair, "11": _counts, "heartbeat": _sweep, "load": _sweep, "large": _large, "prototype": draw_prototype,
 }

@@ -30,11 +30,12 @@ class Scale(NamedTuple):
     steady: int = 200_000
     large_workers: int = 50_000
     large: int = 1_000_000
+    prototype_seconds: float = 120.0  # over which tasks are submitted to the live federation
 
 
 QUICK = Scale(1_000, (1_000, 2_000), (200, 1_000, 5_000), 3_000,
               ((5, 5), (5, 10), (10, 5), (10, 10), (20, 10)), (40, 100, 300), (60.0, 200.0), 910, 1_600, 1_018,
-              200, 8_000, 1_000, 10_000)
+              200, 8_000, 1_000, 10_000, 20.0)
 
 
 class Study:

@@ -2,8 +2,8 @@
 
 One step is one instant: (1) time passes and is accounted for; (2) the fleet changes, and attempts on machines that
 leave end; (3) attempts end; only when nothing was freed, (4) tasks arrive; (5) the scheduler decides; (6) its claims
-are committed. So what is freed at an instant can be used by what arrives at it, and equal times leave in the order
-of their sequence numbers.
+are committed, and CPU is shared anew where tasks interfere. So what is freed at an instant can be used by what arrives
+at it, and equal times leave in the order of their sequence numbers.
 """
 from collections.abc import Callable
 
@@ -37,6 +37,7 @@ from subak.simulator.engine.attempts import (
 )
 from subak.simulator.engine.changes import apply_change
 from subak.simulator.engine.heap import SIZE, drop_first, push_event
+from subak.simulator.engine.interference import interferes
 from subak.simulator.engine.recorder import finish, pass_time
 from subak.simulator.engine.sorting import sort
 from subak.simulator.engine.state import (
@@ -180,6 +181,8 @@ def apply_ends(sim: Simulation, time: float) -> None:
                 sim.record.current[TIMELINE_ENDS] += 1
                 stop(sim, task, machine)
                 sim.claims.status[task] = TASK_FINISHED
+                if interferes(sim.interference):
+                    sim.interference.end[task] = time
                 if sim.stages.of_task.size > 0:
                     finish_in_stage(sim, task, time)
         else:

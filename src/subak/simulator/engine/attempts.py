@@ -10,6 +10,7 @@ from subak.placement.claims import (
     TASK_WAITING,
 )
 from subak.simulator.engine.heap import SIZE, drop_first, insert, push_event
+from subak.simulator.engine.interference import interferes, join, leave, share_anew
 from subak.simulator.engine.state import (
     ARRIVED_NOW,
     ENDED_NOW,
@@ -29,7 +30,7 @@ LOST_EVENTS_KEPT = 1000  # events of lost attempts, or replaced ones, the heap m
 
 @inlined
 def commit(sim: Simulation) -> None:
-    """Turn the scheduler's claims into running attempts."""
+    """Turn the scheduler's claims into running attempts, and share CPU anew where tasks do."""
     now = sim.clock[NOW]
     for place in range(sim.claims.size[0]):
         task, machine = sim.claims.task[place], sim.claims.machine[place]
@@ -38,15 +39,24 @@ def commit(sim: Simulation) -> None:
         sim.progress.machine[task] = machine
         sim.progress.attempts[task] += 1
         sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
+        if interferes(sim.interference):
+            join(sim.interference, task, machine, end_time(sim, task, machine, 0.0))
     sim.record.current[TIMELINE_STARTS] += sim.claims.size[0]
     sim.counts[WAITING_NOW] -= sim.claims.size[0]
     sim.counts[RUNNING_NOW] += sim.claims.size[0]
     sim.claims.size[0] = 0
+    if interferes(sim.interference):
+        sim.counts[LOST_EVENTS] += share_anew(
+            sim.interference, sim.progress.start, sim.progress.event, sim.events, now)
+        forget_lost_events(sim)
 
 
 @inlined
 def end_time(sim: Simulation, task: int, machine: int, start: float) -> float:
-    """Return when an attempt ends that starts at *start*; inf while it waits for inputs that nobody has made yet."""
+    """Return when an attempt ends that starts at *start*; inf while it waits for inputs that nobody has made yet.
+
+    Where CPU is shared it ends then only if it gets all that it wants.
+    """
     end = start + attempt_seconds(sim.speeds, sim.tasks, task, machine)
     if sim.slow.opened.size > 0:
         end = max(end, sim.slow.opened[sim.stages.of_task[task]] + run_seconds(sim.speeds, sim.tasks, task, machine))
@@ -61,6 +71,8 @@ def end_time(sim: Simulation, task: int, machine: int, start: float) -> float:
 def stop(sim: Simulation, task: int, machine: int) -> None:
     """Give back what an attempt holds."""
     give_back(sim.fleet, sim.tasks, sim.tasks.shape[task], machine)
+    if interferes(sim.interference):
+        leave(sim.interference, task, machine)
     sim.counts[RUNNING_NOW] -= 1
     sim.step.ended[sim.counts[ENDED_NOW]] = task
     sim.counts[ENDED_NOW] += 1

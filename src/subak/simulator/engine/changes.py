@@ -6,6 +6,7 @@ from subak.fleet.amounts import remove, resize
 from subak.marks import inlined, noinline
 from subak.simulator.engine.attempts import forget_lost_events, is_alive, lose, note_freed
 from subak.simulator.engine.heap import SIZE
+from subak.simulator.engine.interference import change_physical, interferes
 from subak.simulator.engine.state import (
     Simulation,
 )
@@ -24,6 +25,8 @@ def apply_change(sim: Simulation, change: int) -> None:
             if slot["place"] == machine and is_alive(sim, slot):
                 lose(sim, slot["item"], machine)
         remove(sim.fleet, machine)
+    if interferes(sim.interference):
+        change_physical(sim.interference, machine, change)
     note_freed(sim, machine)
     forget_lost_events(sim)
 

@@ -3,6 +3,7 @@
 A task uses what the workload says. It asks for that times 1 + x, where x is one of LEVELS times the stated error, each
 equally often, by the run's seed. Who asked for too little is ended at a point of its attempt that is uniform in time
 (as a task beyond its memory limit is), waits again, and then asks for what it uses. Who asked for too much keeps it.
+Where tasks share CPU (interference.py), who asked for too little of that alone is not ended.
 
 Or usage that varies within a task's life: up to a point of its attempt, uniform in time, it uses all that it asks for,
 and then a share less of it, or less first and all then, each equally often, and it holds what it uses. When the use of
@@ -54,16 +55,20 @@ def _levels(shapes: Shapes, factors: list[float], most: np.ndarray) -> Shapes:
                    speed_group=np.tile(shapes.speed_group, len(factors)))
 
 
-def draw_overuse(shapes: Shapes, used: np.ndarray, seed: int) -> tuple[np.ndarray, Overuse]:
+def draw_overuse(
+    shapes: Shapes, used: np.ndarray, seed: int, shared: int | None = None
+) -> tuple[np.ndarray, Overuse]:
     """Return int32[task], the shape each asks for, and what comes of it.
 
-    *shapes* are those of every level, *used* (int32[task]) is the shape of what each task uses.
+    *shapes* are those of every level, *used* (int32[task]) is the shape of what each task uses, *shared* the row of a
+    resource of which tasks may use more than they asked for.
     """
     random = np.random.default_rng((seed, STREAM))
     levels = random.integers(0, len(LEVELS), used.size)
     point = random.random(used.size)
     asked = used + levels * (shapes.request.shape[1] // len(LEVELS))
-    lacks = (shapes.request[:, asked] < shapes.request[:, used]).any(axis=0)
+    limits = [row for row in range(len(shapes.request)) if row != shared]
+    lacks = (shapes.request[limits][:, asked] < shapes.request[limits][:, used]).any(axis=0)
     return asked.astype(np.int32), Overuse(np.where(lacks, point, np.inf), used.astype(np.int32), np.zeros(0, np.int32))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
+from subak.fleet.edits import overcommitted
 from subak.fleet.shapes import Shapes, find_shapes, truth_of_sets
 from subak.fleet.speeds import build_speeds
 from subak.fleet.state import build_fleet_state
@@ -17,9 +18,10 @@ from subak.placement.mapreduce.recipes import SearchSettings
 from subak.placement.schedulers import LOCALITY_WAIT
 from subak.queues.johnson import johnson_ranks
 from subak.queues.tree import TreeFile
-from subak.resources import same_resources
+from subak.resources import CPU, cpu_row, same_resources
 from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.heap import build_events
+from subak.simulator.engine.interference import Interference, build_interference, no_interference
 from subak.simulator.engine.overuse import draw_overuse, draw_swings, no_overuse, with_errors, with_swing
 from subak.simulator.engine.state import (
     BOUNDARY,
@@ -63,6 +65,7 @@ class Terms(NamedTuple):
     until: float  # seconds, the last instant
     request_error: float = 0.0  # by which share requests are wrong
     usage_swing: float = 0.0  # share of its request that a task does not use during a part of its life
+    interference: float = 0.0  # times the CPU they have that machines promise; 0: tasks do not share it
     estimates: str = ""  # what the scheduler is told of run times: see estimates.py
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it are released
     queues: TreeFile | None = None  # fair orders: weights and limits
@@ -85,6 +88,7 @@ def prepare(
         raise InputError("workload: there must be at least one task to simulate, this one has 0")
     shapes = shapes or find_shapes(workload)
     there = order != NO_ROW
+    real, fleet = fleet, overcommitted(fleet, terms.interference)
     capacity = np.where(there, fleet.capacity[:, order], 0).astype(np.int32)
     truth = truth_of_sets(shapes.sets, fleet)[:, order] & there
     stage = workload.tasks["stage"].to_numpy()
@@ -92,7 +96,8 @@ def prepare(
     used = tasks.shape
     if terms.request_error:
         shapes = with_errors(shapes, terms.request_error, capacity.max(axis=1))
-        asked, overuse = draw_overuse(shapes, used, terms.seed)
+        shared = cpu_row(workload.resources) if terms.interference else None
+        asked, overuse = draw_overuse(shapes, used, terms.seed, shared)
         tasks = tasks._replace(shape=asked, request=shapes.request, constraint_set=shapes.constraint_set)
     elif terms.usage_swing:
         held, overuse = draw_swings(used, shapes.constraint_set.size, terms.seed)
@@ -103,6 +108,7 @@ def prepare(
     reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
     stages = _stages(workload, stage)
     claims = build_claims(tasks.arrival.size)
+    ends_are_known = terms.slow_start == 1.0 and not terms.interference  # when attempts start
     if any(reasons):
         hopeless = np.array([bool(reason) for reason in reasons])
         claims.status[:] = np.where(hopeless[tasks.shape] | hopeless[used], TASK_UNPLACEABLE, TASK_NOT_ARRIVED)
@@ -111,9 +117,10 @@ def prepare(
         fleet=build_fleet_state(capacity, present, truth, len(reasons), terms.seed),
         speeds=build_speeds(workload, fleet, order),
         overuse=overuse,
+        interference=_interference(real, order, shapes.request[:, used], terms.interference),
         cut=np.zeros(0),
         claims=claims,
-        events=build_events((2 if terms.slow_start == 1.0 else 3) * tasks.arrival.size + 2048),
+        events=build_events((2 if ends_are_known else 3) * tasks.arrival.size + 2048),
         progress=_progress(tasks),
         stages=stages,
         slow=_slow_start(stages, terms.slow_start),
@@ -208,6 +215,15 @@ def _changes(fleet: Fleet, order: np.ndarray) -> Changes:
         table["time"].to_numpy(writable=True), place[table["machine"].to_numpy()],
         table["present"].to_numpy(writable=True), np.ascontiguousarray(np.vstack(amounts)),
     )
+
+
+def _interference(real: Fleet, order: np.ndarray, used: np.ndarray, times: float) -> Interference:
+    """Return who shares CPU, none where *times* is 0; *used* is int32[resource, task], *real* without promises."""
+    if not times:
+        return no_interference()
+    row = cpu_row(real.resources)
+    physical = np.where(order != NO_ROW, real.capacity[row, order], 0)
+    return build_interference(used[row], physical, real.changes[CPU].to_numpy())
 
 
 def _losses(capacity: int) -> Losses:

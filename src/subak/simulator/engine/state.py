@@ -7,6 +7,7 @@ from subak.fleet.speeds import Speeds
 from subak.fleet.state import FleetState
 from subak.placement.claims import Claims
 from subak.simulator.engine.heap import Events
+from subak.simulator.engine.interference import Interference
 from subak.simulator.engine.overuse import Overuse
 from subak.workload.tasks import Stages, Tasks
 
@@ -87,6 +88,7 @@ class Simulation(NamedTuple):
     fleet: FleetState
     speeds: Speeds
     overuse: Overuse
+    interference: Interference
     cut: np.ndarray  # float64[task], seconds after which the present attempt ends without finishing, negative where it
     # does not; empty where all finish
     claims: Claims

@@ -183,7 +183,8 @@ def _episode(whole: Simulation, cut: Cut, shown: int) -> Episode:
         fleet=whole.fleet._replace(**changing),
         speeds=whole.speeds._replace(
             group=_like(whole.speeds.group, tasks), shuffle=_like(whole.speeds.shuffle, tasks)),
-        overuse=whole.overuse, cut=whole.cut, claims=build_claims(tasks), events=build_events(2 * tasks + 2048),
+        overuse=whole.overuse, interference=whole.interference, cut=whole.cut, claims=build_claims(tasks),
+        events=build_events(2 * tasks + 2048),
         progress=Progress(np.zeros(tasks), np.full(tasks, np.nan), np.full(tasks, -1), np.full(tasks, -1, np.int32),
                           np.zeros(tasks, np.uint16)),
         stages=_stages(tasks if stages else 0, stages, cut.edges_max if stages else 0), slow=whole.slow,
