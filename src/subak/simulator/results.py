@@ -58,7 +58,7 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
     table = workload.tasks
     job = workload.stages["job"].gather(table["stage"])
     waited = np.where(started, sim.progress.start - sim.progress.ready, np.nan)
-    parts = parts_of_allocation(outcome, waited)
+    parts = _parts_of_allocation(outcome, waited, started)
     return pl.DataFrame([
         job.alias("job"),
         table["index"],
@@ -73,10 +73,20 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         pl.Series("attempts", sim.progress.attempts),
         coded(status, possible_statuses(outcome), "status"),
         _reasons(outcome, workload),
-        *(numbers(name, values, started) for name, values in parts.items()),
+        *parts,
         *master_columns(outcome, fleet),
         *ending_columns(outcome),
     ])
+
+
+def _parts_of_allocation(outcome: Outcome, waited: np.ndarray, started: np.ndarray) -> list[pl.Series]:
+    """Return a column for each part, null where *started* is not; parts that are one array are one column's."""
+    made: dict[int, pl.Series] = {}
+    parts = parts_of_allocation(outcome, waited)
+    for values in parts.values():
+        if id(values) not in made:
+            made[id(values)] = numbers("", values, started)
+    return [made[id(values)].alias(name) for name, values in parts.items()]
 
 
 def finish_times(outcome: Outcome) -> np.ndarray:
