@@ -40,7 +40,8 @@ def measured(title: str, workload: Workload, fleet: Fleet, names: tuple[str, ...
         rates = [len(workload.tasks) / simulate(workload, fleet, find_scheduler(name)).loop_result.seconds
                  for _ in range(ROUNDS)]
         wanted = f"   (required: {REQUIRED[name]:,})" if name in REQUIRED else ""
-        print(f"  {name:<20} {statistics.median(rates):>12,.0f} tasks/s   {min(rates):,.0f} to {max(rates):,.0f}{wanted}")
+        print(f"  {name:<20} {statistics.median(rates):>12,.0f} tasks/s   {min(rates):,.0f} to {max(rates):,.0f}"
+              f"{wanted}")
 
 
 def passes(workload: Workload, fleet: Fleet) -> float:

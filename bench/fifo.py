@@ -97,7 +97,8 @@ def main() -> None:
     ours = statistics.median(seconds["subak"])
     for name, found in seconds.items():
         print(f"{name:<20} {TASKS / statistics.median(found):>12,.0f} tasks/s   "
-              f"{TASKS / max(found):,.0f} to {TASKS / min(found):,.0f}   subak is {statistics.median(found) / ours:.2f} times it")
+              f"{TASKS / max(found):,.0f} to {TASKS / min(found):,.0f}   "
+              f"subak is {statistics.median(found) / ours:.2f} times it")
     print("required: 20 times SimPy, above the loop; the mean completion time is the same to 6 digits")
 
 

@@ -298,8 +298,9 @@ def test_the_words_of_a_block_name_the_fitting_machines(case):
 
 
 def instance_of(fleet, tasks, units=(1.0, 1.0, 1.0)):
-    units = np.array(units[: len(fleet.free)])
-    return Instance(units, fleet.capacity, tasks.request, tasks.shape, tasks.estimate, fleet.version.size)
+    """The instance of a fleet whose largest machine may have left."""
+    units, largest = np.array(units[: len(fleet.free)]), np.rint(1 / fleet.scale).astype(np.int32)[:, None]
+    return Instance(units, largest, tasks.request, tasks.shape, tasks.estimate, fleet.version.size)
 
 
 def listing(fleet, weight):

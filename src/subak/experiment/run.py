@@ -80,6 +80,9 @@ if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to
     from subak.placement.lotes.plan import Plan
 
 
+DIGEST_BYTES = 1 << 20  # of a file read at once
+
+
 class Measured(NamedTuple):
     """What a run is measured by: its tables, the window, and how fair it was."""
 
@@ -151,7 +154,9 @@ def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
 def _same_digest(what: str, folder: Path, expected: str) -> str:
     text = hashlib.sha256()
     for path in sorted(folder.glob("*.parquet")):
-        text.update(path.read_bytes())
+        with path.open("rb") as file:
+            while part := file.read(DIGEST_BYTES):
+                text.update(part)
     digest = text.hexdigest()[:16]
     if expected and digest != expected:
         raise InputError(f"{what} {folder}: must be the one the scenario was run on ({expected}), it is now {digest}")

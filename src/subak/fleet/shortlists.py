@@ -45,7 +45,7 @@ def no_shortlists() -> Shortlists:
 
 
 def build_shortlists(weight: np.ndarray, machines: int, block: int) -> Shortlists:
-    """Return lists of shapes for which nobody has asked: float64[2, resource, shape], machines, those of a block."""
+    """Return lists for which nobody has asked yet, for float64[2, resource, shape]; *block*: machines of one."""
     lists = min(LISTS_MAX, weight.shape[2])
     head = np.zeros(lists, LIST)
     head["shape"] = NO_SHAPE

@@ -49,6 +49,8 @@ def window_of(workload: Workload, begin: float | None = None, end: float | None 
 
 def measured(tasks: Table, window: Window | WindowFacts) -> Table:
     """Return the rows of the tasks that count; *tasks* is the task table of a run."""
+    if isinstance(tasks, pl.DataFrame) and tasks.select(_counts(window).all()).item():
+        return tasks  # a month's are not copied
     return tasks.filter(_counts(window))
 
 

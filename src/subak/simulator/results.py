@@ -61,7 +61,7 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
     table = workload.tasks
     job = workload.stages["job"].gather(table["stage"])
     waited = np.where(started, sim.progress.start - sim.progress.ready, np.nan)
-    parts = parts_of_allocation(outcome, waited)
+    parts = _parts_of_allocation(outcome, waited, started)
     return pl.DataFrame([
         job.alias("job"),
         table["index"],
@@ -76,7 +76,7 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
         pl.Series("attempts", sim.progress.attempts),
         coded(status, possible_statuses(outcome), "status"),
         _reasons(outcome, workload),
-        *(numbers(name, values, started) for name, values in parts.items()),
+        *parts,
         *_locality(outcome, started),
         *master_columns(outcome, fleet),
         *ending_columns(outcome),
@@ -92,6 +92,16 @@ def _locality(outcome: Outcome, started: np.ndarray) -> list[pl.Series]:
         return []
     level = input_level(inputs, np.arange(started.size), sim.progress.machine)
     return [coded(np.where(started & (inputs.holder[0] != NO_HOLDER), level, -1), LEVELS, "locality")]
+
+
+def _parts_of_allocation(outcome: Outcome, waited: np.ndarray, started: np.ndarray) -> list[pl.Series]:
+    """Return a column for each part, null where *started* is not; parts that are one array are one column's."""
+    made: dict[int, pl.Series] = {}
+    parts = parts_of_allocation(outcome, waited)
+    for values in parts.values():
+        if id(values) not in made:
+            made[id(values)] = numbers("", values, started)
+    return [made[id(values)].alias(name) for name, values in parts.items()]
 
 
 def finish_times(outcome: Outcome) -> np.ndarray:

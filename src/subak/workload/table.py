@@ -28,6 +28,7 @@ from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.predicates import OPERATORS
 
 QUEUE_LEVELS_MAX = 64  # of a tree of queues: what is done for each queue is done for all above it
+MARKS_A_TASK = 4  # so many more indices than tasks may there be for marks to be worth their memory
 TIME_MAX_S = 1e12  # 31,700 years: sums of such times keep a precision of a tenth of a millisecond
 KINDS = pl.Enum(["TASK", "SERVICE"])
 OUTCOMES = pl.Enum(["FINISH", "FAIL", "KILL", "EVICT", "LOST", "CENSORED"])
@@ -267,14 +268,36 @@ def _check_tasks(tasks: pl.DataFrame, stages: pl.DataFrame) -> None:
     if "recorded_start" in tasks.columns:
         refuse_rows(tasks, pl.col("recorded_start") < pl.col("arrival"), "tasks",
                     "recorded_start must not be before arrival", "recorded_start")
-    numbers = (stages["job"].gather(tasks["stage"]).cast(pl.UInt64) * 2**32) + tasks["index"].cast(pl.UInt64)
     idle = np.flatnonzero(np.bincount(tasks["stage"].to_numpy(), minlength=len(stages)) == 0)
     awaited = np.intersect1d(idle, stages["depends_on"].explode().drop_nulls().to_numpy())
     if awaited.size > 0:
         raise InputError(f"stages: a stage that others wait for must have a task, row {awaited[0]} has none")
-    if numbers.n_unique() != len(tasks):
+    _refuse_twice(stages["job"].gather(tasks["stage"]), tasks["index"])
+
+
+def _refuse_twice(job: pl.Series, index: pl.Series) -> None:
+    """Raise InputError for the first task whose index another of its job has."""
+    if _dense_and_distinct(job.to_numpy(), index.to_numpy()):
+        return
+    numbers = (job.cast(pl.UInt64) * 2**32) + index.cast(pl.UInt64)
+    if numbers.n_unique() != len(index):
         row = int(np.argmin(numbers.is_first_distinct().to_numpy()))
-        raise InputError(f"tasks: an index must occur once in a job, row {row} has {tasks['index'][row]} again")
+        raise InputError(f"tasks: an index must occur once in a job, row {row} has {index[row]} again")
+
+
+def _dense_and_distinct(job: np.ndarray, index: np.ndarray) -> bool:
+    """Whether every task has an index that no other of its job has, and those of a job are nearly its first numbers.
+
+    A mark for each then tells it: a month's tasks in a tenth of the time, and of the memory, of a table of them.
+    """
+    room = np.zeros(int(job.max(initial=0)) + 2, np.int64)  # of each job, behind those before it
+    np.maximum.at(room, job.astype(np.int64) + 1, index.astype(np.int64) + 1)
+    first = np.cumsum(room)
+    if first[-1] > MARKS_A_TASK * index.size:
+        return False
+    seen = np.zeros(int(first[-1]), bool)
+    seen[first[job] + index] = True
+    return int(seen.sum()) == index.size
 
 
 def _check_times(tasks: pl.DataFrame, name: str, infinite: bool, optional: bool) -> None:
