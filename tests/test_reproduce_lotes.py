@@ -157,7 +157,7 @@ from subak.reproduce.lotes.workload import Month
 from small import TWO, fleet_of, plain
 
 few = Month(600, 1.5, 0.95, 0.3, 1.1)
-lotes_study.QUICK = lotes_study.Scale(few, 1000, few._replace(tasks=300, days=0.2), (0.8, 0.95), (0.0, 0.25),
+lotes_study.QUICK = lotes_study.Scale(few, 1000, few._replace(tasks=400, days=0.2), (0.8, 0.95), (0.0, 0.25),
                                       Month(300, 0.02, 0.9, 0.0, 0.5), 2, (0.0, 0.5), (1.0, 2.0))
 lotes_study.sample = lambda: (plain(*[(row * 0.3, 5, 1 + row % 2, 2 - row % 2) for row in range(300)], resources=TWO),
                               fleet_of(*[(4, 4)] * 4, resources=TWO))

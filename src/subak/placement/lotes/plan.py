@@ -112,12 +112,14 @@ class Planner:
     def again(self, now: float, present: np.ndarray) -> Plan:
         """Return a plan for what arrived before *now* (seconds after the first arrival), for the machines *present*.
 
-        *present* is bool[machine]. Raises InputError when there is nothing to plan.
+        *present* is bool[machine]. Raises InputError when there is nothing to plan, or nothing that is new.
         """
         length = self.settings.replan_window
+        begin = max(0.0, now - length)
         if self.settings.mix == "average":
+            find_window(self.arrivals, self.shapes.constraint_set.size, begin, now)  # else the plan would be the same
             return self._plan(0.0, now, length, present)
-        return self._plan(max(0.0, now - length), now, np.inf, present)
+        return self._plan(begin, now, np.inf, present)
 
     def _plan(self, begin: float, end: float, halving: float, present: np.ndarray | None) -> Plan:
         settings, shapes, notes, times = self.settings, self.shapes, self._notes(), [self.clock()]

@@ -91,7 +91,7 @@ def _with_burst(workload: Workload, fleet: Fleet, burst: float) -> Workload:
     """Let so many of the first tasks arrive at time 0 that they ask for *burst* of the machines, the others after."""
     asked = workload.requests[:, workload.tasks["stage"].to_numpy()].cumsum(axis=1, dtype=np.int64)
     capacity = fleet.capacity[:, fleet.machines["present"].to_numpy()].sum(axis=1, dtype=np.int64)
-    count = int(np.searchsorted((asked / capacity[:, None]).max(axis=0), burst))
+    count = min(int(np.searchsorted((asked / capacity[:, None]).max(axis=0), burst)), len(workload.tasks) - 1)
     begin = workload.tasks["arrival"][count]
     return replace(workload, tasks=workload.tasks.with_columns((pl.col("arrival") - begin).clip(lower_bound=0.0)))
 
