@@ -57,7 +57,6 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.federation.megha.local_master.handlers": MEGHA,
     "subak.simulator.central.fair": (FAIR, "-k", "not definition and not slow_one"),
     "subak.simulator.engine.overuse": ("test_overuse.py",),
-    "subak.simulator.engine.interference": ("test_interference.py",),
     "subak.simulator.engine.recorder": ("test_measures.py", "test_engine_by_hand.py"),
     "subak.placement.rigid.backfill": ("test_backfill.py",),
     "subak.placement.rigid.profile": ("test_backfill.py",),

@@ -6,13 +6,13 @@ import time
 import numpy as np
 import pytest
 
-from subak.errors import InputError
+from subak.errors import InputError, RunError
 from subak.reproduce import workloads as made
 from subak.reproduce.claims import DIFFERS, HOLDS, UNDECIDED, judge_all
 from subak.reproduce.megha.experiments import chosen_figures
 from subak.reproduce.megha.prototype import burner, federation, figure, work
 from subak.reproduce.megha.prototype.published import CLAIMS, KEY
-from subak.reproduce.megha.prototype.run import COMMAND, Live, message_delay, run_live, run_simulated
+from subak.reproduce.megha.prototype.run import COMMAND, End, Live, message_delay, read_ends, run_live, run_simulated
 from subak.reproduce.megha.study import QUICK, Scale
 
 SMALL = work.Size(4.0, 2)
@@ -68,7 +68,7 @@ def test_a_task_ends_when_it_has_used_its_time_and_not_before():
     used = burner.burn(0.05, 0.6)
     assert used >= 0.05 * 0.6
     assert used < 0.06  # no more than a period's quota beyond, on a machine however busy
-    assert time.monotonic() - began >= 0.5  # five whole periods before the last one's quota
+    assert time.monotonic() - began >= 0.6
 
 
 def test_what_a_task_did_not_get_in_a_period_is_lost_to_it(monkeypatch):
@@ -91,7 +91,7 @@ def test_what_a_task_did_not_get_in_a_period_is_lost_to_it(monkeypatch):
 def made_up(name="google_19", allocation=0.02, delay=0.3, used=1.01, count=60):
     random = np.random.default_rng(5)
     live = Live(np.arange(count) * 1.0, allocation + random.random(count) / 1000, delay + random.random(count) / 1000,
-                np.full(count, used), 1e-3, 2e-3, 5e-5, 0.5)
+                np.full(count, used), 1e-3, 2e-3, 5e-5, 0.5, 0)
     fleet = work.prototype_fleet(SMALL, 1)
     some = np.zeros(count)
     mine = work.Work(name, live.arrival, some + 1.0, np.full(count, 5), np.full(count, 5),
@@ -124,6 +124,14 @@ def test_equal_samples_cannot_be_told_apart():
     assert of["delay ratio"] == UNDECIDED
 
 
+def test_an_attempt_that_a_signal_ended_is_lost_and_its_task_began_when_it_did():
+    lines = ["g0-1 10 12 -15 nothing", "g0-2 11 14 0 0.5", "g0-1 20 23.5 0 0.25"]
+    assert read_ends(lines[:2]) == ({"g0-2": End(11, 11, 14, 0.5)}, 1)
+    assert read_ends(lines) == ({"g0-1": End(10, 20, 23.5, 0.25), "g0-2": End(11, 11, 14, 0.5)}, 1)
+    with pytest.raises(RunError, match="the task of job g0-3 ended with exit code 1"):
+        read_ends(["g0-3 1 2 1 nothing"])
+
+
 def test_it_is_run_when_it_is_asked_for_only():
     assert KEY not in chosen_figures(None, False)
     assert KEY not in chosen_figures(None, True)
@@ -150,7 +158,7 @@ def test_a_tiny_one_runs_live_and_simulated():
     told = []
     live = run_live(tiny, lambda label, part: told.append(part))
     assert (live.used >= 1.0).all()
-    assert (live.delay > -burner.PERIOD_S).all()  # the last period's quota is used at its beginning
+    assert (live.delay > 0).all()
     assert (live.allocation > 0).all()
     assert 0 < live.of_local_master < 1
     assert 0 < live.of_global_master < 1

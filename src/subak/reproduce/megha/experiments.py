@@ -36,6 +36,7 @@ PREEMPTIONS_UNLIMITED = BOUNDS["preemptions_max"][1]  # Algorithm 2 does not say
 HEARTBEATS_S = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)
 LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 SWEEP_LOAD = 0.9
+PROTOTYPE_DRAWN = 20_000  # tasks of Google's, of which the prototype runs as many short ones as make its load
 
 
 # Figures 3 to 5 and 7: the cloudera-like workload
@@ -322,7 +323,7 @@ def prototype(study: Study) -> Figure:
     """Return Fig. 12: allocation times of a live federation on this machine, beside simulated ones."""
     from subak.reproduce.megha.prototype import figure  # noqa: PLC0415  (loads what is live, which an extra installs)
 
-    samples = {"google_19": made.google_sample(study.seed, study.scale.google, study.google),
+    samples = {"google_19": made.google_sample(study.seed, PROTOTYPE_DRAWN, study.google),
                "alibaba": _alibaba(study)}
     return figure.prototype(samples, study.scale.prototype_seconds, study.seed, study.notify)
 

@@ -2,7 +2,8 @@
 
 `python -IS burner.py CORES SECONDS` wants so many cores for so many seconds. It is held to its cores in periods of a
 tenth of a second, as Linux holds a control group to its `cpu.max`: what it did not get within a period is lost to it,
-and then it runs for longer. When it has used all, it prints how much that was, without what Python took to begin.
+and then it runs for longer. When it has used all, which is never before its seconds have passed, it prints how much
+that was, without what Python took to begin.
 """
 import sys
 import time
@@ -21,8 +22,9 @@ def burn(cores: float, seconds: float) -> float:
             used = time.process_time() - before
         if used < wanted:
             time.sleep(max(0.0, end - time.monotonic()))
+    time.sleep(max(0.0, began + seconds - time.monotonic()))  # of the last period it used its part at the beginning
     return used
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{burn(float(sys.argv[1]), float(sys.argv[2])):.6f}\n")
+    sys.stdout.write(f"{burn(float(sys.argv[1]), float(sys.argv[2])):.9f}\n")

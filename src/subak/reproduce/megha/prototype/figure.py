@@ -80,7 +80,10 @@ def notes_of(found: list[tuple[Work, Live, Run]], alone: float) -> tuple[str, ..
     loads = " and ".join(f"{work.load:.0%} ({work.name}-like, {work.arrival.size:,} tasks)" for work, *_ in found)
     costs = "; ".join(f"{1e6 * live.of_global_master:.0f} and {1e6 * live.of_local_master:.0f} µs ({work.name}-like)"
                       for work, live, _ in found)
+    lost = sum(live.lost for _, live, _ in found)
+    again = (f"{lost} attempts were ended by masters, and begun again",) if lost else ()
     return (
+        *again,
         f"prototype: {GLOBALS} global masters, {LOCALS} local masters and {workers} workers as processes of this "
         f"machine, which has {workers * cpu / UNITS:g} cores for all tasks, where the paper had a node for each; "
         "updates go from master to master, without RabbitMQ",

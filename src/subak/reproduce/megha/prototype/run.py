@@ -25,7 +25,7 @@ from subak.reproduce.megha.prototype.federation import HEARTBEAT_S, Federation, 
 from subak.reproduce.megha.prototype.work import GLOBALS, QUEUES, UNITS, Work, job_file
 
 COMMAND = [sys.executable, "-IS", str(Path(burner.__file__).resolve())]
-RUNS_WAITED = 10  # for tasks after the last has arrived, in longest run times
+RUNS_WAITED = 30  # for tasks after the last has arrived, in longest run times
 ECHOES = 500
 HEARD_S = 20.0  # for a master to hear of an end
 ALONE_TIMES, ALONE_S = 5, 1.0
@@ -43,6 +43,7 @@ class Live(NamedTuple):
     of_local_master: float
     message: float  # seconds that one is under way on this machine
     load: float  # of this machine, when it began: processes that ran or waited
+    lost: int  # attempts that a master ended, and began again
 
 
 def run_live(work: Work, notify: Notify) -> Live:
@@ -53,13 +54,13 @@ def run_live(work: Work, notify: Notify) -> Live:
         folder = Path(name)
         with federation(folder, work, lambda part: notify(label, part)) as running:
             submitted, jobs = _submit_all(running, work, lambda part: notify(label, part))
-            ends = _ends(folder, jobs, work, lambda part: notify(label, part))
+            ends, lost = _ends(folder, jobs, work, lambda part: notify(label, part))
             _refuse_unfinished(running, list(jobs))
         service = running.service_seconds()
-    began, ended, used = ends.T
+    first, began, ended, used = ends.T
     wanted = work.cpu / UNITS * work.run_time
-    return Live(submitted - submitted.min(), began - submitted, ended - began - work.run_time, used / wanted, *service,
-                delay, load)
+    return Live(submitted - submitted.min(), first - submitted, ended - began - work.run_time, used / wanted, *service,
+                delay, load, lost)
 
 
 def _submit_all(running: Federation, work: Work, notify: Callable[[float], None]) -> tuple[np.ndarray, dict[str, int]]:
@@ -84,24 +85,43 @@ def _submit_all(running: Federation, work: Work, notify: Callable[[float], None]
     return submitted, jobs
 
 
-def _ends(folder: Path, jobs: dict[str, int], work: Work, notify: Callable[[float], None]) -> np.ndarray:
-    """Return float64[task, 3]: when each began and ended, and what it used, once all have ended."""
-    found = np.full((len(jobs), 3), np.nan)
+class End(NamedTuple):
+    """What became of a task: when its first attempt and its last began, when that ended, CPU-seconds that it used."""
+
+    first: float
+    began: float
+    ended: float
+    used: float
+
+
+def _ends(folder: Path, jobs: dict[str, int], work: Work, notify: Callable[[float], None]) -> tuple[np.ndarray, int]:
+    """Return float64[task, field of End] once all tasks have ended, and how many attempts were lost on the way."""
     until = time.monotonic() + RUNS_WAITED * float(work.run_time.max())
-    while np.isnan(found[:, 0]).any():
+    while True:
+        found, lost = read_ends([line for file in folder.glob("*.ends") for line in file.read_text().splitlines()])
+        notify(0.5 + 0.5 * len(found) / len(jobs))
+        if len(found) == len(jobs):
+            return np.array([found[job] for job in sorted(jobs, key=jobs.__getitem__)]), lost
         if time.monotonic() > until:
-            raise RunError(f"prototype: {int(np.isnan(found[:, 0]).sum())} of {len(jobs)} tasks had not ended "
-                           f"{RUNS_WAITED} times the longest run time after the last arrived")
+            raise RunError(f"prototype: {len(jobs) - len(found)} of {len(jobs)} tasks had not ended {RUNS_WAITED} "
+                           "times the longest run time after the last arrived")
         time.sleep(0.2)
-        for file in folder.glob("*.ends"):
-            for line in file.read_text().splitlines():
-                job, began, ended, code, used = line.split()
-                if code != "0":
-                    raise RunError(f"prototype: the task of job {job} ended with exit code {code}: {used}")
-                if job in jobs:
-                    found[jobs[job]] = float(began), float(ended), float(used)
-        notify(0.5 + 0.5 * float((~np.isnan(found[:, 0])).mean()))
-    return found
+
+
+def read_ends(lines: list[str]) -> tuple[dict[str, End], int]:
+    """Return what became of the jobs that have ended, and how many attempts a signal ended, which are tried again."""
+    first: dict[str, float] = {}
+    found, lost = {}, 0
+    for line in lines:
+        job, began, ended, code, used = line.split()
+        first[job] = min(first.get(job, float(began)), float(began))
+        if int(code) > 0:
+            raise RunError(f"prototype: the task of job {job} ended with exit code {code}")
+        if int(code) < 0:
+            lost += 1
+        else:
+            found[job] = End(first[job], float(began), float(ended), float(used))
+    return found, lost
 
 
 def _refuse_unfinished(running: Federation, jobs: list[str]) -> None:

@@ -104,7 +104,7 @@ def job_file(work: Work, task: int, command: list[str]) -> bytes:
     cores, seconds = work.cpu[task] / UNITS, work.run_time[task]
     job: dict[str, Any] = {
         "apiVersion": "subak/v1", "kind": "Job", "metadata": {"name": f"task{task}"}, "queue": QUEUES[work.queue[task]],
-        "command": [*command, f"{cores:g}", f"{seconds:.6f}"],
+        "command": [*command, repr(float(cores)), repr(float(seconds))],
         "resources": {"cpu": f"{work.cpu[task]}m", "memory": f"{work.memory[task]}Mi"},
         "constraints": [{"attribute": made.constraint_name(int(number)), "operator": "=", "value": "1"}
                         for number in np.flatnonzero(work.constraints[task])],
