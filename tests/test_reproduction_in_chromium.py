@@ -20,7 +20,8 @@ CLAIMS = tuple(
           why=Why("no schedule of these jobs is as much shorter", "arithmetic: the-next-line_by_a_lower_bound_on_each"))
     for number in range(3))
 TABLE = pl.DataFrame({
-    "workload": ["single", "hybrid"], "jobs": [50, 50], "cluster": [1, 2], **{f"{name} (s)": [1234.5, 0.00051] for name in (
+    "workload": ["single", "hybrid"], "jobs": [50, 50], "cluster": [1, 2],
+    **{f"{name} (s)": [1234.5, 0.00051] for name in (
         "fifo", "fifo-pri", "r-hmhs", "hmhs", "bound", "min-min", "dynamic-min-min", "max-min", "sufferage", "heft")},
     "below fifo": ["72.8 % ± 1.2 %"] * 2, "above the bound": ["8.8 % ± 0.3 %"] * 2})
 NOTES = ("means over 30 seeds, each with jobs, machines and speeds of its own: " + "a_word_that_is_very_long" * 8,)
