@@ -46,7 +46,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
     "simulate": {
         "scheduler": NAMES, "seed": ("-1", "9223372036854775808"), "machines": ("-1", "10000001", "5"),
         "capacity": ("cpu", "=1", "cpu=", "cpu=x", "cpu=1", "cpu=nan", "", "=", "cpu==1"), "interval": ("0", *NEGATIVE, *HUGE[1:]),
-        "until": NEGATIVE, "slow_start": (*NEGATIVE, "1.01", *HUGE), "search_seconds": (*NEGATIVE, *HUGE, "5"),
+        "until": NEGATIVE, "slow_start": (*NEGATIVE, "1.01", *HUGE), "locality_wait": (*NEGATIVE, *HUGE, "3"), "search_seconds": (*NEGATIVE, *HUGE, "5"),
         "search_moves": ("-1", "5"), "global_masters": ("0", "-1", "10001", "3"), "local_masters": ("-1", "10001", "3"),
         "heartbeat": ("0", *NEGATIVE, "5"), "delay": (*NEGATIVE, *HUGE, "0.1"), "service_scale": (*NEGATIVE, *HUGE, "2"),
         "service_profile": ("python", "x", ""), "updates": ("full", "x", ""), "placement": ("bins", "x", ""), "preemption": ("strict", "x", ""),
@@ -83,7 +83,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
     "convert": {"trace_format": ("x", "", "TR", "csv"), "source": ("absent", "W", "n" * 300),
                 "from_": (*NEGATIVE, "inf", "1e300"), "until": ("0", "-1", "-inf"), "model": ("block_bytes=1",),
                 "map_": ("arrival=a,run_time=b", "x"), "separator": (",", "x"),
-                "topology": ("x.tr",), "map_slots": ("3", "0"), "reduce_slots": ("3", "-1"),
+                "topology": ("x.tr",), "map_slots": ("3", "0"), "reduce_slots": ("3", "-1"), "rack_local": ("0.5", "nan", "inf", "3"), "off_rack": ("0", "-1", "inf"),
                 **{name: (value,) for name, value in (("resubmissions", "attempt"), ("censored", "drop"), ("fleet", "last"),
                                                       ("shuffle", "stage"), ("slots", "separate"), ("unfinished", "drop"),
                                                       ("computer", "one-machine"))}},

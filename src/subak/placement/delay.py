@@ -21,7 +21,7 @@ from subak.placement.claims import TASK_BLOCKED, TASK_NOT_ARRIVED, TASK_WAITING,
 from subak.workload.tasks import Tasks
 
 NOBODY = -1
-WAKE = 0  # of `clock`
+NEXT_RISE = 0  # of `clock`
 WAITING_STAGES = 0  # of `size`
 
 
@@ -53,7 +53,7 @@ class Delay(NamedTuple):
     place: np.ndarray  # int32[stage], where in `active`
     started: np.ndarray  # bool[task], ever
     wait: np.ndarray  # float64[2], seconds: W1 for a machine that holds the input, W2 more for its rack
-    clock: np.ndarray  # float64[1]: WAKE, when a stage may start more though nothing happens; inf for never
+    clock: np.ndarray  # float64[1]: NEXT_RISE, when a stage may start more though nothing happens; inf for never
     size: np.ndarray  # int64[1]: WAITING_STAGES
 
 
@@ -80,7 +80,7 @@ def delay_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
         for machine in range(fleet.machines):
             while offer(delay, inputs, fleet, tasks, machine, now, True, claims):
                 pass
-    delay.clock[WAKE] = np.inf
+    delay.clock[NEXT_RISE] = np.inf
     for place in range(delay.size[WAITING_STAGES]):
         wait_on(delay, fleet, tasks, delay.active[place], now, claims.status)
 
@@ -91,7 +91,7 @@ def wait_on(delay: Delay, fleet: FleetState, tasks: Tasks, stage: int, now: floa
     delay.fresh[stage] = False
     if delay.since[stage] == np.inf and has_room_somewhere(delay, fleet, tasks, stage, status):
         delay.since[stage] = now
-    delay.clock[WAKE] = min(delay.clock[WAKE], next_rise(delay, stage, now))
+    delay.clock[NEXT_RISE] = min(delay.clock[NEXT_RISE], next_rise(delay, stage, now))
 
 
 @inlined

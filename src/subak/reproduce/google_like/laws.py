@@ -17,7 +17,7 @@ from subak.workload.google_like.goodness import Comparison, compare, distance, l
 
 PAPER_LAW = "paper's law"
 DISTANCE = "log-normal KS"
-DRAWS, LEVELS = 100, (0.025, 0.5, 0.975)
+LAW_DRAWS, LEVELS = 100, (0.025, 0.5, 0.975)
 REASONS = {
     "mu": "generated: ln(mass / disparity), not the fitted mu",
     "sigma": "generated: sqrt(2 ln disparity), above the fitted sigma",
@@ -59,7 +59,7 @@ def law_rows(measured: Measured, comparisons: dict[str, Comparison], made: dict[
         rows += [] if apart is None else [
             Row("KS", f"{ending}: {DISTANCE} of the tasks that came while the trace was recorded", None, apart.fresh),
             Row("KS", f"{ending}: {DISTANCE} if the law were true, with jobs as large and as alike (median)", None,
-                apart.median, None, f"of {DRAWS} draws; 95 % of them are from {apart.low:.3f} to {apart.high:.3f}")]
+                apart.median, None, f"of {LAW_DRAWS} draws; 95 % of them are from {apart.low:.3f} to {apart.high:.3f}")]
         rows += [] if found is None else [
             Row("KS", f"{ending}: KS of a Pareto law from 0", None, found.law("Pareto from 0").distance, None,
                 "not in the paper: the same law, not tied to the least value"),
@@ -82,7 +82,7 @@ def taken_apart(tasks: pl.DataFrame, seed: int) -> Apart | None:
     random = np.random.default_rng((seed, 10))
     of_jobs, of_tasks = np.sqrt(max((around - within) / size, 0.0)), np.sqrt(within)
     found = [log_normal_distance(np.exp(np.repeat(random.normal(0.0, of_jobs, len(jobs)), sizes)
-                                        + random.normal(0.0, of_tasks, len(fresh)))) for _ in range(DRAWS)]
+                                        + random.normal(0.0, of_tasks, len(fresh)))) for _ in range(LAW_DRAWS)]
     return Apart(log_normal_distance(fresh["makespan"].to_numpy()), *np.quantile(found, LEVELS).tolist())
 
 

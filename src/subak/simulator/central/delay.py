@@ -3,7 +3,7 @@ import numpy as np
 
 from subak.fleet.locality import NO_HOLDER, Inputs
 from subak.placement.claims import KEPT, VIOLATED_RULE
-from subak.placement.delay import WAKE, Delay, Homes, delay_instant
+from subak.placement.delay import NEXT_RISE, Delay, Homes, delay_instant
 from subak.simulator.central.loop import next_time, pass_to
 from subak.simulator.engine.attempts import commit, drop_dead
 from subak.simulator.engine.setup import Prepared
@@ -60,7 +60,7 @@ def run_delay(sim: Simulation, delay: Delay, budget: int) -> int:
     """Run *budget* steps; return why it stopped. A step may be an instant at which a stage has waited long enough."""
     for _ in range(budget):
         drop_dead(sim)
-        outcome = pass_to(sim, min(next_time(sim), delay.clock[WAKE]))
+        outcome = pass_to(sim, min(next_time(sim), delay.clock[NEXT_RISE]))
         if outcome != LOOP_STEP:
             return outcome
         delay_instant(
