@@ -61,17 +61,20 @@ def task_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.DataFra
     table = workload.tasks
     job = workload.stages["job"].gather(table["stage"])
     waited = np.where(started, sim.progress.start - sim.progress.ready, np.nan)
-    parts = _parts_of_allocation(outcome, waited, started)
+    is_first = not any(part.size for part in outcome.loop_result.losses)
+    first_waits = waited if is_first else first_start(outcome) - sim.progress.ready
+    wait = numbers("wait_time", first_waits)
+    parts = _parts_of_allocation(outcome, waited, started, {id(first_waits): wait})
     return pl.DataFrame([
         job.alias("job"),
         table["index"],
         named(workload.jobs["queue"], job.to_numpy(), "queue"),
         table["arrival"],
         table["run_time"],
-        numbers("ready", np.where(np.isin(status, (TASK_NOT_ARRIVED, TASK_BLOCKED)), np.nan, sim.progress.ready)),
+        _ready(outcome, table["arrival"]),
         numbers("start", np.where(started, sim.progress.start, np.nan)),
         numbers("finish", np.where(status == TASK_FINISHED, finish_times(outcome), np.nan)),
-        numbers("wait_time", first_start(outcome) - sim.progress.ready),
+        wait,
         named(fleet.machines["machine"], np.where(started, machine_rows(outcome), -1), "machine"),
         pl.Series("attempts", sim.progress.attempts),
         coded(status, possible_statuses(outcome), "status"),
@@ -94,9 +97,22 @@ def _locality(outcome: Outcome, started: np.ndarray) -> list[pl.Series]:
     return [coded(np.where(started & (inputs.holder[0] != NO_HOLDER), level, -1), LEVELS, "locality")]
 
 
-def _parts_of_allocation(outcome: Outcome, waited: np.ndarray, started: np.ndarray) -> list[pl.Series]:
-    """Return a column for each part, null where *started* is not; parts that are one array are one column's."""
-    made: dict[int, pl.Series] = {}
+def _ready(outcome: Outcome, arrival: pl.Series) -> pl.Series:
+    """Return when each task could begin, null where that is not known; the column of arrivals if all could then."""
+    ready, status = outcome.simulation.progress.ready, outcome.simulation.claims.status
+    unknown = np.isin(status, (TASK_NOT_ARRIVED, TASK_BLOCKED))
+    if not unknown.any() and np.array_equal(ready, arrival.to_numpy()):
+        return arrival.alias("ready")
+    return numbers("ready", np.where(unknown, np.nan, ready))
+
+
+def _parts_of_allocation(
+    outcome: Outcome, waited: np.ndarray, started: np.ndarray, made: dict[int, pl.Series]
+) -> list[pl.Series]:
+    """Return a column for each part, null where *started* is not; parts that are one array are one column's.
+
+    *made* are columns that there are, by the array (`id`) that they were made of; more are added.
+    """
     parts = parts_of_allocation(outcome, waited)
     for values in parts.values():
         if id(values) not in made:
