@@ -85,7 +85,7 @@ def megha(
         metavar="PATH", help="Alibaba's 2018 trace: a folder with batch_task, or that file [default: tasks of Google's "
                              "stand in].", show_default=False)] = None,
     only: Annotated[str | None, typer.Option(
-        metavar="FIGURES", help="Figures to reproduce, such as 3,4,10; past the paper: heartbeat, load, large "
+        metavar="FIGURES", help="Figures to reproduce, such as 3,4,10; past the paper: why, heartbeat, load, large "
                                 "[default: 3 to 11; with --out and without --quick all].", show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="A tenth of the machines, a fifth of the tasks: seconds in place of minutes.")] = False,
