@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from _published_traces import published_trace
 from subak.federation.batches.membership import Membership, is_able
 from subak.federation.sampling import sparrow
 from subak.federation.settings import Federation
@@ -28,8 +29,6 @@ from subak.marks import inlined
 from subak.placement.fits.random_fit import random_below
 from subak.placement.schedulers import SCHEDULERS
 from subak.simulator.simulate import simulate
-from subak.workload.readers.options import Options
-from subak.workload.readers.tr import read
 from subak.workload.table import Workload
 
 MASTERS, HEARTBEAT_S, SEEDS = 10, 30.0, (1, 2, 3)
@@ -60,9 +59,8 @@ def by_size(workload: Workload) -> tuple[Workload, dict[str, int]]:
 
 
 def mean_completions(path: Path, workers: int, name: str, rules: list[str]) -> list[float]:
-    """Return the mean job completion time, seconds, of each seed; run times are whole, as in these simulators."""
-    workload = read(path, Options(), lambda *_: None).workload
-    workload = replace(workload, tasks=workload.tasks.with_columns(pl.col("run_time", "estimate").floor()))
+    """Return the mean job completion time, seconds, of each seed."""
+    workload = published_trace(path)
     settings = Federation(service_scale=0.0, heartbeat=HEARTBEAT_S, global_masters=MASTERS, local_masters=MASTERS,
                           order="fewest-tasks" if FEWEST in rules else "fifo")
     if BY_SIZE in rules:

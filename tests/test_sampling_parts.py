@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from subak.federation.batches.membership import Membership
@@ -82,6 +82,7 @@ def rows_of(queues):
 @quick
 @given(steps=st.lists(st.tuples(st.sampled_from(["task", "reservation", "leave", "return", "look"]),
                                 st.integers(0, 20)), max_size=40))
+@example(steps=[("reservation", 0), ("leave", 0), ("task", 0), ("look", 0), ("return", 0)])
 def test_tasks_that_were_passed_are_not_looked_at_again(steps):
     queues = build_reservations(1, 64)
     away = []  # reservations that may return to their places
@@ -127,6 +128,7 @@ def served_next(rows, limit):
 @given(drawn=st.lists(st.tuples(st.sampled_from([False, False, False, True]), st.sampled_from([1.0, 2.0, 10.0]),
                                 st.sampled_from([1.0, 8.0, 9.0, 60.0]), st.sampled_from([0.0, 1.0, 4.0, 50.0])),
                       min_size=1, max_size=12), limit=st.sampled_from([0, 1, 5]))
+@example(drawn=[(False, 1.0, 8.0, 4.0), (False, 1.0, 1.0, 0.0)], limit=5)
 def test_the_shortest_job_is_found_without_a_look_at_all(drawn, limit):
     rows = [SimpleNamespace(task=task, estimate=estimate, work=work, delayed=delayed)
             for task, estimate, work, delayed in drawn]

@@ -85,8 +85,8 @@ def megha(
         metavar="PATH", help="Alibaba's 2018 trace: a folder with batch_task, or that file [default: tasks of Google's "
                              "stand in].", show_default=False)] = None,
     only: Annotated[str | None, typer.Option(
-        metavar="FIGURES", help="Figures to reproduce, such as 3,4,10; past the paper: heartbeat, load, large; "
-                                "prototype (Fig. 12): a live federation on this machine, for five minutes [default: 3 "
+        metavar="FIGURES", help="Figures to reproduce, such as 3,4,10; past the paper: why, heartbeat, load, "
+                                "large; prototype (Fig. 12): a live federation on this machine, for five minutes [default: 3 "
                                 "to 11; with --out and without --quick all but that].", show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="A tenth of the machines, a fifth of the tasks: seconds in place of minutes.")] = False,

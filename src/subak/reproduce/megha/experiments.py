@@ -16,7 +16,15 @@ from subak.reproduce import workloads as made
 from subak.reproduce.claims import Figure, Reproduction, choose_figures, judge_all
 from subak.reproduce.federated_runs import PARTS, Run, spread
 from subak.reproduce.megha.prototype.published import CLAIMS as OF_PROTOTYPE
-from subak.reproduce.megha.published import CLAIMS, DEMANDS
+from subak.reproduce.megha.published import (
+    CLAIMS,
+    DEAR_UPDATES,
+    DEMANDS,
+    HERE,
+    HTTP,
+    LARGE_VIEWS,
+    SENDING,
+)
 from subak.reproduce.megha.study import Study
 from subak.reproduce.workloads import FOUR_QUEUES
 from subak.workload.table import Workload
@@ -107,6 +115,9 @@ def figure_7(study: Study) -> Figure:
                          "of the means (share)": means[name] / sum(means.values())})
             numbers[f"{name}, {case}"] = medians[name] / sum(medians.values())
         numbers[f"median, {case}"] = float(np.median(run.allocation))
+        numbers[f"queued, {case}"] = medians["framework queueing"]
+    queued = [numbers[f"queued, {case}"] for case in (HTTP, HERE)]
+    numbers["queued by messages"] = queued[0] / queued[1] if queued[1] else float("nan")
     return Figure("7", "Parts of Megha's allocation time", pl.DataFrame(rows), numbers)
 
 
@@ -272,6 +283,37 @@ def _least_fall(values: list[float]) -> float:
 # Past the paper
 
 
+def why(study: Study) -> Figure:
+    """Return Figs. 8 and 9 where masters are charged for what is free in them: what it takes for times to grow."""
+    scale, rows, numbers = study.scale, [], {}
+    small, large, workers, (most, locals_) = scale.sizes[1], scale.sizes[-1], scale.masters_workers, scale.masters[-1]
+    slow, place = _machine_cost(PAPER, MACHINE_COSTS_US[1]), COSTLY.service["PLACE"]
+    cases = {  # of each, workers, global masters and settings of a run, and of another to compare it with
+        "as in Fig. 8": ((small, locals_, PAPER), (large, locals_, PAPER)),
+        DEAR_UPDATES: ((small, locals_, slow), (large, locals_, slow)),
+        LARGE_VIEWS: ((small, locals_, PAPER), (large, locals_, _charged("PLACE", place * large / small))),
+        "as in Fig. 9": ((workers, locals_, PAPER), (workers, most, PAPER)),
+        SENDING: tuple((workers, each, _charged("BEAT", each * workers / locals_ * MACHINE_COSTS_US[0] * 1e-6))
+                       for each in (locals_, most)),
+    }
+    for case, pair in cases.items():
+        found = []
+        for machines, masters, settings in pair:
+            chosen = msgspec.structs.replace(settings, global_masters=masters, local_masters=locals_)
+            run = study.run(f"why: {case}, {machines:,} workers, {masters} GMs", _constrained(study),
+                            _constrained_machines(study, machines), "megha", chosen)
+            found.append(spread(run))
+            rows.append({"charged": case, "workers": machines, "global masters": masters, **found[-1]})
+        for name in ("mean", "median"):
+            numbers[f"{name}, {case}"] = found[1][f"{name} (s)"] / found[0][f"{name} (s)"]
+    return Figure("why", f"What makes times grow, {locals_} local masters", pl.DataFrame(rows), numbers)
+
+
+def _charged(kind: str, seconds: float) -> Federation:
+    """Return the paper's settings where a kind of message takes so long."""
+    return msgspec.structs.replace(PAPER, service={kind: seconds})
+
+
 def heartbeats(study: Study) -> Figure:
     """Return what the heartbeat's period changes (the paper's first item of future work)."""
     settings = msgspec.structs.replace(CHANGES, **FOUR_QUEUES, preemption="strict")
@@ -330,7 +372,7 @@ def prototype(study: Study) -> Figure:
 
 FIGURES: dict[str, Callable[[Study], Figure]] = {
     "3": figure_3, "4": figure_4, "5": figure_5, "6": figure_6, "7": figure_7, "8": figure_8, "9": figure_9,
-    "10": figure_10, "11": figure_11, "heartbeat": heartbeats, "load": loads, "large": large,
+    "10": figure_10, "11": figure_11, "why": why, "heartbeat": heartbeats, "load": loads, "large": large,
     "prototype": prototype,
 }
 IN_PAPER = tuple(key for key in FIGURES if key.isdigit())

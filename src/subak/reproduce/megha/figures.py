@@ -96,6 +96,10 @@ def _counts(table: pl.DataFrame) -> Any:
         column=alt.Column("rule:N", title=None), row=alt.Row("demand:N", title=None, sort=None))
 
 
+def _charged(table: pl.DataFrame) -> Any:
+    return _bars(table.with_columns(run=pl.format("{} workers, {} GMs", "workers", "global masters")), "run", "charged")
+
+
 def _sweep(table: pl.DataFrame) -> Any:
     key = table.columns[0]
     panels = []
@@ -116,5 +120,6 @@ def _large(table: pl.DataFrame) -> Any:
 
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
     "3": _distribution, "4": _quantiles, "5": _demand, "6": _centralized, "7": _parts, "8": _growth, "9": _masters,
-    "10": _fair, "11": _counts, "heartbeat": _sweep, "load": _sweep, "large": _large, "prototype": draw_prototype,
+    "10": _fair, "11": _counts, "why": _charged, "heartbeat": _sweep, "load": _sweep, "large": _large,
+    "prototype": draw_prototype,
 }
