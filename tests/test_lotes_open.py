@@ -131,10 +131,10 @@ def test_local_tasks_wait_for_machines_that_are_devoted_to_them():
     workload = replace(workload, stages=workload.stages.with_columns(speed_group=pl.Series([0, 1], dtype=pl.UInt32)))
     case = workload, near_and_far()[1]
     window = {"classes": 1, "window_seconds": 50}
-    outcome = ran(case, "lotes+local", **window)
+    outcome = ran(case, "lotes+local", fallback="devoted", **window)
     assert machine_rows(outcome).tolist()[8:] == [1, 1, 1, 1, 1]
     assert starts(outcome)[8:] == [200, 201, 202, 203, 220]
-    stray = ran(case, local=True, **window)
+    stray = ran(case, "lotes+local", **window)
     assert machine_rows(stray).tolist()[8:] == [1, 1, 1, 1, 0]
     assert starts(stray)[-1] == 204
 
