@@ -16,7 +16,8 @@ from subak.simulator.simulate import simulate
 from subak.workload.google_like.google import google_machines
 
 TASKS, LOAD, ROUNDS, REQUIRED = 4_000_000, 0.8, 3, 500_000
-SCHEDULERS = ("lotes", "lotes+deficit", "lotes+sampled", "first-fit", "best-fit", "greedy", "tetris")
+SCHEDULERS = ("lotes", "lotes+least-work", "lotes+deficit", "lotes+sampled", "first-fit", "best-fit", "greedy",
+              "tetris")
 
 
 def measure(scheduler: str) -> dict[str, float]:

@@ -33,6 +33,31 @@ def starts(outcome):
     return outcome.simulation.progress.start.tolist()
 
 
+# The least work first
+
+
+def test_of_what_arrives_at_once_the_least_work_is_placed_first():
+    """A machine of 4 cores: a task of 3 comes first, then four of 1. In that order three of these wait for 10 s."""
+    case = plain((0, 10, 3), *[(0, 10, 1)] * 4), fleet_of((4,))
+    assert starts(ran(case)) == [0, 0, 10, 10, 10]
+    assert starts(ran(case, "lotes+least-work")) == [10, 0, 0, 0, 0]
+    assert starts(ran(case, order="smallest")) == [10, 0, 0, 0, 0]
+
+
+def test_of_who_waits_the_least_work_is_served_first():
+    """When the machine is freed at 10 s, 3 cores and 2 cores wait for it, of which one fits at a time."""
+    case = plain((0, 10, 4), (1, 5, 3), (2, 5, 2)), fleet_of((4,))
+    assert starts(ran(case, classes=1)) == [0, 10, 15]
+    assert starts(ran(case, "lotes+least-work", classes=1)) == [0, 15, 10]
+
+
+def test_work_is_the_mean_run_time_of_the_class_too():
+    """Two cores for 1 s are less work than one for 100 s; by requests alone that is the other way round."""
+    case = plain((0, 100, 1), (0, 1, 2)), fleet_of((2,))
+    assert starts(ran(case, "lotes+least-work", classes=2)) == [1, 0]
+    assert starts(ran(case, order="smallest", classes=2)) == [0, 100]
+
+
 # The mix of classes from history
 
 
@@ -131,10 +156,10 @@ def test_local_tasks_wait_for_machines_that_are_devoted_to_them():
     workload = replace(workload, stages=workload.stages.with_columns(speed_group=pl.Series([0, 1], dtype=pl.UInt32)))
     case = workload, near_and_far()[1]
     window = {"classes": 1, "window_seconds": 50}
-    outcome = ran(case, "lotes+local", **window)
+    outcome = ran(case, "lotes+local", fallback="devoted", **window)
     assert machine_rows(outcome).tolist()[8:] == [1, 1, 1, 1, 1]
     assert starts(outcome)[8:] == [200, 201, 202, 203, 220]
-    stray = ran(case, local=True, **window)
+    stray = ran(case, "lotes+local", **window)
     assert machine_rows(stray).tolist()[8:] == [1, 1, 1, 1, 0]
     assert starts(stray)[-1] == 204
 

@@ -63,9 +63,9 @@ OPTIONS = {
     "least-work": "LoTES: of what arrives at once or waits, the least mean run time of its class times request first",
     "deficit": "LoTES: the configuration that lacks a class most, instead of the roulette wheel",
     "sampled": "LoTES: look at 32 drawn machines of a configuration (or as many as its settings say), not at all",
-    "predicted": "LoTES: no plan at first, then one every hour, for the average mix of the hours that have passed",
+    "predicted": "LoTES: no plan at first, then one every hour, for what has arrived, which counts half after 6 h",
     "replanned": "LoTES: a new plan every 6 h (or as its settings say), for what arrived in the 24 h before",
-    "local": "LoTES: plans count with the fleet's speeds, as of machines near a task's data, and tasks keep to them",
+    "local": "LoTES: plans count with the fleet's speeds, as those of machines near a task's data",
     **{name: f"order: {text}" for name, text in ORDERS.items()},
     **{name: f"order: {fair.summary}" for name, fair in FAIR_ORDERS.items()},
 }
@@ -132,9 +132,9 @@ class Scheduler:
 
 LOTES_OPTIONS: dict[str, dict[str, Any]] = {  # the settings each changes, and their values unless settings say more
     "least-work": {"order": "least-work"}, "deficit": {"choice": "deficit"}, "sampled": {"sampled": 32},
-    "predicted": {"mix": "average", "replan_seconds": 3600.0, "replan_window": 3600.0},
+    "predicted": {"mix": "average", "replan_seconds": 3600.0, "replan_window": 21_600.0},
     "replanned": {"replan_seconds": 21_600.0},
-    "local": {"local": True, "fallback": "devoted"},
+    "local": {"local": True},
 }
 PLACEMENT_OPTIONS = frozenset({*BACKFILLS, *ORDERS, *FAIR_ORDERS})
 NETWORK_SETTINGS = (  # of every federation

@@ -16,13 +16,13 @@ USERS, UNEVEN = 40, 1.0  # of the figure about fairness; how many tasks each has
 ZONES, LOCAL_LOAD = 3, 0.75  # of the figure about locality, in which work far from its data is more work
 MIXES: dict[str, dict[str, Any]] = {
     "lotes": {}, "lotes, last hour": {"mix": "last", "replan_seconds": HOUR_S, "replan_window": HOUR_S},
-    "lotes+predicted": {}, "lotes, average of 6 h": {"mix": "average", "replan_seconds": HOUR_S,
-                                                    "replan_window": 6 * HOUR_S},
+    "lotes+predicted": {}, "lotes, average by the hour": {"mix": "average", "replan_seconds": HOUR_S,
+                                                         "replan_window": HOUR_S},
     "lotes+least-work": {}, "lotes+least-work+predicted": {},
 }
 FAIR = ("first-fit+backfill", "first-fit+drf", "lotes", "lotes+drf", "lotes+mch", LEAST_WORK)
 LOCAL: dict[str, dict[str, Any]] = {
-    "first-fit+backfill": {}, "lotes": {}, "lotes, local plans alone": {"local": True}, "lotes+local": {},
+    "first-fit+backfill": {}, "lotes": {}, "lotes+local": {}, "lotes+local, no strays": {"fallback": "devoted"},
 }
 
 

@@ -75,7 +75,7 @@ CLAIMS = (
     Claim("options", "replanned, changed", "not in the paper: the same where the mix of classes changes halfway"),
     *(Claim("mix", f"{place}, {name}", f"not in the paper, {place}: mean wait time with plans for {words}, by that "
             "with the mix known") for place in ("trace", "short month", "month whose mix changes") for name, words in (
-                ("lotes, last hour", "the mix of the last hour"), ("lotes+predicted", "the average of past hours"))),
+                ("lotes, last hour", "the mix of the last hour"), ("lotes+predicted", "that of all before"))),
     Claim("usage", "gained", "not in the paper: LoTES's mean wait time where half of a request is not used, or held, "
           "in a part of each life, by that where all is held always"),
     Claim("usage", "bins for the mean", "not in the paper: the same with bins made for the mean use, by bins for all"),
