@@ -51,6 +51,13 @@ def test_a_stage_that_declines_lets_the_next_one_go():
     assert table.select("start", "machine").rows() == [(0.0, "m0"), (6.0, "m1"), (0.0, "m1"), (3.0, "m1")]
 
 
+def test_time_runs_while_a_machine_stays_idle_that_was_offered_before_the_last_start():
+    """m0 is offered first and declined, m1 taken; from then on the stage waits anew, and takes m0 after 4 + 4 s."""
+    fleet = racked(machines((1, 0), (1, 0)), ["a", "b"])
+    table = run(placed(batch((2, 10, 0, 0)), [["m1"]] * 2), fleet, 4.0)
+    assert table.select("start", "machine").rows() == [(0.0, "m1"), (8.0, "m0")]
+
+
 def test_without_a_wait_it_is_fair_sharing_that_prefers_near_inputs():
     """Four maps of job 0, two of job 1, on three machines: the stage with fewer running tasks goes first."""
     table = run(placed(batch((4, 10, 0, 0), (2, 10, 0, 0)), [["m2"]] * 4 + [["m1"]] * 2), THREE, 0.0)
@@ -78,12 +85,12 @@ def test_a_machine_whose_rack_is_not_known_is_in_no_rack():
 
 
 def test_a_task_whose_machine_leaves_is_found_again():
-    changes = pl.DataFrame([(3.0, 0, False, 0.0, 0.0), (8.0, 0, True, 1.0, 0.0)], orient="row", schema={
+    changes = pl.DataFrame([(3.0, 0, False, 0.0, 0.0), (8.0, 0, True, 2.0, 0.0)], orient="row", schema={
         "time": pl.Float64, "machine": pl.UInt32, "present": pl.Boolean, "map_slot": pl.Float64,
         "reduce_slot": pl.Float64})
-    fleet = make_fleet(machines((1, 0), (1, 0)).machines, SLOTS, changes=changes)
-    table = run(placed(batch((1, 5, 0, 0)), [["m0"]]), fleet, 20.0)
-    assert table.select("start", "machine", "attempts").rows() == [(8.0, "m0", 2)]
+    fleet = make_fleet(machines((2, 0), (1, 0)).machines, SLOTS, changes=changes)
+    table = run(placed(batch((3, 5, 0, 0)), [["m0"]] * 3), fleet, 20.0)
+    assert table.select("start", "machine", "attempts").rows() == [(8.0, "m0", 2), (8.0, "m0", 2), (13.0, "m0", 1)]
 
 
 def test_what_nobody_could_mean_is_refused():

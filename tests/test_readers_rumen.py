@@ -12,6 +12,7 @@ import pytest
 
 from published import DATA, trace
 from subak.errors import InputError
+from subak.fleet.locality import LEVELS
 from subak.fleet.table import read_fleet
 from subak.workload.readers import READERS
 from subak.workload.readers.conversion import Conversion
@@ -196,6 +197,44 @@ def test_jobs_that_depend_on_jobs_are_remarked(tmp_path):
     conversion = rumen(tmp_path, job([task(attempt())], directDependantJobs=["job_0"], outcome="KILLED"))
     assert conversion.remarks["jobs that depend on other jobs (not modelled)"] == 1
     assert conversion.remarks["jobs that failed or were killed in the trace"] == 1
+
+
+# Inputs
+
+
+def near(*hosts):
+    return {"preferredLocations": [{"layers": host.split("/")} for host in hosts]}
+
+
+def inputs_of(tmp_path, **options):
+    """Maps on the node of their input, in its rack, elsewhere, without a host, without locations; and a reduce."""
+    maps = [task(attempt(0, 12, host=host)) | near(*held) for host, held in (
+        ("/r\\.1/n1", ("r\\.1/n1", "r2/n3")), ("/r\\.1/n2", ("r\\.1/n1",)), ("/r2/n3", ("r\\.1/n1", "r\\.1/n2")),
+        (None, ("r2/n3",)), ("/r2/n3", ()))]
+    return rumen(tmp_path, job(maps, [task(attempt(12, 18, host="/r2/n3"))]), **options)
+
+
+def test_inputs_lie_where_their_locations_say(tmp_path):
+    conversion = inputs_of(tmp_path)
+    assert conversion.workload.tasks["inputs"].to_list() == [["n1", "n3"], ["n1"], ["n1", "n2"], ["n3"], [], []]
+    assert conversion.workload.tasks["run_time"].to_list() == [12.0] * 5 + [6.0]
+    assert "off_rack" not in conversion.workload.stages.columns
+    assert [conversion.remarks[f"maps that were {name}"] for name in LEVELS] == [1, 1, 1]
+    assert "inputs" not in rumen(tmp_path, job([task(attempt())])).workload.tasks.columns
+
+
+def test_what_reading_from_afar_took_is_taken_out(tmp_path):
+    """Run on the machine that it ran on, each map takes as long as it did."""
+    conversion = inputs_of(tmp_path, rack_local=1.5, off_rack=2.0)
+    assert conversion.workload.tasks["run_time"].to_list() == [12.0, 8.0, 6.0, 12.0, 12.0, 6.0]
+    assert conversion.workload.stages.select("name", "rack_local", "off_rack").rows() == [
+        ("map", 1.5, 2.0), ("reduce", 1.0, 1.0)]
+
+
+@pytest.mark.parametrize("factors", [(0.5, 1.0), (2.0, 1.5), (1.0, float("inf")), (float("nan"), 1.0)])
+def test_factors_that_nobody_could_mean_are_refused(factors):
+    with pytest.raises(InputError, match="--rack-local, --off-rack: must be finite numbers, 1 or more"):
+        Options(rack_local=factors[0], off_rack=factors[1])
 
 
 # Machines

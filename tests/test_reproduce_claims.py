@@ -1,9 +1,12 @@
 """How claims of papers are judged: by rules that are shown, by intervals, with reasons that something shows."""
+import io
 import math
 
 import polars as pl
 import pytest
 
+from subak.cli.reproduce.reproduction import Request, _show
+from subak.report.console import PIPED_WIDTH, Console
 from subak.reproduce.claims import (
     DIFFERS,
     HOLDS,
@@ -12,8 +15,10 @@ from subak.reproduce.claims import (
     Claim,
     Figure,
     Interval,
+    Reproduction,
     Why,
     judge,
+    judge_all,
     rule,
     score,
 )
@@ -74,3 +79,37 @@ def test_what_a_reason_names_is_there(claims, figures):
         assert claim.figure in figures
         if claim.why and claim.why.shown.startswith("figure "):
             assert claim.why.shown.removeprefix("figure ").partition(":")[0] in figures, claim.why.shown
+
+
+def shown(found, width):
+    text = io.StringIO()
+    _show(found, Request(None, False, None, 1, False), Console(width=width, file=text))
+    return text.getvalue().splitlines()
+
+
+def of_all_claims(claims):
+    """A reproduction with a table of many columns a figure, and every claim of a paper."""
+    keys = dict.fromkeys(claim.figure for claim in claims)
+    names = ["first-fit+backfill", "delay-scheduling"]
+    table = pl.DataFrame({"scheduler": names, "workers": [1_000, 50_000], **{
+        f"{name} (s)": [12_345.678, 0.00051234]
+        for name in ("median", "mean", "p90", "p99", "p99.9", "p99.99", "max")}})
+    figures = tuple(Figure(key, "allocation times by numbers of workers", table, {
+        claim.number: Interval(0.5, 0.25, 0.75) for claim in claims if claim.figure == key}) for key in keys)
+    return Reproduction(figures, judge_all(claims, figures), ("means over so many seeds " * 20,))
+
+
+@pytest.mark.parametrize("claims", [HMHS, LOTES, MCH, MEGHA], ids=["hmhs", "lotes", "mch", "megha"])
+@pytest.mark.parametrize("width", [80, PIPED_WIDTH])
+def test_it_reads_at_80_columns_and_when_piped(claims, width):
+    found = of_all_claims(claims)
+    lines = shown(found, width)
+    assert max(map(len, lines)) <= (80 if width == 80 else 200)
+    text = "\n".join(lines)
+    assert "…" not in text
+    assert text.count("12,346") == text.count("0.00051") == 7 * len(found.figures)
+    words = " ".join(text.split())
+    assert words.count("(s)") == 7 * len(found.figures)
+    for row in found.rows:
+        assert " ".join(row.claim.split()) in words
+    assert all(len(line.strip()) > 1 for line in lines if line.strip())

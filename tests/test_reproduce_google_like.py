@@ -1,4 +1,5 @@
 """`subak reproduce google-like`: the paper's figures beside the sample's, those of events by hand, and the parts'."""
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 
 from published import trace
 from small import staged
+from subak.cli.reproduce.google_like import _show
 from subak.errors import InputError
+from subak.report.console import PIPED_WIDTH, Console
 from subak.reproduce.claims import DIFFERS, HOLDS
 from subak.reproduce.google_like import laws
 from subak.reproduce.google_like import published as paper
@@ -199,6 +202,17 @@ def test_the_ten_parts():
 
 
 # The command line
+
+
+@pytest.mark.parametrize(("width", "most"), [(80, 80), (PIPED_WIDTH, 120)])
+def test_it_reads_at_80_columns_and_when_piped(sample, width, most):
+    text = io.StringIO()
+    _show(sample, Console(width=width, file=text))
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= most
+    assert "…" not in text.getvalue()
+    words = " ".join(text.getvalue().split())
+    assert all(" ".join(each.reason.split()) in words for each in sample.rows if each.verdict == DIFFERS)
 
 
 def test_papers_are_listed(run):

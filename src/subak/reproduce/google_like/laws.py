@@ -57,9 +57,11 @@ def law_rows(measured: Measured, comparisons: dict[str, Comparison], made: dict[
         rows += [Row("KS", f"{ending}: {name}", figure, seen.get(name), drawn.get(name), reasons[name])
                  for name, figure in paper.LAWS[ending].items()]
         rows += [] if apart is None else [
-            Row("KS", f"{ending}: {DISTANCE} of the tasks that came while the trace was recorded", None, apart.fresh),
-            Row("KS", f"{ending}: {DISTANCE} if the law were true, with jobs as large and as alike (median)", None,
-                apart.median, None, f"of {LAW_DRAWS} draws; 95 % of them are from {apart.low:.3f} to {apart.high:.3f}")]
+            Row("KS", f"{ending}: KS without those that stood", None, apart.fresh, None,
+                "of the tasks that came while the trace was recorded"),
+            Row("KS", f"{ending}: KS expected with so few jobs", None, apart.median, None,
+                f"the median of {LAW_DRAWS} draws in which the law is true, with jobs as large and as alike; 95 % of "
+                f"them are from {apart.low:.3f} to {apart.high:.3f}")]
         rows += [] if found is None else [
             Row("KS", f"{ending}: KS of a Pareto law from 0", None, found.law("Pareto from 0").distance, None,
                 "not in the paper: the same law, not tied to the least value"),
