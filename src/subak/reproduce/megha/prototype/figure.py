@@ -109,5 +109,6 @@ def notes_of(found: list[Measured], alone: float) -> tuple[str, ...]:
         f"an execution delay is what a task ran longer than its run time; alone it is {1e3 * alone:.0f} ms, in which "
         f"Python begins. When the runs began, {' and '.join(f'{each.live.load:.1f}' for each in found)} processes of "
         "this machine ran or waited. The simulated delays are of tasks that begin as the live ones did, and share all "
-        "cores of the workers with each other alone (--interference)",
+        "cores of the workers with each other alone (--interference): they ask for no more than these together, so "
+        "what is longer live is what else this machine does",
     )
