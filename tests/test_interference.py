@@ -285,4 +285,6 @@ def test_the_command_line_measures_it_and_repeats_to_the_byte(tmp_path, run):
     assert run("simulate", "--scenario", first / "scenario.toml", "--out", again)[0] == 0
     assert (first / "tasks.parquet").read_bytes() == (again / "tasks.parquet").read_bytes()
     assert pl.read_parquet(first / "tasks.parquet")["execution_delay"].to_list() == [5, 5, 0]
+    assert "5 s, for sharing its machine's CPU" in run("explain", first, "0/0")[1]
+    assert "Execution delay" not in run("explain", first, "2/0")[1]
     assert "interference = 2.0" in (first / "scenario.toml").read_text()

@@ -12,7 +12,16 @@ from subak.reproduce.claims import DIFFERS, HOLDS, UNDECIDED, judge_all
 from subak.reproduce.megha.experiments import chosen_figures
 from subak.reproduce.megha.prototype import burner, federation, figure, work
 from subak.reproduce.megha.prototype.published import CLAIMS, KEY
-from subak.reproduce.megha.prototype.run import COMMAND, End, Live, message_delay, read_ends, run_live, run_simulated
+from subak.reproduce.megha.prototype.run import (
+    COMMAND,
+    End,
+    Live,
+    message_delay,
+    read_ends,
+    run_live,
+    run_simulated,
+    simulated_delay,
+)
 from subak.reproduce.megha.study import QUICK, Scale
 
 SMALL = work.Size(4.0, 2)
@@ -90,14 +99,14 @@ def test_what_a_task_did_not_get_in_a_period_is_lost_to_it(monkeypatch):
 
 def made_up(name="google_19", allocation=0.02, delay=0.3, used=1.01, count=60):
     random = np.random.default_rng(5)
-    live = Live(np.arange(count) * 1.0, allocation + random.random(count) / 1000, delay + random.random(count) / 1000,
-                np.full(count, used), 1e-3, 2e-3, 5e-5, 0.5, 0)
+    spread, instants = random.random((2, count)) / 1000, np.arange(count) * 1.0
+    live = Live(instants, allocation + spread[0], instants, delay + spread[1], np.full(count, used), 1e-3, 2e-3, 5e-5,
+                0.5, 0)
     fleet = work.prototype_fleet(SMALL, 1)
     some = np.zeros(count)
     mine = work.Work(name, live.arrival, some + 1.0, np.full(count, 5), np.full(count, 5),
                      np.zeros((count, made.CONSTRAINTS), bool), np.arange(count) % 3, fleet, 0.8)
-    simulated = type("Run", (), {"allocation": np.full(count, 0.01)})()
-    return mine, live, simulated
+    return figure.Measured(mine, live, np.full(count, 0.01), np.zeros(count))
 
 
 def verdicts(*found, alone=0.05):
@@ -111,8 +120,8 @@ def test_claims_are_judged_by_intervals_of_medians():
     assert shown.numbers["higher, google_19"].value == pytest.approx(2.05, abs=0.05)
     assert shown.numbers["delay, google_19"].value == pytest.approx(0.25, abs=0.01)
     assert shown.numbers["delay ratio"].value == pytest.approx(3.0, abs=0.05)
-    assert shown.table["tasks"].to_list() == [60] * 6
-    assert set(shown.points["what"]) == {figure.LIVE, figure.SIMULATED, figure.DELAY}
+    assert shown.table["tasks"].to_list() == [60] * 8
+    assert set(shown.points["what"]) == {figure.LIVE, figure.SIMULATED, figure.DELAY, figure.SIMULATED_DELAY}
     of, _ = verdicts(made_up(allocation=0.001, used=0.97), made_up("alibaba", delay=0.04))
     assert of == {"higher, google_19": DIFFERS, "higher, alibaba": HOLDS, "delay, google_19": HOLDS,
                   "delay, alibaba": DIFFERS, "delay ratio": HOLDS, "used": DIFFERS}
@@ -120,7 +129,7 @@ def test_claims_are_judged_by_intervals_of_medians():
 
 def test_equal_samples_cannot_be_told_apart():
     first, second = made_up(), made_up("alibaba")
-    of, _ = verdicts(first, (second[0], second[1]._replace(delay=first[1].delay[::-1].copy()), second[2]))
+    of, _ = verdicts(first, second._replace(live=second.live._replace(delay=first.live.delay[::-1].copy())))
     assert of["delay ratio"] == UNDECIDED
 
 
@@ -169,6 +178,17 @@ def test_a_tiny_one_runs_live_and_simulated():
     least = live.of_global_master + live.of_local_master + 2 * live.message
     assert run.allocation.min() >= least  # a master of each sort serves it once at least
     assert np.quantile(run.allocation, 0.5) < 100 * least
+
+
+def test_simulated_delays_are_of_tasks_that_share_all_cores():
+    mine, live, *_ = made_up(count=4)
+    cores = int(mine.fleet.capacity[0].sum())
+    mine = mine._replace(run_time=np.full(4, 10.0), cpu=np.full(4, cores // 2 // 10 * 10))
+    half = 2 * mine.cpu[0] / cores  # of the cores, what two of them want
+    live = live._replace(began=np.array([30.0, 0.0, 1e3, 0.0]))
+    assert simulated_delay(mine, live, 1) == pytest.approx(np.zeros(4), abs=1e-9)
+    together = live._replace(began=np.zeros(4))
+    assert simulated_delay(mine, together, 1) == pytest.approx(np.full(4, 10 * (2 * half - 1)), rel=1e-3)
 
 
 def test_messages_here_take_microseconds():

@@ -124,6 +124,8 @@ def _stood(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
         code = "" if values["exit_code"] is None else f", exit code {values['exit_code']}"
         yield "Outcome", f"{values['outcome'].replace('_', ' ').lower()}{code}"
     yield "Run time", seconds_text(values["run_time"]) if values["run_time"] < float("inf") else "until it is stopped"
+    if values.get("execution_delay"):
+        yield "Execution delay", f"{seconds_text(values['execution_delay'])}, for sharing its machine's CPU with others"
     if "global_master" in values:
         yield "Global master", str(values["global_master"])
     yield "Attempts", _attempts(values)

@@ -27,4 +27,4 @@ def burn(cores: float, seconds: float) -> float:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{burn(float(sys.argv[1]), float(sys.argv[2])):.9f}\n")
+    sys.stdout.write(f"{burn(float(sys.argv[1]), float(sys.argv[2]))!r}\n")

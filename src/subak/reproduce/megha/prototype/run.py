@@ -12,17 +12,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from subak.errors import RunError
 from subak.federation.messages import GLOBAL_MASTER, HANDLER, KINDS, LOCAL_MASTER
 from subak.federation.settings import PYTHON
 from subak.federation.settings import Federation as Settings
+from subak.fleet.table import make_fleet
+from subak.policy import find_scheduler
 from subak.reproduce import workloads as made
 from subak.reproduce.claims import Notify
 from subak.reproduce.federated_runs import Run, federated_run
 from subak.reproduce.megha.prototype import burner
 from subak.reproduce.megha.prototype.federation import HEARTBEAT_S, Federation, federation
 from subak.reproduce.megha.prototype.work import GLOBALS, QUEUES, UNITS, Work, job_file
+from subak.simulator.refusals import PROMISED_MAX
+from subak.simulator.results import finish_times, full_pace_finish
+from subak.simulator.simulate import simulate
 
 COMMAND = [sys.executable, "-IS", str(Path(burner.__file__).resolve())]
 RUNS_WAITED = 30  # for tasks after the last has arrived, in longest run times
@@ -37,6 +43,7 @@ class Live(NamedTuple):
 
     arrival: np.ndarray  # float64[task], seconds from the first submission: when it was submitted
     allocation: np.ndarray  # float64[task], seconds from then until its process is begun
+    began: np.ndarray  # float64[task], seconds from the first submission: when its last attempt began
     delay: np.ndarray  # float64[task], seconds that it ran longer than its run time
     used: np.ndarray  # float64[task], CPU-seconds, over those that it wants
     of_global_master: float  # seconds, of a message
@@ -59,8 +66,8 @@ def run_live(work: Work, notify: Notify) -> Live:
         service = running.service_seconds()
     first, began, ended, used = ends.T
     wanted = work.cpu / UNITS * work.run_time
-    return Live(submitted - submitted.min(), first - submitted, ended - began - work.run_time, used / wanted, *service,
-                delay, load, lost)
+    return Live(submitted - submitted.min(), first - submitted, began - submitted.min(),
+                ended - began - work.run_time, used / wanted, *service, delay, load, lost)
 
 
 def _submit_all(running: Federation, work: Work, notify: Callable[[float], None]) -> tuple[np.ndarray, dict[str, int]]:
@@ -157,13 +164,13 @@ def message_delay() -> float:
 
 
 def delay_alone() -> float:
-    """Return the seconds that a task runs longer by itself, with nothing beside it: what Python takes to begin."""
+    """Return the seconds that a task runs longer by itself, the least of some: what Python takes to begin."""
     found = []
     for _ in range(ALONE_TIMES):
         began = time.time()
         subprocess.run([*COMMAND, "0.005", f"{ALONE_S:g}"], check=True, stdout=subprocess.DEVNULL)
         found.append(time.time() - began - ALONE_S)
-    return float(np.median(found))
+    return min(found)
 
 
 def run_simulated(work: Work, live: Live, seed: int, notify: Notify) -> Run:
@@ -178,3 +185,21 @@ def run_simulated(work: Work, live: Live, seed: int, notify: Notify) -> Run:
                          work.memory[order] / UNITS, np.arange(order.size))
     workload = made.workload_of(sample, work.constraints[order], work.queue[order])
     return federated_run(f"Prototype: {work.name}, simulated", workload, work.fleet, "megha", settings, seed, notify)
+
+
+def simulated_delay(work: Work, live: Live, seed: int) -> np.ndarray:
+    """Return float64[task], the execution delay (s) where tasks begin as they did live, and share this machine's CPU.
+
+    It is one machine with all cores of the workers, of which the tasks may want more together.
+    """
+    order = np.argsort(live.began, kind="stable")
+    sample = made.Sample(work.name, "prototype", live.began[order], work.run_time[order], work.cpu[order] / UNITS,
+                         work.memory[order] / UNITS, np.arange(order.size))
+    cores = float(work.fleet.capacity[0].sum()) / UNITS
+    table = pl.DataFrame({"machine": ["all"], "cluster": ["all"], "cpu": [cores], "memory": [sample.memory.sum()]})
+    times = min(max(2.0, float(np.ceil(sample.cpu.sum() / cores))), PROMISED_MAX)
+    outcome = simulate(made.workload_of(sample), make_fleet(table, made.RESOURCES), find_scheduler("first-fit"), seed,
+                       interference=times)
+    delay = np.empty(order.size)
+    delay[order] = np.maximum(finish_times(outcome) - full_pace_finish(outcome), 0.0)
+    return delay
