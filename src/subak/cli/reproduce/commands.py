@@ -86,8 +86,9 @@ def megha(
                              "stand in].", show_default=False)] = None,
     only: Annotated[str | None, typer.Option(
         metavar="FIGURES", help="Figures to reproduce, such as 3,4,10; past the paper: why, heartbeat, load, "
-                                "large; prototype (Fig. 12): a live federation on this machine, for five minutes [default: 3 "
-                                "to 11; with --out and without --quick all but that].", show_default=False)] = None,
+                                "large; prototype (Fig. 12): a live federation on this machine, for five minutes "
+                                "[default: 3 to 11; with --out and without --quick all but that].",
+        show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="A tenth of the machines, a fifth of the tasks: seconds in place of minutes.")] = False,
     out: OutOption = None,
