@@ -26,10 +26,12 @@ def turn_interval(sim: Simulation, net: Network) -> None:
 @noinline
 def record_messages(sim: Simulation, net: Network) -> None:
     """Count the messages that were handled since this was last done in the interval that is open."""
-    current, handled, recorded, count = sim.record.current, net.handled, net.recorded, 0
-    current[TIMELINE_REFUSALS] += handled[REFUSED] - recorded[REFUSED]
-    current[TIMELINE_REPARTITIONS] += handled[REPARTITION] - recorded[REPARTITION]
-    for kind in range(handled.size):
-        count += handled[kind] - recorded[kind]
-        recorded[kind] = handled[kind]
-    current[TIMELINE_MESSAGES] += count
+    current = sim.record.current
+    for kind in range(net.handled.size):
+        count = net.handled[kind] - net.recorded[kind]
+        net.recorded[kind] = net.handled[kind]
+        current[TIMELINE_MESSAGES] += count
+        if kind == REFUSED:
+            current[TIMELINE_REFUSALS] += count
+        elif kind == REPARTITION:
+            current[TIMELINE_REPARTITIONS] += count
