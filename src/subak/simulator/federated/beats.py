@@ -28,7 +28,7 @@ TOUCHED = -1  # of `owed`: something has arrived there since it was last looked 
 # round
 (HEARTBEAT, DELAY, BEAT_SECONDS, UPDATE_SECONDS, NOTED_SECONDS,  # as they were set
  BINADE_END, STEP, HEARD, ANSWERED, TURN, LENGTH,  # as they are in the binade of the present
- LAST, NEXT) = range(13)
+ LAST, NEXT_BEAT) = range(13)
 # size
 IS_ON, MASTERS, FIRST_MASTER, FIRST_LOCAL, EVENTS_A_ROUND, UNSETTLED, PASSED = range(7)
 ROUNDS_MAX = 100_000  # of each local master that are passed over at once
@@ -44,7 +44,7 @@ class Beats(NamedTuple):
     round: np.ndarray  # float64[13], seconds: HEARTBEAT ... NOTED_SECONDS of service; BINADE_END, -inf where nothing is
     # known; STEP from a round to the next; HEARD, ANSWERED: from its beginning until an update has been served, and the
     # answers arrive; TURN, what one answer takes; LENGTH, of all; LAST, when the last of all that were passed over
-    # began; NEXT, when the first timer in line goes off, inf if there is none
+    # began; NEXT_BEAT, when the first timer in line goes off, inf if there is none
     size: np.ndarray  # int64[7]: IS_ON, MASTERS (global masters), FIRST_MASTER and FIRST_LOCAL (addresses),
     # EVENTS_A_ROUND, UNSETTLED (rounds passed over since all were accounted for), PASSED (ever)
 
@@ -52,7 +52,7 @@ class Beats(NamedTuple):
 def build_beats(local_masters: int) -> Beats:
     """Return an empty line for the timers of *local_masters*; every heartbeat is made."""
     seconds = np.zeros(13)
-    seconds[NEXT], seconds[BINADE_END] = np.inf, -np.inf
+    seconds[NEXT_BEAT], seconds[BINADE_END] = np.inf, -np.inf
     return Beats(build_line(local_masters), np.full(max(local_masters, 2), -1.0), seconds, np.zeros(7, np.int64))
 
 
@@ -89,7 +89,7 @@ def may_join_beats(beats: Beats, time: float) -> bool:
 def join_beats(beats: Beats, time: float, sequence: int, slot: int, local: int) -> None:
     """Put the timer of a local master in."""
     if is_empty(beats.line):
-        beats.round[NEXT] = time
+        beats.round[NEXT_BEAT] = time
     join(beats.line, time, sequence, slot, local)
 
 
@@ -103,7 +103,7 @@ def take_beat(beats: Beats) -> None:
 @inlined
 def note_next(beats: Beats) -> None:
     """Note when the first timer goes off."""
-    beats.round[NEXT] = np.inf if is_empty(beats.line) else event_at(beats.line, beats.line.size[TAKEN])["time"]
+    beats.round[NEXT_BEAT] = np.inf if is_empty(beats.line) else event_at(beats.line, beats.line.size[TAKEN])["time"]
 
 
 def timers(beats: Beats) -> np.ndarray:

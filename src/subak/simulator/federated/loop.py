@@ -84,7 +84,7 @@ from subak.simulator.federated.beats import (
     LAST,
     LENGTH,
     MASTERS,
-    NEXT,
+    NEXT_BEAT,
     PASSED,
     UNSETTLED,
     UNSETTLED_MAX,
@@ -154,7 +154,7 @@ def advance(  # noqa: C901, PLR0911  (each event is one way out)
     if message > time:
         return take_cancel(sim, net, time, due)
     horizon = min(arrival, change, exit_, cancel, sim.clock[UNTIL], net.idle[NEXT_TREE])
-    if net.beats.size[IS_ON] and net.beats.round[NEXT] == time and pass_over(
+    if net.beats.size[IS_ON] and net.beats.round[NEXT_BEAT] == time and pass_over(
         sim, net, services, tables, time, horizon, arrival
     ):
         return NOTHING

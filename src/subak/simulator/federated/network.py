@@ -35,7 +35,7 @@ from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import SEQUENCE, SIZE, Events, build_events, insert
 from subak.simulator.federated.beats import (
     IS_ON,
-    NEXT,
+    NEXT_BEAT,
     TOUCHED,
     UNSETTLED,
     Beats,
@@ -186,7 +186,7 @@ def on_the_way(net: Network) -> np.ndarray:
 @inlined
 def next_event_at(net: Network) -> float:
     """Return when the earliest event of the network is, inf if there is none."""
-    return float(min(net.beats.round[NEXT], first_time_of(net.line, net.events)))
+    return float(min(net.beats.round[NEXT_BEAT], first_time_of(net.line, net.events)))
 
 
 @inlined
@@ -359,7 +359,7 @@ def take_next(net: Network) -> tuple[float, int, int, int]:
 @inlined
 def beat_is_next(net: Network) -> bool:
     """Whether the earliest event is a heartbeat's timer."""
-    beat, other = net.beats.round[NEXT], first_time_of(net.line, net.events)
+    beat, other = net.beats.round[NEXT_BEAT], first_time_of(net.line, net.events)
     if beat != other or beat == np.inf:
         return bool(beat < other)
     return bool(event_at(net.beats.line, net.beats.line.size[TAKEN])["sequence"] < sequence_of_next(net))
