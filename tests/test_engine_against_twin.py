@@ -92,7 +92,7 @@ def test_tetris_is_the_maximum_over_all_tasks_and_machines(case, scheduler, unti
 @given(case=cases(endless=False), scheduler=st.sampled_from([name for name in ALL if "first-fit" not in name]),
        listed=st.integers(1, 2))
 def test_how_long_short_lists_are_changes_nothing(monkeypatch, case, scheduler, listed):
-    for name, room in (("LISTS_MAX", 2), ("LISTED_MAX", listed), ("NOTED_MIN", 1)):
+    for name, room in (("LISTS_MAX", 2), ("MACHINES_LISTED_MAX", listed), ("NOTED_MIN", 1)):
         monkeypatch.setattr(shortlists, name, room)
     agree(case, scheduler)
 

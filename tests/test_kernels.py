@@ -310,7 +310,7 @@ def listing(fleet, weight):
 
 def with_room(monkeypatch, lists, listed, noted):
     """Short lists of so many shapes, machines and changes: the fewer, the sooner they end."""
-    for name, room in (("LISTS_MAX", lists), ("LISTED_MAX", listed), ("NOTED_MIN", noted)):
+    for name, room in (("LISTS_MAX", lists), ("MACHINES_LISTED_MAX", listed), ("NOTED_MIN", noted)):
         monkeypatch.setattr(shortlists, name, room)
 
 

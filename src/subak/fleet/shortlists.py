@@ -16,10 +16,10 @@ import numpy as np
 from subak.marks import inlined
 
 LISTS_MAX = 4096  # shapes that have lists at once; others take their places
-LISTED_MAX = 32  # machines of a list
+MACHINES_LISTED_MAX = 32  # machines of a list
 NOTED_MIN, MACHINES_A_CHANGE = 64, 8  # changes noted; of a large fleet one for so many machines, which takes
 # as long to follow as they take to be looked at together
-FIRST, SECOND = 0, 1  # tables of `weight`
+FACTOR_A, FACTOR_B = 0, 1  # tables of `weight`: first and second
 NO_SHAPE = -1
 
 LIST = np.dtype([("end", np.float64), ("end_machine", np.int64), ("seen", np.int64), ("shape", np.int32),
@@ -31,8 +31,8 @@ class Shortlists(NamedTuple):
     """The lists of all shapes, and what changed; all are empty where nobody asks for the least costly."""
 
     head: np.ndarray  # LIST[list]
-    entry: np.ndarray  # LISTED[list, LISTED_MAX], the best last
-    weight: np.ndarray  # float64[2, resource, shape]: FIRST and SECOND
+    entry: np.ndarray  # LISTED[list, MACHINES_LISTED_MAX], the best last
+    weight: np.ndarray  # float64[2, resource, shape]: FACTOR_A and FACTOR_B
     changed: np.ndarray  # int64[a power of two, and 1], the machines that changed last, in a ring; behind them how many
     costs: np.ndarray  # float64[machine of a block], scratch
     follows_takes: bool  # whether a machine may cost less for having less free
@@ -40,8 +40,8 @@ class Shortlists(NamedTuple):
 
 def no_shortlists() -> Shortlists:
     """Return no lists."""
-    return Shortlists(np.zeros(0, LIST), np.zeros((0, LISTED_MAX), LISTED), np.zeros((2, 0, 0)), np.zeros(1, np.int64),
-                      np.zeros(0), False)
+    return Shortlists(np.zeros(0, LIST), np.zeros((0, MACHINES_LISTED_MAX), LISTED), np.zeros((2, 0, 0)),
+                      np.zeros(1, np.int64), np.zeros(0), False)
 
 
 def build_shortlists(weight: np.ndarray, machines: int, block: int) -> Shortlists:
@@ -50,8 +50,8 @@ def build_shortlists(weight: np.ndarray, machines: int, block: int) -> Shortlist
     head = np.zeros(lists, LIST)
     head["shape"] = NO_SHAPE
     noted = 1 << max(machines // MACHINES_A_CHANGE, NOTED_MIN).bit_length()
-    return Shortlists(head, np.zeros((lists, LISTED_MAX), LISTED), np.ascontiguousarray(weight, np.float64),
-                      np.zeros(noted + 1, np.int64), np.zeros(block), bool((weight[SECOND] > 0).any()))
+    return Shortlists(head, np.zeros((lists, MACHINES_LISTED_MAX), LISTED), np.ascontiguousarray(weight, np.float64),
+                      np.zeros(noted + 1, np.int64), np.zeros(block), bool((weight[FACTOR_B] > 0).any()))
 
 
 @inlined

@@ -131,9 +131,16 @@ def group_table(tasks: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     *tasks* are described; *jobs* is the job table.
     """
     kinds = [kind for kind in KINDS_OF_GROUPS if kind in tasks.columns]
-    of_job = tasks.select("job", *kinds).unique("job", keep="first", maintain_order=True).join(
+    of_job = tasks.select("job", *kinds)[_first_rows(tasks["job"].to_numpy())].join(
         jobs.select("job", "completion"), on="job", how="left")
     return pl.concat(_groups(tasks, kind, of_job) for kind in kinds)
+
+
+def _first_rows(job: np.ndarray) -> np.ndarray:
+    """Return the rows in which each job comes first, in order; *job* is uint32[row], rows of the jobs."""
+    first = np.full(int(job.max(initial=0)) + 1, job.size)
+    np.minimum.at(first, job, np.arange(job.size))
+    return np.sort(first[first < job.size])
 
 
 def _groups(tasks: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 
 from subak.fleet.feasible import NOWHERE, shape_fits
 from subak.fleet.index import LANES_OF_BLOCK, block_may_fit, fitting_word, lowest_bit
-from subak.fleet.shortlists import FIRST, SECOND, Shortlists
+from subak.fleet.shortlists import FACTOR_A, FACTOR_B, Shortlists
 from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
 from subak.kernel import kernel
 from subak.marks import inlined
@@ -51,7 +51,7 @@ def cost_of(fleet: FleetState, shape: int, machine: int) -> float:
     """Return what a machine costs a shape."""
     total = 0.0
     for resource in range(fleet.free.shape[0]):
-        first, second = fleet.lists.weight[FIRST, resource, shape], fleet.lists.weight[SECOND, resource, shape]
+        first, second = fleet.lists.weight[FACTOR_A, resource, shape], fleet.lists.weight[FACTOR_B, resource, shape]
         total += fleet.free[resource, machine] * first * second
     return total
 
@@ -156,7 +156,7 @@ def least_cost(fleet: FleetState, shapes: Shapes, shape: int, block: int) -> flo
     """Return what every machine of a block costs at least that fits the shape."""
     total = 0.0
     for resource in range(fleet.free.shape[0]):
-        first, second = fleet.lists.weight[FIRST, resource, shape], fleet.lists.weight[SECOND, resource, shape]
+        first, second = fleet.lists.weight[FACTOR_A, resource, shape], fleet.lists.weight[FACTOR_B, resource, shape]
         amount = fleet.block_free_max[resource, block] if second < 0.0 else shapes.request[resource, shape]
         total += amount * first * second
     return total
@@ -169,7 +169,7 @@ def cheap_word(fleet: FleetState, shape: int, block: int, end: float) -> np.uint
     for lane in range(LANES_OF_BLOCK):
         costs[lane] = 0.0
     for resource in range(fleet.free.shape[0]):
-        first, second = fleet.lists.weight[FIRST, resource, shape], fleet.lists.weight[SECOND, resource, shape]
+        first, second = fleet.lists.weight[FACTOR_A, resource, shape], fleet.lists.weight[FACTOR_B, resource, shape]
         for lane in range(LANES_OF_BLOCK):
             costs[lane] += fleet.free[resource, start + lane] * first * second
     word = NO_BITS
