@@ -27,7 +27,6 @@ NOT_DOUBTED = "what waits again or has ended is not doubted, and nothing else is
 REVISED = "who is asked again without news gets what he had"
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
-    ("best_in_block", "best, highest = NOWHERE, -1.0", "1.0  ->  2.0"): "no alignment is below 0",
     ("meld_children", "lanes.sibling[first] = NOBODY", "lanes.sibling[first] = NOBODY  ->  pass"): NO_READER,
     ("meld_children", "lanes.sibling[second] = NOBODY", "lanes.sibling[second] = NOBODY  ->  pass"): NO_READER,
     ("meld_children", "lanes.sibling[pairs] = NOBODY", "lanes.sibling[pairs] = NOBODY  ->  pass"): NO_READER,

@@ -38,7 +38,7 @@ CHOICES = ("x", "", "TASK", "KEEP", "1")
 PATHS = ("absent.toml", "absent/absent.toml", "n" * 300 + ".toml", "W/jobs.parquet", "/dev/null/x.toml")
 NAMES = ("x", "", ",", "../x", "first_fit", "FIRST-FIT", "first-fit+", "+", "+mch", "first-fit+no-such", "no-such+mch",
          "first-fit+mch+fifo", "megha+backfill", "mch+backfill", "absent.py:x", "W:x", "W/jobs.parquet:x", ".py:x", "x.py:",
-         "first-fit first-fit", "lotes+mch", "tetris+backfill", "greedy+fifo", "n" * 300 + ".py:x")
+         "first-fit first-fit", "lotes+backfill", "tetris+backfill", "greedy+fifo", "n" * 300 + ".py:x")
 NEGATIVE = ("-1", "-0.001", "-inf")
 HUGE = ("1e308", "inf")
 # Values of the right type that an option refuses, beside those above.
@@ -104,7 +104,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "map_machines": ("0", "-1", "300000000"), "reduce_machines": ("0", "-1", "300000000"),
         "slow_share": (*NEGATIVE, "1.5", *HUGE), "slots": ("0", "-1", "2147483648"), "gap": (*NEGATIVE, *HUGE),
         "map_output": (*NEGATIVE, *HUGE), "copy_rate": ("0", *NEGATIVE, "inf")},
-    "fit": {"workload": ("absent", "x.tr", "", "google2011", "n" * 300), "out": ("f.txt", "f", "absent/f.toml", "t.toml", ""),
+    "fit": {"workload": ("absent", "x.tr", "", "n" * 300), "out": ("f.txt", "f", "absent/f.toml", "t.toml", ""),
             "chart": ("c.pdf", "c", "absent/c.html", ""), "request_classes": ("0", "-1")},
     "fair": {"tree": ("absent.toml", "W", "x.tr", "", "n" * 300)},
     "queues": {"source": ("absent.toml", "absent", "x.tr", "", "n" * 300), "weights": ("W/workload.toml",),

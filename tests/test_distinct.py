@@ -48,8 +48,8 @@ def test_reasons_are_those_of_each_machine_by_itself(data):
     changes = Changes(np.zeros(machine.size), machine.astype(np.int32), np.ones(machine.size, bool), changed)
     workload = staged([{"request": (1, 1)}], [(0, 0.0, 1.0)],
                       resources=(Resource("cpu", 1.0, "cores"), Resource("memory", 1.0, "MiB")))
-    found = unplaceable_reasons(Shapes(np.zeros(1, np.int32), request, of_set, SETS), truth, capacity, present, changes,
-                                workload)
+    found = unplaceable_reasons(Shapes(np.zeros(1, np.int32), request, of_set, SETS, np.zeros(shapes, np.int32)), truth,
+                                capacity, present, changes, workload)
     there = [(capacity[:, place], truth[:, place]) for place in range(machines) if present[place]]
     there += [(changed[:, number], truth[:, place]) for number, place in enumerate(machine)]
     for shape, reason in enumerate(found):

@@ -27,6 +27,7 @@ from subak.kernel_files import KEPT_DAYS, kernel_folder, remove_unused
 from subak.kernel_key import reached_from, signature_key, source_key
 from subak.marks import inlined, noinline
 from subak.placement.schedulers import SCHEDULERS
+from subak.simulator.central import delay as delay_run
 from subak.simulator.central import fair as fair_run
 from subak.simulator.central import loop as central
 from subak.simulator.central import lotes as lotes_run
@@ -158,7 +159,8 @@ def test_keys_are_the_same_in_every_process(tmp_path, monkeypatch):
 
 
 def engines():
-    found = [central.run_ordered, central.run_hooks, fair_run.run_fair, planned_run.run_planned, lotes_run.run_lotes]
+    found = [central.run_ordered, central.run_hooks, fair_run.run_fair, planned_run.run_planned, lotes_run.run_lotes,
+             delay_run.run_delay]
     served = dict.fromkeys(serve for each in ARCHITECTURES.values() for serve in (*each.serve, *(each.idle or ())[:1]))
     return [*found, rigid_run.run_rigid, run_federated, *served]
 

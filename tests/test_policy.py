@@ -367,7 +367,7 @@ def test_hooks_cannot_write_to_what_came_and_what_starts(tmp_path, change):
 
 @pytest.mark.parametrize(("change", "table"), [
     ("tasks.request.flat[0] = 0", "tasks.request"),
-    ("tasks.run_time.flat[1] = 0.5", "tasks.estimate"),  # which stands in its place
+    ("tasks.run_time.flat[1] = 0.5", "tasks.run_time"),  # and tasks.estimate, which here are one
     ("tasks.arrival.flat[1] = 0.5", "tasks.arrival"),
     ("fleet.allowed.flat[0] = np.uint64(1)", "fleet.allowed"),
     ("fleet.free.flat[0] = 7", "fleet.free"),
