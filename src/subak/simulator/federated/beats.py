@@ -12,7 +12,7 @@ because additions of floating-point numbers are the same as long as none of them
   the others in one multiplication, in each binade that the sum crosses (`add_rounds`). Of a sum it does not matter
   where a round is rounded to an even number: after it the sum is even, so the next round does the same again.
 
-Whether a round changes nothing, only the roles can say (megha/idle.py).
+Whether a round changes nothing, only the roles can say (no_news.py).
 """
 import math
 from typing import NamedTuple

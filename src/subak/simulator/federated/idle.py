@@ -4,7 +4,6 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.megha.global_master.state import GlobalMaster
-from subak.federation.megha.idle import has_no_news, hear, note_beats, waits_for_news
 from subak.federation.megha.local_master.state import LocalMaster
 from subak.federation.megha.topology import Rules
 from subak.marks import inlined, noinline
@@ -28,6 +27,7 @@ from subak.simulator.federated.beats import (
     note_next,
 )
 from subak.simulator.federated.line import PUT, TAKEN, event_at
+from subak.simulator.federated.no_news import has_no_news, hear, note_beats, waits_for_news
 
 HEAR, PASS_OVER = range(2)  # what `serve_idle` is asked for
 
