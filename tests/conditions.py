@@ -199,8 +199,7 @@ def function_at(home: types.ModuleType, name: str) -> types.FunctionType:
 def handlers() -> Conditions:
     """The conditions of what decides in Megha: of its roles, and of what they are made of."""
     aside = ("federation.messages", "federation.settings", "megha.transitions",
-             "megha.tables", "megha.admission", "megha.catalog",  # the last two: test_growing
-             "megha.idle")  # what a simulation passes over, and torture does not: test_beats
+             "megha.tables", "megha.admission", "megha.catalog")  # the last two: test_growing
     return Conditions([module for module in modules_of("megha") if not module.endswith(aside)])
 
 

@@ -177,8 +177,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("undisturbed", "for level in range(int(depth.max(initial=0)) + 1):", "1  ->  2"): "no stage is so deep",
     ("_depths", "np.maximum.at(depth, child[behind], depth[parent[behind]] + 1)", "1  ->  2"):
         "levels are gone through in order, whether or not a stage is at each",
-    ("group_table", 'of_job = tasks.select("job", *kinds).unique("job", keep="first", maintain_order=True).join(',
-     "True  ->  False"): "jobs are counted, and their times added up, in any order",
     ("_statistic",
      "return float(values.mean() if level is None else values[max(math.ceil(level * values.size) - 1, 0)])",
      "0  ->  -1"): "a level is above 0, so of one value it is the first",
