@@ -37,7 +37,7 @@ def planned_or_none(case, given):
         return None
 
 
-@settings(quick, max_examples=120)
+@settings(quick, max_examples=80)
 @given(case=cases(), seed=st.integers(0, 2**63), choice=st.sampled_from(["roulette", "deficit"]),
        classes=st.integers(1, 3), fallback=st.sampled_from(FALLBACKS), order=st.sampled_from(ORDERS))
 def test_tasks_start_where_and_when_the_plain_twin_starts_them(case, seed, choice, classes, fallback, order):

@@ -194,7 +194,7 @@ def jobs_of_one_shape(draw):
     return staged(stages, [(names[task[0]], *task[1:]) for task in tasks], TWO), fleet
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=60)
 @given(case=jobs_of_one_shape(), seed=st.integers(0, 2**32), fallback=st.sampled_from(["all", "devoted"]))
 def test_who_is_next_is_the_orders_and_where_is_the_bins(case, seed, fallback):
     given = LotesSettings(classes=2, choice="deficit", fallback=fallback)
