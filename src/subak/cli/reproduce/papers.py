@@ -68,7 +68,8 @@ def lotes(trace: Path | None, quick: bool, seed: int) -> Paper:
 
         return lotes_figures.draw(figure)
 
-    return Paper("LoTES, reproduced", lotes_paper.chosen_figures, reproduce, draw, inputs=_named(trace))
+    return Paper("LoTES, reproduced", lotes_paper.chosen_figures, reproduce, draw, inputs=_named(trace),
+                 tells_left=True)
 
 
 def hmhs(jobs: Path | None, quick: bool, seed: int) -> Paper:

@@ -31,6 +31,7 @@ class Paper(NamedTuple):
     draw: Callable[[Figure], Any]
     refuse: Callable[[], None] = lambda: None  # raises InputError for what the options name and is not there
     inputs: tuple[Path, ...] = ()  # what the options name, and is read
+    tells_left: bool = False  # whether its own words say which part runs, and how long all may still take
 
 
 class Request(NamedTuple):
@@ -69,21 +70,25 @@ def run_into(paper: Paper, request: Request, folder: Path, left: TimeLeft) -> Bo
 
 
 def _reproduced(paper: Paper, keys: list[str], left: TimeLeft) -> Reproduction:
-    with _progress(left) as notify:
+    with _progress(left, paper.tells_left) as notify:
         return paper.reproduce(left.each(keys), notify)
 
 
 @contextmanager
-def _progress(left: TimeLeft) -> Iterator[Callable[[str, float], None]]:
-    """Show what is being measured, and how long all may still take; silent where there is no terminal."""
-    with bars(BarColumn(), TimeElapsedColumn(), TimeLeftColumn(left)) as shown:
+def _progress(left: TimeLeft, tells_left: bool) -> Iterator[Callable[[str, float], None]]:
+    """Show what is being measured, and how long all may still take; silent where there is no terminal.
+
+    Whose words tell what is left has no second estimate beside it.
+    """
+    with bars(BarColumn(), TimeElapsedColumn(), *([] if tells_left else [TimeLeftColumn(left)])) as shown:
         bar = shown.add_task("", total=1.0)
 
         def notify(label: str, part: float) -> None:
+            words = label if tells_left else f"{left.place}: {label}"
             if part == 0.0:
-                shown.reset(bar, total=1.0, description=f"{left.place}: {label}")
+                shown.reset(bar, total=1.0, description=words)
             left.part = part
-            shown.update(bar, completed=part, description=f"{left.place}: {label}")
+            shown.update(bar, completed=part, description=words)
 
         yield notify
 
