@@ -173,7 +173,8 @@ def plain_optimum(half, seconds, height):
     there = half.tasks > 0
     if not there.any():
         return 0.0
-    levels = np.unique([0.0, *np.quantile(height[there], bound_module.LEVELS)])
+    height = height.round(9)  # alike jobs are at one level, however their seconds were added up
+    levels = np.unique([0.0, *np.quantile(height[there], bound_module.LEVELS).round(9)])
     level = (levels[None] <= height[there][:, None]).sum(axis=1)
     return whole_program(Side(seconds[there], level, levels, half.slots / half.slots.sum()))
 
