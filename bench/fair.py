@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.queues.fair_orders import ENDLESS
 from subak.queues.hierarchy import add_task, begin_task, end_task, next_leaf, refresh_all, tell
 from subak.queues.layout import Branches, build_hierarchy

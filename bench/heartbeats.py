@@ -16,7 +16,7 @@ import numpy as np
 from subak.federation.settings import Federation
 from subak.fleet.table import read_fleet
 from subak.simulator.engine.run_loop import run_to_end
-from subak.simulator.federated.beats import MASTERS, PASSED
+from subak.simulator.federated.heartbeats.beats import MASTERS, PASSED
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
 from subak.simulator.simulate import default_interval

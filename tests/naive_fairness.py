@@ -1,4 +1,4 @@
-"""The plain twin of measures/fairness_sweep.py: every queue looked at in every span between two events."""
+"""The plain twin of measures/fairness/sweep.py: every queue looked at in every span between two events."""
 import math
 from itertools import pairwise
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from small import fleet_of, plain
 from subak.federation.settings import Federation
-from subak.kernel import SETTINGS
+from subak.kernels.kernel import SETTINGS
 from subak.queues.tree import Queue, TreeChange, TreeFile
 from subak.simulator.engine.run_loop import run_to_end
-from subak.simulator.federated.beats import (
+from subak.simulator.federated.heartbeats.beats import (
     EVENTS_A_ROUND,
     HEARD,
     LENGTH,

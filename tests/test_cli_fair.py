@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from small import CPU, staged
-from subak.measures import fair_shares as shares_module
-from subak.measures.fair_shares import EXACT, bundles, fair_shares, guaranteed, violations
-from subak.measures.queue_facts import queue_facts
+from subak.measures.fairness import fair_shares as shares_module
+from subak.measures.fairness.fair_shares import EXACT, bundles, fair_shares, guaranteed, violations
+from subak.measures.fairness.queue_facts import queue_facts
 from subak.queues.fair_orders import share_out
 from subak.queues.tree import read_tree, tree_of_paths
 from subak.workload.table import make_workload

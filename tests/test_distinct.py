@@ -11,7 +11,7 @@ from numba import typeof, types
 from small import staged
 from subak.federation.serving import typed
 from subak.fleet.shapes import Shapes
-from subak.kernel_state import type_of
+from subak.kernels.state import type_of
 from subak.resources import Resource
 from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.setup import unplaceable_reasons

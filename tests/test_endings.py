@@ -22,7 +22,7 @@ from subak.federation.messages import (
     WAITED_TOO_LONG,
 )
 from subak.federation.settings import Federation
-from subak.measures.fairness import attempt_trail
+from subak.measures.fairness.measure import attempt_trail
 from subak.measures.of_run import outcome_counts, reasons, recorded_counts, status_counts
 from subak.measures.runs import load_runs
 from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_GIVEN_UP

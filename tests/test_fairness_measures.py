@@ -18,9 +18,9 @@ from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.fleet.capacity import Capacity, capacity_steps
-from subak.measures.fairness import fairness
-from subak.measures.fairness_rows import Trail
-from subak.measures.fairness_sweep import Bins, sweep
+from subak.measures.fairness.measure import fairness
+from subak.measures.fairness.rows import Trail
+from subak.measures.fairness.sweep import Bins, sweep
 from subak.measures.runs import load_runs
 from subak.placement.claims import STATUSES
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths

@@ -47,7 +47,7 @@ from subak.federation.messages import (
     post,
 )
 from subak.federation.settings import Federation
-from subak.kernel import FLAGS
+from subak.kernels.kernel import FLAGS
 from subak.simulator.engine.state import LOOP_BROKEN
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import LAWS, build_network, drawn_delay

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numba import types
 
-from subak.kernel import SETTINGS, kernel_of
-from subak.kernel_state import StateAt, addressed, type_of
+from subak.kernels.kernel import SETTINGS, kernel_of
+from subak.kernels.state import StateAt, addressed, type_of
 from subak.marks import inlined, noinline
 
 ROW = np.dtype([("count", np.int32), ("weight", np.float64)])

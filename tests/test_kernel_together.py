@@ -5,9 +5,9 @@ import pytest
 from numba import types
 
 from subak import kernel_files, kernel_together
-from subak.kernel import SETTINGS
-from subak.kernel_cache import is_kept
-from subak.kernel_together import kernels_of
+from subak.kernels.cache import is_kept
+from subak.kernels.kernel import SETTINGS
+from subak.kernels.together import kernels_of
 from subak.marks import inlined
 
 pytestmark = pytest.mark.skipif(bool(SETTINGS.DISABLE_JIT), reason="nothing is compiled")

@@ -217,7 +217,7 @@ def test_the_code_that_decides_and_measures_is_in_the_digest_and_faces_are_not(m
     monkeypatch.setattr(digests, "_digest_of", lambda files, house: read.extend(
         path.relative_to(house).as_posix() for path in files) or "")
     digests.code_digest.__wrapped__()
-    assert {"kernel.py", "federation/megha/ledger.py", "measures/of_run.py", "experiment/run.py"} <= set(read)
+    assert {"kernels/kernel.py", "federation/megha/ledger.py", "measures/of_run.py", "experiment/run.py"} <= set(read)
     assert {name.partition("/")[0] for name in read} >= {"fleet", "queues", "placement", "simulator", "workload"}
     assert not [name for name in read if name.startswith(("cli/", "report/", "live/", "experiment/study/"))]
 

@@ -5,8 +5,8 @@ from types import TracebackType
 from rich.progress import BarColumn, SpinnerColumn, TaskID
 
 from subak.experiment.processes import DONE, FAILED, PROGRESS, STARTED, News
-from subak.kernel import is_compiled
-from subak.kernel_files import kernel_folder
+from subak.kernels.files import kernel_folder
+from subak.kernels.kernel import is_compiled
 from subak.policy_files import named_scheduler
 from subak.report.console import Console, TextColumn, bars
 from subak.report.number_text import seconds_text

@@ -37,7 +37,7 @@ from subak.measures import of_run as measures
 from subak.measures.batch import LowerBound, has_bound, lower_bound, stints
 from subak.measures.energy.measure import energy_use, refuse_energy
 from subak.measures.energy.settings import Energy, energy_file, energy_names, read_energy, tables_of
-from subak.measures.fairness import fairness
+from subak.measures.fairness.measure import fairness
 from subak.measures.federation import federation_facts
 from subak.measures.jobs import described, group_table, job_facts, job_table, wait_by_length
 from subak.measures.objective import Objective, read_objective

@@ -1,7 +1,7 @@
 """How a role is served: by one function for all of its kind, `serve(tables, now, count)`, which takes the first *count*
 messages of an inbox and posts the answers.
 
-Compiled, it is called with the address of its tables (kernel_state.py), so that neither the simulator's loop nor a
+Compiled, it is called with the address of its tables (kernels/state.py), so that neither the simulator's loop nor a
 process of its own pays for the types of a hundred arrays at every call. In plain Python it is called with the tables.
 """
 import ctypes
@@ -12,8 +12,8 @@ import numpy as np
 from numba import typeof, types
 
 from subak.federation.messages import Outbox
-from subak.kernel_state import StateAt, addressed, type_of
-from subak.kernel_together import kernels_of
+from subak.kernels.state import StateAt, addressed, type_of
+from subak.kernels.together import kernels_of
 from subak.workload.tasks import Tasks
 
 SERVE = types.int64(types.int64, types.float64, types.int64)  # (address of the tables, now, messages) -> task

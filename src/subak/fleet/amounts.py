@@ -4,7 +4,7 @@ import numpy as np
 from subak.fleet.index import lower_summary, note_freed_block, raise_summary
 from subak.fleet.shortlists import note_change
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined, noinline
 from subak.workload.tasks import Shapes
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, NO_BITS, ONE, FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.workload.tasks import Shapes
 

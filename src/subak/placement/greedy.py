@@ -20,7 +20,7 @@ from subak.fleet.index import (
     note_first_block,
 )
 from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.placement.claims import Claims, claim
 from subak.placement.fits.random_fit import random_below

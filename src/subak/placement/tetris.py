@@ -10,7 +10,7 @@ import numpy as np
 
 from subak.fleet.feasible import NOWHERE, shape_fits, shape_fits_any
 from subak.fleet.state import FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.placement.claims import Claims, claim
 from subak.placement.fits.cheapest import cheapest, cost_of

@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.queues.hierarchy import (
     NOBODY,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined, noinline
 from subak.queues.orders import COLLAPSED, DRF, HDRF, HDRF_FAST, MCH, MCH_EXACT
 

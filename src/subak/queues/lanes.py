@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 
 NOBODY = -1  # no task

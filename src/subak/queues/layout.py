@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.queues.hierarchy import (
     BEST_APART,
     FIRST_UNIT,

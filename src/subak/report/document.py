@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 import subak
 from subak.errors import RunError
-from subak.kernel_files import KERNEL, DamagedError, kernel_folder, read, write
+from subak.kernels.files import KERNEL, DamagedError, kernel_folder, read, write
 from subak.output.plain import plain
 from subak.report import tags
 from subak.report.charts.theme import DARK, LIGHT, style_variables

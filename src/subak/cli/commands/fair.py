@@ -7,7 +7,7 @@ from markupsafe import Markup
 from rich.table import Table
 
 from subak.errors import InputError
-from subak.measures.fair_shares import EXACT, SHARED_TASKS_MAX, FairShares, fair_shares
+from subak.measures.fairness.fair_shares import EXACT, SHARED_TASKS_MAX, FairShares, fair_shares
 from subak.output.writing import new_folder
 from subak.queues.fair_orders import share_out
 from subak.queues.tree import ROOT, read_tree, refuse_changes

@@ -6,7 +6,7 @@ import numpy as np
 from rich.table import Table
 
 from subak.errors import InputError
-from subak.measures.queue_facts import QueueFacts, queue_facts
+from subak.measures.fairness.queue_facts import QueueFacts, queue_facts
 from subak.output.workplaces import is_folder
 from subak.queues.tree import ROOT, QueueTree, read_tree, tree_of_file, tree_of_paths
 from subak.report.console import Console, Text

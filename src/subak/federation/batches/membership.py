@@ -9,7 +9,7 @@ import numpy as np
 
 from subak.fleet.index import count_bits, lowest_bit
 from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.placement.fits.random_fit import random_below
 from subak.workload.tasks import Tasks

@@ -2,7 +2,7 @@
 
 The same four functions serve in the simulator and in a process of its own. A process may hold several roles of a kind
 side by side, each a state of its own. Each kind of role is compiled apart, and is called with the address of what it
-works on (kernel_state.py).
+works on (kernels/state.py).
 
 What a message carries of a ledger is read in `ledgers`: where it lies, at the local master, while both are in one
 process; else in a copy, into which whoever receives messages writes what they carry (ledger.py, `bring`).

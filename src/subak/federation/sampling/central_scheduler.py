@@ -22,7 +22,7 @@ from subak.federation.batches.table import Batches
 from subak.federation.messages import BOUNCED, ENQUEUE, LONG_BEGUN, LONG_OVER, SUBMIT, Outbox, post
 from subak.federation.sampling.sparrow import Sparrow, owe, probe_owed
 from subak.fleet.state import FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.workload.tasks import Tasks
 

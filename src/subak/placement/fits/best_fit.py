@@ -11,7 +11,7 @@ import numpy as np
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.placement.fits.cheapest import cheapest
 from subak.placement.interface.instance import Instance

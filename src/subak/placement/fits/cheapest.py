@@ -11,7 +11,7 @@ from subak.fleet.feasible import NOWHERE, shape_fits
 from subak.fleet.index import LANES_OF_BLOCK, block_may_fit, fitting_word, lowest_bit
 from subak.fleet.shortlists import FACTOR_A, FACTOR_B, Shortlists
 from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.workload.tasks import Shapes
 

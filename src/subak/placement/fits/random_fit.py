@@ -3,7 +3,7 @@ import numpy as np
 
 from subak.fleet.feasible import NOWHERE, fits, next_fitting
 from subak.fleet.state import FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.workload.tasks import Tasks
 
 PROBES = 32  # tries before every fitting machine is counted

@@ -17,7 +17,7 @@ from numba.extending import overload
 
 from subak.errors import PolicyError, first_line
 from subak.fleet.state import build_fleet_state
-from subak.kernel import SETTINGS, kernel_of
+from subak.kernels.kernel import SETTINGS, kernel_of
 from subak.placement.claims import build_claims
 from subak.placement.interface.hooks import build_memory
 from subak.placement.interface.read_only import as_told, read_only, read_only_type

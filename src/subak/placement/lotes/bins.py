@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 
 LISTING_BEGINS, LISTING_GOES_ON, ALL_LISTED = 0, 1, 2  # how far a listing is

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.placement.mapreduce.dispatch import (
     JOBS_ADMITTED,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.placement.mapreduce.dispatch import Problem, execution_seconds
 from subak.placement.mapreduce.min_min import min_min

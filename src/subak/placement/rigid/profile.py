@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.fleet.state import FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined
 from subak.workload.tasks import Tasks
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.fleet.state import FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined, noinline
 from subak.placement.claims import TASK_RUNNING, TASK_WAITING, Claims
 from subak.placement.rigid.gangs import NOBODY, NOT_RUNNING, Gangs, LaneTable, build_gangs

@@ -7,7 +7,7 @@ from subak.fleet.feasible import NOWHERE, first_fitting, meets_constraints
 from subak.fleet.index import SEEN, block_may_fit, fitting_word, lowest_bit
 from subak.fleet.shortlists import without_lists
 from subak.fleet.state import BLOCK, LOG, NO_BITS, ONE, FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined, noinline
 from subak.placement.claims import TASK_WAITING, Claims, claim, take_back
 from subak.placement.rigid.profile import RESERVATIONS, hold, room_during

@@ -4,7 +4,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from subak.measures.fair_shares import EXACT, FairShares
+from subak.measures.fairness.fair_shares import EXACT, FairShares
 from subak.report.charts.fit import dressed
 from subak.report.charts.theme import LIGHT, SHAPES
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.queues.hierarchy import (
     NOBODY,
     ORDER,

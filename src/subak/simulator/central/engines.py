@@ -13,7 +13,7 @@ from subak.errors import InputError
 from subak.fleet.shortlists import build_shortlists
 from subak.fleet.state import BLOCK
 from subak.fleet.table import Fleet
-from subak.kernel import function_type, kernel_of
+from subak.kernels.kernel import function_type, kernel_of
 from subak.placement.interface.compiled import (
     HOOK,
     LANES,

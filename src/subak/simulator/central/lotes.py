@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.fleet.shapes import Shapes
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT
 from subak.fleet.table import Fleet
-from subak.kernel import kernel_of
+from subak.kernels.kernel import kernel_of
 from subak.placement.claims import KEPT, TASK_RUNNING, VIOLATED_RULE
 from subak.placement.fair import Fair
 from subak.placement.interface.compiled import LANES

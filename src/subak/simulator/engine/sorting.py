@@ -1,7 +1,7 @@
 """Sorting in place: the compiler's own sort allocates, which kernels do not."""
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 
 
 @kernel

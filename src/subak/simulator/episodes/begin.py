@@ -1,7 +1,7 @@
 """An episode begins: a window of jobs is cut from the workload, on the fleet as it was before anything happened."""
 import numpy as np
 
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined, noinline
 from subak.placement.claims import VIOLATED_RULE
 from subak.placement.fits.random_fit import random_below

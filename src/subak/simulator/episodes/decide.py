@@ -8,7 +8,7 @@ import numpy as np
 
 from subak.fleet.feasible import NOWHERE, first_fitting
 from subak.fleet.state import FleetState
-from subak.kernel import kernel
+from subak.kernels.kernel import kernel
 from subak.marks import inlined, noinline
 from subak.placement.claims import TASK_FINISHED, TASK_RUNNING, TASK_WAITING, claim
 from subak.placement.fits.best_fit import extreme_fit

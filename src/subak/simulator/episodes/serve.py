@@ -4,7 +4,7 @@ from collections.abc import Callable
 import numpy as np
 
 from subak.federation.serving import compiled_service
-from subak.kernel import SETTINGS
+from subak.kernels.kernel import SETTINGS
 from subak.marks import inlined, noinline
 from subak.simulator.engine.state import (
     NOW,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from subak.errors import RunError
-from subak.kernel import SETTINGS
+from subak.kernels.kernel import SETTINGS
 from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.graph import (
     BAD,

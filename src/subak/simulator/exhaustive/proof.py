@@ -8,7 +8,7 @@ import numpy as np
 
 from subak.federation.messages import ARRIVE, CANCEL, EXITED
 from subak.federation.serving import compiled_service
-from subak.kernel import SETTINGS
+from subak.kernels.kernel import SETTINGS
 from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.flood import MARGIN_OF_SETS, WORD_BITS, Flood, spread
 from subak.simulator.exhaustive.graph import (

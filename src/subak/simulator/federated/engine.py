@@ -16,9 +16,9 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
 from subak.federation.serving import SERVE, Service, signature_of, typed
-from subak.kernel import SETTINGS, function_type
-from subak.kernel_state import Addressed, addressed
-from subak.kernel_together import Job, kernels_of
+from subak.kernels.kernel import SETTINGS, function_type
+from subak.kernels.state import Addressed, addressed
+from subak.kernels.together import Job, kernels_of
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
 from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch

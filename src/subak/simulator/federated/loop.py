@@ -77,7 +77,7 @@ from subak.simulator.engine.state import (
     WAITING_NOW,
     Simulation,
 )
-from subak.simulator.federated.beats import (
+from subak.simulator.federated.heartbeats.beats import (
     BINADE_END,
     EVENTS_A_ROUND,
     IS_ON,
@@ -90,7 +90,7 @@ from subak.simulator.federated.beats import (
     UNSETTLED_MAX,
     measure_round,
 )
-from subak.simulator.federated.idle import HEAR, PASS_OVER
+from subak.simulator.federated.heartbeats.idle import HEAR, PASS_OVER
 from subak.simulator.federated.line import is_empty
 from subak.simulator.federated.network import (
     FREE,

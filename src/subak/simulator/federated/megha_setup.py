@@ -35,7 +35,7 @@ from subak.fleet.table import Fleet
 from subak.queues.tree import TreeFile
 from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.setup import NO_ROW
-from subak.simulator.federated.idle import IdleTables, serve_idle
+from subak.simulator.federated.heartbeats.idle import IdleTables, serve_idle
 from subak.simulator.federated.simulate import Architecture, Instance
 from subak.workload.table import Workload
 

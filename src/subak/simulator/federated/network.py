@@ -33,7 +33,7 @@ from subak.federation.messages import (
 from subak.marks import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import SEQUENCE, SIZE, Events, build_events, insert
-from subak.simulator.federated.beats import (
+from subak.simulator.federated.heartbeats.beats import (
     IS_ON,
     NEXT_BEAT,
     TOUCHED,

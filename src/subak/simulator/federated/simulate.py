@@ -16,9 +16,9 @@ from subak.queues.tree import TreeChange, TreeFile, changed, refuse_changes
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
-from subak.simulator.federated.beats import TOUCHED, arm_beats
 from subak.simulator.federated.engine import Services, build_services
 from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, refuse_late_timers, under_faults
+from subak.simulator.federated.heartbeats.beats import TOUCHED, arm_beats
 from subak.simulator.federated.loop import MESSAGES_FULL, QUEUES_CHANGE
 from subak.simulator.federated.network import (
     CLUSTERS,

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
-from subak.kernel import SETTINGS, kernel_of
-from subak.kernel_cache import is_kept
-from subak.kernel_files import kernel_folder
-from subak.kernel_key import reached_from
+from subak.kernels.cache import is_kept
+from subak.kernels.files import kernel_folder
+from subak.kernels.kernel import SETTINGS, kernel_of
+from subak.kernels.key import reached_from
 
 CHILD = """import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
-from subak.kernel_together import compile_told
+from subak.kernels.together import compile_told
 compile_told()
 """
 Job = tuple[Any, Callable[..., Any]]  # a signature, and the function to compile for it

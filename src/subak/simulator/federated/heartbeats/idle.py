@@ -8,7 +8,7 @@ from subak.federation.megha.local_master.state import LocalMaster
 from subak.federation.megha.topology import Rules
 from subak.marks import inlined, noinline
 from subak.simulator.engine.heap import SEQUENCE
-from subak.simulator.federated.beats import (
+from subak.simulator.federated.heartbeats.beats import (
     ANSWERED,
     BEAT_SECONDS,
     BINADE_END,
@@ -26,8 +26,8 @@ from subak.simulator.federated.beats import (
     Beats,
     note_next,
 )
+from subak.simulator.federated.heartbeats.no_news import has_no_news, hear, note_beats, waits_for_news
 from subak.simulator.federated.line import PUT, TAKEN, event_at
-from subak.simulator.federated.no_news import has_no_news, hear, note_beats, waits_for_news
 
 HEAR, PASS_OVER = range(2)  # what `serve_idle` is asked for
 

@@ -25,8 +25,8 @@ import polars as pl
 
 from subak.fleet.capacity import Capacity, capacity_steps
 from subak.fleet.table import Fleet
-from subak.measures.fairness_rows import Trail
-from subak.measures.fairness_sweep import Bins, Measured, sweep
+from subak.measures.fairness.rows import Trail
+from subak.measures.fairness.sweep import Bins, Measured, sweep
 from subak.measures.runs import FairnessFacts, LevelFacts
 from subak.queues.tree import QueueTree, TreeFile, queue_leaves, tree_of_paths
 from subak.workload.table import Workload

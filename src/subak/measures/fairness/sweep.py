@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.fleet.capacity import Capacity
-from subak.measures.fairness_rows import Rows, Trail, ends, runs, spans, split, summed, totalled
+from subak.measures.fairness.rows import Rows, Trail, ends, runs, spans, split, summed, totalled
 from subak.queues.tree import QueueTree
 
 EVENTS_OF_CHUNK = 50_000  # so that a chunk fits in the cache, and its instants in 16 bits, which sort fastest

@@ -13,8 +13,8 @@ from typing import Any
 
 from numba.core.compiler import CompileResult
 
-from subak.kernel_files import KERNEL, LOCK, DamagedError, kernel_folder, lock, read, remove_unused, say, unlock, write
-from subak.kernel_key import UnknownValueError, signature_key, source_key
+from subak.kernels.files import KERNEL, LOCK, DamagedError, kernel_folder, lock, read, remove_unused, say, unlock, write
+from subak.kernels.key import UnknownValueError, signature_key, source_key
 
 WAITS_MAX = 100  # of waiting for others, who all may fail
 

@@ -16,8 +16,8 @@ from numba.core.typeinfer import register_dispatcher
 from numba.core.typing.templates import _OverloadFunctionTemplate, infer, infer_global, make_overload_template
 
 from subak.collection import without_collection
-from subak.kernel_cache import KernelCache, is_kept
-from subak.kernel_compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked
+from subak.kernels.cache import KernelCache, is_kept
+from subak.kernels.compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked
 from subak.marks import COMPILED_AS, INLINED, make_known_to
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -23,7 +23,7 @@ from numba.core import config as numba_config
 from numba.core import sigutils, types
 from numba.core.dispatcher import Dispatcher
 
-from subak.kernel_state import StateAt, StatesAt
+from subak.kernels.state import StateAt, StatesAt
 from subak.marks import COMPILED_AS
 
 DIGITS = 16  # of a digest
@@ -34,7 +34,7 @@ FUNCTION: Any = types.FunctionType
 # Their functions are told by their names, since their versions are in the key.
 LIBRARIES = sys.stdlib_module_names | {"numba", "llvmlite", "numpy"}
 # flags, passes, types of our own
-COMPILER = [Path(__file__).with_name(name) for name in ("kernel.py", "kernel_compiler.py", "kernel_state.py")]
+COMPILER = [Path(__file__).with_name(name) for name in ("kernel.py", "compiler.py", "state.py")]
 
 
 class UnknownValueError(TypeError):

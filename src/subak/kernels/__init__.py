@@ -1,0 +1,1 @@
+"""Kernels: how they are compiled, kept between processes, and told apart."""

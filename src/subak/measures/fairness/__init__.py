@@ -1,0 +1,1 @@
+"""Who held what, was guaranteed what, and went without."""

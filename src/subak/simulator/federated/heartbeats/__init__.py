@@ -1,0 +1,1 @@
+"""Heartbeats that change nothing are passed over."""
