@@ -15,6 +15,8 @@ from numba.core.itanium_mangler import mangle
 from numba.core.targetconfig import ConfigStack
 from numba.core.untyped_passes import TranslateByteCode
 
+from subak.kernels.indices import without_wrapping
+
 _DATA_MODELS: Any = datamodel  # Numba says nothing of its types
 LINKED = "linkonce_odr"  # linkage of inner functions: merged into callers or left out at the compiler's wish
 
@@ -169,6 +171,7 @@ class _TablesModel(TupleModel):
         return value if self.whole else model.from_argument(builder, value)
 
 
+OWN = "subak."  # modules whose indices are places; a user's policy may count from behind
 OWN_TABLES = ("subak.simulator.", "subak.federation.")  # modules of tuples that no user's function ever has
 MODELS = _DATA_MODELS.DataModelManager().chain(_DATA_MODELS.default_manager)
 MODELS.register(types.NamedTuple, _TablesModel)
@@ -181,6 +184,8 @@ class Compiler(CompilerBase):
         """Compile a function."""
         context = self.state.targetctx  # this function's own copy of Numba's
         context.mangler, context.data_model_manager = _short_name, MODELS
+        if function.__module__.startswith(OWN):
+            context.get_function = without_wrapping(context)
         return super().compile_extra(function)  # type: ignore[no-untyped-call]
 
     def define_pipelines(self) -> list[Any]:

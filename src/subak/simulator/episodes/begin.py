@@ -101,7 +101,8 @@ def cut_tasks(source: Source, episode: Episode, before: int) -> None:
         gangs.missing[head] += 1
     for task in range(count, before):
         sim.tasks.arrival[task] = np.inf
-    episode.waiting.next[-1] = episode.waiting.previous[-1] = episode.waiting.next.size - 1
+    front = episode.waiting.next.size - 1
+    episode.waiting.next[front] = episode.waiting.previous[front] = front
 
 
 @noinline

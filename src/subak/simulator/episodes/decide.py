@@ -106,7 +106,7 @@ def go_on(episode: Episode, mask: np.ndarray, placements: int, passes: bool, par
     while True:
         if not passes and show(episode, mask, placements):
             drop_dead(sim)
-            mask[-1] = 1 if state[UNSEEN_ARRIVALS] or next_time(sim) < np.inf else 0
+            mask[mask.size - 1] = 1 if state[UNSEEN_ARRIVALS] or next_time(sim) < np.inf else 0
             state[ASKS] = 1
             return
         passes = False
@@ -124,7 +124,7 @@ def go_on(episode: Episode, mask: np.ndarray, placements: int, passes: bool, par
         else:
             state[HAS_ENDED] = 1
             mask[:] = 0
-            mask[-1] = 1
+            mask[mask.size - 1] = 1
             return
 
 
@@ -132,7 +132,8 @@ def go_on(episode: Episode, mask: np.ndarray, placements: int, passes: bool, par
 def show(episode: Episode, mask: np.ndarray, placements: int) -> bool:
     """Show the first that wait, and say in the mask which can start; return whether any can."""
     sim, waiting, left = episode.sim, episode.waiting, episode.gangs.left
-    head, last = waiting.next[-1], waiting.next.size - 1
+    last = waiting.next.size - 1
+    head = waiting.next[last]
     shape, count, can, any_can = -1, 0, False, False
     mask[:] = 0
     for place in range(episode.shown.size):

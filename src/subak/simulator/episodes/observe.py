@@ -51,8 +51,8 @@ def observe_fleet(sim: Simulation, features: np.ndarray) -> None:
             most = max(most, state.block_free_max[row, block])
         features[PER_RESOURCE_OF_FLEET * row] = min(used, 1.0)
         features[PER_RESOURCE_OF_FLEET * row + 1] = min(most * state.scale[row], 1.0)
-    features[-2] = squashed(sim.counts[WAITING_NOW], OF_COUNT)
-    features[-1] = squashed(sim.counts[RUNNING_NOW], OF_COUNT)
+    features[features.size - 2] = squashed(sim.counts[WAITING_NOW], OF_COUNT)
+    features[features.size - 1] = squashed(sim.counts[RUNNING_NOW], OF_COUNT)
 
 
 @inlined
