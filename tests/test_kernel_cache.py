@@ -18,10 +18,12 @@ from numba import njit, typeof, types
 from numba.core.funcdesc import default_mangler
 from numba.core.registry import cpu_target
 
-from subak import kernel_files, kernel_key, marks
+from subak import marks
 from subak.experiment import parallel, processes
 from subak.experiment.scenario import Scenario
 from subak.federation.messages import GLOBAL_MASTER
+from subak.kernels import files as kernel_files
+from subak.kernels import key as kernel_key
 from subak.kernels.files import KEPT_DAYS, kernel_folder, remove_unused
 from subak.kernels.kernel import is_compiled, kernel, kernel_of
 from subak.kernels.key import reached_from, signature_key, source_key
@@ -405,7 +407,7 @@ import os, signal, sys, time
 from pathlib import Path
 import numpy as np
 from numba import types
-from subak import kernel
+from subak.kernels import kernel
 
 here, part = Path(sys.argv[1]), sys.argv[2]
 passes = kernel.OuterCompiler.define_pipelines

@@ -46,7 +46,7 @@ def attributes(function):
 
 @pytest.fixture
 def found(tmp_path, monkeypatch):
-    from subak import kernel_files
+    from subak.kernels import files as kernel_files
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     kernel_files.kernel_folder.cache_clear()

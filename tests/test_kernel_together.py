@@ -4,7 +4,8 @@ import subprocess
 import pytest
 from numba import types
 
-from subak import kernel_files, kernel_together
+from subak.kernels import files as kernel_files
+from subak.kernels import together as kernel_together
 from subak.kernels.cache import is_kept
 from subak.kernels.kernel import SETTINGS
 from subak.kernels.together import kernels_of

@@ -1,7 +1,7 @@
 """Compiled kernels are kept between processes: what Numba's dispatchers ask for a kernel, and give one to.
 
-A file is named by its kernel and by the key of all that is compiled into it (`kernel_key`), so it never is out of date,
-only unused. Where files are, who is trusted and who waits for whom is in `kernel_files`. No fault of the cache ends a
+A file is named by its kernel and by the key of all that is compiled into it (`key.py`), so it never is out of date,
+only unused. Where files are, who is trusted and who waits for whom is in `files.py`. No fault of the cache ends a
 run: one that cannot be used is compiled anew, and said once, in one line, to the logger `subak`.
 """
 import contextlib

@@ -1,6 +1,6 @@
 """How every kernel is compiled: one decorator, so that flags, symbols and caching are decided once.
 
-Nothing of Numba's is changed for others in the process: kernels have a compiler and a cache (`kernel_cache`) of theirs.
+Nothing of Numba's is changed for others in the process: kernels have a compiler and a cache (`cache.py`) of theirs.
 """
 import functools
 from collections.abc import Callable
