@@ -5,6 +5,7 @@ from msgspec import structs
 from subak.federation.megha.local_master.state import ACTIVE, EPOCH
 from subak.federation.messages import LOCAL_MASTER, NOBODY, TICK
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
+from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.frames import Ask
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.queues import QueueSetup, QueuesFact
@@ -146,6 +147,29 @@ def test_a_machine_is_nobodys_who_was_deposed_before_the_other_one_knew_it():
     while worker.me["configuration"] == NOBODY:
         world.until(world.now + 0.0002)
     assert worker.me["epoch"] == standby.node.local.scalar[EPOCH] > 0
+
+
+def test_nothing_is_sent_to_a_machine_that_joins_before_both_masters_know_it():
+    """The first master is gone when a machine comes: its worker would refuse each order, and get the next at once."""
+    world = world_of(machines=0, jobs=[JobCase(14.0, "client", JOB, (((1.0, 0),),))])
+    first, standby = world.locals
+    world.kill(first)
+    world.until(13.0)
+    world.machines.add(MachineCase(0, (1000, 1024), "", False))
+    world.until(16.0)
+    worker, machine = world.machines.all[0].process.node, number_of(world)
+    facts = world.masters[0].node.facts.known
+    assert standby.node.machines[machine].joining
+    assert read_machine(facts[MACHINE, machine].body).joining
+    before = world.masters[0].node.handled, standby.node.handled, worker.handled
+    world.until(26.0)
+    assert not world.watch.tries  # the job waits
+    after = world.masters[0].node.handled, standby.node.handled, worker.handled
+    assert [later - earlier < 100 for earlier, later in zip(before, after, strict=True)] == [True, True, True]
+    world.start(first)
+    world.until(30.0)
+    assert not standby.node.machines[machine].joining
+    assert len(world.watch.finished) == 1
 
 
 def test_it_is_said_for_which_queue_a_task_was_preempted():

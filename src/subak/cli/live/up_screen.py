@@ -13,7 +13,8 @@ from subak.report.console import Console, Text, echo
 from subak.report.number_text import NOTHING, count_text, share_text
 
 EVENTS_SHOWN, REFRESHED = 8, 4  # lines; times a second
-STATES = {**STYLES, "ready": "green", "lost": "red", "starting": "yellow", "unknown": "yellow"}
+STATES = {**STYLES, "ready": "green", "lost": "red", "starting": "yellow", "joining": "yellow",
+          "unknown": "yellow"}
 
 
 def serve(home: Home) -> None:

@@ -29,7 +29,7 @@ TaskState = Literal["blocked", "waiting", "starting", "running", "backoff", "end
 JobState = Literal["waiting", "running", "ended"]
 FINISHED, FAILED, CANCELLED, TIMED_OUT, LOST = "finished", "failed", "cancelled", "timed out", "lost"
 Outcome = Literal["", "finished", "failed", "cancelled", "timed out", "lost"]  # empty while it is open
-MachineState = Literal["ready", "unknown", "lost", "absent"]
+MachineState = Literal["ready", "joining", "unknown", "lost", "absent"]
 Stream = Literal["stdout", "stderr"]
 STREAMS = ("stdout", "stderr")
 TEST_CONSTRAINT, TEST_RESOURCE, TEST_CORDONED, TEST_UNREACHABLE = "constraint", "resource", "cordoned", "unreachable"
@@ -130,7 +130,10 @@ class QueueView(Struct, frozen=True, kw_only=True):
 
 
 class MachineView(Struct, frozen=True, kw_only=True):
-    """A machine: ready, unknown (it has yet to report), lost (silent for a lease) or absent (taken away)."""
+    """A machine: ready, joining (not both local masters know it), unknown (it has yet to report), lost or absent.
+
+    Lost is who was silent for a lease, absent who was taken away.
+    """
 
     name: str
     cluster: str

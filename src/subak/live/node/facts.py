@@ -34,13 +34,17 @@ class ConfigurationFact(Struct, frozen=True, array_like=True):
 
 
 class MachineFact(Struct, frozen=True, array_like=True):
-    """What a machine is called, and which attributes it has; *identity* is that of its worker's folder."""
+    """What a machine is called, and which attributes it has; *identity* is that of its worker's folder.
+
+    *joining*: not every local master of its cluster knows it yet, and nothing runs there before.
+    """
 
     name: str
     identity: str
     attributes: dict[str, str] = {}
     cordoned: bool = False
     gone: bool = False
+    joining: bool = False
 
 
 class StageFact(Struct, frozen=True, array_like=True):

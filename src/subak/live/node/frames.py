@@ -49,13 +49,17 @@ class Retract(Struct, frozen=True, array_like=True, tag=1):
 
 
 class Join(Struct, frozen=True, array_like=True, tag=2):
-    """A worker: this is a machine; *machine* is its number, below zero where it has none yet."""
+    """A worker: this is a machine; *machine* is its number, below zero where it has none yet.
+
+    *is_known*: whether every local master of its cluster knows it; before that nothing is to run there.
+    """
 
     machine: int
     identity: str
     name: str
     capacity: tuple[int, ...]
     attributes: dict[str, str]
+    is_known: bool = False
 
 
 class Joined(Struct, frozen=True, array_like=True, tag=3):

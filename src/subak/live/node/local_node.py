@@ -80,6 +80,7 @@ class StoredMachine(Struct, frozen=True, array_like=True):
     cordoned: bool = False
     gone: bool = False  # another of this name has joined since
     version: int = 0  # how often it was written
+    joining: bool = False  # not every local master of the cluster knows it yet
 
 
 class LocalNode(Node):
@@ -141,8 +142,9 @@ class LocalNode(Node):
     # -- machines ------------------------------------------------------------------------------------------------------
 
     def _configuration(self, machine: StoredMachine) -> int:
-        """Return the configuration that a machine is of; of one that is cordoned, that of nothing."""
-        capacity = tuple(0 for _ in machine.capacity) if machine.cordoned else machine.capacity
+        """Return the configuration that a machine is of; where nothing may start, that of nothing."""
+        nothing = machine.cordoned or machine.joining
+        capacity = tuple(0 for _ in machine.capacity) if nothing else machine.capacity
         return self._number_of(capacity)
 
     def _number_of(self, capacity: tuple[int, ...]) -> int:
@@ -158,7 +160,7 @@ class LocalNode(Node):
         self.machines[number] = machine
         self.catalog.describe(number, machine.attributes)
         body = encoded(MachineFact(machine.name, machine.identity, machine.attributes, machine.cordoned,
-                                   machine.gone))
+                                   machine.gone, machine.joining))
         if self.facts.note(Fact(MACHINE, number, body, machine.version)):
             for peer in self.links:
                 if peer[0] == GLOBAL_MASTER:
@@ -187,7 +189,8 @@ class LocalNode(Node):
                 self._write(place, self._with(machine, gone=True))
         before = self.machines.get(number)
         machine = StoredMachine(join.name, join.identity, join.capacity, join.attributes,
-                                before is not None and before.cordoned, version=before.version if before else 0)
+                                before is not None and before.cordoned, version=before.version if before else 0,
+                                joining=not join.is_known)
         if machine != before:
             self._write(number, machine)
         configuration = self._number_of(join.capacity)

@@ -214,8 +214,15 @@ class WorkerNode(Node):
     def on_connected(self, peer: Peer) -> None:
         """Say to a local master what machine this is."""
         if peer[0] == LOCAL_MASTER:
-            self.frame_to(peer, Join(self.number, self.join.identity, self.join.name, self.join.capacity,
-                                     self.join.attributes))
+            self.frame_to(peer, self._joins())
+
+    def _joins(self) -> Join:
+        return Join(self.number, self.join.identity, self.join.name, self.join.capacity, self.join.attributes,
+                    self._is_known())
+
+    def _is_known(self) -> bool:
+        """Whether every local master of the cluster has the machine on disk."""
+        return self.known_to.issuperset(self.layout.masters_of(self.layout.cluster_of(self.number)))
 
     def on_fact(self, fact: Fact) -> None:
         """Write a fact down that is news."""
@@ -239,13 +246,18 @@ class WorkerNode(Node):
         """Note that a local master knows the machine, which runs nothing before the other one does as well.
 
         A master that took over, and did not know it, says that nothing runs there: so nobody who speaks in an older
-        epoch than it is obeyed from now on.
+        epoch than it is obeyed from now on. When both know it, both are told.
         """
+        was_known = self._is_known()
         self.known_to.add(local)
         adopt(self.workers, self.number, joined.epoch)
-        masters = self.layout.masters_of(self.layout.cluster_of(self.number))
-        if self.known_to.issuperset(masters) and joined.configuration != int(self.me["configuration"]):
+        if not self._is_known():
+            return
+        if joined.configuration != int(self.me["configuration"]):
             self.tell(RECONFIGURE, machine=self.number, shape=joined.configuration)
+        if not was_known:
+            for peer in [peer for peer in self.links if peer[0] == LOCAL_MASTER]:
+                self.frame_to(peer, self._joins())
 
     def answer(self, peer: Peer, number: int, body: bytes = b"", problem: str = "") -> None:
         """Answer a question that `Inquire` passed on."""

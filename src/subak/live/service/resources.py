@@ -37,6 +37,8 @@ def machine_view(node: GlobalNode, file: FederationFile, number: int, machine: M
     state, reason = "ready", ""
     if not known:
         state, reason = "unknown", "its local master has not heard of it yet"
+    elif machine.joining:
+        state, reason = "joining", "nothing starts there before both local masters of its cluster know it"
     elif not there and not machine.cordoned:
         state, reason = "lost", "it was silent for a lease, and what ran there was lost"
     rows = own_tasks(node)
