@@ -17,9 +17,10 @@ from subak.federation.megha.jobs import OUTCOMES
 from subak.federation.settings import LAWS, PROFILES, Federation, Profile
 from subak.fleet import table as fleet
 from subak.live.jobfile.schema import schema_text
-from subak.measures import batch, fairness, jobs
+from subak.measures import batch, jobs
 from subak.measures.energy import measure as energy_measure
 from subak.measures.energy import settings as energy_settings
+from subak.measures.fairness import measure as fairness
 from subak.measures.runs import EnergyFacts, FailureFacts, FairnessFacts, FederationFacts, Summary
 from subak.placement.claims import STATUSES
 from subak.placement.lotes.settings import LotesSettings

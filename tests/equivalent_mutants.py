@@ -140,9 +140,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("give_dependents_up", "jobs.given_up[child] = True", "jobs.given_up[child] = True  ->  pass"): AGAIN,
     ("give_dependents_up", "jobs.given_up[child] = True", "True  ->  False"): AGAIN,
     ("begin_whole", "master.scalar[DOUBTS] = 1", "1  ->  2"): YES,
-    ("build_attempts",
-     "return Attempts(np.zeros(max(rows, 1), ROW), np.full(machines, NOBODY, np.int32), "
-     "np.array([NOBODY, 0, 0]))",
+    ("build_part", "return Attempts(np.zeros(max(rows, 1), ROW), first, np.array([NOBODY, 0, 0]))",
      "1  ->  0"): SOME_ROWS,
     ("choose", "if master.queue_order.queue.size > 0:", "0  ->  1"): "of one queue it is always the turn",
     ("member_held", "send_request(master, topology, rules, tasks, member, GO, NOBODY, 0, out)", "0  ->  1"):

@@ -4,7 +4,7 @@ import pytest
 
 from growing import Growing
 from subak.federation.choices import BINS
-from subak.federation.megha.attempts import ROWS_USED, add_attempt
+from subak.federation.megha.attempts import ROWS_USED, add_attempt, build_attempts
 from subak.federation.megha.global_master.handlers import confirm, end, is_current, on_reopen, on_submit, on_update
 from subak.federation.megha.global_master.placement import Bins, chosen_in, hold, hold_nothing, let_go
 from subak.federation.megha.global_master.preemption import dominant_share, machine_with_victims
@@ -318,6 +318,7 @@ def test_victims_are_sought_where_the_task_may_run(machine, found):
         one.federation.catalog.describe(place, {"rack": rack})
     shape = one.federation.catalog.shape((2, 2), [Constraint("rack", "=", "b")])
     one.tasks.shape[one.row] = shape
+    one.master = one.master._replace(held=build_attempts(one.topology.machine.size, 1))
     held = one.master.held.row[add_attempt(one.master.held, machine, 7, 1, 0)]
     held["queue"], held["shape"] = 1, shape
     rules = one.rules._replace(preemption=STRICT, preemptions_max=1)

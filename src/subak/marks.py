@@ -43,3 +43,10 @@ def make_known_to(compiler: Callable[[Callable[..., Any]], object]) -> None:
     known_to.append(compiler)
     for function in marked:
         compiler(function)
+
+
+def prefetch(array: Any, row: int, column: int) -> None:
+    """Let the processor fetch an item of array[row, column] that is soon to be written; nothing else comes of it.
+
+    For tables that no cache holds, where it is known a while before which item is next.
+    """

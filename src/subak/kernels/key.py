@@ -34,7 +34,7 @@ FUNCTION: Any = types.FunctionType
 # Their functions are told by their names, since their versions are in the key.
 LIBRARIES = sys.stdlib_module_names | {"numba", "llvmlite", "numpy"}
 # flags, passes, types of our own
-COMPILER = [Path(__file__).with_name(name) for name in ("kernel.py", "compiler.py", "indices.py", "state.py")]
+COMPILER = [Path(__file__).with_name(f"{name}.py") for name in ("kernel", "compiler", "indices", "prefetch", "state")]
 
 
 class UnknownValueError(TypeError):

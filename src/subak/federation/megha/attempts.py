@@ -49,7 +49,12 @@ class Attempts(NamedTuple):
 
 def build_attempts(machines: int, rows: int) -> Attempts:
     """Return an empty pool."""
-    return Attempts(np.zeros(max(rows, 1), ROW), np.full(machines, NOBODY, np.int32), np.array([NOBODY, 0, 0]))
+    return build_part(np.full(machines, NOBODY, np.int32), rows)
+
+
+def build_part(first: np.ndarray, rows: int) -> Attempts:
+    """Return an empty pool for some of the machines; other pools have theirs in *first*, int32[machine], too."""
+    return Attempts(np.zeros(max(rows, 1), ROW), first, np.array([NOBODY, 0, 0]))
 
 
 @inlined

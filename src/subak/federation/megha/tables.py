@@ -3,9 +3,11 @@
 Room that nobody uses costs nothing: tables are pages of zeros until they are written to, and rows are used again, the
 lowest first. What a federation grows by while it runs is written into that room (admission.py).
 """
+from typing import NamedTuple
+
 import numpy as np
 
-from subak.federation.megha.attempts import build_attempts
+from subak.federation.megha.attempts import build_attempts, build_part
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.queue_order import QueueOrder
 from subak.federation.megha.global_master.state import (
@@ -75,7 +77,7 @@ def build_global_master(  # noqa: PLR0913  (its parts)
     """Return a global master in its first incarnation.
 
     *own*: its queues; *lanes*: room for lanes, *lane_span* as of `GlobalMaster`, *lane_places* how many places all
-    spans have; *held*: room for attempts on all machines, of which it knows with preemption only.
+    spans have; *held*: room for attempts on all machines, of which it knows with preemption only, else 0.
     """
     rows, queues, resources = submitter.tasks.number.size, len(lane_span), view.free.shape[0]
     scalar = np.zeros(SCALARS, np.int64)
@@ -84,7 +86,7 @@ def build_global_master(  # noqa: PLR0913  (its parts)
     served[: len(own)] = own
     empty = build_lanes(lanes, rows, number=submitter.tasks.number)
     return GlobalMaster(
-        number=submitter.number, fleet=view, held=build_attempts(view.free.shape[1], held),
+        number=submitter.number, fleet=view, held=build_attempts(view.free.shape[1] if held else 0, held),
         consumed=np.zeros((topology.local_masters, queues, resources), np.int64),
         total=np.zeros((queues, resources), np.int64),
         cluster=records(CLUSTER, known=np.ones(topology.local_masters)),
@@ -96,23 +98,31 @@ def build_global_master(  # noqa: PLR0913  (its parts)
     )
 
 
-def build_machines(topology: Topology) -> np.ndarray:
-    """Return MACHINE[machine] as all local masters, and all standbys, share it."""
+class ByMachine(NamedTuple):
+    """Tables by machine as all local masters share them, and all standbys others: each touches its own cluster's."""
+
+    books: FleetState
+    machine: np.ndarray  # MACHINE[machine]
+    first: np.ndarray  # int32[machine], as of `Attempts`
+
+
+def build_by_machine(topology: Topology, books: FleetState) -> ByMachine:
+    """Return the tables of machines on which nothing runs."""
     configuration = topology.machine["configuration"]
-    return records(MACHINE, configuration=configuration, state=np.where(configuration != NOBODY, LISTED, ABSENT),
-                   worker_incarnation=np.ones(configuration.size))
+    machine = records(MACHINE, configuration=configuration, state=np.where(configuration != NOBODY, LISTED, ABSENT),
+                      worker_incarnation=np.ones(configuration.size))
+    return ByMachine(books, machine, np.full(configuration.size, NOBODY, np.int32))
 
 
-def build_local_master(
-    number: int, topology: Topology, books: FleetState, machine: np.ndarray, rows: int, ledger: int
-) -> LocalMaster:
+def build_local_master(number: int, topology: Topology, shared: ByMachine, rows: int, ledger: int) -> LocalMaster:
     """Return the local master of a cluster, or its standby; with room for attempts, and a ledger of a power of two."""
     scalar = np.full(LOCAL_SCALARS, NOBODY)
     scalar[EPOCH], scalar[ACTIVE] = 0, number < topology.local_masters
     asker = np.zeros(topology.global_masters, ASKER)
     asker["top"], asker["incarnation"], asker["over_first"] = NOBODY, 1, NOBODY
     return LocalMaster(
-        number=number, cluster=number % topology.local_masters, fleet=books,
-        rows=build_attempts(topology.machine.size, rows), ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1, 0])),
-        asker=asker, machine=machine, scalar=scalar, clock=np.zeros(1), tally=np.zeros(len(LOCAL_TALLY), np.int64),
+        number=number, cluster=number % topology.local_masters, fleet=shared.books,
+        rows=build_part(shared.first, rows), ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1, 0])),
+        asker=asker, machine=shared.machine, scalar=scalar, clock=np.zeros(1),
+        tally=np.zeros(len(LOCAL_TALLY), np.int64),
     )

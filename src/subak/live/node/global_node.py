@@ -128,7 +128,7 @@ class GlobalNode(Node):
         self.tasks: OpenTasks = submitter.tasks
         self.submitter = submitter
         self.jobs: Jobs = build_jobs(places, places, places, places)
-        held = layout.clusters * layout.attempts if self.rules.preemption != OFF else 1
+        held = layout.clusters * layout.attempts if self.rules.preemption != OFF else 0
         self.master = build_global_master(
             submitter, self.topology, view, own=np.zeros(0, np.int32), lanes=lanes,
             lane_span=np.zeros((rooms.queues, 2), np.int32), lane_places=8 * lanes,

@@ -20,7 +20,7 @@ from subak.federation.megha.local_master.state import (
     EPOCH,
 )
 from subak.federation.megha.roles import LocalMasterTables, serve_local_master
-from subak.federation.megha.tables import build_local_master, build_machines
+from subak.federation.megha.tables import build_by_machine, build_local_master
 from subak.federation.messages import (
     ALIVE,
     ASK,
@@ -106,8 +106,7 @@ class LocalNode(Node):
         self.catalog = Catalog(self.shapes.request, self.shapes.constraint_set, self.topology.capacity, books.allowed,
                                configurations=layout.configurations_of(self.number))
         self.local = build_local_master(
-            self.number, self.topology, books, build_machines(self.topology),
-            layout.attempts, layout.ledger)
+            self.number, self.topology, build_by_machine(self.topology, books), layout.attempts, layout.ledger)
 
     def use(self, services: Iterable[Serve] = ()) -> None:
         """Serve by plain Python, or by a compiled function that was made for `tables`."""

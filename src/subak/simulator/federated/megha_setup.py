@@ -20,9 +20,9 @@ from subak.federation.megha.local_master.state import (
 from subak.federation.megha.roles import SERVE, Megha, tables_of
 from subak.federation.megha.submitter import Submitter
 from subak.federation.megha.tables import (
+    build_by_machine,
     build_global_master,
     build_local_master,
-    build_machines,
     build_submitter,
 )
 from subak.federation.megha.topology import MACHINE_PLACE, OFF, PAPER, QUEUE_PLACE, STRICT, Rules, Topology, records
@@ -289,7 +289,7 @@ def _global_masters(
     instance: Instance, topology: Topology, queues: Queues, running: int, submitters: list[Submitter]
 ) -> list[GlobalMaster]:
     """Return the global masters."""
-    held = running if instance.settings.preemption != "off" else 1
+    held = running if instance.settings.preemption != "off" else 0
     same, bins = _queue_order(instance, queues, instance.queues), _bins(instance)
     return [build_global_master(
         submitter, topology, believed(instance.simulation.fleet),
@@ -343,8 +343,8 @@ def _local_masters(instance: Instance, topology: Topology, running: int) -> list
     ledger = 1 << max(LEDGER_MIN, 4 * (2 * places + min(running, 64 * places))).bit_length()
     result: list[LocalMaster] = []
     for side in range(sides):
-        books, machine = believed(instance.simulation.fleet), build_machines(topology)
-        result += [build_local_master(side * clusters + cluster, topology, books, machine, rows, ledger)
+        shared = build_by_machine(topology, believed(instance.simulation.fleet))
+        result += [build_local_master(side * clusters + cluster, topology, shared, rows, ledger)
                    for cluster in range(clusters)]
     return result
 

@@ -70,6 +70,7 @@ from subak.federation.megha.global_master.state import (
     is_here,
 )
 from subak.federation.megha.global_master.view import (
+    AHEAD,
     MISSING,
     NOTHING_NEW,
     begin_update,
@@ -77,6 +78,7 @@ from subak.federation.megha.global_master.view import (
     forget_flight,
     give_in_view,
     is_mine,
+    look_ahead,
     size_in_view,
     take_in_view,
 )
@@ -261,10 +263,7 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
     if start == MISSING:
         ask(master, topology, cluster, out)
     elif start != NOTHING_NEW:
-        version = start
-        while version < message["last"] and not is_filling(out):
-            apply_entry(master, topology, rules, tasks, ledger.entry[version % ledger.entry.size], out)
-            version += 1
+        version = apply_entries(master, topology, rules, tasks, ledger, start, message["last"], out)
         master.tally[ENTRIES_APPLIED] += version - start
         master.cluster[cluster]["seen"] = version
         if version < message["last"]:
@@ -319,6 +318,23 @@ def ask(master: GlobalMaster, topology: Topology, cluster: int, out: Outbox) -> 
     """Ask whoever speaks for a cluster for its whole state."""
     row = post(out, ASK, master.number, speaker(topology, cluster, master.cluster[cluster]["epoch"]), NOBODY, NOBODY)
     row["incarnation"], row["seen"] = master.scalar[INCARNATION], NEVER_SEEN
+
+
+@inlined
+def apply_entries(  # noqa: PLR0913, PLR0917  (a role, what all know, a span of a ledger)
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, ledger: Ledger, first: int, last: int,
+    out: Outbox,
+) -> int:
+    """Apply entries first .. last - 1 of a ledger, as far as there is room for what they lead to; return how far."""
+    version = first
+    for ahead in range(first, min(first + AHEAD, last)):
+        look_ahead(master, ledger, ahead)
+    while version < last and not is_filling(out):
+        if version + AHEAD < last:
+            look_ahead(master, ledger, version + AHEAD)
+        apply_entry(master, topology, rules, tasks, ledger.entry[version % ledger.entry.size], out)
+        version += 1
+    return version
 
 
 @inlined

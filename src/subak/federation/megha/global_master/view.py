@@ -29,8 +29,9 @@ from subak.federation.messages import NOBODY
 from subak.fleet.amounts import shift
 from subak.fleet.index import lower_summary, note_freed_block
 from subak.fleet.state import BLOCK
-from subak.marks import inlined, noinline
+from subak.marks import inlined, noinline, prefetch
 
+AHEAD = 12  # entries after which one is applied that is looked at now
 NOTHING_NEW, MISSING = -1, -2  # what an update brings instead of a version to apply it from
 
 
@@ -60,6 +61,14 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
     if first > seen and ledger.entry[first % ledger.entry.size]["kind"] != ENTRY_WHOLE:
         return MISSING
     return int(start)
+
+
+@inlined
+def look_ahead(master: GlobalMaster, ledger: Ledger, version: int) -> None:
+    """Fetch what an entry will change: a view of very many machines is in no cache."""
+    machine = ledger.entry[version % ledger.entry.size]["machine"]
+    for resource in range(master.fleet.free.shape[0]):
+        prefetch(master.fleet.free, resource, machine)
 
 
 @inlined
