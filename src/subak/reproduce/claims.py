@@ -100,9 +100,14 @@ def judge(claim: Claim, figure: Figure) -> Row:
     number = figure.numbers[claim.number]
     value, low, high = number if isinstance(number, Interval) else Interval(number, number, number)
     verdict = None if np.isnan(value) else _verdict(claim, low, high)
-    why = f"{claim.why.text} ({claim.why.shown})" if claim.why else UNEXPLAINED
-    reason = "; ".join(filter(None, (why if verdict == DIFFERS else "", claim.note)))
-    return Row(claim.figure, claim.says, rule(claim), _measured(value, low, high, claim.unit), verdict, reason)
+    return Row(claim.figure, claim.says, rule(claim), _measured(value, low, high, claim.unit), verdict,
+               reason(verdict, claim.why, claim.note))
+
+
+def reason(verdict: str | None, why: Why | None, note: str) -> str:
+    """Return what is said of a number: why it is out of its bounds, if it is, and how it is measured."""
+    said = f"{why.text} ({why.shown})" if why else UNEXPLAINED
+    return "; ".join(filter(None, (said if verdict == DIFFERS else "", note)))
 
 
 def _verdict(claim: Claim, low: float, high: float) -> str | None:
