@@ -65,15 +65,21 @@ def why(study: Study) -> Figure:
 
 def load_jobs(scale: Scale) -> list[Job]:
     """Return the paper's schedulers at several loads."""
-    return [job(scale.short._replace(load=load), name) for load in scale.loads
-            for name in (*PAPER, "first-fit+backfill")]
+    return [job(scale.week._replace(load=load), name) for load in scale.loads for name in PAPER]
 
 
 def loads(study: Study) -> Figure:
-    """Return the paper's schedulers as the load of the month grows."""
-    rows = [{"load": each.place.load, **row(each.scheduler, study.run(each))} for each in load_jobs(study.scale)
-            if isinstance(each.place, Month)]
-    return Figure("loads", "Mean wait time as the load grows", pl.DataFrame(rows), {})
+    """Return the paper's schedulers as the load of a week of the month grows."""
+    loads_ = study.scale.loads
+    found = {(each.place.load, each.scheduler): study.run(each) for each in load_jobs(study.scale)
+             if isinstance(each.place, Month)}
+    rows = [{"load (share)": load, **row(scheduler, run), "over 7 h (share)": run.longer_than(7 * HOUR_S)}
+            for (load, scheduler), run in found.items()]
+    numbers = {}
+    for load, words in ((min(loads_), "least load"), (max(loads_), "most load")):
+        numbers[f"tetris by lotes, {words}"] = ratio(found[load, "tetris"], found[load, "lotes"])
+        numbers[f"tetris over 7 h, {words}"] = found[load, "tetris"].longer_than(7 * HOUR_S)
+    return Figure("loads", "Mean wait time as the load of a week grows", pl.DataFrame(rows), numbers)
 
 
 def _option_jobs(scale: Scale) -> dict[tuple[str, str], Job]:
