@@ -167,7 +167,7 @@ FIGURES = {
     **{key: Experiment(paper_jobs, make) for key, make in (("6", figure_6), ("7", figure_7), ("8", figure_8))},
     **{key: Experiment(*both) for key, both in {**past.FIGURES, **open_ends.FIGURES}.items()},
 }
-DEFAULT = ("tables", "6", "7", "8")
+DEFAULT = ("tables", "6", "7", "8", "why", "loads")  # those of the paper, and what explains them
 
 
 def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:

@@ -36,8 +36,8 @@ CLAIMS = (
             "(ratio of the growth exponents, as far as H-DRF went)", least=1.6, most=2.4) for levels in LEVELS),
     Claim("5", "power of power, 2", "2 levels: the time is not the square (ratio of the growth exponents)", most=1.6,
           why=Why("the paper has q = 6 for 2 levels however many jobs there are; here q counts the jobs, all there at "
-                  "once", "figure tree: with one job a queue MCH saves half, as in the paper",
-                  (Evidence("tree", "saved, 2 levels", 0.4, 0.6),))),
+                  "once, and as many with 2 levels as with 3, where it is the square", "the lines of 3 levels",
+                  (Evidence("5", "power of power, 3", 1.6, 2.4),))),
     *(Claim("5", f"power hdrf, {levels}", f"{levels} levels: H-DRF takes O(q^2) (growth exponent)", least=1.7, most=2.3,
             unit="") for levels in LEVELS),
     *(Claim("5", f"power mch, {levels}", f"{levels} levels: MCH takes at most O(q) (growth exponent; 0.2 is left for "

@@ -376,14 +376,14 @@ FIGURES: dict[str, Callable[[Study], Figure]] = {
     "10": figure_10, "11": figure_11, "why": why, "heartbeat": heartbeats, "load": loads, "large": large,
     "prototype": prototype,
 }
-IN_PAPER = tuple(key for key in FIGURES if key.isdigit())
+DEFAULT = (*(key for key in FIGURES if key.isdigit()), "why")  # those of the paper, and what explains them
 WHEN_ASKED = ("prototype",)  # starts a live federation, and takes minutes of real time
 
 
 def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:
     """Return the keys of the figures that are wanted. Raises InputError for one that does not exist."""
     return choose_figures(only, FIGURES, [key for key in FIGURES if key not in WHEN_ASKED] if past_the_paper
-                          else IN_PAPER)
+                          else DEFAULT)
 
 
 def reproduce(study: Study, keys: Iterable[str]) -> Reproduction:
