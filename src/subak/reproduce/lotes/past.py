@@ -56,6 +56,9 @@ def why(study: Study) -> Figure:
              for name, given in EXPLAINING.items()}
     numbers = {f"{place}, {what}": ratio(found[place, one], found[place, other]) for place in places
                for what, one, other in ABLATIONS}
+    for place in places:
+        long, of_all = (found[place, name].longer_than(HOUR_S) for name in (LEAST_WORK, "lotes"))
+        numbers[f"{place}, over 1 h in that order"] = long / of_all if of_all else float("nan")
     table = pl.DataFrame([{"place": place} | row(name, run) for (place, name), run in found.items()])
     return Figure("why", "What makes the difference: order, placement, strict queues", table, numbers)
 
