@@ -16,6 +16,7 @@ from subak.federation import messages
 from subak.federation.megha.jobs import OUTCOMES
 from subak.federation.settings import LAWS, PROFILES, Federation, Profile
 from subak.fleet import table as fleet
+from subak.fleet.locality import LEVELS
 from subak.live.jobfile.schema import schema_text
 from subak.measures import batch, jobs
 from subak.measures.energy import measure as energy_measure
@@ -94,6 +95,9 @@ ENDING_ROWS = {
 }
 INTERFERENCE_ROWS = {
     "execution_delay": "seconds that its last attempt ran longer for sharing CPU; null for a task that is not finished",
+}
+LOCALITY_ROWS = {
+    "locality": f"how near its input its last attempt ran: {', '.join(LEVELS)}; null where that is not known",
 }
 # What needs no comment in the source, since its name says it there.
 PLAIN_KINDS = {"SUBMIT": "a task, or a batch of them, to be placed", "START": "begin the attempt",
@@ -413,6 +417,7 @@ def files() -> list[str]:
         "and, of a federated run,\n", *row_table(FEDERATED_TASK_ROWS),
         "and, of one with a plan of failures,\n", *row_table(ENDING_ROWS),
         "and, of one with `--interference`,\n", *row_table(INTERFERENCE_ROWS),
+        "and, of one of a workload that says where inputs lie,\n", *row_table(LOCALITY_ROWS),
         "`timeline.parquet`\n", *row_table(TIMELINE_ROWS),
         "and, of a federated run,\n", *row_table(FEDERATED_TIMELINE_ROWS),
         "`attempts.parquet`\n", *row_table(ATTEMPT_ROWS),

@@ -25,7 +25,7 @@ OF_A_PLAN = {"failed", "cancelled", "timed out", "lost", "attempts failed"}  # o
 NO_JUDGEMENT = {
     "framework queueing", "processing", "worker queueing", "communication", "running at the end", "tasks preempted",
     "global masters busy", "local masters busy", "lower bound", "tasks a second", "peak memory",
-    "total", "mean power", "of energy", "of machines",
+    "total", "mean power", "of energy", "of machines", "rack-local",
 }
 
 
@@ -39,6 +39,7 @@ def summary(label, few, many):
         scheduler=label, label=label, resources=(Resource("cpu", 1.0, "cores"),),
         status={"FINISHED": many, "RUNNING": few, "WAITING": few, "UNPLACEABLE": few},
         wait_time=spread(few), slowdown=spread(few), execution_delay=spread(few),
+        locality={"node-local": many / 10, "rack-local": few / 10, "off-rack": few / 10},
         lengths={"short": spread(few), "long": spread(few)},
         jobs=JobFacts(10, many, spread(few), spread(few), spread(few)), makespan=few, makespan_bound=few, gap=few / 10,
         utilisation={"cpu": many / 10}, stranded={"cpu": few / 10}, idle_while_waiting={"cpu": few / 10},

@@ -1,4 +1,6 @@
 """Delay scheduling and where inputs lie: by hand, against the plain twin, and what far inputs cost."""
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,7 +13,10 @@ from naive_delay import Machine, Run, Stage, Task
 from small_inputs import placed, racked
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario
+from subak.fleet.locality import LEVELS
 from subak.fleet.table import make_fleet
+from subak.measures.of_run import locality
+from subak.measures.runs import load_runs
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
@@ -77,6 +82,28 @@ def test_far_inputs_take_longer_under_every_scheduler():
     assert table["finish"].to_list() == [10.0, 15.0, 10.0]  # who holds an input that the fleet has not is not known
     moved = placed(batch((1, 10, 0, 0)), [["m2"]], rack_local=1.5, off_rack=2.0)
     assert run(moved, THREE, 5.0, "first-fit+backfill")["finish"].to_list() == [20.0]
+
+
+def test_how_near_tasks_ran_is_a_measure_under_every_scheduler(tmp_path, run):
+    """Maps whose input m0 holds: one is there, one in its rack, one in the other; that of the fourth nobody knows."""
+    workload = placed(batch((4, 3, 0, 0)), [["m0"], ["m0"], ["m0"], None])
+    table = task_table(simulate(workload, THREE, find_scheduler("first-fit")), workload, THREE)
+    assert locality(table) == {level: 1 / 3 for level in LEVELS}
+    assert locality(table.filter(pl.col("locality").is_null())) == locality(table.drop("locality")) == {}
+    (tmp_path / "W" / "fleet").mkdir(parents=True)
+    workload.write(tmp_path / "W")
+    THREE.write(tmp_path / "W" / "fleet")
+    code, out, _ = run("compare", tmp_path / "W", "--schedulers", "first-fit,delay-scheduling,sparrow", "--out",
+                       tmp_path / "R")
+    assert code == 0
+    found = {each.label: each.summary.locality for each in load_runs(tmp_path / "R")}
+    assert found["first-fit"] == pytest.approx({level: 1 / 3 for level in LEVELS})
+    assert found["delay-scheduling"] == {"node-local": 1.0, "rack-local": 0.0, "off-rack": 0.0}
+    assert set(found["sparrow"]) == set(LEVELS)
+    assert re.search(r"node-local +33.3 % +100 % \*", out)
+    page = (tmp_path / "R" / "report.html").read_text()
+    assert "Locality" in page and "on a machine that holds it (node-local)" in page
+    assert "in the rack of the machine where it ran" in run("explain", tmp_path / "R" / "runs" / "first-fit", "0/1")[1]
 
 
 def test_a_machine_whose_rack_is_not_known_is_in_no_rack():

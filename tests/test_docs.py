@@ -9,6 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from batches import batch, machines
+from small_inputs import placed
+from subak.policy import find_scheduler
+from subak.simulator.results import task_table
+from subak.simulator.simulate import simulate
+
 COLUMNS = 200  # of the terminal of `run`
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -119,6 +125,12 @@ def test_the_reference_has_the_columns_of_a_run(run, one_task, tmp_path):
     for name, words in (("tasks", make_reference.TASK_ROWS), ("timeline", make_reference.TIMELINE_ROWS),
                         ("attempts", make_reference.ATTEMPT_ROWS), ("groups", make_reference.GROUP_ROWS)):
         assert columns_of(tmp_path / "R" / f"{name}.parquet") == list(words)
+
+
+def test_the_reference_has_the_column_of_a_workload_that_says_where_inputs_lie():
+    workload, fleet = placed(batch((1, 1, 0, 0)), [["m0"]]), machines((1, 0))
+    tasks = task_table(simulate(workload, fleet, find_scheduler("first-fit")), workload, fleet)
+    assert set(tasks.columns) - set(make_reference.TASK_ROWS) == set(make_reference.LOCALITY_ROWS)
 
 
 def columns_of(path: Path) -> list[str]:

@@ -13,6 +13,8 @@ from naive_lotes import FairLotesTwin
 from small import TWO, cases, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.fleet.shapes import find_shapes
+from subak.measures.plans import missed_words, plan_facts
+from subak.measures.runs import PlanFacts
 from subak.placement.lotes.classes import Arrivals, find_window
 from subak.placement.lotes.plan import make_plan
 from subak.placement.lotes.settings import LotesSettings
@@ -101,6 +103,39 @@ def test_before_anything_was_seen_nothing_is_planned_and_everybody_is_served():
     assert outcome.plans == ()
     assert machine_rows(outcome).tolist() == [0, 1, 0, 1, 0, 1, 0, 1]
     assert starts(outcome) == list(range(8))
+
+
+# Four tasks at 0, whose ends are instants at which a plan may be due, nothing more before 60 s, one that runs long.
+GAP = (plain(*[(0, seconds, 1) for seconds in (12, 25, 35, 300, 400)], (60, 5, 1)), fleet_of((8,)))
+NOTHING_CAME = "window: no task arrives in the 10 s that begin 10 s after the first arrival"
+
+
+def test_a_plan_that_cannot_be_made_is_counted():
+    """Plans due at 10, 20, 30, 40 and 70 s, made at the next instant: in the three windows from 10 s on nobody came.
+
+    That of 310 s, for which nobody comes any more, is none that is missed.
+    """
+    outcome = ran(GAP, replan_seconds=10, replan_window=10)
+    assert (len(outcome.plans), len(outcome.plans_missed)) == (3, 3)
+    assert plan_facts(outcome.plans, outcome.plans_missed).missed == {NOTHING_CAME: 3}
+    assert plan_facts((), ("a: 1", "b: 2", "a: 3")) == PlanFacts(plans=0, missed={"a: 1": 2, "b: 2": 1})
+    assert plan_facts(()) is None
+
+
+def test_who_runs_it_hears_of_plans_that_could_not_be_made(tmp_path, run):
+    (tmp_path / "W" / "fleet").mkdir(parents=True)
+    GAP[0].write(tmp_path / "W")
+    GAP[1].write(tmp_path / "W" / "fleet")
+    (tmp_path / "lotes.toml").write_text("replan_seconds = 10\nreplan_window = 10\n")
+    code, out, error = run("compare", tmp_path / "W", "--schedulers", "first-fit,lotes", "--lotes",
+                           tmp_path / "lotes.toml", "--out", tmp_path / "R")
+    assert code == 0
+    said = ("lotes: of 6 plans 3 could not be made during the run, and what was planned before went on: "
+            f"{NOTHING_CAME} (the first of 3)")
+    assert error.count(said) == 1
+    for shown in (out, (tmp_path / "R" / "report.html").read_text()):
+        assert said in " ".join(shown.split())
+    assert missed_words("lotes", PlanFacts()) == ""
 
 
 @settings(quick, max_examples=60)

@@ -13,6 +13,7 @@ from subak.reproduce.claims import (
     UNDECIDED,
     UNEXPLAINED,
     Claim,
+    Evidence,
     Figure,
     Interval,
     Reproduction,
@@ -34,8 +35,11 @@ from subak.reproduce.megha.published import CLAIMS as MEGHA
 CLAIM = Claim("3", "a", "says", least=1.0, most=3.0, why=Why("it is so", "figure 4"), note="how")
 
 
-def judged(number, **changes):
-    return judge(CLAIM._replace(**changes), Figure("3", "", pl.DataFrame(), {"a": number}))
+def judged(number, more=(), **changes):
+    """The claim's row, where figure 3 has its number, and each of *more* figures its numbers."""
+    figures = {"3": {"a": number}, **dict(more)}
+    return judge(CLAIM._replace(**changes), {key: Figure(key, "", pl.DataFrame(), numbers)
+                                             for key, numbers in figures.items()})
 
 
 @pytest.mark.parametrize(("number", "verdict"), [
@@ -52,6 +56,22 @@ def test_a_reason_stands_where_a_claim_differs_and_says_what_shows_it():
     assert judged(0.5).reason == "it is so (figure 4); how"
     assert judged(0.5, why=None).reason == f"{UNEXPLAINED}; how"
     assert judged(Interval(2.9, 2.7, 3.1), why=None, note="").reason == ""
+
+
+TESTED = Why("it is so", "figure 4", (Evidence("4", "b", least=1.0), Evidence("4", "c", most=2.0)))
+
+
+@pytest.mark.parametrize(("numbers", "said"), [
+    ({"b": 1.5, "c": 1.0}, "it is so (figure 4)"), ({"b": 1.5, "c": Interval(1.0, 0.5, 1.5)}, "it is so (figure 4)"),
+    ({"b": 0.5, "c": 1.0}, UNEXPLAINED), ({"b": 1.5, "c": 3.0}, UNEXPLAINED), ({"b": 1.5}, UNEXPLAINED),
+    ({"b": math.nan, "c": 1.0}, UNEXPLAINED), ({"b": 1.5, "c": Interval(1.0, 0.0, 2.5)}, UNEXPLAINED)])
+def test_a_reason_stands_only_where_the_numbers_show_it(numbers, said):
+    assert judged(0.5, {"4": numbers}, why=TESTED, note="").reason == said
+    assert judged(2.0, {"4": numbers}, why=TESTED, note="").reason == ""
+
+
+def test_what_could_show_a_reason_is_named_where_it_was_not_measured():
+    assert judged(0.5, why=TESTED).reason == f"{UNEXPLAINED} by what was run here; --only 4 looks for a reason; how"
 
 
 def test_the_rule_and_the_interval_are_in_words():
@@ -77,8 +97,14 @@ def test_what_a_reason_names_is_there(claims, figures):
         bounded = claim.least is not None or claim.most is not None
         assert bounded or claim.why is None, claim.says
         assert claim.figure in figures
-        if claim.why and claim.why.shown.startswith("figure "):
-            assert claim.why.shown.removeprefix("figure ").partition(":")[0] in figures, claim.why.shown
+        if claim.why is not None:
+            assert claim.why.evidence, claim.says
+        for each in claim.why.evidence if claim.why else ():
+            assert (each.figure, each.number) in {(other.figure, other.number) for other in claims}, each
+            assert each.figure in figures
+            assert each.least is not None or each.most is not None
+            named = {f"figure {each.figure}", f"Fig. {each.figure}"}
+            assert each.figure == claim.figure or any(words in claim.why.shown for words in named), claim.why.shown
 
 
 def shown(found, width):

@@ -9,10 +9,11 @@ from batches import batch, machines
 from small_inputs import placed, racked
 from subak.cli.main import main
 from subak.errors import InputError
-from subak.reproduce.hmhs import figures
+from subak.reproduce.hmhs import figures, study
 from subak.reproduce.hmhs.experiments import DEFAULT, FIGURES, chosen_figures, reproduce
 from subak.reproduce.hmhs.published import CLAIMS
 from subak.reproduce.hmhs.study import (
+    ALL_SCHEDULERS,
     BOUND,
     DRAWN_SPEEDS,
     LOCAL_SCHEDULERS,
@@ -28,6 +29,7 @@ from subak.reproduce.hmhs.study import (
     draw,
     interval,
     makespans,
+    run_job,
     summary,
 )
 
@@ -91,6 +93,21 @@ def test_several_processes_find_what_one_finds():
     assert [label for label, _ in said[:4]] == labels
     assert [part for _, part in said[:4]] == [0.0, 0.25, 0.5, 0.75]
     assert {label for label, _ in said[4:]} == set(labels)
+
+
+def test_what_one_figure_has_measured_no_other_measures_again(monkeypatch):
+    """Fig. 2 has a point of Fig. 1; the baselines have its schedulers, and its bound."""
+    asked = []
+    monkeypatch.setattr(study, "run_job", lambda label, job, say: asked.append(job) or run_job(label, job, say))
+    mine, points = bench(), [Case(jobs=2), Case("hybrid", 2)]
+    first = mine.measure("Fig. 1", points[:1], SCHEDULERS, 2)
+    assert mine.measure("Fig. 2", points, SCHEDULERS, 2)[0] == first[0]
+    assert [(job.case, job.seed) for job in asked] == [(case, seed) for case in points for seed in (1, 2)]
+    every = mine.measure("Baselines", points[:1], ALL_SCHEDULERS, 1)
+    assert set(asked[-1].ways) == set(ALL_SCHEDULERS) - set(SCHEDULERS)
+    assert not asked[-1].bounded
+    assert every == bench().measure("Baselines", points[:1], ALL_SCHEDULERS, 1)
+    assert list(every[0][0]) == [*ALL_SCHEDULERS, BOUND]
 
 
 def test_shares_of_levels_add_up(found):

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from small import CPU, fleet_of, plain
+from subak.placement.lotes.allocation import solve_allocation
 from subak.placement.lotes.bins import all_bins, build_machine
 from subak.policy import find_scheduler
-from subak.reproduce.lotes.experiments import DEFAULT, FIGURES, chosen_figures
+from subak.reproduce.lotes.experiments import DEFAULT, FIGURES, _in_reverse, chosen_figures
 from subak.reproduce.lotes.measured import TAILS, measured
 from subak.reproduce.lotes.published import CLAIMS
 from subak.reproduce.lotes.tables import (
@@ -22,6 +23,7 @@ from subak.reproduce.lotes.tables import (
     as_printed,
     bins_allowed,
     printed_problem,
+    without_misfits,
 )
 from subak.reproduce.lotes.workload import DAY_S, Month, month_of
 from subak.simulator.simulate import simulate
@@ -127,6 +129,17 @@ def test_table_1_allows_fewer_bins_than_thousands():
     assert bins_allowed() == (238, 3407)
 
 
+def test_the_program_has_other_optimal_vertices_than_the_one_that_is_found():
+    """The same program listed backwards has the same rate, and other machines serve other classes."""
+    problem = without_misfits(printed_problem())
+    found, other = solve_allocation(problem), _in_reverse(problem)
+    assert other.rate == pytest.approx(found.rate, rel=1e-9)
+    assert other.jobs.sum(axis=0) == pytest.approx(found.jobs.sum(axis=0))  # of each class, in the printed order
+    assert ((other.jobs > 0) != (found.jobs > 0)).any()
+    used = other.jobs @ problem.request.T  # [configuration, resource]
+    assert (used <= (problem.capacity * problem.machines).T * (1 + 1e-9)).all()
+
+
 # Claims
 
 
@@ -157,7 +170,8 @@ from subak.reproduce.lotes.workload import Month
 from small import TWO, fleet_of, plain
 
 few = Month(600, 1.5, 0.95, 0.3, 1.1)
-lotes_study.QUICK = lotes_study.Scale(few, 1000, few._replace(tasks=400, days=0.2), (0.8, 0.95), (0.0, 0.25),
+fewer = few._replace(tasks=400, days=0.2)
+lotes_study.QUICK = lotes_study.Scale(few, 1000, fewer, fewer, (0.8, 0.95), (0.0, 0.25),
                                       Month(300, 0.02, 0.9, 0.0, 0.5), 2, (0.0, 0.5), (1.0, 2.0))
 lotes_study.sample = lambda: (plain(*[(row * 0.3, 5, 1 + row % 2, 2 - row % 2) for row in range(300)], resources=TWO),
                               fleet_of(*[(4, 4)] * 4, resources=TWO))

@@ -12,7 +12,7 @@ from published import trace
 from subak.errors import InputError
 from subak.federation.settings import Federation
 from subak.reproduce import workloads as made
-from subak.reproduce.megha.experiments import FIGURES, IN_PAPER, WHEN_ASKED, chosen_figures
+from subak.reproduce.megha.experiments import DEFAULT, FIGURES, WHEN_ASKED, chosen_figures
 from subak.reproduce.megha.published import CLAIMS
 from subak.reproduce.missed_shares import wasted_share, water_fill
 
@@ -114,13 +114,13 @@ def test_wasted_share():
 
 
 def test_figures_are_chosen():
-    assert chosen_figures(None, past_the_paper=False) == list(IN_PAPER)
+    assert chosen_figures(None, past_the_paper=False) == list(DEFAULT)
     assert chosen_figures(None, past_the_paper=True) == [key for key in FIGURES if key not in WHEN_ASKED]
     assert chosen_figures("10, 3", past_the_paper=True) == ["3", "10"]
     for wrong in ("2", "", "3,x"):
         with pytest.raises(InputError, match="--only: must name figures among 3, 4"):
             chosen_figures(wrong, past_the_paper=False)
-    assert {claim.figure for claim in CLAIMS} == {*IN_PAPER, "why"}
+    assert {claim.figure for claim in CLAIMS} == set(DEFAULT)
 
 
 # Small runs, without the compiler: it takes longer than they do

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numba
@@ -42,11 +42,11 @@ from subak.measures.federation import federation_facts
 from subak.measures.jobs import described, group_table, job_facts, job_table, wait_by_length
 from subak.measures.objective import Objective, read_objective
 from subak.measures.objectives import judged, refuse_unconcerned
+from subak.measures.plans import missed_words, plan_facts
 from subak.measures.runs import (
     EnergyFacts,
     FairnessFacts,
     FleetFacts,
-    PlanFacts,
     Speed,
     Summary,
     WindowFacts,
@@ -75,10 +75,6 @@ from subak.workload.redraws import NONE
 from subak.workload.resample import resample_for, resampled
 from subak.workload.samples import sample_names, workload_folder
 from subak.workload.table import Workload, read_workload
-
-if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
-    from subak.placement.lotes.plan import Plan
-
 
 DIGEST_BYTES = 1 << 20  # of a file read at once
 
@@ -274,6 +270,8 @@ def _simulated(
     summary = summarise(outcome, scenario, inputs, run_label(name, seed, scenario.seeds), found)
     if outcome.scheduler.recorded:
         _say_overcommitted(found.timeline, resources)
+    if summary.plan is not None and summary.plan.missed:
+        logging.getLogger("subak").warning(missed_words(summary.label, summary.plan))
     return Done(summary, tables, outcome.search_moves)
 
 
@@ -458,6 +456,7 @@ def summarise(
         wait_time=measures.wait_spread(counted),
         slowdown=measures.slowdown_spread(counted),
         execution_delay=measures.delay_spread(measured(tasks, window)),
+        locality=measures.locality(measured(tasks, window)),
         lengths=wait_by_length(counted),
         jobs=job_facts(jobs),
         objectives=tuple(judged(read_objective(text), counted, jobs, workload, of.energy)
@@ -472,22 +471,11 @@ def summarise(
         failures=measures.outcome_counts(tasks),
         federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks, window),
         fairness=of.fairness,
-        plan=plan_facts(outcome.plans) if outcome.plans else None,
+        plan=plan_facts(outcome.plans, outcome.plans_missed),
         energy=of.energy,
         speed=Speed(len(tasks) / max(loop.seconds, 1e-9), loop.events, loop.seconds, peak_memory_bytes()),
         versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
-    )
-
-
-def plan_facts(plans: "tuple[Plan, ...]") -> PlanFacts:
-    """Return what the first plan of a run promised, and what all of them took."""
-    first = plans[0]
-    return PlanFacts(
-        classes=first.classes.share.size, configurations=first.configurations.machines.size,
-        bins=len(first.assignment.bins), rate_pooled=first.allocation.rate, rate=first.assignment.rate,
-        rate_rounded=first.assignment.rate_rounded, plans=len(plans),
-        seconds=sum(sum(plan.seconds.values()) for plan in plans), notes=first.notes,
     )
 
 

@@ -3,6 +3,7 @@ import math
 
 import polars as pl
 
+from subak.fleet.locality import LEVELS as PLACES
 from subak.measures.runs import FailureFacts, Reason, Spread, Summary, Waiting
 from subak.placement.claims import STATUSES
 from subak.workload.table import Workload
@@ -24,6 +25,18 @@ def slowdown_spread(tasks: pl.DataFrame) -> Spread:
 def delay_spread(tasks: pl.DataFrame) -> Spread | None:
     """Return the distribution of the execution delay over the tasks that finished; None where none share CPU."""
     return spread(tasks["execution_delay"]) if "execution_delay" in tasks.columns else None
+
+
+def locality(tasks: pl.DataFrame) -> dict[str, float]:
+    """Return which part of the tasks ran node-local, rack-local and off-rack, as Hadoop's counters of a job do.
+
+    Of those that started and of which it is known where their input lies; empty where there is none.
+    """
+    if "locality" not in tasks.columns:
+        return {}
+    counts = _counted(tasks["locality"].drop_nulls(), PLACES)
+    total = sum(counts.values())
+    return {level: count / total for level, count in counts.items()} if total else {}
 
 
 def bounded_slowdown() -> pl.Expr:

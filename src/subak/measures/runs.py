@@ -187,6 +187,7 @@ class PlanFacts(msgspec.Struct, frozen=True):
     plans: int = 1  # made in the whole run
     seconds: float = 0.0  # that they took, outside the loop
     notes: tuple[str, ...] = ()  # what the first one assumed or left out
+    missed: dict[str, int] = {}  # that could not be made during the run: how often, by the rule; what was there went on
 
 
 class FailureFacts(msgspec.Struct, frozen=True):
@@ -250,6 +251,7 @@ class Summary(msgspec.Struct, frozen=True):
     wait_time: Spread = Spread()
     slowdown: Spread = Spread()
     execution_delay: Spread | None = None  # that finished tasks ran longer for sharing CPU; None where they do not
+    locality: dict[str, float] = {}  # which part of the tasks ran how near its input; empty where no input is known
     lengths: dict[str, Spread] = {}  # the wait time of tasks of short jobs, and of long ones
     jobs: JobFacts | None = None
     objectives: tuple[ObjectiveFacts, ...] = ()

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from subak.federation.messages import CROSSES, KINDS
+from subak.fleet.locality import LEVELS as PLACES
 from subak.measures.intervals import interval, paired, relative
 from subak.measures.jobs import LENGTHS
 from subak.measures.objective import IN_SECONDS, MACHINE_STATISTICS, OF_MACHINES, Objective, read_objective
@@ -41,6 +42,7 @@ MORE_OF_MACHINES: dict[str, list[tuple[str, str, Callable[[float | None], str]]]
     "energy": [("mean power", "watts_mean", power_text)], "carbon": [],
     "cost": [("of energy", "cost_energy", plain_text), ("of machines", "cost_machines", plain_text)]}
 NOT_STARTED = ("WAITING", "BLOCKED", "UNPLACEABLE")
+NEARER = dict(zip(PLACES, (operator.gt, None, operator.lt), strict=True))  # what is better: where the input is
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,7 @@ def measures(resources: list[str], levels: int = 0, currencies: int = 1) -> list
           for name, title in SLOWDOWN_TITLES.items()),
         Measure("Jobs", "completed", lambda summary: summary.jobs.completed if summary.jobs else None, count_text,
                 operator.gt),
+        *(Measure("Locality", level, partial(_near, level), share_text, better) for level, better in NEARER.items()),
         *(Measure("Utilisation", name, partial(_share, "utilisation", name), share_text, operator.gt)
           for name in resources),
         *(Measure("Idle while tasks wait", name, partial(_share, "idle_while_waiting", name), share_text, operator.lt)
@@ -310,6 +313,11 @@ def _allocation(name: str, summary: Summary) -> float | None:
 
 def _delay(name: str, summary: Summary) -> float | None:
     return None if summary.execution_delay is None else getattr(summary.execution_delay, name)
+
+
+def _near(level: str, summary: Summary) -> float | None:
+    """Return which part of the tasks ran so near their input, None where no task is known to have one."""
+    return summary.locality.get(level)
 
 
 def _part(name: str, summary: Summary) -> float | None:

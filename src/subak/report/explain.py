@@ -10,6 +10,7 @@ import polars as pl
 from subak.errors import InputError
 from subak.experiment.run import load_inputs
 from subak.experiment.scenario import read_scenario
+from subak.fleet.locality import LEVELS
 from subak.measures.runs import Run, load_runs
 from subak.report.number_text import count_text, seconds_text
 from subak.resources import Resource
@@ -19,6 +20,8 @@ from subak.workload.table import Workload
 
 PARTS = {"framework_queueing": "in queues of masters", "processing": "in service at masters",
          "worker_queueing": "at workers", "communication": "on the network"}
+NEAR = dict(zip(LEVELS, ("on the machine where it ran", "in the rack of the machine where it ran",
+                         "in another rack than the machine where it ran"), strict=True))
 TOO_LITTLE = "too little free"
 TASK = re.compile(r"\d{1,18}(/\d{1,18})?", re.ASCII)
 LISTED_MAX = 6  # clusters or stages named in one line
@@ -126,6 +129,8 @@ def _stood(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Run time", seconds_text(values["run_time"]) if values["run_time"] < float("inf") else "until it is stopped"
     if values.get("execution_delay"):
         yield "Execution delay", f"{seconds_text(values['execution_delay'])}, for sharing its machine's CPU with others"
+    if values.get("locality"):
+        yield "Input", NEAR[values["locality"]]
     if "global_master" in values:
         yield "Global master", str(values["global_master"])
     yield "Attempts", _attempts(values)

@@ -1,5 +1,6 @@
 """What is said below a comparison: what was measured, what seeds changed, and what a mark means."""
 from subak.measures.intervals import SEEDS_MIN
+from subak.measures.plans import missed_words
 from subak.measures.runs import Run, groups
 from subak.measures.side_by_side import differences, of_one_fleet
 from subak.placement.schedulers import NOTHING
@@ -12,7 +13,7 @@ REDRAWN = {"sessions": "sessions of users drawn anew for each",
 def notes(runs: list[Run], marks: bool = True) -> list[str]:
     """Return the notes on runs that are shown side by side, a sentence or two each; *marks*: on what a star means."""
     several = len(groups(runs)) > 1
-    return [*_settings(runs), *window_notes(runs), *_seeds(runs), *_knowledge(runs), *_energy(runs),
+    return [*_settings(runs), *window_notes(runs), *_seeds(runs), *_knowledge(runs), *_energy(runs), *_plans(runs),
             *([_mark(runs)] if several and marks else [])]
 
 
@@ -68,6 +69,12 @@ def _energy(runs: list[Run]) -> list[str]:
                           for run in runs if run.summary.energy)
     return [f"Used hours are of {resource}" + (f", costs in {currency}." if currency else ".")
             for resource, currency in known]
+
+
+def _plans(runs: list[Run]) -> list[str]:
+    """Say of whom plans could not be made during the run, so that older ones went on."""
+    said = [missed_words(run.label, run.summary.plan) for run in runs if run.summary.plan]
+    return [f"{each}." for each in said if each]
 
 
 def knows_of(group: list[Run]) -> str:

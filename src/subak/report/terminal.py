@@ -99,7 +99,7 @@ def words_table(table: Words) -> Table:
 
 def _plan(plan: PlanFacts | None) -> list[RenderableType]:
     """Say what a plan promised, where there is one."""
-    if plan is None:
+    if plan is None or not plan.plans:
         return []
     made = "One plan" if plan.plans == 1 else f"{count_text(plan.plans)} plans"
     return [Text(""), _prose(

@@ -24,11 +24,24 @@ class Interval(NamedTuple):
     high: float
 
 
+class Evidence(NamedTuple):
+    """Bounds on a number of a figure, within which it shows a reason."""
+
+    figure: str
+    number: str
+    least: float | None = None
+    most: float | None = None
+
+
 class Why(NamedTuple):
-    """Why a number is out of a claim's bounds, and the run, ablation or arithmetic that shows it."""
+    """Why a number is out of a claim's bounds, and the run, ablation or arithmetic that shows it.
+
+    It is said where all *evidence* holds. What is put together with numbers at hand, which show it, needs none.
+    """
 
     text: str
     shown: str
+    evidence: tuple[Evidence, ...] = ()
 
 
 class Claim(NamedTuple):
@@ -92,23 +105,47 @@ def choose_figures(only: str | None, known: Collection[str], default: Collection
 def judge_all(claims: Iterable[Claim], figures: Iterable[Figure]) -> tuple[Row, ...]:
     """Return the claims about the figures that were measured."""
     by_key = {figure.key: figure for figure in figures}
-    return tuple(judge(claim, by_key[claim.figure]) for claim in claims if claim.figure in by_key)
+    return tuple(judge(claim, by_key) for claim in claims if claim.figure in by_key)
 
 
-def judge(claim: Claim, figure: Figure) -> Row:
-    """Return a claim beside the number it is about."""
-    number = figure.numbers[claim.number]
-    value, low, high = number if isinstance(number, Interval) else Interval(number, number, number)
-    verdict = None if np.isnan(value) else _verdict(claim, low, high)
-    why = f"{claim.why.text} ({claim.why.shown})" if claim.why else UNEXPLAINED
-    reason = "; ".join(filter(None, (why if verdict == DIFFERS else "", claim.note)))
-    return Row(claim.figure, claim.says, rule(claim), _measured(value, low, high, claim.unit), verdict, reason)
+def judge(claim: Claim, figures: Mapping[str, Figure]) -> Row:
+    """Return a claim beside the number it is about, of the *figures* that were measured, by key."""
+    value, low, high = _interval(figures[claim.figure].numbers[claim.number])
+    verdict = None if np.isnan(value) else _verdict(claim.least, claim.most, low, high)
+    return Row(claim.figure, claim.says, rule(claim), _measured(value, low, high, claim.unit), verdict,
+               reason(verdict, claim.why, claim.note, figures))
 
 
-def _verdict(claim: Claim, low: float, high: float) -> str | None:
-    if claim.least is None and claim.most is None:
+def reason(verdict: str | None, why: Why | None, note: str, figures: Mapping[str, Figure] | None = None) -> str:
+    """Return what is said of a number: why it is out of its bounds, if it is, and how it is measured.
+
+    A reason that *figures* do not show is none; one whose figure was not measured is still to be looked for.
+    """
+    return "; ".join(filter(None, (_said(why, figures or {}) if verdict == DIFFERS else "", note)))
+
+
+def _said(why: Why | None, figures: Mapping[str, Figure]) -> str:
+    if why is None:
+        return UNEXPLAINED
+    missing = dict.fromkeys(each.figure for each in why.evidence if each.figure not in figures)
+    if missing:
+        return f"{UNEXPLAINED} by what was run here; --only {','.join(missing)} looks for a reason"
+    return f"{why.text} ({why.shown})" if all(_shows(each, figures) for each in why.evidence) else UNEXPLAINED
+
+
+def _shows(of: Evidence, figures: Mapping[str, Figure]) -> bool:
+    _, low, high = _interval(figures[of.figure].numbers.get(of.number, float("nan")))
+    return _verdict(of.least, of.most, low, high) == HOLDS
+
+
+def _interval(number: float | Interval) -> Interval:
+    return number if isinstance(number, Interval) else Interval(number, number, number)
+
+
+def _verdict(least: float | None, most: float | None, low: float, high: float) -> str | None:
+    if least is None and most is None:
         return None
-    least, most = -np.inf if claim.least is None else claim.least, np.inf if claim.most is None else claim.most
+    least, most = -np.inf if least is None else least, np.inf if most is None else most
     if np.isnan(low) or np.isnan(high):
         return UNDECIDED
     if least <= low and high <= most:

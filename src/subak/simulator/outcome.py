@@ -24,6 +24,7 @@ class Outcome:
     loop_result: LoopResult
     federated: Federated | None = None  # of a federation: its settings, network and roles
     plans: tuple[Plan, ...] = ()  # of a scheduler that goes by plans: those it made, in order
+    plans_missed: tuple[str, ...] = ()  # why one could not be made during the run, each time; that before went on
     search_moves: int | None = None  # that a search for a better plan tried
 
     @property

@@ -85,9 +85,10 @@ def megha(
         metavar="PATH", help="Alibaba's 2018 trace: a folder with batch_task, or that file [default: tasks of Google's "
                              "stand in].", show_default=False)] = None,
     only: Annotated[str | None, typer.Option(
-        metavar="FIGURES", help="Figures to reproduce, such as 3,4,10; past the paper: why, heartbeat, load, "
-                                "large; prototype (Fig. 12): a live federation on this machine, for five minutes "
-                                "[default: 3 to 11; with --out and without --quick all but that].",
+        metavar="FIGURES", help="Figures to reproduce, such as 3,4,10; why, what explains them; past the paper: "
+                                "heartbeat, load, large; prototype (Fig. 12): a live federation on this machine, for "
+                                "five minutes [default: 3 to 11 and why; with --out and without --quick all but the "
+                                "prototype].",
         show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="A tenth of the machines, a fifth of the tasks: seconds in place of minutes.")] = False,
@@ -134,10 +135,10 @@ def mch(
 def lotes(
     trace: TraceOption = None,
     only: Annotated[str | None, typer.Option(
-        metavar="FIGURES", help="Figures to reproduce among tables, 6, 7, 8; past the paper: why (what makes the "
-                                "difference), loads, options, errors (wrong requests), mix (of classes, predicted), "
-                                "usage (that varies), locality, fairness, federation [default: tables, 6, 7, 8; with "
-                                "--out and without --quick all].", show_default=False)] = None,
+        metavar="FIGURES", help="Figures to reproduce among tables, 6, 7, 8; why and loads, what explains them; "
+                                "past the paper: options, errors (wrong requests), mix (of classes, predicted), "
+                                "usage (that varies), locality, fairness, federation [default: tables, 6, 7, 8, why, "
+                                "loads; with --out and without --quick all].", show_default=False)] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="A month of 60,000 tasks on one of fifty machines: seconds in place of minutes.")] = False,
     out: OutOption = None,

@@ -11,7 +11,7 @@ from subak.output.writing import new_folder
 from subak.report.console import Console, Text, bars, echo, waiting
 from subak.report.number_text import NOTHING
 from subak.report.side_by_side import SideBySide
-from subak.reproduce.claims import DIFFERS, HOLDS, score
+from subak.reproduce.claims import score
 from subak.reproduce.google_like.experiments import TABLE_TITLES, Reproduction
 from subak.reproduce.google_like.experiments import reproduce as reproduce_google_like
 from subak.reproduce.google_like.measured import Measured, measure_trace, measure_workload
@@ -41,7 +41,7 @@ def board(found: Reproduction, name: str) -> Board:
     """Return what became of its figures."""
     rows = [(f"Table {row.table}" if row.table != "KS" else "Laws", row.verdict,
              f"{row.what}: {_number(row.paper, row.is_share)}", _number(row.measured, row.is_share), RULE,
-             row.reason if row.verdict == DIFFERS else "") for row in found.rows if row.verdict]
+             row.reason) for row in found.rows if row.verdict]
     return Board(name, TITLE, score(row.verdict for row in found.rows), rows)
 
 
@@ -79,8 +79,7 @@ def _show(found: Reproduction, console: Console) -> None:
         console.print(SideBySide(["paper", "measured", "generated", "verdict"], [
             (Text(row.what), [*map(Text, _numbers(row)), Text(row.verdict or NOTHING, style=STYLES[row.verdict])])
             for row in rows], _title(name)))
-        for reason, each in groupby((row for row in rows if row.reason and row.verdict != HOLDS),
-                                    key=lambda row: row.reason):
+        for reason, each in groupby((row for row in rows if row.reason), key=lambda row: row.reason):
             about = ", ".join(row.what for row in each)
             console.print(Constrain(Text(f"- {about}: {reason}", style="dim"), CLAIM_WIDTH))
     console.print()
@@ -112,7 +111,7 @@ def write(found: Reproduction, folder: Path) -> None:
     sections = [Section(TITLES[name], drawn(chart, folder, name, TITLES[name]))
                 for name, chart in figures(found).items()]
     for name, rows in groupby(found.rows, key=lambda row: row.table):
-        titles = ["What", "Verdict", "Paper", "Measured", "Generated", "Where it differs"]
+        titles = ["What", "Verdict", "Paper", "Measured", "Generated", "Why it differs, or how it is measured"]
         cells: list[list[object]] = [[row.what, row.verdict or NOTHING, *_numbers(row), row.reason] for row in rows]
         sections.append(Section(_title(name), table(_title(name), titles, cells)))
     text = page(TITLE, _verdict(found), found.notes, sections)

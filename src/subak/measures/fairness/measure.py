@@ -16,7 +16,7 @@ when none has anything. Of a level of the tree it is the mean over the groups of
 least two of a group demand, a second of each group counting as much; None where there is no such time.
 
 Tasks that no machine could ever hold are no demand, nor is one that was given up after its last attempt. A queue above
-others that has jobs of its own has them in a leaf whose name ends with a slash. The sums are in `fairness_sweep.py`.
+others that has jobs of its own has them in a leaf whose name ends with a slash. The sums are in `sweep.py`.
 """
 from typing import NamedTuple
 

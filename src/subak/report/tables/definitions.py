@@ -26,6 +26,9 @@ DEFINITIONS: dict[tuple[str, str], str] = {
                               "as 10 s, so that short tasks do not rule the mean.",
     ("Execution delay", ""): "How much longer a finished task's last attempt ran, for sharing its machine's CPU, than "
                              "it would have with all that it wants (Megha, section VI-F).",
+    ("Locality", ""): "Of the tasks that started and of which it is known where their input lies, the part that ran "
+                      "last on a machine that holds it (node-local), on another one of such a machine's rack "
+                      "(rack-local), or anywhere else (off-rack).",
     ("Utilisation", ""): "Share of the machines' capacity that tasks held, the mean over the window.",
     ("Stranded", ""): "Share of the capacity that was free while tasks waited, but on machines where the smallest "
                       "waiting task did not fit; the mean over time. A scheduler that lets its queue be blocked can "

@@ -15,13 +15,14 @@ BASE_UNITS = {seconds_text: "s", bytes_text: "B", energy_text: "kWh", power_text
 ANY = "*"  # title
 # The measures of the overview, where a run has them.
 KEY_MEASURES = (("Objectives", ANY), ("Wait time", "mean"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
-                ("Execution delay", "mean"),
+                ("Execution delay", "mean"), ("Locality", "node-local"),
                 ("Queue", "mean"), ("Utilisation", ANY), ("Fairness", "mean shortfall"),
                 ("Energy", "total"), ("Cost", "total"), ("Carbon", "total"),
                 ("Tasks", "waiting at the end"), ("Federation", "messages a task"), ("Makespan", ""))
 # Families by the group of the page that shows them; others are under waiting.
 GROUPS = {"Utilisation": "machines", "Stranded": "machines", "Idle while tasks wait": "machines",
           "Energy": "machines", "Cost": "machines", "Carbon": "machines", "Makespan": "machines",
+          "Locality": "machines",
           "Fairness": "fairness",
           "Federation": "federation", "Allocation time": "federation", "Its parts, mean": "federation",
           "Tasks": "details", "Jobs": "details", "Simulation": "details"}

@@ -1,7 +1,6 @@
 """The Google-like workload paper: what it says beside what is measured on a trace and on generated data.
 
-A reason is printed where it was tested. Of shares, means and medians chance is told by jobs, whose tasks are alike: a
-figure is within it where it is no more than 1.96 standard errors away, with jobs as the units that are drawn.
+A reason is printed where numbers show it (reasons.py), elsewhere that it is not explained.
 """
 from typing import NamedTuple
 
@@ -9,14 +8,16 @@ import numpy as np
 import polars as pl
 import scipy  # its parts load when they are first used
 
-from subak.reproduce.claims import UNEXPLAINED
+from subak.reproduce.claims import DIFFERS, Why
 from subak.reproduce.google_like import published as paper
+from subak.reproduce.google_like.gaps import gap_rows
 from subak.reproduce.google_like.laws import PAPER_LAW, attempt_rows, law_rows
-from subak.reproduce.google_like.measured import ENDINGS, Measured
-from subak.reproduce.google_like.row import Row
+from subak.reproduce.google_like.measured import ENDINGS, EVENTS_MOST, Measured
+from subak.reproduce.google_like.reasons import Without, chance, cut_draws, mean_by_job, unseen, without
+from subak.reproduce.google_like.row import NEAR_SHARE, Row
 from subak.workload.google_like.draw import draw
 from subak.workload.google_like.goodness import Comparison, compare
-from subak.workload.google_like.parameters import Parameters
+from subak.workload.google_like.parameters import Makespans, Parameters
 
 TABLE_TITLES = {
     "I": "Number of events per task", "II": "Endings of tasks with three events", "III": "Scheduling classes",
@@ -24,7 +25,10 @@ TABLE_TITLES = {
     "VII": "Makespans of killed tasks (s)", "KS": "Laws of makespans and gaps",
 }
 GENERATED_COUNT = 1_000_000
-Z_95 = 1.96  # standard errors on either side of what is measured
+STATISTICS = ("average", "standard deviation", "median")
+OTHER = "other"  # of ENDINGS: evicted, or lost
+TASKS_MIN = 2  # of a distribution
+MOST_LATE = 0.95  # of what ended otherwise
 
 
 class Reproduction(NamedTuple):
@@ -48,9 +52,9 @@ def reproduce(measured: Measured, seed: int = 1) -> Reproduction:
     if _enough(gaps):
         law = scipy.stats.lomax(c=paper.GAP_SHAPE, loc=0.0, scale=(paper.GAP_SHAPE - 1) * paper.GAP_MEAN)
         comparisons["gaps"] = compare("gaps between tasks", gaps, {PAPER_LAW: law})
-    rows = (*_event_rows(measured), *_share_rows(measured), *_makespan_rows(measured, runs),
-            *law_rows(measured, comparisons, runs, seed), *attempt_rows(measured.attempts),
-            *_gap_rows(measured, made.gap, comparisons))
+    rows = (*_event_rows(measured), *_ending_rows(measured), *_share_rows(measured),
+            *_makespan_rows(measured, runs, seed), *law_rows(measured, comparisons, runs, seed),
+            *attempt_rows(measured.attempts), *gap_rows(measured, made.gap, comparisons))
     return Reproduction(measured.source, rows, comparisons, _group_means(measured), _classes(measured),
                         _notes(measured))
 
@@ -70,22 +74,43 @@ def _compare_makespans(ending: str, values: np.ndarray) -> Comparison:
 
 
 def _event_rows(measured: Measured) -> list[Row]:
-    """Return Tables I and II, in shares: the parts are a fiftieth of the trace."""
-    rows = []
+    """Return Table I, in shares; of those that differ, also without what stood when the trace began."""
+    seen, fresh = measured.events or {}, measured.fresh_events or {}
+    rows: list[Row] = []
+    more: list[Row] = []
     total = sum(paper.EVENT_COUNTS.values())
-    seen = measured.events or {}
     for count, tasks in paper.EVENT_COUNTS.items():
-        name = f"{count}{' and more' if count == 9 else ''} events (share)"
-        share = seen.get(count, 0) / sum(seen.values()) if seen else None
-        rows.append(Row("I", name, tasks / total, share, None, _event_reason(count, measured)))
+        name, figure = f"{count}{' and more' if count == EVENTS_MOST else ''} events", tasks / total
+        row = Row("I", f"{name} (share)", figure, seen.get(count, 0) / sum(seen.values()) if seen else None,
+                  note="" if seen else "it is not known when tasks started")
+        if row.verdict == DIFFERS and fresh:
+            line = f"{name}, of those that came later (share)"
+            other = fresh.get(count, 0) / sum(fresh.values())
+            why = without(row.measured or 0.0, figure, other, NEAR_SHARE, "it is the tasks that stood when the trace "
+                          "began", f"the line {line.removesuffix(' (share)')}")
+            row = Row("I", row.what, figure, row.measured, why=why)
+            more.append(Row("I", line, figure, other))
+        rows.append(row)
+    return rows + more
+
+
+def _ending_rows(measured: Measured) -> list[Row]:
+    """Return Table II, also without those that ended otherwise, where a workload's end makes them many."""
     made = {"FINISH": Parameters().type, "KILL": 1 - Parameters().type}
-    return rows + _shares("II", paper.ENDINGS, measured.tasks.rename({"ended": "value"}), made)
-
-
-def _event_reason(count: int, measured: Measured) -> str:
-    if measured.events is None:
-        return "it is not known when tasks started"
-    return "tasks that still run when the parts end have no end" if count == 2 else UNEXPLAINED
+    tasks = measured.tasks.rename({"ended": "value"})
+    rows = _shares("II", paper.ENDINGS, tasks, made)
+    other = tasks.filter(value=OTHER)
+    late = float(other["late"].mean() or 0.0) if len(other) else 0.0  # type: ignore[arg-type]
+    if late < MOST_LATE:
+        return rows
+    counts = {name: count for name, count in paper.ENDINGS.items() if name != OTHER}
+    less = _shares("II", counts, tasks.filter(pl.col("value") != OTHER), {})
+    why = Why(f"of the {len(other):,} that were evicted, or lost, {other['late'].sum():,} ended after the workload's "
+              "last arrival, so that their next attempts are not in it, nor the events of these",
+              "the lines without other")
+    rows = [Row("II", row.what, row.paper, row.measured, row.generated, why) for row in rows]
+    return rows + [Row("II", row.what.replace(" (", ", without other ("), row.paper, row.measured, None, row.why)
+                   for row in less]
 
 
 def _share_rows(measured: Measured) -> list[Row]:
@@ -102,27 +127,11 @@ def _shares(table: str, counts: dict[str, int] | dict[int, int], tasks: pl.DataF
     known, total = tasks.drop_nulls("value"), sum(counts.values())
     rows = []
     for name, count in counts.items():
-        share, error = _mean_by_job(known, pl.col("value") == name)
-        rows.append(Row(table, f"{name} (share)", count / total, share, made.get(str(name)),
-                        _chance(share, count / total, error) if share is not None else "not in a workload"))
+        share, error = mean_by_job(known, pl.col("value") == name)
+        why = None if share is None else chance(share, count / total, error)
+        rows.append(Row(table, f"{name} (share)", count / total, share, made.get(str(name)), why,
+                        "not in a workload" if share is None else ""))
     return rows
-
-
-def _mean_by_job(tasks: pl.DataFrame, value: pl.Expr) -> tuple[float | None, float]:
-    """Return the mean of a value over tasks, None without any, and its standard error if jobs were drawn."""
-    if tasks.is_empty():
-        return None, np.nan
-    by_job = tasks.group_by("job").agg(sum=value.cast(pl.Float64).sum(), tasks=pl.len().cast(pl.Float64))
-    mean, jobs = float(by_job["sum"].sum()) / len(tasks), len(by_job)
-    squares = float(((by_job["sum"] - mean * by_job["tasks"]) ** 2).sum())
-    return mean, float(np.sqrt(squares * jobs / (jobs - 1)) / len(tasks)) if jobs > 1 else np.nan
-
-
-def _chance(measured: float, published: float, error: float) -> str:
-    """Return whether chance may be why a mean is not the paper's."""
-    if not np.isfinite(error) or abs(measured - published) > Z_95 * error:
-        return UNEXPLAINED
-    return "the jobs are so few that chance may make as much of a difference (standard error by jobs)"
 
 
 def _group() -> pl.Expr:
@@ -133,7 +142,7 @@ def _group() -> pl.Expr:
             .otherwise(pl.lit(paper.GROUPS[3])).alias("group"))
 
 
-def _makespan_rows(measured: Measured, made: dict[str, np.ndarray]) -> list[Row]:
+def _makespan_rows(measured: Measured, made: dict[str, np.ndarray], seed: int) -> list[Row]:
     """Return Tables VI and VII; the generator has no groups, so only the row "All" has its figures."""
     rows: list[Row] = []
     for table, ending in (("VI", "FINISH"), ("VII", "KILL")):
@@ -141,47 +150,47 @@ def _makespan_rows(measured: Measured, made: dict[str, np.ndarray]) -> list[Row]
         for group, (_, *figures) in paper.MAKESPANS[ending].items():
             seen = tasks if group == "All" else tasks.filter(group=group)
             drawn = made[ending] if group == "All" else np.empty(0)
-            names = ("average", "standard deviation", "median")
-            whys = _makespan_reasons(seen, figures[0], figures[2])
+            whys = _makespan_reasons(seen, tuple(figures), measured.rooms, seed)
+            note = "" if len(seen) else "none of this group ended so in what was read"
             for name, figure, one, another, why in zip(
-                    names, figures, _three(seen["makespan"].to_numpy()), _three(drawn), whys, strict=True):
-                rows.append(Row(table, f"{group}: {name}", figure, one, another, why))
+                    STATISTICS, figures, _three(seen["makespan"].to_numpy()), _three(drawn), whys, strict=True):
+                rows.append(Row(table, f"{group}: {name}", figure, one, another, why, note))
     return rows
 
 
-def _makespan_reasons(tasks: pl.DataFrame, average: float, median: float) -> tuple[str, str, str]:
+def _makespan_reasons(tasks: pl.DataFrame, figures: tuple[float, ...], rooms: np.ndarray,
+                      seed: int) -> list[Why | None]:
     """Return why the average, the standard deviation and the median of makespans are not the paper's."""
-    mean, error = _mean_by_job(tasks, pl.col("makespan"))
+    mean, error = mean_by_job(tasks, pl.col("makespan"))
     if mean is None:
-        nothing = "none of this group ended so in what was read"
-        return nothing, nothing, nothing
-    below, of_below = _mean_by_job(tasks, pl.col("makespan") <= median)
-    return _chance(mean, average, error), UNEXPLAINED, _chance(below or 0.0, 0.5, of_below)
+        return [None] * len(STATISTICS)
+    below, of_below = mean_by_job(tasks, pl.col("makespan") <= figures[-1])
+    by_chance = chance(mean, figures[0], error, " s"), None, chance(below or 0.0, 0.5, of_below, " of the tasks")
+    return [first or unseen(one, figure, of) for first, one, figure, of in zip(
+        by_chance, _figures(tasks["makespan"].to_numpy()), figures, _without(tasks, figures, rooms, seed), strict=True)]
 
 
-def _three(values: np.ndarray) -> tuple[float | None, float | None, float | None]:
-    if not len(values):
-        return None, None, None
+def _without(tasks: pl.DataFrame, figures: tuple[float, ...], rooms: np.ndarray, seed: int) -> list[Without | None]:
+    """Return the three figures without what only a part of the trace has."""
+    fresh, (average, _, median) = tasks.filter(~pl.col("stood")), figures
+    if len(fresh) < TASKS_MIN or not rooms.size:
+        return [None] * len(figures)
+    law = Makespans(average, average / median)
+    cut = cut_draws(law.mu, law.sigma, rooms, (seed, 11))
+    if len(cut) < TASKS_MIN:
+        return [None] * len(figures)
+    errors = mean_by_job(fresh, pl.col("makespan"))[1], 0.0, 0.0
+    return [Without(one, other, error) for one, other, error in zip(
+        _figures(fresh["makespan"].to_numpy()), _figures(cut), errors, strict=True)]
+
+
+def _three(values: np.ndarray) -> tuple[float | None, ...]:
+    return _figures(values) if len(values) else (None,) * len(STATISTICS)
+
+
+def _figures(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the STATISTICS of values, of which there is one at least."""
     return float(values.mean()), float(values.std()), float(np.median(values))
-
-
-def _gap_rows(measured: Measured, made: np.ndarray, comparisons: dict[str, Comparison]) -> list[Row]:
-    gaps, submits = measured.gaps, measured.submits
-    rows = [Row("KS", "mean gap between tasks (s)", paper.GAP_MEAN, float(gaps.mean()) if len(gaps) else None,
-                float(made.mean()), "the paper's is that of SUBMIT events: 48.4 million in 29 days are 0.0518 s; "
-                "25.4 million tasks are 0.0985 s")]
-    if submits is not None and len(submits):
-        rows.append(Row("KS", "mean gap between SUBMIT events (s)", paper.GAP_MEAN, float(submits.mean()), None,
-                        UNEXPLAINED))
-    over = float((gaps > 10).mean()) if len(gaps) else None
-    rows.append(Row("KS", "gaps over 10 s (share; the paper: very few)", None, over, float((made > 10).mean())))
-    if "gaps" in comparisons:
-        found = comparisons["gaps"]
-        why = "most gaps are microseconds (tasks of one job) and the rest seconds: no Pareto law with this mean is near"
-        rows.append(Row("KS", "KS of the paper's Pareto law of gaps", None, found.law(PAPER_LAW).distance, None, why))
-        rows.append(Row("KS", "KS of the best Pareto law of gaps", None, found.law("Pareto from 0").distance, None,
-                        "its mean is infinite"))
-    return rows
 
 
 def _group_means(measured: Measured) -> pl.DataFrame:
@@ -206,16 +215,32 @@ def _classes(measured: Measured) -> pl.DataFrame:
 
 
 def _notes(measured: Measured) -> tuple[str, ...]:
+    longer = {} if measured.window is None else {
+        ending: float(scipy.stats.norm.sf((np.log(measured.window) - law["mu"]) / law["sigma"]))
+        for ending, law in paper.LAWS.items()}
     window = () if measured.window is None else (
-        f"the parts show {measured.window:,.0f} s of 2,505,600: a makespan that began in them and ended later is not "
-        "seen, which shortens above all KILL",)
+        f"what was read shows {measured.window:,.0f} s, the paper's month 2,505,600: a makespan that began in it and "
+        f"ended later is not seen. By the paper's laws {longer['FINISH']:.1%} of the makespans until FINISH are longer "
+        f"than all of it, and {longer['KILL']:.1%} of those until KILL",)
+    ran = sum(seconds / paper.MAKESPANS[ending]["All"][1] for ending, seconds in paper.RUN_SECONDS.items())
+    own = Parameters()
+    tasks, services = own.tasks, own.services
     return (
         *window,
         "the paper's own figures: Tables III to VII add up to 24,227,625 tasks that ended by FINISH or KILL, Table II "
-        "to 24,157,190, and its total run times (13 and 20 billion seconds) to the 11 million of its sample",
-        "mass and disparity (1700 and 3.8, 8000 and 24) give sigma 1.63 and 2.52, and medians 447 and 333 s; its "
-        "fitted log-normal laws have 1.42 and 2.06, medians 518 and 464 s, and means 1,420 and 3,873 s: the two do not "
-        "agree",
+        f"to 24,157,190, and its total run times (13 and 20 billion seconds), by its averages, to {ran / 1e6:.1f} "
+        "million; its sample has 11 million",
+        f"mass and disparity ({tasks.mass:g} and {tasks.disparity:g}, {services.mass:g} and {services.disparity:g}) "
+        f"give sigma {tasks.sigma:.2f} and {services.sigma:.2f}, and medians {np.exp(tasks.mu):.0f} and "
+        f"{np.exp(services.mu):.0f} s; its fitted log-normal laws have {_fitted()}: the two do not agree",
         "section IV-A says Pareto with shape 5, Fig. 8 draws with 4; the mean gap is the same for both",
         "of the groups and classes (Tables III to V) the paper's generator knows nothing: it draws a number in ]0, 1]",
     )
+
+
+def _fitted() -> str:
+    """Return the paper's fitted laws in words."""
+    laws = [(law["mu"], law["sigma"]) for law in paper.LAWS.values()]
+    return (f"{' and '.join(f'{sigma:g}' for _, sigma in laws)}, medians "
+            f"{' and '.join(f'{np.exp(mu):.0f}' for mu, _ in laws)} s, and means "
+            f"{' and '.join(f'{np.exp(mu + sigma**2 / 2):,.0f}' for mu, sigma in laws)} s")

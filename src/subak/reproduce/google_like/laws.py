@@ -8,23 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy  # its parts load when they are first used
 
-from subak.reproduce.claims import UNEXPLAINED
+from subak.reproduce.claims import Why
 from subak.reproduce.google_like import published as paper
 from subak.reproduce.google_like.measured import ENDINGS, Measured
-from subak.reproduce.google_like.row import Row
+from subak.reproduce.google_like.reasons import Without, chance, cut_draws, mean_by_job, unseen
+from subak.reproduce.google_like.row import Row, near
 from subak.workload.google_like.goodness import Comparison, compare, distance, log_normal
+from subak.workload.google_like.parameters import Parameters
 
 PAPER_LAW = "paper's law"
 DISTANCE = "log-normal KS"
 LAW_DRAWS, LEVELS = 100, (0.025, 0.5, 0.975)
-REASONS = {
-    "mu": "generated: ln(mass / disparity), not the fitted mu",
-    "sigma": "generated: sqrt(2 ln disparity), above the fitted sigma",
-    "Pareto coefficient": "1 / mean(ln(x / least)): it follows from the least makespan",
-    "Pareto scale": "the least makespan: the more tasks are read, the less",
-    "Pareto KS": "the law starts at the least makespan, whatever that is",
-}
+FRESH, FEW, CUT = "KS without those that stood", "KS expected with so few jobs", "KS where the trace ends"
+COEFFICIENT, LEAST, PARETO_KS = "Pareto coefficient", "Pareto scale", "Pareto KS"
+AS_PUBLISHED = "with the paper's scale"
 
 
 class Apart(NamedTuple):
@@ -36,13 +35,13 @@ class Apart(NamedTuple):
     high: float
 
     @property
-    def reason(self) -> str:
-        """Why the distance is not the paper's, as far as these numbers tell."""
-        because = f"without the tasks that stood when the trace began it is {self.fresh:.3f} (the next line)"
+    def why(self) -> Why | None:
+        """Why the distance is not the paper's, where these numbers tell."""
         if self.fresh > self.high:
-            return f"{because}; the rest is {UNEXPLAINED}: jobs as few and as alike make at most {self.high:.3f} of it"
-        return (f"{because}, and among jobs as few and as alike a true log-normal law is {self.low:.3f} to "
-                f"{self.high:.3f} away (the line after it)")
+            return None
+        return Why(f"without the tasks that stood when the trace began it is {self.fresh:.3f}, and among jobs as few "
+                   f"and as alike a true log-normal law is {self.low:.3f} to {self.high:.3f} away",
+                   f"the lines {FRESH}, {FEW}")
 
 
 def law_rows(measured: Measured, comparisons: dict[str, Comparison], made: dict[str, np.ndarray],
@@ -50,24 +49,94 @@ def law_rows(measured: Measured, comparisons: dict[str, Comparison], made: dict[
     """Return section IV-C: the laws' parameters and distances, and what the distances are made of."""
     rows: list[Row] = []
     for ending in ENDINGS:
-        found = comparisons.get(ending)
-        seen, drawn = {} if found is None else law_figures(found), law_figures(compare(ending, made[ending]))
-        apart = None if found is None else taken_apart(measured.tasks.filter(ended=ending), seed)
-        reasons = {**REASONS, DISTANCE: UNEXPLAINED if apart is None else apart.reason}
-        rows += [Row("KS", f"{ending}: {name}", figure, seen.get(name), drawn.get(name), reasons[name])
-                 for name, figure in paper.LAWS[ending].items()]
-        rows += [] if apart is None else [
-            Row("KS", f"{ending}: KS without those that stood", None, apart.fresh, None,
-                "of the tasks that came while the trace was recorded"),
-            Row("KS", f"{ending}: KS expected with so few jobs", None, apart.median, None,
-                f"the median of {LAW_DRAWS} draws in which the law is true, with jobs as large and as alike; 95 % of "
-                f"them are from {apart.low:.3f} to {apart.high:.3f}")]
-        rows += [] if found is None else [
-            Row("KS", f"{ending}: KS of a Pareto law from 0", None, found.law("Pareto from 0").distance, None,
-                "not in the paper: the same law, not tied to the least value"),
-            Row("KS", f"{ending}: KS of the paper's own log-normal", None, found.law(PAPER_LAW).distance, None,
-                "with the paper's mu and sigma")]
+        drawn = law_figures(compare(ending, made[ending]))
+        tasks = measured.tasks.filter(pl.col("ended").eq(ending) & (pl.col("makespan") > 0))
+        if ending not in comparisons:
+            rows += [Row("KS", f"{ending}: {name}", figure, None, drawn[name])
+                     for name, figure in paper.LAWS[ending].items()]
+            continue
+        rows += _rows_of(ending, tasks, comparisons[ending], drawn, measured.rooms, seed)
     return rows
+
+
+def _rows_of(ending: str, tasks: pl.DataFrame, found: Comparison, drawn: dict[str, float], rooms: np.ndarray,
+             seed: int) -> list[Row]:
+    """Return the paper's lines of one ending, each with why it differs, and those that show that."""
+    laws, seen, apart = paper.LAWS[ending], law_figures(found), taken_apart(tasks, seed)
+    lines = _shown(ending, tasks, found, apart, rooms, seed)
+    by_name = {row.what.removeprefix(f"{ending}: "): row for row in lines}
+    whys = {**_law_reasons(tasks, laws, seen, rooms, seed), DISTANCE: None if apart is None else apart.why,
+            LEAST: _least_reason(tasks, laws, seen[LEAST]),
+            **{name: Why("it follows from the least makespan, which is the law's scale",
+                         f"the line {name} {AS_PUBLISHED}")
+               if near(by_name[f"{name} {AS_PUBLISHED}"].measured or 0.0, laws[name]) else None
+               for name in (COEFFICIENT, PARETO_KS)}}
+    law = Parameters().tasks if ending == "FINISH" else Parameters().services
+    tried = "" if apart is None or whys[DISTANCE] else (
+        f"jobs as few and as alike make at most {apart.high:.3f} of it, what the trace's end cuts off makes "
+        f"{by_name[CUT].generated or 0.0:.3f}" if CUT in by_name else
+        f"jobs as few and as alike make at most {apart.high:.3f} of it")
+    notes = {DISTANCE: tried, "mu": f"generated: ln({law.mass:g} / {law.disparity:g}) is {law.mu:.2f}",
+             "sigma": f"generated: sqrt(2 ln {law.disparity:g}) is {law.sigma:.2f}"}
+    return [*(Row("KS", f"{ending}: {name}", figure, seen[name], drawn[name], whys[name], notes.get(name, ""))
+              for name, figure in laws.items()), *lines]
+
+
+def _shown(ending: str, tasks: pl.DataFrame, found: Comparison, apart: Apart | None, rooms: np.ndarray,
+           seed: int) -> list[Row]:
+    """Return the lines that show why others differ."""
+    laws, values = paper.LAWS[ending], np.sort(tasks["makespan"].to_numpy())
+    logs, scale = np.log(values), laws[LEAST]
+    coefficient = float(1 / (logs.mean() - np.log(scale)))
+    published = scipy.stats.pareto(b=coefficient, loc=0.0, scale=scale)
+    rows = [] if apart is None else [
+        Row("KS", f"{ending}: {FRESH}", None, apart.fresh, None, None,
+            "of the tasks that came while the trace was recorded"),
+        Row("KS", f"{ending}: {FEW}", None, apart.median, None, None,
+            f"the median of {LAW_DRAWS} draws in which the law is true, with jobs as large and as alike; 95 % of them "
+            f"are from {apart.low:.3f} to {apart.high:.3f}")]
+    if rooms.size:
+        cut = log_normal_distance(cut_draws(laws["mu"], laws["sigma"], rooms, (seed, 12)))
+        rows.append(Row("KS", f"{ending}: {CUT}", None, None, cut, None,
+                        "of draws of the paper's law, those that are no longer than the time left to a task"))
+    return [*rows,
+            Row("KS", f"{ending}: {COEFFICIENT} {AS_PUBLISHED}", laws[COEFFICIENT], coefficient, None, None,
+                "1 / (mean(ln x) - ln scale)"),
+            Row("KS", f"{ending}: {PARETO_KS} {AS_PUBLISHED}", laws[PARETO_KS], distance(values, published)),
+            Row("KS", f"{ending}: KS of a Pareto law from 0", None, found.law("Pareto from 0").distance, None, None,
+                "not in the paper: the same law, not tied to the least value"),
+            Row("KS", f"{ending}: KS of the paper's own log-normal", None, found.law(PAPER_LAW).distance, None, None,
+                "with the paper's mu and sigma")]
+
+
+def _law_reasons(tasks: pl.DataFrame, laws: dict[str, float], seen: dict[str, float], rooms: np.ndarray,
+                 seed: int) -> dict[str, Why | None]:
+    """Return why mu and sigma are not the paper's."""
+    mean, error = mean_by_job(tasks, pl.col("makespan").log())
+    by_chance = {"mu": chance(mean or 0.0, laws["mu"], error), "sigma": None}
+    fresh = tasks.filter(~pl.col("stood"))
+    if len(fresh) < 2 or not rooms.size:
+        return by_chance
+    logs, cut = np.log(fresh["makespan"].to_numpy()), np.log(cut_draws(laws["mu"], laws["sigma"], rooms, (seed, 12)))
+    of_fresh = mean_by_job(fresh, pl.col("makespan").log())[1]
+    others = {"mu": Without(float(logs.mean()), float(cut.mean()), of_fresh),
+              "sigma": Without(float(logs.std()), float(cut.std()))}
+    return {name: by_chance[name] or unseen(seen[name], laws[name], others[name]) for name in others}
+
+
+def _least_reason(tasks: pl.DataFrame, laws: dict[str, float], least: float) -> Why | None:
+    """Return whether the least makespan is what the least of so many draws of the paper's log-normal law may be.
+
+    Tasks of a job are alike: so many are at least as many as there are jobs, at most as there are tasks.
+    """
+    counts = len(tasks), tasks["job"].n_unique()
+    low, high = (float(np.exp(laws["mu"] + laws["sigma"] * scipy.stats.norm.ppf(1 - level ** (1 / count))))
+                 for level, count in zip((1 - LEVELS[0], LEVELS[0]), counts, strict=True))
+    if not low <= least <= high:
+        return None
+    return Why("it is the least makespan, and the least of so few is larger: of as many draws of the paper's "
+               f"log-normal law as there are tasks, or jobs, it is {low:.3g} to {high:.3g} s",
+               f"arithmetic: {counts[0]:,} tasks, {counts[1]:,} jobs")
 
 
 def taken_apart(tasks: pl.DataFrame, seed: int) -> Apart | None:
@@ -94,16 +163,18 @@ def log_normal_distance(values: np.ndarray) -> float:
 
 
 def attempt_rows(attempts: dict[str, np.ndarray]) -> list[Row]:
-    """Return the same log-normal laws over every attempt, whatever the number of events of its task."""
+    """Return the same log-normal laws over every attempt, whatever the number of events of its task.
+
+    The paper's are of other tasks, so that nothing is judged.
+    """
     rows = []
     for ending, values in attempts.items():
         if len(values) > 1 and float(values.min()) < float(values.max()):
             logs = np.log(values)
             figures = {"mu": float(logs.mean()), "sigma": float(logs.std()), "median (s)": float(np.median(values)),
                        DISTANCE: log_normal_distance(values)}
-            known = {**paper.LAWS[ending], "median (s)": paper.MAKESPANS[ending]["All"][3]}
-            rows += [Row("KS", f"{ending}, every attempt: {name}", known[name], figure, None,
-                         "the paper takes tasks of three events only; here each attempt of any task counts")
+            rows += [Row("KS", f"{ending}, every attempt: {name}", None, figure, None, None,
+                         "not in the paper, which takes tasks of three events only: each attempt of any task")
                      for name, figure in figures.items()]
     return rows
 

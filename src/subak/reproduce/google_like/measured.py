@@ -36,12 +36,19 @@ class Measured(NamedTuple):
 
     source: str
     tasks: pl.DataFrame  # ended (FINISH, KILL, FAIL, other), makespan (s), priority, class (null where unknown), job,
-    # stood (whether it was there when the trace began)
+    # stood (whether it was there when the trace began), late (whether it ended when no arrival is known any more)
     attempts: dict[str, np.ndarray]  # seconds that each attempt of any task ran, by ending; empty without events
     events: dict[int, int] | None  # tasks by number of events, 9 for more; None where they are not known
-    gaps: np.ndarray  # seconds between arrivals (of distinct tasks), after the trace's beginning
-    submits: np.ndarray | None  # seconds between EVENT_SUBMIT events, resubmissions too; None without events
+    fresh_events: dict[int, int] | None  # the same of the tasks that came while the trace was recorded
+    arrivals: pl.DataFrame  # time (s, sorted) and job of distinct tasks, after the trace's beginning
+    submits: pl.DataFrame | None  # the same of EVENT_SUBMIT events, resubmissions too; None without events
+    rooms: np.ndarray  # seconds that the trace still shows when a task starts, of those that came while it was recorded
     window: float | None  # seconds that were seen; makespans are shorter
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """Seconds between arrivals."""
+        return np.diff(self.arrivals["time"].to_numpy())
 
 
 def measure_trace(folder: Path, advance: Advance) -> Measured:
@@ -55,13 +62,19 @@ def measure_trace(folder: Path, advance: Advance) -> Measured:
     if events.is_empty():
         raise InputError(f"{folder}: has no events within the trace's window")
     by_task = _by_task(events)
-    counts = _table_1(by_task)
-    first = by_task.filter(pl.col("submit") > 0)["submit"].sort().to_numpy()
-    submits = events.filter((pl.col("event") == EVENT_SUBMIT) & (pl.col("time") > 0))["time"].sort().to_numpy()
+    fresh = by_task.filter(pl.col("submit") > 0)
+    submits = events.filter((pl.col("event") == EVENT_SUBMIT) & (pl.col("time") > 0))
     window = float(events["time"].max()) / SECOND  # type: ignore[arg-type]
+    rooms = window - fresh["schedule"].drop_nulls().to_numpy() / SECOND
     source = f"{len(paths)} parts of the genuine trace ({folder})"
-    return Measured(source, _three_events(by_task), _attempts(events), counts,
-                    np.diff(first) / SECOND, np.diff(submits) / SECOND, window)
+    return Measured(source, _three_events(by_task), _attempts(events), _table_1(by_task), _table_1(fresh),
+                    _times(fresh.rename({"submit": "arrival"})), _times(submits.rename({"time": "arrival"})), rooms,
+                    window)
+
+
+def _times(tasks: pl.DataFrame) -> pl.DataFrame:
+    """Return when tasks came (microseconds in `arrival`), in order, and whose they are."""
+    return tasks.select(time=pl.col("arrival") / SECOND, job=pl.col("job").cast(pl.String)).sort("time")
 
 
 def _by_task(events: pl.DataFrame) -> pl.DataFrame:
@@ -84,7 +97,7 @@ def _three_events(by_task: pl.DataFrame) -> pl.DataFrame:
         ended=pl.col("end_event").replace_strict(END_NAMES, return_dtype=pl.String),
         makespan=(pl.col("end") - pl.col("schedule")) / SECOND,
         priority=pl.col("priority"), **{"class": pl.col("class").cast(pl.Int64, strict=False)},
-        job=pl.col("job").cast(pl.String), stood=pl.col("submit") == 0,
+        job=pl.col("job").cast(pl.String), stood=pl.col("submit") == 0, late=pl.lit(False),
     )
 
 
@@ -109,18 +122,24 @@ def measure_workload(workload: Workload) -> Measured:
     outcome = pl.col("outcome").cast(pl.String)
     tasks = whole.filter(outcome.ne("CENSORED")).select(
         ended=pl.when(outcome.is_in(["FINISH", "KILL", "FAIL"])).then(outcome).otherwise(pl.lit("other")),
-        makespan="run_time", priority="priority", **{"class": "class"}, job="task_job", stood="stood")
-    gaps = np.diff(leave_standing_out(workload.tasks)["arrival"].to_numpy())
+        makespan="run_time", priority="priority", **{"class": "class"}, job="task_job", stood="stood",
+        late=pl.col("end") > workload.tasks["arrival"].max())
+    fresh = attempts.filter(~pl.col("stood"))
+    cut = attempts.filter(outcome.eq("CENSORED"))["end"].drop_nulls().to_numpy()  # the record ends with these
+    window = float(cut.max()) if cut.size else None
+    rooms = np.zeros(0) if window is None else window - fresh["recorded_start"].drop_nulls().to_numpy()
+    rooms = rooms[rooms > 0]
     ran = {ending: attempts.filter((outcome == ending) & (pl.col("run_time") > 0))["run_time"].to_numpy()
            for ending in ENDINGS}
-    return Measured(f"the workload {name}", tasks, ran, _counts(attempts), gaps, None, None)
+    return Measured(f"the workload {name}", tasks, ran, _counts(attempts), _counts(fresh),
+                    fresh.select(time="arrival", job="task_job"), None, rooms, window)
 
 
 def _with_events(workload: Workload) -> pl.DataFrame:
     """Return the tasks of a workload, attempts of the trace's, with the number of events of the task each is one of.
 
     Attempts of one task are of jobs called NAME, NAME#2 and so on (`task_job`). Each has a SUBMIT, a SCHEDULE and,
-    unless it is censored, an end; null where it is not known when tasks started.
+    unless it is censored, an end; these, and when it ended (`end`), are null where it is not known when tasks started.
     """
     of_class = "scheduling_class" in workload.stages.columns
     latency = pl.col("scheduling_class").cast(pl.Int64) if of_class else pl.lit(None, pl.Int64)
@@ -132,11 +151,12 @@ def _with_events(workload: Workload) -> pl.DataFrame:
     return workload.tasks.with_columns(
         workload.stages.select(pl.col("priority"), latency.alias("class"))[stage],
         task_job=job, events=own, stood=pl.int_range(pl.len()) < first,
+        end=pl.col("recorded_start") + pl.col("run_time") if known else pl.lit(None, pl.Float64),
     ).with_columns(pl.col("events").sum().over("task_job", "index") if known else pl.col("events"))
 
 
 def _counts(attempts: pl.DataFrame) -> dict[int, int] | None:
-    """Return how many tasks have how many events."""
+    """Return how many tasks have how many events, None where that is not known."""
     if attempts["events"].null_count():
         return None
     return _table_1(attempts.unique(["task_job", "index"]))

@@ -29,4 +29,6 @@ LAWS = {  # section IV-C: mu, sigma and KS of the log-normal; coefficient, scale
     "KILL": {"mu": 6.14, "sigma": 2.06, "log-normal KS": 0.064, "Pareto coefficient": 0.0916, "Pareto scale": 0.0077,
              "Pareto KS": 0.49},
 }
+RUN_SECONDS = {"FINISH": 13e9, "KILL": 20e9}  # section II: of all tasks that ended so
+MONTH_S = 29 * 86_400.0  # of the whole trace
 GAP_MEAN, GAP_SHAPE = 0.052, 5.0  # section IV-A; Fig. 8 draws with shape 4

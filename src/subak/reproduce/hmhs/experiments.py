@@ -12,7 +12,7 @@ import polars as pl
 from subak.errors import InputError
 from subak.fleet.locality import LEVELS
 from subak.reproduce.claims import Figure, Interval, Reproduction, choose_figures, judge_all
-from subak.reproduce.hmhs.published import CLAIMS
+from subak.reproduce.hmhs.published import CLAIMS, SOME_JOBS
 from subak.reproduce.hmhs.study import (
     ALIKE,
     ALL_SCHEDULERS,
@@ -45,7 +45,9 @@ def figure_1(bench: Bench) -> Figure:
         numbers |= {f"{workload}, {name}": value
                     for name, value in _extremes(table.filter(pl.col("workload") == workload)).items()}
     of_kind = {kind: table.filter(pl.col("workload") == kind).sort("jobs") for kind in WORKLOADS}
-    for other in ("fifo", "r-hmhs"):
+    some = of_kind["hybrid"].filter(jobs=SOME_JOBS)
+    numbers[f"hybrid, {SOME_JOBS} below fifo-pri"] = _gain(some, "below fifo-pri", 0) if len(some) else float("nan")
+    for other in ("fifo", "fifo-pri", "r-hmhs"):
         single, hybrid = (_mean(of_kind[kind], f"below {other}") for kind in ("single", "hybrid"))
         numbers[f"single over hybrid, {other}"] = _less(single, hybrid)
         for kind, here in of_kind.items():

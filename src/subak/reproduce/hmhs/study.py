@@ -93,6 +93,7 @@ class Job(NamedTuple):
     seed: int
     ways: dict[str, Way]
     trace: Trace | None
+    bounded: bool = True  # whether the bound is to be found, too
 
 
 Measures = dict[str, dict[str, float]]  # by scheduler, and of the bound: its numbers by name
@@ -103,21 +104,37 @@ class Bench:
 
     def __init__(self, scale: Scale, seed: int, notify: Notify, trace: Trace | None = None, processes: int = 1) -> None:
         self.scale, self.seed, self.notify, self.trace, self.processes = scale, seed, notify, trace, processes
+        self.known: dict[tuple[Case, int], Measures] = {}  # by case and seed: several figures have points in common
 
     def measure(self, what: str, cases: Sequence[Case], ways: Mapping[str, Way], seeds: int) -> list[list[Measures]]:
-        """Return what each of the *ways* came to on each case with each of so many *seeds*."""
-        jobs = {f"{what}: {_words(case)}, seed {self.seed + number}":
-                Job(self.scale, case, self.seed + number, dict(ways), self.trace if _of_trace(case) else None)
-                for case in cases for number in range(seeds)}
-        found: dict[str, Measures] = {}
-        news = in_turn(jobs) if self.processes == 1 else _side_by_side(jobs, self.processes)
-        for each in news:
-            if each.kind == DONE:
-                found[each.label] = msgspec.msgpack.decode(each.result)
-            else:
-                self.notify(each.label, len(found) / len(jobs))
-        every = [found[label] for label in jobs]
+        """Return what each of the *ways* came to on each case with each of so many *seeds*; what is known is not run.
+
+        A way has the same name in all figures.
+        """
+        points = [(case, self.seed + number) for case in cases for number in range(seeds)]
+        jobs: dict[str, Job] = {}
+        for case, seed in points:
+            known = self.known.get((case, seed), {})
+            missing = {name: way for name, way in ways.items() if name not in known}
+            if missing:
+                trace = self.trace if _of_trace(case) else None
+                bounded = BOUND not in known and not case.workload.startswith(AT_HOME)
+                jobs[f"{what}: {_words(case)}, seed {seed}"] = Job(self.scale, case, seed, missing, trace, bounded)
+        self._run(jobs)
+        every = [{name: self.known[point][name] for name in (*ways, BOUND) if name in self.known[point]}
+                 for point in points]
         return [every[place:place + seeds] for place in range(0, len(every), seeds)]
+
+    def _run(self, jobs: dict[str, Job]) -> None:
+        """Run the jobs, and know what came of them."""
+        done = 0
+        for each in in_turn(jobs) if self.processes == 1 else _side_by_side(jobs, self.processes):
+            if each.kind == DONE:
+                done += 1
+                job, found = jobs[each.label], msgspec.msgpack.decode(each.result)
+                self.known[job.case, job.seed] = {**self.known.get((job.case, job.seed), {}), **found}
+            else:
+                self.notify(each.label, done / len(jobs))
 
 
 def makespans(found: Sequence[Measures], number: str = MAKESPAN) -> dict[str, np.ndarray]:
@@ -156,7 +173,7 @@ def run_job(label: str, job: Job, say: Say) -> bytes:
         outcome = simulate(workload, fleet, find_scheduler(way.scheduler), job.seed, locality_wait=way.locality_wait,
                            search=SearchSettings(moves=job.scale.search_moves))
         found[name] = measures_of(outcome, workload)
-    if not job.case.workload.startswith(AT_HOME):
+    if job.bounded:
         found[BOUND] = {MAKESPAN: makespan_bound(find_batch(workload, fleet), workload).seconds}
     return msgspec.msgpack.encode(found)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from subak.placement.lotes.allocation import Allocation, solve_allocation
+from subak.placement.lotes.allocation import Allocation, Problem, solve_allocation
 from subak.placement.lotes.assignment import solve_assignment
 from subak.placement.lotes.bins import FINE_UNITS
 from subak.placement.lotes.settings import LotesSettings
@@ -41,13 +41,15 @@ def tables(study: Study) -> Figure:
     assigned = solve_assignment(fitting, mine, fine, capacity, LotesSettings(bins="all"))
     seconds = time.perf_counter() - began
     every = solve_assignment(fitting, mine, fine, capacity, LotesSettings(bins="all", pairs="all", bins_max=10_000_000))
-    classes = (mine.jobs > 0).sum(axis=1)
+    classes, other = (mine.jobs > 0).sum(axis=1), _in_reverse(fitting)
     rows = [{"machines": int(printed.MACHINES[row]), "cores": f"{printed.CORES[row] / 100:.2f}",
              "memory": f"{printed.MEMORY[row] / 100:.2f}", "classes of the paper": int(printed.CLASSES[row]),
              "classes": int(classes[row]), "bins": int(assigned.considered[row]),
              "bins of all classes": int(every.considered[row])} for row in range(len(classes))]
     numbers = {
-        "lambda": allocation.rate / printed.RATE_PER_HOUR, "classes alike": float((classes == printed.CLASSES).sum()),
+        "lambda": allocation.rate / printed.RATE_PER_HOUR, "reversed lambda": other.rate / mine.rate,
+        "reversed classes": float(((other.jobs > 0).sum(axis=1) != classes).sum()),
+        "classes alike": float((classes == printed.CLASSES).sum()),
         "classes most": float(np.sort(classes)[-2]), "bins": float(assigned.considered.sum()),
         "bins without": float(every.considered.sum()), "seconds": seconds,
         "rounding": 1 - assigned.rate_rounded / assigned.rate,
@@ -56,6 +58,16 @@ def tables(study: Study) -> Figure:
     numbers["bins allowed"], numbers["bins as printed"] = map(float, printed.bins_allowed())
     return Figure("tables", "Tables 1 and 2: classes and bins of each configuration", pl.DataFrame(rows), numbers,
                   _rates(allocation, mine, assigned.rate, every.rate))
+
+
+def _in_reverse(problem: Problem) -> Allocation:
+    """Return the allocation of the same problem whose configurations and classes are listed in the opposite order.
+
+    The program is the same, but a solver may end in another of its optimal vertices.
+    """
+    found = solve_allocation(Problem(problem.request[:, ::-1], problem.share[::-1], problem.rate[::-1, ::-1],
+                                     problem.capacity[:, ::-1], problem.machines[::-1]))
+    return found._replace(delta=found.delta[::-1, ::-1], jobs=found.jobs[::-1, ::-1])
 
 
 def _rates(allocation: Allocation, mine: Allocation, rate: float, every: float) -> tuple[str, ...]:
@@ -155,7 +167,7 @@ FIGURES = {
     **{key: Experiment(paper_jobs, make) for key, make in (("6", figure_6), ("7", figure_7), ("8", figure_8))},
     **{key: Experiment(*both) for key, both in {**past.FIGURES, **open_ends.FIGURES}.items()},
 }
-DEFAULT = ("tables", "6", "7", "8")
+DEFAULT = ("tables", "6", "7", "8", "why", "loads")  # those of the paper, and what explains them
 
 
 def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:

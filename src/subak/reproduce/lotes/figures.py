@@ -82,7 +82,7 @@ def _placements(table: pl.DataFrame) -> Any:
 
 
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "tables": _bins, "6": _waits, "7": _distribution, "8": _queue, "why": _bars, "loads": _grows("load"),
+    "tables": _bins, "6": _waits, "7": _distribution, "8": _queue, "why": _bars, "loads": _grows("load (share)"),
     "options": _bars, "errors": _grows("error (share)"), "federation": _placements, "mix": _bars,
     "usage": _grows("swing (share)"), "locality": _grows("run time far from the data (times)", ".1f"),
     "fairness": _bars,

@@ -56,6 +56,9 @@ def why(study: Study) -> Figure:
              for name, given in EXPLAINING.items()}
     numbers = {f"{place}, {what}": ratio(found[place, one], found[place, other]) for place in places
                for what, one, other in ABLATIONS}
+    for place in places:
+        long, of_all = (found[place, name].longer_than(HOUR_S) for name in (LEAST_WORK, "lotes"))
+        numbers[f"{place}, over 1 h in that order"] = long / of_all if of_all else float("nan")
     table = pl.DataFrame([{"place": place} | row(name, run) for (place, name), run in found.items()])
     return Figure("why", "What makes the difference: order, placement, strict queues", table, numbers)
 
@@ -65,15 +68,21 @@ def why(study: Study) -> Figure:
 
 def load_jobs(scale: Scale) -> list[Job]:
     """Return the paper's schedulers at several loads."""
-    return [job(scale.short._replace(load=load), name) for load in scale.loads
-            for name in (*PAPER, "first-fit+backfill")]
+    return [job(scale.week._replace(load=load), name) for load in scale.loads for name in PAPER]
 
 
 def loads(study: Study) -> Figure:
-    """Return the paper's schedulers as the load of the month grows."""
-    rows = [{"load": each.place.load, **row(each.scheduler, study.run(each))} for each in load_jobs(study.scale)
-            if isinstance(each.place, Month)]
-    return Figure("loads", "Mean wait time as the load grows", pl.DataFrame(rows), {})
+    """Return the paper's schedulers as the load of a week of the month grows."""
+    loads_ = study.scale.loads
+    found = {(each.place.load, each.scheduler): study.run(each) for each in load_jobs(study.scale)
+             if isinstance(each.place, Month)}
+    rows = [{"load (share)": load, **row(scheduler, run), "over 7 h (share)": run.longer_than(7 * HOUR_S)}
+            for (load, scheduler), run in found.items()]
+    numbers = {}
+    for load, words in ((min(loads_), "least load"), (max(loads_), "most load")):
+        numbers[f"tetris by lotes, {words}"] = ratio(found[load, "tetris"], found[load, "lotes"])
+        numbers[f"tetris over 7 h, {words}"] = found[load, "tetris"].longer_than(7 * HOUR_S)
+    return Figure("loads", "Mean wait time as the load of a week grows", pl.DataFrame(rows), numbers)
 
 
 def _option_jobs(scale: Scale) -> dict[tuple[str, str], Job]:

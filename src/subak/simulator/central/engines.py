@@ -47,6 +47,7 @@ class CentralLoop(NamedTuple):
     waiting: Any  # what tests look at beside the state: lanes, a fair order, a planned run
     step: Callable[[int], int]  # runs a number of steps; returns why it came back
     plans: list[Plan] = []  # noqa: RUF012  (never changed here) of LoTES: those made so far
+    plans_missed: list[str] = []  # noqa: RUF012  (as above) and why others could not be made
     search_moves: int | None = None  # that a search for a better plan tried
 
 
@@ -125,7 +126,7 @@ def _lotes(workload: Workload, fleet: Fleet, settings: LotesSettings, terms: Ter
     from subak.simulator.central.lotes import build_planned_run  # noqa: PLC0415  (see above)
 
     run = build_planned_run((workload, fleet), settings, terms)
-    return CentralLoop(run.prepared, run, run.step, run.plans)
+    return CentralLoop(run.prepared, run, run.step, run.plans, run.missed)
 
 
 @functools.cache

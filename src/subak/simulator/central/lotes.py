@@ -152,9 +152,11 @@ class PlannedRun:
         self.shapes = prepared.shapes
         self.lanes = build_lanes(self.shapes.constraint_set.size, self.simulation.tasks.arrival.size)
         self.plans = [] if plan is None else [plan]
+        self.missed: list[str] = []  # why a plan could not be made again, each time
         self.state = self._dispatcher(plan)
         self.lanes.score[:] = -self.state.waiting.turn
         self.began = float(self.simulation.tasks.arrival[0])
+        self.arrivals_end = float(planner.arrivals.since.max(initial=0.0))
         self.next_plan = self._after(self.began)
         self.fair = fair
         self.engine = self._compiled(fair)
@@ -182,12 +184,18 @@ class PlannedRun:
         return self.began + (math.floor((time - self.began) / period) + 1) * period if period else math.inf
 
     def _plan_again(self) -> None:
-        """Let the dispatcher of a plan for what arrived lately take over; where nothing did, keep the old one."""
+        """Let the dispatcher of a plan for what arrived lately take over; where there can be none, keep the old one.
+
+        When nothing arrives any more there is nothing to plan for; before that, somebody ought to hear of it.
+        """
         since = self.next_plan - self.began
         self.next_plan = self._after(float(self.simulation.clock[NOW]))
+        if since - self.settings.replan_window > self.arrivals_end:
+            return
         try:
             plan = self.planner.again(since, self._there())
-        except InputError:  # nothing arrived, or what did tells no rate
+        except InputError as error:  # nothing arrived, or what did tells no rate
+            self.missed.append(str(error))
             return
         before, self.state = self.state, self._dispatcher(plan)
         take_over(self.state, before, self.simulation, self.lanes)
