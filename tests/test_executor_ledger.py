@@ -1,4 +1,5 @@
 """The ledger of attempts, without processes: against a plain model, under any order of what can happen."""
+import math
 from signal import SIGKILL, SIGTERM
 
 import hypothesis.strategies as st
@@ -243,9 +244,12 @@ def test_the_lease_cuts_a_longer_grace_short():
     ledger = ran(Lease(10.0, 2.0))
     ledger.end(Key(1, 1), 600.0, 1.0)
     assert signals(ledger, 1.0) == [SIGTERM]
+    assert ledger.due() == 8.0  # though it is being ended already
     assert signals(ledger, 8.0) == []
-    ledger.tick(10.0)
-    assert [each.number for each in ledger.take().signals] == [SIGKILL]
+    assert ledger.due() == 10.0
+    assert signals(ledger, 10.0) == [SIGKILL]
+    assert ledger.due() == math.inf  # until it has ended there is nothing to do
+    assert signals(ledger, 11.0) == []
     ledger.exited(Key(1, 1), Ending(EXITED))
     assert ledger.take().news[0].ending.reason == HALTED
 

@@ -86,6 +86,7 @@ class Row(Struct):
     limit_at: float = NEVER  # when it has run for as long as it may
     kill_at: float = NEVER
     end_reason: str = ""  # why it is being ended; "" while it is not
+    is_killed: bool = False  # SIGKILL was sent: nothing more can be done
     ending: Ending | None = None
 
 
@@ -190,7 +191,6 @@ class Ledger:
 
     def tick(self, now: float) -> None:
         """Do what is due: the lease, limits, SIGKILL after the grace."""
-        self.next_due = NEVER
         if now >= self.lease_ends_at():
             for key, row in self.running.items():
                 self._end(key, row, LEASE_LOST, now, self.touched + self.lease.lease_s)
@@ -199,13 +199,14 @@ class Ledger:
                 row.limit_at = NEVER
                 self._end(key, row, RAN_TOO_LONG, now, now + row.grace_s)
             if now >= row.kill_at:
-                row.kill_at = NEVER
+                row.kill_at, row.is_killed = NEVER, True
                 self.out.signals.append(Signal(key, SIGKILL))
-            self.next_due = min(self.next_due, row.limit_at, row.kill_at)
+        self.next_due = min((min(row.limit_at, row.kill_at) for row in self.running.values()), default=NEVER)
 
     def due(self) -> float:
-        """Return a time before which nothing is due."""
-        if any(not row.end_reason for row in self.running.values()):
+        """Return a time before which nothing is due: the lease ends, too, what has been given a longer grace."""
+        lease_over = self.touched + self.lease.lease_s
+        if any(row.kill_at > lease_over and not row.is_killed for row in self.running.values()):
             return min(self.next_due, self.lease_ends_at())
         return self.next_due
 
@@ -292,6 +293,8 @@ class Ledger:
 
     def _end(self, key: Key, row: Row, reason: str, now: float, kill_at: float) -> None:
         """Send SIGTERM where nothing has yet, and SIGKILL at *kill_at*, or when it was due before."""
+        if row.is_killed:
+            return
         if not row.end_reason:
             row.end_reason = reason
             if kill_at > now:

@@ -70,7 +70,7 @@ from subak.federation.megha.global_master.state import (
     is_here,
 )
 from subak.federation.megha.global_master.view import (
-    AHEAD,
+    LOOKED_AHEAD,
     MISSING,
     NOTHING_NEW,
     begin_update,
@@ -327,11 +327,11 @@ def apply_entries(  # noqa: PLR0913, PLR0917  (a role, what all know, a span of 
 ) -> int:
     """Apply entries first .. last - 1 of a ledger, as far as there is room for what they lead to; return how far."""
     version = first
-    for ahead in range(first, min(first + AHEAD, last)):
+    for ahead in range(first, min(first + LOOKED_AHEAD, last)):
         look_ahead(master, ledger, ahead)
     while version < last and not is_filling(out):
-        if version + AHEAD < last:
-            look_ahead(master, ledger, version + AHEAD)
+        if version + LOOKED_AHEAD < last:
+            look_ahead(master, ledger, version + LOOKED_AHEAD)
         apply_entry(master, topology, rules, tasks, ledger.entry[version % ledger.entry.size], out)
         version += 1
     return version

@@ -31,7 +31,7 @@ from subak.fleet.index import lower_summary, note_freed_block
 from subak.fleet.state import BLOCK
 from subak.marks import inlined, noinline, prefetch
 
-AHEAD = 12  # entries after which one is applied that is looked at now
+LOOKED_AHEAD = 12  # entries after which one is applied that is looked at now
 NOTHING_NEW, MISSING = -1, -2  # what an update brings instead of a version to apply it from
 
 
