@@ -96,7 +96,8 @@ def chart(rows: pl.DataFrame, file: Path) -> None:
         scale = alt.Scale(type="linear" if what == "load" else "log", nice=False)
         panels.append(alt.Chart(of).mark_line(point=True).encode(
             x=alt.X("value:Q", scale=scale, title=what,
-                    axis=alt.Axis(values=of["value"].to_list(), format="~s", grid=False)),
+                    axis=alt.Axis(values=of["value"].to_list(), grid=False,
+                                  format="~s" if of["value"].max() >= 1000 else "~g")),
             y=alt.Y("microseconds:Q", scale=alt.Scale(domain=[0, float(rows["microseconds"].max()) * 1.05]),
                     title="microseconds a task" if what == "machines" else None),
         ).properties(width=150, height=180))
