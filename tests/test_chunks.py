@@ -1,8 +1,10 @@
 """A run in chunks is the run in memory: task by task, interval by interval, attempt by attempt, however it is cut."""
 import math
 import tempfile
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -11,6 +13,12 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from small import TWO, cases, fleet_of, staged
+from subak.experiment.chunks import Chunks, open_inputs, simulate_in_chunks
+from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.scenario import Scenario
+from subak.measures.chunks import tally
+from subak.measures.chunks.sketch import ACCURACY
+from subak.measures.runs import Speed, load_runs
 from subak.policy import find_scheduler
 from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.run import Cut, run_in_chunks
@@ -34,15 +42,13 @@ def told(scheduler, workload, seed=1, interval=1.0, until=math.inf):
     return Terms(scheduler.order, seed, interval, until, estimates=estimates)
 
 
-def chunked(case, name, folder, chunk, block=3, fixed=True, checkpoint=None, on_progress=None, **more):
+def chunked(case, name, folder, cut, on_progress=None, **more):
+    """The run of a case whose workload is written into *folder*; *cut* says where its results grow."""
     workload, fleet = case
-    kept, blocks = folder / "W", folder / "B"
-    kept.mkdir(exist_ok=True)
-    blocks.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     scheduler = find_scheduler(name)
     terms = told(scheduler, workload, **more)
-    cut = Cut(blocks, chunk, checkpoint, block)
-    return run_in_chunks(stored(workload, kept), fleet, scheduler, terms, cut, fixed, on_progress)
+    return run_in_chunks(stored(workload, folder), fleet, scheduler, terms, cut, True, on_progress)
 
 
 def plain(table):
@@ -63,17 +69,117 @@ def in_memory(case, name, **more):
                      plain(attempt_table(outcome, workload, fleet)))
 
 
+@contextmanager
+def places():
+    """A folder for the workload, and one for results."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "B"
+        place.mkdir()
+        yield Path(folder) / "W", place
+
+
 def agree(case, name, chunk, block=3, **more):
     outcome, whole = in_memory(case, name, **more)
-    with tempfile.TemporaryDirectory() as folder:
-        found = chunked(case, name, Path(folder), chunk, block, **more)
+    with places() as (folder, place):
+        found = chunked(case, name, folder, Cut(place, chunk, None, block), **more)
         for one, other in zip(tables(found, case), whole, strict=True):
             assert_frame_equal(one, other)
     assert found.outcome.loop_result.events == outcome.loop_result.events
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=100)
 @given(case=cases(), name=st.sampled_from(SCHEDULERS), chunk=st.integers(1, 12), block=st.integers(1, 9),
        until=st.sampled_from([math.inf, math.inf, 0.0, 1.0, 4.0, 5.25]), seed=st.integers(0, 2**40))
 def test_a_run_in_chunks_is_the_run_in_memory(case, name, chunk, block, until, seed):
     agree(case, name, chunk, block, until=until, seed=seed)
+
+
+class StoppedError(Exception):
+    """What ends a run from outside."""
+
+
+def stopping(times):
+    """A progress callback that ends the run when it has been called so often."""
+    left = iter(range(times))
+
+    def on_progress(_):
+        if next(left, None) is None:
+            raise StoppedError
+    return on_progress
+
+
+@settings(quick, max_examples=40)
+@given(case=cases(), name=st.sampled_from(SCHEDULERS), chunk=st.integers(1, 8), block=st.integers(1, 9),
+       stops=st.lists(st.integers(0, 6), min_size=1, max_size=3), until=st.sampled_from([math.inf, math.inf, 4.0]))
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(case, name, chunk, block, stops, until):
+    _, whole = in_memory(case, name, until=until)
+    with places() as (folder, place):
+        for times in [*stops, None]:
+            cut = Cut(place, chunk, Checkpoint(place, {"seed": "1"}, every=0.0), block)
+            with suppress(StoppedError):
+                found = chunked(case, name, folder, cut, times if times is None else stopping(times), until=until)
+        for one, other in zip(tables(found, case), whole, strict=True):
+            assert_frame_equal(one, other)
+
+
+def busy():
+    """Tasks of two queues in jobs of two stages, a machine that leaves and one that is full; some are never placed."""
+    random = np.random.default_rng(3)
+    stages = [{"job": job, "request": (float(random.integers(1, 5)), 1.0), "priority": int(random.integers(0, 3)),
+               "depends_on": [2 * job] if part else []} for job in range(30) for part in range(2)]
+    stages.append({"job": 30, "request": (64.0, 1.0)})
+    tasks = sorted((float(random.integers(0, 90)), row, float(random.exponential(20.0)))
+                   for row in range(61) for _ in range(4))
+    fleet = fleet_of((4, 8), (8, 8), (8, 8), resources=TWO,
+                     changes=[(50.0, 1, False, 8.0, 8.0), (60.0, 1, True, 8.0, 8.0)])
+    return staged(stages, [(row, arrival, run_time) for arrival, row, run_time in tasks], TWO), fleet
+
+
+def written(folder, case):
+    """The workload and the fleet of a case, as folders."""
+    workload, fleet = case
+    (folder / "W" / "fleet").mkdir(parents=True)
+    workload.write(folder / "W")
+    fleet.write(folder / "W" / "fleet")
+    return str(folder / "W")
+
+
+def both_runs(folder, chunks=Chunks(7), **options):
+    scenario = Scenario(workload=written(folder, busy()), **options)
+    simulate_into(folder / "memory", scenario, "first-fit", 1, load_inputs(scenario))
+    simulate_in_chunks(folder / "chunks", scenario, open_inputs(scenario), chunks)
+    return load_runs(folder / "memory")[0], load_runs(folder / "chunks")[0]
+
+
+def unlike(run):
+    """What a run says but for how fast it was."""
+    return msgspec.to_builtins(msgspec.structs.replace(run.summary, speed=Speed(), label=""))
+
+
+@pytest.mark.parametrize("options", [{}, {"until": 70.0, "measure_from": 20.0}, {"objectives": [
+    "wait.p95 < 60s", "turnaround.mean < 3s", "job_slowdown.max < 4"]}])
+def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options):
+    memory, chunks = both_runs(tmp_path, **options)
+    assert memory.summary.attempts_lost > 0 and memory.summary.status["UNPLACEABLE"] > 0
+    assert unlike(chunks) == unlike(memory)
+    for name in ("tasks", "timeline", "attempts", "groups"):
+        one, other = (run.folder / f"{name}.parquet" for run in (chunks, memory))
+        assert one.read_bytes() == other.read_bytes(), name
+    assert {path.name for path in chunks.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
+
+
+def test_beyond_what_is_kept_percentiles_are_near(tmp_path, monkeypatch):
+    monkeypatch.setattr(tally, "EXACT_MAX", 0)
+    memory, chunks = (run.summary for run in both_runs(tmp_path))
+    assert chunks.percentiles_within == ACCURACY and memory.percentiles_within is None
+    for name in ("wait_time", "slowdown"):
+        exact, near = getattr(memory, name), getattr(chunks, name)
+        assert near.mean == pytest.approx(exact.mean, rel=1e-12) and near.max == exact.max
+        for level in ("median", "p90", "p99", "p999"):
+            assert getattr(near, level) == pytest.approx(getattr(exact, level), rel=ACCURACY + 1e-12, abs=1e-7)
+    same = ("status", "reasons", "jobs", "makespan", "waiting", "window", "attempts_lost")
+    assert [getattr(chunks, name) for name in same] == [getattr(memory, name) for name in same]
+    one, other = (pl.read_parquet(tmp_path / run / "groups.parquet") for run in ("chunks", "memory"))
+    assert_frame_equal(one, other, rel_tol=1.01 * ACCURACY)
+    counts = ["by", "name", "tasks", "started", "jobs"]
+    assert_frame_equal(one[counts], other[counts])

@@ -6,23 +6,19 @@ that its own depends on, on machines of speed 1. Completion and slowdown are of 
 is long if the mean run time of its tasks is above that of 90 % of the jobs that are measured, else short (Delgado and
 others: Hawk, ATC 2015, section 4.1, where 10 % are long).
 """
-from collections.abc import Iterator
-
 import numpy as np
 import polars as pl
 
-from subak.measures.of_run import bounded_slowdown, spread
+from subak.measures.job_sums import LENGTHS, sums_of
+from subak.measures.of_run import slowdowns, spread
 from subak.measures.runs import JobFacts, Spread, WindowFacts
 from subak.measures.window import Window, measured
 from subak.workload.table import Workload
 from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
-LONG_SHARE = 0.1  # of the jobs
 GROUPS_MAX = 1_000  # of one kind that are written down, those of most tasks first
 KINDS_OF_GROUPS = ("length", "priority", "class", "gang", "queue")
-LENGTHS = ("short", "long")
 COUNTED = ("job", "queue", "arrival", "run_time", "ready", "finish", "wait_time")  # columns that measures of tasks read
-TASKS_OF_PART = 1 << 20  # looked at together: a month's indices as int64 would take a gigabyte
 
 
 def job_table(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
@@ -32,52 +28,35 @@ def job_table(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
 
     *tasks* is the task table of a run of the workload, in whose order it is.
     """
-    alone = pl.Series("alone", undisturbed(workload))
-    finish = pl.when((pl.col("status") == "FINISHED").all()).then(pl.col("finish").max())
-    jobs = tasks.group_by("job", maintain_order=True).agg(
-        pl.col("queue").first(), pl.col("arrival").min(), finish.alias("finish"),
-        ((pl.col("ready") + pl.col("wait_time")).min() - pl.col("arrival").min()).alias("wait"))
-    completion = (pl.col("finish") - pl.col("arrival")).alias("completion")
-    slowdown = pl.col("completion") / pl.max_horizontal(alone.gather(jobs["job"]), pl.lit(SLOWDOWN_FLOOR_S))
-    return jobs.with_columns(completion).with_columns(slowdown=slowdown.clip(lower_bound=1.0)).drop("finish")
+    return jobs_of_parts([part_of_jobs(tasks)], undisturbed(workload))
+
+
+def part_of_jobs(tasks: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each job of some rows of a task table: what `jobs_of_parts` makes the job table of."""
+    return tasks.group_by("job", maintain_order=True).agg(
+        pl.col("queue").first(), pl.col("arrival").min(), pl.col("finish").max(),
+        (pl.col("status") == "FINISHED").all().alias("finished"),
+        (pl.col("ready") + pl.col("wait_time")).min().alias("start"))
+
+
+def jobs_of_parts(parts: list[pl.DataFrame], alone: np.ndarray) -> pl.DataFrame:
+    """Return the job table of a run; *parts* are those of its tasks, in order, *alone* is float64[job], seconds.
+
+    See `undisturbed` for the latter.
+    """
+    jobs = parts[0] if len(parts) == 1 else pl.concat(parts).group_by("job", maintain_order=True).agg(
+        pl.col("queue").first(), pl.col("arrival").min(), pl.col("finish").max(), pl.col("finished").all(),
+        pl.col("start").min())
+    completion = pl.when("finished").then(pl.col("finish")) - pl.col("arrival")
+    slowdown = pl.col("completion") / pl.max_horizontal(pl.Series("alone", alone).gather(jobs["job"]),
+                                                        pl.lit(SLOWDOWN_FLOOR_S))
+    return jobs.with_columns(wait=pl.col("start") - pl.col("arrival"), completion=completion).with_columns(
+        slowdown=slowdown.clip(lower_bound=1.0)).drop("finish", "finished", "start")
 
 
 def undisturbed(workload: Workload) -> np.ndarray:
     """Return float64[job], seconds: how long each job takes where nothing waits; 0 for one without tasks."""
-    job = workload.stages["job"].to_numpy().astype(np.int64)
-    first = np.full(len(workload.jobs), np.inf)
-    for stage, arrival, _ in _parts(workload):
-        np.minimum.at(first, job[stage], arrival)
-    edges = workload.stages.with_row_index("child").select("child", pl.col("depends_on").alias("parent")).explode(
-        "parent").drop_nulls()
-    child, parent = (edges[name].to_numpy().astype(np.int64) for name in ("child", "parent"))
-    depth = _depths(child, parent, job.size)
-    ready, done, longest = np.zeros(job.size), np.zeros(job.size), np.zeros(first.size)
-    for level in range(int(depth.max(initial=0)) + 1):
-        for stage, arrival, run_time in _parts(workload):
-            here = np.flatnonzero(depth[stage] == level)
-            of = stage[here]
-            np.maximum.at(done, of, np.maximum(arrival[here] - first[job[of]], ready[of]) + run_time[here])
-        below = depth[parent] == level
-        np.maximum.at(ready, child[below], done[parent[below]])
-    np.maximum.at(longest, job, done)
-    return longest
-
-
-def _parts(workload: Workload) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return stage (int64), arrival and run time of the tasks, a part at a time."""
-    columns = [workload.tasks[name].to_numpy() for name in ("stage", "arrival", "run_time")]
-    for begin in range(0, len(workload.tasks), TASKS_OF_PART):
-        stage, arrival, run_time = (column[begin:begin + TASKS_OF_PART] for column in columns)
-        yield stage.astype(np.int64), arrival, run_time
-
-
-def _depths(child: np.ndarray, parent: np.ndarray, stages: int) -> np.ndarray:
-    """Return int64[stage]: how many stages are before each, on the longest way."""
-    depth = np.zeros(stages, np.int64)
-    while (behind := depth[child] <= depth[parent]).any():
-        np.maximum.at(depth, child[behind], depth[parent[behind]] + 1)
-    return depth
+    return sums_of(workload).undisturbed()
 
 
 def job_facts(jobs: pl.DataFrame) -> JobFacts:
@@ -88,23 +67,19 @@ def job_facts(jobs: pl.DataFrame) -> JobFacts:
 
 def lengths(workload: Workload, window: Window | WindowFacts) -> pl.Series:
     """Return short or long for each job of a workload, as an Enum; what divides them is of the jobs of the window."""
-    of_job = workload.tasks.select(
-        "run_time", "arrival", job=workload.stages["job"].gather(workload.tasks["stage"])).group_by("job").agg(
-        pl.col("run_time").mean(), pl.col("arrival").min())
-    mean = np.zeros(len(workload.jobs))
-    mean[of_job["job"].to_numpy()] = of_job["run_time"].to_numpy()
-    of_window = measured(of_job, window)["run_time"].to_numpy()
-    cutoff = np.quantile(of_window, 1.0 - LONG_SHARE, method="inverted_cdf") if of_window.size else np.inf
-    return pl.Series("length", np.where(mean > cutoff, *LENGTHS[::-1]), dtype=pl.Enum(LENGTHS))
+    return sums_of(workload).lengths(window)
 
 
-def described(tasks: pl.DataFrame, workload: Workload, window: WindowFacts) -> pl.DataFrame:
+def described(
+    tasks: pl.DataFrame, workload: Workload, window: Window | WindowFacts, length: pl.Series | None = None
+) -> pl.DataFrame:
     """Return the rows of the task table that count, the columns COUNTED, and what tells groups apart.
 
-    That is length and priority, and where there are any class and width of gang.
+    That is length and priority, and where there are any class and width of gang. *length* is that of each job, where
+    it is not to be told from the workload's tasks.
     """
-    stage = workload.tasks["stage"]
-    columns = [lengths(workload, window).gather(tasks["job"]),
+    stage, length = workload.tasks["stage"], lengths(workload, window) if length is None else length
+    columns = [length.gather(tasks["job"]),
                workload.stages["priority"].gather(stage).alias("priority")]
     if "scheduling_class" in workload.stages.columns:
         columns.append(workload.stages["scheduling_class"].gather(stage).alias("class"))
@@ -150,7 +125,7 @@ def _groups(tasks: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
         pl.len().cast(pl.Int64).alias("tasks"), wait.count().cast(pl.Int64).alias("started"),
         wait.mean().alias("wait_mean"), *(wait.quantile(level, "higher").alias(f"wait_{text}") for level, text in (
             (0.5, "median"), (0.95, "p95"), (0.99, "p99"))),
-        bounded_slowdown().mean().alias("slowdown_mean"))
+        slowdowns(tasks).mean().alias("slowdown_mean"))
     of_jobs = jobs.group_by(kind).agg(
         pl.len().cast(pl.Int64).alias("jobs"), pl.col("completion").mean().alias("completion_mean"))
     return table.join(of_jobs, on=kind, how="left", nulls_equal=True).select(

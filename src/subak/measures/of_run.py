@@ -18,12 +18,17 @@ def wait_spread(tasks: pl.DataFrame) -> Spread:
 
 def slowdown_spread(tasks: pl.DataFrame) -> Spread:
     """Return the distribution of the bounded slowdown over the tasks that finished."""
-    return spread(tasks.select(bounded_slowdown().alias("slowdown"))["slowdown"])
+    return spread(tasks.select(slowdowns(tasks).alias("slowdown"))["slowdown"])
 
 
 def delay_spread(tasks: pl.DataFrame) -> Spread | None:
     """Return the distribution of the execution delay over the tasks that finished; None where none share CPU."""
     return spread(tasks["execution_delay"]) if "execution_delay" in tasks.columns else None
+
+
+def slowdowns(tasks: pl.DataFrame) -> pl.Expr:
+    """Return the bounded slowdown, as it stands in the column `slowdown` where it has been worked out already."""
+    return pl.col("slowdown") if "slowdown" in tasks.columns else bounded_slowdown()
 
 
 def bounded_slowdown() -> pl.Expr:

@@ -25,6 +25,7 @@ class StoredWorkload:
     last: float
     of_stage: np.ndarray  # int64[stage], how many tasks it has
     estimates: int  # tasks of which there is the user's guess of the run time
+    columns: tuple[str, ...]  # of the table of tasks
 
     def part(self, begin: int, end: int) -> Workload:
         """Return the workload with those tasks alone whose numbers are from *begin* to before *end*.
@@ -42,10 +43,19 @@ class StoredWorkload:
         """Return when a task arrives (s), inf for the number behind the last."""
         return float(self._rows(task, task + 1)["arrival"][0]) if task < self.tasks else float("inf")
 
-    def ends(self) -> Workload:
-        """Return the workload with its first and its last task alone, between which all others arrive."""
-        last = self.part(self.tasks - 1, self.tasks).tasks
-        return replace(self.head, tasks=pl.concat([self.part(0, 1).tasks, last][: min(self.tasks, 2)]))
+    def outline(self) -> Workload:
+        """Return the workload with a few of its tasks: the first, the last, and one with an estimate, if any has."""
+        chosen = [self.part(0, 1).tasks] if self.tasks else []
+        if self.estimates:
+            known = _scan(self.folder).filter(pl.col("estimate").is_not_null()).head(1).collect()
+            chosen.append(checked_tasks(known, self.head))
+        if self.tasks > 1:
+            chosen.append(self.part(self.tasks - 1, self.tasks).tasks)
+        return replace(self.head, tasks=pl.concat([self.head.tasks, *chosen], how="diagonal"))
+
+    def arrivals_between(self, begin: float, end: float) -> int:
+        """Return how many tasks arrive from *begin* to *end* (s)."""
+        return int(_collected(self.folder, pl.col("arrival").is_between(begin, end).sum()).item())
 
     def _rows(self, begin: int, end: int) -> pl.DataFrame:
         with_rows = _scan(self.folder).slice(begin, end - begin)
@@ -76,7 +86,7 @@ def open_workload(folder: Path) -> StoredWorkload:
     of_stage[counts["stage"].to_numpy()] = counts["len"].to_numpy()
     refuse_idle(of_stage, head)
     return StoredWorkload(folder, head, found["len"], found["first"] or 0.0, found["last"] or 0.0, of_stage,
-                          found["estimates"])
+                          found["estimates"], tuple(columns))
 
 
 def _scan(folder: Path) -> pl.LazyFrame:

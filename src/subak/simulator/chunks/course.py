@@ -28,7 +28,6 @@ from subak.simulator.engine.state import (
     EVENTS,
     INTERVAL,
     LOOP_UNREAD,
-    NEXT_ARRIVAL,
     UNREAD_FROM,
     Simulation,
 )
@@ -141,6 +140,11 @@ class ChunkedOutcome:
             workload = self.stored.part(begin, end)
             yield workload, self._outcome(workload, block, begin, end)
 
+    def places_of_lost(self, begin: int, end: int) -> np.ndarray:
+        """Return int64[attempt]: which lost attempts are of tasks from *begin* to before *end*."""
+        task = np.hstack(self.outcome.loop_result.losses)[0]
+        return np.flatnonzero((task >= begin) & (task < end))
+
     def _outcome(self, workload: Workload, block: int, begin: int, end: int) -> Outcome:
         whole, result = self.outcome, self.blocks.read(block)
         fresh = arriving(whole.prepared, workload, self.fleet, self.terms)
@@ -150,8 +154,7 @@ class ChunkedOutcome:
         sim = fresh._replace(
             progress=fresh.progress._replace(**progress),
             claims=fresh.claims._replace(status=np.where(came, result["status"], fresh.claims.status)))
-        lost = np.hstack(whole.loop_result.losses)
-        lost = lost[:, (lost[0] >= begin) & (lost[0] < end)]
+        lost = np.hstack(whole.loop_result.losses)[:, self.places_of_lost(begin, end)]
         lost[0] -= begin
         return replace(whole, prepared=replace(whole.prepared, simulation=sim),
                        loop_result=replace(whole.loop_result, losses=[lost]))

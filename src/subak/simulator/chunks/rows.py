@@ -85,7 +85,7 @@ def _behind(table: Any, fresh: Any) -> Any:
 
 
 def _renumbered_events(events: Events, number: np.ndarray) -> Events:
-    """Return the same heap. An event of a lost attempt whose task has gone becomes one of row 0, which it never ends."""
+    """Return the same heap; what ends lost attempts of a task that has gone is of row 0, whose attempt it is not."""
     slot = events.slot[: events.size[SIZE]].copy()
     slot["item"] = np.maximum(number[slot["item"]], 0)
     return events._replace(slot=slot)

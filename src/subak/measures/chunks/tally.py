@@ -1,0 +1,191 @@
+"""What a run in chunks measures of its tasks: exact up to EXACT_MAX tasks, percentiles by sketches beyond."""
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from subak.measures import of_run as measures
+from subak.measures.chunks.sketch import ACCURACY, Sketches
+from subak.measures.job_sums import LENGTHS, JobSums
+from subak.measures.jobs import GROUPS_MAX, KINDS_OF_GROUPS, described, group_table, part_of_jobs, wait_by_length
+from subak.measures.runs import Reason, Spread, WindowFacts
+from subak.workload.table import Workload
+
+EXACT_MAX = 50_000_000  # tasks of which every wait is kept
+OF_A_TASK = ("job", "wait_time", "slowdown", "turnaround", *KINDS_OF_GROUPS)  # columns that are kept of each
+LEVELS = {"wait_median": 0.5, "wait_p95": 0.95, "wait_p99": 0.99}
+
+
+class Spreads(Protocol):
+    """How waits and slowdowns of the tasks that count are gathered."""
+
+    accuracy: float | None  # by which share percentiles may be off; None: they are exact
+
+    def add(self, tasks: pl.DataFrame) -> None:
+        """Add described tasks, with their slowdown and turnaround."""
+
+    def wait_time(self) -> Spread:
+        """Return that of all of them."""
+
+    def slowdown(self) -> Spread:
+        """Return that of all that finished."""
+
+    def lengths(self) -> dict[str, Spread]:
+        """Return waits of tasks of short and of long jobs."""
+
+    def groups(self, jobs: pl.DataFrame) -> pl.DataFrame:
+        """Return what `group_table` does; *jobs* is the job table."""
+
+
+class Exact:
+    """Every value, in the order of the tasks: what is measured is what a run in memory measures."""
+
+    accuracy = None
+
+    def __init__(self, turnaround: bool) -> None:
+        self.left_out = () if turnaround else ("turnaround",)
+        self.parts: list[pl.DataFrame] = []
+
+    def add(self, tasks: pl.DataFrame) -> None:
+        """Keep the tasks."""
+        self.parts.append(tasks.select(name for name in OF_A_TASK if name in tasks.columns
+                                       and name not in self.left_out))
+
+    def tasks(self) -> pl.DataFrame:
+        """Return all that were kept."""
+        self.parts = [pl.concat(self.parts, rechunk=True)]
+        return self.parts[0]
+
+    def wait_time(self) -> Spread:
+        """Return the spread of all that started."""
+        return measures.wait_spread(self.tasks())
+
+    def slowdown(self) -> Spread:
+        """Return the spread of all that finished."""
+        return measures.slowdown_spread(self.tasks())
+
+    def lengths(self) -> dict[str, Spread]:
+        """Return waits of tasks of short and of long jobs."""
+        return wait_by_length(self.tasks())
+
+    def groups(self, jobs: pl.DataFrame) -> pl.DataFrame:
+        """Return the groups of tasks."""
+        return group_table(self.tasks(), jobs)
+
+
+class Sketched:
+    """Counts in bins, for each group of each kind."""
+
+    accuracy = ACCURACY
+
+    def __init__(self) -> None:
+        self.names: dict[str, dict[str | None, int]] = {}  # the groups of each kind, and their numbers
+        self.waits: dict[str, Sketches] = {}
+        self.slowdowns: dict[str, Sketches] = {}
+        self.firsts: list[pl.DataFrame] = []  # of each job, the groups of the first of its tasks
+        self.seen = pl.Series("job", [], pl.UInt32)
+
+    def add(self, tasks: pl.DataFrame) -> None:
+        """Count the tasks."""
+        kinds = [kind for kind in KINDS_OF_GROUPS if kind in tasks.columns]
+        wait, slowdown = (tasks[name].fill_null(float("nan")).to_numpy() for name in ("wait_time", "slowdown"))
+        for kind in kinds:
+            group = self._numbered(kind, tasks[kind])
+            for held, values in ((self.waits, wait), (self.slowdowns, slowdown)):
+                held.setdefault(kind, Sketches()).add(group, values, len(self.names[kind]))
+        first = tasks.select("job", *kinds).unique("job", keep="first", maintain_order=True)
+        first = first.filter(~pl.col("job").is_in(self.seen.implode()))
+        self.seen = pl.concat([self.seen, first["job"]])
+        self.firsts.append(first)
+
+    def _numbered(self, kind: str, column: pl.Series) -> np.ndarray:
+        """Return int64[row], the number of each row's group; new ones are numbered as they come."""
+        names = self.names.setdefault(kind, {})
+        found = column.unique(maintain_order=True)
+        for name in found.cast(pl.String).to_list():
+            names.setdefault(name, len(names))
+        number = pl.Series([names[name] for name in found.cast(pl.String).to_list()], dtype=pl.Int64)
+        return column.replace_strict(found, number, return_dtype=pl.Int64).to_numpy()
+
+    def wait_time(self) -> Spread:
+        """Return about the spread of all that started."""
+        return self.waits["length"].spread(*self.names["length"].values()) if self.waits else Spread()
+
+    def slowdown(self) -> Spread:
+        """Return about the spread of all that finished."""
+        return self.slowdowns["length"].spread(*self.names["length"].values()) if self.waits else Spread()
+
+    def lengths(self) -> dict[str, Spread]:
+        """Return about the waits of tasks of short and of long jobs."""
+        numbers = self.names.get("length", {})
+        return {name: self.waits["length"].spread(numbers[name]) if name in numbers else Spread() for name in LENGTHS}
+
+    def groups(self, jobs: pl.DataFrame) -> pl.DataFrame:
+        """Return the groups of tasks, with percentiles of sketches."""
+        of_job = pl.concat(self.firsts).join(jobs.select("job", "completion"), on="job", how="left")
+        return pl.concat(self._groups(kind, of_job) for kind in self.waits)
+
+    def _groups(self, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
+        waits, slowdowns = self.waits[kind], self.slowdowns[kind]
+        table = pl.DataFrame({
+            "by": kind, "name": pl.Series(list(self.names[kind]), dtype=pl.String), "number": range(waits.rows.size),
+            "tasks": waits.rows, "started": waits.values, "wait_mean": waits.means(),
+            "slowdown_mean": slowdowns.means()})
+        table = table.sort(["tasks", "name"], descending=[True, False]).head(GROUPS_MAX)
+        found = {name: pl.Series([waits.quantile(number, level) for number in table["number"]], dtype=pl.Float64)
+                 for name, level in LEVELS.items()}
+        of_jobs = jobs.group_by(pl.col(kind).cast(pl.String).alias("name")).agg(
+            pl.len().cast(pl.Int64).alias("jobs"), pl.col("completion").mean().alias("completion_mean"))
+        return table.with_columns(**found).join(
+            of_jobs, on="name", how="left", nulls_equal=True, maintain_order="left").select(
+            "by", "name", "tasks", "started", "wait_mean", *LEVELS, "slowdown_mean", "jobs", "completion_mean")
+
+
+class Tally:
+    """What is measured of a run's tasks, in their order, some at a time."""
+
+    def __init__(self, head: Workload, window: WindowFacts, length: pl.Series, spreads: Spreads) -> None:
+        """Begin without tasks; *length* is that of each job (see `JobSums.lengths`)."""
+        self.head, self.window, self.length, self.spreads = head, window, length, spreads
+        self.tasks = 0
+        self.status: dict[str, int] = {}
+        self.recorded: dict[str, int] = {}
+        self.reasons: dict[tuple[str, str | None], int] = {}
+        self.jobs: list[pl.DataFrame] = []
+        self.first, self.last_finish = float("inf"), float("-inf")
+
+    def add(self, tasks: pl.DataFrame, workload: Workload) -> None:
+        """Add rows of the task table of a run, with those of their workload."""
+        self.tasks += len(tasks)
+        _count(self.status, measures.status_counts(tasks))
+        _count(self.recorded, measures.recorded_counts(tasks, workload))
+        for reason in measures.reasons(tasks):
+            key = reason.status, reason.reason
+            self.reasons[key] = self.reasons.get(key, 0) + reason.tasks
+        self.first = min(self.first, float(tasks["arrival"][0]))
+        self.last_finish = max(self.last_finish, tasks["finish"].max() or float("-inf"))  # type: ignore[type-var]
+        self.jobs.append(part_of_jobs(tasks))
+        counted = described(tasks, workload, self.window, self.length)
+        if len(counted):
+            self.spreads.add(counted.with_columns(slowdown=measures.bounded_slowdown(),
+                                                  turnaround=pl.col("finish") - pl.col("ready")))
+
+    def ranked_reasons(self) -> tuple[Reason, ...]:
+        """Return why tasks are not running or done, the most frequent reason first."""
+        ranked = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(Reason(status, reason, tasks) for (status, reason), tasks in ranked)
+
+    def makespan(self) -> float | None:
+        """Return the last finish minus the first arrival, None when nothing finished."""
+        return None if self.last_finish == float("-inf") else self.last_finish - self.first
+
+
+def tally_of(head: Workload, window: WindowFacts, sums: JobSums, tasks: int, turnaround: bool = False) -> Tally:
+    """Return a tally for a run of so many *tasks*; *turnaround*: an objective asks for it."""
+    spreads: Spreads = Exact(turnaround) if tasks <= EXACT_MAX else Sketched()
+    return Tally(head, window, sums.lengths(window), spreads)
+
+
+def _count(counts: dict[str, int], more: dict[str, int]) -> None:
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
