@@ -32,7 +32,7 @@ from subak.fleet.table import Fleet
 from subak.measures.chunks.tally import EXACT_MAX, Tally, tally_of
 from subak.measures.job_sums import JobSums
 from subak.measures.jobs import jobs_of_parts
-from subak.measures.objective import OF_TASKS, read_objective
+from subak.measures.objective import read_objective
 from subak.measures.runs import Summary
 from subak.measures.task_facts import facts_of_tally
 from subak.measures.window import Window, ended_window, refuse_empty, window_between
@@ -124,9 +124,9 @@ def _refuse_settings(scenario: Scenario, stored: StoredWorkload, outline: Worklo
     for each in map(read_objective, scenario.objectives):
         if each.keys:
             raise InputError(f"in chunks: objective {each.text!r} must be of all tasks, without `for`")
-        if stored.tasks > EXACT_MAX and each.measure in OF_TASKS:
-            raise InputError(f"in chunks: objective {each.text!r} must be of jobs; of more than {EXACT_MAX:,} tasks "
-                             "percentiles are not exact")
+        if stored.tasks > EXACT_MAX:
+            raise InputError(f"in chunks: objective {each.text!r} cannot be judged of more than {EXACT_MAX:,} "
+                             "tasks, of which percentiles are not exact")
 
 
 def simulate_in_chunks(
@@ -141,7 +141,8 @@ def simulate_in_chunks(
     scenario = settle_resample(scenario, inputs.outline)
     with new_folder(folder, "summary.json", overwrite) as partial:
         with _place(partial, chunks.checkpoint) as place:
-            checkpoint = chunks.checkpoint and Checkpoint(place, _known_by(scenario, name, seed), chunks.every)
+            known_by = _known_by(scenario, name, seed)
+            checkpoint = None if chunks.checkpoint is None else Checkpoint(place, known_by, chunks.every)
             found = run_in_chunks(
                 inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
                 Cut(place, chunks.tasks or CHUNK_TASKS, checkpoint), scenario.interval is not None, on_progress)
@@ -190,9 +191,9 @@ def _measured(
         stored.head, of_window, sums, stored.tasks, any(each.measure == "turnaround" for each in objectives))
     attempts = _write_tasks(found, tally, path, kept)
     jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
-    of = Measured(facts_of_tally(tally, jobs, of_window, objectives), timeline, of_window)
+    of = Measured(facts_of_tally(tally, jobs, stored.head, of_window, objectives), timeline, of_window)
     summary = summarise(found.outcome, scenario, (inputs.outline, inputs.fleet), label, of)
-    return Done(summary, {"timeline": timeline, "groups": tally.spreads.groups(jobs), "attempts": attempts})
+    return Done(summary, {"timeline": timeline, "groups": tally.groups(jobs), "attempts": attempts})
 
 
 def _sums(stored: StoredWorkload) -> JobSums:

@@ -71,21 +71,32 @@ def lengths(workload: Workload, window: Window | WindowFacts) -> pl.Series:
 
 
 def described(
-    tasks: pl.DataFrame, workload: Workload, window: Window | WindowFacts, length: pl.Series | None = None
+    tasks: pl.DataFrame, workload: Workload, window: Window | WindowFacts, of_stage: dict[str, pl.Series] | None = None
 ) -> pl.DataFrame:
     """Return the rows of the task table that count, the columns COUNTED, and what tells groups apart.
 
-    That is length and priority, and where there are any class and width of gang. *length* is that of each job, where
-    it is not to be told from the workload's tasks.
+    *of_stage* is what `groups_of_stages` returns, where the workload's tasks are not all.
     """
-    stage, length = workload.tasks["stage"], lengths(workload, window) if length is None else length
-    columns = [length.gather(tasks["job"]),
-               workload.stages["priority"].gather(stage).alias("priority")]
-    if "scheduling_class" in workload.stages.columns:
-        columns.append(workload.stages["scheduling_class"].gather(stage).alias("class"))
-    if workload.gang_sizes().any():
-        columns.append(width_words(workload.gang_sizes()).gather(stage).alias("gang"))
+    told = groups_of_stages(workload, lengths(workload, window)) if of_stage is None else of_stage
+    stage = workload.tasks["stage"]
+    columns = [column.gather(stage) for name, column in told.items() if name not in COUNTED]
     return measured(tasks.select(COUNTED).with_columns(columns), window)
+
+
+def groups_of_stages(workload: Workload, length: pl.Series) -> dict[str, pl.Series]:
+    """Return what the tasks of each stage have in common, by name: job, queue, length, priority, class, gang's width.
+
+    The latter two where there are any; *length* is that of each job.
+    """
+    stages, sizes, paths = workload.stages, workload.gang_sizes(), workload.jobs["queue"]
+    queue = paths.cast(pl.Enum(paths.unique(maintain_order=True)))
+    found = {"job": stages["job"], "queue": queue.gather(stages["job"]), "length": length.gather(stages["job"]),
+             "priority": stages["priority"]}
+    if "scheduling_class" in stages.columns:
+        found["class"] = stages["scheduling_class"]
+    if sizes.any():
+        found["gang"] = width_words(sizes)
+    return {name: column.alias(name) for name, column in found.items()}
 
 
 def width_words(sizes: np.ndarray) -> pl.Series:
@@ -108,7 +119,7 @@ def group_table(tasks: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     kinds = [kind for kind in KINDS_OF_GROUPS if kind in tasks.columns]
     of_job = tasks.select("job", *kinds)[_first_rows(tasks["job"].to_numpy())].join(
         jobs.select("job", "completion"), on="job", how="left")
-    return pl.concat(_groups(tasks, kind, of_job) for kind in kinds)
+    return pl.concat(groups_of_kind(tasks, kind, of_job) for kind in kinds)
 
 
 def _first_rows(job: np.ndarray) -> np.ndarray:
@@ -118,8 +129,8 @@ def _first_rows(job: np.ndarray) -> np.ndarray:
     return np.sort(first[first < job.size])
 
 
-def _groups(tasks: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
-    """Return the groups of one kind; a job is of the kind of the first of its tasks."""
+def groups_of_kind(tasks: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Return the groups of one kind; *jobs* has the group of each job, that of the first of its tasks."""
     wait = pl.col("wait_time")
     table = tasks.group_by(kind).agg(
         pl.len().cast(pl.Int64).alias("tasks"), wait.count().cast(pl.Int64).alias("started"),

@@ -12,6 +12,8 @@ from subak.measures.runs import EnergyFacts, FailureFacts, JobFacts, ObjectiveFa
 from subak.measures.window import measured
 from subak.workload.table import Workload
 
+COLUMNS = {"wait": "wait_time", "turnaround": "turnaround", "slowdown": "slowdown"}  # what objectives read
+
 
 class TaskFacts(NamedTuple):
     """Fields of `Summary` by their names there, and how many tasks there are."""
@@ -47,14 +49,18 @@ def facts_of_tables(
     )
 
 
-def facts_of_tally(tally: Tally, jobs: pl.DataFrame, window: WindowFacts, objectives: list[Objective]) -> TaskFacts:
-    """Return the facts of a run in chunks; objectives, which may not concern machines, only where it is exact."""
+def facts_of_tally(
+    tally: Tally, jobs: pl.DataFrame, head: Workload, window: WindowFacts, objectives: list[Objective]
+) -> TaskFacts:
+    """Return the facts of a run in chunks of a workload; *objectives* have no keys, and do not concern machines."""
     of_window, spreads = measured(jobs, window), tally.spreads
-    kept = spreads.tasks() if isinstance(spreads, Exact) else pl.DataFrame()
+    of_tasks = [each.measure for each in objectives if each.measure in COLUMNS]
+    kept = spreads.tasks("job", *dict.fromkeys(COLUMNS[name] for name in of_tasks)) if isinstance(
+        spreads, Exact) else pl.DataFrame(schema={"job": pl.UInt32})
     return TaskFacts(
         tasks=tally.tasks, status=tally.status, reasons=tally.ranked_reasons(), recorded=tally.recorded,
         wait_time=spreads.wait_time(), slowdown=spreads.slowdown(), execution_delay=None, lengths=spreads.lengths(),
         jobs=job_facts(of_window),
-        objectives=tuple(judged(each, kept, of_window, tally.head, None) for each in objectives),
+        objectives=tuple(judged(each, kept, of_window, head, None) for each in objectives),
         makespan=tally.makespan(), failures=None, percentiles_within=spreads.accuracy,
     )

@@ -7,22 +7,32 @@ import polars as pl
 from subak.measures import of_run as measures
 from subak.measures.chunks.sketch import ACCURACY, Sketches
 from subak.measures.job_sums import LENGTHS, JobSums
-from subak.measures.jobs import GROUPS_MAX, KINDS_OF_GROUPS, described, group_table, part_of_jobs, wait_by_length
+from subak.measures.jobs import (
+    GROUPS_MAX,
+    KINDS_OF_GROUPS,
+    described,
+    groups_of_kind,
+    groups_of_stages,
+    part_of_jobs,
+    wait_by_length,
+)
 from subak.measures.runs import Reason, Spread, WindowFacts
+from subak.measures.window import measured
 from subak.workload.table import Workload
 
 EXACT_MAX = 50_000_000  # tasks of which every wait is kept
-OF_A_TASK = ("job", "wait_time", "slowdown", "turnaround", *KINDS_OF_GROUPS)  # columns that are kept of each
 LEVELS = {"wait_median": 0.5, "wait_p95": 0.95, "wait_p99": 0.99}
 
 
 class Spreads(Protocol):
     """How waits and slowdowns of the tasks that count are gathered."""
 
-    accuracy: float | None  # by which share percentiles may be off; None: they are exact
+    @property
+    def accuracy(self) -> float | None:
+        """By which share percentiles may be off; None: they are exact."""
 
-    def add(self, tasks: pl.DataFrame) -> None:
-        """Add described tasks, with their slowdown and turnaround."""
+    def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
+        """Add described tasks with their slowdown and turnaround, and their stages."""
 
     def wait_time(self) -> Spread:
         """Return that of all of them."""
@@ -33,70 +43,81 @@ class Spreads(Protocol):
     def lengths(self) -> dict[str, Spread]:
         """Return waits of tasks of short and of long jobs."""
 
-    def groups(self, jobs: pl.DataFrame) -> pl.DataFrame:
-        """Return what `group_table` does; *jobs* is the job table."""
+    def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
+        """Return what `group_table` does; *of_job* has the groups of each job, and its completion."""
 
 
 class Exact:
-    """Every value, in the order of the tasks: what is measured is what a run in memory measures."""
+    """Every value, in the order of the tasks, beside their stages, which tell the rest.
 
-    accuracy = None
+    What is measured is to the byte what a run in memory measures.
+    """
 
-    def __init__(self, turnaround: bool) -> None:
-        self.left_out = () if turnaround else ("turnaround",)
-        self.parts: list[pl.DataFrame] = []
+    accuracy: float | None = None
 
-    def add(self, tasks: pl.DataFrame) -> None:
+    def __init__(self, groups: dict[str, pl.Series], tasks: int, turnaround: bool) -> None:
+        """Make room for as many *tasks*; *groups* are the names of those that a stage's tasks are in, by kind."""
+        self.of_stage = groups
+        self.names = ("wait_time", "slowdown", *(("turnaround",) if turnaround else ()))
+        self.values = {name: np.empty(tasks) for name in self.names}
+        self.stage = np.empty(tasks, np.uint32)
+        self.count = 0
+
+    def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
         """Keep the tasks."""
-        self.parts.append(tasks.select(name for name in OF_A_TASK if name in tasks.columns
-                                       and name not in self.left_out))
+        here = slice(self.count, self.count + len(tasks))
+        for name in self.names:
+            self.values[name][here] = tasks[name].fill_null(float("nan")).to_numpy()
+        self.stage[here] = stage
+        self.count += len(tasks)
 
-    def tasks(self) -> pl.DataFrame:
-        """Return all that were kept."""
-        self.parts = [pl.concat(self.parts, rechunk=True)]
-        return self.parts[0]
+    def column(self, name: str) -> pl.Series:
+        """Return a column of all tasks: one of the values, or one that their stages tell."""
+        if name in self.of_stage:
+            return self.of_stage[name].gather(self.stage[: self.count])
+        values = self.values[name][: self.count]
+        column = pl.Series(name, values)
+        return column.fill_nan(None) if np.isnan(values.sum()) and column.is_nan().any() else column
+
+    def tasks(self, *names: str) -> pl.DataFrame:
+        """Return these columns of all tasks."""
+        return pl.DataFrame([self.column(name) for name in names])
 
     def wait_time(self) -> Spread:
         """Return the spread of all that started."""
-        return measures.wait_spread(self.tasks())
+        return measures.spread(self.column("wait_time"))
 
     def slowdown(self) -> Spread:
         """Return the spread of all that finished."""
-        return measures.slowdown_spread(self.tasks())
+        return measures.spread(self.column("slowdown"))
 
     def lengths(self) -> dict[str, Spread]:
         """Return waits of tasks of short and of long jobs."""
-        return wait_by_length(self.tasks())
+        return wait_by_length(self.tasks("wait_time", "length"))
 
-    def groups(self, jobs: pl.DataFrame) -> pl.DataFrame:
+    def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
         """Return the groups of tasks."""
-        return group_table(self.tasks(), jobs)
+        kinds = [kind for kind in KINDS_OF_GROUPS if kind in self.of_stage]
+        return pl.concat(groups_of_kind(self.tasks(kind, "wait_time", "slowdown"), kind, of_job) for kind in kinds)
 
 
 class Sketched:
     """Counts in bins, for each group of each kind."""
 
-    accuracy = ACCURACY
+    accuracy: float | None = ACCURACY
 
     def __init__(self) -> None:
         self.names: dict[str, dict[str | None, int]] = {}  # the groups of each kind, and their numbers
         self.waits: dict[str, Sketches] = {}
         self.slowdowns: dict[str, Sketches] = {}
-        self.firsts: list[pl.DataFrame] = []  # of each job, the groups of the first of its tasks
-        self.seen = pl.Series("job", [], pl.UInt32)
 
-    def add(self, tasks: pl.DataFrame) -> None:
+    def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
         """Count the tasks."""
-        kinds = [kind for kind in KINDS_OF_GROUPS if kind in tasks.columns]
         wait, slowdown = (tasks[name].fill_null(float("nan")).to_numpy() for name in ("wait_time", "slowdown"))
-        for kind in kinds:
+        for kind in (kind for kind in KINDS_OF_GROUPS if kind in tasks.columns):
             group = self._numbered(kind, tasks[kind])
             for held, values in ((self.waits, wait), (self.slowdowns, slowdown)):
                 held.setdefault(kind, Sketches()).add(group, values, len(self.names[kind]))
-        first = tasks.select("job", *kinds).unique("job", keep="first", maintain_order=True)
-        first = first.filter(~pl.col("job").is_in(self.seen.implode()))
-        self.seen = pl.concat([self.seen, first["job"]])
-        self.firsts.append(first)
 
     def _numbered(self, kind: str, column: pl.Series) -> np.ndarray:
         """Return int64[row], the number of each row's group; new ones are numbered as they come."""
@@ -120,9 +141,8 @@ class Sketched:
         numbers = self.names.get("length", {})
         return {name: self.waits["length"].spread(numbers[name]) if name in numbers else Spread() for name in LENGTHS}
 
-    def groups(self, jobs: pl.DataFrame) -> pl.DataFrame:
+    def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
         """Return the groups of tasks, with percentiles of sketches."""
-        of_job = pl.concat(self.firsts).join(jobs.select("job", "completion"), on="job", how="left")
         return pl.concat(self._groups(kind, of_job) for kind in self.waits)
 
     def _groups(self, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
@@ -144,15 +164,17 @@ class Sketched:
 class Tally:
     """What is measured of a run's tasks, in their order, some at a time."""
 
-    def __init__(self, head: Workload, window: WindowFacts, length: pl.Series, spreads: Spreads) -> None:
-        """Begin without tasks; *length* is that of each job (see `JobSums.lengths`)."""
-        self.head, self.window, self.length, self.spreads = head, window, length, spreads
+    def __init__(self, window: WindowFacts, of_stage: dict[str, pl.Series], jobs: int, spreads: Spreads) -> None:
+        """Begin without tasks; *of_stage* is what `groups_of_stages` returns."""
+        self.window, self.of_stage, self.spreads = window, of_stage, spreads
         self.tasks = 0
         self.status: dict[str, int] = {}
         self.recorded: dict[str, int] = {}
         self.reasons: dict[tuple[str, str | None], int] = {}
         self.jobs: list[pl.DataFrame] = []
         self.first, self.last_finish = float("inf"), float("-inf")
+        self.seen = np.zeros(jobs, bool)
+        self.firsts: list[pl.DataFrame] = []  # of each job, the groups of the first of its tasks that count
 
     def add(self, tasks: pl.DataFrame, workload: Workload) -> None:
         """Add rows of the task table of a run, with those of their workload."""
@@ -163,12 +185,25 @@ class Tally:
             key = reason.status, reason.reason
             self.reasons[key] = self.reasons.get(key, 0) + reason.tasks
         self.first = min(self.first, float(tasks["arrival"][0]))
-        self.last_finish = max(self.last_finish, tasks["finish"].max() or float("-inf"))  # type: ignore[type-var]
+        finish = tasks["finish"].fill_null(float("-inf")).to_numpy()
+        self.last_finish = max(self.last_finish, float(finish.max()))
         self.jobs.append(part_of_jobs(tasks))
-        counted = described(tasks, workload, self.window, self.length)
-        if len(counted):
-            self.spreads.add(counted.with_columns(slowdown=measures.bounded_slowdown(),
-                                                  turnaround=pl.col("finish") - pl.col("ready")))
+        counted = described(tasks, workload, self.window, self.of_stage)
+        self._note_firsts(counted)
+        worked_out = counted.with_columns(
+            slowdown=measures.bounded_slowdown(), turnaround=pl.col("finish") - pl.col("ready"))
+        self.spreads.add(worked_out, measured(workload.tasks, self.window)["stage"].to_numpy())
+
+    def _note_firsts(self, tasks: pl.DataFrame) -> None:
+        fresh = tasks.filter(~self.seen[tasks["job"].to_numpy()])
+        first = fresh.select("job", *(kind for kind in KINDS_OF_GROUPS if kind in tasks.columns)).unique(
+            "job", keep="first", maintain_order=True)
+        self.seen[first["job"].to_numpy()] = True
+        self.firsts.append(first)
+
+    def groups(self, jobs: pl.DataFrame) -> pl.DataFrame:
+        """Return what `group_table` does; *jobs* is the job table."""
+        return self.spreads.groups(pl.concat(self.firsts).join(jobs.select("job", "completion"), on="job", how="left"))
 
     def ranked_reasons(self) -> tuple[Reason, ...]:
         """Return why tasks are not running or done, the most frequent reason first."""
@@ -182,8 +217,9 @@ class Tally:
 
 def tally_of(head: Workload, window: WindowFacts, sums: JobSums, tasks: int, turnaround: bool = False) -> Tally:
     """Return a tally for a run of so many *tasks*; *turnaround*: an objective asks for it."""
-    spreads: Spreads = Exact(turnaround) if tasks <= EXACT_MAX else Sketched()
-    return Tally(head, window, sums.lengths(window), spreads)
+    of_stage = groups_of_stages(head, sums.lengths(window))
+    return Tally(window, of_stage, len(head.jobs),
+                 Exact(of_stage, window.tasks, turnaround) if tasks <= EXACT_MAX else Sketched())
 
 
 def _count(counts: dict[str, int], more: dict[str, int]) -> None:

@@ -38,7 +38,7 @@ class Checkpoint:
             **arrays_of((course.simulation, course.states), "state"),
         }
         file = io.BytesIO()
-        np.savez(file, **held)
+        np.savez(file, allow_pickle=False, **held)
         write_file(self.folder / FILE, file.getvalue())
         self.written = time.monotonic()
 

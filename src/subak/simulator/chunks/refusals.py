@@ -1,7 +1,6 @@
 """What cannot be run in chunks, told before anything is built."""
 from subak.errors import InputError
 from subak.placement.schedulers import Scheduler
-from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.engine.setup import Terms
 from subak.simulator.estimate_words import EXACT, USER, parse_estimates
 from subak.workload.chunks import StoredWorkload
@@ -23,8 +22,7 @@ def refuse_chunks(stored: StoredWorkload, scheduler: Scheduler, terms: Terms) ->
     if "inputs" in stored.columns:
         raise InputError("in chunks: tasks must not have inputs that lie somewhere; this workload has a column inputs")
     gang = stored.head.stages.get_column("gang", default=None)
-    if gang is not None and scheduler.order not in FAIR_ORDERS and scheduler.select_machine is not None and (
-            gang.fill_null(False).to_numpy() & (stored.of_stage > 1)).any():
+    if gang is not None and (gang.fill_null(False).to_numpy() & (stored.of_stage > 1)).any():
         raise InputError("in chunks: tasks must start by themselves; this workload has gangs")
 
 

@@ -12,8 +12,8 @@ from subak.placement.fair import Fair
 from subak.queues.lanes import NOBODY, Lanes
 from subak.simulator.engine.heap import EVENT, SIZE, Events
 from subak.simulator.engine.setup import build_losses
-from subak.simulator.engine.state import NEXT_ARRIVAL, Progress, Simulation, Stages
-from subak.workload.tasks import Tasks
+from subak.simulator.engine.state import NEXT_ARRIVAL, Progress, Simulation
+from subak.workload.tasks import Stages, Tasks
 
 # The columns that have a value for each task; they are empty where nothing is told of anybody.
 OF_TASKS: dict[type, tuple[str, ...]] = {
