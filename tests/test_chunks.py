@@ -11,9 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from typer.testing import CliRunner
 
 from small import TWO, cases, fleet_of, staged
-from subak.experiment.chunks import Chunks, open_inputs, simulate_in_chunks
+from subak.cli.app import app
+from subak.errors import InputError
+from subak.experiment import chunks
+from subak.experiment.chunks import Chunks, open_inputs, refuse_checkpoint, simulate_in_chunks
 from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.chunks import tally
@@ -144,10 +148,10 @@ def written(folder, case):
     return str(folder / "W")
 
 
-def both_runs(folder, chunks=Chunks(7), **options):
+def both_runs(folder, **options):
     scenario = Scenario(workload=written(folder, busy()), **options)
     simulate_into(folder / "memory", scenario, "first-fit", 1, load_inputs(scenario))
-    simulate_in_chunks(folder / "chunks", scenario, open_inputs(scenario), chunks)
+    simulate_in_chunks(folder / "chunks", scenario, open_inputs(scenario), Chunks(7))
     return load_runs(folder / "memory")[0], load_runs(folder / "chunks")[0]
 
 
@@ -159,27 +163,102 @@ def unlike(run):
 @pytest.mark.parametrize("options", [{}, {"until": 70.0, "measure_from": 20.0}, {"objectives": [
     "wait.p95 < 60s", "turnaround.mean < 3s", "job_slowdown.max < 4"]}])
 def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options):
-    memory, chunks = both_runs(tmp_path, **options)
+    memory, cut = both_runs(tmp_path, **options)
     assert memory.summary.attempts_lost > 0 and memory.summary.status["UNPLACEABLE"] > 0
-    assert unlike(chunks) == unlike(memory)
+    assert unlike(cut) == unlike(memory)
     for name in ("tasks", "timeline", "attempts", "groups"):
-        one, other = (run.folder / f"{name}.parquet" for run in (chunks, memory))
+        one, other = (run.folder / f"{name}.parquet" for run in (cut, memory))
         assert one.read_bytes() == other.read_bytes(), name
-    assert {path.name for path in chunks.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
+    assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
 
 
 def test_beyond_what_is_kept_percentiles_are_near(tmp_path, monkeypatch):
     monkeypatch.setattr(tally, "EXACT_MAX", 0)
-    memory, chunks = (run.summary for run in both_runs(tmp_path))
-    assert chunks.percentiles_within == ACCURACY and memory.percentiles_within is None
+    memory, cut = (run.summary for run in both_runs(tmp_path))
+    assert cut.percentiles_within == ACCURACY and memory.percentiles_within is None
     for name in ("wait_time", "slowdown"):
-        exact, near = getattr(memory, name), getattr(chunks, name)
+        exact, near = getattr(memory, name), getattr(cut, name)
         assert near.mean == pytest.approx(exact.mean, rel=1e-12) and near.max == exact.max
         for level in ("median", "p90", "p99", "p999"):
             assert getattr(near, level) == pytest.approx(getattr(exact, level), rel=ACCURACY + 1e-12, abs=1e-7)
     same = ("status", "reasons", "jobs", "makespan", "waiting", "window", "attempts_lost")
-    assert [getattr(chunks, name) for name in same] == [getattr(memory, name) for name in same]
+    assert [getattr(cut, name) for name in same] == [getattr(memory, name) for name in same]
     one, other = (pl.read_parquet(tmp_path / run / "groups.parquet") for run in ("chunks", "memory"))
     assert_frame_equal(one, other, rel_tol=1.01 * ACCURACY)
     counts = ["by", "name", "tasks", "started", "jobs"]
     assert_frame_equal(one[counts], other[counts])
+
+
+@pytest.mark.parametrize(("options", "rule"), [
+    ({"schedulers": ["megha"]}, "megha is a federation"), ({"schedulers": ["lotes"]}, "lotes is a plan"),
+    ({"schedulers": ["first-fit+easy"]}, "reservations"),
+    ({"schedulers": ["tetris+normalised"]}, "means over all tasks"),
+    ({"schedulers": ["first-fit+johnson"]}, "an order of all jobs"), ({"schedulers": ["delay-scheduling"]}, "delay"),
+    ({"schedulers": ["recorded"]}, "what a log says"), ({"request_error": 0.1}, "request_error must be 0"),
+    ({"usage_swing": 0.1}, "usage_swing must be 0"), ({"interference": 2.0}, "interference must be 0"),
+    ({"slow_start": 0.5}, "slow_start must be 1"), ({"estimates": "class"}, "estimates must be exact or user"),
+    ({"resample": "sessions"}, "resample must be none"), ({"energy": "google2011"}, "energy is not counted"),
+    ({"objectives": ["wait.mean < 1s for queue=all"]}, "must be of all tasks"),
+    ({"measure_from": 5.2, "measure_until": 5.5}, "no task arrives from 5.2 to 5.5 s"),
+])
+def test_what_needs_all_tasks_at_once_is_refused(tmp_path, options, rule):
+    with pytest.raises(InputError, match=rule):
+        open_inputs(Scenario(workload=written(tmp_path, busy()), **options))
+
+
+def test_tasks_must_be_sorted(tmp_path):
+    scenario = Scenario(workload=written(tmp_path, busy()))
+    tasks = pl.read_parquet(tmp_path / "W" / "tasks.parquet")
+    pl.concat([tasks[:3], tasks[200:201], tasks[3:]]).write_parquet(tmp_path / "W" / "tasks.parquet")
+    with pytest.raises(InputError, match="sorted by arrival to be read in chunks, row 4 arrives"):
+        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["W"]
+
+
+def test_the_same_command_goes_on_from_a_checkpoint(tmp_path):
+    """Also after a kill; one of another run is refused, and it goes when the run is whole."""
+    scenario, kept = Scenario(workload=written(tmp_path, busy())), tmp_path / "C"
+    with pytest.raises(StoppedError):
+        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0), stopping(12))
+    assert (kept / "checkpoint.npz").exists() and not (tmp_path / "R").exists()
+    refuse_checkpoint(kept, tmp_path / "R", [])
+    other = Scenario(workload=scenario.workload, schedulers=["best-fit"])
+    with pytest.raises(InputError, match=r'another run, whose schedulers is \["first-fit"\], not \["best-fit"\]'):
+        simulate_in_chunks(tmp_path / "R", other, open_inputs(other), Chunks(7, kept))
+    simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(13, kept))
+    simulate_into(tmp_path / "memory", scenario, "first-fit", 1, load_inputs(scenario))
+    for name in ("tasks", "timeline", "attempts", "groups"):
+        assert (tmp_path / "R" / f"{name}.parquet").read_bytes() == (
+            tmp_path / "memory" / f"{name}.parquet").read_bytes()
+    assert not kept.exists()
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    scenario = Scenario(workload=written(tmp_path, busy()))
+    (tmp_path / "C").mkdir()
+    (tmp_path / "C" / "checkpoint.npz").write_bytes(b"PK")
+    with pytest.raises(InputError, match="no checkpoint that this version can read"):
+        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, tmp_path / "C"))
+
+
+def test_a_checkpoint_needs_a_folder_of_its_own(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a.txt").touch()
+    for folder, rule in (("full", "hold a checkpoint alone, it has a.txt"), ("R", "in the folder of the results"),
+                         ("R/C", "in the folder of the results")):
+        with pytest.raises(InputError, match=rule):
+            refuse_checkpoint(tmp_path / folder, tmp_path / "R", [])
+    refuse_checkpoint(tmp_path / "new", tmp_path / "R", [])
+
+
+def test_a_large_workload_is_read_in_chunks_by_itself(tmp_path, monkeypatch):
+    path = written(tmp_path, busy())
+    monkeypatch.setattr(chunks, "EXACT_MAX", 10)
+    monkeypatch.setattr(tally, "EXACT_MAX", 10)
+    done = CliRunner().invoke(app, ["simulate", path, "--out", str(tmp_path / "R")])
+    assert done.exit_code == 0 and "DDSketch" in done.output
+    assert load_runs(tmp_path / "R")[0].tasks().collect().height == 244
+    shown = CliRunner().invoke(app, ["simulate", path])
+    assert shown.exit_code == 0 and "Nothing was kept" in shown.output
+    done = CliRunner().invoke(app, ["simulate", path, "--scheduler", "first-fit+easy"])
+    assert done.exit_code == 0 and "All tasks are read at once" in done.output

@@ -1,7 +1,9 @@
 """A run in chunks: only open tasks are in memory, results grow on the disk, and a checkpoint lets it go on later."""
+import fcntl
+import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +38,7 @@ from subak.measures.objective import read_objective
 from subak.measures.runs import Summary
 from subak.measures.task_facts import facts_of_tally
 from subak.measures.window import Window, ended_window, refuse_empty, window_between
-from subak.output.places import refuse_folder
+from subak.output.places import located, refuse_folder
 from subak.output.writing import new_folder
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler
@@ -156,15 +158,40 @@ def simulate_in_chunks(
 def _place(partial: Path, checkpoint: Path | None) -> Iterator[Path]:
     """Give a folder in which results grow; it goes when the run is whole, and that of a checkpoint only then."""
     place = partial / ".blocks" if checkpoint is None else checkpoint
-    place.mkdir(parents=True, exist_ok=True)
-    yield place
-    for path in place.iterdir():
-        path.unlink()
-    place.rmdir()
+    with _alone(place):
+        yield place
+        for path in place.iterdir():
+            if OURS.fullmatch(path.name):
+                path.unlink()
+    with suppress(OSError):  # somebody put something there meanwhile
+        place.rmdir()
 
 
-def refuse_checkpoint(folder: Path, inputs: list[Path]) -> None:
-    """Raise InputError, in one line, unless a run may be kept in *folder*: nothing of anybody else's is in it."""
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Make a folder, and let no other process be at it meanwhile. Raises InputError where one is."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        number = os.open(place, os.O_RDONLY)
+    except OSError as error:
+        raise RunError(f"{place}: could not be written: {error.strerror or error}") from None
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise InputError(f"{place}: another process is at it; choose another folder, or wait") from None
+    finally:
+        os.close(number)
+
+
+def refuse_checkpoint(folder: Path, out: Path | None, inputs: list[Path]) -> None:
+    """Raise InputError, in one line, unless a run may be kept in *folder*: nothing of anybody else's is in it.
+
+    *out* is where its results are to be, *inputs* what it reads.
+    """
+    if out is not None and located(folder).is_relative_to(located(out)):
+        raise InputError(f"{folder}: a checkpoint must not be in the folder of the results, {out}")
+    inputs = inputs if out is None else [*inputs, out]
     if folder.is_dir() and not folder.is_symlink() and any(folder.iterdir()):
         strange = next((path.name for path in sorted(folder.iterdir()) if not OURS.fullmatch(path.name)), None)
         if strange is not None:

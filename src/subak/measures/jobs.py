@@ -6,6 +6,8 @@ that its own depends on, on machines of speed 1. Completion and slowdown are of 
 is long if the mean run time of its tasks is above that of 90 % of the jobs that are measured, else short (Delgado and
 others: Hawk, ATC 2015, section 4.1, where 10 % are long).
 """
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 
@@ -16,6 +18,8 @@ from subak.measures.window import Window, measured
 from subak.workload.table import Workload
 from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
+LEVELS = {"wait_median": 0.5, "wait_p95": 0.95, "wait_p99": 0.99}  # of groups
+PASSES_MAX = 16  # over the tasks, to find those of a group
 GROUPS_MAX = 1_000  # of one kind that are written down, those of most tasks first
 KINDS_OF_GROUPS = ("length", "priority", "class", "gang", "queue")
 COUNTED = ("job", "queue", "arrival", "run_time", "ready", "finish", "wait_time")  # columns that measures of tasks read
@@ -130,15 +134,54 @@ def _first_rows(job: np.ndarray) -> np.ndarray:
 
 
 def groups_of_kind(tasks: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
-    """Return the groups of one kind; *jobs* has the group of each job, that of the first of its tasks."""
-    wait = pl.col("wait_time")
-    table = tasks.group_by(kind).agg(
-        pl.len().cast(pl.Int64).alias("tasks"), wait.count().cast(pl.Int64).alias("started"),
-        wait.mean().alias("wait_mean"), *(wait.quantile(level, "higher").alias(f"wait_{text}") for level, text in (
-            (0.5, "median"), (0.95, "p95"), (0.99, "p99"))),
-        slowdowns(tasks).mean().alias("slowdown_mean"))
-    of_jobs = jobs.group_by(kind).agg(
+    """Return the groups of one kind; *jobs* has the group of each job, that of the first of its tasks.
+
+    One group is looked at after the other, so that no more is copied than the largest.
+    """
+    slowdown = tasks.select(slowdowns(tasks).alias("slowdown"))["slowdown"]
+    names, code = _coded(tasks[kind])
+    rows = []
+    for name, here in zip(names, _places(code, len(names)), strict=True):
+        wait, slow = tasks["wait_time"][here], slowdown[here]
+        percentiles = [wait.quantile(level, "higher") for level in LEVELS.values()]
+        rows.append((kind, name, len(wait), len(wait) - wait.null_count(), wait.mean(), *percentiles, slow.mean()))
+    schema = {"by": pl.String, "name": pl.String, "tasks": pl.Int64, "started": pl.Int64, "wait_mean": pl.Float64,
+              **dict.fromkeys(LEVELS, pl.Float64), "slowdown_mean": pl.Float64}
+    return with_jobs(pl.DataFrame(rows, schema=schema, orient="row").filter(pl.col("tasks") > 0), kind, jobs)
+
+
+def with_jobs(groups: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Return the groups of one kind that have most tasks, with their jobs."""
+    of_jobs = jobs.group_by(pl.col(kind).cast(pl.String).alias("name")).agg(
         pl.len().cast(pl.Int64).alias("jobs"), pl.col("completion").mean().alias("completion_mean"))
-    return table.join(of_jobs, on=kind, how="left", nulls_equal=True).select(
-        pl.lit(kind).alias("by"), pl.col(kind).cast(pl.String).alias("name"), pl.exclude(kind)).sort(
-        ["tasks", "name"], descending=[True, False]).head(GROUPS_MAX)
+    most = groups.sort(["tasks", "name"], descending=[True, False]).head(GROUPS_MAX)
+    return most.join(of_jobs, on="name", how="left", nulls_equal=True, maintain_order="left")
+
+
+def _coded(column: pl.Series) -> tuple[list[str | None], np.ndarray]:
+    """Return the distinct values of a column as text, and uint32[row], the place of each row's among them."""
+    if isinstance(column.dtype, pl.Enum):
+        return column.dtype.categories.to_list(), column.to_physical().to_numpy()
+    distinct = column.drop_nulls().unique().sort()
+    names = distinct.cast(pl.String).to_list()
+    if not names:
+        return [None], np.zeros(len(column), np.uint32)
+    code = distinct.search_sorted(column.fill_null(distinct[0])).cast(pl.UInt32)
+    if column.null_count() == 0:
+        return names, code.to_numpy()
+    return [*names, None], np.where(column.is_null(), len(names), code.to_numpy())
+
+
+def _places(code: np.ndarray, count: int) -> Iterator[slice | np.ndarray]:
+    """Return the rows of each of *count* codes; of few, a pass for each is less than putting all in order."""
+    if count == 1:
+        yield slice(None)
+        return
+    if count <= PASSES_MAX:
+        for each in range(count):
+            yield np.flatnonzero(code == each)
+        return
+    order = np.argsort(code.astype(np.min_scalar_type(count)), kind="stable").astype(np.uint32)
+    ends = np.cumsum(np.bincount(code, minlength=count))
+    for begin, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+        yield order[begin:end]

@@ -36,7 +36,7 @@ def simulate(
     if out is not None:
         refuse_folder(out, "summary.json", overwrite, inputs_of(scenario, *files))
     if chunks.checkpoint is not None:
-        refuse_checkpoint(chunks.checkpoint, inputs_of(scenario, *files))
+        refuse_checkpoint(chunks.checkpoint, out, inputs_of(scenario, *files))
     stored = _stored(scenario, chunks)
     if stored is None:
         found = find_scheduler(scenario.schedulers[0], scenario.check_policy, scenario.parameters)

@@ -10,18 +10,19 @@ from subak.measures.job_sums import LENGTHS, JobSums
 from subak.measures.jobs import (
     GROUPS_MAX,
     KINDS_OF_GROUPS,
+    LEVELS,
     described,
     groups_of_kind,
     groups_of_stages,
     part_of_jobs,
     wait_by_length,
+    with_jobs,
 )
 from subak.measures.runs import Reason, Spread, WindowFacts
 from subak.measures.window import measured
 from subak.workload.table import Workload
 
 EXACT_MAX = 50_000_000  # tasks of which every wait is kept
-LEVELS = {"wait_median": 0.5, "wait_p95": 0.95, "wait_p99": 0.99}
 
 
 class Spreads(Protocol):
@@ -149,16 +150,12 @@ class Sketched:
         waits, slowdowns = self.waits[kind], self.slowdowns[kind]
         table = pl.DataFrame({
             "by": kind, "name": pl.Series(list(self.names[kind]), dtype=pl.String), "number": range(waits.rows.size),
-            "tasks": waits.rows, "started": waits.values, "wait_mean": waits.means(),
-            "slowdown_mean": slowdowns.means()})
-        table = table.sort(["tasks", "name"], descending=[True, False]).head(GROUPS_MAX)
+            "tasks": waits.rows, "started": waits.values, "wait_mean": waits.means()})
+        table = table.sort("tasks", "name", descending=[True, False]).head(GROUPS_MAX)
         found = {name: pl.Series([waits.quantile(number, level) for number in table["number"]], dtype=pl.Float64)
                  for name, level in LEVELS.items()}
-        of_jobs = jobs.group_by(pl.col(kind).cast(pl.String).alias("name")).agg(
-            pl.len().cast(pl.Int64).alias("jobs"), pl.col("completion").mean().alias("completion_mean"))
-        return table.with_columns(**found).join(
-            of_jobs, on="name", how="left", nulls_equal=True, maintain_order="left").select(
-            "by", "name", "tasks", "started", "wait_mean", *LEVELS, "slowdown_mean", "jobs", "completion_mean")
+        mean = slowdowns.means().gather(table["number"])
+        return with_jobs(table.drop("number").with_columns(**found, slowdown_mean=mean), kind, jobs)
 
 
 class Tally:
