@@ -42,8 +42,8 @@ def window_notes(runs: list[Run]) -> list[str]:
 def _sketched(runs: list[Run]) -> list[str]:
     """Say how far percentiles may be off that are not of every task's value."""
     off = max((run.summary.percentiles_within or 0.0 for run in runs), default=0.0)
-    return [f"Percentiles of waits and slowdowns of tasks are those of a sketch (DDSketch), each within {100 * off:g} % of "
-            "its value; counts, means and largest values are exact."] if off else []
+    return [f"Percentiles of waits and slowdowns of tasks are those of a sketch (DDSketch), each within "
+            f"{100 * off:g} % of its value; counts, means and largest values are exact."] if off else []
 
 
 def seeds_of(runs: list[Run]) -> int:
