@@ -58,7 +58,7 @@ from subak.workload.redraws import NONE
 from subak.workload.samples import workload_folder
 from subak.workload.table import Workload
 
-OURS = re.compile(r"checkpoint\.npz|block-\d{6}\.bin|\..*")  # what a checkpoint's folder may hold
+OURS = re.compile(r"checkpoint\.npz|(block-\d{6}|[a-z_]+)\.bin|\..*")  # what a checkpoint's folder may hold
 
 
 class Chunks(NamedTuple):
@@ -214,8 +214,8 @@ def _measured(
     objectives = [read_objective(text) for text in scenario.objectives]
     sums, timeline = _sums(stored), timeline_table(found.outcome, stored.head)
     of_window = ended_window(timeline, window, stored.arrivals_between(window.begin, window.end), stored.tasks)
-    tally = tally_of(
-        stored.head, of_window, sums, stored.tasks, any(each.measure == "turnaround" for each in objectives))
+    tally = tally_of(stored.head, of_window, sums, stored.tasks, found.blocks.folder,
+                     any(each.measure == "turnaround" for each in objectives))
     attempts = _write_tasks(found, tally, path, kept)
     jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
     of = Measured(facts_of_tally(tally, jobs, stored.head, of_window, objectives), timeline, of_window)

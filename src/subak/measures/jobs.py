@@ -6,7 +6,7 @@ that its own depends on, on machines of speed 1. Completion and slowdown are of 
 is long if the mean run time of its tasks is above that of 90 % of the jobs that are measured, else short (Delgado and
 others: Hawk, ATC 2015, section 4.1, where 10 % are long).
 """
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import polars as pl
@@ -121,9 +121,11 @@ def group_table(tasks: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     *tasks* are described; *jobs* is the job table.
     """
     kinds = [kind for kind in KINDS_OF_GROUPS if kind in tasks.columns]
+    slowdown = tasks.select(slowdowns(tasks).alias("slowdown"))["slowdown"]
     of_job = tasks.select("job", *kinds)[_first_rows(tasks["job"].to_numpy())].join(
         jobs.select("job", "completion"), on="job", how="left")
-    return pl.concat(groups_of_kind(tasks, kind, of_job) for kind in kinds)
+    return pl.concat(groups_of_kind(
+        lambda name: slowdown if name == "slowdown" else tasks[name], kind, of_job) for kind in kinds)
 
 
 def _first_rows(job: np.ndarray) -> np.ndarray:
@@ -133,21 +135,27 @@ def _first_rows(job: np.ndarray) -> np.ndarray:
     return np.sort(first[first < job.size])
 
 
-def groups_of_kind(tasks: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
+def groups_of_kind(column: Callable[[str], pl.Series], kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
     """Return the groups of one kind; *jobs* has the group of each job, that of the first of its tasks.
 
-    One group is looked at after the other, so that no more is copied than the largest.
+    *column* returns one of the tasks' by its name. One is looked at after the other, and one group after the other, so
+    that no more is held than a column and the largest group.
     """
-    slowdown = tasks.select(slowdowns(tasks).alias("slowdown"))["slowdown"]
-    names, code = _coded(tasks[kind])
-    rows = []
-    for name, here in zip(names, _places(code, len(names)), strict=True):
-        wait, slow = tasks["wait_time"][here], slowdown[here]
-        percentiles = [wait.quantile(level, "higher") for level in LEVELS.values()]
-        rows.append((kind, name, len(wait), len(wait) - wait.null_count(), wait.mean(), *percentiles, slow.mean()))
-    schema = {"by": pl.String, "name": pl.String, "tasks": pl.Int64, "started": pl.Int64, "wait_mean": pl.Float64,
-              **dict.fromkeys(LEVELS, pl.Float64), "slowdown_mean": pl.Float64}
-    return with_jobs(pl.DataFrame(rows, schema=schema, orient="row").filter(pl.col("tasks") > 0), kind, jobs)
+    names, code = _coded(column(kind))
+    waits = column("wait_time")
+    rows = [_waited(waits[here]) for here in _places(code, len(names))]
+    del waits
+    slowdown = column("slowdown")
+    means = [slowdown[here].mean() for here in _places(code, len(names))]
+    schema = {"tasks": pl.Int64, "started": pl.Int64, "wait_mean": pl.Float64, **dict.fromkeys(LEVELS, pl.Float64)}
+    table = pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.Series("slowdown_mean", means, pl.Float64))
+    named = table.select(pl.lit(kind).alias("by"), pl.Series("name", names, pl.String), pl.all())
+    return with_jobs(named.filter(pl.col("tasks") > 0), kind, jobs)
+
+
+def _waited(wait: pl.Series) -> tuple[object, ...]:
+    percentiles = (wait.quantile(level, "higher") for level in LEVELS.values())
+    return len(wait), len(wait) - wait.null_count(), wait.mean(), *percentiles
 
 
 def with_jobs(groups: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
@@ -179,7 +187,7 @@ def _places(code: np.ndarray, count: int) -> Iterator[slice | np.ndarray]:
         return
     if count <= PASSES_MAX:
         for each in range(count):
-            yield np.flatnonzero(code == each)
+            yield np.flatnonzero(code == each).astype(np.uint32)
         return
     order = np.argsort(code.astype(np.min_scalar_type(count)), kind="stable").astype(np.uint32)
     ends = np.cumsum(np.bincount(code, minlength=count))

@@ -1,4 +1,5 @@
 """What a run in chunks measures of its tasks: exact up to EXACT_MAX tasks, percentiles by sketches beyond."""
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -49,36 +50,36 @@ class Spreads(Protocol):
 
 
 class Exact:
-    """Every value, in the order of the tasks, beside their stages, which tell the rest.
+    """Every value, in the order of the tasks, beside their stages, which tell the rest: a file for each column.
 
-    What is measured is to the byte what a run in memory measures.
+    What is measured is to the byte what a run in memory measures, a column or two at a time.
     """
 
     accuracy: float | None = None
 
-    def __init__(self, groups: dict[str, pl.Series], tasks: int, turnaround: bool) -> None:
-        """Make room for as many *tasks*; *groups* are the names of those that a stage's tasks are in, by kind."""
-        self.of_stage = groups
+    def __init__(self, of_stage: dict[str, pl.Series], folder: Path, turnaround: bool) -> None:
+        """Begin without tasks in a *folder* that is there; *of_stage* is what `groups_of_stages` returns."""
+        self.of_stage, self.folder = of_stage, folder
         self.names = ("wait_time", "slowdown", *(("turnaround",) if turnaround else ()))
-        self.values = {name: np.empty(tasks) for name in self.names}
-        self.stage = np.empty(tasks, np.uint32)
-        self.count = 0
+        for name in (*self.names, "stage"):
+            self._path(name).write_bytes(b"")  # a run that goes on measures anew
 
     def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
         """Keep the tasks."""
-        here = slice(self.count, self.count + len(tasks))
-        for name in self.names:
-            self.values[name][here] = tasks[name].fill_null(float("nan")).to_numpy()
-        self.stage[here] = stage
-        self.count += len(tasks)
+        for name, values in (*((name, tasks[name].fill_null(float("nan")).to_numpy()) for name in self.names),
+                             ("stage", stage)):
+            with self._path(name).open("ab") as file:
+                values.tofile(file)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.bin"
 
     def column(self, name: str) -> pl.Series:
         """Return a column of all tasks: one of the values, or one that their stages tell."""
         if name in self.of_stage:
-            return self.of_stage[name].gather(self.stage[: self.count])
-        values = self.values[name][: self.count]
-        column = pl.Series(name, values)
-        return column.fill_nan(None) if np.isnan(values.sum()) and column.is_nan().any() else column
+            return self.of_stage[name].gather(np.fromfile(self._path("stage"), np.uint32))
+        column = pl.Series(name, np.fromfile(self._path(name)))
+        return column.fill_nan(None) if column.is_nan().any() else column
 
     def tasks(self, *names: str) -> pl.DataFrame:
         """Return these columns of all tasks."""
@@ -99,7 +100,7 @@ class Exact:
     def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
         """Return the groups of tasks."""
         kinds = [kind for kind in KINDS_OF_GROUPS if kind in self.of_stage]
-        return pl.concat(groups_of_kind(self.tasks(kind, "wait_time", "slowdown"), kind, of_job) for kind in kinds)
+        return pl.concat(groups_of_kind(self.column, kind, of_job) for kind in kinds)
 
 
 class Sketched:
@@ -212,11 +213,13 @@ class Tally:
         return None if self.last_finish == float("-inf") else self.last_finish - self.first
 
 
-def tally_of(head: Workload, window: WindowFacts, sums: JobSums, tasks: int, turnaround: bool = False) -> Tally:
-    """Return a tally for a run of so many *tasks*; *turnaround*: an objective asks for it."""
+def tally_of(
+    head: Workload, window: WindowFacts, sums: JobSums, tasks: int, folder: Path, turnaround: bool = False
+) -> Tally:
+    """Return a tally for a run of so many *tasks*, with room in *folder*; *turnaround*: an objective asks for it."""
     of_stage = groups_of_stages(head, sums.lengths(window))
-    return Tally(window, of_stage, len(head.jobs),
-                 Exact(of_stage, window.tasks, turnaround) if tasks <= EXACT_MAX else Sketched())
+    exact = tasks <= EXACT_MAX
+    return Tally(window, of_stage, len(head.jobs), Exact(of_stage, folder, turnaround) if exact else Sketched())
 
 
 def _count(counts: dict[str, int], more: dict[str, int]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from subak.simulator.engine.state import Simulation
 
-BLOCK_TASKS = 1 << 20
+BLOCK_TASKS = 1 << 18
 RESULT = np.dtype([("ready", np.float64), ("start", np.float64), ("machine", np.int32), ("attempts", np.uint16),
                    ("status", np.int8)])  # zeros where nothing has been written: status is then NOT_ARRIVED
 
