@@ -2,6 +2,7 @@
 import math
 import tempfile
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
-from small import TWO, cases, fleet_of, staged
+from small import TWO, cases, fleet_of, some_workload, staged
 from subak.cli.app import app
 from subak.errors import InputError
 from subak.experiment import chunks
@@ -96,6 +97,15 @@ def agree(case, name, chunk, block=3, **more):
        until=st.sampled_from([math.inf, math.inf, 0.0, 1.0, 4.0, 5.25]), seed=st.integers(0, 2**40))
 def test_a_run_in_chunks_is_the_run_in_memory(case, name, chunk, block, until, seed):
     agree(case, name, chunk, block, until=until, seed=seed)
+
+
+@pytest.mark.parametrize("name", ["hdrf-fast", "best-fit+mch", "drf"])
+@pytest.mark.parametrize("chunk", [2, 25])
+def test_fair_orders_know_the_queues_of_those_who_come(name, chunk):
+    workload, fleet = some_workload(jobs=40, tasks=4)
+    queues = [("a/x", "a/y", "b", "c/z")[job * job % 4] for job in range(40)]
+    workload = replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(queues)))
+    agree((workload, fleet), name, chunk, 16)
 
 
 class StoppedError(Exception):
