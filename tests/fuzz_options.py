@@ -64,6 +64,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "scenario": ("W/workload.toml",), "federation": ("W/workload.toml",),
         "faults": ("W/workload.toml",), "failures": ("W/workload.toml",), "queues": ("W/workload.toml",), "energy": ("W/workload.toml", "google"), "lotes": ("W/workload.toml",), "fleet": ("absent", "x.tr"),
         "workload": ("absent", "", "x.tr", "google", "n" * 300),
+        "chunk": ("0", "-1"), "checkpoint": ("W", "x.tr", "W/jobs.parquet", "R", "R/c", "/dev/null/x", "n" * 300),
     },
     "compare": {
         "schedulers": (*NAMES, "first-fit,first-fit", "first-fit,x"),
@@ -170,7 +171,7 @@ SPECIAL["experiment"] |= {
 SPECIAL["experiment"]["workload"] += ("absent.toml", "W/workload.toml", "t.toml", "x.tr.toml")
 SPECIAL["merge"] = {"folders": ("absent", "W", "x.tr", "", "n" * 300)}
 UNREAD = {"out", "overwrite", "version", "install_completion", "show_completion"}  # folders are tested by themselves
-NO_PATHS = {("convert", "topology"), ("convert", "source"), ("reproduce megha", "alibaba")}
+NO_PATHS = {("simulate", "checkpoint"), ("convert", "topology"), ("convert", "source"), ("reproduce megha", "alibaba")}
 # Options that contradict each other, or go only with others.
 CONFLICTS: tuple[tuple[str, ...], ...] = (
     ("simulate", "W", "--machines", "3", "--capacity", "cpu=1"), ("simulate", "W", "--machines", "3", "--capacity", "gpu=1"),

@@ -11,7 +11,7 @@ from small import TWO, fleet_of, plain, staged, workloads
 from subak.errors import InputError
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
-from subak.measures import jobs
+from subak.measures import job_sums, jobs
 from subak.measures.jobs import lengths, undisturbed
 from subak.measures.objective import Objective, read_measure, read_objective
 from subak.measures.objectives import refuse_unconcerned
@@ -72,7 +72,7 @@ def test_what_a_job_takes_where_nothing_waits():
 
 def test_tasks_are_looked_at_a_part_at_a_time(monkeypatch):
     for size in (1, 3):
-        monkeypatch.setattr(jobs, "TASKS_OF_PART", size)
+        monkeypatch.setattr(job_sums, "TASKS_OF_PART", size)
         assert undisturbed(chained()).tolist() == [30.0, 30.0]
 
 

@@ -2,7 +2,7 @@
 import time
 from types import TracebackType
 
-from rich.progress import BarColumn, SpinnerColumn, TaskID
+from rich.progress import BarColumn, SpinnerColumn, TaskID, TimeRemainingColumn
 
 from subak.experiment.processes import DONE, FAILED, PROGRESS, STARTED, News
 from subak.kernels.files import kernel_folder
@@ -22,7 +22,7 @@ class RunBars:
 
     def __init__(self, labels: list[str], tasks: int, schedulers: list[str]) -> None:
         self.schedulers = schedulers
-        self.bars = bars(SpinnerColumn(), BarColumn(), TextColumn("{task.fields[state]}"))
+        self.bars = bars(SpinnerColumn(), BarColumn(), TimeRemainingColumn(), TextColumn("{task.fields[state]}"))
         self.ids: dict[str, TaskID] = {
             label: self.bars.add_task(label, total=tasks, state="waiting") for label in labels
         }

@@ -39,20 +39,22 @@ from subak.measures.energy.measure import energy_use, refuse_energy
 from subak.measures.energy.settings import Energy, energy_file, energy_names, read_energy, tables_of
 from subak.measures.fairness.measure import fairness
 from subak.measures.federation import federation_facts
-from subak.measures.jobs import described, group_table, job_facts, job_table, wait_by_length
+from subak.measures.jobs import described, group_table, job_table
 from subak.measures.objective import Objective, read_objective
-from subak.measures.objectives import judged, refuse_unconcerned
+from subak.measures.objectives import refuse_unconcerned
 from subak.measures.plans import missed_words, plan_facts
 from subak.measures.runs import (
     EnergyFacts,
     FairnessFacts,
+    FederationFacts,
     FleetFacts,
     Speed,
     Summary,
     WindowFacts,
     WorkloadFacts,
 )
-from subak.measures.window import Window, cut, measured, window_facts, window_of
+from subak.measures.task_facts import TaskFacts, facts_of_tables
+from subak.measures.window import Window, cut, window_facts, window_of
 from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
@@ -80,15 +82,14 @@ DIGEST_BYTES = 1 << 20  # of a file read at once
 
 
 class Measured(NamedTuple):
-    """What a run is measured by: its tables, the window, and how fair it was."""
+    """What a run is measured by: what its tasks say, the timeline, the window, how fair it was, and so on."""
 
-    tasks: pl.DataFrame
-    counted: pl.DataFrame  # those of the window, with what tells them apart
-    jobs: pl.DataFrame
+    facts: TaskFacts
     timeline: pl.DataFrame
     window: WindowFacts
-    fairness: FairnessFacts | None
-    energy: EnergyFacts | None
+    fairness: FairnessFacts | None = None
+    energy: EnergyFacts | None = None
+    federation: FederationFacts | None = None
 
 
 class Done(NamedTuple):
@@ -104,7 +105,7 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
 
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
-    _files_of(scenario)
+    named_files(scenario)
     energy_of(scenario)
     workload = load_workload(scenario)
     return workload, load_fleet(scenario, workload)
@@ -114,7 +115,7 @@ def load_workload(scenario: Scenario) -> Workload:
     """Read the workload, and note its digest. Raises InputError when it differs from one that the scenario holds."""
     folder = workload_folder(scenario.workload)
     workload = read_workload(folder)
-    scenario.workload_digest = _same_digest("workload", folder, scenario.workload_digest)
+    scenario.workload_digest = digested("workload", folder, scenario.workload_digest)
     return workload
 
 
@@ -133,7 +134,7 @@ def _fleet_of(scenario: Scenario, workload: Workload) -> Fleet:
         names = " ".join(f"--capacity {resource.name}=1" for resource in workload.resources)
         raise InputError(f"{folder}: has no fleet; give --fleet FOLDER, or alike machines: --machines 1000 {names}")
     fleet = read_fleet(fleet_folder)
-    scenario.fleet_digest = _same_digest("fleet", fleet_folder, scenario.fleet_digest)
+    scenario.fleet_digest = digested("fleet", fleet_folder, scenario.fleet_digest)
     return fleet
 
 
@@ -147,7 +148,8 @@ def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
     return [Path(name) for name in (*workload, *names) if name]
 
 
-def _same_digest(what: str, folder: Path, expected: str) -> str:
+def digested(what: str, folder: Path, expected: str) -> str:
+    """Return the digest of a folder's tables. Raises InputError where another is *expected*."""
     text = hashlib.sha256()
     for path in sorted(folder.glob("*.parquet")):
         with path.open("rb") as file:
@@ -169,7 +171,7 @@ def refuse_unfit(
     used_estimates(scenario.estimates, inputs[0])
     overcommitted(inputs[1], scenario.interference)
     _refuse_undeclared(scenario, schedulers)
-    faults, queues, failures = _files_of(scenario)
+    faults, queues, failures = named_files(scenario)
     window, energy = scenario_window(scenario, inputs[0]), energy_of(scenario)
     asked = [*map(read_objective, scenario.objectives), *measured]
     if energy is not None:
@@ -265,8 +267,9 @@ def _simulated(
     outcome = simulated(scenario, name, seed, inputs, on_progress)
     (workload, fleet), resources = inputs, [resource.name for resource in inputs[0].resources]
     found, more = _measured(outcome, scenario, inputs, window)
-    tables = {"tasks": found.tasks, "timeline": found.timeline, **more, **waiting_tables(outcome, workload, fleet),
-              "groups": group_table(found.counted, found.jobs)}
+    groups = more.pop("groups")
+    tables = {"tasks": more.pop("tasks"), "timeline": found.timeline, **more,
+              **waiting_tables(outcome, workload, fleet), "groups": groups}
     summary = summarise(outcome, scenario, inputs, run_label(name, seed, scenario.seeds), found)
     if outcome.scheduler.recorded:
         _say_overcommitted(found.timeline, resources)
@@ -282,10 +285,11 @@ def summary_of(scenario: Scenario, drawn: tuple[Workload, Fleet], window: Window
     """
     name, seed = scenario.schedulers[0], scenario.seeds[0]
     outcome = simulated(scenario, name, seed, drawn)
-    found, _ = _measured(outcome, scenario, drawn, window)
+    found, tables = _measured(outcome, scenario, drawn, window)
     summary = summarise(outcome, scenario, drawn, run_label(name, seed, scenario.seeds), found)
     plan = summary.plan and msgspec.structs.replace(summary.plan, seconds=0.0)
-    return msgspec.structs.replace(_bounded(summary, _bound(found.tasks, scenario, drawn)), speed=Speed(), plan=plan)
+    bounded = _bounded(summary, _bound(tables["tasks"], scenario, drawn))
+    return msgspec.structs.replace(bounded, speed=Speed(), plan=plan)
 
 
 def simulated(
@@ -295,13 +299,13 @@ def simulated(
     """Return the run of a scheduler of the scenario with a seed, on the inputs `of_seed`; nothing is written."""
     workload, fleet = inputs
     scheduler = find_scheduler(name, scenario.check_policy, scenario.parameters)
-    faults, queues, failures = _files_of(scenario)
+    faults, queues, failures = named_files(scenario)
     if queues is not None:
-        _refuse_tree(workload, queues, scenario.queues)
+        refuse_tree(workload, queues, scenario.queues)
     with _named(scenario):
         return simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
                         federation=settings_of(scenario, name), faults=faults, failures=failures,
-                        **{**_terms_of(scenario), "queues": queues})
+                        **{**terms_of(scenario), "queues": queues})
 
 
 def scenario_window(scenario: Scenario, workload: Workload) -> Window:
@@ -309,12 +313,12 @@ def scenario_window(scenario: Scenario, workload: Workload) -> Window:
     return window_of(workload, scenario.measure_from, scenario.measure_until)
 
 
-def _terms_of(scenario: Scenario) -> dict[str, Any]:
+def terms_of(scenario: Scenario) -> dict[str, Any]:
     """Return what a run is told of a scenario: what both have under one name."""
     return {name: getattr(scenario, name) for name in Terms._fields if hasattr(scenario, name)}
 
 
-def _files_of(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None, FailurePlan | None]:
+def named_files(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None, FailurePlan | None]:
     """Read the files of faults, of queues and of failures, where the scenario names them."""
     return (read_fault_plan(Path(scenario.faults)) if scenario.faults else None,
             read_tree(Path(scenario.queues)) if scenario.queues else None,
@@ -373,7 +377,7 @@ def _json(summary: Summary) -> bytes:
     return msgspec.json.format(msgspec.json.encode(summary), indent=1)
 
 
-def _refuse_tree(workload: Workload, queues: TreeFile, path: str) -> None:
+def refuse_tree(workload: Workload, queues: TreeFile, path: str) -> None:
     """Raise InputError, naming the file, for queues that make no tree with the workload's: not only after the run."""
     try:
         tree_of_paths(workload.jobs["queue"].unique(maintain_order=True), queues)
@@ -412,12 +416,16 @@ def _measured(
     of_window = window_facts(tasks, timeline, window)
     jobs, counted = job_table(tasks, workload), described(tasks, workload, of_window)
     fair = fairness(tasks, attempts, cut(timeline, of_window), workload, fleet, queues)
-    tables = {"attempts": attempts, **({} if fair is None else {"queues": fair.queues, "shares": fair.shares})}
+    tables = {"tasks": tasks, "groups": group_table(counted, jobs), "attempts": attempts,
+              **({} if fair is None else {"queues": fair.queues, "shares": fair.shares})}
     energy, used = energy_of(scenario), None
     if energy is not None:
         used, more = energy_use(energy, tasks, attempts, cut(timeline, of_window), workload, fleet, of_window)
         tables |= more
-    return Measured(tasks, counted, jobs, timeline, of_window, fair and fair.facts, used), tables
+    facts = facts_of_tables(tasks, counted, jobs, workload, of_window,
+                            [read_objective(text) for text in scenario.objectives], used)
+    federation = None if outcome.federated is None else federation_facts(outcome, workload, tasks, of_window)
+    return Measured(facts, timeline, of_window, fair and fair.facts, used, federation), tables
 
 
 def _say_overcommitted(timeline: pl.DataFrame, resources: list[str]) -> None:
@@ -432,9 +440,9 @@ def _say_overcommitted(timeline: pl.DataFrame, resources: list[str]) -> None:
 def summarise(
     outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], label: str, of: Measured
 ) -> Summary:
-    """Return the run in a page of numbers."""
-    tasks, counted, window = of.tasks, of.counted, of.window
-    within, jobs = cut(of.timeline, window), measured(of.jobs, window)
+    """Return the run in a page of numbers; of the workload's tasks it matters only whether any has an estimate."""
+    facts, within = of.facts._asdict(), cut(of.timeline, of.window)
+    tasks = facts.pop("tasks")
     (workload, fleet), loop = inputs, outcome.loop_result
     names = [resource.name for resource in workload.resources]
     source = workload.provenance
@@ -446,34 +454,22 @@ def summarise(
         knows=knowledge(outcome.scheduler, outcome.federated.settings if outcome.federated else None,
                         scenario.estimates, workload),
         options=_options(outcome.scheduler, loop.interval, scenario, outcome.search_moves),
-        workload=WorkloadFacts(source.name, source.origin, source.licence, len(tasks), len(workload.jobs)),
+        workload=WorkloadFacts(source.name, source.origin, source.licence, tasks, len(workload.jobs)),
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
         resources=workload.resources,
-        window=window,
-        status=measures.status_counts(tasks),
-        reasons=measures.reasons(tasks),
-        recorded=measures.recorded_counts(tasks, workload),
-        wait_time=measures.wait_spread(counted),
-        slowdown=measures.slowdown_spread(counted),
-        execution_delay=measures.delay_spread(measured(tasks, window)),
-        locality=measures.locality(measured(tasks, window)),
-        lengths=wait_by_length(counted),
-        jobs=job_facts(jobs),
-        objectives=tuple(judged(read_objective(text), counted, jobs, workload, of.energy)
-                         for text in scenario.objectives),
-        makespan=measures.makespan(tasks),
+        window=of.window,
+        **facts,
         utilisation=measures.utilisation(within, names),
         waiting=measures.waiting(within),
         stranded=measures.stranded(within, names),
         idle_while_waiting=measures.idle_while_waiting(within, names),
         attempts_lost=lost,
         run_time_lost=run_time_lost,
-        failures=measures.outcome_counts(tasks),
-        federation=None if outcome.federated is None else federation_facts(outcome, workload, tasks, window),
+        federation=of.federation,
         fairness=of.fairness,
         plan=plan_facts(outcome.plans, outcome.plans_missed),
         energy=of.energy,
-        speed=Speed(len(tasks) / max(loop.seconds, 1e-9), loop.events, loop.seconds, peak_memory_bytes()),
+        speed=Speed(tasks / max(loop.seconds, 1e-9), loop.events, loop.seconds, peak_memory_bytes()),
         versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
     )

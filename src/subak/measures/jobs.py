@@ -6,23 +6,23 @@ that its own depends on, on machines of speed 1. Completion and slowdown are of 
 is long if the mean run time of its tasks is above that of 90 % of the jobs that are measured, else short (Delgado and
 others: Hawk, ATC 2015, section 4.1, where 10 % are long).
 """
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import polars as pl
 
-from subak.measures.of_run import bounded_slowdown, spread
+from subak.measures.job_sums import LENGTHS, sums_of
+from subak.measures.of_run import slowdowns, spread
 from subak.measures.runs import JobFacts, Spread, WindowFacts
 from subak.measures.window import Window, measured
 from subak.workload.table import Workload
 from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
-LONG_SHARE = 0.1  # of the jobs
+LEVELS = {"wait_median": 0.5, "wait_p95": 0.95, "wait_p99": 0.99}  # of groups
+PASSES_MAX = 16  # over the tasks, to find those of a group
 GROUPS_MAX = 1_000  # of one kind that are written down, those of most tasks first
 KINDS_OF_GROUPS = ("length", "priority", "class", "gang", "queue")
-LENGTHS = ("short", "long")
 COUNTED = ("job", "queue", "arrival", "run_time", "ready", "finish", "wait_time")  # columns that measures of tasks read
-TASKS_OF_PART = 1 << 20  # looked at together: a month's indices as int64 would take a gigabyte
 
 
 def job_table(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
@@ -32,52 +32,35 @@ def job_table(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
 
     *tasks* is the task table of a run of the workload, in whose order it is.
     """
-    alone = pl.Series("alone", undisturbed(workload))
-    finish = pl.when((pl.col("status") == "FINISHED").all()).then(pl.col("finish").max())
-    jobs = tasks.group_by("job", maintain_order=True).agg(
-        pl.col("queue").first(), pl.col("arrival").min(), finish.alias("finish"),
-        ((pl.col("ready") + pl.col("wait_time")).min() - pl.col("arrival").min()).alias("wait"))
-    completion = (pl.col("finish") - pl.col("arrival")).alias("completion")
-    slowdown = pl.col("completion") / pl.max_horizontal(alone.gather(jobs["job"]), pl.lit(SLOWDOWN_FLOOR_S))
-    return jobs.with_columns(completion).with_columns(slowdown=slowdown.clip(lower_bound=1.0)).drop("finish")
+    return jobs_of_parts([part_of_jobs(tasks)], undisturbed(workload))
+
+
+def part_of_jobs(tasks: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each job of some rows of a task table: what `jobs_of_parts` makes the job table of."""
+    return tasks.group_by("job", maintain_order=True).agg(
+        pl.col("queue").first(), pl.col("arrival").min(), pl.col("finish").max(),
+        (pl.col("status") == "FINISHED").all().alias("finished"),
+        (pl.col("ready") + pl.col("wait_time")).min().alias("start"))
+
+
+def jobs_of_parts(parts: list[pl.DataFrame], alone: np.ndarray) -> pl.DataFrame:
+    """Return the job table of a run; *parts* are those of its tasks, in order, *alone* is float64[job], seconds.
+
+    See `undisturbed` for the latter.
+    """
+    jobs = parts[0] if len(parts) == 1 else pl.concat(parts).group_by("job", maintain_order=True).agg(
+        pl.col("queue").first(), pl.col("arrival").min(), pl.col("finish").max(), pl.col("finished").all(),
+        pl.col("start").min())
+    completion = pl.when("finished").then(pl.col("finish")) - pl.col("arrival")
+    slowdown = pl.col("completion") / pl.max_horizontal(pl.Series("alone", alone).gather(jobs["job"]),
+                                                        pl.lit(SLOWDOWN_FLOOR_S))
+    return jobs.with_columns(wait=pl.col("start") - pl.col("arrival"), completion=completion).with_columns(
+        slowdown=slowdown.clip(lower_bound=1.0)).drop("finish", "finished", "start")
 
 
 def undisturbed(workload: Workload) -> np.ndarray:
     """Return float64[job], seconds: how long each job takes where nothing waits; 0 for one without tasks."""
-    job = workload.stages["job"].to_numpy().astype(np.int64)
-    first = np.full(len(workload.jobs), np.inf)
-    for stage, arrival, _ in _parts(workload):
-        np.minimum.at(first, job[stage], arrival)
-    edges = workload.stages.with_row_index("child").select("child", pl.col("depends_on").alias("parent")).explode(
-        "parent").drop_nulls()
-    child, parent = (edges[name].to_numpy().astype(np.int64) for name in ("child", "parent"))
-    depth = _depths(child, parent, job.size)
-    ready, done, longest = np.zeros(job.size), np.zeros(job.size), np.zeros(first.size)
-    for level in range(int(depth.max(initial=0)) + 1):
-        for stage, arrival, run_time in _parts(workload):
-            here = np.flatnonzero(depth[stage] == level)
-            of = stage[here]
-            np.maximum.at(done, of, np.maximum(arrival[here] - first[job[of]], ready[of]) + run_time[here])
-        below = depth[parent] == level
-        np.maximum.at(ready, child[below], done[parent[below]])
-    np.maximum.at(longest, job, done)
-    return longest
-
-
-def _parts(workload: Workload) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return stage (int64), arrival and run time of the tasks, a part at a time."""
-    columns = [workload.tasks[name].to_numpy() for name in ("stage", "arrival", "run_time")]
-    for begin in range(0, len(workload.tasks), TASKS_OF_PART):
-        stage, arrival, run_time = (column[begin:begin + TASKS_OF_PART] for column in columns)
-        yield stage.astype(np.int64), arrival, run_time
-
-
-def _depths(child: np.ndarray, parent: np.ndarray, stages: int) -> np.ndarray:
-    """Return int64[stage]: how many stages are before each, on the longest way."""
-    depth = np.zeros(stages, np.int64)
-    while (behind := depth[child] <= depth[parent]).any():
-        np.maximum.at(depth, child[behind], depth[parent[behind]] + 1)
-    return depth
+    return sums_of(workload).undisturbed()
 
 
 def job_facts(jobs: pl.DataFrame) -> JobFacts:
@@ -88,29 +71,36 @@ def job_facts(jobs: pl.DataFrame) -> JobFacts:
 
 def lengths(workload: Workload, window: Window | WindowFacts) -> pl.Series:
     """Return short or long for each job of a workload, as an Enum; what divides them is of the jobs of the window."""
-    of_job = workload.tasks.select(
-        "run_time", "arrival", job=workload.stages["job"].gather(workload.tasks["stage"])).group_by("job").agg(
-        pl.col("run_time").mean(), pl.col("arrival").min())
-    mean = np.zeros(len(workload.jobs))
-    mean[of_job["job"].to_numpy()] = of_job["run_time"].to_numpy()
-    of_window = measured(of_job, window)["run_time"].to_numpy()
-    cutoff = np.quantile(of_window, 1.0 - LONG_SHARE, method="inverted_cdf") if of_window.size else np.inf
-    return pl.Series("length", np.where(mean > cutoff, *LENGTHS[::-1]), dtype=pl.Enum(LENGTHS))
+    return sums_of(workload).lengths(window)
 
 
-def described(tasks: pl.DataFrame, workload: Workload, window: WindowFacts) -> pl.DataFrame:
+def described(
+    tasks: pl.DataFrame, workload: Workload, window: Window | WindowFacts, of_stage: dict[str, pl.Series] | None = None
+) -> pl.DataFrame:
     """Return the rows of the task table that count, the columns COUNTED, and what tells groups apart.
 
-    That is length and priority, and where there are any class and width of gang.
+    *of_stage* is what `groups_of_stages` returns, where the workload's tasks are not all.
     """
+    told = groups_of_stages(workload, lengths(workload, window)) if of_stage is None else of_stage
     stage = workload.tasks["stage"]
-    columns = [lengths(workload, window).gather(tasks["job"]),
-               workload.stages["priority"].gather(stage).alias("priority")]
-    if "scheduling_class" in workload.stages.columns:
-        columns.append(workload.stages["scheduling_class"].gather(stage).alias("class"))
-    if workload.gang_sizes().any():
-        columns.append(width_words(workload.gang_sizes()).gather(stage).alias("gang"))
+    columns = [column.gather(stage) for name, column in told.items() if name not in COUNTED]
     return measured(tasks.select(COUNTED).with_columns(columns), window)
+
+
+def groups_of_stages(workload: Workload, length: pl.Series) -> dict[str, pl.Series]:
+    """Return what the tasks of each stage have in common, by name: job, queue, length, priority, class, gang's width.
+
+    The latter two where there are any; *length* is that of each job.
+    """
+    stages, sizes, paths = workload.stages, workload.gang_sizes(), workload.jobs["queue"]
+    queue = paths.cast(pl.Enum(paths.unique(maintain_order=True)))
+    found = {"job": stages["job"], "queue": queue.gather(stages["job"]), "length": length.gather(stages["job"]),
+             "priority": stages["priority"]}
+    if "scheduling_class" in stages.columns:
+        found["class"] = stages["scheduling_class"]
+    if sizes.any():
+        found["gang"] = width_words(sizes)
+    return {name: column.alias(name) for name, column in found.items()}
 
 
 def width_words(sizes: np.ndarray) -> pl.Series:
@@ -131,9 +121,11 @@ def group_table(tasks: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     *tasks* are described; *jobs* is the job table.
     """
     kinds = [kind for kind in KINDS_OF_GROUPS if kind in tasks.columns]
+    slowdown = tasks.select(slowdowns(tasks).alias("slowdown"))["slowdown"]
     of_job = tasks.select("job", *kinds)[_first_rows(tasks["job"].to_numpy())].join(
         jobs.select("job", "completion"), on="job", how="left")
-    return pl.concat(_groups(tasks, kind, of_job) for kind in kinds)
+    return pl.concat(groups_of_kind(
+        lambda name: slowdown if name == "slowdown" else tasks[name], kind, of_job) for kind in kinds)
 
 
 def _first_rows(job: np.ndarray) -> np.ndarray:
@@ -143,16 +135,61 @@ def _first_rows(job: np.ndarray) -> np.ndarray:
     return np.sort(first[first < job.size])
 
 
-def _groups(tasks: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
-    """Return the groups of one kind; a job is of the kind of the first of its tasks."""
-    wait = pl.col("wait_time")
-    table = tasks.group_by(kind).agg(
-        pl.len().cast(pl.Int64).alias("tasks"), wait.count().cast(pl.Int64).alias("started"),
-        wait.mean().alias("wait_mean"), *(wait.quantile(level, "higher").alias(f"wait_{text}") for level, text in (
-            (0.5, "median"), (0.95, "p95"), (0.99, "p99"))),
-        bounded_slowdown().mean().alias("slowdown_mean"))
-    of_jobs = jobs.group_by(kind).agg(
+def groups_of_kind(column: Callable[[str], pl.Series], kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Return the groups of one kind; *jobs* has the group of each job, that of the first of its tasks.
+
+    *column* returns one of the tasks' by its name. One is looked at after the other, and one group after the other, so
+    that no more is held than a column and the largest group.
+    """
+    names, code = _coded(column(kind))
+    waits = column("wait_time")
+    rows = [_waited(waits[here]) for here in _places(code, len(names))]
+    del waits
+    slowdown = column("slowdown")
+    means = [slowdown[here].mean() for here in _places(code, len(names))]
+    schema = {"tasks": pl.Int64, "started": pl.Int64, "wait_mean": pl.Float64, **dict.fromkeys(LEVELS, pl.Float64)}
+    table = pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.Series("slowdown_mean", means, pl.Float64))
+    named = table.select(pl.lit(kind).alias("by"), pl.Series("name", names, pl.String), pl.all())
+    return with_jobs(named.filter(pl.col("tasks") > 0), kind, jobs)
+
+
+def _waited(wait: pl.Series) -> tuple[object, ...]:
+    percentiles = (wait.quantile(level, "higher") for level in LEVELS.values())
+    return len(wait), len(wait) - wait.null_count(), wait.mean(), *percentiles
+
+
+def with_jobs(groups: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Return the groups of one kind that have most tasks, with their jobs."""
+    of_jobs = jobs.group_by(pl.col(kind).cast(pl.String).alias("name")).agg(
         pl.len().cast(pl.Int64).alias("jobs"), pl.col("completion").mean().alias("completion_mean"))
-    return table.join(of_jobs, on=kind, how="left", nulls_equal=True).select(
-        pl.lit(kind).alias("by"), pl.col(kind).cast(pl.String).alias("name"), pl.exclude(kind)).sort(
-        ["tasks", "name"], descending=[True, False]).head(GROUPS_MAX)
+    most = groups.sort(["tasks", "name"], descending=[True, False]).head(GROUPS_MAX)
+    return most.join(of_jobs, on="name", how="left", nulls_equal=True, maintain_order="left")
+
+
+def _coded(column: pl.Series) -> tuple[list[str | None], np.ndarray]:
+    """Return the distinct values of a column as text, and uint32[row], the place of each row's among them."""
+    if isinstance(column.dtype, pl.Enum):
+        return column.dtype.categories.to_list(), column.to_physical().to_numpy()
+    distinct = column.drop_nulls().unique().sort()
+    names = distinct.cast(pl.String).to_list()
+    if not names:
+        return [None], np.zeros(len(column), np.uint32)
+    code = distinct.search_sorted(column.fill_null(distinct[0])).cast(pl.UInt32)
+    if column.null_count() == 0:
+        return names, code.to_numpy()
+    return [*names, None], np.where(column.is_null(), len(names), code.to_numpy())
+
+
+def _places(code: np.ndarray, count: int) -> Iterator[slice | np.ndarray]:
+    """Return the rows of each of *count* codes; of few, a pass for each is less than putting all in order."""
+    if count == 1:
+        yield slice(None)
+        return
+    if count <= PASSES_MAX:
+        for each in range(count):
+            yield np.flatnonzero(code == each).astype(np.uint32)
+        return
+    order = np.argsort(code.astype(np.min_scalar_type(count)), kind="stable").astype(np.uint32)
+    ends = np.cumsum(np.bincount(code, minlength=count))
+    for begin, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+        yield order[begin:end]

@@ -8,10 +8,10 @@ import polars as pl
 from subak.errors import InputError
 from subak.measures.jobs import lengths
 from subak.measures.objective import OF_JOBS, OF_MACHINES, Objective, level_of
+from subak.measures.of_run import slowdowns
 from subak.measures.runs import EnergyFacts, ObjectiveFacts
 from subak.measures.window import Window, measured
 from subak.workload.table import Workload
-from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
 
 def judged(
@@ -79,10 +79,10 @@ def _values(measure: str, tasks: pl.DataFrame, jobs: pl.DataFrame) -> np.ndarray
         values = jobs.filter(pl.col("job").is_in(tasks["job"].unique().implode()))[column]
     elif measure == "wait":
         values = tasks["wait_time"]
+    elif measure == "turnaround":
+        values = tasks["turnaround"] if "turnaround" in tasks.columns else tasks["finish"] - tasks["ready"]
     else:
-        turnaround = tasks["finish"] - tasks["ready"]
-        longer = tasks.select(pl.max_horizontal("run_time", pl.lit(SLOWDOWN_FLOOR_S)))["run_time"]
-        values = turnaround if measure == "turnaround" else (turnaround / longer).clip(lower_bound=1.0)
+        values = tasks.select(slowdowns(tasks).alias("slowdown"))["slowdown"]
     return np.sort(values.fill_null(math.inf).to_numpy())
 
 

@@ -248,6 +248,7 @@ class Summary(msgspec.Struct, frozen=True):
     status: dict[str, int] = {}
     reasons: tuple[Reason, ...] = ()
     recorded: dict[str, int] = {}  # tasks that finished, by how the trace says that they ended; empty where it does not
+    percentiles_within: float | None = None  # by which share those of tasks may be off; None: they are exact
     wait_time: Spread = Spread()
     slowdown: Spread = Spread()
     execution_delay: Spread | None = None  # that finished tasks ran longer for sharing CPU; None where they do not

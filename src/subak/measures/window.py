@@ -34,17 +34,27 @@ def window_of(workload: Workload, begin: float | None = None, end: float | None 
     arrival = workload.tasks["arrival"]  # sorted
     if arrival.is_empty():
         return Window(0.0, float("inf"), AT_ONCE)
-    first, last = arrival[0], arrival[-1]
+    window = window_between(workload, begin, end)
+    refuse_empty(window, bool(arrival.is_between(window.begin, window.end).any()), arrival[0], arrival[-1])
+    return window
+
+
+def window_between(workload: Workload, begin: float | None, end: float | None) -> Window:
+    """Return what to measure, whether tasks arrive in it or not; of the tasks the first and the last are enough."""
+    first, last = workload.tasks["arrival"][0], workload.tasks["arrival"][-1]
     if workload.observed is not None:
         usual = Window(workload.observed.begin, workload.observed.end, AS_OBSERVED)
     else:
         usual = Window(first, last, ARRIVALS) if first < last else Window(first, float("inf"), AT_ONCE)
-    window = Window(usual.begin if begin is None else begin, usual.end if end is None else end,
-                    usual.why if begin is None and end is None else AS_GIVEN)
-    if not arrival.is_between(window.begin, window.end).any():
+    return Window(usual.begin if begin is None else begin, usual.end if end is None else end,
+                  usual.why if begin is None and end is None else AS_GIVEN)
+
+
+def refuse_empty(window: Window, arrive: bool, first: float, last: float) -> None:
+    """Raise InputError unless tasks *arrive* in the window; *first* and *last* are when they do at all, in seconds."""
+    if not arrive:
         raise InputError(f"measure_from, measure_until: no task arrives from {window.begin:g} to {window.end:g} s; "
                          f"they do from {first:g} to {last:g} s")
-    return window
 
 
 def measured(tasks: Table, window: Window | WindowFacts) -> Table:
@@ -60,10 +70,15 @@ def _counts(window: Window | WindowFacts) -> pl.Expr:
 
 def window_facts(tasks: pl.DataFrame, timeline: pl.DataFrame, window: Window) -> WindowFacts:
     """Return what summary.json says of the window of a run: it ends with the run at the latest."""
+    inside = int(tasks.select(_counts(window).sum()).item())
+    return ended_window(timeline, window, inside, len(tasks))
+
+
+def ended_window(timeline: pl.DataFrame, window: Window, inside: int, tasks: int) -> WindowFacts:
+    """Return the same of a run of so many *tasks*, of which *inside* count."""
     last = timeline.select((pl.col("time") + pl.col("span")).max()).item()
     end = max(min(window.end, last or 0.0), window.begin)
-    inside = int(tasks.select(_counts(window).sum()).item())
-    return WindowFacts(window.begin, end, window.why, inside, len(tasks) - inside)
+    return WindowFacts(window.begin, end, window.why, inside, tasks - inside)
 
 
 def cut(timeline: Table, window: Window | WindowFacts) -> Table:

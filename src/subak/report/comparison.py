@@ -10,7 +10,7 @@ import numpy as np
 from subak.federation.messages import CROSSES, KINDS
 from subak.fleet.locality import LEVELS as PLACES
 from subak.measures.intervals import interval, paired, relative
-from subak.measures.jobs import LENGTHS
+from subak.measures.job_sums import LENGTHS
 from subak.measures.objective import IN_SECONDS, MACHINE_STATISTICS, OF_MACHINES, Objective, read_objective
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
 from subak.placement.schedulers import NOTHING as NOTHING_KNOWN

@@ -13,7 +13,8 @@ REDRAWN = {"sessions": "sessions of users drawn anew for each",
 def notes(runs: list[Run], marks: bool = True) -> list[str]:
     """Return the notes on runs that are shown side by side, a sentence or two each; *marks*: on what a star means."""
     several = len(groups(runs)) > 1
-    return [*_settings(runs), *window_notes(runs), *_seeds(runs), *_knowledge(runs), *_energy(runs), *_plans(runs),
+    return [*_settings(runs), *window_notes(runs), *_sketched(runs), *_seeds(runs), *_knowledge(runs), *_energy(runs),
+            *_plans(runs),
             *([_mark(runs)] if several and marks else [])]
 
 
@@ -38,6 +39,13 @@ def window_notes(runs: list[Run]) -> list[str]:
         found.append(f"Measured from {seconds_text(begin)} to {seconds_text(end)} ({why}): {tasks} tasks that arrive "
                      f"then, {out} left out; means over time are of that time.")
     return found
+
+
+def _sketched(runs: list[Run]) -> list[str]:
+    """Say how far percentiles may be off that are not of every task's value."""
+    off = max((run.summary.percentiles_within or 0.0 for run in runs), default=0.0)
+    return [f"Percentiles of waits and slowdowns of tasks are those of a sketch (DDSketch), each within "
+            f"{100 * off:g} % of its value; counts, means and largest values are exact."] if off else []
 
 
 def seeds_of(runs: list[Run]) -> int:

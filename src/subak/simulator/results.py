@@ -42,6 +42,7 @@ from subak.simulator.gang_reasons import add_gang_reasons
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
+WHILE_BLOCKED, AFTER_THE_END = "its stage waits for others to end", "it arrives after the end of the run"
 MESSAGE_COLUMNS = {"messages": TIMELINE_MESSAGES, "refusals": TIMELINE_REFUSALS, "repartitions": TIMELINE_REPARTITIONS,
                    "preemptions": TIMELINE_PREEMPTIONS}
 
@@ -223,7 +224,7 @@ def _reasons(outcome: Outcome, workload: Workload) -> pl.Series:
     """Return why each task is not where it wants to be, null for one that runs or is done."""
     sim = outcome.simulation
     status, shape = sim.claims.status, sim.tasks.shape
-    words: list[str] = ["its stage waits for others to end", "it arrives after the end of the run"]
+    words: list[str] = [WHILE_BLOCKED, AFTER_THE_END]
     code = np.full(status.size, -1, np.int64)
     code[status == TASK_BLOCKED] = 0
     code[status == TASK_NOT_ARRIVED] = 1
@@ -245,6 +246,18 @@ def _reasons(outcome: Outcome, workload: Workload) -> pl.Series:
         code[given_up] = found + len(words)
         words += why
     return worded(code, words, "reason")
+
+
+def possible_reasons(outcome: Outcome, workload: Workload, tasks_of_stage: np.ndarray) -> list[str]:
+    """Return the reasons that the tasks of a central scheduler may have, each once, as they come in its task table.
+
+    *outcome* may be of those alone that were open last; *tasks_of_stage* is int[stage], of the whole run.
+    """
+    asked, sim = np.unique(outcome.prepared.shapes.of_stage[tasks_of_stage > 0]), outcome.simulation
+    hopeless = [outcome.prepared.reason_of_shape[shape] for shape in asked.tolist()]
+    waiting = np.flatnonzero(sim.claims.status == TASK_WAITING)
+    _, lacking = waiting_reasons(outcome, waiting, lambda shape: waiting_reason(outcome, workload, shape))
+    return list(dict.fromkeys([WHILE_BLOCKED, AFTER_THE_END, *filter(None, hopeless), *lacking]))
 
 
 def waiting_reason(outcome: Outcome, workload: Workload, shape: int) -> str:

@@ -4,7 +4,7 @@
 - stages: one row a set of alike tasks of a job; one int32 column per resource, in declared units.
 - tasks: one row a task, sorted by arrival; the row number is the task's number everywhere.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -147,22 +147,36 @@ def read_workload(folder: Path) -> Workload:
     return _checked(header, jobs, stages, tasks)
 
 
+def read_head(folder: Path) -> Workload:
+    """Read a workload folder but for its tasks, of which there are then none; raises InputError as `read_workload`."""
+    header = read_toml(folder / "workload.toml", _Header)
+    jobs, stages = (read_table(folder / f"{name}.parquet") for name in ("jobs", "stages"))
+    return _head(header, jobs, stages)
+
+
 def _checked(header: _Header, jobs: pl.DataFrame, stages: pl.DataFrame, tasks: pl.DataFrame) -> Workload:
+    head = _head(header, jobs, stages)
+    tasks = checked_tasks(tasks, head)
+    refuse_idle(np.bincount(tasks["stage"].to_numpy(), minlength=len(stages)), head)
+    _refuse_twice(head.stages["job"].gather(tasks["stage"]), tasks["index"])
+    if not tasks["arrival"].is_sorted():
+        tasks = tasks.sort("arrival", maintain_order=True)
+    return replace(head, tasks=tasks)
+
+
+def _head(header: _Header, jobs: pl.DataFrame, stages: pl.DataFrame) -> Workload:
+    """Return the workload without its tasks, checked."""
     amounts = amount_columns(header.resources)
-    optional = {name: kind for name, kind in OPTIONAL_TASK_COLUMNS.items() if name in tasks.columns}
     recorded = {name: kind for name, kind in OPTIONAL_STAGE_COLUMNS.items()
                 if name in stages.columns and name not in amounts}
     jobs = shaped(jobs, JOB_COLUMNS, "jobs")
     stages = shaped(stages, {**STAGE_COLUMNS, **recorded, **amounts}, "stages")
-    tasks = shaped(tasks, {**TASK_COLUMNS, **optional}, "tasks")
     _check_jobs(jobs)
     _check_stages(stages, len(jobs), list(amounts))
     _check_dependencies(stages)
-    _check_tasks(tasks, stages)
-    if not tasks["arrival"].is_sorted():
-        tasks = tasks.sort("arrival", maintain_order=True)
     _check_observed(header.observed)
-    return Workload(header.resources, jobs, stages, tasks, header.provenance, header.observed)
+    none = pl.DataFrame(schema=TASK_COLUMNS)
+    return Workload(header.resources, jobs, stages, none, header.provenance, header.observed)
 
 
 def _check_observed(observed: Observed | None) -> None:
@@ -258,7 +272,10 @@ def _refuse_cycles(edges: pl.DataFrame) -> None:
         edges = left
 
 
-def _check_tasks(tasks: pl.DataFrame, stages: pl.DataFrame) -> None:
+def checked_tasks(tasks: pl.DataFrame, head: Workload) -> pl.DataFrame:
+    """Return some tasks of a workload in their columns' types. Raises InputError naming the rule and the row."""
+    optional = {name: kind for name, kind in OPTIONAL_TASK_COLUMNS.items() if name in tasks.columns}
+    tasks, stages = shaped(tasks, {**TASK_COLUMNS, **optional}, "tasks"), head.stages
     refuse_rows(tasks, pl.col("stage").is_null() | (pl.col("stage") >= len(stages)), "tasks",
                 f"stage must be a row of the {len(stages)} stages", "stage")
     refuse_rows(tasks, pl.col("index").is_null(), "tasks", "index must be given", "index")
@@ -268,11 +285,15 @@ def _check_tasks(tasks: pl.DataFrame, stages: pl.DataFrame) -> None:
     if "recorded_start" in tasks.columns:
         refuse_rows(tasks, pl.col("recorded_start") < pl.col("arrival"), "tasks",
                     "recorded_start must not be before arrival", "recorded_start")
-    idle = np.flatnonzero(np.bincount(tasks["stage"].to_numpy(), minlength=len(stages)) == 0)
-    awaited = np.intersect1d(idle, stages["depends_on"].explode().drop_nulls().to_numpy())
+    return tasks
+
+
+def refuse_idle(count: np.ndarray, head: Workload) -> None:
+    """Raise InputError for a stage that others wait for and that has no task; *count* is int[stage], its tasks."""
+    idle = np.flatnonzero(count == 0)
+    awaited = np.intersect1d(idle, head.stages["depends_on"].explode().drop_nulls().to_numpy())
     if awaited.size > 0:
         raise InputError(f"stages: a stage that others wait for must have a task, row {awaited[0]} has none")
-    _refuse_twice(stages["job"].gather(tasks["stage"]), tasks["index"])
 
 
 def _refuse_twice(job: pl.Series, index: pl.Series) -> None:

@@ -4,6 +4,15 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from subak.cli.progress import RunBars
+from subak.errors import InputError
+from subak.experiment.chunks import (
+    Chunks,
+    Stored,
+    is_larger,
+    open_inputs,
+    refuse_checkpoint,
+    simulate_in_chunks,
+)
 from subak.experiment.parallel import run_apart
 from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, run_label, simulate_into
 from subak.experiment.scenario import Scenario
@@ -18,17 +27,53 @@ from subak.report.terminal import run_panel
 from subak.workload.table import Workload
 
 
-def simulate(scenario: Scenario, files: list[Path], out: Path | None, overwrite: bool) -> None:
-    """Do the one run of a scenario, and show it; *files* are read, too."""
+def simulate(
+    scenario: Scenario, files: list[Path], out: Path | None, overwrite: bool,
+    chunked: tuple[int | None, Path | None] = (None, None),
+) -> None:
+    """Do the one run of a scenario, and show it; *files* are read, too; *chunked*: tasks at a time, checkpoint."""
+    chunks = Chunks(*chunked)
     if out is not None:
         refuse_folder(out, "summary.json", overwrite, inputs_of(scenario, *files))
-    found = find_scheduler(scenario.schedulers[0], scenario.check_policy, scenario.parameters)
-    inputs = load_inputs(scenario)
-    refuse_unfit(scenario, [found], inputs)
+    if chunks.checkpoint is not None:
+        refuse_checkpoint(chunks.checkpoint, out, inputs_of(scenario, *files))
+    stored = _stored(scenario, chunks)
+    if stored is None:
+        found = find_scheduler(scenario.schedulers[0], scenario.check_policy, scenario.parameters)
+        inputs = load_inputs(scenario)
+        refuse_unfit(scenario, [found], inputs)
     with _scratch() if out is None else nullcontext(out) as folder:
-        _run(scenario, inputs, folder, overwrite)
+        if stored is not None:
+            _run_in_chunks(scenario, stored, chunks, folder, overwrite, kept=out is not None)
+        else:
+            _run(scenario, inputs, folder, overwrite)
         Console().print(run_panel(load_runs(folder)[0]))
     echo(f"Wrote {out}" if out is not None else "Nothing was kept; give --out FOLDER to keep the run.", err=True)
+
+
+def _stored(scenario: Scenario, chunks: Chunks) -> Stored | None:
+    """Return the inputs of a run in chunks: of one that is asked for, or that is too large for the memory.
+
+    Raises InputError for what is asked for, and cannot be; a large run that cannot be is one in memory, as is any else.
+    """
+    if chunks != Chunks():
+        return open_inputs(scenario)
+    if is_larger(scenario):
+        try:
+            return open_inputs(scenario)
+        except InputError as error:
+            echo(f"All tasks are read at once, which needs much memory: {error}", err=True)
+    return None
+
+
+def _run_in_chunks(
+    scenario: Scenario, stored: Stored, chunks: Chunks, folder: Path, overwrite: bool, kept: bool
+) -> None:
+    label = run_label(scenario.schedulers[0], scenario.seeds[0], scenario.seeds)
+    with RunBars([label], stored.workload.tasks, scenario.schedulers) as bars:
+        bars.begin(label)
+        simulate_in_chunks(folder, scenario, stored, chunks, lambda progress: bars.advance(label, progress), overwrite,
+                           kept)
 
 
 def _run(scenario: Scenario, inputs: tuple[Workload, Fleet], folder: Path, overwrite: bool) -> None:

@@ -10,6 +10,7 @@ from subak.cli.options import OUTPUT, OverwriteOption, ScenarioOptions, scenario
 from subak.errors import InputError
 
 DEFAULT_SCHEDULER = "first-fit"
+CHUNKS = "A long run"  # heading of the help
 
 
 @takes_scenario
@@ -26,6 +27,17 @@ def simulate(
         metavar="FOLDER", help="Keep the run in this folder [default: only show it].", show_default=False,
         rich_help_panel=OUTPUT)] = None,
     overwrite: OverwriteOption = False,
+    chunk: Annotated[int | None, typer.Option(
+        metavar="N", min=1, help="Read the workload N tasks at a time and keep only those in memory that are open: the "
+                                 "results are the same [default: all at once up to 50,000,000 tasks, 1,048,576 at a "
+                                 "time beyond]. For an order or a fair order with a placement that looks for one "
+                                 "machine, greedy and tetris; see docs/decisions/0049-runs-in-chunks.md.",
+        show_default=False, rich_help_panel=CHUNKS)] = None,
+    checkpoint: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Keep the run in this folder while it goes on, at most a minute's work behind: the same "
+                               "command goes on from there, and gives the same results. The folder goes when the run "
+                               "is done. Implies --chunk.",
+        show_default=False, rich_help_panel=CHUNKS)] = None,
 ) -> None:
     """Simulate one scheduler on one workload and show how it did.
 
@@ -35,6 +47,7 @@ def simulate(
     - `subak simulate W --machines 500 --capacity slot=1` brings its own machines.
     - `subak simulate W --scheduler megha --global-masters 3 --heartbeat 5` simulates a federation.
     - `subak simulate --scenario R/scenario.toml --out R2` repeats a run to the byte.
+    - `subak simulate W --out R --checkpoint C` may be stopped, and goes on when it is called again.
     """
     scenario = scenario_from(given, None if scheduler is None else [scheduler], None if seed is None else [seed],
                              [DEFAULT_SCHEDULER])
@@ -43,4 +56,4 @@ def simulate(
     with loading():
         from subak.cli.commands.simulate import simulate as simulate_one  # noqa: PLC0415  (loads the simulator)
 
-    simulate_one(scenario, given.files, out, overwrite)
+    simulate_one(scenario, given.files, out, overwrite, (chunk, checkpoint))

@@ -49,6 +49,8 @@ class CentralLoop(NamedTuple):
     plans: list[Plan] = []  # noqa: RUF012  (never changed here) of LoTES: those made so far
     plans_missed: list[str] = []  # noqa: RUF012  (as above) and why others could not be made
     search_moves: int | None = None  # that a search for a better plan tried
+    run: Callable[..., int] | None = None  # what a step calls, with the simulation, *states and a number of steps
+    states: tuple[Any, ...] = ()
 
 
 def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms) -> CentralLoop:
@@ -84,7 +86,7 @@ def _compiled(prepared: Prepared, waiting: Any, engine: Callable[..., Callable[.
     """Return a loop over the simulation and further *states*, compiled for their types."""
     simulation = prepared.simulation
     run = engine(typeof(simulation), *(typeof(state) for state in states if isinstance(state, tuple)))
-    return CentralLoop(prepared, waiting, lambda budget: run(simulation, *states, budget))
+    return CentralLoop(prepared, waiting, lambda budget: run(simulation, *states, budget), run=run, states=states)
 
 
 def _lanes(prepared: Prepared, scheduler: Scheduler) -> Any:

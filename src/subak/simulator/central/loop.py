@@ -58,6 +58,7 @@ from subak.simulator.engine.state import (
     RUNNING_NOW,
     TIMELINE_ARRIVALS,
     TIMELINE_ENDS,
+    UNREAD_FROM,
     UNTIL,
     WAITING_NOW,
     Simulation,
@@ -127,7 +128,7 @@ def advance(sim: Simulation) -> int:
 @inlined
 def pass_to(sim: Simulation, time: float) -> int:
     """Bring the state to an instant at which, or before which, nothing else happens; see `advance`."""
-    if time == np.inf or time > sim.clock[UNTIL]:
+    if time >= sim.clock[UNREAD_FROM] or time > sim.clock[UNTIL]:  # where all have been read, no event is left
         return finish(sim, time)
     if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
         return LOOP_LOSSES_FULL

@@ -11,6 +11,7 @@ from subak.simulator.engine.state import (
     INTERVALS,
     LOOP_DONE,
     LOOP_TIMELINE_FULL,
+    LOOP_UNREAD,
     NOW,
     PER_RESOURCE,
     ROWS_CLOSED,
@@ -18,6 +19,7 @@ from subak.simulator.engine.state import (
     TIMELINE_RUNNING_MEAN,
     TIMELINE_WAITING_MAX,
     TIMELINE_WAITING_MEAN,
+    UNREAD_FROM,
     UNTIL,
     WAITING_NOW,
     Simulation,
@@ -112,9 +114,12 @@ def strand(sim: Simulation) -> None:
 def finish(sim: Simulation, time: float) -> int:
     """Close the last interval: where the run was told to stop if anything goes on until then, else at the last event.
 
-    *time* is the next event's.
+    *time* is the next event's. Where tasks that arrive by then have no rows yet, nothing is closed.
     """
-    goes_on = time < np.inf or sim.counts[RUNNING_NOW] > 0 or sim.counts[WAITING_NOW] > 0
+    unread = sim.clock[UNREAD_FROM]
+    if unread < np.inf and unread <= time and unread <= sim.clock[UNTIL]:
+        return LOOP_UNREAD
+    goes_on = time < np.inf or unread < np.inf or sim.counts[RUNNING_NOW] > 0 or sim.counts[WAITING_NOW] > 0
     end = sim.clock[UNTIL] if goes_on and sim.clock[UNTIL] < np.inf else sim.clock[NOW]
     if not pass_time(sim, end):
         return LOOP_TIMELINE_FULL

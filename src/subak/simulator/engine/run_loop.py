@@ -18,6 +18,7 @@ from subak.simulator.engine.state import (
     LOOP_LOSSES_FULL,
     LOOP_PAUSED,
     LOOP_TIMELINE_FULL,
+    LOOP_UNREAD,
     LOSSES,
     NEXT_ARRIVAL,
     NOW,
@@ -72,9 +73,29 @@ def run_to_end(
     *step* runs a number of steps and says why it came back; *fixed*: the timeline's interval was given; *check* is
     called after every step; *broken* words the rule that was broken when the engine stops for one.
     """
-    timeline = _Timeline(simulation, fixed)
+    timeline = Timeline(simulation, fixed)
     losses: list[np.ndarray] = []
     began = time.perf_counter()
+    run_on(simulation, step, timeline, losses, on_progress, check, broken)
+    seconds = time.perf_counter() - began
+    return LoopResult(timeline.rows(), float(simulation.clock[INTERVAL]), float(simulation.clock[ACCOUNTED]), losses,
+                      int(simulation.counts[EVENTS]), seconds)
+
+
+def run_on(
+    simulation: Simulation,
+    step: Callable[[int], int],
+    timeline: "Timeline",
+    losses: list[np.ndarray],
+    on_progress: Callable[[Progress], None] | None,
+    check: Callable[[], None] | None,
+    broken: Callable[[], Exception],
+) -> int:
+    """Run an engine to its end, or until it has no rows for those who arrive next; say which: LOOP_DONE, LOOP_UNREAD.
+
+    Lost attempts are put behind *losses*; the rest is as with `run_to_end`.
+    """
+    why = LOOP_PAUSED
     for why in _laps(step, singly=check is not None):
         if check:
             check()
@@ -86,16 +107,14 @@ def run_to_end(
             losses.append(_drained(simulation))
         if on_progress:
             on_progress(_progress(simulation))
-    seconds = time.perf_counter() - began
     losses.append(_drained(simulation))
-    return LoopResult(timeline.rows(), float(simulation.clock[INTERVAL]), float(simulation.clock[ACCOUNTED]), losses,
-                      int(simulation.counts[EVENTS]), seconds)
+    return why
 
 
 def _laps(step: Callable[[int], int], singly: bool) -> Iterator[int]:
     """Run to the end, and say each time the loop came back why it did: after every step if *singly*."""
     budget, why = (1 if singly else BUDGET_FIRST), LOOP_PAUSED
-    while why != LOOP_DONE:
+    while why not in (LOOP_DONE, LOOP_UNREAD):
         before = time.perf_counter()
         with np.errstate(over="ignore"):  # the words of 64 bits wrap, in compiled and in plain Python alike
             why = step(budget)
@@ -109,7 +128,7 @@ def next_budget(budget: int, seconds: float) -> int:
     return min(max(int(budget * min(max(REPORT_S / max(seconds, 1e-9), 0.1), 2.0)), 1), BUDGET_MAX)
 
 
-class _Timeline:
+class Timeline:
     """Takes closed intervals over from the engine; a default interval that proves too fine is doubled."""
 
     def __init__(self, simulation: Simulation, fixed: bool) -> None:

@@ -11,7 +11,7 @@ from subak.fleet.shapes import Shapes, find_shapes, truth_of_sets
 from subak.fleet.speeds import build_speeds
 from subak.fleet.state import build_fleet_state
 from subak.fleet.table import Fleet
-from subak.placement.claims import TASK_NOT_ARRIVED, TASK_UNPLACEABLE, build_claims
+from subak.placement.claims import TASK_NOT_ARRIVED, TASK_UNPLACEABLE, Claims, build_claims
 from subak.placement.interface.instance import Instance
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import SearchSettings
@@ -28,6 +28,7 @@ from subak.simulator.engine.state import (
     FIRST_RESOURCE,
     INTERVAL,
     PER_RESOURCE,
+    UNREAD_FROM,
     UNTIL,
     Changes,
     Losses,
@@ -107,11 +108,7 @@ def prepare(
     present = fleet.machines["present"].to_numpy()[order] & there
     reasons = unplaceable_reasons(shapes, truth, capacity, present, changes, workload)
     stages = _stages(workload, stage)
-    claims = build_claims(tasks.arrival.size)
     ends_are_known = terms.slow_start == 1.0 and not terms.interference  # when attempts start
-    if any(reasons):
-        hopeless = np.array([bool(reason) for reason in reasons])
-        claims.status[:] = np.where(hopeless[tasks.shape] | hopeless[used], TASK_UNPLACEABLE, TASK_NOT_ARRIVED)
     simulation = Simulation(
         tasks=tasks,
         fleet=build_fleet_state(capacity, present, truth, len(reasons), terms.seed),
@@ -119,27 +116,40 @@ def prepare(
         overuse=overuse,
         interference=_interference(real, order, shapes.request[:, used], terms.interference),
         cut=np.zeros(0),
-        claims=claims,
+        claims=_claims(reasons, tasks.shape, used),
         events=build_events((2 if ends_are_known else 3) * tasks.arrival.size + 2048),
         progress=_progress(tasks),
         stages=stages,
         slow=_slow_start(stages, terms.slow_start),
         changes=changes,
-        losses=_losses(tasks.arrival.size),
+        losses=build_losses(tasks.arrival.size),
         step=Step(
             np.empty(len(order), np.int32), np.zeros(len(order), bool), np.empty(tasks.arrival.size, np.int32),
             np.empty(tasks.arrival.size, np.int32),
         ),
         record=_record(shapes, len(workload.resources), capacity),
-        clock=np.zeros(5),
+        clock=np.zeros(6),
         counts=np.zeros(13, np.int64),
     )
     simulation.clock[INTERVAL] = simulation.clock[BOUNDARY] = terms.interval
-    simulation.clock[UNTIL] = terms.until
+    simulation.clock[UNTIL], simulation.clock[UNREAD_FROM] = terms.until, np.inf
     units = np.array([resource.unit for resource in workload.resources])
     blocks = simulation.fleet.version.size
     instance = Instance(units, capacity, shapes.request, tasks.shape, tasks.estimate, blocks)
     return Prepared(simulation, instance, order, reasons, shapes)
+
+
+def arriving(prepared: Prepared, workload: Workload, fleet: Fleet, terms: Terms) -> Simulation:
+    """Return the state of a run, but with rows for other tasks of its workload, none of which has arrived.
+
+    *workload* is the run's with these tasks alone. What has no row for each task is the run's own.
+    """
+    sim, stage = prepared.simulation, workload.tasks["stage"].to_numpy()
+    tasks = _tasks(workload, fleet, prepared.shapes, stage, terms.ranking)
+    of_task = stage.astype(np.int32) if sim.stages.left.size else sim.stages.of_task
+    return sim._replace(
+        tasks=tasks, speeds=build_speeds(workload, fleet, prepared.machine_order), progress=_progress(tasks),
+        claims=_claims(prepared.reason_of_shape, tasks.shape, tasks.shape), stages=sim.stages._replace(of_task=of_task))
 
 
 def machine_order(fleet: Fleet, kind: str) -> np.ndarray:
@@ -198,6 +208,15 @@ def _tasks(workload: Workload, fleet: Fleet, shapes: Shapes, stage: np.ndarray, 
     return Tasks(arrival, run_time, expected, rank, shapes.of_stage[stage], shapes.request, shapes.constraint_set)
 
 
+def _claims(reasons: list[str], asked: np.ndarray, used: np.ndarray) -> Claims:
+    """Return an empty outbox, and who can never be placed: tasks that ask for, or come to use, a hopeless shape."""
+    claims = build_claims(asked.size)
+    if any(reasons):
+        hopeless = np.array([bool(reason) for reason in reasons])
+        claims.status[:] = np.where(hopeless[asked] | hopeless[used], TASK_UNPLACEABLE, TASK_NOT_ARRIVED)
+    return claims
+
+
 def _progress(tasks: Tasks) -> Progress:
     count = tasks.arrival.size
     return Progress(
@@ -226,7 +245,8 @@ def _interference(real: Fleet, order: np.ndarray, used: np.ndarray, times: float
     return build_interference(used[row], physical, real.changes[CPU].to_numpy())
 
 
-def _losses(capacity: int) -> Losses:
+def build_losses(capacity: int) -> Losses:
+    """Return room for as many lost attempts at once."""
     return Losses(
         np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity), np.empty(capacity)
     )

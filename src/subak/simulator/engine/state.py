@@ -11,11 +11,11 @@ from subak.simulator.engine.interference import Interference
 from subak.simulator.engine.overuse import Overuse
 from subak.workload.tasks import Stages, Tasks
 
-# why a loop came back; a federated one has three more reasons
-LOOP_DONE, LOOP_STEP, LOOP_PAUSED, LOOP_TIMELINE_FULL, LOOP_LOSSES_FULL, LOOP_BROKEN = range(6)
+# why a loop came back
+LOOP_DONE, LOOP_STEP, LOOP_PAUSED, LOOP_TIMELINE_FULL, LOOP_LOSSES_FULL, LOOP_BROKEN, LOOP_UNREAD = range(7)
 
 # clock
-NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL = range(5)
+NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL, UNREAD_FROM = range(6)  # the last: the first arrival that has no row yet
 # count
 NEXT_ARRIVAL, NEXT_CHANGE, EVENTS, WAITING_NOW, RUNNING_NOW = range(5)
 FREED_NOW, ARRIVED_NOW, ROWS_CLOSED, INTERVALS, LOSSES, LOST_EVENTS, ENDED_NOW, PREEMPTED_EVER = range(5, 13)
@@ -100,5 +100,5 @@ class Simulation(NamedTuple):
     losses: Losses
     step: Step
     record: Record
-    clock: np.ndarray  # float64[5]: NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL
+    clock: np.ndarray  # float64[6]: NOW ... UNREAD_FROM
     counts: np.ndarray  # int64[13]: NEXT_ARRIVAL ... PREEMPTED_EVER

@@ -6,7 +6,7 @@ from subak.marks import inlined, noinline
 from subak.placement.claims import VIOLATED_RULE
 from subak.placement.fits.random_fit import random_below
 from subak.simulator.engine.sorting import sort
-from subak.simulator.engine.state import ACCOUNTED, BOUNDARY, INTERVAL, NOW, UNTIL
+from subak.simulator.engine.state import ACCOUNTED, BOUNDARY, INTERVAL, NOW, UNREAD_FROM, UNTIL
 from subak.simulator.episodes.state import (
     ANY_JOB,
     FIRST_JOB,
@@ -148,7 +148,7 @@ def empty_engine(episode: Episode) -> None:
     sim = episode.sim
     sim.clock[NOW] = sim.clock[ACCOUNTED] = 0.0
     sim.clock[INTERVAL] = sim.clock[BOUNDARY] = NEVER_S
-    sim.clock[UNTIL] = np.inf
+    sim.clock[UNTIL] = sim.clock[UNREAD_FROM] = np.inf
     sim.counts[:] = 0
     sim.events.size[:] = 0
     sim.claims.size[0] = 0

@@ -1,0 +1,269 @@
+"""A run in chunks: only open tasks are in memory, results grow on the disk, and a checkpoint lets it go on later."""
+import fcntl
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import polars as pl
+from polars.io.plugins import register_io_source
+
+import subak
+from subak.errors import InputError, RunError, SubakError, first_line
+from subak.experiment.run import (
+    Done,
+    Measured,
+    digested,
+    energy_of,
+    load_fleet,
+    named_files,
+    of_run,
+    refuse_tree,
+    run_label,
+    scenario_values,
+    settle_resample,
+    summarise,
+    terms_of,
+    write_run,
+)
+from subak.experiment.scenario import Scenario, settings_of
+from subak.fleet.table import Fleet
+from subak.measures.chunks.tally import EXACT_MAX, Tally, tally_of
+from subak.measures.job_sums import JobSums
+from subak.measures.jobs import jobs_of_parts
+from subak.measures.objective import read_objective
+from subak.measures.runs import Summary
+from subak.measures.task_facts import facts_of_tally
+from subak.measures.window import Window, ended_window, refuse_empty, window_between
+from subak.output.places import located, refuse_folder
+from subak.output.writing import new_folder
+from subak.placement.schedulers import Scheduler
+from subak.policy import find_scheduler
+from subak.simulator.beforehand import refuse_inputs
+from subak.simulator.chunks.checkpoint import EVERY_S, FILE, Checkpoint
+from subak.simulator.chunks.course import ChunkedOutcome
+from subak.simulator.chunks.refusals import refuse_chunks
+from subak.simulator.chunks.run import CHUNK_TASKS, Cut, run_in_chunks
+from subak.simulator.engine.estimates import used_estimates
+from subak.simulator.engine.run_loop import Progress
+from subak.simulator.engine.setup import Terms
+from subak.simulator.refusals import refuse_times
+from subak.simulator.results import attempt_table, possible_reasons, task_table, timeline_table
+from subak.simulator.simulate import default_interval
+from subak.workload.chunks import StoredWorkload, open_workload, task_count
+from subak.workload.redraws import NONE
+from subak.workload.samples import workload_folder
+from subak.workload.table import Workload
+
+OURS = re.compile(r"checkpoint\.npz|(block-\d{6}|[a-z_]+)\.bin|\..*")  # what a checkpoint's folder may hold
+
+
+class Chunks(NamedTuple):
+    """How a run is to be cut, as it was asked for."""
+
+    tasks: int | None = None  # read at a time; None: as many as suit
+    checkpoint: Path | None = None  # a folder to keep the run in while it goes on, and to go on from
+    every: float = EVERY_S  # seconds between two checkpoints, at least
+
+
+class Stored(NamedTuple):
+    """The inputs of a run in chunks."""
+
+    workload: StoredWorkload
+    outline: Workload  # with a few of its tasks
+    fleet: Fleet
+    scheduler: Scheduler
+    terms: Terms
+    window: Window
+
+
+def is_larger(scenario: Scenario) -> bool:
+    """Whether the workload has more tasks than a run is to have in memory; one that cannot be read is none such."""
+    try:
+        return task_count(workload_folder(scenario.workload)) > EXACT_MAX
+    except InputError:  # who reads it says what is wrong
+        return False
+
+
+def open_inputs(scenario: Scenario) -> Stored:
+    """Look over the inputs of the scenario's one run, and note their digests.
+
+    Raises InputError for those that break a rule, and for what cannot be run in chunks.
+    """
+    folder, name, seed = workload_folder(scenario.workload), scenario.schedulers[0], scenario.seeds[0]
+    scheduler = find_scheduler(name, scenario.check_policy, scenario.parameters)
+    stored = open_workload(folder)
+    outline = stored.outline()
+    _, queues, _ = named_files(scenario)
+    _refuse_settings(scenario, stored, outline)
+    width = scenario.interval if scenario.interval is not None else default_interval(outline)
+    told = used_estimates(scenario.estimates, outline)
+    terms = Terms(**{**terms_of(scenario), "ranking": scheduler.order, "seed": seed, "interval": width,
+                     "estimates": told, "queues": queues})
+    refuse_times(width, terms.until)
+    refuse_chunks(stored, scheduler, terms)
+    scenario.workload_digest = digested("workload", folder, scenario.workload_digest)
+    fleet = load_fleet(scenario, outline)
+    refuse_inputs(outline, fleet, scheduler, settings_of(scenario, name), None, queues)
+    if queues is not None:
+        refuse_tree(outline, queues, scenario.queues)
+    window = window_between(outline, scenario.measure_from, scenario.measure_until)
+    refuse_empty(window, stored.arrivals_between(window.begin, window.end) > 0, stored.first, stored.last)
+    return Stored(stored, outline, fleet, scheduler, terms, window)
+
+
+def _refuse_settings(scenario: Scenario, stored: StoredWorkload, outline: Workload) -> None:
+    if outline.tasks.is_empty():
+        raise InputError("workload: there must be at least one task to simulate, this one has 0")
+    if settle_resample(scenario, outline).resample != NONE:
+        raise InputError(f"in chunks: resample must be {NONE}, not {scenario.resample}; workloads are drawn anew in "
+                         "memory")
+    if energy_of(scenario) is not None:
+        raise InputError("in chunks: energy is not counted; leave it out, or run in memory")
+    for each in map(read_objective, scenario.objectives):
+        if each.keys:
+            raise InputError(f"in chunks: objective {each.text!r} must be of all tasks, without `for`")
+        if stored.tasks > EXACT_MAX:
+            raise InputError(f"in chunks: objective {each.text!r} cannot be judged of more than {EXACT_MAX:,} "
+                             "tasks, of which percentiles are not exact")
+
+
+def simulate_in_chunks(
+    folder: Path, scenario: Scenario, inputs: Stored, chunks: Chunks,
+    on_progress: Callable[[Progress], None] | None = None, overwrite: bool = False, kept: bool = True,
+) -> Summary:
+    """Simulate the scenario's one run in chunks, and write the run folder whole or not at all.
+
+    *kept*: its tasks are, else their table is empty. Raises InputError for a checkpoint of another run.
+    """
+    name, seed = scenario.schedulers[0], scenario.seeds[0]
+    scenario = settle_resample(scenario, inputs.outline)
+    with new_folder(folder, "summary.json", overwrite) as partial:
+        with _place(partial, chunks.checkpoint) as place:
+            known_by = _known_by(scenario, name, seed)
+            checkpoint = None if chunks.checkpoint is None else Checkpoint(place, known_by, chunks.every)
+            found = run_in_chunks(
+                inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
+                Cut(place, chunks.tasks or CHUNK_TASKS, checkpoint), scenario.interval is not None, on_progress)
+            done = _measured(found, inputs, scenario, run_label(name, seed, scenario.seeds),
+                             partial / "tasks.parquet", kept)
+        write_run(partial, done, scenario, name, seed)
+    return done.summary
+
+
+@contextmanager
+def _place(partial: Path, checkpoint: Path | None) -> Iterator[Path]:
+    """Give a folder in which results grow; it goes when the run is whole, and that of a checkpoint only then."""
+    place = partial / ".blocks" if checkpoint is None else checkpoint
+    with _alone(place):
+        yield place
+        for path in place.iterdir():
+            if OURS.fullmatch(path.name):
+                path.unlink()
+    with suppress(OSError):  # somebody put something there meanwhile
+        place.rmdir()
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Make a folder, and let no other process be at it meanwhile. Raises InputError where one is."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        number = os.open(place, os.O_RDONLY)
+    except OSError as error:
+        raise RunError(f"{place}: could not be written: {error.strerror or error}") from None
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise InputError(f"{place}: another process is at it; choose another folder, or wait") from None
+    finally:
+        os.close(number)
+
+
+def refuse_checkpoint(folder: Path, out: Path | None, inputs: list[Path]) -> None:
+    """Raise InputError, in one line, unless a run may be kept in *folder*: nothing of anybody else's is in it.
+
+    *out* is where its results are to be, *inputs* what it reads.
+    """
+    if out is not None and located(folder).is_relative_to(located(out)):
+        raise InputError(f"{folder}: a checkpoint must not be in the folder of the results, {out}")
+    inputs = inputs if out is None else [*inputs, out]
+    if folder.is_dir() and not folder.is_symlink() and any(folder.iterdir()):
+        strange = next((path.name for path in sorted(folder.iterdir()) if not OURS.fullmatch(path.name)), None)
+        if strange is not None:
+            raise InputError(f"{folder}: must be empty or hold a checkpoint alone, it has {strange}")
+        return
+    refuse_folder(folder, FILE, False, inputs)
+
+
+def _known_by(scenario: Scenario, name: str, seed: int) -> dict[str, str]:
+    """Return what tells a run from others, in words."""
+    values = scenario_values(of_run(scenario, name, [seed]))
+    return {"version": subak.__version__, **{key: msgspec.json.encode(value).decode() for key, value in values.items()}}
+
+
+def _measured(
+    found: ChunkedOutcome, inputs: Stored, scenario: Scenario, label: str, path: Path, kept: bool
+) -> Done:
+    """Measure a run in one pass over its tasks, in which their table is written if it is *kept*."""
+    stored, window = inputs.workload, inputs.window
+    objectives = [read_objective(text) for text in scenario.objectives]
+    sums, timeline = _sums(stored), timeline_table(found.outcome, stored.head)
+    of_window = ended_window(timeline, window, stored.arrivals_between(window.begin, window.end), stored.tasks)
+    tally = tally_of(stored.head, of_window, sums, stored.tasks, found.blocks.folder,
+                     any(each.measure == "turnaround" for each in objectives))
+    attempts = _write_tasks(found, tally, path, kept)
+    jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
+    of = Measured(facts_of_tally(tally, jobs, stored.head, of_window, objectives), timeline, of_window)
+    summary = summarise(found.outcome, scenario, (inputs.outline, inputs.fleet), label, of)
+    return Done(summary, {"timeline": timeline, "groups": tally.groups(jobs), "attempts": attempts})
+
+
+def _sums(stored: StoredWorkload) -> JobSums:
+    sums = JobSums(stored.head)
+    for begin in range(0, stored.tasks, CHUNK_TASKS):
+        sums.add(stored.part(begin, min(begin + CHUNK_TASKS, stored.tasks)).tasks)
+    return sums
+
+
+def _write_tasks(found: ChunkedOutcome, tally: Tally, path: Path, kept: bool) -> pl.DataFrame:
+    """Let *tally* see every task, and write the table of them as they come; return the table of lost attempts.
+
+    Raises RunError when the disk refuses.
+    """
+    reasons = pl.Enum(possible_reasons(found.outcome, found.stored.head, found.stored.of_stage))
+    trouble: list[SubakError] = []
+    attempts: list[pl.DataFrame] = []
+
+    def parts() -> Iterator[pl.DataFrame]:
+        for workload, outcome in found.parts():
+            lost = pl.Series("place", found.places_of_lost(tally.tasks, tally.tasks + len(workload.tasks)))
+            attempts.append(attempt_table(outcome, workload, found.fleet).with_columns(lost))
+            table = task_table(outcome, workload, found.fleet)
+            table = table.with_columns(pl.col("reason").cast(pl.String).cast(reasons))
+            tally.add(table, workload)
+            yield table
+
+    def source(columns: list[str] | None, _where: Any, _rows: int | None, _size: int | None) -> Iterator[pl.DataFrame]:
+        try:
+            yield first
+            yield from rest
+        except SubakError as error:
+            trouble.append(error)
+            raise
+
+    rest = parts()
+    first = next(rest)
+    if not kept:
+        for _ in rest:
+            pass
+    table = register_io_source(source, schema=first.schema) if kept else first.clear().lazy()
+    try:
+        table.sink_parquet(path.absolute(), compression="zstd", row_group_size=CHUNK_TASKS, maintain_order=True)
+    except (OSError, pl.exceptions.PolarsError, SubakError) as error:
+        raise trouble[0] if trouble else RunError(f"{path.name}: could not be written: {first_line(error)}") from None
+    return pl.concat(attempts).sort("place").drop("place")  # in the order in which they were lost

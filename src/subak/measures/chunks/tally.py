@@ -1,0 +1,227 @@
+"""What a run in chunks measures of its tasks: exact up to EXACT_MAX tasks, percentiles by sketches beyond."""
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from subak.measures import of_run as measures
+from subak.measures.chunks.sketch import ACCURACY, Sketches
+from subak.measures.job_sums import LENGTHS, JobSums
+from subak.measures.jobs import (
+    GROUPS_MAX,
+    KINDS_OF_GROUPS,
+    LEVELS,
+    described,
+    groups_of_kind,
+    groups_of_stages,
+    part_of_jobs,
+    wait_by_length,
+    with_jobs,
+)
+from subak.measures.runs import Reason, Spread, WindowFacts
+from subak.measures.window import measured
+from subak.workload.table import Workload
+
+EXACT_MAX = 50_000_000  # tasks of which every wait is kept
+
+
+class Spreads(Protocol):
+    """How waits and slowdowns of the tasks that count are gathered."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """By which share percentiles may be off; None: they are exact."""
+
+    def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
+        """Add described tasks with their slowdown and turnaround, and their stages."""
+
+    def wait_time(self) -> Spread:
+        """Return that of all of them."""
+
+    def slowdown(self) -> Spread:
+        """Return that of all that finished."""
+
+    def lengths(self) -> dict[str, Spread]:
+        """Return waits of tasks of short and of long jobs."""
+
+    def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
+        """Return what `group_table` does; *of_job* has the groups of each job, and its completion."""
+
+
+class Exact:
+    """Every value, in the order of the tasks, beside their stages, which tell the rest: a file for each column.
+
+    What is measured is to the byte what a run in memory measures, a column or two at a time.
+    """
+
+    accuracy: float | None = None
+
+    def __init__(self, of_stage: dict[str, pl.Series], folder: Path, turnaround: bool) -> None:
+        """Begin without tasks in a *folder* that is there; *of_stage* is what `groups_of_stages` returns."""
+        self.of_stage, self.folder = of_stage, folder
+        self.names = ("wait_time", "slowdown", *(("turnaround",) if turnaround else ()))
+        for name in (*self.names, "stage"):
+            self._path(name).write_bytes(b"")  # a run that goes on measures anew
+
+    def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
+        """Keep the tasks."""
+        for name, values in (*((name, tasks[name].fill_null(float("nan")).to_numpy()) for name in self.names),
+                             ("stage", stage)):
+            with self._path(name).open("ab") as file:
+                values.tofile(file)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.bin"
+
+    def column(self, name: str) -> pl.Series:
+        """Return a column of all tasks: one of the values, or one that their stages tell."""
+        if name in self.of_stage:
+            return self.of_stage[name].gather(np.fromfile(self._path("stage"), np.uint32))
+        column = pl.Series(name, np.fromfile(self._path(name)))
+        return column.fill_nan(None) if column.is_nan().any() else column
+
+    def tasks(self, *names: str) -> pl.DataFrame:
+        """Return these columns of all tasks."""
+        return pl.DataFrame([self.column(name) for name in names])
+
+    def wait_time(self) -> Spread:
+        """Return the spread of all that started."""
+        return measures.spread(self.column("wait_time"))
+
+    def slowdown(self) -> Spread:
+        """Return the spread of all that finished."""
+        return measures.spread(self.column("slowdown"))
+
+    def lengths(self) -> dict[str, Spread]:
+        """Return waits of tasks of short and of long jobs."""
+        return wait_by_length(self.tasks("wait_time", "length"))
+
+    def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
+        """Return the groups of tasks."""
+        kinds = [kind for kind in KINDS_OF_GROUPS if kind in self.of_stage]
+        return pl.concat(groups_of_kind(self.column, kind, of_job) for kind in kinds)
+
+
+class Sketched:
+    """Counts in bins, for each group of each kind."""
+
+    accuracy: float | None = ACCURACY
+
+    def __init__(self) -> None:
+        self.names: dict[str, dict[str | None, int]] = {}  # the groups of each kind, and their numbers
+        self.waits: dict[str, Sketches] = {}
+        self.slowdowns: dict[str, Sketches] = {}
+
+    def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
+        """Count the tasks."""
+        wait, slowdown = (tasks[name].fill_null(float("nan")).to_numpy() for name in ("wait_time", "slowdown"))
+        for kind in (kind for kind in KINDS_OF_GROUPS if kind in tasks.columns):
+            group = self._numbered(kind, tasks[kind])
+            for held, values in ((self.waits, wait), (self.slowdowns, slowdown)):
+                held.setdefault(kind, Sketches()).add(group, values, len(self.names[kind]))
+
+    def _numbered(self, kind: str, column: pl.Series) -> np.ndarray:
+        """Return int64[row], the number of each row's group; new ones are numbered as they come."""
+        names = self.names.setdefault(kind, {})
+        found = column.unique(maintain_order=True)
+        for name in found.cast(pl.String).to_list():
+            names.setdefault(name, len(names))
+        number = pl.Series([names[name] for name in found.cast(pl.String).to_list()], dtype=pl.Int64)
+        return column.replace_strict(found, number, return_dtype=pl.Int64).to_numpy()
+
+    def wait_time(self) -> Spread:
+        """Return about the spread of all that started."""
+        return self.waits["length"].spread(*self.names["length"].values()) if self.waits else Spread()
+
+    def slowdown(self) -> Spread:
+        """Return about the spread of all that finished."""
+        return self.slowdowns["length"].spread(*self.names["length"].values()) if self.waits else Spread()
+
+    def lengths(self) -> dict[str, Spread]:
+        """Return about the waits of tasks of short and of long jobs."""
+        numbers = self.names.get("length", {})
+        return {name: self.waits["length"].spread(numbers[name]) if name in numbers else Spread() for name in LENGTHS}
+
+    def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
+        """Return the groups of tasks, with percentiles of sketches."""
+        return pl.concat(self._groups(kind, of_job) for kind in self.waits)
+
+    def _groups(self, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
+        waits, slowdowns = self.waits[kind], self.slowdowns[kind]
+        table = pl.DataFrame({
+            "by": kind, "name": pl.Series(list(self.names[kind]), dtype=pl.String), "number": range(waits.rows.size),
+            "tasks": waits.rows, "started": waits.values, "wait_mean": waits.means()})
+        table = table.sort("tasks", "name", descending=[True, False]).head(GROUPS_MAX)
+        found = {name: pl.Series([waits.quantile(number, level) for number in table["number"]], dtype=pl.Float64)
+                 for name, level in LEVELS.items()}
+        mean = slowdowns.means().gather(table["number"])
+        return with_jobs(table.drop("number").with_columns(**found, slowdown_mean=mean), kind, jobs)
+
+
+class Tally:
+    """What is measured of a run's tasks, in their order, some at a time."""
+
+    def __init__(self, window: WindowFacts, of_stage: dict[str, pl.Series], jobs: int, spreads: Spreads) -> None:
+        """Begin without tasks; *of_stage* is what `groups_of_stages` returns."""
+        self.window, self.of_stage, self.spreads = window, of_stage, spreads
+        self.tasks = 0
+        self.status: dict[str, int] = {}
+        self.recorded: dict[str, int] = {}
+        self.reasons: dict[tuple[str, str | None], int] = {}
+        self.jobs: list[pl.DataFrame] = []
+        self.first, self.last_finish = float("inf"), float("-inf")
+        self.seen = np.zeros(jobs, bool)
+        self.firsts: list[pl.DataFrame] = []  # of each job, the groups of the first of its tasks that count
+
+    def add(self, tasks: pl.DataFrame, workload: Workload) -> None:
+        """Add rows of the task table of a run, with those of their workload."""
+        self.tasks += len(tasks)
+        _count(self.status, measures.status_counts(tasks))
+        _count(self.recorded, measures.recorded_counts(tasks, workload))
+        for reason in measures.reasons(tasks):
+            key = reason.status, reason.reason
+            self.reasons[key] = self.reasons.get(key, 0) + reason.tasks
+        self.first = min(self.first, float(tasks["arrival"][0]))
+        finish = tasks["finish"].fill_null(float("-inf")).to_numpy()
+        self.last_finish = max(self.last_finish, float(finish.max()))
+        self.jobs.append(part_of_jobs(tasks))
+        counted = described(tasks, workload, self.window, self.of_stage)
+        self._note_firsts(counted)
+        worked_out = counted.with_columns(
+            slowdown=measures.bounded_slowdown(), turnaround=pl.col("finish") - pl.col("ready"))
+        self.spreads.add(worked_out, measured(workload.tasks, self.window)["stage"].to_numpy())
+
+    def _note_firsts(self, tasks: pl.DataFrame) -> None:
+        fresh = tasks.filter(~self.seen[tasks["job"].to_numpy()])
+        first = fresh.select("job", *(kind for kind in KINDS_OF_GROUPS if kind in tasks.columns)).unique(
+            "job", keep="first", maintain_order=True)
+        self.seen[first["job"].to_numpy()] = True
+        self.firsts.append(first)
+
+    def groups(self, jobs: pl.DataFrame) -> pl.DataFrame:
+        """Return what `group_table` does; *jobs* is the job table."""
+        return self.spreads.groups(pl.concat(self.firsts).join(jobs.select("job", "completion"), on="job", how="left"))
+
+    def ranked_reasons(self) -> tuple[Reason, ...]:
+        """Return why tasks are not running or done, the most frequent reason first."""
+        ranked = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(Reason(status, reason, tasks) for (status, reason), tasks in ranked)
+
+    def makespan(self) -> float | None:
+        """Return the last finish minus the first arrival, None when nothing finished."""
+        return None if self.last_finish == float("-inf") else self.last_finish - self.first
+
+
+def tally_of(
+    head: Workload, window: WindowFacts, sums: JobSums, tasks: int, folder: Path, turnaround: bool = False
+) -> Tally:
+    """Return a tally for a run of so many *tasks*, with room in *folder*; *turnaround*: an objective asks for it."""
+    of_stage = groups_of_stages(head, sums.lengths(window))
+    exact = tasks <= EXACT_MAX
+    return Tally(window, of_stage, len(head.jobs), Exact(of_stage, folder, turnaround) if exact else Sketched())
+
+
+def _count(counts: dict[str, int], more: dict[str, int]) -> None:
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count

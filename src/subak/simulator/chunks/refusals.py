@@ -1,0 +1,39 @@
+"""What cannot be run in chunks, told before anything is built."""
+from subak.errors import InputError
+from subak.placement.schedulers import Scheduler
+from subak.simulator.engine.setup import Terms
+from subak.simulator.estimate_words import EXACT, USER, parse_estimates
+from subak.workload.chunks import StoredWorkload
+
+OF_ALL_JOBS = ("johnson", "johnson-reversed")  # orders that sum up all jobs before the run
+SUPPORTED = "an order or a fair order with a placement that looks for one machine, greedy and tetris"
+
+
+def refuse_chunks(stored: StoredWorkload, scheduler: Scheduler, terms: Terms) -> None:
+    """Raise InputError for a scheduler, a workload or settings that need all tasks at once."""
+    _refuse_scheduler(scheduler)
+    for name, usual in (("request_error", 0.0), ("usage_swing", 0.0), ("interference", 0.0), ("slow_start", 1.0)):
+        value = getattr(terms, name)
+        if value != usual:
+            raise InputError(f"in chunks: {name} must be {usual:g}, not {value:g}; it is for runs in memory")
+    if parse_estimates(terms.estimates or EXACT)[0] not in (EXACT, USER):
+        raise InputError(f"in chunks: estimates must be {EXACT} or {USER}, not {terms.estimates}, which is told from "
+                         "all tasks")
+    if "inputs" in stored.columns:
+        raise InputError("in chunks: tasks must not have inputs that lie somewhere; this workload has a column inputs")
+    gang = stored.head.stages.get_column("gang", default=None)
+    if gang is not None and (gang.fill_null(False).to_numpy() & (stored.of_stage > 1)).any():
+        raise InputError("in chunks: tasks must start by themselves; this workload has gangs")
+
+
+def _refuse_scheduler(scheduler: Scheduler) -> None:
+    kinds = {
+        "a federation": bool(scheduler.architecture), "what a log says": scheduler.recorded,
+        "a plan for all jobs": bool(scheduler.planned), "delay scheduling": scheduler.delays,
+        "backfill with reservations": bool(scheduler.reserves), "a policy from a file": not scheduler.built_in,
+        "scores divided by their means over all tasks": str(scheduler.memory).endswith("normalised_memory"),
+        "an order of all jobs": scheduler.order in OF_ALL_JOBS,
+    }
+    kind = next((words for words, holds in kinds.items() if holds), None)
+    if kind is not None:
+        raise InputError(f"in chunks: {scheduler.name} is {kind}; run in chunks are {SUPPORTED}")

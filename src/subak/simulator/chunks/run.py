@@ -1,0 +1,44 @@
+"""A whole run in chunks, from its beginning or from where it was kept."""
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from subak.fleet.table import Fleet
+from subak.placement.schedulers import Scheduler
+from subak.simulator.chunks.blocks import BLOCK_TASKS, Blocks
+from subak.simulator.chunks.checkpoint import Checkpoint
+from subak.simulator.chunks.course import ChunkedOutcome, Course
+from subak.simulator.engine.run_loop import Progress
+from subak.simulator.engine.setup import Terms
+from subak.workload.chunks import StoredWorkload
+
+CHUNK_TASKS = 1 << 20
+
+
+class Cut(NamedTuple):
+    """How a run is cut: what it is like does not depend on that."""
+
+    folder: Path  # that is there: where results grow
+    chunk: int = CHUNK_TASKS  # tasks read at a time
+    checkpoint: Checkpoint | None = None
+    block: int = BLOCK_TASKS  # tasks whose results are in one file
+
+
+def run_in_chunks(
+    stored: StoredWorkload, fleet: Fleet, scheduler: Scheduler, terms: Terms, cut: Cut, fixed: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> ChunkedOutcome:
+    """Simulate a central scheduler on a workload of which only the open tasks are in memory.
+
+    *fixed*: the timeline's interval was given. Raises InputError for rows that break a rule, and for a checkpoint of
+    another run; what cannot be run in chunks is refused by `refuse_chunks`.
+    """
+    course = Course(stored, fleet, scheduler, terms, cut.chunk, Blocks(cut.folder, stored.tasks, cut.block), fixed)
+    if cut.checkpoint is not None and cut.checkpoint.restore(course):
+        course.read_on()
+    while not course.advance(on_progress):
+        course.drop_ended()
+        if cut.checkpoint is not None and cut.checkpoint.is_due():
+            cut.checkpoint.write(course)
+        course.read_on()
+    return course.ended()

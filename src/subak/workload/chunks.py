@@ -1,0 +1,104 @@
+"""A workload whose tasks stay on the disk, and are read some at a time.
+
+Jobs and stages are read whole. Of the tasks it is known how many there are, how many of each stage, and when the first
+and the last arrive. They must be sorted by arrival, as every folder is that Subak writes.
+"""
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from subak.errors import InputError, first_line
+from subak.tables import scan_table
+from subak.workload.table import Workload, checked_tasks, read_head, refuse_idle
+
+
+@dataclass(frozen=True)
+class StoredWorkload:
+    """A workload folder, of whose tasks none is in memory."""
+
+    folder: Path
+    head: Workload  # without tasks
+    tasks: int
+    first: float  # seconds, the first arrival
+    last: float
+    of_stage: np.ndarray  # int64[stage], how many tasks it has
+    estimates: int  # tasks of which there is the user's guess of the run time
+    columns: tuple[str, ...]  # of the table of tasks
+
+    def part(self, begin: int, end: int) -> Workload:
+        """Return the workload with those tasks alone whose numbers are from *begin* to before *end*.
+
+        Raises InputError for rows that break a rule, or are not sorted by arrival.
+        """
+        tasks = checked_tasks(self._rows(begin, end), self.head)
+        if not tasks["arrival"].is_sorted():
+            row = int(np.argmax(np.diff(tasks["arrival"].to_numpy()) < 0)) + 1
+            raise InputError(f"{self.folder / 'tasks.parquet'}: tasks must be sorted by arrival to be read in chunks, "
+                             f"row {begin + row} arrives at {tasks['arrival'][row]:g} s, before the one above it")
+        return replace(self.head, tasks=tasks)
+
+    def arrival(self, task: int) -> float:
+        """Return when a task arrives (s), inf for the number behind the last."""
+        return float(self._rows(task, task + 1)["arrival"][0]) if task < self.tasks else float("inf")
+
+    def outline(self) -> Workload:
+        """Return the workload with a few of its tasks: the first, the last, and one with an estimate, if any has."""
+        chosen = [self.part(0, 1).tasks] if self.tasks else []
+        if self.estimates:
+            known = _scan(self.folder).filter(pl.col("estimate").is_not_null()).head(1).collect()
+            chosen.append(checked_tasks(known, self.head))
+        if self.tasks > 1:
+            chosen.append(self.part(self.tasks - 1, self.tasks).tasks)
+        return replace(self.head, tasks=pl.concat([self.head.tasks, *chosen], how="diagonal"))
+
+    def arrivals_between(self, begin: float, end: float) -> int:
+        """Return how many tasks arrive from *begin* to *end* (s)."""
+        return int(_collected(self.folder, pl.col("arrival").is_between(begin, end).sum()).item())
+
+    def _rows(self, begin: int, end: int) -> pl.DataFrame:
+        with_rows = _scan(self.folder).slice(begin, end - begin)
+        try:
+            return with_rows.collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise InputError(f"{self.folder / 'tasks.parquet'}: not a readable Parquet file: "
+                             f"{first_line(error)}") from None
+
+
+def task_count(folder: Path) -> int:
+    """Return how many tasks a workload folder has. Raises InputError where it has no readable table of tasks."""
+    return int(_collected(folder, pl.len()).item())
+
+
+def open_workload(folder: Path) -> StoredWorkload:
+    """Look over a workload folder. Raises InputError, naming the file or the row, for one that breaks a rule."""
+    head = read_head(folder)
+    columns = _scan(folder).collect_schema().names()
+    estimate = pl.col("estimate").count() if "estimate" in columns else pl.lit(0)
+    arrival = pl.col("arrival")
+    found = _collected(folder, pl.len(), arrival.first().alias("first"), arrival.last().alias("last"),
+                       estimate.alias("estimates")).row(0, named=True)
+    stage = pl.col("stage").cast(pl.UInt32, strict=False)  # what is none is refused when its task is read
+    counts = _scan(folder).select(stage).filter(stage < len(head.stages)).group_by("stage").agg(pl.len()).collect(
+        engine="streaming")
+    of_stage = np.zeros(len(head.stages), np.int64)
+    of_stage[counts["stage"].to_numpy()] = counts["len"].to_numpy()
+    refuse_idle(of_stage, head)
+    return StoredWorkload(folder, head, found["len"], found["first"] or 0.0, found["last"] or 0.0, of_stage,
+                          found["estimates"], tuple(columns))
+
+
+def _scan(folder: Path) -> pl.LazyFrame:
+    path = folder / "tasks.parquet"
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    return scan_table(path)
+
+
+def _collected(folder: Path, *columns: pl.Expr) -> pl.DataFrame:
+    """Return a row about all tasks."""
+    try:
+        return _scan(folder).select(columns).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{folder / 'tasks.parquet'}: not a readable Parquet file: {first_line(error)}") from None

@@ -1,0 +1,274 @@
+"""A run in chunks is the run in memory: task by task, interval by interval, attempt by attempt, however it is cut."""
+import math
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+from typer.testing import CliRunner
+
+from small import TWO, cases, fleet_of, some_workload, staged
+from subak.cli.app import app
+from subak.errors import InputError
+from subak.experiment import chunks
+from subak.experiment.chunks import Chunks, open_inputs, refuse_checkpoint, simulate_in_chunks
+from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.scenario import Scenario
+from subak.measures.chunks import tally
+from subak.measures.chunks.sketch import ACCURACY
+from subak.measures.runs import Speed, load_runs
+from subak.policy import find_scheduler
+from subak.simulator.chunks.checkpoint import Checkpoint
+from subak.simulator.chunks.run import Cut, run_in_chunks
+from subak.simulator.engine.setup import Terms
+from subak.simulator.results import attempt_table, task_table, timeline_table
+from subak.simulator.simulate import simulate
+from subak.workload.chunks import open_workload
+
+SCHEDULERS = ["first-fit", "first-fit+backfill", "best-fit+shortest-first", "random-fit+backfill+priority", "worst-fit",
+              "greedy", "tetris", "hdrf-fast", "best-fit+mch"]
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def stored(workload, folder):
+    workload.write(folder)
+    return open_workload(folder)
+
+
+def told(scheduler, workload, seed=1, interval=1.0, until=math.inf):
+    estimates = "user" if "estimate" in workload.tasks.columns and workload.tasks["estimate"].count() else "exact"
+    return Terms(scheduler.order, seed, interval, until, estimates=estimates)
+
+
+def chunked(case, name, folder, cut, on_progress=None, **more):
+    """The run of a case whose workload is written into *folder*; *cut* says where its results grow."""
+    workload, fleet = case
+    folder.mkdir(exist_ok=True)
+    scheduler = find_scheduler(name)
+    terms = told(scheduler, workload, **more)
+    return run_in_chunks(stored(workload, folder), fleet, scheduler, terms, cut, True, on_progress)
+
+
+def plain(table):
+    return table.with_columns(pl.col(name).cast(pl.String) for name, kind in table.schema.items()
+                              if isinstance(kind, pl.Enum))
+
+
+def tables(found, case):
+    workload, fleet = case
+    tasks = pl.concat(plain(task_table(outcome, part, fleet)) for part, outcome in found.parts())
+    return tasks, timeline_table(found.outcome, workload), plain(attempt_table(found.outcome, workload, fleet))
+
+
+def in_memory(case, name, **more):
+    workload, fleet = case
+    outcome = simulate(workload, fleet, find_scheduler(name), **{"interval": 1.0, **more})
+    return outcome, (plain(task_table(outcome, workload, fleet)), timeline_table(outcome, workload),
+                     plain(attempt_table(outcome, workload, fleet)))
+
+
+@contextmanager
+def places():
+    """A folder for the workload, and one for results."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "B"
+        place.mkdir()
+        yield Path(folder) / "W", place
+
+
+def agree(case, name, chunk, block=3, **more):
+    outcome, whole = in_memory(case, name, **more)
+    with places() as (folder, place):
+        found = chunked(case, name, folder, Cut(place, chunk, None, block), **more)
+        for one, other in zip(tables(found, case), whole, strict=True):
+            assert_frame_equal(one, other)
+    assert found.outcome.loop_result.events == outcome.loop_result.events
+
+
+@settings(quick, max_examples=100)
+@given(case=cases(), name=st.sampled_from(SCHEDULERS), chunk=st.integers(1, 12), block=st.integers(1, 9),
+       until=st.sampled_from([math.inf, math.inf, 0.0, 1.0, 4.0, 5.25]), seed=st.integers(0, 2**40))
+def test_a_run_in_chunks_is_the_run_in_memory(case, name, chunk, block, until, seed):
+    agree(case, name, chunk, block, until=until, seed=seed)
+
+
+@pytest.mark.parametrize("name", ["hdrf-fast", "best-fit+mch", "drf"])
+@pytest.mark.parametrize("chunk", [2, 25])
+def test_fair_orders_know_the_queues_of_those_who_come(name, chunk):
+    workload, fleet = some_workload(jobs=40, tasks=4)
+    queues = [("a/x", "a/y", "b", "c/z")[job * job % 4] for job in range(40)]
+    workload = replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(queues)))
+    agree((workload, fleet), name, chunk, 16)
+
+
+class StoppedError(Exception):
+    """What ends a run from outside."""
+
+
+def stopping(times):
+    """A progress callback that ends the run when it has been called so often."""
+    left = iter(range(times))
+
+    def on_progress(_):
+        if next(left, None) is None:
+            raise StoppedError
+    return on_progress
+
+
+@settings(quick, max_examples=40)
+@given(case=cases(), name=st.sampled_from(SCHEDULERS), chunk=st.integers(1, 8), block=st.integers(1, 9),
+       stops=st.lists(st.integers(0, 6), min_size=1, max_size=3), until=st.sampled_from([math.inf, math.inf, 4.0]))
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(case, name, chunk, block, stops, until):
+    _, whole = in_memory(case, name, until=until)
+    with places() as (folder, place):
+        for times in [*stops, None]:
+            cut = Cut(place, chunk, Checkpoint(place, {"seed": "1"}, every=0.0), block)
+            with suppress(StoppedError):
+                found = chunked(case, name, folder, cut, times if times is None else stopping(times), until=until)
+        for one, other in zip(tables(found, case), whole, strict=True):
+            assert_frame_equal(one, other)
+
+
+def busy():
+    """Tasks of two queues in jobs of two stages, a machine that leaves and one that is full; some are never placed."""
+    random = np.random.default_rng(3)
+    stages = [{"job": job, "request": (float(random.integers(1, 5)), 1.0), "priority": int(random.integers(0, 3)),
+               "depends_on": [2 * job] if part else []} for job in range(30) for part in range(2)]
+    stages.append({"job": 30, "request": (64.0, 1.0)})
+    tasks = sorted((float(random.integers(0, 90)), row, float(random.exponential(20.0)))
+                   for row in range(61) for _ in range(4))
+    fleet = fleet_of((4, 8), (8, 8), (8, 8), resources=TWO,
+                     changes=[(50.0, 1, False, 8.0, 8.0), (60.0, 1, True, 8.0, 8.0)])
+    return staged(stages, [(row, arrival, run_time) for arrival, row, run_time in tasks], TWO), fleet
+
+
+def written(folder, case):
+    """The workload and the fleet of a case, as folders."""
+    workload, fleet = case
+    (folder / "W" / "fleet").mkdir(parents=True)
+    workload.write(folder / "W")
+    fleet.write(folder / "W" / "fleet")
+    return str(folder / "W")
+
+
+def both_runs(folder, **options):
+    scenario = Scenario(workload=written(folder, busy()), **options)
+    simulate_into(folder / "memory", scenario, "first-fit", 1, load_inputs(scenario))
+    simulate_in_chunks(folder / "chunks", scenario, open_inputs(scenario), Chunks(7))
+    return load_runs(folder / "memory")[0], load_runs(folder / "chunks")[0]
+
+
+def unlike(run):
+    """What a run says but for how fast it was."""
+    return msgspec.to_builtins(msgspec.structs.replace(run.summary, speed=Speed(), label=""))
+
+
+@pytest.mark.parametrize("options", [{}, {"until": 70.0, "measure_from": 20.0}, {"objectives": [
+    "wait.p95 < 60s", "turnaround.mean < 3s", "job_slowdown.max < 4"]}])
+def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options):
+    memory, cut = both_runs(tmp_path, **options)
+    assert memory.summary.attempts_lost > 0 and memory.summary.status["UNPLACEABLE"] > 0
+    assert unlike(cut) == unlike(memory)
+    for name in ("tasks", "timeline", "attempts", "groups"):
+        one, other = (run.folder / f"{name}.parquet" for run in (cut, memory))
+        assert one.read_bytes() == other.read_bytes(), name
+    assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
+
+
+def test_beyond_what_is_kept_percentiles_are_near(tmp_path, monkeypatch):
+    monkeypatch.setattr(tally, "EXACT_MAX", 0)
+    memory, cut = (run.summary for run in both_runs(tmp_path))
+    assert cut.percentiles_within == ACCURACY and memory.percentiles_within is None
+    for name in ("wait_time", "slowdown"):
+        exact, near = getattr(memory, name), getattr(cut, name)
+        assert near.mean == pytest.approx(exact.mean, rel=1e-12) and near.max == exact.max
+        for level in ("median", "p90", "p99", "p999"):
+            assert getattr(near, level) == pytest.approx(getattr(exact, level), rel=ACCURACY + 1e-12, abs=1e-7)
+    same = ("status", "reasons", "jobs", "makespan", "waiting", "window", "attempts_lost")
+    assert [getattr(cut, name) for name in same] == [getattr(memory, name) for name in same]
+    one, other = (pl.read_parquet(tmp_path / run / "groups.parquet") for run in ("chunks", "memory"))
+    assert_frame_equal(one, other, rel_tol=1.01 * ACCURACY)
+    counts = ["by", "name", "tasks", "started", "jobs"]
+    assert_frame_equal(one[counts], other[counts])
+
+
+@pytest.mark.parametrize(("options", "rule"), [
+    ({"schedulers": ["megha"]}, "megha is a federation"), ({"schedulers": ["lotes"]}, "lotes is a plan"),
+    ({"schedulers": ["first-fit+easy"]}, "reservations"),
+    ({"schedulers": ["tetris+normalised"]}, "means over all tasks"),
+    ({"schedulers": ["first-fit+johnson"]}, "an order of all jobs"), ({"schedulers": ["delay-scheduling"]}, "delay"),
+    ({"schedulers": ["recorded"]}, "what a log says"), ({"request_error": 0.1}, "request_error must be 0"),
+    ({"usage_swing": 0.1}, "usage_swing must be 0"), ({"interference": 2.0}, "interference must be 0"),
+    ({"slow_start": 0.5}, "slow_start must be 1"), ({"estimates": "class"}, "estimates must be exact or user"),
+    ({"resample": "sessions"}, "resample must be none"), ({"energy": "google2011"}, "energy is not counted"),
+    ({"objectives": ["wait.mean < 1s for queue=all"]}, "must be of all tasks"),
+    ({"measure_from": 5.2, "measure_until": 5.5}, "no task arrives from 5.2 to 5.5 s"),
+])
+def test_what_needs_all_tasks_at_once_is_refused(tmp_path, options, rule):
+    with pytest.raises(InputError, match=rule):
+        open_inputs(Scenario(workload=written(tmp_path, busy()), **options))
+
+
+def test_tasks_must_be_sorted(tmp_path):
+    scenario = Scenario(workload=written(tmp_path, busy()))
+    tasks = pl.read_parquet(tmp_path / "W" / "tasks.parquet")
+    pl.concat([tasks[:3], tasks[200:201], tasks[3:]]).write_parquet(tmp_path / "W" / "tasks.parquet")
+    with pytest.raises(InputError, match="sorted by arrival to be read in chunks, row 4 arrives"):
+        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["W"]
+
+
+def test_the_same_command_goes_on_from_a_checkpoint(tmp_path):
+    """Also after a kill; one of another run is refused, and it goes when the run is whole."""
+    scenario, kept = Scenario(workload=written(tmp_path, busy())), tmp_path / "C"
+    with pytest.raises(StoppedError):
+        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0), stopping(12))
+    assert (kept / "checkpoint.npz").exists() and not (tmp_path / "R").exists()
+    refuse_checkpoint(kept, tmp_path / "R", [])
+    other = Scenario(workload=scenario.workload, schedulers=["best-fit"])
+    with pytest.raises(InputError, match=r'another run, whose schedulers is \["first-fit"\], not \["best-fit"\]'):
+        simulate_in_chunks(tmp_path / "R", other, open_inputs(other), Chunks(7, kept))
+    simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(13, kept))
+    simulate_into(tmp_path / "memory", scenario, "first-fit", 1, load_inputs(scenario))
+    for name in ("tasks", "timeline", "attempts", "groups"):
+        assert (tmp_path / "R" / f"{name}.parquet").read_bytes() == (
+            tmp_path / "memory" / f"{name}.parquet").read_bytes()
+    assert not kept.exists()
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    scenario = Scenario(workload=written(tmp_path, busy()))
+    (tmp_path / "C").mkdir()
+    (tmp_path / "C" / "checkpoint.npz").write_bytes(b"PK")
+    with pytest.raises(InputError, match="no checkpoint that this version can read"):
+        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, tmp_path / "C"))
+
+
+def test_a_checkpoint_needs_a_folder_of_its_own(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a.txt").touch()
+    for folder, rule in (("full", "hold a checkpoint alone, it has a.txt"), ("R", "in the folder of the results"),
+                         ("R/C", "in the folder of the results")):
+        with pytest.raises(InputError, match=rule):
+            refuse_checkpoint(tmp_path / folder, tmp_path / "R", [])
+    refuse_checkpoint(tmp_path / "new", tmp_path / "R", [])
+
+
+def test_a_large_workload_is_read_in_chunks_by_itself(tmp_path, monkeypatch):
+    path = written(tmp_path, busy())
+    monkeypatch.setattr(chunks, "EXACT_MAX", 10)
+    monkeypatch.setattr(tally, "EXACT_MAX", 10)
+    done = CliRunner().invoke(app, ["simulate", path, "--out", str(tmp_path / "R")])
+    assert done.exit_code == 0 and "DDSketch" in done.output
+    assert load_runs(tmp_path / "R")[0].tasks().collect().height == 244
+    shown = CliRunner().invoke(app, ["simulate", path])
+    assert shown.exit_code == 0 and "Nothing was kept" in shown.output
+    done = CliRunner().invoke(app, ["simulate", path, "--scheduler", "first-fit+easy"])
+    assert done.exit_code == 0 and "All tasks are read at once" in done.output
