@@ -46,7 +46,7 @@ from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.chunks.checkpoint import EVERY_S, FILE, Checkpoint
 from subak.simulator.chunks.course import ChunkedOutcome
 from subak.simulator.chunks.refusals import refuse_chunks
-from subak.simulator.chunks.run import CHUNK_TASKS, Cut, run_in_chunks
+from subak.simulator.chunks.run import TASKS_READ, Cut, run_in_chunks
 from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
@@ -147,7 +147,7 @@ def simulate_in_chunks(
             checkpoint = None if chunks.checkpoint is None else Checkpoint(place, known_by, chunks.every)
             found = run_in_chunks(
                 inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
-                Cut(place, chunks.tasks or CHUNK_TASKS, checkpoint), scenario.interval is not None, on_progress)
+                Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress)
             done = _measured(found, inputs, scenario, run_label(name, seed, scenario.seeds),
                              partial / "tasks.parquet", kept)
         write_run(partial, done, scenario, name, seed)
@@ -225,8 +225,8 @@ def _measured(
 
 def _sums(stored: StoredWorkload) -> JobSums:
     sums = JobSums(stored.head)
-    for begin in range(0, stored.tasks, CHUNK_TASKS):
-        sums.add(stored.part(begin, min(begin + CHUNK_TASKS, stored.tasks)).tasks)
+    for begin in range(0, stored.tasks, TASKS_READ):
+        sums.add(stored.part(begin, min(begin + TASKS_READ, stored.tasks)).tasks)
     return sums
 
 
@@ -263,7 +263,7 @@ def _write_tasks(found: ChunkedOutcome, tally: Tally, path: Path, kept: bool) ->
             pass
     table = register_io_source(source, schema=first.schema) if kept else first.clear().lazy()
     try:
-        table.sink_parquet(path.absolute(), compression="zstd", row_group_size=CHUNK_TASKS, maintain_order=True)
+        table.sink_parquet(path.absolute(), compression="zstd", row_group_size=TASKS_READ, maintain_order=True)
     except (OSError, pl.exceptions.PolarsError, SubakError) as error:
         raise trouble[0] if trouble else RunError(f"{path.name}: could not be written: {first_line(error)}") from None
     return pl.concat(attempts).sort("place").drop("place")  # in the order in which they were lost

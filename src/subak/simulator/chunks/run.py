@@ -12,14 +12,14 @@ from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
 from subak.workload.chunks import StoredWorkload
 
-CHUNK_TASKS = 1 << 20
+TASKS_READ = 1 << 20
 
 
 class Cut(NamedTuple):
     """How a run is cut: what it is like does not depend on that."""
 
     folder: Path  # that is there: where results grow
-    chunk: int = CHUNK_TASKS  # tasks read at a time
+    chunk: int = TASKS_READ  # tasks read at a time
     checkpoint: Checkpoint | None = None
     block: int = BLOCK_TASKS  # tasks whose results are in one file
 
