@@ -137,7 +137,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(case, name, chunk, block
 
 
 def busy():
-    """Tasks of two queues in jobs of two stages, a machine that leaves and one that is full; some are never placed."""
+    """Tasks of one queue in jobs of two stages, a machine that leaves and one that is full; some are never placed."""
     random = np.random.default_rng(3)
     stages = [{"job": job, "request": (float(random.integers(1, 5)), 1.0), "priority": int(random.integers(0, 3)),
                "depends_on": [2 * job] if part else []} for job in range(30) for part in range(2)]
@@ -172,14 +172,23 @@ def unlike(run):
 
 @pytest.mark.parametrize("options", [{}, {"until": 70.0, "measure_from": 20.0}, {"objectives": [
     "wait.p95 < 60s", "turnaround.mean < 3s", "job_slowdown.max < 4"]}])
-def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options):
+def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, caplog):
     memory, cut = both_runs(tmp_path, **options)
+    assert "fairness" not in caplog.text
     assert memory.summary.attempts_lost > 0 and memory.summary.status["UNPLACEABLE"] > 0
     assert unlike(cut) == unlike(memory)
     for name in ("tasks", "timeline", "attempts", "groups"):
         one, other = (run.folder / f"{name}.parquet" for run in (cut, memory))
         assert one.read_bytes() == other.read_bytes(), name
     assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
+
+
+def test_that_fairness_is_not_measured_is_said(tmp_path, caplog):
+    workload, fleet = busy()
+    queues = workload.jobs.with_columns(queue=pl.Series([f"queue {row % 2}" for row in range(len(workload.jobs))]))
+    scenario = Scenario(workload=written(tmp_path, (replace(workload, jobs=queues), fleet)), schedulers=["first-fit"])
+    simulate_in_chunks(tmp_path / "chunks", scenario, open_inputs(scenario), Chunks(7))
+    assert "in chunks: fairness between the queues is not measured" in caplog.text
 
 
 def test_beyond_what_is_kept_percentiles_are_near(tmp_path, monkeypatch):

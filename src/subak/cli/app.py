@@ -69,8 +69,8 @@ COMMANDS = (
     _live("preempt", "change",
           "Take machines from tasks that run; the tasks wait again, and lose none of their retries."),
     _live("machines", "machines",
-          "List machines: ready, unknown (yet to report), lost (silent for a lease) or absent, and what is used of "
-          "them."),
+          "List machines: ready, joining, unknown (yet to report), lost (silent for a lease) or absent, and what is "
+          "used."),
     _live("cordon", "machines", "Let nothing new start on machines; what runs there goes on."),
     _live("uncordon", "machines", "Let tasks start on machines again that were cordoned or drained."),
     _live("drain", "machines",

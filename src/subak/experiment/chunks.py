@@ -1,5 +1,6 @@
 """A run in chunks: only open tasks are in memory, results grow on the disk, and a checkpoint lets it go on later."""
 import fcntl
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -141,6 +142,8 @@ def simulate_in_chunks(
     """
     name, seed = scenario.schedulers[0], scenario.seeds[0]
     scenario = settle_resample(scenario, inputs.outline)
+    if inputs.outline.jobs["queue"].n_unique() > 1:
+        logging.getLogger("subak").warning("in chunks: fairness between the queues is not measured")
     with new_folder(folder, "summary.json", overwrite) as partial:
         with _place(partial, chunks.checkpoint) as place:
             known_by = _known_by(scenario, name, seed)

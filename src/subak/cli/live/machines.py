@@ -23,7 +23,7 @@ def machines(
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """List machines: ready, unknown (yet to report), lost (silent for a lease) or absent, and what is used of them.
+    """List machines: ready, joining, unknown (yet to report), lost (silent for a lease) or absent, and what is used.
 
     - `subak machines --cluster west` lists one cluster.
     """
