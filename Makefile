@@ -32,12 +32,12 @@ demo-live: .venv/installed-live
 study: .venv/installed
 	$(BIN)/subak experiment docs/studies/megha.toml --out out/study
 
-# More processes of tests than cores: those of the live half wait for timers, others for a kernel that one compiles.
+# One more process of tests than cores: those of the live half wait for timers. With two more it took as long.
 # Tests start some hundred processes: each would compile the package's modules again where Python does not keep them.
 test: lint
 	$(BIN)/python docs/make_reference.py --check
 	$(BIN)/python -m compileall -q src
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check
