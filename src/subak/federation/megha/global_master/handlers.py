@@ -82,7 +82,7 @@ from subak.federation.megha.global_master.view import (
     size_in_view,
     take_in_view,
 )
-from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger
+from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger, behind
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import INCARNATION_BITS, OFF, Rules, Topology, speaker
 from subak.federation.messages import (
@@ -326,14 +326,14 @@ def apply_entries(  # noqa: PLR0913, PLR0917  (a role, what all know, a span of 
     out: Outbox,
 ) -> int:
     """Apply entries first .. last - 1 of a ledger, as far as there is room for what they lead to; return how far."""
-    version = first
-    for ahead in range(first, min(first + LOOKED_AHEAD, last)):
-        look_ahead(master, ledger, ahead)
+    version, place = first, first % ledger.entry.size
+    ahead, looked_at = first, place
     while version < last and not is_filling(out):
-        if version + LOOKED_AHEAD < last:
-            look_ahead(master, ledger, version + LOOKED_AHEAD)
-        apply_entry(master, topology, rules, tasks, ledger.entry[version % ledger.entry.size], out)
-        version += 1
+        while ahead < min(version + LOOKED_AHEAD, last):
+            look_ahead(master, ledger.entry[looked_at]["machine"])
+            ahead, looked_at = ahead + 1, behind(ledger, looked_at)
+        apply_entry(master, topology, rules, tasks, ledger.entry[place], out)
+        version, place = version + 1, behind(ledger, place)
     return version
 
 

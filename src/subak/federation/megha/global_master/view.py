@@ -64,9 +64,8 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
 
 
 @inlined
-def look_ahead(master: GlobalMaster, ledger: Ledger, version: int) -> None:
-    """Fetch what an entry will change: a view of very many machines is in no cache."""
-    machine = ledger.entry[version % ledger.entry.size]["machine"]
+def look_ahead(master: GlobalMaster, machine: int) -> None:
+    """Fetch what an entry about a machine will change: a view of very many machines is in no cache."""
     for resource in range(master.fleet.free.shape[0]):
         prefetch(master.fleet.free, resource, machine)
 
