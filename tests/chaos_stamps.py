@@ -46,19 +46,22 @@ def read_stamps(folder: Path) -> dict[str, list[Stamp]]:
 
 
 def overlaps(stamps: Sequence[Stamp]) -> list[str]:
-    """Return what shows that two attempts of a task were alive at once, or that one began twice."""
-    former: set[int] = set()
-    now, found = -1, []
+    """Return what shows that two attempts of a task were alive at once, or that one began twice.
+
+    Attempts are numbered for each cluster: one of another machine is another one, whatever its number.
+    """
+    former: set[tuple[int, str]] = set()
+    now, found = (-1, ""), []
     for stamp in stamps:
-        if stamp.attempt != now:
+        if (stamp.attempt, stamp.warden) != now:
             former.add(now)
-            now = stamp.attempt
+            now = stamp.attempt, stamp.warden
             if now in former:
-                found.append(f"attempt {now} was alive at {stamp.at:.2f} s, after a later one had started")
+                found.append(f"attempt {stamp.attempt} was alive at {stamp.at:.2f} s, after a later one had started")
             elif stamp.what != START:
-                found.append(f"attempt {now} says {stamp.what} before it started")
+                found.append(f"attempt {stamp.attempt} says {stamp.what} before it started")
         elif stamp.what == START:
-            found.append(f"attempt {now} started twice")
+            found.append(f"attempt {stamp.attempt} started twice")
     return found
 
 

@@ -38,6 +38,8 @@ def test_a_full_disk_refuses_and_loses_nothing(tmp_path, may_mount):
 def test_attempts_one_after_the_other_do_not_overlap():
     one_by_one = stamps(f"{START} 1", f"{ALIVE} 1", f"{START} 2", f"{ALIVE} 2", f"{END} 2")
     assert overlaps(one_by_one) == []
+    assert overlaps(stamps(f"{START} 1 w", f"{ALIVE} 1 w", f"{START} 1 v", f"{END} 1 v")) == []  # of another cluster
+    assert overlaps(stamps(f"{START} 1 w", f"{START} 1 v", f"{ALIVE} 1 w")) != []
     assert wrongs("t", "finished", one_by_one, []) == []
 
 
