@@ -77,6 +77,7 @@ ONE_WAY: dict[tuple[str, str, bool], str] = {
     ("reaches_back_to", "ledger.size[VERSION] - version <= ledger.entry.size // 2", False): RING,
     ("still_holds", "version >= 0", False): RING,
     ("still_holds", "ledger.size[VERSION] - version <= ledger.entry.size", False): RING,
+    ("behind", "place + 1 < ledger.entry.size", False): RING,
     ("carried", "not still_holds(ledger, epoch, first)", False): LIVE,
     ("carried", "not still_holds(ledger, epoch, first)", True): LIVE,
     ("bring", "epoch < copy.size[LEDGER_EPOCH]", False): LIVE,

@@ -27,6 +27,7 @@ from subak.federation.megha.ledger import (
     LEDGER_EPOCH,
     VERSION,
     Ledger,
+    behind,
     bring,
     carried,
     enter,
@@ -123,6 +124,15 @@ def test_half_of_the_ring_is_kept_for_what_is_on_its_way(places, entries):
     for _ in range(places // 2):
         enter(ledger, ENTRY_TOOK, 0, 0, 0)
     assert all(still_holds(ledger, 0, version) for version in told)
+
+
+@pytest.mark.parametrize("places", [1, 4, 7])
+def test_place_after_place_a_ledger_is_gone_through_as_its_entries_were_written(places):
+    ledger = ledger_of(places, 0)
+    place = 0
+    for version in range(3 * places):
+        assert place == version % places
+        place = behind(ledger, place)
 
 
 def test_of_a_ledger_that_goes_back_less_far_nothing_is_carried():

@@ -1,12 +1,29 @@
 """Nodes among each other, by hand: what a federation of them does beyond the rules of tests/test_rules.py."""
+import numpy as np
 import pytest
 from msgspec import structs
 
+from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE
 from subak.federation.megha.local_master.state import ACTIVE, EPOCH
-from subak.federation.messages import LOCAL_MASTER, NOBODY, TICK
+from subak.federation.messages import (
+    DONE,
+    ENDED,
+    GLOBAL_MASTER,
+    GO,
+    LAUNCH,
+    LOCAL_MASTER,
+    MESSAGE,
+    NOBODY,
+    NOBODYS,
+    NOTED,
+    REASONS,
+    START,
+    TICK,
+    WORKER,
+)
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
 from subak.live.node.facts import MACHINE, read_machine
-from subak.live.node.frames import Ask
+from subak.live.node.frames import Ask, FrameError
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.queues import QueueSetup, QueuesFact
 from subak.live.node.worker_node import Ping
@@ -186,3 +203,45 @@ def test_it_is_said_for_which_queue_a_task_was_preempted():
     assert row["lost"] == 0
     world.until(12.0)
     assert len(world.watch.finished) == 3
+
+
+def messages(kind, sender, **fields):
+    rows = np.zeros(1, MESSAGE)
+    for name in (*NOBODYS, "machine", "task"):
+        rows[name] = NOBODY
+    rows["kind"], rows["sender"] = kind, sender
+    for name, value in fields.items():
+        rows[name] = value
+    return rows
+
+
+@pytest.mark.parametrize(("to", "peer", "kind", "fields"), [
+    ("g", (LOCAL_MASTER, 0), DONE, {"row": 0, "task": 0}),  # a submitter's, said within a process
+    ("g", (LOCAL_MASTER, 0), ENDED, {"machine": 0, "row": 0, "reason": -1}),
+    ("g", (LOCAL_MASTER, 0), ENDED, {"machine": 0, "row": 0, "reason": len(REASONS)}),
+    ("g", (LOCAL_MASTER, 0), ENDED, {"machine": -2}),
+    ("l", (WORKER, 0), NOTED, {}),  # a table of global masters is looked up by its sender
+    ("l", (GLOBAL_MASTER, 0), LAUNCH, {"machine": 0, "row": 0, "owner": 0, "queue": 0, "shape": NOBODY}),
+    ("l", (GLOBAL_MASTER, 0), GO, {"machine": NOBODY}),
+    ("m", (LOCAL_MASTER, 0), START, {"machine": 0, "shape": NOBODY}),
+])
+def test_messages_that_name_what_is_not_there_are_refused(to, peer, kind, fields):
+    world = world_of()
+    node = {"g": world.masters[0], "l": world.locals[0], "m": world.machines.all[0].process}[to].node
+    with pytest.raises(FrameError):
+        node._check(peer, messages(kind, peer[1], **fields))
+
+
+@pytest.mark.parametrize(("kind", "fields"), [
+    (ENTRY_TOOK, {"machine": NOBODY}), (ENTRY_TOOK, {"shape": NOBODY}), (ENTRY_GAVE, {"queue": NOBODY}),
+    (ENTRY_WHOLE, {"machine": NOBODY}), (ENTRY_GONE, {"reason": -1}), (ENTRY_SIZED, {"task": 1 << 20}),
+    (ENTRY_TOOK, {"row": 1 << 20}),
+])
+def test_entries_that_name_what_is_not_there_are_refused(kind, fields):
+    node, entries = world_of().masters[0].node, np.zeros(1, ENTRY)
+    entries["kind"] = kind
+    node.on_entries((LOCAL_MASTER, 0), 0, 0, entries)
+    for name, value in fields.items():
+        entries[name] = value
+    with pytest.raises(FrameError, match="an entry names what is not there"):
+        node.on_entries((LOCAL_MASTER, 0), 0, 0, entries)

@@ -6,39 +6,55 @@ something arrives. Messages that a role owes itself are served before it returns
 """
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from subak.federation.messages import (
+    ABANDON,
     ALIVE,
+    ASK,
     BEAT,
     BOOT,
     CHANGE,
     CHECK,
     CROSSES,
+    ENDED,
     EXECUTOR,
+    FORGET,
     GLOBAL_MASTER,
     GO,
     HANDLER,
     HOLDS,
+    KILL,
     KINDS,
     LAUNCH,
+    LAUNCHED,
+    LEASE,
+    LOCAL_MASTER,
     MESSAGE,
     NOBODY,
+    NOTED,
+    OVER,
     OVERRUN,
     PLACE,
     POSTED,
     PREEMPT,
+    PULSE,
+    REASONS,
     RECONFIGURE,
+    REFUSED,
     REPARTITION,
     REPORT,
     RESTART,
     ROLES,
     START,
+    STARTED,
     TICK,
+    UPDATE,
     WATCH,
+    WORKER,
     Outbox,
     build_outbox,
     is_filling,
@@ -54,6 +70,12 @@ MESSAGE_BYTES = MESSAGE.itemsize
 HANDLER_OF, CROSSES_OF = HANDLER.tolist(), CROSSES.tolist()
 # What may post as many messages as a machine has attempts, or a federation machines, is served by itself.
 ALONE = frozenset((ALIVE, BEAT, BOOT, CHANGE, CHECK, HOLDS, RECONFIGURE, REPORT, RESTART, TICK, WATCH))
+# From whom each kind may come; what is in none of them is said within a process only.
+SPOKEN = {
+    GLOBAL_MASTER: frozenset((LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, NOTED, ASK)),
+    LOCAL_MASTER: frozenset((LAUNCHED, REFUSED, ENDED, UPDATE, PULSE, START, KILL, FORGET, REPORT, LEASE)),
+    WORKER: frozenset((OVER, STARTED, ALIVE, HOLDS)),
+}
 BEGINNING = frozenset((LAUNCH, REPARTITION, PREEMPT, GO, START))  # an attempt may begin by: of which job, is said
 Serve = Callable[[float, int], int]
 
@@ -89,6 +111,11 @@ class Ready(NamedTuple):
     writes: list[Write]
     frames: list[tuple[Peer, bytes]]
     effects: list[Any]
+
+
+def within(rows: np.ndarray, bounds: Mapping[str, int], least: int = NOBODY) -> bool:
+    """Whether fields are from *least* up to their bounds, which are none of them: an index is taken as it is."""
+    return all(bool(((rows[name] >= least) & (rows[name] < bound)).all()) for name, bound in bounds.items())
 
 
 class Link:
@@ -193,7 +220,7 @@ class Node:
         bounds = {"machine": layout.machines, "row": layout.places, "owner": layout.global_masters,
                   "shape": layout.global_masters * layout.rooms.shapes, "queue": layout.rooms.queues,
                   "victims": layout.rooms.queues}
-        return all(bool(((rows[name] >= NOBODY) & (rows[name] < bound)).all()) for name, bound in bounds.items())
+        return within(rows, bounds) and within(rows, {"reason": len(REASONS)}, least=0)
 
     # -- messages ------------------------------------------------------------------------------------------------------
 
@@ -278,7 +305,7 @@ class Node:
     def _check(self, peer: Peer, rows: np.ndarray) -> None:
         """Raise FrameError for messages that nobody may send here: handlers look up what they name."""
         for kind in set(rows["kind"].tolist()):
-            if not 0 <= kind < len(KINDS) or not CROSSES_OF[kind] or HANDLER_OF[kind] not in self.services:
+            if kind not in SPOKEN[peer[0]] or HANDLER_OF[kind] not in self.services:
                 raise FrameError(f"a {ROLES[peer[0]]} sent a message of kind {kind}")
         if not (rows["sender"] == peer[1]).all() or not (rows["to"] == self.number).all() or not self.sound(rows):
             raise FrameError("a message names what is not there")

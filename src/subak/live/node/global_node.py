@@ -18,7 +18,7 @@ from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.state import INCARNATION
 from subak.federation.megha.global_master.trees import build_queue_order, shares_of
 from subak.federation.megha.jobs import Jobs
-from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, Ledger, bring
+from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger, bring
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.roles import (
     GlobalMasterTables,
@@ -36,12 +36,13 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     MESSAGE,
     NOBODY,
+    REASONS,
     RESTART,
     SUBMITTER,
 )
 from subak.live.jobfile.spec import Constraint as AskedConstraint
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.base import Drop, Node, Put, Serve
+from subak.live.node.base import Drop, Node, Put, Serve, within
 from subak.live.node.book import Book, Job, StoredJob, asked_of, fact_of
 from subak.live.node.facts import (
     CONFIGURATION,
@@ -323,12 +324,14 @@ class GlobalNode(Node):
 
     def on_entries(self, peer: Peer, epoch: int, first: int, entries: np.ndarray) -> None:
         """Note entries of a local master's ledger."""
-        layout = self.layout
-        bounds = {"machine": layout.machines, "row": layout.places, "owner": layout.global_masters,
-                  "shape": layout.global_masters * layout.rooms.shapes, "queue": layout.rooms.queues}
-        sized = entries[entries["kind"] == ENTRY_SIZED]["task"]
-        inside = all(((entries[name] >= NOBODY) & (entries[name] < bound)).all() for name, bound in bounds.items())
-        if peer[0] != LOCAL_MASTER or not inside or (sized >= self.topology.capacity.shape[1]).any():
+        layout, kind = self.layout, entries["kind"]
+        amounts = {"shape": layout.global_masters * layout.rooms.shapes, "queue": layout.rooms.queues}
+        inside = (
+            within(entries, {"row": layout.places, "owner": layout.global_masters} | amounts)
+            and within(entries, {"machine": layout.machines, "reason": len(REASONS)}, least=0)
+            and within(entries[(kind == ENTRY_TOOK) | (kind == ENTRY_GAVE)], amounts, least=0)
+            and within(entries[kind == ENTRY_SIZED], {"task": self.topology.capacity.shape[1]}))
+        if peer[0] != LOCAL_MASTER or not inside:
             raise FrameError("an entry names what is not there")
         bring(self.ledgers[peer[1]], epoch, first, entries)
 

@@ -44,6 +44,7 @@ from subak.federation.messages import (
     POSTED,
     RAN_TOO_LONG,
     RECONFIGURE,
+    START,
     TICK,
     UNKNOWN,
     USED_TOO_MUCH,
@@ -266,7 +267,7 @@ class WorkerNode(Node):
     def sound(self, rows: np.ndarray) -> bool:
         """Whether messages are about this machine, and name shapes where they begin something."""
         return (super().sound(rows) and bool((rows["machine"] == self.number).all())
-                and bool((rows["shape"][rows["limit"] > 0] >= 0).all()))
+                and bool((rows["shape"][rows["kind"] == START] >= 0).all()))
 
     def may_send(self, kind: int, row: np.void) -> bool:
         """Whether a message may leave: none of an attempt that is being ended."""
