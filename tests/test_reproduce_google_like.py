@@ -15,7 +15,7 @@ from subak.reproduce.claims import DIFFERS, HOLDS, UNEXPLAINED
 from subak.reproduce.google_like import laws
 from subak.reproduce.google_like import published as paper
 from subak.reproduce.google_like.experiments import _ending_rows, reproduce
-from subak.reproduce.google_like.gaps import _law_rows, _mean_rows
+from subak.reproduce.google_like.gaps import _error, _law_rows, _mean_rows
 from subak.reproduce.google_like.measured import measure_trace, measure_workload
 from subak.reproduce.google_like.reasons import (
     BY_CHANCE,
@@ -178,6 +178,20 @@ def test_gaps_are_those_of_jobs():
     assert "do not agree" in stated.why.text
     far = arrivals.with_columns(pl.col("time") * 20, job=pl.int_range(10).cast(pl.String))  # 2 s, no chance of 0.1 s
     assert [each.why for each in _mean_rows(far, np.diff(far["time"].to_numpy()), 0.05)] == [None, None]
+
+
+def test_the_error_of_a_mean_gap_is_its_spread_where_jobs_come_at_random():
+    # jobs of one size are a Poisson process of rate 1, so the mean gap of n jobs spreads by 1 / sqrt(n)
+    assert _error(pl.DataFrame({"job": [0, 1, 2, 3]})) == 1 / 2
+    assert _error(pl.DataFrame({"job": [0] * 10 + [1] * 10})) == pytest.approx(1 / np.sqrt(2))
+    assert _error(pl.DataFrame({"job": [0, 0, 0, 1]})) == pytest.approx(np.sqrt(9 + 1) / 4)
+    random, size, month = np.random.default_rng(7), np.array([1, 1, 1, 1, 20]), 2_000
+    gaps, told = [], []
+    for _ in range(400):  # months in which as many tasks come as there is time for
+        sizes = random.choice(size, random.poisson(month))
+        gaps.append(month / sizes.sum())
+        told.append(_error(pl.DataFrame({"job": np.repeat(np.arange(sizes.size), sizes)})))
+    assert np.std(gaps) / np.mean(gaps) == pytest.approx(np.mean(told), rel=0.1)  # 3 standard errors of 400
 
 
 def test_the_nearest_law_of_gaps_is_found():

@@ -1,7 +1,8 @@
 """What the workload's and the fleet's tables share: column checks with worded errors, and their files."""
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -13,6 +14,14 @@ from subak.resources import Resource, to_units
 
 ColumnType = DataType | DataTypeClass
 RESOURCES_MAX = 64  # each is a column of every table, a panel of every chart and a row of the engine's arrays
+
+
+class Rule(NamedTuple):
+    """What every row of a table keeps."""
+
+    broken: pl.Expr  # bool: whether a row breaks it; where that is unknown (null) it does not
+    words: str
+    column: str  # whose value is named where it is broken
 
 
 class Provenance(msgspec.Struct, frozen=True):
@@ -35,6 +44,13 @@ def amount_columns(resources: tuple[Resource, ...]) -> dict[str, ColumnType]:
     return columns
 
 
+def amount_rules(amounts: Iterable[str]) -> list[Rule]:
+    """Return the rules of the columns of amounts, in units."""
+    return [
+        Rule(pl.col(name).is_null() | (pl.col(name) < 0), f"{name} must be a whole number of units, 0 or more", name)
+        for name in amounts]
+
+
 def in_units(table: pl.DataFrame, resources: tuple[Resource, ...], where: str) -> pl.DataFrame:
     """Return *table* with its float amounts (in ``resource.of``) as int32 units; absent columns stay absent."""
     columns = [resource for resource in resources if resource.name in table.columns]
@@ -52,38 +68,45 @@ def shaped(table: pl.DataFrame, schema: Mapping[str, ColumnType], where: str) ->
 
     Raises InputError for a missing or unknown column, or a value its type cannot hold.
     """
-    missing = [name for name in schema if name not in table.columns]
-    unknown = [name for name in table.columns if name not in schema]
+    held = table.schema
+    missing = [name for name in schema if name not in held]
+    unknown = [name for name in held if name not in schema]
     if missing or unknown:
         raise InputError(f"{where}: columns must be {', '.join(schema)}"
                          + (f"; missing {', '.join(missing)}" if missing else "")
                          + (f"; unknown {', '.join(unknown)}" if unknown else ""))
     for name, kind in schema.items():
-        _refuse_type(table, name, kind, where)
-        if table[name].dtype.is_float() and kind in (pl.Int32, pl.UInt32):
-            refuse_rows(table, pl.col(name) != pl.col(name).round(), where, f"{name} must be a whole number", name)
+        _refuse_type(name, held[name], kind, where)
+    refuse_rows(table, where, [
+        Rule(pl.col(name) != pl.col(name).round(), f"{name} must be a whole number", name)
+        for name, kind in schema.items() if held[name].is_float() and kind in (pl.Int32, pl.UInt32)])
     try:
         return table.select(pl.col(name).cast(kind) for name, kind in schema.items())
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{where}: a value does not fit its column: {first_line(error)}") from None
 
 
-def _refuse_type(table: pl.DataFrame, name: str, kind: ColumnType, where: str) -> None:
+def _refuse_type(name: str, held: DataType, kind: ColumnType, where: str) -> None:
     """Raise InputError where a cast would mean something else: a duration becomes microseconds, a struct its text."""
-    held = table.schema[name]
     other = held.is_temporal() or held == pl.Boolean if kind.is_numeric() else False
     if other or (held.is_nested() and not kind.is_nested()):
         wanted = kind() if isinstance(kind, type) else kind
         raise InputError(f"{where}: {name} must be of the type {wanted}, not {held}")
 
 
-def refuse_rows(table: pl.DataFrame, bad: pl.Expr, where: str, rule: str, column: str) -> None:
-    """Raise InputError for the first row in which *bad* holds, naming the rule, the row and *column*'s value."""
-    rows = table.select(bad.fill_null(False).arg_true().alias("row"))["row"]
-    if len(rows) > 0:
-        row = rows[0]
+def refuse_rows(table: pl.DataFrame, where: str, rules: Sequence[Rule]) -> None:
+    """Raise InputError for the first rule that a row breaks, naming the rule, the row and the value.
+
+    One query asks for all of them: a query costs more than to look at the rows of a small table.
+    """
+    if not rules:
+        return
+    broken = table.select(rule.broken.any().alias(str(number)) for number, rule in enumerate(rules)).row(0)
+    for rule in itertools.compress(rules, broken):
+        rows = table.select(rule.broken.fill_null(False).arg_true().alias("row"))["row"]
         others = f" (and {len(rows) - 1} more rows)" if len(rows) > 1 else ""
-        raise InputError(f"{where}: {rule}, row {row} has {table.row(row, named=True)[column]!r}{others}")
+        value = table.row(rows[0], named=True)[rule.column]
+        raise InputError(f"{where}: {rule.words}, row {rows[0]} has {value!r}{others}")
 
 
 def write_table(table: pl.DataFrame, path: Path) -> None:

@@ -19,7 +19,9 @@ from subak.resources import Resource
 from subak.tables import (
     ColumnType,
     Provenance,
+    Rule,
     amount_columns,
+    amount_rules,
     in_units,
     read_table,
     refuse_rows,
@@ -46,6 +48,7 @@ CHANGE_COLUMNS: dict[str, ColumnType] = {
 SPEED_COLUMNS: dict[str, ColumnType] = {
     "factors": pl.List(pl.Float64),  # one for each machine; 0.1 is ten times as fast as 1 (hmhs 2.1: V_ij)
 }
+PRESENT_OR_NOT = Rule(pl.col("present").is_null(), "present must be true or false", "machine")
 
 
 @dataclass(frozen=True)
@@ -187,33 +190,36 @@ def _check_machines(machines: pl.DataFrame, amounts: list[str]) -> None:
     if machines.is_empty():
         raise InputError("machines: a fleet needs at least one machine, this one has 0")
     machine = pl.col("machine")
-    refuse_rows(machines, machine.is_null() | (machine == ""), "machines", "a machine needs an id", "machine")
-    refuse_rows(machines, ~machine.is_first_distinct(), "machines", "machine ids must differ", "machine")
-    refuse_rows(machines, pl.col("cluster").is_null(), "machines", "a machine needs a cluster", "machine")
-    refuse_rows(machines, pl.col("present").is_null(), "machines", "present must be true or false", "machine")
-    _check_amounts(machines, amounts, "machines")
+    refuse_rows(machines, "machines", [
+        Rule(machine.is_null() | (machine == ""), "a machine needs an id", "machine"),
+        Rule(~machine.is_first_distinct(), "machine ids must differ", "machine"),
+        Rule(pl.col("cluster").is_null(), "a machine needs a cluster", "machine"),
+        PRESENT_OR_NOT,
+        *amount_rules(amounts),
+    ])
 
 
 def _check_attributes(attributes: pl.DataFrame, machine_count: int) -> None:
-    refuse_rows(attributes, pl.col("machine").is_null() | (pl.col("machine") >= machine_count), "attributes",
-                f"machine must be a row of the {machine_count} machines", "machine")
-    refuse_rows(attributes, pl.col("attribute").is_null() | (pl.col("attribute") == ""), "attributes",
-                "an attribute needs a name", "attribute")
-    refuse_rows(attributes, ~pl.struct("machine", "attribute").is_first_distinct(), "attributes",
-                "a machine has one value for an attribute", "attribute")
+    refuse_rows(attributes, "attributes", [
+        _row_of_a_machine(machine_count),
+        Rule(pl.col("attribute").is_null() | (pl.col("attribute") == ""), "an attribute needs a name", "attribute"),
+        Rule(~pl.struct("machine", "attribute").is_first_distinct(), "a machine has one value for an attribute",
+             "attribute"),
+    ])
 
 
 def _check_changes(changes: pl.DataFrame, machine_count: int, amounts: list[str]) -> None:
     time = pl.col("time")
-    refuse_rows(changes, time.is_null() | ~time.is_finite() | (time < 0), "changes",
-                "time must be a finite number of seconds, 0 or more", "time")
-    refuse_rows(changes, pl.col("machine").is_null() | (pl.col("machine") >= machine_count), "changes",
+    refuse_rows(changes, "changes", [
+        Rule(time.is_null() | ~time.is_finite() | (time < 0), "time must be a finite number of seconds, 0 or more",
+             "time"),
+        _row_of_a_machine(machine_count),
+        PRESENT_OR_NOT,
+        *amount_rules(amounts),
+    ])
+
+
+def _row_of_a_machine(machine_count: int) -> Rule:
+    machine = pl.col("machine")
+    return Rule(machine.is_null() | (machine >= machine_count),
                 f"machine must be a row of the {machine_count} machines", "machine")
-    refuse_rows(changes, pl.col("present").is_null(), "changes", "present must be true or false", "machine")
-    _check_amounts(changes, amounts, "changes")
-
-
-def _check_amounts(table: pl.DataFrame, amounts: list[str], where: str) -> None:
-    for name in amounts:
-        refuse_rows(table, pl.col(name).is_null() | (pl.col(name) < 0), where,
-                    f"{name} must be a whole number of units, 0 or more", name)

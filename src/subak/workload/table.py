@@ -16,7 +16,9 @@ from subak.resources import Resource
 from subak.tables import (
     ColumnType,
     Provenance,
+    Rule,
     amount_columns,
+    amount_rules,
     in_units,
     read_table,
     refuse_rows,
@@ -187,48 +189,45 @@ def _check_observed(observed: Observed | None) -> None:
 
 def _check_jobs(jobs: pl.DataFrame) -> None:
     job, queue = pl.col("job"), pl.col("queue")
-    refuse_rows(jobs, job.is_null() | (job == ""), "jobs", "a job needs an id", "job")
-    refuse_rows(jobs, ~job.is_first_distinct(), "jobs", "job ids must differ", "job")
-    refuse_rows(jobs, queue.is_null() | ~queue.str.contains(r"^[^/[:cntrl:]]+(/[^/[:cntrl:]]+)*$"), "jobs",
-                "queue must be a path of names such as org/department/user", "queue")
-    refuse_rows(jobs, queue.str.count_matches("/", literal=True) >= QUEUE_LEVELS_MAX, "jobs",
-                f"queue must be at most {QUEUE_LEVELS_MAX} levels deep", "queue")
+    refuse_rows(jobs, "jobs", [
+        Rule(job.is_null() | (job == ""), "a job needs an id", "job"),
+        Rule(~job.is_first_distinct(), "job ids must differ", "job"),
+        Rule(queue.is_null() | ~queue.str.contains(r"^[^/[:cntrl:]]+(/[^/[:cntrl:]]+)*$"),
+             "queue must be a path of names such as org/department/user", "queue"),
+        Rule(queue.str.count_matches("/", literal=True) >= QUEUE_LEVELS_MAX,
+             f"queue must be at most {QUEUE_LEVELS_MAX} levels deep", "queue"),
+    ])
 
 
 def _check_stages(stages: pl.DataFrame, job_count: int, amounts: list[str]) -> None:
-    refuse_rows(stages, pl.col("job").is_null() | (pl.col("job") >= job_count), "stages",
-                f"job must be a row of the {job_count} jobs", "job")
-    for name in ("kind", "priority"):
-        refuse_rows(stages, pl.col(name).is_null(), "stages", f"{name} must be given", name)
-    for name in amounts:
-        refuse_rows(stages, pl.col(name).is_null() | (pl.col(name) < 0), "stages",
-                    f"{name} must be a whole number of units, 0 or more", name)
-    _check_optional(stages)
-    nothing = pl.all_horizontal(pl.col(name) == 0 for name in amounts)
-    refuse_rows(stages, nothing, "stages",
-                f"a request must not round to zero of everything ({', '.join(amounts)})", amounts[0])
-    _check_constraints(stages)
+    refuse_rows(stages, "stages", [
+        Rule(pl.col("job").is_null() | (pl.col("job") >= job_count), f"job must be a row of the {job_count} jobs",
+             "job"),
+        *(Rule(pl.col(name).is_null(), f"{name} must be given", name) for name in ("kind", "priority")),
+        *amount_rules(amounts),
+        *_optional_rules(stages),
+        Rule(pl.all_horizontal(pl.col(name) == 0 for name in amounts),
+             f"a request must not round to zero of everything ({', '.join(amounts)})", amounts[0]),
+        Rule(pl.col("constraints").list.eval(pl.element().is_null()).list.any(), "a constraint must not be empty",
+             "constraints"),
+    ])
+    _check_constraints(stages["constraints"])
 
 
-def _check_optional(stages: pl.DataFrame) -> None:
-    if "speed_group" in stages.columns:
-        refuse_rows(stages, pl.col("speed_group").is_null(), "stages", "speed_group must be given", "speed_group")
-    if "shuffle" in stages.columns:
-        seconds = pl.col("shuffle")
-        refuse_rows(stages, seconds.is_null() | ~seconds.is_finite() | (seconds < 0) | (seconds > TIME_MAX_S), "stages",
-                    f"shuffle must be from 0 to {TIME_MAX_S:g} s", "shuffle")
-    for name in ("rack_local", "off_rack"):
-        if name in stages.columns:
-            factor = pl.col(name)
-            refuse_rows(stages, factor.is_null() | ~factor.is_finite() | (factor < 1), "stages",
-                        f"{name} must be a finite number, 1 or more", name)
+def _optional_rules(stages: pl.DataFrame) -> list[Rule]:
+    seconds, factors = pl.col("shuffle"), ("rack_local", "off_rack")
+    rules = [
+        Rule(pl.col("speed_group").is_null(), "speed_group must be given", "speed_group"),
+        Rule(seconds.is_null() | ~seconds.is_finite() | (seconds < 0) | (seconds > TIME_MAX_S),
+             f"shuffle must be from 0 to {TIME_MAX_S:g} s", "shuffle"),
+        *(Rule(pl.col(name).is_null() | ~pl.col(name).is_finite() | (pl.col(name) < 1),
+               f"{name} must be a finite number, 1 or more", name) for name in factors),
+    ]
+    return [rule for rule in rules if rule.column in stages.columns]
 
 
-def _check_constraints(stages: pl.DataFrame) -> None:
-    missing = pl.col("constraints").list.eval(pl.element().is_null()).list.any()
-    refuse_rows(stages, missing, "stages", "a constraint must not be empty", "constraints")
-    used = stages.select(pl.col("constraints").fill_null([]).explode().drop_nulls().unique())["constraints"]
-    for constraint in used.to_list():
+def _check_constraints(constraints: pl.Series) -> None:
+    for constraint in constraints.explode().drop_nulls().unique().to_list():
         attribute, operator, value = constraint["attribute"], constraint["operator"], constraint["value"]
         if not attribute or operator not in OPERATORS:
             raise InputError(f"stages: a constraint needs an attribute and one of {' '.join(OPERATORS)}, "
@@ -247,18 +246,22 @@ def _is_number(text: str | None) -> bool:
 def _check_dependencies(stages: pl.DataFrame) -> None:
     """Every dependency is an earlier-finishing stage of the same job: no self, no stranger, no cycle."""
     edges = (
-        stages.with_row_index("stage")
+        stages.lazy().with_row_index("stage")
         .select("stage", "job", pl.col("depends_on").alias("parent"))
         .explode("parent")
         .drop_nulls("parent")
+        .collect()
     )
     if edges.is_empty():
         return
-    refuse_rows(edges, pl.col("parent") >= len(stages), "stages", "depends_on must name rows of stages", "parent")
-    refuse_rows(edges, pl.col("parent") == pl.col("stage"), "stages", "a stage must not depend on itself", "stage")
+    stage, parent = pl.col("stage"), pl.col("parent")
+    refuse_rows(edges, "stages", [
+        Rule(parent >= len(stages), "depends_on must name rows of stages", "parent"),
+        Rule(parent == stage, "a stage must not depend on itself", "stage"),
+    ])
     strangers = edges.with_columns(stages["job"].gather(edges["parent"]).alias("parent_job"))
-    refuse_rows(strangers, pl.col("parent_job") != pl.col("job"), "stages",
-                "a stage may only depend on stages of its own job", "stage")
+    refuse_rows(strangers, "stages", [
+        Rule(pl.col("parent_job") != pl.col("job"), "a stage may only depend on stages of its own job", "stage")])
     _refuse_cycles(edges)
 
 
@@ -276,15 +279,15 @@ def checked_tasks(tasks: pl.DataFrame, head: Workload) -> pl.DataFrame:
     """Return some tasks of a workload in their columns' types. Raises InputError naming the rule and the row."""
     optional = {name: kind for name, kind in OPTIONAL_TASK_COLUMNS.items() if name in tasks.columns}
     tasks, stages = shaped(tasks, {**TASK_COLUMNS, **optional}, "tasks"), head.stages
-    refuse_rows(tasks, pl.col("stage").is_null() | (pl.col("stage") >= len(stages)), "tasks",
-                f"stage must be a row of the {len(stages)} stages", "stage")
-    refuse_rows(tasks, pl.col("index").is_null(), "tasks", "index must be given", "index")
-    for name in ("arrival", "run_time", "estimate", "recorded_start"):
-        if name in tasks.columns:
-            _check_times(tasks, name, name in ("run_time", "estimate"), name in OPTIONAL_TASK_COLUMNS)
-    if "recorded_start" in tasks.columns:
-        refuse_rows(tasks, pl.col("recorded_start") < pl.col("arrival"), "tasks",
-                    "recorded_start must not be before arrival", "recorded_start")
+    stage = pl.col("stage")
+    refuse_rows(tasks, "tasks", [
+        Rule(stage.is_null() | (stage >= len(stages)), f"stage must be a row of the {len(stages)} stages", "stage"),
+        Rule(pl.col("index").is_null(), "index must be given", "index"),
+        *(rule for name in ("arrival", "run_time", "estimate", "recorded_start") if name in tasks.columns
+          for rule in _time_rules(name, name in ("run_time", "estimate"), name in OPTIONAL_TASK_COLUMNS)),
+        *(Rule(pl.col(name) < pl.col("arrival"), f"{name} must not be before arrival", name)
+          for name in ("recorded_start",) if name in tasks.columns),
+    ])
     return tasks
 
 
@@ -321,13 +324,12 @@ def _dense_and_distinct(job: np.ndarray, index: np.ndarray) -> bool:
     return int(seen.sum()) == index.size
 
 
-def _check_times(tasks: pl.DataFrame, name: str, infinite: bool, optional: bool) -> None:
+def _time_rules(name: str, infinite: bool, optional: bool) -> list[Rule]:
     column = pl.col(name)
-    if not optional:
-        refuse_rows(tasks, column.is_null(), "tasks", f"{name} must be given", name)
-    refuse_rows(tasks, column.is_nan(), "tasks", f"{name} must be a number of seconds", name)
-    refuse_rows(tasks, column < 0, "tasks", f"{name} must not be negative", name)
-    refuse_rows(tasks, column.is_finite() & (column > TIME_MAX_S), "tasks",
-                f"{name} must be at most {TIME_MAX_S:g} s", name)
-    if not infinite:
-        refuse_rows(tasks, column.is_infinite(), "tasks", f"{name} must be finite", name)
+    return [
+        *([] if optional else [Rule(column.is_null(), f"{name} must be given", name)]),
+        Rule(column.is_nan(), f"{name} must be a number of seconds", name),
+        Rule(column < 0, f"{name} must not be negative", name),
+        Rule(column.is_finite() & (column > TIME_MAX_S), f"{name} must be at most {TIME_MAX_S:g} s", name),
+        *([] if infinite else [Rule(column.is_infinite(), f"{name} must be finite", name)]),
+    ]

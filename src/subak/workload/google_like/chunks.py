@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from subak.tables import refuse_rows
+from subak.tables import Rule, refuse_rows
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.google_like.draw import FINISHES, IS_KILLED, Units
 from subak.workload.google_like.laws import diurnal_times
@@ -135,8 +135,8 @@ def _first_of_groups(parameters: Parameters, units: Units) -> tuple[np.ndarray, 
 
 def _checked(parameters: Parameters, jobs: pl.DataFrame, stages: pl.DataFrame, tasks: pl.DataFrame) -> Chunk:
     """Apply the rules of every workload to the chunk by itself; a generated run time must end, too."""
-    refuse_rows(tasks, ~pl.col("run_time").is_finite(), "tasks", "mass and disparity give a run time that never ends",
-                "run_time")
+    refuse_rows(tasks, "tasks", [
+        Rule(~pl.col("run_time").is_finite(), "mass and disparity give a run time that never ends", "run_time")])
     workload = make_workload(jobs, stages, tasks, parameters.resources)
     return Chunk(workload.jobs, workload.stages, workload.tasks)
 
