@@ -113,9 +113,9 @@ class LotesTwin:
         behind = [task for task in tasks for one in self.queue
                   if self.alike(one) == self.alike(task) and (world.arrival[one], one) < (world.arrival[task], task)]
         self.queue += tasks
-        refused = [self.alike(task) for task in behind]
+        refused = []
         for task in sorted(tasks, key=lambda one: (self.work(one), world.arrival[one], one)):
-            if self.alike(task) not in refused:
+            if task not in behind and self.alike(task) not in refused:
                 machine = self.place(task)
                 if machine is None:
                     refused.append(self.alike(task))
