@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from llvmlite import binding
 from numba import njit, typeof, types
 from numba.core.funcdesc import default_mangler
 from numba.core.registry import cpu_target
@@ -215,6 +216,15 @@ def test_a_kernel_is_compiled_once_and_loaded_after_that(home, caplog):
     assert [oct(path.stat().st_mode & 0o777) for path in (home, home / "kernels", next(home.glob("kernels/*")))] == [
         "0o700", "0o700", "0o600"]
     assert lines(caplog) == []
+
+
+def test_of_an_engine_machine_code_is_kept_and_names_alone(home):
+    assert [called(), called()] == [(7, False), (7, True)]
+    (_, kind, (code, names)), *_ = kernel_files.read(only_file(home))
+    assert kind == "object" and code.startswith(b"\x7fELF")
+    module = binding.parse_bitcode(names)
+    assert not list(module.functions)  # nothing to be linked with
+    assert any("first" in each.name for each in module.global_variables)
 
 
 def test_whether_a_kernel_is_kept(home):

@@ -117,6 +117,23 @@ class _OuterLibrary(_WholeLibrary):
         passes, builder = self._codegen._module_pass_manager()
         passes.run(self._final_module, builder)
 
+    def serialize_using_object_code(self) -> Any:
+        """Return what is kept: machine code, and the names in it.
+
+        A kernel is entered by its address. What Numba keeps for callers to be linked with is as large as the machine
+        code, and takes longer to read.
+        """
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
+        module = self._final_module
+        names = [each.name for each in (*module.functions, *module.global_variables) if not each.is_declaration]
+        code = self._get_compiled_object()  # type: ignore[no-untyped-call]
+        return self.name, "object", (code, _module_of(names).as_bitcode())
+
+
+def _module_of(names: list[str]) -> Any:
+    """Return a module that defines names, and nothing else: Numba's cache asks one which there are."""
+    return ll.parse_assembly("\n".join(f'@"{name}" = global i8 0' for name in names))
+
 
 class _UseLibrary(FunctionPass):
     """Let a function's code go into a library of a class of ours."""
