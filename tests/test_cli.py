@@ -488,7 +488,13 @@ def test_a_policy_that_takes_its_process_down_is_named(run, small, tmp_path, com
     assert result.code == 2
     assert result.err == ("subak: run wild.py-answer: its process died of SIGSEGV; a policy that leaves its arrays "
                           "does that, and --check-policy says where\n")
-    checked = run(*arguments, "--check-policy")
+    assert leftovers(tmp_path) == []
+
+
+def test_a_policy_that_is_checked_says_where_it_leaves_its_arrays(run, small, tmp_path):
+    policy = policy_file(tmp_path, WILD, "wild.py")
+    checked = run("simulate", small, *MACHINES, "--out", tmp_path / "R", "--scheduler", f"{policy}:answer",
+                  "--check-policy")
     assert checked.code == 2
     assert checked.err == "subak: scheduler wild.py:answer raised IndexError: index is out of bounds\n"
     assert leftovers(tmp_path) == []

@@ -70,7 +70,7 @@ def test_a_row_that_is_given_again_too_early_is_found(monkeypatch):
         plain(node)
 
     monkeypatch.setattr(restore, "_free_the_rest", hasty)
-    assert found(first=15)
+    assert found(first=125)
 
 
 def test_a_lease_that_is_ignored_is_found(monkeypatch):

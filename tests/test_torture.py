@@ -296,7 +296,7 @@ def test_a_random_plan_comes_from_its_seed():
     assert all(random_plan(seed, **same).over_at == 9.0 for seed in range(50))
 
 
-@settings(quick, max_examples=6)
+@settings(quick, max_examples=4)
 @given(case=cases(endless=False, task_most=15), seed=st.integers(0, 1000),
        fairness=st.sampled_from(["off", "strict", "paper"]), standby=st.booleans())
 def test_invariants_hold_on_drawn_cases(case, seed, fairness, standby):
@@ -476,7 +476,7 @@ def test_a_failure_is_made_as_small_as_it_can_be(monkeypatch):
             raise Broken("(c) more than three tasks")
 
     monkeypatch.setattr(Watch, "check_owners", check_owners)
-    small = shrink(random_case(4))
+    small = shrink(random_case(3))
     assert small.failure == "at 0 s: (c) more than three tasks"
     assert len(small.case.tasks) == 4
     assert len(small.case.machines) == small.case.settings.local_masters == small.case.settings.global_masters == 1
