@@ -114,8 +114,12 @@ class Ready(NamedTuple):
 
 
 def within(rows: np.ndarray, bounds: Mapping[str, int], least: int = NOBODY) -> bool:
-    """Whether fields are from *least* up to their bounds, which are none of them: an index is taken as it is."""
-    return all(bool(((rows[name] >= least) & (rows[name] < bound)).all()) for name, bound in bounds.items())
+    """Whether fields are from *least* up to their bounds, which are none of them: an index is taken as it is.
+
+    Rows are few: a list takes a tenth of what NumPy takes for one, and as long for a hundred.
+    """
+    columns = ((rows[name].tolist(), bound) for name, bound in bounds.items())
+    return not rows.size or all(min(column) >= least and max(column) < bound for column, bound in columns)
 
 
 class Link:
@@ -307,7 +311,7 @@ class Node:
         for kind in set(rows["kind"].tolist()):
             if kind not in SPOKEN[peer[0]] or HANDLER_OF[kind] not in self.services:
                 raise FrameError(f"a {ROLES[peer[0]]} sent a message of kind {kind}")
-        if not (rows["sender"] == peer[1]).all() or not (rows["to"] == self.number).all() or not self.sound(rows):
+        if {*rows["sender"].tolist()} - {peer[1]} or {*rows["to"].tolist()} - {self.number} or not self.sound(rows):
             raise FrameError("a message names what is not there")
 
     def _serve_pending(self) -> None:

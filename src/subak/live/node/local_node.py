@@ -29,7 +29,6 @@ from subak.federation.messages import (
     CHECK,
     GLOBAL_MASTER,
     HOLDS,
-    KINDS,
     LAUNCH,
     LOCAL_MASTER,
     NOBODY,
@@ -64,9 +63,10 @@ from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
 
 Disk = Mapping[str, Mapping[int | str, bytes]]
-WITHOUT_MACHINE = np.isin(np.arange(len(KINDS)), (ASK, NOTED, PULSE))  # bool[kind]: whether such messages name none
-OF_WORKERS = np.isin(np.arange(len(KINDS)), (ALIVE, OVER, STARTED, HOLDS))  # bool[kind]
-WITH_FACTS = np.isin(np.arange(len(KINDS)), (LAUNCH, REPARTITION, PREEMPT, HOLDS))  # bool[kind]
+PERIODIC = frozenset((CHECK, WATCH))
+WITHOUT_MACHINE = frozenset((ASK, NOTED, PULSE))  # kinds of messages that name none
+OF_WORKERS = frozenset((ALIVE, OVER, STARTED, HOLDS))
+WITH_FACTS = frozenset((LAUNCH, REPARTITION, PREEMPT, HOLDS))
 UNREACHABLE = "its worker is not connected"
 
 
@@ -270,7 +270,7 @@ class LocalNode(Node):
 
     def served(self, rows: np.ndarray) -> None:
         """Drop, now and then, what was said of jobs on former connections."""
-        if np.isin(rows["kind"], (CHECK, WATCH)).any():
+        if not PERIODIC.isdisjoint(rows["kind"].tolist()):
             self.retract_unneeded(GLOBAL_MASTER, self._jobs_held)
 
     def _jobs_held(self) -> set[int]:
@@ -308,13 +308,14 @@ class LocalNode(Node):
 
     def sound(self, rows: np.ndarray) -> bool:
         """Whether numbers in messages are within the tables, and machines of this cluster."""
-        kinds, machine = rows["kind"], rows["machine"]
-        has_none, of_workers, has_facts = WITHOUT_MACHINE[kinds], OF_WORKERS[kinds], WITH_FACTS[kinds]
-        return (
-            super().sound(rows)
-            and bool((has_none | (machine // self.layout.machines_each == self.cluster)).all())
-            and bool((~of_workers | (machine == rows["sender"])).all())
-            and all(bool((~has_facts | (rows[name] >= 0)).all()) for name in ("shape", "queue", "owner", "row")))
+        first = self.cluster * self.layout.machines_each
+        machines = range(first, first + self.layout.machines_each)
+        columns = [rows[name].tolist() for name in ("kind", "machine", "sender", "shape", "queue", "owner", "row")]
+        return super().sound(rows) and all(
+            (kind in WITHOUT_MACHINE or machine in machines)
+            and (kind not in OF_WORKERS or machine == sender)
+            and (kind not in WITH_FACTS or min(facts) >= 0)
+            for kind, machine, sender, *facts in zip(*columns, strict=True))
 
     # -- what is sent --------------------------------------------------------------------------------------------------
 
@@ -325,7 +326,7 @@ class LocalNode(Node):
     def entry_bytes(self, link: Link, epoch: int, first: int, last: int) -> bytes:
         """Return entries, and let the link carry the shapes, machines and configurations that they name."""
         entries = carried(self.local.ledger, epoch, first, last)
-        for shape in np.unique(entries["shape"]).tolist():
+        for shape in sorted(set(entries["shape"].tolist())):
             if shape != NOBODY:
                 link.names[SHAPE, shape] = None
         sized = entries[entries["kind"] == ENTRY_SIZED]
