@@ -44,7 +44,7 @@ from subak.federation.messages import (
     WATCH,
     WORKER,
 )
-from subak.live.node.base import Link, Node, Put, Serve
+from subak.live.node.base import Link, Put, Serve
 from subak.live.node.facts import (
     CONFIGURATION,
     MACHINE,
@@ -59,6 +59,7 @@ from subak.live.node.facts import (
 )
 from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
 from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.node.master import MasterNode
 from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
 
@@ -83,7 +84,7 @@ class StoredMachine(Struct, frozen=True, array_like=True):
     joining: bool = False  # not every local master of the cluster knows it yet
 
 
-class LocalNode(Node):
+class LocalNode(MasterNode):
     """See the head of the file."""
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk) -> None:
@@ -234,7 +235,7 @@ class LocalNode(Node):
                 kill(self.local, row, PREEMPTED, self.now, self.out)
                 ended += 1
             row = int(each["next"])
-        self._hand_on(self.out.row[: self.out.size[POSTED]])
+        self.hand_on()
         return ended
 
     # -- what arrives --------------------------------------------------------------------------------------------------
@@ -268,10 +269,11 @@ class LocalNode(Node):
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a local master")
 
-    def served(self, rows: np.ndarray) -> None:
+    def served(self, count: int) -> int:
         """Drop, now and then, what was said of jobs on former connections."""
-        if not PERIODIC.isdisjoint(rows["kind"].tolist()):
+        if not PERIODIC.isdisjoint(self.inbox["kind"][:count].tolist()):
             self.retract_unneeded(GLOBAL_MASTER, self._jobs_held)
+        return 0
 
     def _jobs_held(self) -> set[int]:
         """Return the jobs of which attempts are known; a standby knows of none."""
