@@ -234,12 +234,12 @@ class Book:
         """Return what has to be written of a job."""
         return Put("job", [job.number], [msgpack.encode(job.stored)])
 
-    def drop_of(self, job: Job) -> list[Write]:
-        """Return what has to be written of a job that is over: it moves, with its tasks, to those that have ended."""
+    def drop_of(self, job: Job) -> tuple[bytes, list[Write]]:
+        """Return a job that is over as it is on disk, and what has to be written: it moves to those that have ended."""
         rows = self.now[job.places]
         body = msgpack.encode((job.stored, rows.tobytes(), job.events))
         numbers = [number for of_stage in job.admitted.numbers for number in of_stage.tolist()]
-        return [Put("ended", [job.number], [body]), Drop("job", [job.number]), Drop("task", numbers)]
+        return body, [Put("ended", [job.number], [body]), Drop("job", [job.number]), Drop("task", numbers)]
 
 
 def read_job(body: bytes) -> tuple[StoredJob, JobSpec]:

@@ -86,6 +86,13 @@ class Answered(NamedTuple):
     answer: Answer
 
 
+class Ended(NamedTuple):
+    """An effect: all tasks of the job have ended; what is on disk of it."""
+
+    job: int
+    body: bytes
+
+
 class Changed(NamedTuple):
     """An effect: something of these jobs is no longer as it was."""
 
@@ -394,7 +401,9 @@ class GlobalNode(MasterNode):
 
     def _close(self, job: Job) -> None:
         """Let a job go of which all tasks have ended."""
-        self.writes += self.book.drop_of(job)
+        body, writes = self.book.drop_of(job)
+        self.writes += writes
+        self.effects.append(Ended(job.number, body))
         self.ended.append(job.number)
         if len(self.ended) > ENDED_MAX:
             self._drop_ended(self.ended.popleft())

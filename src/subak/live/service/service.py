@@ -38,7 +38,7 @@ from subak.live.jobfile.spec import JobSpec
 from subak.live.node.base import Node
 from subak.live.node.facts import MACHINE, MachineFact, read_machine
 from subak.live.node.frames import Answer, Ask
-from subak.live.node.global_node import Answered, Changed, GlobalNode
+from subak.live.node.global_node import Answered, Changed, Ended, GlobalNode
 from subak.live.service.explaining import explanation_of
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
@@ -81,6 +81,9 @@ class NodeService:
             for job in effect.jobs:
                 if job in self.changes:
                     self.changes.pop(job).set()
+        elif isinstance(effect, Ended):
+            if effect.job in self.changes:  # it is waited for
+                self._keep(self.node.job_name(effect.job), effect.job, effect.body)
         elif isinstance(effect, Answered):
             future = self.answers.pop(effect.answer.number, None)
             if future is not None and not future.done():
@@ -92,7 +95,8 @@ class NodeService:
         self.driver.when_written.append(done)
         self.driver.wake.set()
         try:
-            await asyncio.wait_for(done, SUBMIT_S)
+            async with asyncio.timeout(SUBMIT_S):  # not `wait_for`: by its detours the next turn would come first
+                await done
         except (TimeoutError, StoreError) as error:
             raise UnavailableError(f"the disk does not take it: {self.driver.problem or error}; ask again, under the "
                                    "same key", retry_after_s=5) from None
@@ -130,12 +134,17 @@ class NodeService:
                 body = await asyncio.to_thread(self.store.body, "ended", number)
             if body is None:
                 raise NotFoundError(f"there is no job {name}, or it ended so long ago that it was forgotten")
-            known = self.ended[number] = ended_job(name, body)
-            if len(self.ended) > ENDED_KEPT:
-                del self.ended[next(iter(self.ended))]
+            known = self._keep(name, number, body)
         if index >= len(known.states):
             raise NotFoundError(f"job {name} has {len(known.states):,} tasks, from 0 on: there is no task {index}")
         return known, index
+
+    def _keep(self, name: str, number: int, body: bytes) -> Known:
+        """Keep a job that has ended, as it is on disk, for those who ask next."""
+        known = self.ended[number] = ended_job(name, body)
+        if len(self.ended) > ENDED_KEPT:
+            del self.ended[next(iter(self.ended))]
+        return known
 
     def _machines(self) -> dict[int, MachineFact]:
         return {number: read_machine(fact.body) for (kind, number), fact in self.node.facts.known.items()
@@ -205,7 +214,8 @@ class NodeService:
                 self.changes.pop(number, None) if view.state == "ended" else None
                 return view
             try:
-                await asyncio.wait_for(news.wait(), left)
+                async with asyncio.timeout(left):
+                    await news.wait()
             except TimeoutError:
                 continue
 
@@ -306,7 +316,8 @@ class NodeService:
             raise UnavailableError("the local master of its cluster cannot be reached now")
         self.driver.wake.set()
         try:
-            answer = await asyncio.wait_for(future, ASK_S)
+            async with asyncio.timeout(ASK_S):
+                answer = await future
         except TimeoutError:
             raise UnavailableError("its machine does not answer now") from None
         finally:
