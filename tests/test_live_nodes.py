@@ -19,6 +19,7 @@ from subak.federation.messages import (
     REASONS,
     START,
     TICK,
+    WAKE,
     WORKER,
 )
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
@@ -256,3 +257,17 @@ def test_a_frame_with_such_entries_ends_its_connection():
     ready = node.receive(node.now, [(peer, outgoing.frame(Batch(entries=entries.tobytes())))])
     assert ready.effects == [Cut(peer, "an entry names what is not there")]
     assert peer not in node.links
+
+
+def test_a_timer_waits_for_a_call_that_comes_anyway_but_not_for_long():
+    node = world_of().masters[0].node
+    node.timers.clear()
+    now, slack = node.now, node.timing.timer_slack
+    node.tell(WAKE, delay=1.0)
+    assert node.due() == pytest.approx(now + 1.0 + 0.1 * slack)
+    node.receive(now + 0.99)
+    assert node.timers
+    node.receive(now + 1.01)
+    assert not node.timers
+    node.tell(WAKE, delay=0.1)
+    assert node.due() == pytest.approx(now + 1.01 + 0.11)

@@ -111,7 +111,7 @@ class HttpServer:
         self.settings = settings
         app: Any = Guarded(make_app(service, settings), token)
         self._server = _Uvicorn(uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, lifespan="on", ws="none",
+            app, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on", ws="none",
             http=_protocol(),
             timeout_keep_alive=settings.keep_alive_s, timeout_graceful_shutdown=settings.stop_s,
             limit_concurrency=settings.connections_max, log_level=logging.WARNING,

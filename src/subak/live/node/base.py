@@ -55,10 +55,11 @@ from subak.federation.messages import (
 )
 from subak.live.node.facts import JOB, Fact, Facts
 from subak.live.node.frames import Batch, Frame, FrameError, Incoming, Outgoing, Retract, entries_of
-from subak.live.node.layout import Layout, Peer
+from subak.live.node.layout import Layout, Peer, Timing
 
 BATCH = 256  # messages that a role is handed at once
 POSTS = 16  # messages that one of a batch may post
+PATIENCE = 0.1  # share of its delay, and of the slack of timers, that a timer waits for a call that comes anyway
 SERVED_MAX = 20_000  # messages that are served before what they led to is sent
 HANDLER_OF, CROSSES_OF = HANDLER.tolist(), CROSSES.tolist()
 # What may post as many messages as a machine has attempts, or a federation machines, is served by itself.
@@ -135,8 +136,8 @@ class Node:
 
     out: Any  # Outbox
 
-    def __init__(self, role: int, number: int, layout: Layout) -> None:
-        self.role, self.number, self.layout = role, number, layout
+    def __init__(self, role: int, number: int, layout: Layout, timing: Timing) -> None:
+        self.role, self.number, self.layout, self.timing = role, number, layout, timing
         rooms = layout.rooms
         self.bounds = {  # of numbers in messages from outside: they are within the tables
             "machine": range(NOBODY, layout.machines), "row": range(NOBODY, layout.places),
@@ -147,7 +148,8 @@ class Node:
         self.facts = Facts()
         self.links: dict[Peer, Link] = {}
         self.pending: deque[tuple[int, int, Any]] = deque()  # role, kind, message
-        self.timers: list[tuple[float, int, int, Any]] = []  # a heap: when, a tie-breaker, kind, message
+        self.timers: list[tuple[float, int, float, int, Any]] = []  # a heap: at the latest, a tie-breaker, when, kind,
+        # message
         self.armed = 0  # timers ever
         self.now = 0.0
         self.handled = 0  # messages ever
@@ -161,9 +163,9 @@ class Node:
         self.now = max(self.now, now)
         for peer, data in arrivals:
             self._take(peer, data)
-        while self.timers and self.timers[0][0] <= self.now:
-            _, _, kind, row = heapq.heappop(self.timers)
-            self.pending.append((HANDLER_OF[kind], kind, row))
+        while self.timers and self.timers[0][2] <= self.now:
+            *_, kind, message = heapq.heappop(self.timers)
+            self.pending.append((HANDLER_OF[kind], kind, message))
         self._serve_pending()
         self.settle()
         ready = Ready(self.writes, self._frames(), self.effects)
@@ -277,7 +279,8 @@ class Node:
     def _owe(self, kind: int, message: Any, delay: float) -> None:
         if delay > 0.0:
             self.armed += 1
-            heapq.heappush(self.timers, (self.now + delay, self.armed, kind, message))
+            when, patience = self.now + delay, PATIENCE * min(delay, self.timing.timer_slack)
+            heapq.heappush(self.timers, (when + patience, self.armed, when, kind, message))
         else:
             role = HANDLER_OF[kind]
             self.pending.append((role if role in self.services else self.role, kind, message))

@@ -105,8 +105,8 @@ class GlobalNode(MasterNode):
     def __init__(self, number: int, layout: Layout, timing: Timing, queues: QueuesFact, disk: Disk, name: str) -> None:
         """*queues*: those of the federation's file, where the disk knows none of a later version."""
         spare = layout.machines_each + 4 * GANG_MAX + 3 * layout.rooms.attempts_each + 4 * layout.local_masters + 64
-        super().__init__(GLOBAL_MASTER, number, layout, spare)
-        self.name, self.timing, self.disk = name, timing, disk
+        super().__init__(GLOBAL_MASTER, number, layout, timing, spare)
+        self.name, self.disk = name, disk
         self.clock = 0.0  # Unix time, of the call that is being served
         self.compiled: Callable[[GlobalNode], list[Serve]] | None = None  # who makes compiled functions for the tables
         self._build()

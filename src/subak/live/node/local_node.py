@@ -89,8 +89,8 @@ class LocalNode(MasterNode):
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk) -> None:
         spare = 2 * layout.machines_each + 3 * layout.rooms.attempts_each + layout.global_masters + 64
-        super().__init__(LOCAL_MASTER, number, layout, spare)
-        self.cluster, self.timing = number % layout.clusters, timing
+        super().__init__(LOCAL_MASTER, number, layout, timing, spare)
+        self.cluster = number % layout.clusters
         self._build()
         self.machines: dict[int, StoredMachine] = {}
         self.questions: dict[int, tuple[Peer, int, int]] = {}  # own number: who asked, the number there, the machine

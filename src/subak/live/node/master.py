@@ -23,7 +23,7 @@ from subak.federation.messages import (
 from subak.live.node.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, SERVED_MAX, Node, within
 from subak.live.node.facts import JOB, SHAPE
 from subak.live.node.frames import Batch, FrameError, messages_of
-from subak.live.node.layout import Layout, Peer
+from subak.live.node.layout import Layout, Peer, Timing
 
 MESSAGE_BYTES = MESSAGE.itemsize
 BEGINNING = frozenset((LAUNCH, REPARTITION, PREEMPT, GO, START))  # an attempt may begin by: of which job, is said
@@ -32,9 +32,9 @@ BEGINNING = frozenset((LAUNCH, REPARTITION, PREEMPT, GO, START))  # an attempt m
 class MasterNode(Node):
     """See the head of the file; a message by itself is its bytes."""
 
-    def __init__(self, role: int, number: int, layout: Layout, spare: int) -> None:
+    def __init__(self, role: int, number: int, layout: Layout, timing: Timing, spare: int) -> None:
         """*spare*: messages that a handler may post which is served by itself."""
-        super().__init__(role, number, layout)
+        super().__init__(role, number, layout, timing)
         self.inbox = np.zeros(BATCH, MESSAGE)
         self.out: Outbox = build_outbox(spare, BATCH * POSTS)
         # NumPy copies rows with fields field by field: slowly

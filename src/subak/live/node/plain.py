@@ -13,7 +13,7 @@ from subak.federation.messages import EXECUTOR, MESSAGE, NOBODY, NOBODYS, POSTED
 from subak.live.node.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, Node
 from subak.live.node.facts import SHAPE
 from subak.live.node.frames import Batch, FrameError
-from subak.live.node.layout import Layout, Peer
+from subak.live.node.layout import Layout, Peer, Timing
 
 CODES = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u8": "Q", "f8": "d"}  # of NumPy's types, for `struct`
 Row = dict[str, Any]
@@ -75,9 +75,9 @@ BLANK = MESSAGES.blank(**dict.fromkeys(NOBODYS, NOBODY))
 class PlainNode(Node):
     """See the head of the file."""
 
-    def __init__(self, role: int, number: int, layout: Layout, spare: int) -> None:
+    def __init__(self, role: int, number: int, layout: Layout, timing: Timing, spare: int) -> None:
         """*spare*: messages that a handler may post which is served by itself."""
-        super().__init__(role, number, layout)
+        super().__init__(role, number, layout, timing)
         self.inbox: list[Row] = []
         self.out: Any = Outbox(Rows(spare + BATCH * POSTS, BLANK), [0, 0], spare, [BLANK])  # type: ignore[arg-type]
 

@@ -134,8 +134,8 @@ class WorkerNode(PlainNode):
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk, join: Join, boot: str) -> None:
         """*join*: what the machine is called and has; *boot*: names the time since it was switched on."""
-        super().__init__(WORKER, number, layout, 4 * layout.rooms.attempts_each + 64)
-        self.join, self.boot, self.timing = join, boot, timing
+        super().__init__(WORKER, number, layout, timing, 4 * layout.rooms.attempts_each + 64)
+        self.join, self.boot = join, boot
         self.rules = timing.rules(layout.standby)
         topology: Any = layout.topology()
         self.topology = topology._replace(
