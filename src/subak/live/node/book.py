@@ -4,7 +4,6 @@ A task on disk is one row: its state, its row among the open tasks, its round, a
 is written when one of these differs from what was written last, before anything that follows from it leaves the node.
 """
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, json, msgpack
@@ -57,7 +56,7 @@ class StoredJob(Struct, frozen=True, array_like=True):
     submitted: float  # Unix time
 
 
-class Happening(NamedTuple):
+class Happening(Struct, frozen=True, array_like=True, gc=False):
     """Something that happened to a task."""
 
     clock: float  # Unix time
@@ -233,12 +232,12 @@ class Book:
         """Return what has to be written of a job."""
         return Put("job", [job.number], [msgpack.encode(job.stored)])
 
-    def drop_of(self, job: Job) -> tuple[bytes, list[Write]]:
-        """Return a job that is over as it is on disk, and what has to be written: it moves to those that have ended."""
-        rows = self.now[job.places]
+    def drop_of(self, job: Job) -> tuple[np.ndarray, list[Write]]:
+        """Return the tasks of a job that is over, and what has to be written: it moves to those that have ended."""
+        rows = self.now[job.places].copy()
         body = msgpack.encode((job.stored, rows.tobytes(), job.events))
         numbers = [number for of_stage in job.admitted.numbers for number in of_stage.tolist()]
-        return body, [Put("ended", [job.number], [body]), Drop("job", [job.number]), Drop("task", numbers)]
+        return rows, [Put("ended", [job.number], [body]), Drop("job", [job.number]), Drop("task", numbers)]
 
 
 def _decisive(rows: np.ndarray) -> np.ndarray:

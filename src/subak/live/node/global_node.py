@@ -87,10 +87,10 @@ class Answered(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """An effect: all tasks of the job have ended; what is on disk of it."""
+    """An effect: all tasks of the job have ended, and are on disk as ON_DISK[task]."""
 
-    job: int
-    body: bytes
+    job: Job
+    rows: np.ndarray
 
 
 class Changed(NamedTuple):
@@ -401,9 +401,9 @@ class GlobalNode(MasterNode):
 
     def _close(self, job: Job) -> None:
         """Let a job go of which all tasks have ended."""
-        body, writes = self.book.drop_of(job)
+        rows, writes = self.book.drop_of(job)
         self.writes += writes
-        self.effects.append(Ended(job.number, body))
+        self.effects.append(Ended(job, rows))
         self.ended.append(job.number)
         if len(self.ended) > ENDED_MAX:
             self._drop_ended(self.ended.popleft())

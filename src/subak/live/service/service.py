@@ -42,7 +42,7 @@ from subak.live.node.global_node import Answered, Changed, Ended, GlobalNode
 from subak.live.service.explaining import explanation_of
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
-from subak.live.service.views import Known, ended_job, event_view, job_view, open_job, task_view
+from subak.live.service.views import Known, ended_job, event_view, job_on_disk, job_view, open_job, task_view
 from subak.live.store.sqlite import SqliteStore, StoreError
 
 ASK_S = 10.0  # that a machine has to answer
@@ -78,12 +78,14 @@ class NodeService:
     def on_effect(self, effect: Any) -> None:
         """Take in what a node has done."""
         if isinstance(effect, Changed):
-            for job in effect.jobs:
-                if job in self.changes:
-                    self.changes.pop(job).set()
+            for number in effect.jobs:
+                if number in self.changes:
+                    self.changes.pop(number).set()
         elif isinstance(effect, Ended):
-            if effect.job in self.changes:  # it is waited for
-                self._keep(self.node.job_name(effect.job), effect.job, effect.body)
+            job = effect.job
+            if job.number in self.changes:  # it is waited for
+                name = self.node.job_name(job.number)
+                self._keep(job.number, ended_job(name, job.stored, job.spec, effect.rows, job.events))
         elif isinstance(effect, Answered):
             future = self.answers.pop(effect.answer.number, None)
             if future is not None and not future.done():
@@ -134,14 +136,14 @@ class NodeService:
                 body = await asyncio.to_thread(self.store.body, "ended", number)
             if body is None:
                 raise NotFoundError(f"there is no job {name}, or it ended so long ago that it was forgotten")
-            known = self._keep(name, number, body)
+            known = self._keep(number, job_on_disk(name, body))
         if index >= len(known.states):
             raise NotFoundError(f"job {name} has {len(known.states):,} tasks, from 0 on: there is no task {index}")
         return known, index
 
-    def _keep(self, name: str, number: int, body: bytes) -> Known:
-        """Keep a job that has ended, as it is on disk, for those who ask next."""
-        known = self.ended[number] = ended_job(name, body)
+    def _keep(self, number: int, known: Known) -> Known:
+        """Keep a job that has ended for those who ask next."""
+        self.ended[number] = known
         if len(self.ended) > ENDED_KEPT:
             del self.ended[next(iter(self.ended))]
         return known
