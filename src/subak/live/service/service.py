@@ -70,7 +70,8 @@ class NodeService:
         self.node = node
         self.answers: dict[int, asyncio.Future[Answer]] = {}
         self.asked = 0
-        self.changes: dict[int, asyncio.Event] = {}  # by job: set, and made anew, with every change
+        self.changes: dict[int, asyncio.Event] = {}  # by job that is open: set, and made anew, with every change
+        self.ends: dict[int, asyncio.Event] = {}  # by job that is open: set when it has ended
         self.ended: dict[int, Known] = {}
 
     # -- what the node does --------------------------------------------------------------------------------------------
@@ -83,9 +84,10 @@ class NodeService:
                     self.changes.pop(number).set()
         elif isinstance(effect, Ended):
             job = effect.job
-            if job.number in self.changes:  # it is waited for
+            if job.number in self.ends:
                 name = self.node.job_name(job.number)
                 self._keep(job.number, ended_job(name, job.stored, job.spec, effect.rows, job.events))
+                self.ends.pop(job.number).set()
         elif isinstance(effect, Answered):
             future = self.answers.pop(effect.answer.number, None)
             if future is not None and not future.done():
@@ -207,14 +209,12 @@ class NodeService:
     async def wait(self, id: str, seen: int | None, timeout_s: float) -> JobView:
         """See `Service`."""
         number, _ = self._number(id)
-        until = time.monotonic() + timeout_s
+        until, waited_for = time.monotonic() + timeout_s, self.ends if seen is None else self.changes
         while True:
-            news = self.changes.setdefault(number, asyncio.Event())
             job, left = self.node.book.of_number.get(number), until - time.monotonic()
             if job is None or (seen is not None and job.version != seen) or left <= 0:
-                view = await self.job(id)
-                self.changes.pop(number, None) if view.state == "ended" else None
-                return view
+                return await self.job(id)
+            news = waited_for.setdefault(number, asyncio.Event())
             try:
                 async with asyncio.timeout(left):
                     await news.wait()
