@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import urllib.parse
+from contextlib import suppress
 
 import hypothesis
 import msgspec
@@ -53,6 +54,57 @@ def submit(serving, key, **changes):
 def problem(found):
     assert found[1]["content-type"] == "application/problem+json"
     return msgspec.json.decode(found[2], type=Problem)
+
+
+HEAD = b"GET /v1/health HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = (b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nAuthorization: Bearer %s\r\n"
+           b"Idempotency-Key: chunks\r\n\r\n")
+
+
+@pytest.fixture(scope="module", params=["httptools", "h11"])
+def parsing(request):
+    """A server that parses requests by one of the two."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "h11":
+            patch.setattr("subak.live.api.server._protocol", lambda: "h11")
+        else:
+            pytest.importorskip("httptools")
+        serving = Serving()
+    yield serving
+    serving.stop()
+
+
+def poured(serving, first, more, times):
+    """Send bytes, and then *more* of them many times over; return what comes back until the connection is closed."""
+    place = urllib.parse.urlsplit(serving.addresses["g0"])
+    found = b""
+    with socket.create_connection((place.hostname, place.port), timeout=5) as wire, suppress(ConnectionError):
+        wire.sendall(first)
+        for _ in range(times):
+            wire.sendall(more)
+        while chunk := wire.recv(65_536):
+            found += chunk
+    return found
+
+
+@pytest.mark.parametrize(("first", "more"), [
+    (HEAD, b"X-A: " + b"x" * 1000 + b"\r\n"), (HEAD + b"X: ", b"x" * 1000), (b"GET /", b"x" * 1000),
+    (CHUNKED + b"0\r\n", b"X-A: " + b"x" * 1000 + b"\r\n"),
+])
+def test_a_head_without_end_is_refused(parsing, first, more):
+    first = first % parsing.token.encode() if b"%s" in first else first
+    found = poured(parsing, first, more, 100)
+    assert not found or found.startswith(b"HTTP/1.1 400")  # unread bytes may have taken the answer with them
+
+
+def test_a_body_may_come_in_many_pieces(parsing):
+    command = ["true", *("x" * 100_000 for _ in range(5))]
+    text = json.dumps({**JOB, "stages": [{"name": "main", "command": command}]}).encode()
+    parts = [text[at : at + 1000] for at in range(0, len(text), 1000)]
+    pieces = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+    first = CHUNKED % parsing.token.encode()
+    found = poured(parsing, first.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), pieces + b"0\r\n\r\n", 1)
+    assert found.startswith(b"HTTP/1.1 201")
 
 
 # -- who may ask -------------------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def service_of(bodies, write):
 
 
 def test_a_job_whose_end_is_just_being_written_is_there(monkeypatch):
-    monkeypatch.setattr(asking, "ended_job", lambda name, body: SimpleNamespace(states=["ended"], name=name, body=body))
+    monkeypatch.setattr(asking, "job_on_disk", lambda name, body: SimpleNamespace(states=["ended"], body=body))
     bodies = {}
     service = service_of(bodies, lambda: bodies.update({("ended", 3): b"whole"}))
     known, _ = asyncio.run(service._known("g0-3"))

@@ -19,11 +19,13 @@ from subak.federation.messages import (
     REASONS,
     START,
     TICK,
+    WAKE,
     WORKER,
 )
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
+from subak.live.node.base import Cut
 from subak.live.node.facts import MACHINE, read_machine
-from subak.live.node.frames import Ask, FrameError
+from subak.live.node.frames import Ask, Batch, FrameError, Outgoing
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.queues import QueueSetup, QueuesFact
 from subak.live.node.worker_node import Ping
@@ -229,7 +231,7 @@ def test_messages_that_name_what_is_not_there_are_refused(to, peer, kind, fields
     world = world_of()
     node = {"g": world.masters[0], "l": world.locals[0], "m": world.machines.all[0].process}[to].node
     with pytest.raises(FrameError):
-        node._check(peer, messages(kind, peer[1], **fields))
+        node.taken(peer, Batch(messages(kind, peer[1], **fields).tobytes()))
 
 
 @pytest.mark.parametrize(("kind", "fields"), [
@@ -245,3 +247,27 @@ def test_entries_that_name_what_is_not_there_are_refused(kind, fields):
         entries[name] = value
     with pytest.raises(FrameError, match="an entry names what is not there"):
         node.on_entries((LOCAL_MASTER, 0), 0, 0, entries)
+
+
+def test_a_frame_with_such_entries_ends_its_connection():
+    node, peer, entries = world_of().masters[0].node, (LOCAL_MASTER, 0), np.zeros(1, ENTRY)
+    entries["machine"] = NOBODY
+    outgoing = Outgoing()
+    outgoing.number = node.links[peer].incoming.number
+    ready = node.receive(node.now, [(peer, outgoing.frame(Batch(entries=entries.tobytes())))])
+    assert ready.effects == [Cut(peer, "an entry names what is not there")]
+    assert peer not in node.links
+
+
+def test_a_timer_waits_for_a_call_that_comes_anyway_but_not_for_long():
+    node = world_of().masters[0].node
+    node.timers.clear()
+    now, slack = node.now, node.timing.timer_slack
+    node.tell(WAKE, delay=1.0)
+    assert node.due() == pytest.approx(now + 1.0 + 0.1 * slack)
+    node.receive(now + 0.99)
+    assert node.timers
+    node.receive(now + 1.01)
+    assert not node.timers
+    node.tell(WAKE, delay=0.1)
+    assert node.due() == pytest.approx(now + 1.01 + 0.11)

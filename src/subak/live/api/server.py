@@ -111,8 +111,8 @@ class HttpServer:
         self.settings = settings
         app: Any = Guarded(make_app(service, settings), token)
         self._server = _Uvicorn(uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, lifespan="on", ws="none",
-            http="h11",  # which bounds what the head of a request may take, whatever else is installed
+            app, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on", ws="none",
+            http=_protocol(),
             timeout_keep_alive=settings.keep_alive_s, timeout_graceful_shutdown=settings.stop_s,
             limit_concurrency=settings.connections_max, log_level=logging.WARNING,
         ))
@@ -137,6 +137,15 @@ class HttpServer:
         self._server.should_exit = True
         if self._running is not None:
             await self._running
+
+
+def _protocol() -> Any:
+    """Return what parses requests: httptools where it is installed, else h11; both bound the head of a request."""
+    try:
+        from subak.live.api.protocol import BoundedProtocol  # noqa: PLC0415  (it may not be installed)
+    except ImportError:
+        return "h11"
+    return BoundedProtocol
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -206,7 +206,7 @@ class Ledger:
     def due(self) -> float:
         """Return a time before which nothing is due: the lease ends, too, what has been given a longer grace."""
         lease_over = self.touched + self.lease.lease_s
-        if any(row.kill_at > lease_over and not row.is_killed for row in self.running.values()):
+        if lease_over < NEVER and any(row.kill_at > lease_over and not row.is_killed for row in self.running.values()):
             return min(self.next_due, self.lease_ends_at())
         return self.next_due
 

@@ -79,8 +79,9 @@ class SimulatedExecutor(Executor):
 
     def watch(self, timeout_s: float = 0.0) -> Sequence[Event]:
         """Return what has happened up to now."""
-        while self.due() <= self.clock():
-            self._advance(self.due())
+        now = self.clock()
+        while (due := self.due()) <= now:
+            self._advance(due)
         news, self.news = self.news, []
         return news
 

@@ -24,7 +24,7 @@ def read_job(text: str, file: str = "job") -> JobSpec:
 
     Raises InputError with a line of words for each mistake, 20 at most: file, line, field, rule and value.
     """
-    return read_with_lines(text, file).spec
+    return _filled(read_tree(text, plain(file)), Mistakes(file))
 
 
 def read_with_lines(text: str, file: str = "job") -> Read:
@@ -48,9 +48,12 @@ def read_job_file(path: Path) -> JobSpec:
 def job_of_tree(tree: Node, file: str | None) -> Read:
     """Return the job of a tree; *file* is None where lines mean nothing."""
     mistakes = Mistakes(file)
+    return Read(_filled(tree, mistakes), {named(field): line for field, line in mistakes.lines.items() if field})
+
+
+def _filled(tree: Node, mistakes: Mistakes) -> JobSpec:
     form = fill(JobForm, tree, mistakes)
     if form is None:
         mistakes.raise_any()
     assert form is not None
-    spec = normalised(form, mistakes)
-    return Read(spec, {named(field): line for field, line in mistakes.lines.items() if field})
+    return normalised(form, mistakes)

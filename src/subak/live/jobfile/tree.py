@@ -22,6 +22,7 @@ NULL, BOOLEAN = re.compile("~|null|Null|NULL|"), re.compile("true|True|TRUE|fals
 NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 PAIR = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")  # one character of JSON
 UNUSUAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # in strings of JSON; YAML ends lines with some
+HALF = re.compile("[\ud800-\udfff]")  # of a character
 SHOWN_LETTERS = 60  # characters of a value in an error
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # only its parser, which is fast where it is machine code
 
@@ -93,7 +94,7 @@ def read_tree(text: str, file: str) -> Node:
     if not (size := len(text.encode("utf-8", "surrogatepass"))) <= TEXT_BYTES_MAX:
         raise InputError(f"{file}: a job file must be at most {TEXT_BYTES_MAX:,} bytes, not {size:,}")
     try:
-        return _Builder(iter(yaml.parse(_as_yaml(text), LOADER))).document()
+        return _Builder(iter(LOADER(_as_yaml(text)).get_event, None)).document()
     except _MistakeError as mistake:
         line, words = mistake.args
     except yaml.MarkedYAMLError as error:
@@ -180,7 +181,7 @@ class _Builder:
 
     @staticmethod
     def _scalar(event: yaml.ScalarEvent, line: int) -> Scalar:
-        if re.search("[\ud800-\udfff]", event.value):
+        if not event.value.isascii() and HALF.search(event.value):
             raise _MistakeError(line, f"must be text, and has half of a character in {event.value[:60]!r}")
         return Scalar(line, event.value, bool(event.implicit[0]))
 

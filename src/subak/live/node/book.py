@@ -4,7 +4,6 @@ A task on disk is one row: its state, its row among the open tasks, its round, a
 is written when one of these differs from what was written last, before anything that follows from it leaves the node.
 """
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, json, msgpack
@@ -43,6 +42,7 @@ ON_DISK = np.dtype([
     ("ended", np.float64),  # Unix time
 ])
 DECISIVE = ("number", "state", "outcome", "reason", "round", "row", "sent_to")  # what has to be written when it differs
+DECISIVE_BYTES = sum(ON_DISK[name].itemsize for name in DECISIVE)  # they are the first
 
 
 class StoredJob(Struct, frozen=True, array_like=True):
@@ -56,7 +56,7 @@ class StoredJob(Struct, frozen=True, array_like=True):
     submitted: float  # Unix time
 
 
-class Happening(NamedTuple):
+class Happening(Struct, frozen=True, array_like=True, gc=False):
     """Something that happened to a task."""
 
     clock: float  # Unix time
@@ -220,9 +220,7 @@ class Book:
     def writes(self, places: np.ndarray, clock: float) -> list[Write]:
         """Return what has to be written of the tasks at these places."""
         now, before = self.rows_of(places, clock), self.disk[places]
-        differs = np.zeros(places.size, bool)
-        for name in DECISIVE:
-            differs |= now[name] != before[name]
+        differs = (_decisive(now) != _decisive(before)).any(axis=1)
         if not differs.any():
             return []
         rows = now[differs]
@@ -234,12 +232,17 @@ class Book:
         """Return what has to be written of a job."""
         return Put("job", [job.number], [msgpack.encode(job.stored)])
 
-    def drop_of(self, job: Job) -> list[Write]:
-        """Return what has to be written of a job that is over: it moves, with its tasks, to those that have ended."""
-        rows = self.now[job.places]
+    def drop_of(self, job: Job) -> tuple[np.ndarray, list[Write]]:
+        """Return the tasks of a job that is over, and what has to be written: it moves to those that have ended."""
+        rows = self.now[job.places].copy()
         body = msgpack.encode((job.stored, rows.tobytes(), job.events))
         numbers = [number for of_stage in job.admitted.numbers for number in of_stage.tolist()]
-        return [Put("ended", [job.number], [body]), Drop("job", [job.number]), Drop("task", numbers)]
+        return rows, [Put("ended", [job.number], [body]), Drop("job", [job.number]), Drop("task", numbers)]
+
+
+def _decisive(rows: np.ndarray) -> np.ndarray:
+    """Return the bytes of each row that have to be written when they differ."""
+    return rows.view(np.uint8).reshape(rows.size, -1)[:, :DECISIVE_BYTES]
 
 
 def read_job(body: bytes) -> tuple[StoredJob, JobSpec]:

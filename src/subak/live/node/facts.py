@@ -5,6 +5,7 @@ sends a message that names it, and has not said it on this connection yet, says 
 passed on in the same way, as it came: a local master tells a worker of a job that a global master told it of.
 """
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct, msgpack
 
@@ -84,7 +85,7 @@ encoded = msgpack.Encoder().encode
 read_shape = msgpack.Decoder(ShapeFact).decode
 read_configuration = msgpack.Decoder(ConfigurationFact).decode
 read_machine = msgpack.Decoder(MachineFact).decode
-read_job = msgpack.Decoder(JobFact).decode
+read_job = lru_cache(64)(msgpack.Decoder(JobFact).decode)  # it is asked for with each task
 
 
 class Facts:

@@ -36,13 +36,13 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     MESSAGE,
     NOBODY,
-    REASONS,
+    POSTED,
     RESTART,
     SUBMITTER,
 )
 from subak.live.jobfile.spec import Constraint as AskedConstraint
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.base import Drop, Node, Put, Serve, within
+from subak.live.node.base import Drop, Put, Serve, within
 from subak.live.node.book import Book, Job, StoredJob, asked_of, fact_of
 from subak.live.node.facts import (
     CONFIGURATION,
@@ -59,6 +59,7 @@ from subak.live.node.facts import (
 )
 from subak.live.node.frames import Answer, Ask, Frame, FrameError
 from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.node.master import MasterNode
 from subak.live.node.queues import QueuesFact, read_queues
 from subak.live.node.restore import restore_jobs
 from subak.queues.tree import Queue, TreeFile
@@ -85,20 +86,27 @@ class Answered(NamedTuple):
     answer: Answer
 
 
+class Ended(NamedTuple):
+    """An effect: all tasks of the job have ended, and are on disk as ON_DISK[task]."""
+
+    job: Job
+    rows: np.ndarray
+
+
 class Changed(NamedTuple):
     """An effect: something of these jobs is no longer as it was."""
 
     jobs: tuple[int, ...]
 
 
-class GlobalNode(Node):
+class GlobalNode(MasterNode):
     """See the head of the file."""
 
     def __init__(self, number: int, layout: Layout, timing: Timing, queues: QueuesFact, disk: Disk, name: str) -> None:
         """*queues*: those of the federation's file, where the disk knows none of a later version."""
         spare = layout.machines_each + 4 * GANG_MAX + 3 * layout.rooms.attempts_each + 4 * layout.local_masters + 64
-        super().__init__(GLOBAL_MASTER, number, layout, spare)
-        self.name, self.timing, self.disk = name, timing, disk
+        super().__init__(GLOBAL_MASTER, number, layout, timing, spare)
+        self.name, self.disk = name, disk
         self.clock = 0.0  # Unix time, of the call that is being served
         self.compiled: Callable[[GlobalNode], list[Serve]] | None = None  # who makes compiled functions for the tables
         self._build()
@@ -324,26 +332,28 @@ class GlobalNode(Node):
 
     def on_entries(self, peer: Peer, epoch: int, first: int, entries: np.ndarray) -> None:
         """Note entries of a local master's ledger."""
-        layout, kind = self.layout, entries["kind"]
-        amounts = {"shape": layout.global_masters * layout.rooms.shapes, "queue": layout.rooms.queues}
+        kind = entries["kind"]
+        amounts = {name: range(self.bounds[name].stop) for name in ("shape", "queue")}
         inside = (
-            within(entries, {"row": layout.places, "owner": layout.global_masters} | amounts)
-            and within(entries, {"machine": layout.machines, "reason": len(REASONS)}, least=0)
-            and within(entries[(kind == ENTRY_TOOK) | (kind == ENTRY_GAVE)], amounts, least=0)
-            and within(entries[kind == ENTRY_SIZED], {"task": self.topology.capacity.shape[1]}))
+            within(entries, {name: self.bounds[name] for name in ("row", "owner", "shape", "queue", "reason")})
+            and within(entries, {"machine": range(self.layout.machines)})
+            and within(entries[(kind == ENTRY_TOOK) | (kind == ENTRY_GAVE)], amounts)
+            and within(entries[kind == ENTRY_SIZED], {"task": range(NOBODY, self.topology.capacity.shape[1])}))
         if peer[0] != LOCAL_MASTER or not inside:
             raise FrameError("an entry names what is not there")
         bring(self.ledgers[peer[1]], epoch, first, entries)
 
     # -- what follows --------------------------------------------------------------------------------------------------
 
-    def served(self, rows: np.ndarray) -> None:
-        """Note which tasks messages were about."""
-        self.touched.update(rows["task"].tolist())
+    def served(self, count: int) -> int:
+        """Note which tasks messages were about, and take turns."""
+        self.touched.update(self.inbox["task"][:count].tolist())
+        return self.take_turns(GLOBAL_MASTER)
 
-    def answered(self, rows: np.ndarray) -> None:
+    def hand_on(self) -> None:
         """Note which tasks messages are about that are to be sent."""
-        self.touched.update(rows["task"].tolist())
+        self.touched.update(self.out.row["task"][: self.out.size[POSTED]].tolist())
+        super().hand_on()
 
     def _applied(self) -> list[int]:
         """Return the own tasks that entries were about which were applied since the last call."""
@@ -391,7 +401,9 @@ class GlobalNode(Node):
 
     def _close(self, job: Job) -> None:
         """Let a job go of which all tasks have ended."""
-        self.writes += self.book.drop_of(job)
+        rows, writes = self.book.drop_of(job)
+        self.writes += writes
+        self.effects.append(Ended(job, rows))
         self.ended.append(job.number)
         if len(self.ended) > ENDED_MAX:
             self._drop_ended(self.ended.popleft())

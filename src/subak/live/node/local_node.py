@@ -29,7 +29,6 @@ from subak.federation.messages import (
     CHECK,
     GLOBAL_MASTER,
     HOLDS,
-    KINDS,
     LAUNCH,
     LOCAL_MASTER,
     NOBODY,
@@ -45,7 +44,7 @@ from subak.federation.messages import (
     WATCH,
     WORKER,
 )
-from subak.live.node.base import Link, Node, Put, Serve
+from subak.live.node.base import Link, Put, Serve
 from subak.live.node.facts import (
     CONFIGURATION,
     MACHINE,
@@ -60,13 +59,15 @@ from subak.live.node.facts import (
 )
 from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
 from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.node.master import MasterNode
 from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
 
 Disk = Mapping[str, Mapping[int | str, bytes]]
-WITHOUT_MACHINE = np.isin(np.arange(len(KINDS)), (ASK, NOTED, PULSE))  # bool[kind]: whether such messages name none
-OF_WORKERS = np.isin(np.arange(len(KINDS)), (ALIVE, OVER, STARTED, HOLDS))  # bool[kind]
-WITH_FACTS = np.isin(np.arange(len(KINDS)), (LAUNCH, REPARTITION, PREEMPT, HOLDS))  # bool[kind]
+PERIODIC = frozenset((CHECK, WATCH))
+WITHOUT_MACHINE = frozenset((ASK, NOTED, PULSE))  # kinds of messages that name none
+OF_WORKERS = frozenset((ALIVE, OVER, STARTED, HOLDS))
+WITH_FACTS = frozenset((LAUNCH, REPARTITION, PREEMPT, HOLDS))
 UNREACHABLE = "its worker is not connected"
 
 
@@ -83,13 +84,13 @@ class StoredMachine(Struct, frozen=True, array_like=True):
     joining: bool = False  # not every local master of the cluster knows it yet
 
 
-class LocalNode(Node):
+class LocalNode(MasterNode):
     """See the head of the file."""
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk) -> None:
         spare = 2 * layout.machines_each + 3 * layout.rooms.attempts_each + layout.global_masters + 64
-        super().__init__(LOCAL_MASTER, number, layout, spare)
-        self.cluster, self.timing = number % layout.clusters, timing
+        super().__init__(LOCAL_MASTER, number, layout, timing, spare)
+        self.cluster = number % layout.clusters
         self._build()
         self.machines: dict[int, StoredMachine] = {}
         self.questions: dict[int, tuple[Peer, int, int]] = {}  # own number: who asked, the number there, the machine
@@ -234,7 +235,7 @@ class LocalNode(Node):
                 kill(self.local, row, PREEMPTED, self.now, self.out)
                 ended += 1
             row = int(each["next"])
-        self._hand_on(self.out.row[: self.out.size[POSTED]])
+        self.hand_on()
         return ended
 
     # -- what arrives --------------------------------------------------------------------------------------------------
@@ -268,10 +269,11 @@ class LocalNode(Node):
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a local master")
 
-    def served(self, rows: np.ndarray) -> None:
+    def served(self, count: int) -> int:
         """Drop, now and then, what was said of jobs on former connections."""
-        if np.isin(rows["kind"], (CHECK, WATCH)).any():
+        if not PERIODIC.isdisjoint(self.inbox["kind"][:count].tolist()):
             self.retract_unneeded(GLOBAL_MASTER, self._jobs_held)
+        return 0
 
     def _jobs_held(self) -> set[int]:
         """Return the jobs of which attempts are known; a standby knows of none."""
@@ -308,13 +310,14 @@ class LocalNode(Node):
 
     def sound(self, rows: np.ndarray) -> bool:
         """Whether numbers in messages are within the tables, and machines of this cluster."""
-        kinds, machine = rows["kind"], rows["machine"]
-        has_none, of_workers, has_facts = WITHOUT_MACHINE[kinds], OF_WORKERS[kinds], WITH_FACTS[kinds]
-        return (
-            super().sound(rows)
-            and bool((has_none | (machine // self.layout.machines_each == self.cluster)).all())
-            and bool((~of_workers | (machine == rows["sender"])).all())
-            and all(bool((~has_facts | (rows[name] >= 0)).all()) for name in ("shape", "queue", "owner", "row")))
+        first = self.cluster * self.layout.machines_each
+        machines = range(first, first + self.layout.machines_each)
+        columns = [rows[name].tolist() for name in ("kind", "machine", "sender", "shape", "queue", "owner", "row")]
+        return super().sound(rows) and all(
+            (kind in WITHOUT_MACHINE or machine in machines)
+            and (kind not in OF_WORKERS or machine == sender)
+            and (kind not in WITH_FACTS or min(facts) >= 0)
+            for kind, machine, sender, *facts in zip(*columns, strict=True))
 
     # -- what is sent --------------------------------------------------------------------------------------------------
 
@@ -325,7 +328,7 @@ class LocalNode(Node):
     def entry_bytes(self, link: Link, epoch: int, first: int, last: int) -> bytes:
         """Return entries, and let the link carry the shapes, machines and configurations that they name."""
         entries = carried(self.local.ledger, epoch, first, last)
-        for shape in np.unique(entries["shape"]).tolist():
+        for shape in sorted(set(entries["shape"].tolist())):
             if shape != NOBODY:
                 link.names[SHAPE, shape] = None
         sized = entries[entries["kind"] == ENTRY_SIZED]

@@ -8,20 +8,20 @@ then. So nothing else begins in its place, here or on another machine, while it 
 end meanwhile, that is what became of it.
 """
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 from msgspec import Struct, msgpack
 
-from subak.federation.megha.attempts import ROW, ROWS_EVER
+from subak.federation.megha.attempts import FREE_ROW, ROW, ROWS_EVER, Attempts
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.megha.worker import (
+    FOREVER,
     NUMBER_MASK,
     WORKER_ENDED,
     WORKER_ROW,
     WORKER_RUNNING,
+    Workers,
     adopt,
-    build_workers,
     report_end,
 )
 from subak.federation.megha.worker_role import WorkerTables, serve_worker
@@ -52,14 +52,16 @@ from subak.federation.messages import (
 )
 from subak.live.executor import attempt as executor
 from subak.live.executor.attempt import AttemptToRun, Ending, Event, Exited, Fence, Key, Known, Refused
-from subak.live.node.base import Node, Put
+from subak.live.node.base import Put
 from subak.live.node.facts import CONFIGURATION, JOB, SHAPE, Fact, read_configuration, read_job, read_shape
 from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
 from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.node.plain import Grid, Kind, PlainNode, Row, Rows
 from subak.workload.tasks import Requests
 
 Disk = Mapping[str, Mapping[int | str, bytes]]
 GRACE_MIN = 0.05  # seconds
+ATTEMPT, ME = Kind(ROW), Kind(WORKER_ROW)
 # what an end at the executor is for the federation; what is not here has failed
 LOSSES = {
     executor.LEASE_LOST: LEASE_LOST, executor.STOPPED: MACHINE_LOST, executor.EXECUTOR_LOST: MACHINE_LOST,
@@ -120,24 +122,29 @@ class Snapshot(Struct, frozen=True, array_like=True):
     me: bytes  # WORKER_ROW
     first: int
     size: tuple[int, ...]
-    rows: bytes  # ROW[row]
+    places: tuple[int, ...]  # of the rows that attempts are in
+    rows: bytes  # ROW of each
     free: tuple[int, ...]
     facts: tuple[Fact, ...]
     graces: dict[int, float]  # by row
 
 
-class WorkerNode(Node):
+class WorkerNode(PlainNode):
     """See the head of the file."""
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk, join: Join, boot: str) -> None:
         """*join*: what the machine is called and has; *boot*: names the time since it was switched on."""
-        super().__init__(WORKER, number, layout, 4 * layout.rooms.attempts_each + 64)
-        self.join, self.boot, self.timing = join, boot, timing
-        self.topology, self.rules = layout.topology(), timing.rules(layout.standby)
-        resources, shapes = len(layout.resources), layout.global_masters * layout.rooms.shapes
-        self.shapes = Requests(np.zeros((resources, shapes), np.int32), np.zeros(shapes, np.int32))
-        self.workers = build_workers(self.topology, np.zeros((resources, layout.machines), np.int32),
-                                     layout.rooms.attempts_each)
+        super().__init__(WORKER, number, layout, timing, 4 * layout.rooms.attempts_each + 64)
+        self.join, self.boot = join, boot
+        self.rules = timing.rules(layout.standby)
+        topology: Any = layout.topology()
+        self.topology = topology._replace(
+            machine={number: {"cluster": layout.cluster_of(number)}}, capacity=Grid(len(layout.resources)))
+        self.requests = Grid(len(layout.resources))  # by shape
+        rows = Rows(layout.rooms.attempts_each, ATTEMPT.blank())
+        self.workers: Any = Workers(
+            Attempts(rows, {number: NOBODY}, [NOBODY, 0, 0]), Grid(len(layout.resources)),  # type: ignore[arg-type]
+            {number: ME.blank(incarnation=1, top=NOBODY, configuration=NOBODY)})  # type: ignore[arg-type]
         self.alive: set[Key] = set()  # attempts that the executor was told to begin, and has not said to have ended
         self.halting: set[Key] = set()  # those of them that are being ended
         self.graces: dict[int, float] = {}  # by row
@@ -150,16 +157,22 @@ class WorkerNode(Node):
         self._begin(disk)
 
     def _serve_plainly(self) -> None:
-        tables = WorkerTables(self.workers, self.topology, self.rules, self.shapes, np.zeros(1, np.int32), self.inbox,
-                              self.out)
+        tables: Any = WorkerTables(
+            self.workers, self.topology, self.rules, Requests(self.requests, None), (), self.inbox,  # type: ignore[arg-type]
+            self.out)
         self.services = {WORKER: lambda now, count: serve_worker(tables, now, count)}
 
     # -- what was ------------------------------------------------------------------------------------------------------
 
     @property
-    def me(self) -> np.void:
+    def me(self) -> Row:
         """The row of this worker."""
-        return self.workers.machine[self.number]
+        row: Row = self.workers.machine[self.number]
+        return row
+
+    def _used(self) -> dict[int, Row]:
+        """Return the rows that attempts are in."""
+        return {place: row for place, row in self.workers.rows.row.items() if row["machine"] != NOBODY}
 
     def _begin(self, disk: Disk) -> None:
         """Begin with what outlived the process, or, of another boot, the machine."""
@@ -172,35 +185,35 @@ class WorkerNode(Node):
         snapshot = msgpack.decode(state, type=Snapshot) if state is not None else None
         if snapshot is None or snapshot.boot != self.boot:
             return
-        self.workers.machine[self.number] = np.frombuffer(snapshot.me, WORKER_ROW)[0]
-        rows = np.frombuffer(snapshot.rows, ROW)
-        self.workers.rows.row[: rows.size] = rows
-        self.workers.rows.first[self.number] = snapshot.first
-        self.workers.rows.size[:] = snapshot.size
-        self.workers.free[:, self.number] = snapshot.free
-        for number, row in enumerate(rows):
-            if row["machine"] == self.number:
-                self.row_at[Key(int(row["task"]), int(row["attempt"]))] = number
+        self.me.update(ME.read(snapshot.me)[0])
+        rows = self.workers.rows
+        rows.first[self.number], rows.size[:] = snapshot.first, snapshot.size
+        rows.row.update(zip(snapshot.places, ATTEMPT.read(snapshot.rows), strict=True))
+        self.row_at = {Key(row["task"], row["attempt"]): place for place, row in rows.row.items()}
+        rows.size[FREE_ROW] = NOBODY
+        for place in set(range(rows.size[ROWS_EVER])).difference(snapshot.places):
+            rows.row[place]["machine"], rows.row[place]["next"] = NOBODY, rows.size[FREE_ROW]
+            rows.size[FREE_ROW] = place
+        self.workers.free.write(self.number, snapshot.free)
         for fact in snapshot.facts:
             self.learn(fact)
         self.graces = dict(snapshot.graces)
         self.goes_on = True
 
     def _snapshot(self) -> bytes:
-        rows, me = self.workers.rows, self.me
-        count = int(rows.size[ROWS_EVER])
-        used = rows.row[:count]
-        names = [(SHAPE, int(row["shape"])) for row in used if row["machine"] != NOBODY]
+        rows, me, used = self.workers.rows, self.me, self._used()
+        names = {(SHAPE, row["shape"]) for row in used.values()}
         if me["configuration"] != NOBODY:
-            names.append((CONFIGURATION, int(me["configuration"])))
-        facts = tuple(self.facts.known[name] for name in sorted(set(names)) if name in self.facts.known)
+            names.add((CONFIGURATION, me["configuration"]))
+        facts = tuple(self.facts.known[name] for name in sorted(names) if name in self.facts.known)
+        free = tuple(self.workers.free[resource, self.number] for resource in range(len(self.layout.resources)))
         return msgpack.encode(Snapshot(
-            self.boot, me.tobytes(), int(rows.first[self.number]), tuple(rows.size.tolist()), used.tobytes(),
-            tuple(self.workers.free[:, self.number].tolist()), facts, self.graces))
+            self.boot, ME.written(me), rows.first[self.number], tuple(rows.size), tuple(used),
+            b"".join(map(ATTEMPT.written, used.values())), free, facts, self.graces))
 
     def settle(self) -> None:
         """Write what outlives the process, and the machine, where it differs."""
-        identity = Identity(self.number, int(self.me["incarnation"]), int(self.me["epoch"]),
+        identity = Identity(self.number, self.me["incarnation"], self.me["epoch"],
                             tuple(sorted(self.known_to)))
         if identity != self.identity:
             self.identity = identity
@@ -228,9 +241,9 @@ class WorkerNode(Node):
     def on_fact(self, fact: Fact) -> None:
         """Write a fact down that is news."""
         if fact.kind == SHAPE:
-            self.shapes.request[:, fact.number] = read_shape(fact.body).request
+            self.requests.write(fact.number, read_shape(fact.body).request)
         elif fact.kind == CONFIGURATION:
-            self.topology.capacity[:, fact.number] = read_configuration(fact.body).capacity
+            self.topology.capacity.write(fact.number, read_configuration(fact.body).capacity)
 
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """Take in a frame without messages."""
@@ -254,7 +267,7 @@ class WorkerNode(Node):
         adopt(self.workers, self.number, joined.epoch)
         if not self._is_known():
             return
-        if joined.configuration != int(self.me["configuration"]):
+        if joined.configuration != self.me["configuration"]:
             self.tell(RECONFIGURE, machine=self.number, shape=joined.configuration)
         if not was_known:
             for peer in [peer for peer in self.links if peer[0] == LOCAL_MASTER]:
@@ -264,42 +277,41 @@ class WorkerNode(Node):
         """Answer a question that `Inquire` passed on."""
         self.frame_to(peer, Answer(number, body, problem))
 
-    def sound(self, rows: np.ndarray) -> bool:
-        """Whether messages are about this machine, and name shapes where they begin something."""
-        return (super().sound(rows) and bool((rows["machine"] == self.number).all())
-                and bool((rows["shape"][rows["kind"] == START] >= 0).all()))
+    def sound(self, row: Row) -> bool:
+        """Whether a message is about this machine, and names a shape where it begins something."""
+        return super().sound(row) and row["machine"] == self.number and (row["kind"] != START or row["shape"] >= 0)
 
-    def may_send(self, kind: int, row: np.void) -> bool:
+    def may_send(self, kind: int, row: Row) -> bool:
         """Whether a message may leave: none of an attempt that is being ended."""
         if not self.halting or kind not in (OVER, HOLDS):
             return True
-        return Key(int(row["task"]), int(row["attempt"])) not in self.halting
+        return Key(row["task"], row["attempt"]) not in self.halting
 
     # -- the executor --------------------------------------------------------------------------------------------------
 
-    def on_effect(self, kind: int, row: np.void) -> None:
+    def on_effect(self, kind: int, row: Row) -> None:
         """Begin, or end, an attempt."""
         if kind == BEGIN:
             self._start(row)
         elif kind == HALT:
-            self._halt(int(row["task"]), int(row["reason"]))
+            self._halt(row["task"], row["reason"])
 
-    def _start(self, row: np.void) -> None:
-        key, number = Key(int(row["task"]), int(row["attempt"])), int(row["handle"])
+    def _start(self, row: Row) -> None:
+        key, number = Key(row["task"], row["attempt"]), row["handle"]
         self.row_at[key] = number
         fact = self.facts.known.get((JOB, self.layout.job_of(key.task)))
         if fact is None:  # it always comes with the order
             self._exited(number, key, UNKNOWN, 0)
             return
-        job, start = read_job(fact.body), int(self.workers.rows.row[number]["start"])
+        job, start = read_job(fact.body), self.workers.rows.row[number]["start"]
         place = key.task & (self.layout.places - 1)
         stage = job.stage_of(place)
         self.graces[number] = stage.grace_s
-        limit = float(row["limit"])
+        limit = row["limit"]
         self.effects.append(Start(AttemptToRun(
-            key, Fence(start >> INCARNATION_BITS, int(self.me["epoch"]), start & NUMBER_MASK), stage.command, job.name,
+            key, Fence(start >> INCARNATION_BITS, self.me["epoch"], start & NUMBER_MASK), stage.command, job.name,
             job.queue, place - job.first, stage.environment, stage.folder, None, stage.umask, stage.memory, stage.cpu,
-            stage.cpu_limited, limit if limit < np.inf else 0.0, stage.grace_s), stage.user))
+            stage.cpu_limited, limit if limit < FOREVER else 0.0, stage.grace_s), stage.user))
         self.alive.add(key)
 
     def _halt(self, task: int, reason: int) -> None:
@@ -348,7 +360,7 @@ class WorkerNode(Node):
                 row["reason"], row["code"] = FINISHED_WELL, 0
             self.out.size[POSTED] = 0
             report_end(self.workers, self.topology, number, self.out)
-            self._hand_on(self.out.row[: self.out.size[POSTED]])
+            self.hand_on()
 
     def _note_refusal(self, event: Refused) -> None:
         number = self._row_of(event.key)
@@ -369,10 +381,10 @@ class WorkerNode(Node):
         """
         there = {each.key: each for each in known}
         self.alive = {key for key, each in there.items() if each.ending is None}
-        number = int(self.workers.rows.first[self.number])
+        number = self.workers.rows.first[self.number]
         while number != NOBODY:
             row = self.workers.rows.row[number]
-            key = Key(int(row["task"]), int(row["attempt"]))
+            key = Key(row["task"], row["attempt"])
             each = there.pop(key, None)
             if each is not None and each.ending is None and row["state"] == WORKER_ENDED:
                 self.halting.add(key)
@@ -383,34 +395,34 @@ class WorkerNode(Node):
                 self._note_end(key, each.ending)
             elif each is None and row["state"] == WORKER_RUNNING:
                 self._exited(number, key, MACHINE_LOST, 0)
-            number = int(row["next"])
+            number = row["next"]
         for key, each in there.items():
             self.effects.append(Forget((key,)) if each.ending is not None else End(key, GRACE_MIN))
         if self.goes_on:
-            self.tell(TICK, machine=self.number, incarnation=int(self.me["incarnation"]))
+            self.tell(TICK, machine=self.number, incarnation=self.me["incarnation"])
             self.goes_on = False
 
     def _jobs_held(self) -> set[int]:
-        rows = self.workers.rows.row[: self.workers.rows.size[ROWS_EVER]]
-        return set((rows["task"][rows["machine"] != NOBODY] // self.layout.places).tolist())
+        return {row["task"] // self.layout.places for row in self._used().values()}
 
-    def prepare(self, rows: np.ndarray) -> None:
-        """Say where the attempts are that are to be forgotten: to look for each in a list takes long."""
-        for place in np.flatnonzero(rows["kind"] == FORGET).tolist():
-            row = rows[place]
-            row["handle"] = self.row_at.get(Key(int(row["task"]), int(row["attempt"])), NOBODY)
+    def load(self, messages: list[Row]) -> None:
+        """Lay messages into the inbox, and say where attempts are that are to be forgotten: a search takes long."""
+        super().load(messages)
+        for row in messages:
+            if row["kind"] == FORGET:
+                row["handle"] = self.row_at.get(Key(row["task"], row["attempt"]), NOBODY)
 
-    def served(self, rows: np.ndarray) -> None:
+    def served(self, count: int) -> int:
         """Let the executor forget what was forgotten, and know that the worker lives."""
-        kinds = rows["kind"].tolist()
-        if LEASE in kinds and self.now - float(self.me["heard"]) <= self.timing.fresh:
+        kinds = {row["kind"] for row in self.inbox}
+        if LEASE in kinds and self.now - self.me["heard"] <= self.timing.fresh:
             self.effects.append(Ping())
         if TICK in kinds:
             self.retract_unneeded(LOCAL_MASTER, self._jobs_held)
             self.row_at = {key: number for key, number in self.row_at.items() if self._row_of(key) != NOBODY}
         if FORGET in kinds:
-            keys = map(Key, rows["task"].tolist(), rows["attempt"].tolist())
-            forgotten = tuple(key for key, kind in zip(keys, kinds, strict=True)
-                              if kind == FORGET and self._row_of(key) == NOBODY)
+            keys = [Key(row["task"], row["attempt"]) for row in self.inbox if row["kind"] == FORGET]
+            forgotten = tuple(key for key in keys if self._row_of(key) == NOBODY)
             if forgotten:
                 self.effects.append(Forget(forgotten))
+        return 0

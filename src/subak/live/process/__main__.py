@@ -5,6 +5,7 @@ With `--lifeline NUMBER` it ends when that open file is at its end; see `lifelin
 import argparse
 import asyncio
 import contextlib
+import gc
 import signal
 import sys
 import time
@@ -41,7 +42,11 @@ async def _run(process: Any, say: Callable[[str], None]) -> None:
     lifeline.watch(process.lifeline, process.stop)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, process.stop)
-    await process.run(lambda *words: say(f"ready{' at ' + words[0] if words else ''}"))
+    def ready(*words: str) -> None:
+        say(f"ready{' at ' + words[0] if words else ''}")
+        gc.freeze()  # what was loaded stays: to look through all of a master for garbage takes it a tenth of a second
+
+    await process.run(ready)
     if process.driver is not None:
         say(SERVED.format(process.driver.node.handled, process.driver.busy_s))
     say("ended")

@@ -63,6 +63,7 @@ class Worker:
         self.stopping = False
         self.attached = False
         self.has_news = False  # of an executor that runs nothing
+        self.environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": os.environ.get("HOME", "/")}
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Join, and work until `stop`."""
@@ -257,9 +258,7 @@ class Worker:
                 self.say(f"{attempt.key}: {error}")
                 self._refuse(attempt.key, str(error))
                 return
-        environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": os.environ.get("HOME", "/"),
-                       **attempt.environment}
-        self.executor.start(structs.replace(attempt, environment=environment))
+        self.executor.start(structs.replace(attempt, environment=self.environment | attempt.environment))
 
     def _refuse(self, key: Key, words: str) -> None:
         """Let an attempt fail that no executor on this machine can run."""

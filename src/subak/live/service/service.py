@@ -38,11 +38,11 @@ from subak.live.jobfile.spec import JobSpec
 from subak.live.node.base import Node
 from subak.live.node.facts import MACHINE, MachineFact, read_machine
 from subak.live.node.frames import Answer, Ask
-from subak.live.node.global_node import Answered, Changed, GlobalNode
+from subak.live.node.global_node import Answered, Changed, Ended, GlobalNode
 from subak.live.service.explaining import explanation_of
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
-from subak.live.service.views import Known, ended_job, event_view, job_view, open_job, task_view
+from subak.live.service.views import Known, ended_job, event_view, job_on_disk, job_view, open_job, task_view
 from subak.live.store.sqlite import SqliteStore, StoreError
 
 ASK_S = 10.0  # that a machine has to answer
@@ -70,7 +70,8 @@ class NodeService:
         self.node = node
         self.answers: dict[int, asyncio.Future[Answer]] = {}
         self.asked = 0
-        self.changes: dict[int, asyncio.Event] = {}  # by job: set, and made anew, with every change
+        self.changes: dict[int, asyncio.Event] = {}  # by job that is open: set, and made anew, with every change
+        self.ends: dict[int, asyncio.Event] = {}  # by job that is open: set when it has ended
         self.ended: dict[int, Known] = {}
 
     # -- what the node does --------------------------------------------------------------------------------------------
@@ -78,9 +79,15 @@ class NodeService:
     def on_effect(self, effect: Any) -> None:
         """Take in what a node has done."""
         if isinstance(effect, Changed):
-            for job in effect.jobs:
-                if job in self.changes:
-                    self.changes.pop(job).set()
+            for number in effect.jobs:
+                if number in self.changes:
+                    self.changes.pop(number).set()
+        elif isinstance(effect, Ended):
+            job = effect.job
+            if job.number in self.ends:
+                name = self.node.job_name(job.number)
+                self._keep(job.number, ended_job(name, job.stored, job.spec, effect.rows, job.events))
+                self.ends.pop(job.number).set()
         elif isinstance(effect, Answered):
             future = self.answers.pop(effect.answer.number, None)
             if future is not None and not future.done():
@@ -92,7 +99,8 @@ class NodeService:
         self.driver.when_written.append(done)
         self.driver.wake.set()
         try:
-            await asyncio.wait_for(done, SUBMIT_S)
+            async with asyncio.timeout(SUBMIT_S):  # not `wait_for`: by its detours the next turn would come first
+                await done
         except (TimeoutError, StoreError) as error:
             raise UnavailableError(f"the disk does not take it: {self.driver.problem or error}; ask again, under the "
                                    "same key", retry_after_s=5) from None
@@ -130,12 +138,17 @@ class NodeService:
                 body = await asyncio.to_thread(self.store.body, "ended", number)
             if body is None:
                 raise NotFoundError(f"there is no job {name}, or it ended so long ago that it was forgotten")
-            known = self.ended[number] = ended_job(name, body)
-            if len(self.ended) > ENDED_KEPT:
-                del self.ended[next(iter(self.ended))]
+            known = self._keep(number, job_on_disk(name, body))
         if index >= len(known.states):
             raise NotFoundError(f"job {name} has {len(known.states):,} tasks, from 0 on: there is no task {index}")
         return known, index
+
+    def _keep(self, number: int, known: Known) -> Known:
+        """Keep a job that has ended for those who ask next."""
+        self.ended[number] = known
+        if len(self.ended) > ENDED_KEPT:
+            del self.ended[next(iter(self.ended))]
+        return known
 
     def _machines(self) -> dict[int, MachineFact]:
         return {number: read_machine(fact.body) for (kind, number), fact in self.node.facts.known.items()
@@ -196,16 +209,15 @@ class NodeService:
     async def wait(self, id: str, seen: int | None, timeout_s: float) -> JobView:
         """See `Service`."""
         number, _ = self._number(id)
-        until = time.monotonic() + timeout_s
+        until, waited_for = time.monotonic() + timeout_s, self.ends if seen is None else self.changes
         while True:
-            news = self.changes.setdefault(number, asyncio.Event())
             job, left = self.node.book.of_number.get(number), until - time.monotonic()
             if job is None or (seen is not None and job.version != seen) or left <= 0:
-                view = await self.job(id)
-                self.changes.pop(number, None) if view.state == "ended" else None
-                return view
+                return await self.job(id)
+            news = waited_for.setdefault(number, asyncio.Event())
             try:
-                await asyncio.wait_for(news.wait(), left)
+                async with asyncio.timeout(left):
+                    await news.wait()
             except TimeoutError:
                 continue
 
@@ -306,7 +318,8 @@ class NodeService:
             raise UnavailableError("the local master of its cluster cannot be reached now")
         self.driver.wake.set()
         try:
-            answer = await asyncio.wait_for(future, ASK_S)
+            async with asyncio.timeout(ASK_S):
+                answer = await future
         except TimeoutError:
             raise UnavailableError("its machine does not answer now") from None
         finally:

@@ -96,12 +96,15 @@ def open_job(id_: str, job: Job, rows: np.ndarray, master: GlobalMaster) -> Know
     return Known(id_, job.stored, job.spec, rows, states.tolist(), reasons.tolist(), job.version, job.events)
 
 
-def ended_job(id_: str, body: bytes) -> Known:
+def ended_job(id_: str, stored: StoredJob, spec: JobSpec, rows: np.ndarray, events: list[Happening]) -> Known:
+    """Return a job that has ended."""
+    return Known(id_, stored, spec, rows, [TASK_ENDED] * len(rows), rows["reason"].tolist(), len(events) + 1, events)
+
+
+def job_on_disk(id_: str, body: bytes) -> Known:
     """Return a job that has ended, as it is on disk."""
     stored, data, events = msgpack.decode(body, type=tuple[StoredJob, bytes, list[Happening]])
-    rows = np.frombuffer(data, ON_DISK)
-    spec = json.decode(stored.spec, type=JobSpec)
-    return Known(id_, stored, spec, rows, [TASK_ENDED] * len(rows), rows["reason"].tolist(), len(events) + 1, events)
+    return ended_job(id_, stored, json.decode(stored.spec, type=JobSpec), np.frombuffer(data, ON_DISK), events)
 
 
 def counts_of(states: list[str], outcomes: list[int]) -> TaskCounts:

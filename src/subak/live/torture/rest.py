@@ -50,7 +50,7 @@ def _of_process(world: "World", process: Process) -> str:
         return "" if process.is_dead else f"{process.name} is not there"
     if process.writing or process.inbox or node.pending:
         return f"{process.name} is at work"
-    timers = {KINDS[kind] for _, _, kind, _ in node.timers if kind not in PERIODIC and HANDLER[kind] >= 0}
+    timers = {KINDS[kind] for *_, kind, _ in node.timers if kind not in PERIODIC and HANDLER[kind] >= 0}
     if timers:
         return f"{process.name} has timers {sorted(timers)}"
     if isinstance(node, GlobalNode):
