@@ -150,8 +150,8 @@ class WorkerNode(Node):
         self._begin(disk)
 
     def _serve_plainly(self) -> None:
-        tables = WorkerTables(self.workers, self.topology, self.rules, self.shapes, np.zeros(1, np.int32), self.inbox,
-                              self.out)
+        tables = WorkerTables(self.workers, self.topology, self.rules, self.shapes, np.zeros(1, np.int32),
+                              np.zeros(1, np.int64), self.inbox, self.out)
         self.services = {WORKER: lambda now, count: serve_worker(tables, now, count)}
 
     # -- what was ------------------------------------------------------------------------------------------------------

@@ -55,6 +55,7 @@ class Instance:
     settings: Federation
     prepared: Prepared
     seed: int
+    of_stage: np.ndarray  # int64[stage], how many tasks each has, of the whole run
     queues: TreeFile | None = None  # weights of queues
     rows: int = 0  # of attempts at a local master; 0: as many as can run, and ends that are kept
     outbox: int = OUTBOX_MORE  # messages that a walk over tasks may post before it stops, to go on afterwards
@@ -82,6 +83,7 @@ class Architecture:
     cluster: Callable[[Any], np.ndarray] | None = None  # of roles that are driven: int32[machine]
     changed_to: Callable[[Instance], np.ndarray] | None = None  # of roles that are driven: int32[change]
     submitter: Callable[[Any], np.ndarray] | None = None  # int32[task], whose it is, where there are several
+    number: Callable[[Any], np.ndarray] | None = None  # int64[task], by which roles name a task; None: by its place
     idle: tuple[Callable[..., int], Callable[[Any, Network], Any]] | None = None  # what passes over heartbeats that
     # change nothing, and the tables that it works on
     batch: Callable[[Any], np.ndarray] | None = None  # of roles that submit in batches: int32[task], tasks in its batch
@@ -154,6 +156,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     outbox: int = OUTBOX_MORE,
     failures: tuple[Fates, np.ndarray] | None = None,
     every_beat: bool = True,
+    of_stage: np.ndarray | None = None,
 ) -> Opened:
     """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* and *outbox* as of
     `Instance`; *failures* are what befalls tasks, and on which terms they run. Not *every_beat*, heartbeats that change
@@ -179,7 +182,9 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
         prepared = replace(prepared, simulation=simulation._replace(cut=np.full(tasks, -1.0)))
         simulation = prepared.simulation
     terms = None if failures is None else failures[1]
-    instance = Instance(workload, fleet, settings, prepared, seed, queues, rows, outbox, terms)
+    stage = workload.tasks["stage"].to_numpy()
+    whole = np.bincount(stage, minlength=len(workload.stages)) if of_stage is None else of_stage
+    instance = Instance(workload, fleet, settings, prepared, seed, whole, queues, rows, outbox, terms)
     due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance), instance.outbox)
     margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
     slots = max(slots, margin + SLOTS)
@@ -290,7 +295,9 @@ def _told_of(
     network: Network, architecture: Architecture, roles: Any, instance: Instance, order: np.ndarray
 ) -> Network:
     """Return the network, knowing what it must of the architecture's roles."""
-    network = network._replace(is_there=instance.fleet.machines["present"].to_numpy()[order] & (order != NO_ROW))
+    arrival = instance.simulation.tasks.arrival
+    network = network._replace(is_there=instance.fleet.machines["present"].to_numpy()[order] & (order != NO_ROW),
+                               arrival=arrival, arriving=np.arange(arrival.size, dtype=np.int32))
     if architecture.cluster is not None:
         cluster = architecture.cluster(roles)
         network.size[DRIVEN], network.size[CLUSTERS] = 1, cluster.max() + 1
@@ -299,6 +306,8 @@ def _told_of(
         network = network._replace(changed_to=architecture.changed_to(instance))
     if architecture.submitter is not None:
         network = network._replace(submitter=architecture.submitter(roles))
+    if architecture.number is not None:
+        network = network._replace(number=architecture.number(roles))
     if architecture.batch is not None:
         network = network._replace(batch=architecture.batch(roles))
     return network
