@@ -111,7 +111,7 @@ def build_megha(instance: Instance) -> Megha:
     )
     running = most_running(instance)
     jobs = _jobs(instance, queues)
-    submitters = _submitters(instance, jobs)
+    submitters = _submitters(instance, queues, jobs)
     workers = build_workers(topology, np.maximum(sim.fleet.free, 0), running)
     masters = _global_masters(instance, topology, queues, running, submitters)
     return Megha(topology, rules, jobs, submitters, masters, _local_masters(instance, topology, running), workers)
@@ -229,10 +229,11 @@ def _everybody_finishes() -> np.ndarray:
     return terms
 
 
-def _submitters(instance: Instance, jobs: Jobs) -> list[Submitter]:
+def _submitters(instance: Instance, queues: Queues, jobs: Jobs) -> list[Submitter]:
     """Return the submitters, each with room for all tasks of its queues: memory is used as they are open at once."""
     settings, tasks = instance.settings, instance.simulation.tasks
-    owners = np.bincount(jobs.asked["owner"], minlength=settings.global_masters)
+    mine = np.bincount(queues.owner[queues.of_stage], instance.of_stage, settings.global_masters)
+    owners = np.minimum(mine, tasks.arrival.size)
     of_gangs = np.zeros(settings.global_masters, np.int64)
     if jobs.gang.size:
         with_gang = np.flatnonzero(jobs.gang != NOBODY)

@@ -101,6 +101,7 @@ class Federated:
     settings: Federation
     network: Network
     roles: Any
+    states: np.ndarray | None = None  # TASK[task] of Megha, for some of the tasks of a run; None: the roles have them
 
 
 @dataclass
@@ -115,7 +116,8 @@ class Opened:
     out: Outbox  # what its handler posted
     services: Services
     change_queues: Callable[[TreeFile], None]
-    changes: list[TreeChange]  # of the queues, that are still to come
+    changes: list[TreeChange]  # of the queues
+    changed: int = 0  # how many of them there were
 
     @property
     def simulation(self) -> Simulation:
@@ -125,12 +127,11 @@ class Opened:
     def step(self, budget: int) -> int:
         """Run a number of events; return why it came back. Raises RunError where too many messages are on their way."""
         while True:
-            self.network.idle[NEXT_TREE] = self.changes[0].time if self.changes else math.inf
+            self.network.idle[NEXT_TREE] = (self.changes[self.changed].time if self.changed < len(self.changes)
+                                            else math.inf)
             why = self.services.run(self.simulation, self.network, self.due, self.out, budget)
             if why == QUEUES_CHANGE:
-                self.change_queues(changed(TreeFile(), self.changes.pop(0)))
-                self.network.owed[:] = TOUCHED
-                self.services = self.services.renewed()
+                self.change_queues_next()
                 continue
             if why != MESSAGES_FULL:
                 return why
@@ -139,6 +140,13 @@ class Opened:
                 raise RunError(f"more than {SLOTS_MAX:,} messages are on their way at {now:g} s; with shorter "
                                "delays and services, a longer heartbeat or fewer masters there are fewer")
             self.network = with_more_room(self.network)
+
+    def change_queues_next(self) -> None:
+        """Let the queues change that change next."""
+        self.change_queues(changed(TreeFile(), self.changes[self.changed]))
+        self.changed += 1
+        self.network.owed[:] = TOUCHED
+        self.services = self.services.renewed()
 
 
 def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
@@ -157,10 +165,12 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     failures: tuple[Fates, np.ndarray] | None = None,
     every_beat: bool = True,
     of_stage: np.ndarray | None = None,
+    slots: int = 0,
 ) -> Opened:
     """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* and *outbox* as of
     `Instance`; *failures* are what befalls tasks, and on which terms they run. Not *every_beat*, heartbeats that change
-    nothing are passed over: what is recorded is the same.
+    nothing are passed over: what is recorded is the same. *of_stage*: int64[stage], the tasks of the whole run where
+    *workload* has others; *slots*: messages on their way at once that there is room for at first, 0 for the usual.
 
     Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
     """
@@ -176,7 +186,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     order = architecture.machine_order(fleet, settings)
     prepared = prepare(workload, fleet, order, Terms("fifo", seed, interval, until))
     tasks, machines = len(workload.tasks), len(order)
-    slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
+    slots = slots or architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
     simulation = prepared.simulation
     if failures is not None:
         prepared = replace(prepared, simulation=simulation._replace(cut=np.full(tasks, -1.0)))
