@@ -42,9 +42,9 @@ def stored(workload, folder):
     return open_workload(folder)
 
 
-def told(scheduler, workload, seed=1, interval=1.0, until=math.inf):
+def told(scheduler, workload, seed=1, interval=1.0, until=math.inf, queues=None):
     estimates = "user" if "estimate" in workload.tasks.columns and workload.tasks["estimate"].count() else "exact"
-    return Terms(scheduler.order, seed, interval, until, estimates=estimates)
+    return Terms(scheduler.order, seed, interval, until, estimates=estimates, queues=queues)
 
 
 def chunked(case, name, folder, cut, on_progress=None, **more):
@@ -158,9 +158,9 @@ def written(folder, case):
     return str(folder / "W")
 
 
-def both_runs(folder, **options):
-    scenario = Scenario(workload=written(folder, busy()), **options)
-    simulate_into(folder / "memory", scenario, "first-fit", 1, load_inputs(scenario))
+def both_runs(folder, scheduler="first-fit", **options):
+    scenario = Scenario(workload=written(folder, busy()), schedulers=[scheduler], **options)
+    simulate_into(folder / "memory", scenario, scheduler, 1, load_inputs(scenario))
     simulate_in_chunks(folder / "chunks", scenario, open_inputs(scenario), Chunks(7))
     return load_runs(folder / "memory")[0], load_runs(folder / "chunks")[0]
 
@@ -209,7 +209,7 @@ def test_beyond_what_is_kept_percentiles_are_near(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("options", "rule"), [
-    ({"schedulers": ["megha"]}, "megha is a federation"), ({"schedulers": ["lotes"]}, "lotes is a plan"),
+    ({"schedulers": ["sparrow"]}, "sparrow is a federation whose schedulers hold batches"), ({"schedulers": ["lotes"]}, "lotes is a plan"),
     ({"schedulers": ["first-fit+easy"]}, "reservations"),
     ({"schedulers": ["tetris+normalised"]}, "means over all tasks"),
     ({"schedulers": ["first-fit+johnson"]}, "an order of all jobs"), ({"schedulers": ["delay-scheduling"]}, "delay"),

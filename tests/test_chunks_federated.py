@@ -11,18 +11,33 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from small import TWO, cases, staged
+from subak.errors import InputError
+from subak.experiment.chunks import open_inputs, waiting_in_chunks
+from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
+from subak.measures.chunks import allocation, tally
+from subak.measures.chunks.sketch import ACCURACY
 from subak.policy import find_scheduler
 from subak.queues.tree import Queue, TreeChange, TreeFile
-from subak.simulator.chunks import federated
 from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.run import Cut, run_in_chunks
 from subak.simulator.federated.fault_plan import Crash, FaultPlan
 from subak.simulator.federated.fault_plan import Cut as NetworkCut
 from subak.simulator.federated_results import waiting_tables
-from test_chunks import StoppedError, busy, in_memory, places, quick, stopping, stored, tables, told
-
-RECEIVED = {"global_masters": 2, "local_masters": 2, "heartbeat": 0.75, "delay": 0.125}
+from test_chunks import (
+    StoppedError,
+    both_runs,
+    busy,
+    in_memory,
+    places,
+    quick,
+    stopping,
+    stored,
+    tables,
+    told,
+    unlike,
+    written,
+)
 
 
 def chunked(case, name, folder, cut, on_progress=None, federation=None, faults=None, **more):
@@ -33,17 +48,15 @@ def chunked(case, name, folder, cut, on_progress=None, federation=None, faults=N
     return run_in_chunks(stored(workload, folder), fleet, scheduler, terms, cut, True, on_progress, federation, faults)
 
 
-def known(found, case):
-    """What is known of the tasks that wait in the end, by their numbers in the workload."""
-    return waiting_tables(found, *case)
-
-
 def agree(case, name, chunk, block=3, **more):
     outcome, whole = in_memory(case, name, **more)
     with places() as (folder, place):
         found = chunked(case, name, folder, Cut(place, chunk, None, block), **more)
         for one, other in zip(tables(found, case), whole, strict=True):
             assert_frame_equal(one, other)
+        known, same = waiting_in_chunks(found), waiting_tables(outcome, *case)
+        for name in ("waiting", "views"):
+            assert_frame_equal(known[name], same[name])
     end, chunks_end = outcome.loop_result, found.outcome.loop_result
     assert (chunks_end.events, chunks_end.end) == (end.events, end.end)
     one, other = (each.federated.network for each in (found.outcome, outcome))
@@ -101,12 +114,12 @@ def test_faults_befall_both_alike(case, queues, federation, faults, chunk):
     agree(in_queues(case, queues), "megha", chunk, federation=federation, faults=faults, until=60.0)
 
 
-def many(jobs=60, seed=3):
+def many(jobs=60, seed=3, apart=4):
     """Tasks of four queues in jobs of two stages, over some minutes: most places are used again and again."""
     random, (_, fleet) = np.random.default_rng(seed), busy()
     stages = [{"job": job, "request": (float(random.integers(1, 5)), 1.0), "priority": int(random.integers(0, 3)),
                "depends_on": [2 * job] if part else []} for job in range(jobs) for part in range(2)]
-    tasks = [(row, float(row // 2 * 4 + random.integers(0, 9)), float(random.exponential(9.0)))
+    tasks = [(row, float(row // 2 * apart + random.integers(0, 9)), float(random.exponential(9.0)))
              for row in range(2 * jobs) for _ in range(4)]
     return in_queues((staged(stages, sorted(tasks, key=lambda task: task[1]), TWO), fleet), 4)
 
@@ -115,3 +128,88 @@ def many(jobs=60, seed=3):
 @given(federation=federations(), faults=st.none() | fault_plans(), chunk=st.integers(1, 60), seed=st.integers(0, 2**20))
 def test_places_are_used_again(federation, faults, chunk, seed):
     agree(many(seed=seed % 7), "megha", chunk, 64, federation=federation, faults=faults, until=900.0, seed=seed)
+
+
+@settings(quick, max_examples=25)
+@given(federation=federations(), faults=st.none() | fault_plans(), chunk=st.integers(5, 60),
+       stops=st.lists(st.integers(0, 9), min_size=1, max_size=3), until=st.sampled_from([900.0, 120.0]))
+def test_a_federation_that_was_stopped_goes_on_to_the_same_end(federation, faults, chunk, stops, until):
+    case, more = many(jobs=20), {"federation": federation, "faults": faults, "until": until}
+    outcome, whole = in_memory(case, "megha", **more)
+    with places() as (folder, place):
+        for times in [*stops, None]:
+            cut = Cut(place, chunk, Checkpoint(place, {"seed": "1"}, every=0.0), 64)
+            with suppress(StoppedError):
+                found = chunked(case, "megha", folder, cut, times if times is None else stopping(times), **more)
+        for one, other in zip(tables(found, case), whole, strict=True):
+            assert_frame_equal(one, other)
+    assert found.outcome.loop_result.events == outcome.loop_result.events
+
+
+def weights(time, **queues):
+    return TreeChange(time=time, queue=[Queue(name=name, weight=weight) for name, weight in queues.items()])
+
+
+@pytest.mark.parametrize("chunk", [5, 40])
+def test_queues_that_change_stay_changed(chunk):
+    """Also where the federation is opened anew, for more places or from a checkpoint."""
+    file = TreeFile(queue=[Queue(name="q0", weight=3.0)], change=[weights(60.0, q1=9.0), weights(130.0, q2=5.0)])
+    more = {"federation": Federation(global_masters=2, local_masters=1, queue_order="hdrf"), "queues": file}
+    agree(many(), "megha", chunk, **more)
+    _, whole = in_memory(many(), "megha", **more)
+    with places() as (folder, place):
+        for times in [9, 14, None]:
+            cut = Cut(place, chunk, Checkpoint(place, {}, every=0.0), 64)
+            with suppress(StoppedError):
+                found = chunked(many(), "megha", folder, cut, times if times is None else stopping(times), **more)
+        for one, other in zip(tables(found, many()), whole, strict=True):
+            assert_frame_equal(one, other)
+
+
+def test_as_many_places_are_used_as_tasks_are_open(tmp_path):
+    case = many(jobs=300, apart=20)
+    (tmp_path / "B").mkdir()
+    found = chunked(case, "megha", tmp_path / "W", Cut(tmp_path / "B", 20, None, 64))
+    assert found.stored.tasks == 2400 and found.run.number.size < 240
+
+
+def folders_agree(memory, cut):
+    assert unlike(cut) == unlike(memory)
+    assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
+    for path in memory.folder.glob("*.parquet"):
+        assert (cut.folder / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize(("scheduler", "options"), [
+    ("megha", {}), ("central", {"until": 70.0, "measure_from": 20.0}),
+    ("megha", {"federation": Federation(preemption="strict", global_masters=3), "until": 80.0}),
+])
+def test_its_folder_is_that_of_the_federation_in_memory(tmp_path, scheduler, options):
+    memory, cut = both_runs(tmp_path, scheduler, **options)
+    assert memory.summary.federation.allocation.mean > 0
+    folders_agree(memory, cut)
+
+
+def test_beyond_what_is_kept_allocation_times_are_near(tmp_path, monkeypatch):
+    monkeypatch.setattr(tally, "EXACT_MAX", 0)
+    monkeypatch.setattr(allocation, "EXACT_MAX", 0)
+    memory, cut = (run.summary.federation for run in both_runs(tmp_path, "megha"))
+    for exact, near in [(memory.allocation, cut.allocation), *zip(memory.parts.values(), cut.parts.values())]:
+        assert near.mean == pytest.approx(exact.mean, rel=1e-12) and near.max == exact.max
+        for level in ("median", "p90", "p99", "p999"):
+            assert getattr(near, level) == pytest.approx(getattr(exact, level), rel=ACCURACY + 1e-12, abs=1e-7)
+    same = ("messages", "counts", "roles", "queues", "queues_left_out")
+    assert [getattr(cut, name) for name in same] == [getattr(memory, name) for name in same]
+
+
+@pytest.mark.parametrize(("options", "file", "rule"), [
+    ({"federation": Federation(placement="bins")}, "", "placement must not be bins"),
+    ({"faults": "faults.toml"}, "replay = 0.1", "replay must be 0, not 0.1"),
+    ({"failures": "failures.toml"}, "[[task]]\nfail = 0.1", "must not have a plan of failures"),
+])
+def test_what_names_tasks_that_have_gone_is_refused(tmp_path, options, file, rule):
+    options = {name: str(tmp_path / value) if isinstance(value, str) else value for name, value in options.items()}
+    for name in ("faults", "failures"):
+        (tmp_path / f"{name}.toml").write_text(file)
+    with pytest.raises(InputError, match=rule):
+        open_inputs(Scenario(workload=written(tmp_path, busy()), schedulers=["megha"], **options))

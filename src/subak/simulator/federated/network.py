@@ -150,7 +150,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
     return Network(
         events=build_events(slots), line=build_line(slots), beats=build_beats(roles[LOCAL_MASTER]),
         flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), armed_in=np.zeros(slots, np.int32),
-        slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0, 0]),
+        slot=_from_last(0, slots), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0, 0]),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
         busy=address["busy"], worked=address["worked"], queued=address["queued"], incarnation=address["incarnation"],
         owed=address["owed"], service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3),
@@ -175,12 +175,17 @@ def with_more_room(net: Network) -> Network:
     def longer(array: np.ndarray) -> np.ndarray:
         return np.concatenate([array, np.zeros(slots, array.dtype)])
 
-    slot = np.concatenate([net.slot[: net.size[FREE]], np.arange(slots, 2 * slots, dtype=np.int32),
+    slot = np.concatenate([net.slot[: net.size[FREE]], _from_last(slots, 2 * slots),
                            net.slot[net.size[FREE] :]])
     net.size[FREE] += slots
     return net._replace(
         events=net.events._replace(slot=longer(net.events.slot)), line=with_longer_line(net.line, 2 * slots),
         flight=longer(net.flight), sent=longer(net.sent), armed_in=longer(net.armed_in), slot=slot)
+
+
+def _from_last(first: int, end: int) -> np.ndarray:
+    """Return int32[slot]: free slots, of which the last here, the first of all, is taken first."""
+    return np.arange(first, end, dtype=np.int32)[::-1].copy()
 
 
 def on_the_way(net: Network) -> np.ndarray:
