@@ -209,7 +209,8 @@ def test_beyond_what_is_kept_percentiles_are_near(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("options", "rule"), [
-    ({"schedulers": ["sparrow"]}, "sparrow is a federation whose schedulers hold batches"), ({"schedulers": ["lotes"]}, "lotes is a plan"),
+    ({"schedulers": ["sparrow"]}, "sparrow is a federation whose schedulers hold batches"),
+    ({"schedulers": ["lotes"]}, "lotes is a plan"),
     ({"schedulers": ["first-fit+easy"]}, "reservations"),
     ({"schedulers": ["tetris+normalised"]}, "means over all tasks"),
     ({"schedulers": ["first-fit+johnson"]}, "an order of all jobs"), ({"schedulers": ["delay-scheduling"]}, "delay"),

@@ -114,7 +114,8 @@ class QueuesHeld:
     def __init__(self, window: WindowFacts) -> None:
         self.window = window
         self.number: dict[str, int] = {}  # of each queue, as they first come
-        self.mean = self.now = np.zeros((0, 0))  # float64[resource, queue], sums of shares: in the mean of the window, and at the end
+        self.mean = np.zeros((0, 0))  # float64[resource, queue], sums of shares, in the mean of the window
+        self.now = np.zeros((0, 0))  # and in the end
         self.count = self.waiting = np.zeros(0, np.int64)
 
     def add(self, outcome: Outcome, tasks: pl.DataFrame) -> None:

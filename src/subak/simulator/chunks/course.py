@@ -20,13 +20,13 @@ from subak.simulator.outcome import Outcome
 from subak.workload.chunks import StoredWorkload
 from subak.workload.table import Workload
 
-NO_TASK = -1  # number of the task of a row that has none
-
 
 class Driven(Protocol):
     """What a run in chunks drives: a loop, and rows for tasks that come and go."""
 
-    number: np.ndarray  # int64[row], of its task in the workload, or NO_TASK
+    @property
+    def number(self) -> np.ndarray:
+        """int64[row], of its task in the workload; negative where there is none."""
 
     @property
     def kind(self) -> np.dtype:

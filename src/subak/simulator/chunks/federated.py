@@ -33,7 +33,7 @@ from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated.megha_setup import asked_of, find_queues, ranks
-from subak.simulator.federated.network import FREE, PLACE_BITS, Network, place_of, with_more_room
+from subak.simulator.federated.network import FREE, PLACE_BITS, PLACES_MASK, Network, with_more_room
 from subak.simulator.federated.simulate import SLOTS, Federated, Opened, broken_rule, open_federated
 from subak.simulator.outcome import Outcome
 from subak.workload.chunks import StoredWorkload
@@ -116,7 +116,7 @@ class FederatedRun:
         jobs, status = self.roles.jobs, self.simulation.claims.status
         is_over = (jobs.state == SUBMISSION_ENDED) & (jobs.row == NOBODY) | (status == TASK_UNPLACEABLE)
         is_over &= jobs.number != NOBODY
-        is_over[place_of(self._named())] = False  # type: ignore[call-overload]
+        is_over[self._named() & PLACES_MASK] = False
         places = np.flatnonzero(is_over)
         return places[np.argsort(jobs.number[places], kind="stable")]
 
@@ -194,7 +194,8 @@ class FederatedRun:
 
     def go_on_from(self, kept: dict[str, np.ndarray]) -> None:
         """Be where another run was. Raises KeyError where anything is missing."""
-        self._open_anew(*(int(kept[name]) for name in ("places", "slots", "changes")), unpacked(kept))
+        places, slots, changes = (int(kept[name]) for name in ("places", "slots", "changes"))
+        self._open_anew(places, slots, changes, unpacked(kept))
 
     def _open_anew(self, places: int, slots: int, changes: int, arrays: dict[str, np.ndarray]) -> None:
         """Open the federation with so many places, and be where *arrays* say: after so many changes of queues.
@@ -230,7 +231,8 @@ class FederatedRun:
             states[name] = values[name]
         asked = asked_of(part, self.queues, part.tasks["stage"].to_numpy())
         federated = Federated(
-            self.settings, self.opened.network._replace(**{name: values[name] for name in PARTS}),
+            self.settings, self.opened.network._replace(
+                processing=values["processing"], at_worker=values["at_worker"], communication=values["communication"]),
             roles._replace(jobs=roles.jobs._replace(asked=asked)), states)
         return replace(whole, federated=federated, prepared=replace(
             self.opened.prepared, simulation=with_results(fresh, values)))

@@ -39,7 +39,8 @@ def refuse_chunks(
 
 def _refuse_scheduler(scheduler: Scheduler) -> None:
     kinds = {
-        "a federation whose schedulers hold batches of tasks": scheduler.architecture not in {"", *MEGHAS}, "what a log says": scheduler.recorded,
+        "a federation whose schedulers hold batches of tasks": scheduler.architecture not in {"", *MEGHAS},
+        "what a log says": scheduler.recorded,
         "a plan for all jobs": bool(scheduler.planned), "delay scheduling": scheduler.delays,
         "backfill with reservations": bool(scheduler.reserves), "a policy from a file": not scheduler.built_in,
         "scores divided by their means over all tasks": str(scheduler.memory).endswith("normalised_memory"),

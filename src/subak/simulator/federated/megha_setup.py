@@ -207,7 +207,8 @@ def _jobs(instance: Instance, queues: Queues) -> Jobs:
     stages, gangs = sim.stages, gang_size.size
     return Jobs(
         number=np.arange(tasks), mask=PLACES_MASK, state=np.zeros(tasks, np.int8),
-        row=np.full(tasks, NOBODY, np.int32), asked=asked_of(workload, queues, stage), rank=sim.tasks.rank, shape=sim.tasks.shape, gang=gang,
+        row=np.full(tasks, NOBODY, np.int32), asked=asked_of(workload, queues, stage), rank=sim.tasks.rank,
+        shape=sim.tasks.shape, gang=gang,
         gang_size=gang_size,
         gang_row=np.full(gangs, NOBODY, np.int32), gang_left=gang_size.copy(), gang_failed=np.zeros(gangs, np.bool_),
         ending=np.zeros(tasks, ENDING), terms=_everybody_finishes() if instance.terms is None else instance.terms,
