@@ -75,7 +75,7 @@ from subak.tables import write_table
 from subak.toml_files import write_toml
 from subak.workload.redraws import NONE
 from subak.workload.resample import resample_for, resampled
-from subak.workload.samples import sample_names, workload_folder
+from subak.workload.samples import is_path, workload_folder
 from subak.workload.table import Workload, read_workload
 
 DIGEST_BYTES = 1 << 20  # of a file read at once
@@ -144,7 +144,7 @@ def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
              *map(policy_file, scenario.schedulers), *files]
     if scenario.energy and scenario.energy not in energy_names():
         names += [scenario.energy, *tables_of(Path(scenario.energy))]
-    workload = [] if scenario.workload in sample_names() else [scenario.workload]
+    workload = [scenario.workload] if is_path(scenario.workload) else []
     return [Path(name) for name in (*workload, *names) if name]
 
 
@@ -542,7 +542,7 @@ def write_scenario(
     if energy is not None:
         write_toml(energy, partial / "energy.toml")
         one.energy = "energy.toml"
-    if one.workload not in sample_names():
+    if is_path(one.workload):
         one.workload = str(Path(one.workload).resolve())
     if one.fleet:
         one.fleet = str(Path(one.fleet).resolve())
