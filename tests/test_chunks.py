@@ -226,11 +226,14 @@ def test_what_needs_all_tasks_at_once_is_refused(tmp_path, options, rule):
         open_inputs(Scenario(workload=written(tmp_path, busy()), **options))
 
 
-def test_tasks_must_be_sorted(tmp_path):
+@pytest.mark.parametrize("place", [3, 7])
+def test_tasks_must_be_sorted(tmp_path, place):
+    """Within a chunk, and over its border: each chunk is sorted then."""
     scenario = Scenario(workload=written(tmp_path, busy()))
     tasks = pl.read_parquet(tmp_path / "W" / "tasks.parquet")
-    pl.concat([tasks[:3], tasks[200:201], tasks[3:]]).write_parquet(tmp_path / "W" / "tasks.parquet")
-    with pytest.raises(InputError, match="sorted by arrival to be read in chunks, row 4 arrives"):
+    turned = pl.concat([tasks[100 : 100 + place], tasks[:100], tasks[100 + place :]])
+    turned.write_parquet(tmp_path / "W" / "tasks.parquet")
+    with pytest.raises(InputError, match=f"sorted by arrival to be read in chunks, row {place} arrives"):
         simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["W"]
 

@@ -70,7 +70,8 @@ def test_what_is_no_tar_is_refused(tmp_path, text, rule):
 def test_a_stream_that_was_cut_is_refused(workload, tmp_path):
     whole = io.BytesIO(piped(workload))
     with tarfile.open(fileobj=whole) as tar:
-        in_between, in_the_middle = tar.getmember("workload.toml").offset, tar.getmember("tasks.parquet").offset_data + 9
+        in_between = tar.getmember("workload.toml").offset
+        in_the_middle = tar.getmember("tasks.parquet").offset_data + 9
     for end, rule in ((in_between, "in which there is no workload"), (in_the_middle, "unexpected end of data")):
         with pytest.raises(InputError, match=rule):
             unpack(io.BytesIO(whole.getvalue()[:end]), tmp_path)

@@ -91,8 +91,8 @@ class CentralRun:
 
     def outcome_of(self, whole: Outcome, part: Workload, values: np.ndarray) -> Outcome:
         """Return the run of some tasks; *values* are their results."""
-        sim = with_results(arriving(self.prepared, part, self.fleet, self.terms), values)
-        return replace(whole, prepared=replace(self.prepared, simulation=sim))
+        sim = with_results(arriving(whole.prepared, part, self.fleet, self.terms), values)
+        return replace(whole, prepared=replace(whole.prepared, simulation=sim))
 
     @property
     def _is_fair(self) -> bool:

@@ -161,6 +161,7 @@ class ChunkedOutcome:
 
 
 def told_part(stored: StoredWorkload, begin: int, end: int, terms: Terms) -> Workload:
-    """Return some tasks as the scheduler is told of them."""
+    """Return some tasks as the scheduler is told of them. Raises InputError where the one behind them comes before."""
     part = stored.part(begin, end)
+    stored.refuse_before(end, part.tasks["arrival"][-1])
     return part if terms.estimates != EXACT else replace(part, tasks=part.tasks.drop("estimate", strict=False))

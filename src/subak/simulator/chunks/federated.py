@@ -225,7 +225,7 @@ class FederatedRun:
 
     def outcome_of(self, whole: Outcome, part: Workload, values: np.ndarray) -> Outcome:
         """Return the run of some tasks; *values* are their results."""
-        fresh = arriving(self.opened.prepared, part, self.inputs.fleet, self._terms)
+        fresh = arriving(whole.prepared, part, self.inputs.fleet, self._terms)
         states, roles = np.zeros(values.size, TASK), self.roles
         for name in STATES:
             states[name] = values[name]
@@ -235,7 +235,7 @@ class FederatedRun:
                 processing=values["processing"], at_worker=values["at_worker"], communication=values["communication"]),
             roles._replace(jobs=roles.jobs._replace(asked=asked)), states)
         return replace(whole, federated=federated, prepared=replace(
-            self.opened.prepared, simulation=with_results(fresh, values)))
+            whole.prepared, simulation=with_results(fresh, values)))
 
     @property
     def _terms(self) -> Terms:
