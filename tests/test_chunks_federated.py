@@ -15,15 +15,22 @@ from small import TWO, cases, staged
 from subak.errors import InputError
 from subak.experiment.chunks import open_inputs, waiting_in_chunks
 from subak.experiment.scenario import Scenario
+from subak.federation.megha.jobs import SUBMISSION_ENDED
+from subak.federation.megha.tables import build_jobs
+from subak.federation.messages import NOBODY, RELEASE
 from subak.federation.settings import Federation
 from subak.measures.chunks import allocation, tally
 from subak.measures.chunks.sketch import ACCURACY
 from subak.policy import find_scheduler
 from subak.queues.tree import Queue, TreeChange, TreeFile
+from subak.simulator.chunks.arrays import own_arrays, packed, unpacked
 from subak.simulator.chunks.checkpoint import Checkpoint
+from subak.simulator.chunks.federated import FederatedRun, Inputs, list_stages
 from subak.simulator.chunks.run import Cut, run_in_chunks
+from subak.simulator.engine.state import UNREAD_FROM
 from subak.simulator.federated.fault_plan import Crash, FaultPlan
 from subak.simulator.federated.fault_plan import Cut as NetworkCut
+from subak.simulator.federated.network import FREE, PLACE_BITS, build_network, with_more_room
 from subak.simulator.federated_results import waiting_tables
 from test_chunks import (
     StoppedError,
@@ -39,6 +46,8 @@ from test_chunks import (
     unlike,
     written,
 )
+
+NONE = np.zeros(0)
 
 
 def chunked(case, name, folder, cut, on_progress=None, federation=None, faults=None, **more):
@@ -217,3 +226,79 @@ def test_what_names_tasks_that_have_gone_is_refused(tmp_path, options, file, rul
         (tmp_path / f"{name}.toml").write_text(file)
     with pytest.raises(InputError, match=rule):
         open_inputs(Scenario(workload=written(tmp_path, busy()), schedulers=["megha"], **options))
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+
+
+def numbered(places):
+    """Numbers of tasks by their places: {place: number in the workload}."""
+    number = np.full(8, NOBODY, np.int64)
+    for place, task in places.items():
+        number[place] = (task << PLACE_BITS) + place
+    return number
+
+
+def test_walks_over_stages_go_on_where_they_were():
+    """Stage 0 has tasks 0, 2 and 4, of which 2 comes next in a walk, stage 1 tasks 1 and 3, of which 3 does."""
+    jobs, network = build_jobs(8, 2, 0, 0), build_network((1, 1, 1, 1, 1), 8, 16, 1)
+    jobs.number[:] = numbered({3: 0, 0: 1, 1: 2, 2: 3, 5: 4})
+    jobs.stages.of_task[:] = [1, 0, 1, 0, 0, 0, 0, 0]
+    list_stages(jobs, network, np.array([0, 1, 2, 3, 5]))
+    assert jobs.stages.task_first.tolist() == [0, 3, 5] and jobs.stages.task[:5].tolist() == [3, 1, 5, 0, 2]
+    for slot, (stage, row) in enumerate([(0, 1), (1, 4)]):
+        network.flight["kind"][slot], network.flight["count"][slot], network.flight["row"][slot] = RELEASE, stage, row
+    network.size[FREE] -= 2
+    list_stages(jobs, network, np.array([0, 1, 2, 5]))
+    assert jobs.stages.task_first.tolist() == [0, 2, 4] and jobs.stages.task[:4].tolist() == [1, 5, 0, 2]
+    assert network.flight["row"][:2].tolist() == [0, 3]
+    jobs.number[:] = numbered({0: 1, 1: 2, 2: 3, 5: 4, 3: 6})
+    list_stages(jobs, network, np.array([0, 1, 2, 3, 5]))
+    assert jobs.stages.task[:5].tolist() == [1, 5, 3, 0, 2] and network.flight["row"][:2].tolist() == [0, 4]
+
+
+def a_run(tmp_path, chunk=40, **federation):
+    workload, fleet = many(jobs=20)
+    (tmp_path / "W").mkdir(exist_ok=True)
+    scheduler = find_scheduler("megha")
+    inputs = Inputs(stored(workload, tmp_path / "W"), fleet, scheduler, told(scheduler, workload),
+                    Federation(global_masters=2, local_masters=1, **federation), None)
+    return FederatedRun(inputs, chunk), inputs.stored
+
+
+def test_who_goes_on_is_where_the_other_was(tmp_path):
+    """With as many places, and as many messages on their way as there was made room for."""
+    run, whole = a_run(tmp_path)
+    run.read(0, whole.part(0, 40))
+    run.simulation.clock[UNREAD_FROM] = whole.arrival(40)
+    run.step(300)
+    run.opened.network = with_more_room(run.opened.network)
+    other, _ = a_run(tmp_path, chunk=7)
+    other.go_on_from(run.kept())
+    assert other.opened.network.slot.size == run.opened.network.slot.size
+    first, second = (own_arrays((each.simulation, each.opened.network._replace(arrival=NONE, arriving=NONE),
+                                 each.roles)) for each in (run, other))
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        assert array.tobytes() == second[name].tobytes(), name
+
+
+def test_tasks_of_a_stage_that_was_given_up_are_never_submitted(tmp_path):
+    run, whole = a_run(tmp_path)
+    run.roles.jobs.given_up[3] = True
+    run.read(0, whole.part(0, 40))
+    stage = whole.part(0, 40).tasks["stage"].to_numpy()
+    assert (stage == 3).any()
+    assert ((run.roles.jobs.state[:40] == SUBMISSION_ENDED) == (stage == 3)).all()
+
+
+def test_arrays_are_kept_without_the_zeros_behind():
+    long = np.zeros(3 << 20)
+    long[5] = 1.0
+    column = np.zeros(4, [("a", np.int8), ("b", np.int64)])["b"]
+    column[1] = 7
+    state = (long, [column, np.arange(6).reshape(2, 3)], "no array")
+    kept = packed(own_arrays(state))
+    assert sum(array.nbytes for array in kept.values()) < 2 << 20
+    assert {name: array.tolist() for name, array in unpacked(kept).items()} == {
+        name: array.tolist() for name, array in own_arrays(state).items()}
