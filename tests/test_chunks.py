@@ -1,5 +1,7 @@
 """A run in chunks is the run in memory: task by task, interval by interval, attempt by attempt, however it is cut."""
+import fcntl
 import math
+import os
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -122,18 +124,49 @@ def stopping(times):
     return on_progress
 
 
+class EverySecond(Checkpoint):
+    """One that is due every second time: so rows are written that it knows nothing of, and again after a kill."""
+
+    asked = 0
+
+    def is_due(self):
+        self.asked += 1
+        return self.asked % 2 == 0
+
+
 @settings(quick, max_examples=40)
 @given(case=cases(), name=st.sampled_from(SCHEDULERS), chunk=st.integers(1, 8), block=st.integers(1, 9),
-       stops=st.lists(st.integers(0, 6), min_size=1, max_size=3), until=st.sampled_from([math.inf, math.inf, 4.0]))
-def test_a_run_that_was_stopped_goes_on_to_the_same_end(case, name, chunk, block, stops, until):
+       stops=st.lists(st.integers(0, 6), min_size=1, max_size=3), until=st.sampled_from([math.inf, math.inf, 4.0]),
+       kind=st.sampled_from([Checkpoint, EverySecond]))
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(case, name, chunk, block, stops, until, kind):
     _, whole = in_memory(case, name, until=until)
     with places() as (folder, place):
         for times in [*stops, None]:
-            cut = Cut(place, chunk, Checkpoint(place, {"seed": "1"}, every=0.0), block)
+            cut = Cut(place, chunk, kind(place, {"seed": "1"}, every=0.0), block)
             with suppress(StoppedError):
                 found = chunked(case, name, folder, cut, times if times is None else stopping(times), until=until)
         for one, other in zip(tables(found, case), whole, strict=True):
             assert_frame_equal(one, other)
+
+
+def test_a_checkpoint_keeps_lost_attempts_intervals_and_seconds():
+    """A machine leaves at 50 s, and more intervals have passed by 70 s than are held in the state."""
+    def until_it_is_late(progress):
+        if progress.time > 70.0:
+            raise StoppedError
+
+    _, whole = in_memory(busy(), "first-fit", interval=0.01)
+    with places() as (folder, place):
+        cut = Cut(place, 7, Checkpoint(place, {}, every=0.0), 64)
+        with suppress(StoppedError):
+            chunked(busy(), "first-fit", folder, cut, until_it_is_late, interval=0.01)
+        with np.load(place / "checkpoint.npz") as file:
+            assert file["losses"].shape[1] > 0 and file["timeline"].shape[0] > 0
+            before = float(file["seconds"])
+        found = chunked(busy(), "first-fit", folder, cut, interval=0.01)
+        for one, other in zip(tables(found, busy()), whole, strict=True):
+            assert_frame_equal(one, other)
+        assert found.outcome.loop_result.seconds > before > 0.0
 
 
 def busy():
@@ -254,6 +287,35 @@ def test_the_same_command_goes_on_from_a_checkpoint(tmp_path):
         assert (tmp_path / "R" / f"{name}.parquet").read_bytes() == (
             tmp_path / "memory" / f"{name}.parquet").read_bytes()
     assert not kept.exists()
+
+
+def test_a_run_that_was_stopped_while_it_was_measured_is_measured_anew(tmp_path, monkeypatch):
+    scenario, kept = Scenario(workload=written(tmp_path, busy())), tmp_path / "C"
+    simulate_in_chunks(tmp_path / "whole", scenario, open_inputs(scenario), Chunks(7))
+
+    def stopped(*_):
+        raise StoppedError
+
+    with monkeypatch.context() as patch, pytest.raises(StoppedError):
+        patch.setattr(chunks, "facts_of_tally", stopped)
+        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0))
+    assert (kept / "wait_time.bin").stat().st_size > 0
+    simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0))
+    one, other = (load_runs(tmp_path / name)[0] for name in ("R", "whole"))
+    assert unlike(one) == unlike(other)
+    assert (one.folder / "groups.parquet").read_bytes() == (other.folder / "groups.parquet").read_bytes()
+
+
+def test_two_runs_are_not_kept_in_one_folder(tmp_path):
+    scenario = Scenario(workload=written(tmp_path, busy()))
+    (tmp_path / "C").mkdir()
+    number = os.open(tmp_path / "C", os.O_RDONLY)
+    fcntl.flock(number, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(InputError, match="another process is at it"):
+            simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, tmp_path / "C"))
+    finally:
+        os.close(number)
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):
