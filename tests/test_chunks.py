@@ -27,6 +27,8 @@ from subak.measures.chunks import tally
 from subak.measures.chunks.sketch import ACCURACY
 from subak.measures.runs import Speed, load_runs
 from subak.policy import find_scheduler
+from subak.simulator.chunks import checkpoint
+from subak.simulator.chunks.blocks import Blocks
 from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.run import Cut, run_in_chunks
 from subak.simulator.engine.setup import Terms
@@ -44,9 +46,9 @@ def stored(workload, folder):
     return open_workload(folder)
 
 
-def told(scheduler, workload, seed=1, interval=1.0, until=math.inf, queues=None):
-    estimates = "user" if "estimate" in workload.tasks.columns and workload.tasks["estimate"].count() else "exact"
-    return Terms(scheduler.order, seed, interval, until, estimates=estimates, queues=queues)
+def told(scheduler, workload, seed=1, interval=1.0, until=math.inf, queues=None, estimates=None):
+    known = "user" if "estimate" in workload.tasks.columns and workload.tasks["estimate"].count() else "exact"
+    return Terms(scheduler.order, seed, interval, until, estimates=estimates or known, queues=queues)
 
 
 def chunked(case, name, folder, cut, on_progress=None, **more):
@@ -108,6 +110,62 @@ def test_fair_orders_know_the_queues_of_those_who_come(name, chunk):
     queues = [("a/x", "a/y", "b", "c/z")[job * job % 4] for job in range(40)]
     workload = replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(queues)))
     agree((workload, fleet), name, chunk, 16)
+
+
+def test_estimates_of_users_are_not_told_unless_they_are_asked_for():
+    stages = [{"job": job, "request": (1,)} for job in range(12)]
+    workload = staged(stages, [(job, 0.5 * job, 5.0 - job % 5, float(job % 5)) for job in range(12)])
+    case = workload, fleet_of((1,))
+    told_apart = [in_memory(case, "best-fit+shortest-first", estimates=each)[1][0]["start"].to_list()
+                  for each in ("user", "exact")]
+    assert told_apart[0] != told_apart[1]
+    for each in ("user", "exact"):
+        agree(case, "best-fit+shortest-first", 3, estimates=each)
+
+
+def test_progress_is_of_the_whole_run():
+    seen = []
+    with places() as (folder, place):
+        found = chunked(busy(), "first-fit", folder, Cut(place, 7, None, 64), seen.append)
+    arrived = [each.tasks_arrived for each in seen]
+    assert arrived == sorted(arrived) and arrived[-1] == found.stored.tasks == 244
+    assert {each.last_arrival for each in seen} == {found.stored.last}
+
+
+@pytest.mark.parametrize("place", [3, 7, 14])
+def test_the_run_itself_sees_that_tasks_are_not_sorted(place):
+    """Within a chunk of 7, and over its border, where each chunk is sorted."""
+    with places() as (folder, results):
+        folder.mkdir()
+        busy()[0].write(folder)
+        tasks = pl.read_parquet(folder / "tasks.parquet")
+        pl.concat([tasks[100 : 100 + place], tasks[:100], tasks[100 + place :]]).write_parquet(folder / "tasks.parquet")
+        scheduler = find_scheduler("first-fit")
+        with pytest.raises(InputError, match=f"row {place} arrives"):
+            run_in_chunks(open_workload(folder), busy()[1], scheduler, told(scheduler, busy()[0]), Cut(results, 7))
+
+
+def test_results_are_on_the_disk_before_the_checkpoint_that_goes_on_behind_them(monkeypatch):
+    order = []
+    flush, write = Blocks.flush, checkpoint.write_file
+    monkeypatch.setattr(Blocks, "flush", lambda self: order.append("results") or flush(self))
+    monkeypatch.setattr(checkpoint, "write_file", lambda *given: order.append("checkpoint") or write(*given))
+    with places() as (folder, place):
+        chunked(busy(), "first-fit", folder, Cut(place, 61, Checkpoint(place, {}, every=0.0), 64))
+    assert order == ["results", "checkpoint"] * 3
+
+
+def test_checkpoints_are_not_oftener_than_so(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
+    with places() as (folder, place):
+        kept = Checkpoint(place, {}, 60.0, now[0])
+        chunked(busy(), "first-fit", folder, Cut(place, 61, kept, 64))
+        assert not (place / "checkpoint.npz").exists() and not kept.is_due()
+        now[0] = 160.0
+        assert kept.is_due()
+        chunked(busy(), "first-fit", folder, Cut(place, 61, kept, 64))
+        assert kept.written == 160.0 and not kept.is_due()
 
 
 class StoppedError(Exception):
@@ -203,9 +261,12 @@ def unlike(run):
     return msgspec.to_builtins(msgspec.structs.replace(run.summary, speed=Speed(), label=""))
 
 
+@pytest.mark.parametrize("block", [None, 50])
 @pytest.mark.parametrize("options", [{}, {"until": 70.0, "measure_from": 20.0}, {"objectives": [
     "wait.p95 < 60s", "turnaround.mean < 3s", "job_slowdown.max < 4"]}])
-def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, caplog):
+def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, block, caplog, monkeypatch):
+    if block is not None:
+        monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
     memory, cut = both_runs(tmp_path, **options)
     assert "fairness" not in caplog.text
     assert memory.summary.attempts_lost > 0 and memory.summary.status["UNPLACEABLE"] > 0

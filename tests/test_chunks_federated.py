@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 from small import TWO, cases, staged
 from subak.errors import InputError
+from subak.experiment import chunks
 from subak.experiment.chunks import open_inputs, waiting_in_chunks
 from subak.experiment.scenario import Scenario
 from subak.federation.megha.jobs import SUBMISSION_ENDED
@@ -192,11 +193,14 @@ def folders_agree(memory, cut):
         assert (cut.folder / path.name).read_bytes() == path.read_bytes(), path.name
 
 
+@pytest.mark.parametrize("block", [None, 50])
 @pytest.mark.parametrize(("scheduler", "options"), [
     ("megha", {}), ("central", {"until": 70.0, "measure_from": 20.0}),
     ("megha", {"federation": Federation(preemption="strict", global_masters=3), "until": 80.0}),
 ])
-def test_its_folder_is_that_of_the_federation_in_memory(tmp_path, scheduler, options):
+def test_its_folder_is_that_of_the_federation_in_memory(tmp_path, scheduler, options, block, monkeypatch):
+    if block is not None:
+        monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
     memory, cut = both_runs(tmp_path, scheduler, **options)
     assert memory.summary.federation.allocation.mean > 0
     folders_agree(memory, cut)
