@@ -24,7 +24,7 @@ from subak.experiment.chunks import Chunks, open_inputs, refuse_checkpoint, simu
 from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.chunks import tally
-from subak.measures.chunks.sketch import ACCURACY
+from subak.measures.chunks.sketch import ACCURACY, Sketches
 from subak.measures.runs import Speed, load_runs
 from subak.policy import find_scheduler
 from subak.simulator.chunks import checkpoint
@@ -236,7 +236,8 @@ def busy():
     tasks = sorted((float(random.integers(0, 90)), row, float(random.exponential(20.0)))
                    for row in range(61) for _ in range(4))
     fleet = fleet_of((4, 8), (8, 8), (8, 8), resources=TWO,
-                     changes=[(50.0, 1, False, 8.0, 8.0), (60.0, 1, True, 8.0, 8.0)])
+                     changes=[(50.0, 1, False, 8.0, 8.0), (60.0, 1, True, 8.0, 8.0), (85.0, 1, False, 8.0, 8.0),
+                              (90.0, 1, True, 8.0, 8.0)])
     return staged(stages, [(row, arrival, run_time) for arrival, row, run_time in tasks], TWO), fleet
 
 
@@ -300,6 +301,12 @@ def test_beyond_what_is_kept_percentiles_are_near(tmp_path, monkeypatch):
     assert_frame_equal(one, other, rel_tol=1.01 * ACCURACY)
     counts = ["by", "name", "tasks", "started", "jobs"]
     assert_frame_equal(one[counts], other[counts])
+
+
+def test_what_did_not_wait_did_not_wait_in_a_sketch_either():
+    found = Sketches()
+    found.add(np.zeros(5, np.int64), np.array([0.0, 0.0, 0.0, 2.0, np.nan]), 1)
+    assert found.spread(0).median == 0.0 and found.spread(0).max == 2.0
 
 
 @pytest.mark.parametrize(("options", "rule"), [
