@@ -16,6 +16,7 @@ from subak.errors import InputError
 from subak.experiment import chunks
 from subak.experiment.chunks import open_inputs, waiting_in_chunks
 from subak.experiment.scenario import Scenario
+from subak.federation.megha.attempts import add_attempt
 from subak.federation.megha.jobs import SUBMISSION_ENDED
 from subak.federation.megha.tables import build_jobs
 from subak.federation.messages import NOBODY, RELEASE
@@ -28,7 +29,7 @@ from subak.simulator.chunks.arrays import own_arrays, packed, unpacked
 from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.federated import FederatedRun, Inputs, list_stages
 from subak.simulator.chunks.run import Cut, run_in_chunks
-from subak.simulator.engine.state import UNREAD_FROM
+from subak.simulator.engine.state import LOOP_UNREAD, UNREAD_FROM
 from subak.simulator.federated.fault_plan import Crash, FaultPlan
 from subak.simulator.federated.fault_plan import Cut as NetworkCut
 from subak.simulator.federated.network import FREE, PLACE_BITS, build_network, with_more_room
@@ -268,6 +269,27 @@ def a_run(tmp_path, chunk=40, **federation):
     inputs = Inputs(stored(workload, tmp_path / "W"), fleet, scheduler, told(scheduler, workload),
                     Federation(global_masters=2, local_masters=1, **federation), None)
     return FederatedRun(inputs, chunk), inputs.stored
+
+
+@pytest.mark.parametrize("who", ["message", "local master", "worker", "view", "submitter"])
+def test_a_place_is_kept_while_anybody_names_its_task(tmp_path, who):
+    run, whole = a_run(tmp_path, preemption="strict")
+    run.read(0, whole.part(0, 40))
+    run.simulation.clock[UNREAD_FROM] = whole.arrival(40)
+    while run.step(1000) != LOOP_UNREAD:
+        pass
+    ended, network, roles = run.ended(), run.opened.network, run.roles
+    assert ended.size > 1 and (np.diff(run.number[ended]) > 0).all()
+    number = roles.jobs.number[ended[1]]
+    if who == "message":
+        network.size[FREE] -= 1
+        network.flight["task"][network.slot[network.size[FREE]]] = number
+    elif who == "submitter":
+        roles.jobs.row[ended[1]] = 0
+    else:
+        pool = {"local master": roles.locals[0].rows, "worker": roles.workers.rows, "view": roles.masters[1].held}[who]
+        add_attempt(pool, 0, number, 1, 0)
+    assert run.ended().tolist() == np.delete(ended, 1).tolist()
 
 
 def test_who_goes_on_is_where_the_other_was(tmp_path):
