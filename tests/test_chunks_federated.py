@@ -187,6 +187,15 @@ def test_as_many_places_are_used_as_tasks_are_open(tmp_path):
     assert found.stored.tasks == 2400 and found.run.number.size < 240
 
 
+def test_tasks_that_fit_nowhere_keep_no_places(tmp_path):
+    stages = [{"job": job, "request": (64.0 if job % 5 else 1.0, 1.0)} for job in range(100)]
+    case = staged(stages, [(job, float(job), 0.5) for job in range(100)], TWO), busy()[1]
+    (tmp_path / "B").mkdir()
+    found = chunked(case, "megha", tmp_path / "W", Cut(tmp_path / "B", 10, None, 64))
+    assert found.run.number.size == 20
+    assert tables(found, case)[0]["status"].value_counts().sort("count")["count"].to_list() == [20, 80]
+
+
 def folders_agree(memory, cut):
     assert unlike(cut) == unlike(memory)
     assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
