@@ -141,11 +141,7 @@ class FederatedRun:
 
     def drop(self, rows: np.ndarray) -> None:
         """Let the places of tasks that ended be others'."""
-        jobs = self.roles.jobs
-        left = jobs.number != NOBODY
-        left[rows] = False
-        list_stages(jobs, self.opened.network, np.flatnonzero(left))
-        jobs.number[rows], self.simulation.claims.status[rows] = NOBODY, TASK_FINISHED
+        self.roles.jobs.number[rows], self.simulation.claims.status[rows] = NOBODY, TASK_FINISHED
         self._let_arrive(np.zeros(0), np.zeros(0, np.int32))  # all have that had a place
 
     def read(self, begin: int, part: Workload) -> None:
@@ -180,7 +176,7 @@ class FederatedRun:
         jobs.asked[places], jobs.ending[places], jobs.row[places] = asked, np.zeros((), ENDING), NOBODY
         given_up = jobs.given_up[stage] if jobs.given_up.size else np.zeros(places.size, np.bool_)
         jobs.state[places] = np.where(given_up, SUBMISSION_ENDED, SUBMISSION_NEW)
-        network.attempt[places], network.handle[places], network.submitter[places] = 0, NOBODY, asked["owner"]
+        network.submitter[places] = asked["owner"]
         for name in PARTS:
             getattr(network, name)[places] = 0.0
 
@@ -245,7 +241,7 @@ class FederatedRun:
 def list_stages(jobs: Jobs, network: Network, places: np.ndarray) -> None:
     """List the tasks at some places by stage, in the order of the workload, and let walks over a stage go on there.
 
-    A task that a walk has come to is among them; those before it that were listed may have gone.
+    A task that a walk has come to waits, so that it is among them still; those before it may have gone.
     """
     stages = jobs.stages
     if stages.of_task.size == 0:
