@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 from small import TWO, cases, fleet_of, some_workload, staged
+from small import plain as plain_tasks
 from subak.cli.app import app
 from subak.errors import InputError
 from subak.experiment import chunks
@@ -276,6 +277,15 @@ def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, block, caplo
         one, other = (run.folder / f"{name}.parquet" for run in (cut, memory))
         assert one.read_bytes() == other.read_bytes(), name
     assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
+
+
+def test_attempts_are_in_the_order_in_which_they_were_lost(tmp_path, monkeypatch):
+    """The second task is lost before the first one, in the block before its own."""
+    monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=1))
+    fleet = fleet_of((4,), (4,), changes=[(10.0, 1, False, 4.0), (20.0, 0, False, 4.0), (30.0, 0, True, 4.0)])
+    scenario = Scenario(workload=written(tmp_path, (plain_tasks((0, 9000, 4), (1, 9000, 4)), fleet)))
+    simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(1))
+    assert pl.read_parquet(tmp_path / "R" / "attempts.parquet")["end"].to_list() == [10.0, 20.0]
 
 
 def test_that_fairness_is_not_measured_is_said(tmp_path, caplog):
