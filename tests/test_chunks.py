@@ -1,5 +1,7 @@
 """A run in chunks is the run in memory: task by task, interval by interval, attempt by attempt, however it is cut."""
+import fcntl
 import math
+import os
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -15,6 +17,7 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 from small import TWO, cases, fleet_of, some_workload, staged
+from small import plain as plain_tasks
 from subak.cli.app import app
 from subak.errors import InputError
 from subak.experiment import chunks
@@ -22,9 +25,11 @@ from subak.experiment.chunks import Chunks, open_inputs, refuse_checkpoint, simu
 from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.chunks import tally
-from subak.measures.chunks.sketch import ACCURACY
+from subak.measures.chunks.sketch import ACCURACY, Sketches
 from subak.measures.runs import Speed, load_runs
 from subak.policy import find_scheduler
+from subak.simulator.chunks import checkpoint
+from subak.simulator.chunks.blocks import Blocks
 from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.run import Cut, run_in_chunks
 from subak.simulator.engine.setup import Terms
@@ -42,9 +47,9 @@ def stored(workload, folder):
     return open_workload(folder)
 
 
-def told(scheduler, workload, seed=1, interval=1.0, until=math.inf):
-    estimates = "user" if "estimate" in workload.tasks.columns and workload.tasks["estimate"].count() else "exact"
-    return Terms(scheduler.order, seed, interval, until, estimates=estimates)
+def told(scheduler, workload, seed=1, interval=1.0, until=math.inf, queues=None, estimates=None):
+    known = "user" if "estimate" in workload.tasks.columns and workload.tasks["estimate"].count() else "exact"
+    return Terms(scheduler.order, seed, interval, until, estimates=estimates or known, queues=queues)
 
 
 def chunked(case, name, folder, cut, on_progress=None, **more):
@@ -108,6 +113,62 @@ def test_fair_orders_know_the_queues_of_those_who_come(name, chunk):
     agree((workload, fleet), name, chunk, 16)
 
 
+def test_estimates_of_users_are_not_told_unless_they_are_asked_for():
+    stages = [{"job": job, "request": (1,)} for job in range(12)]
+    workload = staged(stages, [(job, 0.5 * job, 5.0 - job % 5, float(job % 5)) for job in range(12)])
+    case = workload, fleet_of((1,))
+    told_apart = [in_memory(case, "best-fit+shortest-first", estimates=each)[1][0]["start"].to_list()
+                  for each in ("user", "exact")]
+    assert told_apart[0] != told_apart[1]
+    for each in ("user", "exact"):
+        agree(case, "best-fit+shortest-first", 3, estimates=each)
+
+
+def test_progress_is_of_the_whole_run():
+    seen = []
+    with places() as (folder, place):
+        found = chunked(busy(), "first-fit", folder, Cut(place, 7, None, 64), seen.append)
+    arrived = [each.tasks_arrived for each in seen]
+    assert arrived == sorted(arrived) and arrived[-1] == found.stored.tasks == 244
+    assert {each.last_arrival for each in seen} == {found.stored.last}
+
+
+@pytest.mark.parametrize("place", [3, 7, 14])
+def test_the_run_itself_sees_that_tasks_are_not_sorted(place):
+    """Within a chunk of 7, and over its border, where each chunk is sorted."""
+    with places() as (folder, results):
+        folder.mkdir()
+        busy()[0].write(folder)
+        tasks = pl.read_parquet(folder / "tasks.parquet")
+        pl.concat([tasks[100 : 100 + place], tasks[:100], tasks[100 + place :]]).write_parquet(folder / "tasks.parquet")
+        scheduler = find_scheduler("first-fit")
+        with pytest.raises(InputError, match=f"row {place} arrives"):
+            run_in_chunks(open_workload(folder), busy()[1], scheduler, told(scheduler, busy()[0]), Cut(results, 7))
+
+
+def test_results_are_on_the_disk_before_the_checkpoint_that_goes_on_behind_them(monkeypatch):
+    order = []
+    flush, write = Blocks.flush, checkpoint.write_file
+    monkeypatch.setattr(Blocks, "flush", lambda self: order.append("results") or flush(self))
+    monkeypatch.setattr(checkpoint, "write_file", lambda *given: order.append("checkpoint") or write(*given))
+    with places() as (folder, place):
+        chunked(busy(), "first-fit", folder, Cut(place, 61, Checkpoint(place, {}, every=0.0), 64))
+    assert order == ["results", "checkpoint"] * 3
+
+
+def test_checkpoints_are_not_oftener_than_so(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
+    with places() as (folder, place):
+        kept = Checkpoint(place, {}, 60.0, now[0])
+        chunked(busy(), "first-fit", folder, Cut(place, 61, kept, 64))
+        assert not (place / "checkpoint.npz").exists() and not kept.is_due()
+        now[0] = 160.0
+        assert kept.is_due()
+        chunked(busy(), "first-fit", folder, Cut(place, 61, kept, 64))
+        assert kept.written == 160.0 and not kept.is_due()
+
+
 class StoppedError(Exception):
     """What ends a run from outside."""
 
@@ -122,18 +183,49 @@ def stopping(times):
     return on_progress
 
 
+class EverySecond(Checkpoint):
+    """One that is due every second time: so rows are written that it knows nothing of, and again after a kill."""
+
+    asked = 0
+
+    def is_due(self):
+        self.asked += 1
+        return self.asked % 2 == 0
+
+
 @settings(quick, max_examples=40)
 @given(case=cases(), name=st.sampled_from(SCHEDULERS), chunk=st.integers(1, 8), block=st.integers(1, 9),
-       stops=st.lists(st.integers(0, 6), min_size=1, max_size=3), until=st.sampled_from([math.inf, math.inf, 4.0]))
-def test_a_run_that_was_stopped_goes_on_to_the_same_end(case, name, chunk, block, stops, until):
+       stops=st.lists(st.integers(0, 6), min_size=1, max_size=3), until=st.sampled_from([math.inf, math.inf, 4.0]),
+       kind=st.sampled_from([Checkpoint, EverySecond]))
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(case, name, chunk, block, stops, until, kind):
     _, whole = in_memory(case, name, until=until)
     with places() as (folder, place):
         for times in [*stops, None]:
-            cut = Cut(place, chunk, Checkpoint(place, {"seed": "1"}, every=0.0), block)
+            cut = Cut(place, chunk, kind(place, {"seed": "1"}, every=0.0), block)
             with suppress(StoppedError):
                 found = chunked(case, name, folder, cut, times if times is None else stopping(times), until=until)
         for one, other in zip(tables(found, case), whole, strict=True):
             assert_frame_equal(one, other)
+
+
+def test_a_checkpoint_keeps_lost_attempts_intervals_and_seconds():
+    """A machine leaves at 50 s, and more intervals have passed by 70 s than are held in the state."""
+    def until_it_is_late(progress):
+        if progress.time > 70.0:
+            raise StoppedError
+
+    _, whole = in_memory(busy(), "first-fit", interval=0.01)
+    with places() as (folder, place):
+        cut = Cut(place, 7, Checkpoint(place, {}, every=0.0), 64)
+        with suppress(StoppedError):
+            chunked(busy(), "first-fit", folder, cut, until_it_is_late, interval=0.01)
+        with np.load(place / "checkpoint.npz") as file:
+            assert file["losses"].shape[1] > 0 and file["timeline"].shape[0] > 0
+            before = float(file["seconds"])
+        found = chunked(busy(), "first-fit", folder, cut, interval=0.01)
+        for one, other in zip(tables(found, busy()), whole, strict=True):
+            assert_frame_equal(one, other)
+        assert found.outcome.loop_result.seconds > before > 0.0
 
 
 def busy():
@@ -145,7 +237,8 @@ def busy():
     tasks = sorted((float(random.integers(0, 90)), row, float(random.exponential(20.0)))
                    for row in range(61) for _ in range(4))
     fleet = fleet_of((4, 8), (8, 8), (8, 8), resources=TWO,
-                     changes=[(50.0, 1, False, 8.0, 8.0), (60.0, 1, True, 8.0, 8.0)])
+                     changes=[(50.0, 1, False, 8.0, 8.0), (60.0, 1, True, 8.0, 8.0), (85.0, 1, False, 8.0, 8.0),
+                              (90.0, 1, True, 8.0, 8.0)])
     return staged(stages, [(row, arrival, run_time) for arrival, row, run_time in tasks], TWO), fleet
 
 
@@ -158,9 +251,9 @@ def written(folder, case):
     return str(folder / "W")
 
 
-def both_runs(folder, **options):
-    scenario = Scenario(workload=written(folder, busy()), **options)
-    simulate_into(folder / "memory", scenario, "first-fit", 1, load_inputs(scenario))
+def both_runs(folder, scheduler="first-fit", **options):
+    scenario = Scenario(workload=written(folder, busy()), schedulers=[scheduler], **options)
+    simulate_into(folder / "memory", scenario, scheduler, 1, load_inputs(scenario))
     simulate_in_chunks(folder / "chunks", scenario, open_inputs(scenario), Chunks(7))
     return load_runs(folder / "memory")[0], load_runs(folder / "chunks")[0]
 
@@ -170,9 +263,12 @@ def unlike(run):
     return msgspec.to_builtins(msgspec.structs.replace(run.summary, speed=Speed(), label=""))
 
 
+@pytest.mark.parametrize("block", [None, 50])
 @pytest.mark.parametrize("options", [{}, {"until": 70.0, "measure_from": 20.0}, {"objectives": [
     "wait.p95 < 60s", "turnaround.mean < 3s", "job_slowdown.max < 4"]}])
-def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, caplog):
+def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, block, caplog, monkeypatch):
+    if block is not None:
+        monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
     memory, cut = both_runs(tmp_path, **options)
     assert "fairness" not in caplog.text
     assert memory.summary.attempts_lost > 0 and memory.summary.status["UNPLACEABLE"] > 0
@@ -181,6 +277,15 @@ def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, caplog):
         one, other = (run.folder / f"{name}.parquet" for run in (cut, memory))
         assert one.read_bytes() == other.read_bytes(), name
     assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
+
+
+def test_attempts_are_in_the_order_in_which_they_were_lost(tmp_path, monkeypatch):
+    """The second task is lost before the first one, in the block before its own."""
+    monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=1))
+    fleet = fleet_of((4,), (4,), changes=[(10.0, 1, False, 4.0), (20.0, 0, False, 4.0), (30.0, 0, True, 4.0)])
+    scenario = Scenario(workload=written(tmp_path, (plain_tasks((0, 9000, 4), (1, 9000, 4)), fleet)))
+    simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(1))
+    assert pl.read_parquet(tmp_path / "R" / "attempts.parquet")["end"].to_list() == [10.0, 20.0]
 
 
 def test_that_fairness_is_not_measured_is_said(tmp_path, caplog):
@@ -208,8 +313,15 @@ def test_beyond_what_is_kept_percentiles_are_near(tmp_path, monkeypatch):
     assert_frame_equal(one[counts], other[counts])
 
 
+def test_what_did_not_wait_did_not_wait_in_a_sketch_either():
+    found = Sketches()
+    found.add(np.zeros(5, np.int64), np.array([0.0, 0.0, 0.0, 2.0, np.nan]), 1)
+    assert found.spread(0).median == 0.0 and found.spread(0).max == 2.0
+
+
 @pytest.mark.parametrize(("options", "rule"), [
-    ({"schedulers": ["megha"]}, "megha is a federation"), ({"schedulers": ["lotes"]}, "lotes is a plan"),
+    ({"schedulers": ["sparrow"]}, "sparrow is a federation whose schedulers hold batches"),
+    ({"schedulers": ["lotes"]}, "lotes is a plan"),
     ({"schedulers": ["first-fit+easy"]}, "reservations"),
     ({"schedulers": ["tetris+normalised"]}, "means over all tasks"),
     ({"schedulers": ["first-fit+johnson"]}, "an order of all jobs"), ({"schedulers": ["delay-scheduling"]}, "delay"),
@@ -225,11 +337,14 @@ def test_what_needs_all_tasks_at_once_is_refused(tmp_path, options, rule):
         open_inputs(Scenario(workload=written(tmp_path, busy()), **options))
 
 
-def test_tasks_must_be_sorted(tmp_path):
+@pytest.mark.parametrize("place", [3, 7])
+def test_tasks_must_be_sorted(tmp_path, place):
+    """Within a chunk, and over its border: each chunk is sorted then."""
     scenario = Scenario(workload=written(tmp_path, busy()))
     tasks = pl.read_parquet(tmp_path / "W" / "tasks.parquet")
-    pl.concat([tasks[:3], tasks[200:201], tasks[3:]]).write_parquet(tmp_path / "W" / "tasks.parquet")
-    with pytest.raises(InputError, match="sorted by arrival to be read in chunks, row 4 arrives"):
+    turned = pl.concat([tasks[100 : 100 + place], tasks[:100], tasks[100 + place :]])
+    turned.write_parquet(tmp_path / "W" / "tasks.parquet")
+    with pytest.raises(InputError, match=f"sorted by arrival to be read in chunks, row {place} arrives"):
         simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["W"]
 
@@ -250,6 +365,35 @@ def test_the_same_command_goes_on_from_a_checkpoint(tmp_path):
         assert (tmp_path / "R" / f"{name}.parquet").read_bytes() == (
             tmp_path / "memory" / f"{name}.parquet").read_bytes()
     assert not kept.exists()
+
+
+def test_a_run_that_was_stopped_while_it_was_measured_is_measured_anew(tmp_path, monkeypatch):
+    scenario, kept = Scenario(workload=written(tmp_path, busy())), tmp_path / "C"
+    simulate_in_chunks(tmp_path / "whole", scenario, open_inputs(scenario), Chunks(7))
+
+    def stopped(*_):
+        raise StoppedError
+
+    with monkeypatch.context() as patch, pytest.raises(StoppedError):
+        patch.setattr(chunks, "facts_of_tally", stopped)
+        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0))
+    assert (kept / "wait_time.bin").stat().st_size > 0
+    simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0))
+    one, other = (load_runs(tmp_path / name)[0] for name in ("R", "whole"))
+    assert unlike(one) == unlike(other)
+    assert (one.folder / "groups.parquet").read_bytes() == (other.folder / "groups.parquet").read_bytes()
+
+
+def test_two_runs_are_not_kept_in_one_folder(tmp_path):
+    scenario = Scenario(workload=written(tmp_path, busy()))
+    (tmp_path / "C").mkdir()
+    number = os.open(tmp_path / "C", os.O_RDONLY)
+    fcntl.flock(number, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(InputError, match="another process is at it"):
+            simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, tmp_path / "C"))
+    finally:
+        os.close(number)
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):

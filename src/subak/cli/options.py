@@ -69,7 +69,7 @@ class ScenarioOptions:
 
     workload: Annotated[str, typer.Argument(
         metavar="WORKLOAD", help="A workload folder made by `subak convert`, or the name of a shipped sample: "
-                                 f"{' or '.join(sample_names())}.",
+                                 f"{' or '.join(sample_names())}; `subak simulate -` reads one through a pipe.",
         autocompletion=completion.workload)] = DEFAULT_SAMPLE
     fleet: FleetOption = None
     machines: MachinesOption = 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
@@ -20,6 +21,7 @@ from subak.experiment.run import (
     digested,
     energy_of,
     load_fleet,
+    named,
     named_files,
     of_run,
     refuse_tree,
@@ -31,7 +33,9 @@ from subak.experiment.run import (
     write_run,
 )
 from subak.experiment.scenario import Scenario, settings_of
+from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
+from subak.measures.chunks.allocation import AllocationTally
 from subak.measures.chunks.tally import EXACT_MAX, Tally, tally_of
 from subak.measures.job_sums import JobSums
 from subak.measures.jobs import jobs_of_parts
@@ -51,6 +55,8 @@ from subak.simulator.chunks.run import TASKS_READ, Cut, run_in_chunks
 from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
+from subak.simulator.federated.fault_plan import FaultPlan
+from subak.simulator.federated_results import waiting_tables
 from subak.simulator.refusals import refuse_times
 from subak.simulator.results import attempt_table, possible_reasons, task_table, timeline_table
 from subak.simulator.simulate import default_interval
@@ -79,6 +85,8 @@ class Stored(NamedTuple):
     scheduler: Scheduler
     terms: Terms
     window: Window
+    settings: Federation
+    faults: FaultPlan | None
 
 
 def is_larger(scenario: Scenario) -> bool:
@@ -98,22 +106,26 @@ def open_inputs(scenario: Scenario) -> Stored:
     scheduler = find_scheduler(name, scenario.check_policy, scenario.parameters)
     stored = open_workload(folder)
     outline = stored.outline()
-    _, queues, _ = named_files(scenario)
+    faults, queues, failures = named_files(scenario)
+    if failures is not None:
+        raise InputError("in chunks: tasks must not have a plan of failures, which is drawn for all of them")
     _refuse_settings(scenario, stored, outline)
     width = scenario.interval if scenario.interval is not None else default_interval(outline)
     told = used_estimates(scenario.estimates, outline)
     terms = Terms(**{**terms_of(scenario), "ranking": scheduler.order, "seed": seed, "interval": width,
                      "estimates": told, "queues": queues})
     refuse_times(width, terms.until)
-    refuse_chunks(stored, scheduler, terms)
+    settings = settings_of(scenario, name)
+    refuse_chunks(stored, scheduler, terms, settings, faults)
     scenario.workload_digest = digested("workload", folder, scenario.workload_digest)
     fleet = load_fleet(scenario, outline)
-    refuse_inputs(outline, fleet, scheduler, settings_of(scenario, name), None, queues)
+    with named(scenario):
+        refuse_inputs(outline, fleet, scheduler, settings, faults, queues)
     if queues is not None:
         refuse_tree(outline, queues, scenario.queues)
     window = window_between(outline, scenario.measure_from, scenario.measure_until)
     refuse_empty(window, stored.arrivals_between(window.begin, window.end) > 0, stored.first, stored.last)
-    return Stored(stored, outline, fleet, scheduler, terms, window)
+    return Stored(stored, outline, fleet, scheduler, terms, window, settings, faults)
 
 
 def _refuse_settings(scenario: Scenario, stored: StoredWorkload, outline: Workload) -> None:
@@ -150,7 +162,8 @@ def simulate_in_chunks(
             checkpoint = None if chunks.checkpoint is None else Checkpoint(place, known_by, chunks.every)
             found = run_in_chunks(
                 inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
-                Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress)
+                Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress,
+                inputs.settings, inputs.faults)
             done = _measured(found, inputs, scenario, run_label(name, seed, scenario.seeds),
                              partial / "tasks.parquet", kept)
         write_run(partial, done, scenario, name, seed)
@@ -219,11 +232,25 @@ def _measured(
     of_window = ended_window(timeline, window, stored.arrivals_between(window.begin, window.end), stored.tasks)
     tally = tally_of(stored.head, of_window, sums, stored.tasks, found.blocks.folder,
                      any(each.measure == "turnaround" for each in objectives))
-    attempts = _write_tasks(found, tally, path, kept)
+    allocation = None if found.outcome.federated is None else AllocationTally(
+        of_window, stored.tasks, found.blocks.folder)
+    attempts = _write_tasks(found, tally, allocation, path, kept)
     jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
-    of = Measured(facts_of_tally(tally, jobs, stored.head, of_window, objectives), timeline, of_window)
+    of = Measured(facts_of_tally(tally, jobs, stored.head, of_window, objectives), timeline, of_window,
+                  federation=None if allocation is None else allocation.facts(found.outcome))
     summary = summarise(found.outcome, scenario, (inputs.outline, inputs.fleet), label, of)
-    return Done(summary, {"timeline": timeline, "groups": tally.groups(jobs), "attempts": attempts})
+    return Done(summary, {"timeline": timeline, "groups": tally.groups(jobs), "attempts": attempts,
+                          **waiting_in_chunks(found)})
+
+
+def waiting_in_chunks(found: ChunkedOutcome) -> dict[str, pl.DataFrame]:
+    """Return what `waiting_tables` does, with the numbers of tasks in the workload."""
+    tables = waiting_tables(found.outcome, found.stored.head, found.fleet)
+    if "waiting" in tables:
+        waiting = tables["waiting"]
+        number = pl.Series(found.run.number[waiting["task"].to_numpy()].astype(np.uint32))
+        tables["waiting"] = waiting.with_columns(number.alias("task")).sort("task")
+    return tables
 
 
 def _sums(stored: StoredWorkload) -> JobSums:
@@ -233,8 +260,10 @@ def _sums(stored: StoredWorkload) -> JobSums:
     return sums
 
 
-def _write_tasks(found: ChunkedOutcome, tally: Tally, path: Path, kept: bool) -> pl.DataFrame:
-    """Let *tally* see every task, and write the table of them as they come; return the table of lost attempts.
+def _write_tasks(
+    found: ChunkedOutcome, tally: Tally, allocation: AllocationTally | None, path: Path, kept: bool
+) -> pl.DataFrame:
+    """Let the tallies see every task, and write the table of them as they come; return the table of lost attempts.
 
     Raises RunError when the disk refuses.
     """
@@ -249,6 +278,8 @@ def _write_tasks(found: ChunkedOutcome, tally: Tally, path: Path, kept: bool) ->
             table = task_table(outcome, workload, found.fleet)
             table = table.with_columns(pl.col("reason").cast(pl.String).cast(reasons))
             tally.add(table, workload)
+            if allocation is not None:
+                allocation.add(outcome, table)
             yield table
 
     def source(columns: list[str] | None, _where: Any, _rows: int | None, _size: int | None) -> Iterator[pl.DataFrame]:

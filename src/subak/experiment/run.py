@@ -75,7 +75,7 @@ from subak.tables import write_table
 from subak.toml_files import write_toml
 from subak.workload.redraws import NONE
 from subak.workload.resample import resample_for, resampled
-from subak.workload.samples import sample_names, workload_folder
+from subak.workload.samples import is_path, workload_folder
 from subak.workload.table import Workload, read_workload
 
 DIGEST_BYTES = 1 << 20  # of a file read at once
@@ -144,7 +144,7 @@ def inputs_of(scenario: Scenario, *files: Path | None) -> list[Path]:
              *map(policy_file, scenario.schedulers), *files]
     if scenario.energy and scenario.energy not in energy_names():
         names += [scenario.energy, *tables_of(Path(scenario.energy))]
-    workload = [] if scenario.workload in sample_names() else [scenario.workload]
+    workload = [scenario.workload] if is_path(scenario.workload) else []
     return [Path(name) for name in (*workload, *names) if name]
 
 
@@ -178,7 +178,7 @@ def refuse_unfit(
         _refuse_energy(energy, scenario, inputs[1], window, asked)
     refuse_unconcerned(asked, inputs[0], window)
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
-        with _named(scenario):
+        with named(scenario):
             refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues, failures)
 
 
@@ -302,7 +302,7 @@ def simulated(
     faults, queues, failures = named_files(scenario)
     if queues is not None:
         refuse_tree(workload, queues, scenario.queues)
-    with _named(scenario):
+    with named(scenario):
         return simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
                         federation=settings_of(scenario, name), faults=faults, failures=failures,
                         **{**terms_of(scenario), "queues": queues})
@@ -386,7 +386,7 @@ def refuse_tree(workload: Workload, queues: TreeFile, path: str) -> None:
 
 
 @contextmanager
-def _named(scenario: Scenario) -> Iterator[None]:
+def named(scenario: Scenario) -> Iterator[None]:
     """Name the file of faults, or of failures, in what is wrong with it and only federation and workload show."""
     try:
         yield
@@ -424,7 +424,7 @@ def _measured(
         tables |= more
     facts = facts_of_tables(tasks, counted, jobs, workload, of_window,
                             [read_objective(text) for text in scenario.objectives], used)
-    federation = None if outcome.federated is None else federation_facts(outcome, workload, tasks, of_window)
+    federation = None if outcome.federated is None else federation_facts(outcome, tasks, of_window)
     return Measured(facts, timeline, of_window, fair and fair.facts, used, federation), tables
 
 
@@ -542,7 +542,7 @@ def write_scenario(
     if energy is not None:
         write_toml(energy, partial / "energy.toml")
         one.energy = "energy.toml"
-    if one.workload not in sample_names():
+    if is_path(one.workload):
         one.workload = str(Path(one.workload).resolve())
     if one.fleet:
         one.fleet = str(Path(one.fleet).resolve())

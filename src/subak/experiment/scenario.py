@@ -25,6 +25,7 @@ from subak.simulator.refusals import (
     refuse_wait,
 )
 from subak.toml_files import read_toml
+from subak.workload.piped import PIPE
 from subak.workload.redraws import AUTO, NONE, RESAMPLES
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names
 
@@ -270,7 +271,7 @@ def read_scenario(path: Path) -> Scenario:
 
 def located_in(here: Path, scenario: Scenario) -> Scenario:
     """Let the paths in a scenario, which are relative to the folder *here*, be so to the working directory."""
-    if scenario.workload not in sample_names():
+    if scenario.workload not in {*sample_names(), PIPE}:
         scenario.workload = str(here / scenario.workload)
     for name in ("fleet", "faults", "failures", "queues"):
         if getattr(scenario, name):

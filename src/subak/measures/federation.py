@@ -31,24 +31,30 @@ from subak.simulator.federated.network import DUPLICATED, LOST
 from subak.simulator.federated.simulate import Federated
 from subak.simulator.federated_results import PARTS
 from subak.simulator.outcome import Outcome
-from subak.workload.table import Workload
 
+ALLOCATION = "allocation"
+ALLOCATIONS = (ALLOCATION, *PARTS)  # columns: the allocation time, and its parts
 SUMMARY_QUEUES_MAX = 50  # that a summary lists
 
 
-def federation_facts(
-    outcome: Outcome, workload: Workload, tasks: pl.DataFrame, window: WindowFacts
-) -> FederationFacts:
+def federation_facts(outcome: Outcome, tasks: pl.DataFrame, window: WindowFacts) -> FederationFacts:
     """Return what is only known of a federated run; *tasks* is its task table. Messages are those of the whole run."""
+    held, of_window = QueuesHeld(window), allocations(tasks, window)
+    held.add(outcome, tasks)
+    return facts_of_spreads(outcome, {name: spread(of_window[name]) for name in ALLOCATIONS}, held)
+
+
+def facts_of_spreads(outcome: Outcome, spreads: dict[str, Spread], held: "QueuesHeld") -> FederationFacts:
+    """Return the facts of a run, from the spreads of ALLOCATIONS, and from what queues held."""
     assert outcome.federated is not None
     federated, network = outcome.federated, outcome.federated.network
-    queues, counted = queue_facts(outcome, workload, tasks, window), measured(tasks, window)
+    queues = held.facts(outcome)
     return FederationFacts(
         settings=_plain(federated.settings, outcome.scheduler.settings),
         service={kind: seconds for kind, seconds, count in zip(
             KINDS, network.service.tolist(), network.handled.tolist(), strict=True) if seconds and count},
-        allocation=allocation_spread(counted),
-        parts={name: spread(counted[name]) for name in PARTS},
+        allocation=spreads[ALLOCATION],
+        parts={name: spreads[name] for name in PARTS},
         messages={kind: count for kind, count in zip(KINDS, network.handled.tolist(), strict=True) if count},
         lost=int(network.size[LOST]), doubled=int(network.size[DUPLICATED]),
         counts=_counts(federated.roles) if isinstance(federated.roles, Megha) else {},
@@ -57,9 +63,9 @@ def federation_facts(
     )
 
 
-def allocation_spread(tasks: pl.DataFrame) -> Spread:
-    """Return the distribution of the allocation time: the last start minus ready, which its parts add up to."""
-    return spread(tasks["start"] - tasks["ready"])
+def allocations(tasks: pl.DataFrame, window: WindowFacts) -> pl.DataFrame:
+    """Return ALLOCATIONS of the tasks that count: the last start minus ready, and the parts that add up to it."""
+    return measured(tasks, window).select(pl.col("start").sub(pl.col("ready")).alias(ALLOCATION), *PARTS)
 
 
 def _plain(settings: Any, supported: tuple[str, ...]) -> dict[str, Any]:
@@ -102,27 +108,53 @@ def _roles(federated: Federated, is_machine: np.ndarray, span: float) -> dict[st
     return found
 
 
-def queue_facts(
-    outcome: Outcome, workload: Workload, tasks: pl.DataFrame, window: WindowFacts
-) -> tuple[QueueFacts, ...]:
-    """Return what each queue held: its largest share over the resources, in the mean of the window and at the end."""
-    sim, end = outcome.simulation, outcome.loop_result.end
-    total = np.maximum(sim.fleet.present, 1).astype(np.float64)
-    share = (sim.tasks.request / total[:, None])[:, sim.tasks.shape]  # float64[resource, task]
-    first = tasks["start"].fill_null(end).to_numpy()
-    last = tasks["finish"].fill_null(end).to_numpy()
-    held = np.maximum(np.minimum(last, window.end) - np.maximum(first, window.begin), 0.0)
-    running = (tasks["status"] == "RUNNING").to_numpy()
-    names = tasks["queue"].cast(pl.String).unique(maintain_order=True).to_list()
-    number = tasks["queue"].cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
-    mean, now = (np.array([np.bincount(number, row * weight, len(names)) for row in share]).max(axis=0, initial=0.0)
-                 for weight in (held / max(window.end - window.begin, 1e-9), running.astype(np.float64)))
-    count = np.bincount(number, minlength=len(names))
-    waiting = np.bincount(number[(tasks["status"] == "WAITING").to_numpy()], minlength=len(names))
-    entitled = _entitlements(outcome, names)
-    order = sorted(range(len(names)), key=lambda place: (-mean[place], names[place]))
-    return tuple(QueueFacts(names[place], entitled.get(names[place]), float(mean[place]), float(now[place]),
-                            int(count[place]), int(waiting[place])) for place in order)
+class QueuesHeld:
+    """What each queue held: sums over tasks, which may come some at a time, in their order."""
+
+    def __init__(self, window: WindowFacts) -> None:
+        self.window = window
+        self.number: dict[str, int] = {}  # of each queue, as they first come
+        self.mean = np.zeros((0, 0))  # float64[resource, queue], sums of shares, in the mean of the window
+        self.now = np.zeros((0, 0))  # and in the end
+        self.count = self.waiting = np.zeros(0, np.int64)
+
+    def add(self, outcome: Outcome, tasks: pl.DataFrame) -> None:
+        """Add the run of some tasks; *tasks* is their table."""
+        sim, end, window = outcome.simulation, outcome.loop_result.end, self.window
+        total = np.maximum(sim.fleet.present, 1).astype(np.float64)
+        share = (sim.tasks.request / total[:, None])[:, sim.tasks.shape]  # float64[resource, task]
+        first = tasks["start"].fill_null(end).to_numpy()
+        last = tasks["finish"].fill_null(end).to_numpy()
+        held = np.maximum(np.minimum(last, window.end) - np.maximum(first, window.begin), 0.0)
+        of_window = held / max(window.end - window.begin, 1e-9)
+        running = (tasks["status"] == "RUNNING").to_numpy().astype(np.float64)
+        number = self._numbered(tasks["queue"], len(share))
+        for resource, row in enumerate(share):
+            np.add.at(self.mean[resource], number, row * of_window)  # in their order, as they would be added up at once
+            np.add.at(self.now[resource], number, row * running)
+        self.count += np.bincount(number, minlength=self.count.size)
+        self.waiting += np.bincount(number[(tasks["status"] == "WAITING").to_numpy()], minlength=self.count.size)
+
+    def _numbered(self, queue: pl.Series, resources: int) -> np.ndarray:
+        """Return int64[task], the number of each task's queue; new ones get the next, and room for their sums."""
+        names = queue.cast(pl.String).unique(maintain_order=True).to_list()
+        for name in names:
+            self.number.setdefault(name, len(self.number))
+        more = len(self.number) - self.count.size
+        self.count, self.waiting = np.pad(self.count, (0, more)), np.pad(self.waiting, (0, more))
+        of_all = ((0, resources - len(self.mean)), (0, more))
+        self.mean, self.now = np.pad(self.mean, of_all), np.pad(self.now, of_all)
+        codes = queue.cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
+        return np.array([self.number[name] for name in names], np.int64)[codes]
+
+    def facts(self, outcome: Outcome) -> tuple[QueueFacts, ...]:
+        """Return each queue's largest share over the resources, in the mean of the window and at the end."""
+        names = list(self.number)
+        mean, now = self.mean.max(axis=0, initial=0.0), self.now.max(axis=0, initial=0.0)
+        entitled = _entitlements(outcome, names)
+        order = sorted(range(len(names)), key=lambda place: (-mean[place], names[place]))
+        return tuple(QueueFacts(names[place], entitled.get(names[place]), float(mean[place]), float(now[place]),
+                                int(self.count[place]), int(self.waiting[place])) for place in order)
 
 
 def _entitlements(outcome: Outcome, names: list[str]) -> dict[str, float]:

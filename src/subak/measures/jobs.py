@@ -118,14 +118,15 @@ def wait_by_length(tasks: pl.DataFrame) -> dict[str, Spread]:
 def group_table(tasks: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each group of tasks of each kind: how they waited, and how their jobs fared.
 
-    *tasks* are described; *jobs* is the job table.
+    *tasks* are described; *jobs* is the job table. Columns are looked at in one piece: polars adds up one piece after
+    the other, and may cut a table that it filters into several.
     """
     kinds = [kind for kind in KINDS_OF_GROUPS if kind in tasks.columns]
     slowdown = tasks.select(slowdowns(tasks).alias("slowdown"))["slowdown"]
     of_job = tasks.select("job", *kinds)[_first_rows(tasks["job"].to_numpy())].join(
         jobs.select("job", "completion"), on="job", how="left")
     return pl.concat(groups_of_kind(
-        lambda name: slowdown if name == "slowdown" else tasks[name], kind, of_job) for kind in kinds)
+        lambda name: (slowdown if name == "slowdown" else tasks[name]).rechunk(), kind, of_job) for kind in kinds)
 
 
 def _first_rows(job: np.ndarray) -> np.ndarray:

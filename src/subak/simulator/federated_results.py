@@ -32,6 +32,7 @@ from subak.placement.claims import TASK_WAITING
 from subak.simulator.engine.columns import coded, numbers
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.federated.by_task import states_by_task
+from subak.simulator.federated.simulate import Federated
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
 
@@ -89,10 +90,15 @@ def master_columns(outcome: Outcome, fleet: Fleet) -> list[pl.Series]:
         names = cluster_names(outcome, fleet, int(cluster.max(initial=0)) + 1)
         columns.append(coded(np.where(machine >= 0, cluster[machine], -1), names, "local_master"))
     if isinstance(roles, Megha):
-        table = states_by_task(roles)
+        table = _states(outcome.federated)
         columns += [pl.Series(name, table[field].astype(np.int32)) for name, field in (
             ("refusals", "refusals"), ("repartitions", "repartitioned"), ("preemptions", "preempted"))]
     return columns
+
+
+def _states(federated: Federated) -> np.ndarray:
+    """Return TASK[task] of Megha's tasks."""
+    return states_by_task(federated.roles) if federated.states is None else federated.states
 
 
 def owners(roles: Any) -> np.ndarray:
@@ -149,6 +155,7 @@ class _Reasons:
 
     def __init__(self, outcome: Outcome, of_shape: Callable[[int], str]) -> None:
         self.sim = outcome.simulation
+        self.federated: Any = outcome.federated
         self.roles = None if outcome.federated is None else outcome.federated.roles
         self.texts: dict[int, str] = {}
         self.of_shape = of_shape
@@ -158,7 +165,7 @@ class _Reasons:
         shape = self.sim.tasks.shape[waiting].astype(np.int64)
         if not isinstance(self.roles, Megha):
             return np.stack([shape])
-        table, jobs = states_by_task(self.roles)[waiting], self.roles.jobs
+        table, jobs = _states(self.federated)[waiting], self.roles.jobs
         queue = jobs.asked["queue"][waiting].astype(np.int64)
         gang = jobs.gang[waiting] if jobs.gang.size else np.full(waiting.size, NOBODY)
         lost = self.sim.progress.attempts[waiting] > 0

@@ -3,6 +3,7 @@
 Jobs and stages are read whole. Of the tasks it is known how many there are, how many of each stage, and when the first
 and the last arrive. They must be sorted by arrival, as every folder is that Subak writes.
 """
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,9 +36,14 @@ class StoredWorkload:
         tasks = checked_tasks(self._rows(begin, end), self.head)
         if not tasks["arrival"].is_sorted():
             row = int(np.argmax(np.diff(tasks["arrival"].to_numpy()) < 0)) + 1
-            raise InputError(f"{self.folder / 'tasks.parquet'}: tasks must be sorted by arrival to be read in chunks, "
-                             f"row {begin + row} arrives at {tasks['arrival'][row]:g} s, before the one above it")
+            self.refuse_before(begin + row, math.inf)
         return replace(self.head, tasks=tasks)
+
+    def refuse_before(self, task: int, arrival: float) -> None:
+        """Raise InputError where a task arrives before *arrival* (s), that of the one above it."""
+        if self.arrival(task) < arrival:
+            raise InputError(f"{self.folder / 'tasks.parquet'}: tasks must be sorted by arrival to be read in chunks, "
+                             f"row {task} arrives at {self.arrival(task):g} s, before the one above it")
 
     def arrival(self, task: int) -> float:
         """Return when a task arrives (s), inf for the number behind the last."""

@@ -3,6 +3,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from subak.errors import InputError
+from subak.workload.piped import PIPE, piped_folder
 
 DEFAULT_SAMPLE = "google2011-sampled"  # what is simulated when nothing is named
 
@@ -22,5 +23,14 @@ def sample_names() -> list[str]:
 
 
 def workload_folder(text: str) -> Path:
-    """Return the folder of a shipped workload by its name, else the folder of that name (a ``./`` before it tells)."""
-    return sample_folder(text) if text in sample_names() else Path(text)
+    """Return the folder of a shipped workload by its name, else the folder of that name (a ``./`` before it tells).
+
+    A workload that comes through a pipe has the name PIPE.
+    """
+    piped = piped_folder() if text == PIPE else None
+    return piped or (Path(text) if is_path(text) else sample_folder(text))
+
+
+def is_path(text: str) -> bool:
+    """Whether the name of a workload is a folder's, neither a shipped one's nor that of one through a pipe."""
+    return text not in sample_names() and not (text == PIPE and piped_folder() is not None)

@@ -1,5 +1,6 @@
 """`subak generate`: a Google-like workload of a given length, and the fleet it is meant for."""
 import math
+import sys
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ from subak.errors import InputError
 from subak.experiment.fleets import edited
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.output.places import refuse_folder
-from subak.output.writing import new_folder
+from subak.output.writing import new_folder, scratch_folder
 from subak.report.console import bars, echo
 from subak.resources import parse_amounts
 from subak.workload.google_like.generate import Generated, Length, write_generated
@@ -24,6 +25,7 @@ from subak.workload.google_like.parameters import (
     Queues,
     read_parameters,
 )
+from subak.workload.piped import PIPE, pack
 
 MARKER = "workload.toml"  # only a folder with it is ever replaced
 
@@ -32,7 +34,11 @@ def generate(out: Path, tasks: int | None, seconds: Number, load: Number, asked:
              seed: int, numbers: Numbers, overwrite: bool) -> None:
     """Write a workload and its fleet, and say what they are."""
     length, inputs = Length(tasks, seconds), [path for path in (asked.fleet, parameters) if path is not None]
-    refuse_folder(out, MARKER, overwrite, inputs)
+    to_pipe = str(out) == PIPE
+    if to_pipe and sys.stdout.isatty():
+        raise InputError(f"--out {PIPE}: standard output is a terminal; pipe it to `subak simulate {PIPE}`")
+    if not to_pipe:
+        refuse_folder(out, MARKER, overwrite, inputs)
     given = read_parameters(parameters) if parameters else Parameters()
     if load is not None and numbers.dynamism is not None:
         raise InputError("--load: sets the dynamism, so --dynamism must be left out")
@@ -52,12 +58,24 @@ def generate(out: Path, tasks: int | None, seconds: Number, load: Number, asked:
             raise InputError("--load: needs a fleet with the parameters' resources; give --fleet or --machines")
         chosen = msgspec.structs.replace(chosen, dynamism=dynamism_for(chosen, place, load))
     place, remark = _matched(chosen, place, seed)
+    if to_pipe:
+        with scratch_folder() as folder:
+            written = _written(folder, chosen, seed, length, place)
+            pack(folder, sys.stdout.buffer)
+            _show(chosen, written, place, remark, folder, err=True)
+        return
     with new_folder(out, MARKER, overwrite, inputs) as folder:
-        written = _write(folder, chosen, seed, length)
-        if place is not None:
-            (folder / "fleet").mkdir()
-            place.write(folder / "fleet")
+        written = _written(folder, chosen, seed, length, place)
     _show(chosen, written, place, remark, out)
+
+
+def _written(folder: Path, parameters: Parameters, seed: int, length: Length, place: Fleet | None) -> Generated:
+    """Write a workload, and its fleet, into a folder."""
+    written = _write(folder, parameters, seed, length)
+    if place is not None:
+        (folder / "fleet").mkdir()
+        place.write(folder / "fleet")
+    return written
 
 
 def _changed(parameters: Parameters, changes: dict[str, object]) -> Parameters:
@@ -118,18 +136,23 @@ def _write(folder: Path, parameters: Parameters, seed: int, length: Length) -> G
         return write_generated(folder, parameters, seed, length, advance=advance)
 
 
-def _show(parameters: Parameters, written: Generated, fleet: Fleet | None, remark: str, out: Path) -> None:
-    echo(f"Wrote {out}: {written.tasks:,} tasks in {written.jobs:,} jobs and {written.stages:,} stages, the last "
-               f"arriving at {written.arrival_last:,.0f} s, a task every {parameters.dynamism:.4g} s")
+def _show(
+    parameters: Parameters, written: Generated, fleet: Fleet | None, remark: str, out: Path, err: bool = False
+) -> None:
+    """Say what is in a folder, or on the error stream what was there and has gone through a pipe."""
+    name = "the workload" if err else str(out)
+    echo(f"Wrote {name}: {written.tasks:,} tasks in {written.jobs:,} jobs and {written.stages:,} stages, the last "
+         f"arriving at {written.arrival_last:,.0f} s, a task every {parameters.dynamism:.4g} s", err)
     if fleet is None:
-        echo("No fleet: give `subak compare` one, or --machines here")
+        echo("No fleet: give `subak compare` one, or --machines here", err)
         return
-    name = ", ".join(part for part in (f"{len(fleet.machines):,} machines", fleet.provenance.name, remark) if part)
-    echo(f"Wrote {out / 'fleet'}: {name}")
+    machines = ", ".join(part for part in (f"{len(fleet.machines):,} machines", fleet.provenance.name, remark) if part)
+    echo(f"Wrote {'its fleet' if err else out / 'fleet'}: {machines}", err)
     echo(f"Load, if nothing waits: {_shares(loads(parameters, fleet))} in the long run, "
-               f"{_shares(loads_until(out, fleet, written.arrival_last))} on average until the last arrival")
-    echo(f"Next: `subak compare {out}`; means over time are up to the last arrival, and --until "
-               f"{math.ceil(written.arrival_last)} ends the runs with it, though the longest service may run for years")
+         f"{_shares(loads_until(out, fleet, written.arrival_last))} on average until the last arrival", err)
+    if not err:
+        echo(f"Next: `subak compare {out}`; means over time are up to the last arrival, and --until "
+             f"{math.ceil(written.arrival_last)} ends the runs with it, though the longest service may run for years")
 
 
 def _shares(loads: dict[str, float]) -> str:

@@ -1,4 +1,5 @@
 """`subak simulate`: one scheduler on one workload."""
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -24,6 +25,7 @@ from subak.policy import find_scheduler
 from subak.policy_files import policy_file
 from subak.report.console import Console, echo
 from subak.report.terminal import run_panel
+from subak.workload.piped import PIPE, piped_workload
 from subak.workload.table import Workload
 
 
@@ -31,8 +33,17 @@ def simulate(
     scenario: Scenario, files: list[Path], out: Path | None, overwrite: bool,
     chunked: tuple[int | None, Path | None] = (None, None),
 ) -> None:
-    """Do the one run of a scenario, and show it; *files* are read, too; *chunked*: tasks at a time, checkpoint."""
-    chunks = Chunks(*chunked)
+    """Do the one run of a scenario, and show it; *files* are read, too; *chunked*: tasks at a time, checkpoint.
+
+    A workload of the name PIPE is read from standard input.
+    """
+    if scenario.workload == PIPE and policy_file(scenario.schedulers[0]) is not None:
+        raise InputError(f"workload {PIPE}: goes with built-in schedulers; one from a file is run in another process")
+    with piped_workload(sys.stdin.buffer) if scenario.workload == PIPE else nullcontext():
+        _simulate(scenario, files, out, overwrite, Chunks(*chunked))
+
+
+def _simulate(scenario: Scenario, files: list[Path], out: Path | None, overwrite: bool, chunks: Chunks) -> None:
     if out is not None:
         refuse_folder(out, "summary.json", overwrite, inputs_of(scenario, *files))
     if chunks.checkpoint is not None:

@@ -48,7 +48,8 @@ class Numbers(NamedTuple):
 
 def generate(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The workload folder to write; the machines go to its "
-                                                             "subfolder `fleet`.")],
+                                                             "subfolder `fleet`. `-`: write it to standard output, "
+                                                             "as a tar that `subak simulate -` reads.")],
     tasks: Annotated[int | None, typer.Option(
         metavar="N", help="So many tasks. Google's month had 25400000, which come in 14.7 days at the paper's gap.",
         show_default=False,

@@ -31,7 +31,8 @@ def simulate(
         metavar="N", min=1, help="Read the workload N tasks at a time and keep only those in memory that are open: the "
                                  "results are the same [default: all at once up to 50,000,000 tasks, 1,048,576 at a "
                                  "time beyond]. For an order or a fair order with a placement that looks for one "
-                                 "machine, greedy and tetris; see docs/decisions/0049-runs-in-chunks.md.",
+                                 "machine, greedy, tetris, megha and central; see "
+                                 "docs/decisions/0049-runs-in-chunks.md.",
         show_default=False, rich_help_panel=CHUNKS)] = None,
     checkpoint: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Keep the run in this folder while it goes on, at most a minute's work behind: the same "
@@ -48,6 +49,7 @@ def simulate(
     - `subak simulate W --scheduler megha --global-masters 3 --heartbeat 5` simulates a federation.
     - `subak simulate --scenario R/scenario.toml --out R2` repeats a run to the byte.
     - `subak simulate W --out R --checkpoint C` may be stopped, and goes on when it is called again.
+    - `subak generate --tasks 1000000 --out - | subak simulate - --chunk 100000` needs no folder in between.
     """
     scenario = scenario_from(given, None if scheduler is None else [scheduler], None if seed is None else [seed],
                              [DEFAULT_SCHEDULER])

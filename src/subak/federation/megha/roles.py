@@ -161,7 +161,7 @@ def tables_of(
         SubmitterTables(roles.submitters, roles.jobs, inbox, out),
         GlobalMasterTables(roles.masters, of_submitters, ledgers, topology, rules, inbox, out),
         LocalMasterTables(roles.locals, topology, rules, shapes, inbox, out),
-        WorkerTables(roles.workers, topology, rules, shapes, lost, inbox, out),
+        WorkerTables(roles.workers, topology, rules, shapes, lost, roles.jobs.number, inbox, out),
     )
 
 

@@ -447,13 +447,14 @@ def release(submitter: Submitter, jobs: Jobs, stage: int, first: int, out: Outbo
     What was to go on when all of a job was cancelled may find another's tasks here, whose stage waits for others.
     """
     for member in range(first, jobs.stages.task_first[stage + 1]):
+        place = jobs.stages.task[member]
+        if jobs.state[place] != SUBMISSION_BLOCKED or jobs.stages.waits[jobs.stages.of_task[place]] > 0:
+            continue
         if is_filling(out):
             later = post(out, RELEASE, submitter.number, submitter.number, NOBODY, NOBODY)
             later["count"], later["row"] = stage, member
             return
-        place = jobs.stages.task[member]
-        if jobs.state[place] == SUBMISSION_BLOCKED and jobs.stages.waits[jobs.stages.of_task[place]] == 0:
-            submit(submitter, jobs, place, out)
+        submit(submitter, jobs, place, out)
 
 
 @inlined

@@ -364,9 +364,12 @@ def on_power_off(workers: Workers, topology: Topology, machine: int, out: Outbox
 @inlined
 def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what it costs)
     workers: Workers, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, lost: np.ndarray,
-    out: Outbox,
+    number: np.ndarray, out: Outbox,
 ) -> None:
-    """Take another configuration, or leave; a machine that shrinks loses the tasks first .. last - 1 of *lost*."""
+    """Take another configuration, or leave; a machine that shrinks loses the tasks first .. last - 1 of *lost*.
+
+    Tasks of *lost* are places; *number*: int64[place].
+    """
     machine, me = message["machine"], workers.machine[message["machine"]]
     adopt(workers, machine, message["epoch"])
     before, after = me["configuration"], message["shape"]
@@ -380,7 +383,7 @@ def on_reconfigure(  # noqa: PLR0913, PLR0917  (a change of a machine, and what 
         resize_worker(workers, topology, machine, before, after)
         message["reason"] = MACHINE_LOST
         for loss in range(message["first"], message["last"]):
-            message["task"], message["attempt"] = lost[loss], ANY_ATTEMPT
+            message["task"], message["attempt"] = number[lost[loss]], ANY_ATTEMPT
             on_exited(workers, topology, rules, shapes, message, out)
 
 

@@ -44,7 +44,8 @@ class WorkerTables(NamedTuple):
     topology: Topology
     rules: Rules
     shapes: Requests
-    lost: np.ndarray  # int32[place], tasks that the operator's changes of machines cost
+    lost: np.ndarray  # int32[loss], places of the tasks that the operator's changes of machines cost
+    number: np.ndarray  # int64[place], of the task there
     inbox: np.ndarray  # MESSAGE[place]
     out: Outbox
 
@@ -84,4 +85,5 @@ def to_worker(tables: WorkerTables, now: float, message: np.void) -> None:  # no
     elif kind == POWER_OFF:
         on_power_off(workers, topology, message["to"], out)
     elif kind == RECONFIGURE:
-        on_reconfigure(workers, topology, rules, shapes, now, message, tables.lost, out)
+        on_reconfigure(workers, topology, rules, shapes, now, message, tables.lost, tables.number,
+                       out)

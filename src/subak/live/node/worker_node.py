@@ -158,8 +158,8 @@ class WorkerNode(PlainNode):
 
     def _serve_plainly(self) -> None:
         tables: Any = WorkerTables(
-            self.workers, self.topology, self.rules, Requests(self.requests, None), (), self.inbox,  # type: ignore[arg-type]
-            self.out)
+            self.workers, self.topology, self.rules, Requests(self.requests, None), (), (),  # type: ignore[arg-type]
+            self.inbox, self.out)
         self.services = {WORKER: lambda now, count: serve_worker(tables, now, count)}
 
     # -- what was ------------------------------------------------------------------------------------------------------

@@ -49,6 +49,30 @@ class Spreads(Protocol):
         """Return what `group_table` does; *of_job* has the groups of each job, and its completion."""
 
 
+class Columns:
+    """Columns of numbers of tasks, in their order: a file for each."""
+
+    def __init__(self, names: tuple[str, ...], folder: Path) -> None:
+        """Begin without tasks in a *folder* that is there."""
+        self.names, self.folder = names, folder
+        for name in names:
+            self._path(name).write_bytes(b"")  # a run that goes on measures anew
+
+    def add(self, tasks: pl.DataFrame) -> None:
+        """Keep the columns of these tasks."""
+        for name in self.names:
+            with self._path(name).open("ab") as file:
+                tasks[name].fill_null(float("nan")).to_numpy().tofile(file)
+
+    def column(self, name: str) -> pl.Series:
+        """Return a column of all tasks."""
+        column = pl.Series(name, np.fromfile(self._path(name)))
+        return column.fill_nan(None) if column.is_nan().any() else column
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.bin"
+
+
 class Exact:
     """Every value, in the order of the tasks, beside their stages, which tell the rest: a file for each column.
 
@@ -59,27 +83,21 @@ class Exact:
 
     def __init__(self, of_stage: dict[str, pl.Series], folder: Path, turnaround: bool) -> None:
         """Begin without tasks in a *folder* that is there; *of_stage* is what `groups_of_stages` returns."""
-        self.of_stage, self.folder = of_stage, folder
-        self.names = ("wait_time", "slowdown", *(("turnaround",) if turnaround else ()))
-        for name in (*self.names, "stage"):
-            self._path(name).write_bytes(b"")  # a run that goes on measures anew
+        self.of_stage, self.stage = of_stage, folder / "stage.bin"
+        self.columns = Columns(("wait_time", "slowdown", *(("turnaround",) if turnaround else ())), folder)
+        self.stage.write_bytes(b"")
 
     def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
         """Keep the tasks."""
-        for name, values in (*((name, tasks[name].fill_null(float("nan")).to_numpy()) for name in self.names),
-                             ("stage", stage)):
-            with self._path(name).open("ab") as file:
-                values.tofile(file)
-
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.bin"
+        self.columns.add(tasks)
+        with self.stage.open("ab") as file:
+            stage.tofile(file)
 
     def column(self, name: str) -> pl.Series:
         """Return a column of all tasks: one of the values, or one that their stages tell."""
         if name in self.of_stage:
-            return self.of_stage[name].gather(np.fromfile(self._path("stage"), np.uint32))
-        column = pl.Series(name, np.fromfile(self._path(name)))
-        return column.fill_nan(None) if column.is_nan().any() else column
+            return self.of_stage[name].gather(np.fromfile(self.stage, np.uint32))
+        return self.columns.column(name)
 
     def tasks(self, *names: str) -> pl.DataFrame:
         """Return these columns of all tasks."""

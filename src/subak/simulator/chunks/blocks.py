@@ -4,29 +4,28 @@ A row may be written again, by a run that goes on from a checkpoint; it is the s
 """
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from subak.placement.claims import TASK_NOT_ARRIVED
 from subak.simulator.engine.state import Simulation
 
 BLOCK_TASKS = 1 << 18
-RESULT = np.dtype([("ready", np.float64), ("start", np.float64), ("machine", np.int32), ("attempts", np.uint16),
-                   ("status", np.int8)])  # zeros where nothing has been written: status is then NOT_ARRIVED
+OF_PROGRESS: list[tuple[str, Any]] = [
+    ("ready", np.float64), ("start", np.float64), ("machine", np.int32), ("attempts", np.uint16)]
+RESULT = np.dtype([*OF_PROGRESS, ("status", np.int8)])  # zeros where nothing was written: status is then NOT_ARRIVED
 
 
 class Blocks:
-    """The results of a run of *tasks* tasks, in a folder that is there."""
+    """The results of a run of *tasks* tasks, in a folder that is there; *kind* begins with the fields of RESULT."""
 
-    def __init__(self, folder: Path, tasks: int, block: int = BLOCK_TASKS) -> None:
-        self.folder, self.tasks, self.block = folder, tasks, block
+    def __init__(self, folder: Path, tasks: int, kind: np.dtype = RESULT, block: int = BLOCK_TASKS) -> None:
+        self.folder, self.tasks, self.kind, self.block = folder, tasks, kind, block
         self.unflushed: set[int] = set()
 
-    def write(self, number: np.ndarray, sim: Simulation, rows: np.ndarray) -> None:
-        """Write *rows* of a simulation; *number* are their tasks' in the workload, int64[row], ascending."""
-        values = np.empty(rows.size, RESULT)
-        for name in ("ready", "start", "machine", "attempts"):
-            values[name] = getattr(sim.progress, name)[rows]
-        values["status"] = sim.claims.status[rows]
+    def write(self, number: np.ndarray, values: np.ndarray) -> None:
+        """Write results (of the *kind*); *number* are their tasks' in the workload, int64[row], ascending."""
         which = number // self.block
         for block in np.unique(which).tolist():
             begin, end = np.searchsorted(which, [block, block + 1])
@@ -36,10 +35,10 @@ class Blocks:
             self.unflushed.add(block)
 
     def read(self, block: int) -> np.ndarray:
-        """Return RESULT[task] of a block."""
+        """Return the results of a block's tasks."""
         path = self._path(block)
         count = self._count(block)
-        return np.fromfile(path, RESULT, count) if path.exists() else np.zeros(count, RESULT)
+        return np.fromfile(path, self.kind, count) if path.exists() else np.zeros(count, self.kind)
 
     def spans(self) -> list[tuple[int, int, int]]:
         """Return number, first task and task behind the last of each block."""
@@ -58,10 +57,28 @@ class Blocks:
 
     def _opened(self, block: int) -> np.memmap:
         path = self._path(block)
-        return np.memmap(path, RESULT, "r+" if path.exists() else "w+", shape=(self._count(block),))
+        return np.memmap(path, self.kind, "r+" if path.exists() else "w+", shape=(self._count(block),))
 
     def _count(self, block: int) -> int:
         return min(self.block, self.tasks - block * self.block)
 
     def _path(self, block: int) -> Path:
         return self.folder / f"block-{block:06}.bin"
+
+
+def results(sim: Simulation, rows: np.ndarray, kind: np.dtype = RESULT) -> np.ndarray:
+    """Return what became of the tasks of some rows; what *kind* has beside RESULT is left to be written."""
+    values = np.zeros(rows.size, kind)
+    for name, _ in OF_PROGRESS:
+        values[name] = getattr(sim.progress, name)[rows]
+    values["status"] = sim.claims.status[rows]
+    return values
+
+
+def with_results(fresh: Simulation, values: np.ndarray) -> Simulation:
+    """Return a state in which nothing has arrived, but with what became of those that did."""
+    came, progress = values["status"] != TASK_NOT_ARRIVED, fresh.progress
+    columns = {name: np.where(came, values[name], getattr(progress, name)).astype(getattr(progress, name).dtype)
+               for name, _ in OF_PROGRESS}
+    status = np.where(came, values["status"], fresh.claims.status)
+    return fresh._replace(progress=progress._replace(**columns), claims=fresh.claims._replace(status=status))

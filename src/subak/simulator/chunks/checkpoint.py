@@ -9,7 +9,7 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.output.writing import write_file
-from subak.simulator.chunks.course import Course, arrays_of, with_arrays
+from subak.simulator.chunks.course import Course
 
 FILE = "checkpoint.npz"  # in the folder of the blocks
 EVERY_S = 60.0  # seconds between two, at least
@@ -32,10 +32,10 @@ class Checkpoint:
         """Keep a run that has dropped who ended. Raises RunError when the disk refuses."""
         course.blocks.flush()
         held = {
-            "run": np.array(json.dumps(self.run)), "read": np.array(course.read), "number": course.number,
-            "seconds": np.array(course.seconds), "losses": np.hstack([np.zeros((4, 0)), *course.losses]),
-            "timeline": np.concatenate([course.simulation.record.rows[:0], *course.timeline.kept]),
-            **arrays_of((course.simulation, course.states), "state"),
+            "run": np.array(json.dumps(self.run)), "read": np.array(course.read), "seconds": np.array(course.seconds),
+            "losses": np.hstack([np.zeros((4, 0)), *course.losses]),
+            "timeline": np.concatenate([course.run.simulation.record.rows[:0], *course.timeline.kept]),
+            **course.run.kept(),
         }
         file = io.BytesIO()
         np.savez(file, allow_pickle=False, **held)
@@ -54,12 +54,11 @@ class Checkpoint:
             with np.load(path, allow_pickle=False) as file:
                 held = {name: file[name] for name in file.files}
             self._refuse_other(json.loads(str(held["run"])))
-            course.simulation, course.states = with_arrays((course.simulation, course.states), held, "state")
+            course.run.go_on_from(held)
         except (OSError, ValueError, KeyError) as error:
             raise InputError(f"{path}: is no checkpoint that this version can read ({type(error).__name__})") from None
-        course.read, course.number, course.seconds = int(held["read"]), held["number"], float(held["seconds"])
-        course.losses = [held["losses"]]
-        course.timeline.simulation, course.timeline.kept = course.simulation, [held["timeline"]]
+        course.read, course.seconds = int(held["read"]), float(held["seconds"])
+        course.losses, course.timeline.kept = [held["losses"]], [held["timeline"]]
         return True
 
     def _refuse_other(self, run: dict[str, str]) -> None:

@@ -3,13 +3,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
 from subak.placement.schedulers import Scheduler
 from subak.simulator.chunks.blocks import BLOCK_TASKS, Blocks
+from subak.simulator.chunks.central import CentralRun
 from subak.simulator.chunks.checkpoint import Checkpoint
-from subak.simulator.chunks.course import ChunkedOutcome, Course
+from subak.simulator.chunks.course import ChunkedOutcome, Course, Driven, told_part
+from subak.simulator.chunks.federated import FederatedRun, Inputs
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
+from subak.simulator.federated.fault_plan import FaultPlan
 from subak.workload.chunks import StoredWorkload
 
 TASKS_READ = 1 << 20
@@ -24,16 +28,17 @@ class Cut(NamedTuple):
     block: int = BLOCK_TASKS  # tasks whose results are in one file
 
 
-def run_in_chunks(
+def run_in_chunks(  # noqa: PLR0913, PLR0917  (the words of `simulate`)
     stored: StoredWorkload, fleet: Fleet, scheduler: Scheduler, terms: Terms, cut: Cut, fixed: bool = False,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None, federation: Federation | None = None,
+    faults: FaultPlan | None = None,
 ) -> ChunkedOutcome:
-    """Simulate a central scheduler on a workload of which only the open tasks are in memory.
+    """Simulate a scheduler on a workload of which only the open tasks are in memory.
 
-    *fixed*: the timeline's interval was given. Raises InputError for rows that break a rule, and for a checkpoint of
-    another run; what cannot be run in chunks is refused by `refuse_chunks`.
+    *fixed*: the timeline's interval was given; *federation* and *faults* as of `simulate`. Raises InputError for rows
+    that break a rule, and for a checkpoint of another run; what cannot be run in chunks is refused by `refuse_chunks`.
     """
-    course = Course(stored, fleet, scheduler, terms, cut.chunk, Blocks(cut.folder, stored.tasks, cut.block), fixed)
+    course = _begun(stored, fleet, scheduler, terms, cut, fixed, federation or Federation(), faults)
     if cut.checkpoint is not None and cut.checkpoint.restore(course):
         course.read_on()
     while not course.advance(on_progress):
@@ -41,4 +46,20 @@ def run_in_chunks(
         if cut.checkpoint is not None and cut.checkpoint.is_due():
             cut.checkpoint.write(course)
         course.read_on()
-    return course.ended()
+    return course.ended(fleet)
+
+
+def _begun(  # noqa: PLR0913, PLR0917  (those of `run_in_chunks`)
+    stored: StoredWorkload, fleet: Fleet, scheduler: Scheduler, terms: Terms, cut: Cut, fixed: bool,
+    federation: Federation, faults: FaultPlan | None,
+) -> Course:
+    """Return a run that has read its first tasks."""
+    read = min(cut.chunk, stored.tasks)
+    first = told_part(stored, 0, read, terms)
+    run: Driven
+    if scheduler.architecture:
+        run = FederatedRun(Inputs(stored, fleet, scheduler, terms, federation, faults), cut.chunk)
+        run.read(0, first)
+    else:
+        run = CentralRun(first, stored, fleet, scheduler, terms)
+    return Course(stored, run, read, terms, cut.chunk, Blocks(cut.folder, stored.tasks, run.kind, cut.block), fixed)

@@ -135,8 +135,8 @@ class Actor:
             locals_ = _with(opened.roles.locals, self.number, self.state)
             return {LOCAL_MASTER: LocalMasterTables(locals_, topology, rules, shapes, inbox, out)}
         if self.role == WORKER:
-            lost = opened.simulation.losses.task
-            return {WORKER: WorkerTables(self.state, topology, rules, shapes, lost, inbox, out)}
+            lost, number = opened.simulation.losses.task, opened.roles.jobs.number
+            return {WORKER: WorkerTables(self.state, topology, rules, shapes, lost, number, inbox, out)}
         submitters = _with(opened.roles.submitters, self.number, self.state.submitter)
         masters = _with(opened.roles.masters, self.number, self.state.master)
         return {

@@ -19,7 +19,7 @@ def states_by_task(roles: Megha) -> np.ndarray:
         table[of_master] = jobs.ending[kept]
     for submitter, master in zip(roles.submitters, roles.masters, strict=True):
         rows = known_rows(submitter.tasks, master.task)
-        table[submitter.tasks.number[rows]] = master.task[rows]
+        table[submitter.tasks.number[rows] & jobs.mask] = master.task[rows]
     return table
 
 

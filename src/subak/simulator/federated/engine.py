@@ -21,7 +21,7 @@ from subak.kernels.state import Addressed, addressed
 from subak.kernels.together import Job, kernels_of
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
-from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch
+from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch, place_of
 from subak.simulator.federated.operations import apply_faults, boot_all, catch_up, change_machine, serve
 
 
@@ -48,7 +48,7 @@ def run_federated(
             note_batch(net, due[0])
             task = serve(services, tables, HANDLER[kind], sim.clock[NOW])
             if task != NOBODY:
-                net.processing[task] += net.service[kind]
+                net.processing[place_of(task)] += net.service[kind]
         if carry_out(sim, net, HANDLER[kind], out):
             return LOOP_BROKEN
     catch_up(sim, net, services, tables)

@@ -63,6 +63,7 @@ from subak.simulator.engine.state import (
     LOOP_LOSSES_FULL,
     LOOP_PAUSED,
     LOOP_TIMELINE_FULL,
+    LOOP_UNREAD,
     LOSSES,
     NEXT_ARRIVAL,
     NEXT_CHANGE,
@@ -102,8 +103,10 @@ from subak.simulator.federated.network import (
     TIMEOUT,
     Network,
     beat_is_next,
+    next_arrival,
     next_event_at,
     next_served,
+    place_of,
     release_slot,
     settle_all,
     transmit,
@@ -122,7 +125,7 @@ def advance(  # noqa: C901, PLR0911  (each event is one way out)
     """Take the next event; return HANDLE with the message to handle in *due* (MESSAGE[1]), NOTHING, or why to stop."""
     drop_dead(sim)
     exit_, message = first_time(sim.events), next_event_at(net)
-    arrival = time_at(sim.tasks.arrival, sim.counts[NEXT_ARRIVAL])
+    arrival = next_arrival(sim, net)
     change = time_at(sim.changes.time, sim.counts[NEXT_CHANGE])
     cancel = time_at(net.cancel_time, net.size[NEXT_CANCEL])
     time = min(exit_, message, arrival, change, cancel)
@@ -200,8 +203,10 @@ def to_role(due: np.ndarray, kind: int, to: int, task: int, machine: int) -> int
 
 @inlined
 def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
-    """Let a task arrive at its submitter."""
-    task = sim.counts[NEXT_ARRIVAL]
+    """Let a task arrive at its submitter; where the next one to arrive has no place yet, come back for it."""
+    if sim.counts[NEXT_ARRIVAL] == net.arrival.size:
+        return LOOP_UNREAD
+    task = net.arriving[sim.counts[NEXT_ARRIVAL]]
     note_progress(sim, net, time)
     sim.clock[NOW] = time
     sim.counts[NEXT_ARRIVAL] += 1
@@ -210,7 +215,7 @@ def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) ->
     if sim.claims.status[task] in (TASK_UNPLACEABLE, TASK_GIVEN_UP):
         return NOTHING
     sim.claims.status[task] = TASK_BLOCKED
-    return to_role(due, ARRIVE, net.submitter[task] if net.submitter.size > 0 else 0, task, NOBODY)
+    return to_role(due, ARRIVE, net.submitter[task] if net.submitter.size > 0 else 0, net.number[task], NOBODY)
 
 
 @inlined
@@ -280,7 +285,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     stop(sim, task, machine)
     sim.step.is_freed[machine] = False
     sim.claims.status[task] = TASK_FINISHED if reason == NO_REASON else TASK_BLOCKED
-    to_role(due, EXITED, machine, task, machine)
+    to_role(due, EXITED, machine, net.number[task], machine)
     due[0]["handle"], due[0]["attempt"] = net.handle[task], net.attempt[task]
     due[0]["reason"], due[0]["code"] = reason, net.fates.code[task] if reason == HAS_FAILED else 0
     return HANDLE
@@ -296,7 +301,7 @@ def take_cancel(sim: Simulation, net: Network, time: float, due: np.ndarray) -> 
     sim.counts[EVENTS] += 1
     if sim.claims.status[task] == TASK_UNPLACEABLE:
         return NOTHING
-    return to_role(due, CANCEL, net.submitter[task], task, NOBODY)
+    return to_role(due, CANCEL, net.submitter[task], net.number[task], NOBODY)
 
 
 @noinline
@@ -325,8 +330,7 @@ def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> 
 def next_instant(sim: Simulation, net: Network) -> float:
     """Return when the next event is, inf if there is none."""
     time = min(first_time(sim.events), next_event_at(net))
-    if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
-        time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
+    time = min(time, next_arrival(sim, net))
     if sim.counts[NEXT_CHANGE] < sim.changes.time.size:
         time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
     time = min(time, time_at(net.cancel_time, net.size[NEXT_CANCEL]))
@@ -338,17 +342,18 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
     """Carry a handler's effects out, send its messages; return LOOP_PAUSED, or LOOP_BROKEN at the first broken rule."""
     for place in range(out.size[POSTED]):
         message = out.row[place]
+        task = place_of(message["task"])
         if message["kind"] == READY:
-            let_wait(sim, net, message["task"])
+            let_wait(sim, net, task)
         elif message["kind"] == BEGIN:
-            net.handle[message["task"]], net.attempt[message["task"]] = message["handle"], message["attempt"]
+            net.handle[task], net.attempt[task] = message["handle"], message["attempt"]
             if sim.cut.size > 0:
-                cut_short(sim, net, message["task"], message["limit"])
-            begin(sim, net, message["task"], message["machine"])
+                cut_short(sim, net, task, message["limit"])
+            begin(sim, net, task, message["machine"])
         elif message["kind"] == GIVEN_UP:
-            give_up(sim, net, message["task"])
+            give_up(sim, net, task)
         elif message["kind"] == HALT:
-            halt(sim, net, message["task"], message["machine"], message["reason"])
+            halt(sim, net, task, message["machine"], message["reason"])
         else:
             transmit(net, sim.clock[NOW], sender_role, message)
     out.size[POSTED] = 0

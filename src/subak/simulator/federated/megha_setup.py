@@ -36,6 +36,7 @@ from subak.queues.tree import TreeFile
 from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.heartbeats.idle import IdleTables, serve_idle
+from subak.simulator.federated.network import PLACES_MASK
 from subak.simulator.federated.simulate import Architecture, Instance
 from subak.workload.table import Workload
 
@@ -43,18 +44,17 @@ CLUSTERS_USUAL = 10  # of a fleet that names only one
 NAMED_MAX = 3  # queues in an error
 ROWS_MORE = 4096  # rows of attempts beyond what can run at once
 LEDGER_MIN = 4096  # entries
-WHOLE_NUMBER = -1  # of a number: its place, where every task has one of its own
 
 
 @dataclass(frozen=True)
 class Queues:
     """Who serves whom: queues are numbered by their global master."""
 
-    of_task: np.ndarray  # int32[task]
+    of_stage: np.ndarray  # int32[stage]
     owner: np.ndarray  # int32[queue]
     name: list[str]  # of each queue, as in the workload
     share: np.ndarray  # float64[queue]
-    lane: np.ndarray  # int32[task]
+    lane: np.ndarray  # int32[stage]
     lane_span: np.ndarray  # int32[queue, 2]: its first lane, and that behind its last
     lanes: int
 
@@ -101,7 +101,7 @@ def _partitions(fleet: Fleet, settings: Federation) -> tuple[np.ndarray, np.ndar
 def build_megha(instance: Instance) -> Megha:
     """Return the roles of a federation at rest: every view is the truth, nothing runs, nobody waits."""
     workload, settings, sim = instance.workload, instance.settings, instance.simulation
-    sim.tasks.rank[:] = ranks(workload, settings)
+    sim.tasks.rank[:] = ranks(workload, settings, instance.of_stage)
     queues = find_queues(workload, settings, instance.queues)
     topology = _topology(instance, queues)
     rules = Rules(
@@ -111,20 +111,23 @@ def build_megha(instance: Instance) -> Megha:
     )
     running = most_running(instance)
     jobs = _jobs(instance, queues)
-    submitters = _submitters(instance, jobs)
+    submitters = _submitters(instance, queues, jobs)
     workers = build_workers(topology, np.maximum(sim.fleet.free, 0), running)
     masters = _global_masters(instance, topology, queues, running, submitters)
     return Megha(topology, rules, jobs, submitters, masters, _local_masters(instance, topology, running), workers)
 
 
-def ranks(workload: Workload, settings: Federation) -> np.ndarray:
-    """Return float64[task]: within a queue the least is served first, of equals the one that arrived first."""
+def ranks(workload: Workload, settings: Federation, of_stage: np.ndarray) -> np.ndarray:
+    """Return float64[task]: within a queue the least is served first, of equals the one that arrived first.
+
+    *of_stage*: int64[stage], how many tasks it has.
+    """
     stage, arrival = workload.tasks["stage"].to_numpy(), workload.tasks["arrival"].to_numpy()
     if settings.order == PRIORITY:
         return arrival - workload.stages["priority"].to_numpy()[stage] * settings.priority_seconds
     if settings.order == FEWEST_TASKS:
-        job = workload.stages["job"].to_numpy()[stage]
-        return np.bincount(job)[job].astype(np.float64)
+        job = workload.stages["job"].to_numpy()
+        return np.bincount(job, of_stage)[job][stage]
     return arrival
 
 
@@ -154,10 +157,9 @@ def find_queues(workload: Workload, settings: Federation, file: TreeFile | None 
     number[by_owner] = np.arange(len(names))
     of_stage = number[of_job][stage_job]
     lane, span, lanes = _lanes(workload, of_stage, len(names))
-    stage = workload.tasks["stage"].to_numpy()
     ordered = [names[place] for place in by_owner]
-    return Queues(of_stage[stage].astype(np.int32), owner[by_owner].astype(np.int32), ordered,
-                  _shares(ordered, settings, file), lane[stage], span, lanes)
+    return Queues(of_stage.astype(np.int32), owner[by_owner].astype(np.int32), ordered,
+                  _shares(ordered, settings, file), lane, span, lanes)
 
 
 def _codes(values: pl.Series, names: list[str]) -> np.ndarray:
@@ -202,17 +204,23 @@ def _jobs(instance: Instance, queues: Queues) -> Jobs:
     workload, sim = instance.workload, instance.simulation
     stage, tasks = workload.tasks["stage"].to_numpy(), len(workload.tasks)
     gang, gang_size = _gangs(workload)
-    asked = records(ASKED, queue=queues.of_task, lane=queues.lane,
-                    priority=workload.stages["priority"].to_numpy()[stage], owner=queues.owner[queues.of_task])
     stages, gangs = sim.stages, gang_size.size
     return Jobs(
-        number=np.arange(tasks), mask=WHOLE_NUMBER, state=np.zeros(tasks, np.int8),
-        row=np.full(tasks, NOBODY, np.int32), asked=asked, rank=sim.tasks.rank, shape=sim.tasks.shape, gang=gang,
+        number=np.arange(tasks), mask=PLACES_MASK, state=np.zeros(tasks, np.int8),
+        row=np.full(tasks, NOBODY, np.int32), asked=asked_of(workload, queues, stage), rank=sim.tasks.rank,
+        shape=sim.tasks.shape, gang=gang,
         gang_size=gang_size,
         gang_row=np.full(gangs, NOBODY, np.int32), gang_left=gang_size.copy(), gang_failed=np.zeros(gangs, np.bool_),
         ending=np.zeros(tasks, ENDING), terms=_everybody_finishes() if instance.terms is None else instance.terms,
         given_up=np.zeros(stages.left.size, np.bool_), to_give_up=np.zeros(stages.left.size, np.int32), stages=stages,
     )
+
+
+def asked_of(workload: Workload, queues: Queues, stage: np.ndarray) -> np.ndarray:
+    """Return ASKED[task] of the tasks of these stages."""
+    queue = queues.of_stage[stage]
+    return records(ASKED, queue=queue, lane=queues.lane[stage], priority=workload.stages["priority"].to_numpy()[stage],
+                   owner=queues.owner[queue])
 
 
 def _everybody_finishes() -> np.ndarray:
@@ -222,10 +230,11 @@ def _everybody_finishes() -> np.ndarray:
     return terms
 
 
-def _submitters(instance: Instance, jobs: Jobs) -> list[Submitter]:
+def _submitters(instance: Instance, queues: Queues, jobs: Jobs) -> list[Submitter]:
     """Return the submitters, each with room for all tasks of its queues: memory is used as they are open at once."""
     settings, tasks = instance.settings, instance.simulation.tasks
-    owners = np.bincount(jobs.asked["owner"], minlength=settings.global_masters)
+    mine = np.bincount(queues.owner[queues.of_stage], instance.of_stage, settings.global_masters)
+    owners = np.minimum(mine, tasks.arrival.size)
     of_gangs = np.zeros(settings.global_masters, np.int64)
     if jobs.gang.size:
         with_gang = np.flatnonzero(jobs.gang != NOBODY)
@@ -272,7 +281,7 @@ def most_running(instance: Instance) -> int:
         if asked.size:
             capacity = np.maximum(instance.fleet.capacity[row], 0).astype(np.float64)
             bound += float((capacity // asked.min()).sum())
-    return int(min(bound, sim.tasks.arrival.size)) + ROWS_MORE
+    return int(min(bound, instance.of_stage.sum())) + ROWS_MORE
 
 
 def believed(fleet: FleetState) -> FleetState:
@@ -372,7 +381,7 @@ def most_on_a_machine(instance: Instance) -> int:
         if asked.size:
             largest = max(instance.fleet.capacity[row].max(initial=0), sim.changes.capacity[row].max(initial=0))
             bound += float(largest // asked.min())
-    return int(min(bound, sim.tasks.arrival.size)) + 1
+    return int(min(bound, instance.of_stage.sum())) + 1
 
 
 MEGHA = Architecture(
@@ -387,6 +396,7 @@ MEGHA = Architecture(
     cluster=lambda roles: np.ascontiguousarray(roles.topology.machine["cluster"]),
     changed_to=lambda instance: _configurations(instance, partition_order(instance.fleet, instance.settings))[2],
     submitter=lambda roles: np.ascontiguousarray(roles.jobs.asked["owner"]),
+    number=lambda roles: roles.jobs.number,
     idle=(serve_idle, lambda roles, network: IdleTables(
         roles.masters, roles.locals, roles.rules, network.beats, network.owed, network.events.size)),
 )

@@ -33,6 +33,7 @@ from subak.federation.messages import (
 from subak.marks import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import SEQUENCE, SIZE, Events, build_events, insert
+from subak.simulator.engine.state import NEXT_ARRIVAL, UNREAD_FROM, Simulation
 from subak.simulator.federated.heartbeats.beats import (
     IS_ON,
     NEXT_BEAT,
@@ -75,6 +76,8 @@ ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the
 # size
 FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN, DRIVEN, CLUSTERS, NEXT_CANCEL = range(9)
 CONSTANT, UNIFORM, EXPONENTIAL = range(3)  # laws of the delay
+PLACE_BITS = 32  # of a task's number: its place in tables by task; where all have places, the number is the place
+PLACES_MASK = (1 << PLACE_BITS) - 1
 LAWS = ("constant", "uniform", "exponential")
 LAW, MEAN, SPREAD = range(3)  # of `delay`
 # timers that go on for ever, and what they send when there is no news, so that a run is not kept from ending by them
@@ -117,7 +120,10 @@ class Network(NamedTuple):
     # NEXT_TREE, when the queues change next
     handled: np.ndarray  # int64[kind], messages
     recorded: np.ndarray  # int64[kind], of them, those that the timeline has
-    attempt: np.ndarray  # int64[task], number of the attempt that runs, likewise
+    arrival: np.ndarray  # float64[arrival], seconds, of the tasks that come, in order
+    arriving: np.ndarray  # int32[arrival], their places
+    number: np.ndarray  # int64[task], by which messages name the task at a place (PLACE_BITS)
+    attempt: np.ndarray  # int64[task], number of the attempt that runs
     handle: np.ndarray  # int32[task], the worker's row of the attempt that runs, to be said when it exits
     processing: np.ndarray  # float64[task], seconds of its allocation time in service at masters
     at_worker: np.ndarray  # float64[task], seconds waiting for and in service at workers
@@ -144,13 +150,14 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
     return Network(
         events=build_events(slots), line=build_line(slots), beats=build_beats(roles[LOCAL_MASTER]),
         flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), armed_in=np.zeros(slots, np.int32),
-        slot=np.arange(slots, dtype=np.int32), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0, 0]),
+        slot=_from_last(0, slots), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0, 0]),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
         busy=address["busy"], worked=address["worked"], queued=address["queued"], incarnation=address["incarnation"],
         owed=address["owed"], service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3),
         idle=np.array([0.0, np.inf, np.inf]),
         random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
         recorded=np.zeros(len(KINDS), np.int64),
+        arrival=np.zeros(0), arriving=np.zeros(0, np.int32), number=np.arange(tasks),
         attempt=running["attempt"], handle=running["handle"],
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
         batch=np.ones(tasks, np.int32), submitter=np.zeros(0, np.int32),
@@ -168,7 +175,7 @@ def with_more_room(net: Network) -> Network:
     def longer(array: np.ndarray) -> np.ndarray:
         return np.concatenate([array, np.zeros(slots, array.dtype)])
 
-    slot = np.concatenate([net.slot[: net.size[FREE]], np.arange(slots, 2 * slots, dtype=np.int32),
+    slot = np.concatenate([net.slot[: net.size[FREE]], _from_last(slots, 2 * slots),
                            net.slot[net.size[FREE] :]])
     net.size[FREE] += slots
     return net._replace(
@@ -176,11 +183,29 @@ def with_more_room(net: Network) -> Network:
         flight=longer(net.flight), sent=longer(net.sent), armed_in=longer(net.armed_in), slot=slot)
 
 
+def _from_last(first: int, end: int) -> np.ndarray:
+    """Return int32[slot]: free slots, of which the last here, the first of all, is taken first."""
+    return np.arange(first, end, dtype=np.int32)[::-1].copy()
+
+
 def on_the_way(net: Network) -> np.ndarray:
     """Return int32[message], the slots of all messages, that of the next event first."""
     others, beats = all_events(net.line, net.events), timers(net.beats)
     is_beat = beats.size > 0 and beat_is_next(net)
     return np.concatenate([beats, others] if is_beat else [others, beats])["item"]
+
+
+@inlined
+def place_of(number: int) -> int:
+    """Return where the tables by task have the task of a number."""
+    return number & PLACES_MASK
+
+
+@inlined
+def next_arrival(sim: Simulation, net: Network) -> float:
+    """Return when the next task arrives, inf if none does; it may be one that has no place yet."""
+    arrival = sim.counts[NEXT_ARRIVAL]
+    return float(net.arrival[arrival]) if arrival < net.arrival.size else float(sim.clock[UNREAD_FROM])
 
 
 @inlined
@@ -264,11 +289,12 @@ def note_path(net: Network, task: int, kind: int, role: int, waited: float, serv
     """Count the parts of a task's allocation time; what is left of it is framework queueing."""
     if task == NOBODY or not ON_PATH[kind]:
         return
-    net.communication[task] += travelled
+    place = place_of(task)
+    net.communication[place] += travelled
     if role == WORKER:
-        net.at_worker[task] += waited + service
+        net.at_worker[place] += waited + service
     else:
-        net.processing[task] += service
+        net.processing[place] += service
 
 
 @inlined

@@ -55,6 +55,7 @@ class Instance:
     settings: Federation
     prepared: Prepared
     seed: int
+    of_stage: np.ndarray  # int64[stage], how many tasks each has, of the whole run
     queues: TreeFile | None = None  # weights of queues
     rows: int = 0  # of attempts at a local master; 0: as many as can run, and ends that are kept
     outbox: int = OUTBOX_MORE  # messages that a walk over tasks may post before it stops, to go on afterwards
@@ -82,6 +83,7 @@ class Architecture:
     cluster: Callable[[Any], np.ndarray] | None = None  # of roles that are driven: int32[machine]
     changed_to: Callable[[Instance], np.ndarray] | None = None  # of roles that are driven: int32[change]
     submitter: Callable[[Any], np.ndarray] | None = None  # int32[task], whose it is, where there are several
+    number: Callable[[Any], np.ndarray] | None = None  # int64[task], by which roles name a task; None: by its place
     idle: tuple[Callable[..., int], Callable[[Any, Network], Any]] | None = None  # what passes over heartbeats that
     # change nothing, and the tables that it works on
     batch: Callable[[Any], np.ndarray] | None = None  # of roles that submit in batches: int32[task], tasks in its batch
@@ -99,6 +101,7 @@ class Federated:
     settings: Federation
     network: Network
     roles: Any
+    states: np.ndarray | None = None  # TASK[task] of Megha, for some of the tasks of a run; None: the roles have them
 
 
 @dataclass
@@ -113,7 +116,8 @@ class Opened:
     out: Outbox  # what its handler posted
     services: Services
     change_queues: Callable[[TreeFile], None]
-    changes: list[TreeChange]  # of the queues, that are still to come
+    changes: list[TreeChange]  # of the queues
+    changed: int = 0  # how many of them there were
 
     @property
     def simulation(self) -> Simulation:
@@ -123,12 +127,11 @@ class Opened:
     def step(self, budget: int) -> int:
         """Run a number of events; return why it came back. Raises RunError where too many messages are on their way."""
         while True:
-            self.network.idle[NEXT_TREE] = self.changes[0].time if self.changes else math.inf
+            self.network.idle[NEXT_TREE] = (self.changes[self.changed].time if self.changed < len(self.changes)
+                                            else math.inf)
             why = self.services.run(self.simulation, self.network, self.due, self.out, budget)
             if why == QUEUES_CHANGE:
-                self.change_queues(changed(TreeFile(), self.changes.pop(0)))
-                self.network.owed[:] = TOUCHED
-                self.services = self.services.renewed()
+                self.change_queues_next()
                 continue
             if why != MESSAGES_FULL:
                 return why
@@ -137,6 +140,13 @@ class Opened:
                 raise RunError(f"more than {SLOTS_MAX:,} messages are on their way at {now:g} s; with shorter "
                                "delays and services, a longer heartbeat or fewer masters there are fewer")
             self.network = with_more_room(self.network)
+
+    def change_queues_next(self) -> None:
+        """Let the queues change that change next."""
+        self.change_queues(changed(TreeFile(), self.changes[self.changed]))
+        self.changed += 1
+        self.network.owed[:] = TOUCHED
+        self.services = self.services.renewed()
 
 
 def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
@@ -154,10 +164,13 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     outbox: int = OUTBOX_MORE,
     failures: tuple[Fates, np.ndarray] | None = None,
     every_beat: bool = True,
+    of_stage: np.ndarray | None = None,
+    slots: int = 0,
 ) -> Opened:
     """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* and *outbox* as of
     `Instance`; *failures* are what befalls tasks, and on which terms they run. Not *every_beat*, heartbeats that change
-    nothing are passed over: what is recorded is the same.
+    nothing are passed over: what is recorded is the same. *of_stage*: int64[stage], the tasks of the whole run where
+    *workload* has others; *slots*: messages on their way at once that there is room for at first, 0 for the usual.
 
     Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
     """
@@ -173,13 +186,15 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     order = architecture.machine_order(fleet, settings)
     prepared = prepare(workload, fleet, order, Terms("fifo", seed, interval, until))
     tasks, machines = len(workload.tasks), len(order)
-    slots = architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
+    slots = slots or architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
     simulation = prepared.simulation
     if failures is not None:
         prepared = replace(prepared, simulation=simulation._replace(cut=np.full(tasks, -1.0)))
         simulation = prepared.simulation
     terms = None if failures is None else failures[1]
-    instance = Instance(workload, fleet, settings, prepared, seed, queues, rows, outbox, terms)
+    stage = workload.tasks["stage"].to_numpy()
+    whole = np.bincount(stage, minlength=len(workload.stages)) if of_stage is None else of_stage
+    instance = Instance(workload, fleet, settings, prepared, seed, whole, queues, rows, outbox, terms)
     due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance), instance.outbox)
     margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
     slots = max(slots, margin + SLOTS)
@@ -290,7 +305,9 @@ def _told_of(
     network: Network, architecture: Architecture, roles: Any, instance: Instance, order: np.ndarray
 ) -> Network:
     """Return the network, knowing what it must of the architecture's roles."""
-    network = network._replace(is_there=instance.fleet.machines["present"].to_numpy()[order] & (order != NO_ROW))
+    arrival = instance.simulation.tasks.arrival
+    network = network._replace(is_there=instance.fleet.machines["present"].to_numpy()[order] & (order != NO_ROW),
+                               arrival=arrival, arriving=np.arange(arrival.size, dtype=np.int32))
     if architecture.cluster is not None:
         cluster = architecture.cluster(roles)
         network.size[DRIVEN], network.size[CLUSTERS] = 1, cluster.max() + 1
@@ -299,6 +316,8 @@ def _told_of(
         network = network._replace(changed_to=architecture.changed_to(instance))
     if architecture.submitter is not None:
         network = network._replace(submitter=architecture.submitter(roles))
+    if architecture.number is not None:
+        network = network._replace(number=architecture.number(roles))
     if architecture.batch is not None:
         network = network._replace(batch=architecture.batch(roles))
     return network

@@ -1,9 +1,10 @@
 """The messages of an interval, in the timeline of a federated run."""
+import numpy as np
+
 from subak.federation.messages import REFUSED, REPARTITION
 from subak.marks import noinline
 from subak.simulator.engine.recorder import close_until
 from subak.simulator.engine.state import (
-    NEXT_ARRIVAL,
     NOW,
     RUNNING_NOW,
     TIMELINE_MESSAGES,
@@ -12,13 +13,13 @@ from subak.simulator.engine.state import (
     WAITING_NOW,
     Simulation,
 )
-from subak.simulator.federated.network import Network
+from subak.simulator.federated.network import Network, next_arrival
 
 
 @noinline
 def turn_interval(sim: Simulation, net: Network) -> None:
     """Close the intervals that have ended; what is said when all has ended makes none of its own."""
-    if sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] > 0 or sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+    if sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] > 0 or next_arrival(sim, net) < np.inf:
         record_messages(sim, net)
         close_until(sim, sim.clock[NOW])
 
