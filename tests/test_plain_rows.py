@@ -46,8 +46,8 @@ def arrays():
         topology.capacity[:, number] = amounts
     shapes = Requests(np.array(REQUESTS, np.int32).T, np.zeros(len(REQUESTS), np.int32))
     workers = build_workers(topology, np.zeros((2, LAYOUT.machines), np.int32), ATTEMPTS)
-    return WorkerTables(workers, topology, Timing().rules(True), shapes, np.zeros(0, np.int32), np.zeros(1, MESSAGE),
-                        build_outbox(ROOM, 0))
+    return WorkerTables(workers, topology, Timing().rules(True), shapes, np.zeros(0, np.int32), np.zeros(0, np.int64),
+                        np.zeros(1, MESSAGE), build_outbox(ROOM, 0))
 
 
 def plain():
@@ -59,7 +59,7 @@ def plain():
     topology = LAYOUT.topology()._replace(machine={MACHINE: {"cluster": 0}}, capacity=capacity)
     workers = Workers(Attempts(Rows(ATTEMPTS, Kind(ROW).blank()), {MACHINE: NOBODY}, [NOBODY, 0, 0]), Grid(2),
                       {MACHINE: Kind(WORKER_ROW).blank(incarnation=1, top=NOBODY, configuration=NOBODY)})
-    return WorkerTables(workers, topology, Timing().rules(True), Requests(requests, None), (), [{}],
+    return WorkerTables(workers, topology, Timing().rules(True), Requests(requests, None), (), (), [{}],
                         Outbox(Rows(ROOM, BLANK), [0, 0], ROOM, [BLANK]))
 
 

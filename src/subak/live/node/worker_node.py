@@ -157,9 +157,10 @@ class WorkerNode(PlainNode):
         self._begin(disk)
 
     def _serve_plainly(self) -> None:
-        tables: Any = WorkerTables(
-            self.workers, self.topology, self.rules, Requests(self.requests, None), (), (),  # type: ignore[arg-type]
-            self.inbox, self.out)
+        rows: Any = self.inbox  # dicts, where masters have records
+        amounts: Any = Requests(self.requests, None)  # type: ignore[arg-type]
+        nothing: Any = ()  # no operator changes a live machine under its worker
+        tables = WorkerTables(self.workers, self.topology, self.rules, amounts, nothing, nothing, rows, self.out)
         self.services = {WORKER: lambda now, count: serve_worker(tables, now, count)}
 
     # -- what was ------------------------------------------------------------------------------------------------------
