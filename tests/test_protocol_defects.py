@@ -37,6 +37,7 @@ from subak.federation.messages import (
     OVER,
     PLACE,
     PREEMPT,
+    PREEMPTED,
     REBUILD,
     REFUSED,
     REOPEN,
@@ -165,6 +166,34 @@ def test_a_late_exit_of_a_former_attempt_ends_nothing():
         name: former[name] for name in ("to", "task", "machine", "attempt", "handle")})
     assert not posted.size
     assert hand.exited(5.1, begin)["reason"] == FINISHED_WELL
+
+
+def killed(hand, now, start):
+    """Let a worker be told to preempt an attempt; return what it posts."""
+    return hand.tell_kind(now, KILL, reason=PREEMPTED, **{
+        name: start[name] for name in ("to", "sender", "task", "machine", "attempt", "handle", "start", "incarnation")})
+
+
+def test_a_finished_task_does_not_run_again_because_it_was_to_be_preempted():
+    """KILL comes when the attempt is over: where nothing is kept, its OVER may come behind what is said now."""
+    hand = ByHand(plain((0, 5, 1)), fleet_of((1,)), msgspec.structs.replace(LOSSY, retry=math.inf))
+    start = hand.requested(0.1)
+    begin, = kinds(hand.tell(0.2, start), BEGIN)
+    assert hand.exited(5.1, begin)["reason"] == FINISHED_WELL
+    assert not killed(hand, 5.2, start).size
+    hand = ByHand(plain((0, 5, 1)), fleet_of((1,)), LOSSY)  # where an end may be lost, it is said once more
+    start = hand.requested(0.1)
+    begin, = kinds(hand.tell(0.2, start), BEGIN)
+    hand.exited(5.1, begin)
+    assert [over["reason"] for over in kinds(killed(hand, 5.2, start), OVER)] == [FINISHED_WELL]
+
+
+def test_an_attempt_that_is_killed_before_it_is_started_never_begins():
+    for federation in (LOSSY, msgspec.structs.replace(LOSSY, retry=math.inf)):
+        hand = ByHand(plain((0, 5, 1)), fleet_of((1,)), federation)
+        start = hand.requested(0.1)
+        assert [over["reason"] for over in kinds(killed(hand, 0.2, start), OVER)] == [PREEMPTED]
+        assert not kinds(hand.tell(0.3, start), BEGIN)
 
 
 def test_a_worker_stops_before_its_lease_can_be_over_for_others_even_when_a_timer_is_late():

@@ -201,18 +201,22 @@ def end(
 def on_kill(
     workers: Workers, topology: Topology, rules: Rules, shapes: Shapes, message: np.void, out: Outbox
 ) -> None:
-    """End an attempt; if it is not there it is over, and never begins."""
+    """End an attempt; if it is not there it is over, and never begins.
+
+    Where nothing is lost and nothing kept, one that began and is not there has told its end, which is on its way, and
+    may be overtaken by what is said here.
+    """
     machine = message["machine"]
     if not obeys(workers, topology, rules, message, out) or not is_for_this_incarnation(workers, message):
         return
-    is_new(workers.machine[machine], message["start"] & NUMBER_MASK)
+    never_begun = is_new(workers.machine[machine], message["start"] & NUMBER_MASK)
     number = find_attempt(workers.rows, machine, message["task"], message["attempt"])
     if number != NOBODY and workers.rows.row[number]["state"] == WORKER_RUNNING:
         post(out, HALT, machine, machine, message["task"], machine)["reason"] = message["reason"]
         end(workers, topology, rules, shapes, number, message["reason"], out)
     elif number != NOBODY:
         report_end(workers, topology, number, out)
-    else:
+    elif never_begun or rules.retry != FOREVER:
         report(workers, topology, OVER, machine, message["task"], message["attempt"], message["reason"], out)
 
 
