@@ -94,7 +94,7 @@ ONE_WAY: dict[tuple[str, str, bool], str] = {
     ("on_try_again", "jobs.state[message['task'] & jobs.mask] == SUBMISSION_BACKOFF", False):
         "armed when the end is settled; what is cancelled then gives its row back",
     ("end_of_stage", "not jobs.given_up[child]", False): PARENTS,
-    ("release", "jobs.stages.waits[jobs.stages.of_task[place]] == 0", False): PLACES,
+    ("release", "jobs.stages.waits[jobs.stages.of_task[place]] > 0", True): PLACES,
 }
 
 
