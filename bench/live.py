@@ -127,6 +127,16 @@ def latency(federation: Federation) -> list[float]:
     return [start - began for start, began in zip(starts, begun, strict=True)]
 
 
+def bare_start() -> list[float]:
+    """Return the seconds that a process takes by itself to begin and to print when: a part of every latency here."""
+    found = []
+    for _ in range(LATENCIES):
+        began = time.time()
+        found.append(float(subprocess.run(DATE, capture_output=True, check=True).stdout) - began)
+        time.sleep(PAUSE_S)
+    return found
+
+
 def bare_latency(folder: Path) -> list[float]:
     """Return the same of a bare launch over HTTP."""
     host, port = free_addresses(1)[0].split(":")
@@ -277,6 +287,7 @@ def light(folder: Path) -> None:
         latency(federation)  # first of all, so that all code is warm
         before = cpu_s(federation)
         tell(f"latency: {spread(latency(federation))}; {used(federation, before, LATENCIES)}")
+        tell(f"of that, until a process that is begun prints: {spread(bare_start())}")
         tell(f"the disk alone: {spread(disk_latency(folder))}")
         tell(f"a bare launch over HTTP, in the same run: {spread(bare_latency(folder))}")
         rate(federation, TRUE_TASKS, "true as processes")

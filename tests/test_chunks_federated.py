@@ -113,7 +113,7 @@ def fault_plans(draw):
              for begin, long in cuts])
 
 
-@settings(quick, max_examples=100)
+@settings(quick, max_examples=50)
 @given(case=cases(), queues=st.integers(1, 4), federation=federations(), chunk=st.integers(1, 12),
        block=st.integers(1, 9), until=st.sampled_from([math.inf, math.inf, 0.0, 1.0, 4.0, 5.25]),
        seed=st.integers(0, 2**40))
@@ -121,7 +121,7 @@ def test_a_federation_in_chunks_is_the_federation_in_memory(case, queues, federa
     agree(in_queues(case, queues), "megha", chunk, block, federation=federation, until=until, seed=seed)
 
 
-@settings(quick, max_examples=60)
+@settings(quick, max_examples=20)
 @given(case=cases(), queues=st.integers(1, 3), federation=federations(), faults=fault_plans(), chunk=st.integers(1, 12))
 def test_faults_befall_both_alike(case, queues, federation, faults, chunk):
     agree(in_queues(case, queues), "megha", chunk, federation=federation, faults=faults, until=60.0)
@@ -137,14 +137,14 @@ def many(jobs=60, seed=3, apart=4):
     return in_queues((staged(stages, sorted(tasks, key=lambda task: task[1]), TWO), fleet), 4)
 
 
-@settings(quick, max_examples=40)
+@settings(quick, max_examples=10)
 @given(federation=federations(), faults=st.none() | fault_plans(), chunk=st.integers(1, 60), seed=st.integers(0, 2**20))
 def test_places_are_used_again(federation, faults, chunk, seed):
     federation = msgspec.structs.replace(federation, local_masters=1 + seed % 2)
     agree(many(seed=seed % 7), "megha", chunk, 64, federation=federation, faults=faults, until=900.0, seed=seed)
 
 
-@settings(quick, max_examples=25)
+@settings(quick, max_examples=10)
 @given(federation=federations(), faults=st.none() | fault_plans(), chunk=st.integers(5, 60),
        stops=st.lists(st.integers(0, 9), min_size=1, max_size=3), until=st.sampled_from([900.0, 120.0]))
 def test_a_federation_that_was_stopped_goes_on_to_the_same_end(federation, faults, chunk, stops, until):
