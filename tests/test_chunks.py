@@ -88,13 +88,17 @@ def places():
         yield Path(folder) / "W", place
 
 
+def assert_same(found, case, outcome, whole):
+    for one, other in zip(tables(found, case), whole, strict=True):
+        assert_frame_equal(one, other)
+    assert found.outcome.loop_result.events == outcome.loop_result.events
+
+
 def agree(case, name, chunk, block=3, **more):
     outcome, whole = in_memory(case, name, **more)
     with places() as (folder, place):
         found = chunked(case, name, folder, Cut(place, chunk, None, block), **more)
-        for one, other in zip(tables(found, case), whole, strict=True):
-            assert_frame_equal(one, other)
-    assert found.outcome.loop_result.events == outcome.loop_result.events
+        assert_same(found, case, outcome, whole)
 
 
 @settings(quick, max_examples=100)

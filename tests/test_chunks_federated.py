@@ -36,6 +36,7 @@ from subak.simulator.federated.network import FREE, PLACE_BITS, build_network, w
 from subak.simulator.federated_results import waiting_tables
 from test_chunks import (
     StoppedError,
+    assert_same,
     both_runs,
     busy,
     in_memory,
@@ -64,13 +65,11 @@ def agree(case, name, chunk, block=3, **more):
     outcome, whole = in_memory(case, name, **more)
     with places() as (folder, place):
         found = chunked(case, name, folder, Cut(place, chunk, None, block), **more)
-        for one, other in zip(tables(found, case), whole, strict=True):
-            assert_frame_equal(one, other)
+        assert_same(found, case, outcome, whole)
         known, same = waiting_in_chunks(found), waiting_tables(outcome, *case)
         for table in ("waiting", "views"):
             assert_frame_equal(known[table], same[table])
-    end, chunks_end = outcome.loop_result, found.outcome.loop_result
-    assert (chunks_end.events, chunks_end.end) == (end.events, end.end)
+    assert found.outcome.loop_result.end == outcome.loop_result.end
     one, other = (each.federated.network for each in (found.outcome, outcome))
     assert one.handled.tolist() == other.handled.tolist()
     assert one.worked.tolist() == other.worked.tolist() and one.queued.tolist() == other.queued.tolist()
@@ -155,9 +154,7 @@ def test_a_federation_that_was_stopped_goes_on_to_the_same_end(federation, fault
             cut = Cut(place, chunk, Checkpoint(place, {"seed": "1"}, every=0.0), 64)
             with suppress(StoppedError):
                 found = chunked(case, "megha", folder, cut, times if times is None else stopping(times), **more)
-        for one, other in zip(tables(found, case), whole, strict=True):
-            assert_frame_equal(one, other)
-    assert found.outcome.loop_result.events == outcome.loop_result.events
+        assert_same(found, case, outcome, whole)
 
 
 def weights(time, **queues):

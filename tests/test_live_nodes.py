@@ -1,8 +1,9 @@
 """Nodes among each other, by hand: what a federation of them does beyond the rules of tests/test_rules.py."""
 import numpy as np
 import pytest
-from msgspec import structs
+from msgspec import msgpack, structs
 
+from subak.errors import RunError
 from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE
 from subak.federation.megha.local_master.state import ACTIVE, EPOCH
 from subak.federation.messages import (
@@ -28,7 +29,7 @@ from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.frames import Ask, Batch, FrameError, Outgoing
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.queues import QueueSetup, QueuesFact
-from subak.live.node.worker_node import Ping
+from subak.live.node.worker_node import Ping, WorkerNode
 from subak.live.service.views import preempted_by
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase
 from subak.live.torture.people import People
@@ -271,3 +272,10 @@ def test_a_timer_waits_for_a_call_that_comes_anyway_but_not_for_long():
     assert not node.timers
     node.tell(WAKE, delay=0.1)
     assert node.due() == pytest.approx(now + 1.01 + 0.11)
+
+
+def test_a_worker_says_that_its_state_is_of_another_version():
+    node = world_of().machines.all[0].process.node
+    disk = {"state": {0: msgpack.encode(["boot", b"", 0, [0, 0, 0], b"", [0], [], {}])}}  # without places
+    with pytest.raises(RunError, match="another version of subak wrote"):
+        WorkerNode(0, node.layout, node.timing, disk, node.join, "boot")

@@ -10,8 +10,9 @@ end meanwhile, that is what became of it.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from msgspec import Struct, msgpack
+from msgspec import DecodeError, Struct, msgpack
 
+from subak.errors import RunError
 from subak.federation.megha.attempts import FREE_ROW, ROW, ROWS_EVER, Attempts
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.megha.worker import (
@@ -129,6 +130,15 @@ class Snapshot(Struct, frozen=True, array_like=True):
     graces: dict[int, float]  # by row
 
 
+def _snapshot_of(state: bytes) -> Snapshot:
+    """Return what outlived the process. Raises RunError for what another version wrote."""
+    try:
+        return msgpack.decode(state, type=Snapshot)
+    except DecodeError as error:  # a ValidationError, too
+        raise RunError("the worker's folder holds what another version of subak wrote; let that version end its tasks, "
+                       f"then remove the folder ({error})") from None
+
+
 class WorkerNode(PlainNode):
     """See the head of the file."""
 
@@ -183,7 +193,7 @@ class WorkerNode(PlainNode):
             self.me["incarnation"], self.me["epoch"] = max(self.identity.incarnation, 1), self.identity.epoch
             self.known_to = set(self.identity.known_to)
         state = disk.get("state", {}).get(0)
-        snapshot = msgpack.decode(state, type=Snapshot) if state is not None else None
+        snapshot = _snapshot_of(state) if state is not None else None
         if snapshot is None or snapshot.boot != self.boot:
             return
         self.me.update(ME.read(snapshot.me)[0])
