@@ -16,7 +16,7 @@ from numba.core.typeinfer import register_dispatcher
 from numba.core.typing.templates import _OverloadFunctionTemplate, infer, infer_global, make_overload_template
 
 import subak.kernels.prefetch  # noqa: F401  (Numba knows of it from then on)
-from subak.collection import without_collection
+from subak.collection import seldom_collection
 from subak.kernels.cache import KernelCache, is_kept
 from subak.kernels.compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked
 from subak.marks import COMPILED_AS, INLINED, make_known_to
@@ -41,7 +41,7 @@ class _Kernel(CPUDispatcher):
         self._cache = KernelCache(self.py_func)
 
     def compile(self, signature: Any) -> Any:
-        with global_compiler_lock, self._cache.compiling(), without_collection():
+        with global_compiler_lock, self._cache.compiling(), seldom_collection():
             return super().compile(signature)
 
     @functools.cached_property
