@@ -128,13 +128,33 @@ def test_estimates_of_users_are_not_told_unless_they_are_asked_for():
         agree(case, "best-fit+shortest-first", 3, estimates=each)
 
 
-def test_progress_is_of_the_whole_run():
+def test_those_who_arrive_at_one_instant_wait_for_the_rest_of_them():
+    """The machine is free again when the second and the third task arrive, and the third, of another chunk, is shorter.
+
+    Also where nothing happens at that instant but that they arrive: the fourth and the fifth.
+    """
+    case = plain_tasks((0, 1, 1), (1, 3, 1), (1, 2, 1), (9, 3, 1), (9, 2, 1)), fleet_of((1,))
+    for chunk in (2, 4):
+        agree(case, "best-fit+shortest-first", chunk)
+
+
+@pytest.mark.parametrize("name", ["first-fit", "megha"])
+def test_progress_is_of_the_whole_run(name):
     seen = []
     with places() as (folder, place):
-        found = chunked(busy(), "first-fit", folder, Cut(place, 7, None, 64), seen.append)
+        found = chunked(busy(), name, folder, Cut(place, 7, None, 64), seen.append)
     arrived = [each.tasks_arrived for each in seen]
     assert arrived == sorted(arrived) and arrived[-1] == found.stored.tasks == 244
     assert {each.last_arrival for each in seen} == {found.stored.last}
+
+
+def test_rows_of_tasks_that_fit_nowhere_go_with_the_others():
+    workload = plain_tasks(*((arrival, 0.5, 2 if arrival % 5 else 1) for arrival in range(50)))
+    with places() as (folder, place):
+        found = chunked((workload, fleet_of((1,))), "first-fit", folder, Cut(place, 10, None, 64))
+        assert found.run.number.size == 10
+        assert tables(found, (workload, fleet_of((1,))))[0]["status"].value_counts().sort("count").rows() == [
+            ("FINISHED", 10), ("UNPLACEABLE", 40)]
 
 
 @pytest.mark.parametrize("place", [3, 7, 14])
@@ -255,8 +275,8 @@ def written(folder, case):
     return str(folder / "W")
 
 
-def both_runs(folder, scheduler="first-fit", **options):
-    scenario = Scenario(workload=written(folder, busy()), schedulers=[scheduler], **options)
+def both_runs(folder, scheduler="first-fit", case=None, **options):
+    scenario = Scenario(workload=written(folder, case or busy()), schedulers=[scheduler], **options)
     simulate_into(folder / "memory", scenario, scheduler, 1, load_inputs(scenario))
     simulate_in_chunks(folder / "chunks", scenario, open_inputs(scenario), Chunks(7))
     return load_runs(folder / "memory")[0], load_runs(folder / "chunks")[0]

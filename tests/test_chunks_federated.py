@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from small import TWO, cases, staged
+from small import TWO, cases, fleet_of, staged
+from small import plain as plain_tasks
 from subak.errors import InputError
 from subak.experiment import chunks
 from subak.experiment.chunks import open_inputs, waiting_in_chunks
@@ -25,7 +26,8 @@ from subak.measures.chunks import allocation, tally
 from subak.measures.chunks.sketch import ACCURACY
 from subak.policy import find_scheduler
 from subak.queues.tree import Queue, TreeChange, TreeFile
-from subak.simulator.chunks.arrays import own_arrays, packed, unpacked
+from subak.simulator.chunks import arrays
+from subak.simulator.chunks.arrays import own_arrays, packed, take_on, unpacked
 from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.federated import FederatedRun, Inputs, list_stages
 from subak.simulator.chunks.run import Cut, run_in_chunks
@@ -169,8 +171,8 @@ def test_queues_that_change_stay_changed(chunk):
     agree(many(), "megha", chunk, **more)
     _, whole = in_memory(many(), "megha", **more)
     with places() as (folder, place):
-        for times in [9, 14, None]:
-            cut = Cut(place, chunk, Checkpoint(place, {}, every=0.0), 64)
+        for times, more_read in [(9, chunk), (14, chunk), (None, 300)]:  # the last chunk is larger than all before
+            cut = Cut(place, more_read, Checkpoint(place, {}, every=0.0), 64)
             with suppress(StoppedError):
                 found = chunked(many(), "megha", folder, cut, times if times is None else stopping(times), **more)
         for one, other in zip(tables(found, many()), whole, strict=True):
@@ -194,10 +196,18 @@ def test_tasks_that_fit_nowhere_keep_no_places(tmp_path):
 
 
 def folders_agree(memory, cut):
-    assert unlike(cut) == unlike(memory)
-    assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
-    for path in memory.folder.glob("*.parquet"):
-        assert (cut.folder / path.name).read_bytes() == path.read_bytes(), path.name
+    """But for the fairness between queues, which is not measured in chunks."""
+    assert unlike(cut) == {**unlike(memory), "fairness": None}
+    names = {path.name for path in memory.folder.iterdir()} - {"queues.parquet", "shares.parquet"}
+    assert {path.name for path in cut.folder.iterdir()} == names
+    for path in cut.folder.glob("*.parquet"):
+        assert (memory.folder / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_a_gang_of_one_task_is_a_task():
+    workload = plain_tasks((0, 3, 2), (0, 1, 1), (0, 2, 2), (2, 1, 1), (5, 1, 2))
+    gangs = replace(workload, stages=workload.stages.with_columns(gang=pl.Series([True, False, True, True, False])))
+    agree((gangs, fleet_of((2,), (1,))), "megha", 2)
 
 
 @pytest.mark.parametrize("block", [None, 50])
@@ -208,15 +218,15 @@ def folders_agree(memory, cut):
 def test_its_folder_is_that_of_the_federation_in_memory(tmp_path, scheduler, options, block, monkeypatch):
     if block is not None:
         monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
-    memory, cut = both_runs(tmp_path, scheduler, **options)
-    assert memory.summary.federation.allocation.mean > 0
+    memory, cut = both_runs(tmp_path, scheduler, in_queues(busy(), 3), **options)
+    assert memory.summary.federation.allocation.mean > 0 and len(memory.summary.federation.queues) == 3
     folders_agree(memory, cut)
 
 
 def test_beyond_what_is_kept_allocation_times_are_near(tmp_path, monkeypatch):
     monkeypatch.setattr(tally, "EXACT_MAX", 0)
     monkeypatch.setattr(allocation, "EXACT_MAX", 0)
-    memory, cut = (run.summary.federation for run in both_runs(tmp_path, "megha"))
+    memory, cut = (run.summary.federation for run in both_runs(tmp_path, "megha", measure_from=20.0))
     for exact, near in [(memory.allocation, cut.allocation), *zip(
             memory.parts.values(), cut.parts.values(), strict=True)]:
         assert near.mean == pytest.approx(exact.mean, rel=1e-12) and near.max == exact.max
@@ -313,6 +323,8 @@ def test_who_goes_on_is_where_the_other_was(tmp_path):
     assert first.keys() == second.keys()
     for name, array in first.items():
         assert array.tobytes() == second[name].tobytes(), name
+    other.read(40, whole.part(40, 160))
+    assert other.number.size > 160 and other.opened.network.slot.size == run.opened.network.slot.size
 
 
 def test_tasks_of_a_stage_that_was_given_up_are_never_submitted(tmp_path):
@@ -322,6 +334,45 @@ def test_tasks_of_a_stage_that_was_given_up_are_never_submitted(tmp_path):
     stage = whole.part(0, 40).tasks["stage"].to_numpy()
     assert (stage == 3).any()
     assert ((run.roles.jobs.state[:40] == SUBMISSION_ENDED) == (stage == 3)).all()
+
+
+def test_bounds_are_those_of_the_whole_workload(tmp_path):
+    """There are as many rows and entries, and as much room for messages, however few places there are for tasks."""
+    few, _ = a_run(tmp_path, chunk=1, preemption="strict")
+    all_, whole = a_run(tmp_path, chunk=1000, preemption="strict")
+    assert few.number.size == 2 and all_.number.size == whole.tasks == 160
+
+    def bounds(run):
+        roles = run.roles
+        pools = [roles.workers.rows, *(local.rows for local in roles.locals), *(each.held for each in roles.masters)]
+        return [pool.row.size for pool in pools], run.opened.out.row.size
+    assert bounds(few) == bounds(all_)
+
+
+def test_what_is_shared_is_kept_once_and_what_is_behind_is_as_it_was_built():
+    def built(size):
+        shared = np.full(size, 7)
+        return shared, [shared, np.full((size, 2), 9)]
+
+    former, grown = built(2), built(4)
+    former[0][:], former[1][1][:] = [1, 2], [[3, 4], [5, 6]]
+    kept = own_arrays(former)
+    assert list(kept) == ["/0", "/1/1"]
+    take_on(grown, kept)
+    assert grown[1][0] is grown[0] and grown[0].tolist() == [1, 2, 7, 7]
+    assert grown[1][1].tolist() == [[3, 4], [5, 6], [9, 9], [9, 9]]
+
+
+def test_an_item_of_which_only_the_front_is_there_is_kept_whole(monkeypatch):
+    """And what is behind is zero, though the memory was another's before."""
+    monkeypatch.setattr(arrays, "BYTES_AT_ONCE", 16)
+    items = np.zeros(5, [("a", np.int64), ("b", np.int64), ("c", np.int64)])
+    items["a"][2] = 7
+    kept = packed({"items": items})
+    assert kept["items:values"].size == 3
+    former = np.full(15, 1)
+    del former
+    assert unpacked(kept)["items"].tolist() == items.tolist()
 
 
 def test_arrays_are_kept_without_the_zeros_behind():

@@ -74,7 +74,7 @@ class Inputs:
         jobs: Jobs = opened.roles.jobs
         jobs.number[:], opened.simulation.claims.status[:] = NOBODY, TASK_FINISHED
         if jobs.stages.left.size:
-            jobs.stages.left[:], jobs.stages.task_first[:] = self.stored.of_stage, 0
+            jobs.stages.left[:] = self.stored.of_stage
         return opened
 
 
@@ -142,7 +142,6 @@ class FederatedRun:
     def drop(self, rows: np.ndarray) -> None:
         """Let the places of tasks that ended be others'."""
         self.roles.jobs.number[rows], self.simulation.claims.status[rows] = NOBODY, TASK_FINISHED
-        self._let_arrive(np.zeros(0), np.zeros(0, np.int32))  # all have that had a place
 
     def read(self, begin: int, part: Workload) -> None:
         """Let the tasks from number *begin* on have the first free places."""
@@ -152,14 +151,11 @@ class FederatedRun:
             self._open_anew(2 * former["/1/number"].size + count, opened.network.slot.size, opened.changed, former)
             free = np.flatnonzero(self.roles.jobs.number == NOBODY)
         self._place(free[:count], begin, part)
-        self._let_arrive(part.tasks["arrival"].to_numpy(writable=True), free[:count].astype(np.int32))
+        self.opened.network = self.opened.network._replace(
+            arrival=part.tasks["arrival"].to_numpy(writable=True), arriving=free[:count].astype(np.int32))
+        self.simulation.counts[NEXT_ARRIVAL] = 0
         self.arrived_before = begin
         list_stages(self.roles.jobs, self.opened.network, np.flatnonzero(self.roles.jobs.number != NOBODY))
-
-    def _let_arrive(self, arrival: np.ndarray, places: np.ndarray) -> None:
-        """Let these tasks be those that arrive next."""
-        self.opened.network = self.opened.network._replace(arrival=arrival, arriving=places)
-        self.simulation.counts[NEXT_ARRIVAL] = 0
 
     def _place(self, places: np.ndarray, begin: int, part: Workload) -> None:
         """Write what is known of the tasks of a part where the tables by task have them."""
