@@ -134,8 +134,8 @@ def test_those_who_arrive_at_one_instant_wait_for_the_rest_of_them():
     Also where nothing happens at that instant but that they arrive: the fourth and the fifth.
     """
     case = plain_tasks((0, 1, 1), (1, 3, 1), (1, 2, 1), (9, 3, 1), (9, 2, 1)), fleet_of((1,))
-    for chunk in (2, 4):
-        agree(case, "best-fit+shortest-first", chunk)
+    for chunk, until in ((2, math.inf), (4, math.inf), (3, 9.0)):  # the last arrive at the end of the run
+        agree(case, "best-fit+shortest-first", chunk, until=until)
 
 
 @pytest.mark.parametrize("name", ["first-fit", "megha"])

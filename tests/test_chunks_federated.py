@@ -24,6 +24,7 @@ from subak.federation.messages import NOBODY, RELEASE
 from subak.federation.settings import Federation
 from subak.measures.chunks import allocation, tally
 from subak.measures.chunks.sketch import ACCURACY
+from subak.measures.runs import WindowFacts
 from subak.policy import find_scheduler
 from subak.queues.tree import Queue, TreeChange, TreeFile
 from subak.simulator.chunks import arrays
@@ -34,7 +35,7 @@ from subak.simulator.chunks.run import Cut, run_in_chunks
 from subak.simulator.engine.state import LOOP_UNREAD, UNREAD_FROM
 from subak.simulator.federated.fault_plan import Crash, FaultPlan
 from subak.simulator.federated.fault_plan import Cut as NetworkCut
-from subak.simulator.federated.network import FREE, PLACE_BITS, build_network, with_more_room
+from subak.simulator.federated.network import FREE, PLACE_BITS, build_network, release_slot, with_more_room
 from subak.simulator.federated_results import waiting_tables
 from test_chunks import (
     StoppedError,
@@ -79,8 +80,12 @@ def agree(case, name, chunk, block=3, **more):
 
 def in_queues(case, queues):
     """The case with its jobs in as many queues in turn."""
+    return named_queues(case, [f"q{job % queues}" for job in range(len(case[0].jobs))])
+
+
+def named_queues(case, names):
+    """The case with its jobs in these queues."""
     workload, fleet = case
-    names = [f"q{job % queues}" for job in range(len(workload.jobs))]
     return replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(names))), fleet
 
 
@@ -204,6 +209,18 @@ def folders_agree(memory, cut):
         assert (memory.folder / path.name).read_bytes() == path.read_bytes(), path.name
 
 
+@pytest.mark.parametrize("until", [math.inf, 9.0, 8.0])
+def test_time_passes_before_those_who_are_unread_as_before_others(until):
+    """Nothing waits or runs from 1 s to 9 s, when the next task arrives, of another chunk: heartbeats are counted."""
+    case = plain_tasks((0, 0.5, 1), (9, 0.5, 1)), fleet_of((1,))
+    agree(case, "megha", 1, federation=Federation(local_masters=1, heartbeat=0.75), until=until)
+
+
+def test_allocation_times_are_exact_up_to_as_many_tasks_as_waits_are(tmp_path):
+    assert allocation.AllocationTally(WindowFacts(), tally.EXACT_MAX, tmp_path).columns is not None
+    assert allocation.AllocationTally(WindowFacts(), tally.EXACT_MAX + 1, tmp_path).columns is None
+
+
 def test_a_gang_of_one_task_is_a_task():
     workload = plain_tasks((0, 3, 2), (0, 1, 1), (0, 2, 2), (2, 1, 1), (5, 1, 2))
     gangs = replace(workload, stages=workload.stages.with_columns(gang=pl.Series([True, False, True, True, False])))
@@ -218,7 +235,8 @@ def test_a_gang_of_one_task_is_a_task():
 def test_its_folder_is_that_of_the_federation_in_memory(tmp_path, scheduler, options, block, monkeypatch):
     if block is not None:
         monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
-    memory, cut = both_runs(tmp_path, scheduler, in_queues(busy(), 3), **options)
+    case = named_queues(busy(), ["q0", "q1"] * 14 + ["q2", "q0", "q1"])  # of q2 there is nothing in some blocks
+    memory, cut = both_runs(tmp_path, scheduler, case, **options)
     assert memory.summary.federation.allocation.mean > 0 and len(memory.summary.federation.queues) == 3
     folders_agree(memory, cut)
 
@@ -267,15 +285,16 @@ def test_walks_over_stages_go_on_where_they_were():
     jobs.stages.of_task[:] = [1, 0, 1, 0, 0, 0, 0, 0]
     list_stages(jobs, network, np.array([0, 1, 2, 3, 5]))
     assert jobs.stages.task_first.tolist() == [0, 3, 5] and jobs.stages.task[:5].tolist() == [3, 1, 5, 0, 2]
-    for slot, (stage, row) in enumerate([(0, 1), (1, 4)]):
+    for slot, stage, row in ((1, 0, 1), (2, 1, 4)):
         network.flight["kind"][slot], network.flight["count"][slot], network.flight["row"][slot] = RELEASE, stage, row
-    network.size[FREE] -= 2
+    network.size[FREE] -= 3
+    release_slot(network, 0)  # that of a message which came first
     list_stages(jobs, network, np.array([0, 1, 2, 5]))
     assert jobs.stages.task_first.tolist() == [0, 2, 4] and jobs.stages.task[:4].tolist() == [1, 5, 0, 2]
-    assert network.flight["row"][:2].tolist() == [0, 3]
+    assert network.flight["row"][1:3].tolist() == [0, 3]
     jobs.number[:] = numbered({0: 1, 1: 2, 2: 3, 5: 4, 3: 6})
     list_stages(jobs, network, np.array([0, 1, 2, 3, 5]))
-    assert jobs.stages.task[:5].tolist() == [1, 5, 3, 0, 2] and network.flight["row"][:2].tolist() == [0, 4]
+    assert jobs.stages.task[:5].tolist() == [1, 5, 3, 0, 2] and network.flight["row"][1:3].tolist() == [0, 4]
 
 
 def a_run(tmp_path, chunk=40, **federation):
@@ -298,8 +317,10 @@ def test_a_place_is_kept_while_anybody_names_its_task(tmp_path, who):
     assert ended.size > 1 and (np.diff(run.number[ended]) > 0).all()
     number = roles.jobs.number[ended[1]]
     if who == "message":
-        network.size[FREE] -= 1
-        network.flight["task"][network.slot[network.size[FREE]]] = number
+        former, slot = network.slot[network.size[FREE] - np.array([1, 2])]
+        network.size[FREE] -= 2
+        network.flight["task"][slot] = number
+        release_slot(network, former)  # a message that was taken earlier and is handled earlier
     elif who == "submitter":
         roles.jobs.row[ended[1]] = 0
     else:

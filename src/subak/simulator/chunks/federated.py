@@ -21,7 +21,7 @@ from subak.federation.megha.roles import Megha
 from subak.federation.messages import NOBODY, RELEASE
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
-from subak.placement.claims import TASK_FINISHED, TASK_UNPLACEABLE
+from subak.placement.claims import TASK_UNPLACEABLE
 from subak.placement.schedulers import Scheduler
 from subak.simulator.chunks.arrays import own_arrays, packed, take_on, unpacked
 from subak.simulator.chunks.blocks import RESULT, results, with_results
@@ -33,7 +33,7 @@ from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated.megha_setup import asked_of, find_queues, ranks
-from subak.simulator.federated.network import FREE, PLACE_BITS, PLACES_MASK, Network, with_more_room
+from subak.simulator.federated.network import PLACE_BITS, PLACES_MASK, Network, held_slots, with_more_room
 from subak.simulator.federated.simulate import SLOTS, Federated, Opened, broken_rule, open_federated
 from subak.simulator.outcome import Outcome
 from subak.workload.chunks import StoredWorkload
@@ -72,7 +72,7 @@ class Inputs:
             terms.until, self.faults, terms.queues, every_beat=False, of_stage=self.stored.of_stage, slots=SLOTS)
         opened.network = opened.network._replace(arrival=np.zeros(0), arriving=np.zeros(0, np.int32))
         jobs: Jobs = opened.roles.jobs
-        jobs.number[:], opened.simulation.claims.status[:] = NOBODY, TASK_FINISHED
+        jobs.number[:] = NOBODY
         if jobs.stages.left.size:
             jobs.stages.left[:] = self.stored.of_stage
         return opened
@@ -123,7 +123,7 @@ class FederatedRun:
     def _named(self) -> np.ndarray:
         """Return the numbers of tasks that messages on their way, and rows of attempts, name."""
         network, roles = self.opened.network, self.roles
-        under_way = network.flight["task"][network.slot[network.size[FREE]:]]
+        under_way = network.flight["task"][held_slots(network)]
         pools = [roles.workers.rows, *(local.rows for local in roles.locals), *(each.held for each in roles.masters)]
         rows = [pool.row[: pool.size[ROWS_EVER]] for pool in pools]
         named = np.concatenate([under_way, *(each["task"][each["machine"] != NOBODY] for each in rows)])
@@ -141,7 +141,7 @@ class FederatedRun:
 
     def drop(self, rows: np.ndarray) -> None:
         """Let the places of tasks that ended be others'."""
-        self.roles.jobs.number[rows], self.simulation.claims.status[rows] = NOBODY, TASK_FINISHED
+        self.roles.jobs.number[rows] = NOBODY
 
     def read(self, begin: int, part: Workload) -> None:
         """Let the tasks from number *begin* on have the first free places."""
@@ -242,7 +242,7 @@ def list_stages(jobs: Jobs, network: Network, places: np.ndarray) -> None:
     stages = jobs.stages
     if stages.of_task.size == 0:
         return
-    under_way = network.slot[network.size[FREE]:]
+    under_way = held_slots(network)
     walks = under_way[network.flight["kind"][under_way] == RELEASE]
     come_to = jobs.number[stages.task[network.flight["row"][walks]]]
     listed = places[np.lexsort((jobs.number[places], stages.of_task[places]))]
