@@ -5,7 +5,9 @@ import os
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -28,7 +30,7 @@ from subak.measures.chunks import tally
 from subak.measures.chunks.sketch import ACCURACY, Sketches
 from subak.measures.runs import Speed, load_runs
 from subak.policy import find_scheduler
-from subak.simulator.chunks import checkpoint
+from subak.simulator.chunks import checkpoint, course
 from subak.simulator.chunks.blocks import Blocks
 from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.run import Cut, run_in_chunks
@@ -129,12 +131,12 @@ def test_estimates_of_users_are_not_told_unless_they_are_asked_for():
 
 
 def test_those_who_arrive_at_one_instant_wait_for_the_rest_of_them():
-    """The machine is free again when the second and the third task arrive, and the third, of another chunk, is shorter.
+    """The machine is free again when three tasks arrive, of which the last, of another chunk, is the shortest.
 
-    Also where nothing happens at that instant but that they arrive: the fourth and the fifth.
+    The first of them fits nowhere. Also where nothing happens at that instant but that they arrive: the last two.
     """
-    case = plain_tasks((0, 1, 1), (1, 3, 1), (1, 2, 1), (9, 3, 1), (9, 2, 1)), fleet_of((1,))
-    for chunk, until in ((2, math.inf), (4, math.inf), (3, 9.0)):  # the last arrive at the end of the run
+    case = plain_tasks((0, 1, 1), (1, 1, 2), (1, 3, 1), (1, 2, 1), (9, 3, 1), (9, 2, 1)), fleet_of((1,))
+    for chunk, until in ((2, math.inf), (3, math.inf), (5, math.inf), (5, 9.0)):
         agree(case, "best-fit+shortest-first", chunk, until=until)
 
 
@@ -146,6 +148,13 @@ def test_progress_is_of_the_whole_run(name):
     arrived = [each.tasks_arrived for each in seen]
     assert arrived == sorted(arrived) and arrived[-1] == found.stored.tasks == 244
     assert {each.last_arrival for each in seen} == {found.stored.last}
+
+
+def test_seconds_are_those_of_all_chunks(monkeypatch):
+    monkeypatch.setattr(course, "time", SimpleNamespace(perf_counter=count().__next__))
+    with places() as (folder, place):
+        found = chunked(busy(), "first-fit", folder, Cut(place, 61, None, 64))
+    assert found.outcome.loop_result.seconds == 4.0
 
 
 def test_rows_of_tasks_that_fit_nowhere_go_with_the_others():

@@ -1,6 +1,6 @@
 """A federation in chunks is the federation in memory: places are used again, and nobody who is named has lost his."""
 import math
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import msgspec
@@ -133,6 +133,14 @@ def test_faults_befall_both_alike(case, queues, federation, faults, chunk):
     agree(in_queues(case, queues), "megha", chunk, federation=federation, faults=faults, until=60.0)
 
 
+def test_what_is_said_late_is_of_the_task_that_it_names():
+    """Messages are on their way for so long that others would have the places of their tasks."""
+    faults = FaultPlan(seed=14, loss=0.05, duplication=0.5, reordering=0.5, late_max=20.0, spike=0.05, spike_max=20.0,
+                       faults_until=800.0)
+    federation = Federation(global_masters=2, local_masters=1, delay=0.125)
+    agree(many(jobs=30, seed=0), "megha", 8, 64, federation=federation, faults=faults, until=900.0, seed=14)
+
+
 def many(jobs=60, seed=3, apart=4):
     """Tasks of four queues in jobs of two stages, over some minutes: most places are used again and again."""
     random, (_, fleet) = np.random.default_rng(seed), busy()
@@ -219,6 +227,16 @@ def test_time_passes_before_those_who_are_unread_as_before_others(until):
 def test_allocation_times_are_exact_up_to_as_many_tasks_as_waits_are(tmp_path):
     assert allocation.AllocationTally(WindowFacts(), tally.EXACT_MAX, tmp_path).columns is not None
     assert allocation.AllocationTally(WindowFacts(), tally.EXACT_MAX + 1, tmp_path).columns is None
+
+
+@pytest.mark.parametrize("scheduler", ["megha", "first-fit"])
+def test_gangs_of_several_tasks_are_refused(tmp_path, scheduler):
+    for name, stages, is_refused in (("one", [0, 1], False), ("two", [0, 1, 1], True)):
+        workload = staged([{"request": (1,)}] * 2, [(stage, 0, 1) for stage in stages])
+        gangs = replace(workload, stages=workload.stages.with_columns(gang=pl.Series([None, True])))
+        scenario = Scenario(workload=written(tmp_path / name, (gangs, fleet_of((4,)))), schedulers=[scheduler])
+        with pytest.raises(InputError, match="must start by themselves") if is_refused else nullcontext():
+            open_inputs(scenario)
 
 
 def test_a_gang_of_one_task_is_a_task():
@@ -327,6 +345,8 @@ def test_a_place_is_kept_while_anybody_names_its_task(tmp_path, who):
         pool = {"local master": roles.locals[0].rows, "worker": roles.workers.rows, "view": roles.masters[1].held}[who]
         add_attempt(pool, 0, number, 1, 0)
     assert run.ended().tolist() == np.delete(ended, 1).tolist()
+    run.drop(run.ended())
+    assert run.ended().size == 0
 
 
 def test_who_goes_on_is_where_the_other_was(tmp_path):
@@ -368,6 +388,8 @@ def test_bounds_are_those_of_the_whole_workload(tmp_path):
         pools = [roles.workers.rows, *(local.rows for local in roles.locals), *(each.held for each in roles.masters)]
         return [pool.row.size for pool in pools], run.opened.out.row.size
     assert bounds(few) == bounds(all_)
+    few.read(0, whole.part(0, 2))
+    assert few.number.tolist() == [0, 1]  # as many places as tasks are enough
 
 
 def test_what_is_shared_is_kept_once_and_what_is_behind_is_as_it_was_built():

@@ -161,7 +161,7 @@ class FederatedRun:
         """Write what is known of the tasks of a part where the tables by task have them."""
         sim, network, jobs = self.simulation, self.opened.network, self.roles.jobs
         stage = part.tasks["stage"].to_numpy()
-        fresh = arriving(self.opened.prepared, part, self.inputs.fleet, self._terms)
+        fresh = arriving(self.opened.prepared, part, self.inputs.fleet, self.inputs.terms)
         for table, more in ((getattr(sim, name), getattr(fresh, name)) for name in BY_TASK):
             for name in OF_TASKS[type(table)]:
                 if getattr(table, name).size:
@@ -169,7 +169,7 @@ class FederatedRun:
         asked = asked_of(part, self.queues, stage)
         jobs.rank[places] = ranks(part, self.settings, self.inputs.stored.of_stage)
         jobs.number[places] = (np.arange(begin, begin + places.size) << PLACE_BITS) + places
-        jobs.asked[places], jobs.ending[places], jobs.row[places] = asked, np.zeros((), ENDING), NOBODY
+        jobs.asked[places], jobs.ending[places] = asked, np.zeros((), ENDING)
         given_up = jobs.given_up[stage] if jobs.given_up.size else np.zeros(places.size, np.bool_)
         jobs.state[places] = np.where(given_up, SUBMISSION_ENDED, SUBMISSION_NEW)
         network.submitter[places] = asked["owner"]
@@ -217,7 +217,7 @@ class FederatedRun:
 
     def outcome_of(self, whole: Outcome, part: Workload, values: np.ndarray) -> Outcome:
         """Return the run of some tasks; *values* are their results."""
-        fresh = arriving(whole.prepared, part, self.inputs.fleet, self._terms)
+        fresh = arriving(whole.prepared, part, self.inputs.fleet, self.inputs.terms)
         states, roles = np.zeros(values.size, TASK), self.roles
         for name in STATES:
             states[name] = values[name]
@@ -228,10 +228,6 @@ class FederatedRun:
             roles._replace(jobs=roles.jobs._replace(asked=asked)), states)
         return replace(whole, federated=federated, prepared=replace(
             whole.prepared, simulation=with_results(fresh, values)))
-
-    @property
-    def _terms(self) -> Terms:
-        return self.inputs.terms._replace(ranking="fifo")
 
 
 def list_stages(jobs: Jobs, network: Network, places: np.ndarray) -> None:
