@@ -202,6 +202,12 @@ def test_checkpoints_are_not_oftener_than_so(monkeypatch):
         assert kept.written == 160.0 and not kept.is_due()
 
 
+@pytest.mark.parametrize(("kept", "now"), [({"a": "1"}, {"a": "1", "b": "2"}), ({"a": "1", "b": "2"}, {"a": "1"})])
+def test_a_setting_that_one_of_two_runs_does_not_know_makes_them_differ(kept, now):
+    with pytest.raises(InputError, match="another run, whose b is"):
+        Checkpoint(Path("C"), now)._refuse_other(kept)
+
+
 class StoppedError(Exception):
     """What ends a run from outside."""
 
