@@ -5,7 +5,9 @@ import os
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -28,7 +30,7 @@ from subak.measures.chunks import tally
 from subak.measures.chunks.sketch import ACCURACY, Sketches
 from subak.measures.runs import Speed, load_runs
 from subak.policy import find_scheduler
-from subak.simulator.chunks import checkpoint
+from subak.simulator.chunks import checkpoint, course
 from subak.simulator.chunks.blocks import Blocks
 from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.run import Cut, run_in_chunks
@@ -128,13 +130,40 @@ def test_estimates_of_users_are_not_told_unless_they_are_asked_for():
         agree(case, "best-fit+shortest-first", 3, estimates=each)
 
 
-def test_progress_is_of_the_whole_run():
+def test_those_who_arrive_at_one_instant_wait_for_the_rest_of_them():
+    """The machine is free again when three tasks arrive, of which the last, of another chunk, is the shortest.
+
+    The first of them fits nowhere. Also where nothing happens at that instant but that they arrive: the last two.
+    """
+    case = plain_tasks((0, 1, 1), (1, 1, 2), (1, 3, 1), (1, 2, 1), (9, 3, 1), (9, 2, 1)), fleet_of((1,))
+    for chunk, until in ((2, math.inf), (3, math.inf), (5, math.inf), (5, 9.0)):
+        agree(case, "best-fit+shortest-first", chunk, until=until)
+
+
+@pytest.mark.parametrize("name", ["first-fit", "megha"])
+def test_progress_is_of_the_whole_run(name):
     seen = []
     with places() as (folder, place):
-        found = chunked(busy(), "first-fit", folder, Cut(place, 7, None, 64), seen.append)
+        found = chunked(busy(), name, folder, Cut(place, 7, None, 64), seen.append)
     arrived = [each.tasks_arrived for each in seen]
     assert arrived == sorted(arrived) and arrived[-1] == found.stored.tasks == 244
     assert {each.last_arrival for each in seen} == {found.stored.last}
+
+
+def test_seconds_are_those_of_all_chunks(monkeypatch):
+    monkeypatch.setattr(course, "time", SimpleNamespace(perf_counter=count().__next__))
+    with places() as (folder, place):
+        found = chunked(busy(), "first-fit", folder, Cut(place, 61, None, 64))
+    assert found.outcome.loop_result.seconds == 4.0
+
+
+def test_rows_of_tasks_that_fit_nowhere_go_with_the_others():
+    workload = plain_tasks(*((arrival, 0.5, 2 if arrival % 5 else 1) for arrival in range(50)))
+    with places() as (folder, place):
+        found = chunked((workload, fleet_of((1,))), "first-fit", folder, Cut(place, 10, None, 64))
+        assert found.run.number.size == 10
+        assert tables(found, (workload, fleet_of((1,))))[0]["status"].value_counts().sort("count").rows() == [
+            ("FINISHED", 10), ("UNPLACEABLE", 40)]
 
 
 @pytest.mark.parametrize("place", [3, 7, 14])
@@ -171,6 +200,12 @@ def test_checkpoints_are_not_oftener_than_so(monkeypatch):
         assert kept.is_due()
         chunked(busy(), "first-fit", folder, Cut(place, 61, kept, 64))
         assert kept.written == 160.0 and not kept.is_due()
+
+
+@pytest.mark.parametrize(("kept", "now"), [({"a": "1"}, {"a": "1", "b": "2"}), ({"a": "1", "b": "2"}, {"a": "1"})])
+def test_a_setting_that_one_of_two_runs_does_not_know_makes_them_differ(kept, now):
+    with pytest.raises(InputError, match="another run, whose b is"):
+        Checkpoint(Path("C"), now)._refuse_other(kept)
 
 
 class StoppedError(Exception):
@@ -255,8 +290,8 @@ def written(folder, case):
     return str(folder / "W")
 
 
-def both_runs(folder, scheduler="first-fit", **options):
-    scenario = Scenario(workload=written(folder, busy()), schedulers=[scheduler], **options)
+def both_runs(folder, scheduler="first-fit", case=None, **options):
+    scenario = Scenario(workload=written(folder, case or busy()), schedulers=[scheduler], **options)
     simulate_into(folder / "memory", scenario, scheduler, 1, load_inputs(scenario))
     simulate_in_chunks(folder / "chunks", scenario, open_inputs(scenario), Chunks(7))
     return load_runs(folder / "memory")[0], load_runs(folder / "chunks")[0]

@@ -1,6 +1,6 @@
 """A federation in chunks is the federation in memory: places are used again, and nobody who is named has lost his."""
 import math
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import msgspec
@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from small import TWO, cases, staged
+from small import TWO, cases, fleet_of, staged
+from small import plain as plain_tasks
 from subak.errors import InputError
 from subak.experiment import chunks
 from subak.experiment.chunks import open_inputs, waiting_in_chunks
@@ -23,16 +24,18 @@ from subak.federation.messages import NOBODY, RELEASE
 from subak.federation.settings import Federation
 from subak.measures.chunks import allocation, tally
 from subak.measures.chunks.sketch import ACCURACY
+from subak.measures.runs import WindowFacts
 from subak.policy import find_scheduler
 from subak.queues.tree import Queue, TreeChange, TreeFile
-from subak.simulator.chunks.arrays import own_arrays, packed, unpacked
+from subak.simulator.chunks import arrays
+from subak.simulator.chunks.arrays import own_arrays, packed, take_on, unpacked
 from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.federated import FederatedRun, Inputs, list_stages
 from subak.simulator.chunks.run import Cut, run_in_chunks
 from subak.simulator.engine.state import LOOP_UNREAD, UNREAD_FROM
 from subak.simulator.federated.fault_plan import Crash, FaultPlan
 from subak.simulator.federated.fault_plan import Cut as NetworkCut
-from subak.simulator.federated.network import FREE, PLACE_BITS, build_network, with_more_room
+from subak.simulator.federated.network import FREE, PLACE_BITS, build_network, release_slot, with_more_room
 from subak.simulator.federated_results import waiting_tables
 from test_chunks import (
     StoppedError,
@@ -77,8 +80,12 @@ def agree(case, name, chunk, block=3, **more):
 
 def in_queues(case, queues):
     """The case with its jobs in as many queues in turn."""
+    return named_queues(case, [f"q{job % queues}" for job in range(len(case[0].jobs))])
+
+
+def named_queues(case, names):
+    """The case with its jobs in these queues."""
     workload, fleet = case
-    names = [f"q{job % queues}" for job in range(len(workload.jobs))]
     return replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(names))), fleet
 
 
@@ -126,6 +133,14 @@ def test_faults_befall_both_alike(case, queues, federation, faults, chunk):
     agree(in_queues(case, queues), "megha", chunk, federation=federation, faults=faults, until=60.0)
 
 
+def test_what_is_said_late_is_of_the_task_that_it_names():
+    """Messages are on their way for so long that others would have the places of their tasks."""
+    faults = FaultPlan(seed=14, loss=0.05, duplication=0.5, reordering=0.5, late_max=20.0, spike=0.05, spike_max=20.0,
+                       faults_until=800.0)
+    federation = Federation(global_masters=2, local_masters=1, delay=0.125)
+    agree(many(jobs=30, seed=0), "megha", 8, 64, federation=federation, faults=faults, until=900.0, seed=14)
+
+
 def many(jobs=60, seed=3, apart=4):
     """Tasks of four queues in jobs of two stages, over some minutes: most places are used again and again."""
     random, (_, fleet) = np.random.default_rng(seed), busy()
@@ -169,8 +184,8 @@ def test_queues_that_change_stay_changed(chunk):
     agree(many(), "megha", chunk, **more)
     _, whole = in_memory(many(), "megha", **more)
     with places() as (folder, place):
-        for times in [9, 14, None]:
-            cut = Cut(place, chunk, Checkpoint(place, {}, every=0.0), 64)
+        for times, more_read in [(9, chunk), (14, chunk), (None, 300)]:  # the last chunk is larger than all before
+            cut = Cut(place, more_read, Checkpoint(place, {}, every=0.0), 64)
             with suppress(StoppedError):
                 found = chunked(many(), "megha", folder, cut, times if times is None else stopping(times), **more)
         for one, other in zip(tables(found, many()), whole, strict=True):
@@ -194,10 +209,40 @@ def test_tasks_that_fit_nowhere_keep_no_places(tmp_path):
 
 
 def folders_agree(memory, cut):
-    assert unlike(cut) == unlike(memory)
-    assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
-    for path in memory.folder.glob("*.parquet"):
-        assert (cut.folder / path.name).read_bytes() == path.read_bytes(), path.name
+    """But for the fairness between queues, which is not measured in chunks."""
+    assert unlike(cut) == {**unlike(memory), "fairness": None}
+    names = {path.name for path in memory.folder.iterdir()} - {"queues.parquet", "shares.parquet"}
+    assert {path.name for path in cut.folder.iterdir()} == names
+    for path in cut.folder.glob("*.parquet"):
+        assert (memory.folder / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize("until", [math.inf, 9.0, 8.0])
+def test_time_passes_before_those_who_are_unread_as_before_others(until):
+    """Nothing waits or runs from 1 s to 9 s, when the next task arrives, of another chunk: heartbeats are counted."""
+    case = plain_tasks((0, 0.5, 1), (9, 0.5, 1)), fleet_of((1,))
+    agree(case, "megha", 1, federation=Federation(local_masters=1, heartbeat=0.75), until=until)
+
+
+def test_allocation_times_are_exact_up_to_as_many_tasks_as_waits_are(tmp_path):
+    assert allocation.AllocationTally(WindowFacts(), tally.EXACT_MAX, tmp_path).columns is not None
+    assert allocation.AllocationTally(WindowFacts(), tally.EXACT_MAX + 1, tmp_path).columns is None
+
+
+@pytest.mark.parametrize("scheduler", ["megha", "first-fit"])
+def test_gangs_of_several_tasks_are_refused(tmp_path, scheduler):
+    for name, stages, is_refused in (("one", [0, 1], False), ("two", [0, 1, 1], True)):
+        workload = staged([{"request": (1,)}] * 2, [(stage, 0, 1) for stage in stages])
+        gangs = replace(workload, stages=workload.stages.with_columns(gang=pl.Series([None, True])))
+        scenario = Scenario(workload=written(tmp_path / name, (gangs, fleet_of((4,)))), schedulers=[scheduler])
+        with pytest.raises(InputError, match="must start by themselves") if is_refused else nullcontext():
+            open_inputs(scenario)
+
+
+def test_a_gang_of_one_task_is_a_task():
+    workload = plain_tasks((0, 3, 2), (0, 1, 1), (0, 2, 2), (2, 1, 1), (5, 1, 2))
+    gangs = replace(workload, stages=workload.stages.with_columns(gang=pl.Series([True, False, True, True, False])))
+    agree((gangs, fleet_of((2,), (1,))), "megha", 2)
 
 
 @pytest.mark.parametrize("block", [None, 50])
@@ -208,15 +253,16 @@ def folders_agree(memory, cut):
 def test_its_folder_is_that_of_the_federation_in_memory(tmp_path, scheduler, options, block, monkeypatch):
     if block is not None:
         monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
-    memory, cut = both_runs(tmp_path, scheduler, **options)
-    assert memory.summary.federation.allocation.mean > 0
+    case = named_queues(busy(), ["q0", "q1"] * 14 + ["q2", "q0", "q1"])  # of q2 there is nothing in some blocks
+    memory, cut = both_runs(tmp_path, scheduler, case, **options)
+    assert memory.summary.federation.allocation.mean > 0 and len(memory.summary.federation.queues) == 3
     folders_agree(memory, cut)
 
 
 def test_beyond_what_is_kept_allocation_times_are_near(tmp_path, monkeypatch):
     monkeypatch.setattr(tally, "EXACT_MAX", 0)
     monkeypatch.setattr(allocation, "EXACT_MAX", 0)
-    memory, cut = (run.summary.federation for run in both_runs(tmp_path, "megha"))
+    memory, cut = (run.summary.federation for run in both_runs(tmp_path, "megha", measure_from=20.0))
     for exact, near in [(memory.allocation, cut.allocation), *zip(
             memory.parts.values(), cut.parts.values(), strict=True)]:
         assert near.mean == pytest.approx(exact.mean, rel=1e-12) and near.max == exact.max
@@ -257,15 +303,16 @@ def test_walks_over_stages_go_on_where_they_were():
     jobs.stages.of_task[:] = [1, 0, 1, 0, 0, 0, 0, 0]
     list_stages(jobs, network, np.array([0, 1, 2, 3, 5]))
     assert jobs.stages.task_first.tolist() == [0, 3, 5] and jobs.stages.task[:5].tolist() == [3, 1, 5, 0, 2]
-    for slot, (stage, row) in enumerate([(0, 1), (1, 4)]):
+    for slot, stage, row in ((1, 0, 1), (2, 1, 4)):
         network.flight["kind"][slot], network.flight["count"][slot], network.flight["row"][slot] = RELEASE, stage, row
-    network.size[FREE] -= 2
+    network.size[FREE] -= 3
+    release_slot(network, 0)  # that of a message which came first
     list_stages(jobs, network, np.array([0, 1, 2, 5]))
     assert jobs.stages.task_first.tolist() == [0, 2, 4] and jobs.stages.task[:4].tolist() == [1, 5, 0, 2]
-    assert network.flight["row"][:2].tolist() == [0, 3]
+    assert network.flight["row"][1:3].tolist() == [0, 3]
     jobs.number[:] = numbered({0: 1, 1: 2, 2: 3, 5: 4, 3: 6})
     list_stages(jobs, network, np.array([0, 1, 2, 3, 5]))
-    assert jobs.stages.task[:5].tolist() == [1, 5, 3, 0, 2] and network.flight["row"][:2].tolist() == [0, 4]
+    assert jobs.stages.task[:5].tolist() == [1, 5, 3, 0, 2] and network.flight["row"][1:3].tolist() == [0, 4]
 
 
 def a_run(tmp_path, chunk=40, **federation):
@@ -288,14 +335,18 @@ def test_a_place_is_kept_while_anybody_names_its_task(tmp_path, who):
     assert ended.size > 1 and (np.diff(run.number[ended]) > 0).all()
     number = roles.jobs.number[ended[1]]
     if who == "message":
-        network.size[FREE] -= 1
-        network.flight["task"][network.slot[network.size[FREE]]] = number
+        former, slot = network.slot[network.size[FREE] - np.array([1, 2])]
+        network.size[FREE] -= 2
+        network.flight["task"][slot] = number
+        release_slot(network, former)  # a message that was taken earlier and is handled earlier
     elif who == "submitter":
         roles.jobs.row[ended[1]] = 0
     else:
         pool = {"local master": roles.locals[0].rows, "worker": roles.workers.rows, "view": roles.masters[1].held}[who]
         add_attempt(pool, 0, number, 1, 0)
     assert run.ended().tolist() == np.delete(ended, 1).tolist()
+    run.drop(run.ended())
+    assert run.ended().size == 0
 
 
 def test_who_goes_on_is_where_the_other_was(tmp_path):
@@ -313,6 +364,8 @@ def test_who_goes_on_is_where_the_other_was(tmp_path):
     assert first.keys() == second.keys()
     for name, array in first.items():
         assert array.tobytes() == second[name].tobytes(), name
+    other.read(40, whole.part(40, 160))
+    assert other.number.size > 160 and other.opened.network.slot.size == run.opened.network.slot.size
 
 
 def test_tasks_of_a_stage_that_was_given_up_are_never_submitted(tmp_path):
@@ -322,6 +375,47 @@ def test_tasks_of_a_stage_that_was_given_up_are_never_submitted(tmp_path):
     stage = whole.part(0, 40).tasks["stage"].to_numpy()
     assert (stage == 3).any()
     assert ((run.roles.jobs.state[:40] == SUBMISSION_ENDED) == (stage == 3)).all()
+
+
+def test_bounds_are_those_of_the_whole_workload(tmp_path):
+    """There are as many rows and entries, and as much room for messages, however few places there are for tasks."""
+    few, _ = a_run(tmp_path, chunk=1, preemption="strict")
+    all_, whole = a_run(tmp_path, chunk=1000, preemption="strict")
+    assert few.number.size == 2 and all_.number.size == whole.tasks == 160
+
+    def bounds(run):
+        roles = run.roles
+        pools = [roles.workers.rows, *(local.rows for local in roles.locals), *(each.held for each in roles.masters)]
+        return [pool.row.size for pool in pools], run.opened.out.row.size
+    assert bounds(few) == bounds(all_)
+    few.read(0, whole.part(0, 2))
+    assert few.number.tolist() == [0, 1]  # as many places as tasks are enough
+
+
+def test_what_is_shared_is_kept_once_and_what_is_behind_is_as_it_was_built():
+    def built(size):
+        shared = np.full(size, 7)
+        return shared, [shared, np.full((size, 2), 9)]
+
+    former, grown = built(2), built(4)
+    former[0][:], former[1][1][:] = [1, 2], [[3, 4], [5, 6]]
+    kept = own_arrays(former)
+    assert list(kept) == ["/0", "/1/1"]
+    take_on(grown, kept)
+    assert grown[1][0] is grown[0] and grown[0].tolist() == [1, 2, 7, 7]
+    assert grown[1][1].tolist() == [[3, 4], [5, 6], [9, 9], [9, 9]]
+
+
+def test_an_item_of_which_only_the_front_is_there_is_kept_whole(monkeypatch):
+    """And what is behind is zero, though the memory was another's before."""
+    monkeypatch.setattr(arrays, "BYTES_AT_ONCE", 16)
+    items = np.zeros(5, [("a", np.int64), ("b", np.int64), ("c", np.int64)])
+    items["a"][2] = 7
+    kept = packed({"items": items})
+    assert kept["items:values"].size == 3
+    former = np.full(15, 1)
+    del former
+    assert unpacked(kept)["items"].tolist() == items.tolist()
 
 
 def test_arrays_are_kept_without_the_zeros_behind():

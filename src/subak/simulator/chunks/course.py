@@ -111,9 +111,9 @@ class Course:
 
     def read_on(self) -> None:
         """Read the next chunk."""
-        end = min(self.read + self.chunk, self.stored.tasks)
-        self.run.read(self.read, told_part(self.stored, self.read, end, self.terms))
-        self.read = end
+        part = told_part(self.stored, self.read, self.read + self.chunk, self.terms)
+        self.run.read(self.read, part)
+        self.read += len(part.tasks)
 
     def ended(self, fleet: Fleet) -> "ChunkedOutcome":
         """Return the run, which has come to its end."""

@@ -21,7 +21,7 @@ from subak.federation.megha.roles import Megha
 from subak.federation.messages import NOBODY, RELEASE
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
-from subak.placement.claims import TASK_FINISHED, TASK_UNPLACEABLE
+from subak.placement.claims import TASK_UNPLACEABLE
 from subak.placement.schedulers import Scheduler
 from subak.simulator.chunks.arrays import own_arrays, packed, take_on, unpacked
 from subak.simulator.chunks.blocks import RESULT, results, with_results
@@ -33,7 +33,7 @@ from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated.megha_setup import asked_of, find_queues, ranks
-from subak.simulator.federated.network import FREE, PLACE_BITS, PLACES_MASK, Network, with_more_room
+from subak.simulator.federated.network import PLACE_BITS, PLACES_MASK, Network, held_slots, with_more_room
 from subak.simulator.federated.simulate import SLOTS, Federated, Opened, broken_rule, open_federated
 from subak.simulator.outcome import Outcome
 from subak.workload.chunks import StoredWorkload
@@ -72,9 +72,9 @@ class Inputs:
             terms.until, self.faults, terms.queues, every_beat=False, of_stage=self.stored.of_stage, slots=SLOTS)
         opened.network = opened.network._replace(arrival=np.zeros(0), arriving=np.zeros(0, np.int32))
         jobs: Jobs = opened.roles.jobs
-        jobs.number[:], opened.simulation.claims.status[:] = NOBODY, TASK_FINISHED
+        jobs.number[:] = NOBODY
         if jobs.stages.left.size:
-            jobs.stages.left[:], jobs.stages.task_first[:] = self.stored.of_stage, 0
+            jobs.stages.left[:] = self.stored.of_stage
         return opened
 
 
@@ -123,7 +123,7 @@ class FederatedRun:
     def _named(self) -> np.ndarray:
         """Return the numbers of tasks that messages on their way, and rows of attempts, name."""
         network, roles = self.opened.network, self.roles
-        under_way = network.flight["task"][network.slot[network.size[FREE]:]]
+        under_way = network.flight["task"][held_slots(network)]
         pools = [roles.workers.rows, *(local.rows for local in roles.locals), *(each.held for each in roles.masters)]
         rows = [pool.row[: pool.size[ROWS_EVER]] for pool in pools]
         named = np.concatenate([under_way, *(each["task"][each["machine"] != NOBODY] for each in rows)])
@@ -141,8 +141,7 @@ class FederatedRun:
 
     def drop(self, rows: np.ndarray) -> None:
         """Let the places of tasks that ended be others'."""
-        self.roles.jobs.number[rows], self.simulation.claims.status[rows] = NOBODY, TASK_FINISHED
-        self._let_arrive(np.zeros(0), np.zeros(0, np.int32))  # all have that had a place
+        self.roles.jobs.number[rows] = NOBODY
 
     def read(self, begin: int, part: Workload) -> None:
         """Let the tasks from number *begin* on have the first free places."""
@@ -152,20 +151,17 @@ class FederatedRun:
             self._open_anew(2 * former["/1/number"].size + count, opened.network.slot.size, opened.changed, former)
             free = np.flatnonzero(self.roles.jobs.number == NOBODY)
         self._place(free[:count], begin, part)
-        self._let_arrive(part.tasks["arrival"].to_numpy(writable=True), free[:count].astype(np.int32))
+        self.opened.network = self.opened.network._replace(
+            arrival=part.tasks["arrival"].to_numpy(writable=True), arriving=free[:count].astype(np.int32))
+        self.simulation.counts[NEXT_ARRIVAL] = 0
         self.arrived_before = begin
         list_stages(self.roles.jobs, self.opened.network, np.flatnonzero(self.roles.jobs.number != NOBODY))
-
-    def _let_arrive(self, arrival: np.ndarray, places: np.ndarray) -> None:
-        """Let these tasks be those that arrive next."""
-        self.opened.network = self.opened.network._replace(arrival=arrival, arriving=places)
-        self.simulation.counts[NEXT_ARRIVAL] = 0
 
     def _place(self, places: np.ndarray, begin: int, part: Workload) -> None:
         """Write what is known of the tasks of a part where the tables by task have them."""
         sim, network, jobs = self.simulation, self.opened.network, self.roles.jobs
         stage = part.tasks["stage"].to_numpy()
-        fresh = arriving(self.opened.prepared, part, self.inputs.fleet, self._terms)
+        fresh = arriving(self.opened.prepared, part, self.inputs.fleet, self.inputs.terms)
         for table, more in ((getattr(sim, name), getattr(fresh, name)) for name in BY_TASK):
             for name in OF_TASKS[type(table)]:
                 if getattr(table, name).size:
@@ -173,7 +169,7 @@ class FederatedRun:
         asked = asked_of(part, self.queues, stage)
         jobs.rank[places] = ranks(part, self.settings, self.inputs.stored.of_stage)
         jobs.number[places] = (np.arange(begin, begin + places.size) << PLACE_BITS) + places
-        jobs.asked[places], jobs.ending[places], jobs.row[places] = asked, np.zeros((), ENDING), NOBODY
+        jobs.asked[places], jobs.ending[places] = asked, np.zeros((), ENDING)
         given_up = jobs.given_up[stage] if jobs.given_up.size else np.zeros(places.size, np.bool_)
         jobs.state[places] = np.where(given_up, SUBMISSION_ENDED, SUBMISSION_NEW)
         network.submitter[places] = asked["owner"]
@@ -221,7 +217,7 @@ class FederatedRun:
 
     def outcome_of(self, whole: Outcome, part: Workload, values: np.ndarray) -> Outcome:
         """Return the run of some tasks; *values* are their results."""
-        fresh = arriving(whole.prepared, part, self.inputs.fleet, self._terms)
+        fresh = arriving(whole.prepared, part, self.inputs.fleet, self.inputs.terms)
         states, roles = np.zeros(values.size, TASK), self.roles
         for name in STATES:
             states[name] = values[name]
@@ -233,10 +229,6 @@ class FederatedRun:
         return replace(whole, federated=federated, prepared=replace(
             whole.prepared, simulation=with_results(fresh, values)))
 
-    @property
-    def _terms(self) -> Terms:
-        return self.inputs.terms._replace(ranking="fifo")
-
 
 def list_stages(jobs: Jobs, network: Network, places: np.ndarray) -> None:
     """List the tasks at some places by stage, in the order of the workload, and let walks over a stage go on there.
@@ -246,7 +238,7 @@ def list_stages(jobs: Jobs, network: Network, places: np.ndarray) -> None:
     stages = jobs.stages
     if stages.of_task.size == 0:
         return
-    under_way = network.slot[network.size[FREE]:]
+    under_way = held_slots(network)
     walks = under_way[network.flight["kind"][under_way] == RELEASE]
     come_to = jobs.number[stages.task[network.flight["row"][walks]]]
     listed = places[np.lexsort((jobs.number[places], stages.of_task[places]))]

@@ -54,12 +54,12 @@ def _begun(  # noqa: PLR0913, PLR0917  (those of `run_in_chunks`)
     federation: Federation, faults: FaultPlan | None,
 ) -> Course:
     """Return a run that has read its first tasks."""
-    read = min(cut.chunk, stored.tasks)
-    first = told_part(stored, 0, read, terms)
+    first = told_part(stored, 0, cut.chunk, terms)
     run: Driven
     if scheduler.architecture:
         run = FederatedRun(Inputs(stored, fleet, scheduler, terms, federation, faults), cut.chunk)
         run.read(0, first)
     else:
         run = CentralRun(first, stored, fleet, scheduler, terms)
-    return Course(stored, run, read, terms, cut.chunk, Blocks(cut.folder, stored.tasks, run.kind, cut.block), fixed)
+    blocks = Blocks(cut.folder, stored.tasks, run.kind, cut.block)
+    return Course(stored, run, len(first.tasks), terms, cut.chunk, blocks, fixed)

@@ -188,6 +188,13 @@ def _from_last(first: int, end: int) -> np.ndarray:
     return np.arange(first, end, dtype=np.int32)[::-1].copy()
 
 
+def held_slots(net: Network) -> np.ndarray:
+    """Return int64[message], the slots of all messages, in no order of time."""
+    is_held = np.ones(net.slot.size, np.bool_)
+    is_held[net.slot[: net.size[FREE]]] = False  # what stands behind these has been free, and may be so again
+    return np.flatnonzero(is_held)
+
+
 def on_the_way(net: Network) -> np.ndarray:
     """Return int32[message], the slots of all messages, that of the next event first."""
     others, beats = all_events(net.line, net.events), timers(net.beats)
