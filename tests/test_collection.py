@@ -18,10 +18,10 @@ def looks(request):
 @pytest.mark.parametrize(("meanwhile", "expected"), [(without_collection, False), (seldom_collection, True)])
 def test_it_is_as_it_was_afterwards_also_where_something_is_raised(looks, meanwhile, expected):
     usual = gc.get_threshold()
-    with pytest.raises(ZeroDivisionError), meanwhile():
+    with pytest.raises(KeyError), meanwhile():
         assert gc.isenabled() is expected
         assert gc.get_threshold() == (SELDOM if expected else usual)
-        1 / 0
+        raise KeyError
     assert gc.isenabled() is looks
     assert gc.get_threshold() == usual
 

@@ -1,8 +1,8 @@
 """When Python looks for garbage: not while modules load, of which nothing is, nor at the end; seldom in a compiler.
 
 Of the second that the libraries take to load, a fifth went into looking, and a quarter of a second more into looking
-once again before the process ended. Of what Numba makes of a kernel most is garbage soon: left lying it is 200 MB for an
-engine, scattered so that Python gives little of it back.
+once again before the process ended. Of what Numba makes of a kernel most is garbage soon: left lying it is 200 MB for
+an engine, scattered so that Python gives little of it back.
 """
 import atexit
 import contextlib
