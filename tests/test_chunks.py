@@ -435,10 +435,11 @@ def test_two_runs_are_not_kept_in_one_folder(tmp_path):
         os.close(number)
 
 
-def test_a_damaged_checkpoint_is_refused(tmp_path):
+@pytest.mark.parametrize("content", [b"", b"PK", b"PK\x03\x04" + bytes(100)], ids=["empty", "cut", "no archive"])
+def test_a_damaged_checkpoint_is_refused(tmp_path, content):
     scenario = Scenario(workload=written(tmp_path, busy()))
     (tmp_path / "C").mkdir()
-    (tmp_path / "C" / "checkpoint.npz").write_bytes(b"PK")
+    (tmp_path / "C" / "checkpoint.npz").write_bytes(content)
     with pytest.raises(InputError, match="no checkpoint that this version can read"):
         simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, tmp_path / "C"))
 

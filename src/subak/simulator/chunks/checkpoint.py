@@ -4,6 +4,7 @@ import json
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Checkpoint:
                 held = {name: file[name] for name in file.files}
             self._refuse_other(json.loads(str(held["run"])))
             course.run.go_on_from(held)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise InputError(f"{path}: is no checkpoint that this version can read ({type(error).__name__})") from None
         course.read, course.seconds = int(held["read"]), float(held["seconds"])
         course.losses, course.timeline.kept = [held["losses"]], [held["timeline"]]
