@@ -1,4 +1,6 @@
 """Options and fixtures of the tests."""
+import contextlib
+import ctypes
 import gc
 
 import pytest
@@ -21,6 +23,17 @@ def pytest_collection_finish():
     """Look for garbage from here on, and not among the tests themselves: that took a third of the time."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Give the memory of a file's tests back before the next: arrays that garbage holds are large, and seldom found."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()  # what is left is not looked at again
+        with contextlib.suppress(AttributeError):  # another C library than glibc
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def pytest_addoption(parser):
