@@ -1,11 +1,9 @@
 """A federation in chunks is the federation in memory: places are used again, and nobody who is named has lost his."""
 import math
 from contextlib import suppress
-from dataclasses import replace
 
 import msgspec
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,14 +37,15 @@ from test_chunks import (
     assert_same,
     both_runs,
     busy,
+    folders_agree,
     in_memory,
+    in_queues,
     places,
     quick,
     stopping,
     stored,
     tables,
     told,
-    unlike,
     written,
 )
 
@@ -65,7 +64,7 @@ def agree(case, name, chunk, block=3, **more):
     outcome, whole = in_memory(case, name, **more)
     with places() as (folder, place):
         found = chunked(case, name, folder, Cut(place, chunk, None, block), **more)
-        assert_same(found, case, outcome, whole)
+        assert_same(found, case, outcome, whole, more.get("queues"))
         known, same = waiting_in_chunks(found), waiting_tables(outcome, *case)
         for table in ("waiting", "views"):
             assert_frame_equal(known[table], same[table])
@@ -73,13 +72,6 @@ def agree(case, name, chunk, block=3, **more):
     one, other = (each.federated.network for each in (found.outcome, outcome))
     assert one.handled.tolist() == other.handled.tolist()
     assert one.worked.tolist() == other.worked.tolist() and one.queued.tolist() == other.queued.tolist()
-
-
-def in_queues(case, queues):
-    """The case with its jobs in as many queues in turn."""
-    workload, fleet = case
-    names = [f"q{job % queues}" for job in range(len(workload.jobs))]
-    return replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(names))), fleet
 
 
 @st.composite
@@ -191,13 +183,6 @@ def test_tasks_that_fit_nowhere_keep_no_places(tmp_path):
     found = chunked(case, "megha", tmp_path / "W", Cut(tmp_path / "B", 10, None, 64))
     assert found.run.number.size == 20
     assert tables(found, case)[0]["status"].value_counts().sort("count")["count"].to_list() == [20, 80]
-
-
-def folders_agree(memory, cut):
-    assert unlike(cut) == unlike(memory)
-    assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
-    for path in memory.folder.glob("*.parquet"):
-        assert (cut.folder / path.name).read_bytes() == path.read_bytes(), path.name
 
 
 @pytest.mark.parametrize("block", [None, 50])

@@ -251,7 +251,7 @@ def _measured(
         tally_of(stored.head, of_window, sums, stored.tasks, found.blocks.folder,
                  any(each.measure == "turnaround" for each in objectives)),
         None if found.outcome.federated is None else AllocationTally(of_window, stored.tasks, found.blocks.folder),
-        _fairness_tally(found, cut(timeline, of_window), inputs.terms.queues))
+        fairness_tally(found, cut(timeline, of_window), inputs.terms.queues))
     tally, allocation = tallies.tally, tallies.allocation
     attempts = _write_tasks(found, tallies, path, kept)
     jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
@@ -264,7 +264,8 @@ def _measured(
                           **waiting_in_chunks(found)})
 
 
-def _fairness_tally(found: ChunkedOutcome, timeline: pl.DataFrame, queues: TreeFile | None) -> FairnessTally | None:
+def fairness_tally(found: ChunkedOutcome, timeline: pl.DataFrame, queues: TreeFile | None) -> FairnessTally | None:
+    """Return a tally of a run over its *timeline*, None where no fairness is measured."""
     field = field_of(timeline, found.stored.head, found.fleet, queues)
     lost = sum(part.shape[1] for part in found.outcome.loop_result.losses)
     return None if field is None else FairnessTally(field, found.stored.of_stage, lost, found.blocks.folder)
