@@ -329,34 +329,6 @@ def folders_agree(memory, cut):
         assert (cut.folder / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-@pytest.mark.parametrize("block", [None, 7, 50])
-@pytest.mark.parametrize(("scheduler", "options"), [
-    ("first-fit", {"until": 90.0}), ("best-fit+mch", {"measure_from": 20.0, "measure_until": 80.0}),
-    ("megha", {"faults": "faults.toml", "measure_from": 20.0})])
-def test_its_fairness_is_that_of_the_run_in_memory(tmp_path, scheduler, options, block, monkeypatch):
-    """With weights, and attempts that are lost; in spans of a few events."""
-    if block is not None:
-        monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
-    monkeypatch.setattr(measure, "EVENTS_OF_CHUNK", 30)
-    monkeypatch.setattr(spans, "SAMPLED", 150)
-    for name, text in (("queues", '[[queue]]\nname = "q2"\nweight = 3.0'),
-                       ("faults", 'loss = 0.05\n[[crash]]\nrole = "local master 0"\nat = 40\nrestart_after = 5')):
-        (tmp_path / f"{name}.toml").write_text(text)
-    files = {name: str(tmp_path / f"{name}.toml") for name in ("queues", "faults")}
-    options = {**options, **({"faults": files["faults"]} if "faults" in options else {})}
-    memory, cut = both_runs(tmp_path, scheduler, 4, **options, queues=files["queues"])
-    assert memory.summary.attempts_lost > 0 and len(memory.summary.fairness.levels) == 2
-    assert (memory.folder / "shares.parquet").is_file()
-    folders_agree(memory, cut)
-
-
-def test_queues_that_change_have_no_fairness(tmp_path):
-    (tmp_path / "queues.toml").write_text('[[change]]\ntime = 9\n[[change.queue]]\nname = "q0"\nweight = 3.0')
-    memory, cut = both_runs(tmp_path, "megha", 4, queues=str(tmp_path / "queues.toml"))
-    assert cut.summary.fairness is None and not (cut.folder / "queues.parquet").exists()
-    folders_agree(memory, cut)
-
-
 def test_attempts_are_in_the_order_in_which_they_were_lost(tmp_path, monkeypatch):
     """The second task is lost before the first one, in the block before its own."""
     monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=1))
