@@ -2,11 +2,13 @@
 import numpy as np
 import pytest
 
+import test_chunks
+from small import fleet_of, staged
 from subak.experiment import chunks
 from subak.measures.chunks import fairness as in_chunks
 from subak.measures.fairness import measure, spans
 from subak.simulator.chunks.run import Cut
-from test_chunks import both_runs, folders_agree
+from test_chunks import both_runs, folders_agree, in_queues
 
 
 @pytest.mark.parametrize("block", [None, 7, 50])
@@ -37,32 +39,47 @@ def test_queues_that_change_have_no_fairness(tmp_path):
     folders_agree(memory, cut)
 
 
-def test_what_a_sweep_is_told_beforehand_is_the_same_to_the_bit(tmp_path, monkeypatch):
-    """Attempts are lost in another order than their tasks arrive, and seconds are added up in that order."""
-    told, fairness_of = [], measure.fairness_of
+@pytest.fixture
+def told(monkeypatch):
+    """What `fairness_of` is called with, in memory and in chunks; parts are drawn up to be looked at, too."""
+    calls, fairness_of = [], measure.fairness_of
 
     def listening(field, totals, parts):
-        told.append(totals)
-        return fairness_of(field, totals, parts)
+        calls.append((field, totals, list(parts)))
+        return fairness_of(field, totals, calls[-1][-1])
 
     for module in (measure, in_chunks):
         monkeypatch.setattr(module, "fairness_of", listening)
     monkeypatch.setattr(spans, "SAMPLED", 150)
     monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=7))
-    memory, _ = both_runs(tmp_path, "first-fit", 4)
-    assert memory.summary.attempts_lost > 0
-    one, other = told
-    assert one.rows == other.rows > one.tasks.sum()
+    return calls
+
+
+def often_lost():
+    """Tasks of two stages in two queues that never end, on machines that leave and come back again and again."""
+    random = np.random.default_rng(5)
+    tasks = [(row % 2, arrival, 1e6) for row, arrival in enumerate(np.sort(random.uniform(0, 100, 40)).tolist())]
+    changes = [(time, row % 4, row // 4 % 2 == 1, 6.0)
+               for row, time in enumerate(np.sort(random.uniform(50, 1000, 64)).tolist())]
+    case = staged([{"job": 0, "request": (1.0,)}, {"job": 1, "request": (1.0,)}], tasks)
+    return in_queues((case, fleet_of((6,), (6,), (6,), (6,), changes=changes)), 2)
+
+
+def test_what_a_sweep_is_told_beforehand_is_the_same_to_the_bit(tmp_path, told, monkeypatch):
+    """Attempts are lost in another order than their tasks arrive, and seconds are added up in that order."""
+    monkeypatch.setattr(test_chunks, "busy", often_lost)
+    memory, _ = both_runs(tmp_path, "first-fit", 2, until=1200.0, measure_until=1200.0)
+    assert memory.summary.attempts_lost > 100
+    (_, one, _), (_, other, _) = told
+    assert one.rows == other.rows == one.tasks.sum() + memory.summary.attempts_lost
     assert one.tasks.tolist() == other.tasks.tolist()
     assert one.held.tobytes() == other.held.tobytes()
     assert np.sort(one.sample).tolist() == np.sort(other.sample).tolist()
 
 
-def test_no_more_is_kept_than_changes_in_the_time_that_is_measured(tmp_path, monkeypatch):
-    kept = []
-    write = in_chunks.FairnessTally._parts
-    monkeypatch.setattr(in_chunks.FairnessTally, "_parts", lambda self: kept.append(
-        (self.path.stat().st_size, sum(rows for rows, _ in self.kept), self.rows)) or write(self))
+def test_no_more_is_kept_than_changes_in_the_time_that_is_measured(tmp_path, told):
     both_runs(tmp_path, "first-fit", 4, measure_from=60.0, measure_until=70.0)
-    (size, rows, of_all), = kept
-    assert size == 28 * rows and 0 < rows < of_all / 2
+    (field, _, (whole,)), (_, _, parts) = told
+    times = np.stack(whole.trail[1:])
+    changes = (times.min(axis=0) < field.span) & (times.max(axis=0) > 0.0)
+    assert sum(part.trail.stage.size for part in parts) == changes.sum() < changes.size / 2
