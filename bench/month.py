@@ -2,8 +2,8 @@
 
 Jobs are drawn whole from the shipped sample: its 1,501 requests, its bursts, its run times times what gives a load of
 0.85. A third more come at noon than in the mean, so that queues form by day and are gone by night. Everything that
-`subak simulate` does on a folder: read, simulate, measure, write; in memory, and in chunks (which leaves out what
-fairness measures). Required: under 60 s and 4 GB.
+`subak simulate` does on a folder: read, simulate, measure, write; in memory, and in chunks. Required: under 60 s and
+4 GB.
 
     python bench/month.py        # or with fewer days: python bench/month.py 3
 """
@@ -55,7 +55,7 @@ def main() -> None:
         measure(workload, run)
         measure(workload, Path(scratch) / "chunks", "--chunk", CHUNK)
         same = all((run / name).read_bytes() == (Path(scratch) / "chunks" / name).read_bytes()
-                   for name in ("tasks.parquet", "timeline.parquet"))
+                   for name in ("tasks.parquet", "timeline.parquet", "queues.parquet", "shares.parquet"))
         print(f"both wrote the same: {same}")
 
 

@@ -23,13 +23,18 @@ from small import plain as plain_tasks
 from subak.cli.app import app
 from subak.errors import InputError
 from subak.experiment import chunks
-from subak.experiment.chunks import Chunks, open_inputs, refuse_checkpoint, simulate_in_chunks
+from subak.experiment.chunks import Chunks, fairness_tally, open_inputs, refuse_checkpoint, simulate_in_chunks
 from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.chunks import tally
 from subak.measures.chunks.sketch import ACCURACY, Sketches
+from subak.measures.fairness import measure, spans
+from subak.measures.fairness.measure import fairness
 from subak.measures.runs import Speed, load_runs
+from subak.measures.window import Window
+from subak.measures.window import cut as cut_to
 from subak.policy import find_scheduler
+from subak.queues.tree import Queue, TreeFile
 from subak.simulator.chunks import checkpoint, course
 from subak.simulator.chunks.blocks import Blocks
 from subak.simulator.chunks.checkpoint import Checkpoint
@@ -90,24 +95,65 @@ def places():
         yield Path(folder) / "W", place
 
 
-def assert_same(found, case, outcome, whole):
+def assert_same(found, case, outcome, whole, queues=None):
     for one, other in zip(tables(found, case), whole, strict=True):
         assert_frame_equal(one, other)
     assert found.outcome.loop_result.events == outcome.loop_result.events
+    with pytest.MonkeyPatch.context() as patch:
+        assert_same_fairness(found, case, outcome, queues, patch)
+
+
+def assert_same_fairness(found, case, outcome, queues, patch):
+    """Of all the time, or of a part of it, in spans of a few events, which are cut by a sample of them."""
+    patch.setattr(measure, "EVENTS_OF_CHUNK", 12)
+    patch.setattr(spans, "SAMPLED", 20)
+    (workload, fleet), timeline = case, timeline_table(outcome, case[0])
+    window = Window(1.5, 4.0, "") if found.stored.tasks % 2 else Window(0.0, math.inf, "")
+    within = cut_to(timeline, window)
+    fair = fairness_in_chunks(found, within, queues)
+    same = fairness(task_table(outcome, workload, fleet), attempt_table(outcome, workload, fleet), within, workload,
+                    fleet, queues)
+    assert (fair is None) == (same is None)
+    if fair is not None:
+        assert_frame_equal(fair.queues, same.queues, check_exact=True)
+        assert_frame_equal(fair.shares, same.shares, check_exact=True)
+        assert fair.facts == same.facts
+
+
+def fairness_in_chunks(found, timeline, queues):
+    """What `simulate_in_chunks` measures of fairness, over a timeline."""
+    tally = fairness_tally(found, timeline, queues)
+    for workload, outcome in found.parts() if tally is not None else ():
+        places = found.places_of_lost(tally.tasks, tally.tasks + len(workload.tasks))
+        tally.add(task_table(outcome, workload, found.fleet), attempt_table(outcome, workload, found.fleet), places,
+                  workload)
+    return tally and tally.fairness()
+
+
+def in_queues(case, queues):
+    """The case with its jobs in as many queues in turn, of which one is below another."""
+    return named_queues(case, [("q0", "q1", "q2", "org/q3")[job % queues] for job in range(len(case[0].jobs))])
+
+
+def named_queues(case, names):
+    """The case with its jobs in these queues."""
+    workload, fleet = case
+    return replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(names))), fleet
 
 
 def agree(case, name, chunk, block=3, **more):
     outcome, whole = in_memory(case, name, **more)
     with places() as (folder, place):
         found = chunked(case, name, folder, Cut(place, chunk, None, block), **more)
-        assert_same(found, case, outcome, whole)
+        assert_same(found, case, outcome, whole, more.get("queues"))
 
 
 @settings(quick, max_examples=100)
 @given(case=cases(), name=st.sampled_from(SCHEDULERS), chunk=st.integers(1, 12), block=st.integers(1, 9),
-       until=st.sampled_from([math.inf, math.inf, 0.0, 1.0, 4.0, 5.25]), seed=st.integers(0, 2**40))
-def test_a_run_in_chunks_is_the_run_in_memory(case, name, chunk, block, until, seed):
-    agree(case, name, chunk, block, until=until, seed=seed)
+       until=st.sampled_from([math.inf, math.inf, 0.0, 1.0, 4.0, 5.25]), seed=st.integers(0, 2**40),
+       queues=st.integers(1, 4))
+def test_a_run_in_chunks_is_the_run_in_memory(case, name, chunk, block, until, seed, queues):
+    agree(in_queues(case, queues), name, chunk, block, until=until, seed=seed)
 
 
 @pytest.mark.parametrize("name", ["hdrf-fast", "best-fit+mch", "drf"])
@@ -117,6 +163,8 @@ def test_fair_orders_know_the_queues_of_those_who_come(name, chunk):
     queues = [("a/x", "a/y", "b", "c/z")[job * job % 4] for job in range(40)]
     workload = replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(queues)))
     agree((workload, fleet), name, chunk, 16)
+    weights = TreeFile(queue=[Queue(name="a", weight=3.0), Queue(name="a/y", weight=0.5)])
+    agree((workload, fleet), name, chunk, 16, queues=weights)
 
 
 def test_estimates_of_users_are_not_told_unless_they_are_asked_for():
@@ -305,17 +353,19 @@ def unlike(run):
 @pytest.mark.parametrize("block", [None, 50])
 @pytest.mark.parametrize("options", [{}, {"until": 70.0, "measure_from": 20.0}, {"objectives": [
     "wait.p95 < 60s", "turnaround.mean < 3s", "job_slowdown.max < 4"]}])
-def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, block, caplog, monkeypatch):
+def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, block, monkeypatch):
     if block is not None:
         monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
     memory, cut = both_runs(tmp_path, **options)
-    assert "fairness" not in caplog.text
     assert memory.summary.attempts_lost > 0 and memory.summary.status["UNPLACEABLE"] > 0
+    folders_agree(memory, cut)
+
+
+def folders_agree(memory, cut):
     assert unlike(cut) == unlike(memory)
-    for name in ("tasks", "timeline", "attempts", "groups"):
-        one, other = (run.folder / f"{name}.parquet" for run in (cut, memory))
-        assert one.read_bytes() == other.read_bytes(), name
     assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
+    for path in memory.folder.glob("*.parquet"):
+        assert (cut.folder / path.name).read_bytes() == path.read_bytes(), path.name
 
 
 def test_attempts_are_in_the_order_in_which_they_were_lost(tmp_path, monkeypatch):
@@ -325,14 +375,6 @@ def test_attempts_are_in_the_order_in_which_they_were_lost(tmp_path, monkeypatch
     scenario = Scenario(workload=written(tmp_path, (plain_tasks((0, 9000, 4), (1, 9000, 4)), fleet)))
     simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(1))
     assert pl.read_parquet(tmp_path / "R" / "attempts.parquet")["end"].to_list() == [10.0, 20.0]
-
-
-def test_that_fairness_is_not_measured_is_said(tmp_path, caplog):
-    workload, fleet = busy()
-    queues = workload.jobs.with_columns(queue=pl.Series([f"queue {row % 2}" for row in range(len(workload.jobs))]))
-    scenario = Scenario(workload=written(tmp_path, (replace(workload, jobs=queues), fleet)), schedulers=["first-fit"])
-    simulate_in_chunks(tmp_path / "chunks", scenario, open_inputs(scenario), Chunks(7))
-    assert "in chunks: fairness between the queues is not measured" in caplog.text
 
 
 def test_beyond_what_is_kept_percentiles_are_near(tmp_path, monkeypatch):

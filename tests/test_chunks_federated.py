@@ -42,14 +42,16 @@ from test_chunks import (
     assert_same,
     both_runs,
     busy,
+    folders_agree,
     in_memory,
+    in_queues,
+    named_queues,
     places,
     quick,
     stopping,
     stored,
     tables,
     told,
-    unlike,
     written,
 )
 
@@ -68,7 +70,7 @@ def agree(case, name, chunk, block=3, **more):
     outcome, whole = in_memory(case, name, **more)
     with places() as (folder, place):
         found = chunked(case, name, folder, Cut(place, chunk, None, block), **more)
-        assert_same(found, case, outcome, whole)
+        assert_same(found, case, outcome, whole, more.get("queues"))
         known, same = waiting_in_chunks(found), waiting_tables(outcome, *case)
         for table in ("waiting", "views"):
             assert_frame_equal(known[table], same[table])
@@ -76,17 +78,6 @@ def agree(case, name, chunk, block=3, **more):
     one, other = (each.federated.network for each in (found.outcome, outcome))
     assert one.handled.tolist() == other.handled.tolist()
     assert one.worked.tolist() == other.worked.tolist() and one.queued.tolist() == other.queued.tolist()
-
-
-def in_queues(case, queues):
-    """The case with its jobs in as many queues in turn."""
-    return named_queues(case, [f"q{job % queues}" for job in range(len(case[0].jobs))])
-
-
-def named_queues(case, names):
-    """The case with its jobs in these queues."""
-    workload, fleet = case
-    return replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(names))), fleet
 
 
 @st.composite
@@ -206,15 +197,6 @@ def test_tasks_that_fit_nowhere_keep_no_places(tmp_path):
     found = chunked(case, "megha", tmp_path / "W", Cut(tmp_path / "B", 10, None, 64))
     assert found.run.number.size == 20
     assert tables(found, case)[0]["status"].value_counts().sort("count")["count"].to_list() == [20, 80]
-
-
-def folders_agree(memory, cut):
-    """But for the fairness between queues, which is not measured in chunks."""
-    assert unlike(cut) == {**unlike(memory), "fairness": None}
-    names = {path.name for path in memory.folder.iterdir()} - {"queues.parquet", "shares.parquet"}
-    assert {path.name for path in cut.folder.iterdir()} == names
-    for path in cut.folder.glob("*.parquet"):
-        assert (memory.folder / path.name).read_bytes() == path.read_bytes(), path.name
 
 
 @pytest.mark.parametrize("until", [math.inf, 9.0, 8.0])

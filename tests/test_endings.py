@@ -22,12 +22,11 @@ from subak.federation.messages import (
     WAITED_TOO_LONG,
 )
 from subak.federation.settings import Federation
-from subak.measures.fairness.measure import attempt_trail
+from subak.measures.fairness.trail import attempt_trail
 from subak.measures.of_run import outcome_counts, reasons, recorded_counts, status_counts
 from subak.measures.runs import load_runs
 from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_GIVEN_UP
 from subak.policy import find_scheduler
-from subak.queues.tree import tree_of_paths
 from subak.report.comparison import compare, recorded_note
 from subak.report.console import Console
 from subak.report.explain import explain
@@ -118,7 +117,7 @@ def test_a_task_that_was_given_up_demands_nothing_after_its_last_attempt():
     made = plain(*[(0, 1, 1)] * 3)
     workload = make_workload(made.jobs.with_columns(queue=pl.Series(["a", "a", "b"])),
                              made.stages.with_columns(pl.col("cpu").cast(pl.Float64)), made.tasks, CPU)
-    trail = attempt_trail(tasks, attempts, workload, tree_of_paths(["a", "b"]))
+    trail = attempt_trail(tasks, attempts, workload)
     # task 1 waits from 1 to 2 and from 3 to 6, task 2 never runs
     assert sorted(trail.waits.tolist()) == [0.0, 1.0, 3.0, 4.0, np.inf, np.inf]
     assert sorted(trail.starts.tolist()) == [1.0, 2.0, 5.0, 6.0, np.inf, np.inf]

@@ -19,8 +19,8 @@ from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.fleet.capacity import Capacity, capacity_steps
 from subak.measures.fairness.measure import fairness
-from subak.measures.fairness.rows import Trail
-from subak.measures.fairness.sweep import Bins, sweep
+from subak.measures.fairness.spans import Part, Trail, between, cuts_of, sample_step, sampled, spans
+from subak.measures.fairness.sweep import Bins, Demand, Measured, sweep
 from subak.measures.runs import load_runs
 from subak.placement.claims import STATUSES
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
@@ -222,14 +222,35 @@ def trails(draw):
     return tree, request, rows, capacity, draw(st.sampled_from([[0.0, end], [0.0, 1.0, 2.5, end]])), end
 
 
-def arrays(case):
-    """The arguments of `sweep` for a case, every queue followed."""
-    tree, request, rows, capacity, edges, end = case
+def trail_of(case):
+    """The trail of a case; each queue has a stage of its own of each kind."""
+    tree, request, rows, *_ = case
     leaf, stage, *times = (np.array(column) for column in zip(*rows, strict=True))
-    trail = Trail(leaf.astype(np.int32), stage.astype(np.uint32), *(each.astype(float) for each in times))
+    own = np.searchsorted(tree.leaves, leaf) * request.shape[1] + stage
+    return Trail(own.astype(np.uint32), *(each.astype(float) for each in times))
+
+
+def swept(case, events=1_000, parts=None):
+    """What is measured of a case, every queue followed, in spans of so many events; of its *parts*, else of all."""
+    tree, request, rows, capacity, edges, end = case
+    trail = trail_of(case)
+    demand = Demand(np.repeat(tree.leaves, request.shape[1]), np.tile(request, tree.leaves.size))
     steps = Capacity(np.array([time for time, _ in capacity]), np.array([each for _, each in capacity], np.int64).T)
     bins = Bins(np.array(edges), np.arange(len(tree)) - 1, np.full(int(tree.depth.max()), len(tree) - 1))
-    return trail, request, tree, steps, bins, end
+    cuts = cuts_of(sampled(trail, slice(None)), len(rows), end, events)
+    return sweep(parts or [Part(trail, INF)], cuts, demand, tree, steps, bins)
+
+
+@st.composite
+def parted(draw):
+    """A case, and its attempts in parts: who comes in a later one changes nothing before it begins."""
+    case = draw(trails())
+    trail, untils = trail_of(case), sorted(draw(st.lists(TIMES, max_size=4)))
+    first = np.minimum(np.minimum(trail.waits, trail.starts), trail.ends)
+    latest = np.searchsorted(untils, first, side="right").tolist()
+    part = np.array([draw(st.integers(0, each)) for each in latest])
+    return case, [Part(Trail(*(column[part == number] for column in trail)), until)
+                  for number, until in enumerate([*untils, INF])]
 
 
 @settings(max_examples=150, deadline=None)
@@ -237,7 +258,7 @@ def arrays(case):
 def test_the_sweep_agrees_with_the_plain_twin(case, events):
     """Also in chunks of a few events, which is where a queue's state is carried on."""
     tree, request, rows, capacity, edges, end = case
-    measured = sweep(*arrays(case), events)
+    measured = swept(case, events)
     plain = plain_fairness(rows, request, tree, capacity, edges, end)
     for name in ("share", "guarantee", "shortfall", "demanding", "starved"):
         assert getattr(measured, name)[1:] == pytest.approx(list(plain[name].values()), abs=1e-7), name
@@ -247,11 +268,51 @@ def test_the_sweep_agrees_with_the_plain_twin(case, events):
         np.testing.assert_allclose(measured.binned[node - 1].T, plain["binned"][node], atol=1e-7)
 
 
+@settings(max_examples=150, deadline=None)
+@given(case=parted(), events=st.sampled_from([1_000, 12, 5, 2]))
+def test_attempts_that_come_in_parts_are_measured_to_the_same_bit(case, events):
+    case, parts = case
+    for name, one, other in zip(Measured._fields, swept(case, events), swept(case, events, parts), strict=True):
+        assert one.tobytes() == other.tobytes(), name
+
+
+def test_no_span_waits_for_more_than_is_known():
+    """Nor is anything held of which all that is measured has been."""
+    rows = [(0, 0, 0.0, 0.0, 2.0), (0, 0, 1.0, 1.0, 9.0), (0, 0, 1.0, INF, INF), (0, 0, 4.0, 6.0, 20.0)]
+    trail = Trail(np.zeros(4, np.uint32), *(np.array(times) for times in list(zip(*rows, strict=True))[2:]))
+    given_out = []
+
+    def parts():
+        for row, until in enumerate([1.0, 1.0, 4.0, INF]):
+            given_out.append(row)
+            yield Part(Trail(*(column[row : row + 1] for column in trail)), until)
+        raise AssertionError("all was known")
+
+    seen = [(span.begin, span.end, len(given_out), span.trail.stage.size) for span in
+            spans(parts(), np.array([0.0, 1.0, 3.0, 5.0, 10.0]))]
+    assert seen == [(0, 1, 1, 1), (1, 3, 3, 3), (3, 5, 4, 2), (5, 10, 4, 2)]
+    left = between(trail, 3.0, 10.0)
+    assert [times.tolist() for times in left[1:]] == [[INF, 4.0], [INF, 6.0], [9.0, INF]]
+
+
+def test_cuts_are_of_a_sample_of_all_attempts():
+    """Of some 40,000 changes between two cuts, and of 300 in a sample for each."""
+    random = np.random.default_rng(1)
+    waits = np.sort(random.uniform(0, 1000, 400_000))
+    trail = Trail(np.zeros(waits.size, np.uint32), waits, waits + 1.0, waits + 50.0)
+    step = sample_step(waits.size)
+    assert step == 12
+    cuts = cuts_of(sampled(trail, slice(None, None, step)), waits.size, 900.0, 40_000)
+    counts = np.histogram(np.concatenate(trail[1:]), cuts)[0]
+    assert cuts[0] == 0.0 and cuts[-1] == 900.0
+    assert counts.size == 30 and abs(counts - 1_200_000 * 0.88 / 30).max() < 2_000
+
+
 @settings(max_examples=60, deadline=None)
 @given(case=trails())
 def test_what_children_hold_and_wait_for_is_their_parents(case):
     tree, request, *_, end = case
-    measured = sweep(*arrays(case))
+    measured = swept(case)
     for node, children in enumerate(tree.children):
         if node and children:
             below = measured.binned[[child - 1 for child in children]].sum(axis=0)

@@ -1,6 +1,5 @@
 """A run in chunks: only open tasks are in memory, results grow on the disk, and a checkpoint lets it go on later."""
 import fcntl
-import logging
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -36,17 +35,20 @@ from subak.experiment.scenario import Scenario, settings_of
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
 from subak.measures.chunks.allocation import AllocationTally
+from subak.measures.chunks.fairness import FairnessTally
 from subak.measures.chunks.tally import EXACT_MAX, Tally, tally_of
+from subak.measures.fairness.measure import field_of
 from subak.measures.job_sums import JobSums
 from subak.measures.jobs import jobs_of_parts
 from subak.measures.objective import read_objective
 from subak.measures.runs import Summary
 from subak.measures.task_facts import facts_of_tally
-from subak.measures.window import Window, ended_window, refuse_empty, window_between
+from subak.measures.window import Window, cut, ended_window, refuse_empty, window_between
 from subak.output.places import located, refuse_folder
 from subak.output.writing import new_folder
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler
+from subak.queues.tree import TreeFile
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.chunks.checkpoint import EVERY_S, FILE, Checkpoint
 from subak.simulator.chunks.course import ChunkedOutcome
@@ -57,6 +59,7 @@ from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
 from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated_results import waiting_tables
+from subak.simulator.outcome import Outcome
 from subak.simulator.refusals import refuse_times
 from subak.simulator.results import attempt_table, possible_reasons, task_table, timeline_table
 from subak.simulator.simulate import default_interval
@@ -74,6 +77,22 @@ class Chunks(NamedTuple):
     tasks: int | None = None  # read at a time; None: as many as suit
     checkpoint: Path | None = None  # a folder to keep the run in while it goes on, and to go on from
     every: float = EVERY_S  # seconds between two checkpoints, at least
+
+
+class Tallies(NamedTuple):
+    """What is measured in the pass over the tasks of a run."""
+
+    tally: Tally
+    allocation: AllocationTally | None  # of a federation
+    fairness: FairnessTally | None  # between several queues
+
+    def add(self, outcome: Outcome, workload: Workload, tasks: pl.DataFrame, lost: pl.DataFrame) -> None:
+        """Add the run of some tasks, with their table, and that of their lost attempts with their places among all."""
+        self.tally.add(tasks, workload)
+        if self.allocation is not None:
+            self.allocation.add(outcome, tasks)
+        if self.fairness is not None:
+            self.fairness.add(tasks, lost, lost["place"].to_numpy(), workload)
 
 
 class Stored(NamedTuple):
@@ -154,8 +173,6 @@ def simulate_in_chunks(
     """
     name, seed = scenario.schedulers[0], scenario.seeds[0]
     scenario = settle_resample(scenario, inputs.outline)
-    if inputs.outline.jobs["queue"].n_unique() > 1:
-        logging.getLogger("subak").warning("in chunks: fairness between the queues is not measured")
     with new_folder(folder, "summary.json", overwrite) as partial:
         with _place(partial, chunks.checkpoint) as place:
             known_by = _known_by(scenario, name, seed)
@@ -230,17 +247,28 @@ def _measured(
     objectives = [read_objective(text) for text in scenario.objectives]
     sums, timeline = _sums(stored), timeline_table(found.outcome, stored.head)
     of_window = ended_window(timeline, window, stored.arrivals_between(window.begin, window.end), stored.tasks)
-    tally = tally_of(stored.head, of_window, sums, stored.tasks, found.blocks.folder,
-                     any(each.measure == "turnaround" for each in objectives))
-    allocation = None if found.outcome.federated is None else AllocationTally(
-        of_window, stored.tasks, found.blocks.folder)
-    attempts = _write_tasks(found, tally, allocation, path, kept)
+    tallies = Tallies(
+        tally_of(stored.head, of_window, sums, stored.tasks, found.blocks.folder,
+                 any(each.measure == "turnaround" for each in objectives)),
+        None if found.outcome.federated is None else AllocationTally(of_window, stored.tasks, found.blocks.folder),
+        fairness_tally(found, cut(timeline, of_window), inputs.terms.queues))
+    tally, allocation = tallies.tally, tallies.allocation
+    attempts = _write_tasks(found, tallies, path, kept)
     jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
+    fair = None if tallies.fairness is None else tallies.fairness.fairness()
     of = Measured(facts_of_tally(tally, jobs, stored.head, of_window, objectives), timeline, of_window,
-                  federation=None if allocation is None else allocation.facts(found.outcome))
+                  fair and fair.facts, federation=None if allocation is None else allocation.facts(found.outcome))
     summary = summarise(found.outcome, scenario, (inputs.outline, inputs.fleet), label, of)
     return Done(summary, {"timeline": timeline, "groups": tally.groups(jobs), "attempts": attempts,
+                          **({} if fair is None else {"queues": fair.queues, "shares": fair.shares}),
                           **waiting_in_chunks(found)})
+
+
+def fairness_tally(found: ChunkedOutcome, timeline: pl.DataFrame, queues: TreeFile | None) -> FairnessTally | None:
+    """Return a tally of a run over its *timeline*, None where no fairness is measured."""
+    field = field_of(timeline, found.stored.head, found.fleet, queues)
+    lost = sum(part.shape[1] for part in found.outcome.loop_result.losses)
+    return None if field is None else FairnessTally(field, found.stored.of_stage, lost, found.blocks.folder)
 
 
 def waiting_in_chunks(found: ChunkedOutcome) -> dict[str, pl.DataFrame]:
@@ -260,9 +288,7 @@ def _sums(stored: StoredWorkload) -> JobSums:
     return sums
 
 
-def _write_tasks(
-    found: ChunkedOutcome, tally: Tally, allocation: AllocationTally | None, path: Path, kept: bool
-) -> pl.DataFrame:
+def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool) -> pl.DataFrame:
     """Let the tallies see every task, and write the table of them as they come; return the table of lost attempts.
 
     Raises RunError when the disk refuses.
@@ -273,13 +299,13 @@ def _write_tasks(
 
     def parts() -> Iterator[pl.DataFrame]:
         for workload, outcome in found.parts():
-            lost = pl.Series("place", found.places_of_lost(tally.tasks, tally.tasks + len(workload.tasks)))
-            attempts.append(attempt_table(outcome, workload, found.fleet).with_columns(lost))
+            begin = tallies.tally.tasks
+            places = pl.Series("place", found.places_of_lost(begin, begin + len(workload.tasks)))
+            lost = attempt_table(outcome, workload, found.fleet).with_columns(places)
             table = task_table(outcome, workload, found.fleet)
             table = table.with_columns(pl.col("reason").cast(pl.String).cast(reasons))
-            tally.add(table, workload)
-            if allocation is not None:
-                allocation.add(outcome, table)
+            tallies.add(outcome, workload, table, lost)
+            attempts.append(lost)
             yield table
 
     def source(columns: list[str] | None, _where: Any, _rows: int | None, _size: int | None) -> Iterator[pl.DataFrame]:

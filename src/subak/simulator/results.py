@@ -195,8 +195,8 @@ def attempt_table(outcome: Outcome, workload: Workload, fleet: Fleet) -> pl.Data
 
 def attempts_lost(outcome: Outcome) -> tuple[int, float]:
     """Return how many attempts were lost, and the seconds that they had run; those that failed were not lost."""
-    _, _, start, end = np.hstack(outcome.loop_result.losses)  # at once: in parts the sum differs in its last bits
-    count, seconds = start.size, float((end - start).sum())
+    each = np.concatenate([end - start for _, _, start, end in outcome.loop_result.losses])  # for one sum of all
+    count, seconds = each.size, float(each.sum())
     if outcome.federated is None:
         return count, seconds
     network = outcome.federated.network

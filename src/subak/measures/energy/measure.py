@@ -13,7 +13,8 @@ from subak.measures.energy.kinds import curves_of, kinds_of, main_resource
 from subak.measures.energy.series import steps_of
 from subak.measures.energy.settings import SERIES_LEAST, Energy, points_of
 from subak.measures.energy.sweep import JOULES_PER_KWH, Attempts, Kinds, Power, Presence, Tariff, sweep
-from subak.measures.fairness.measure import joined, rows_of_tasks, timeline_edges, times
+from subak.measures.fairness.measure import timeline_edges
+from subak.measures.fairness.trail import joined, rows_of_tasks, times
 from subak.measures.objective import Objective
 from subak.measures.runs import Amounts, EnergyFacts, KindFacts, WindowFacts
 from subak.workload.table import Workload

@@ -18,6 +18,7 @@ least two of a group demand, a second of each group counting as much; None where
 Tasks that no machine could ever hold are no demand, nor is one that was given up after its last attempt. A queue above
 others that has jobs of its own has them in a leaf whose name ends with a slash. The sums are in `sweep.py`.
 """
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -25,14 +26,16 @@ import polars as pl
 
 from subak.fleet.capacity import Capacity, capacity_steps
 from subak.fleet.table import Fleet
-from subak.measures.fairness.rows import Trail
-from subak.measures.fairness.sweep import Bins, Measured, sweep
+from subak.measures.fairness.spans import Part, Trail, cuts_of, sample_step, sampled
+from subak.measures.fairness.sweep import Bins, Demand, Measured, sweep
+from subak.measures.fairness.trail import attempt_trail, since
 from subak.measures.runs import FairnessFacts, LevelFacts
 from subak.queues.tree import QueueTree, TreeFile, queue_leaves, tree_of_paths
 from subak.workload.table import Workload
 
 SHARE_QUEUES_MAX = 30  # that shares.parquet follows one by one
 SHARE_INTERVALS_MAX = 5_000  # of shares.parquet
+EVENTS_OF_CHUNK = 50_000  # so that a chunk fits in the cache, and its instants in 16 bits, which sort fastest
 
 
 class Fairness(NamedTuple):
@@ -41,6 +44,28 @@ class Fairness(NamedTuple):
     queues: pl.DataFrame
     shares: pl.DataFrame
     facts: FairnessFacts
+
+
+class Field(NamedTuple):
+    """What is known of a run without a look at its tasks: its queues, and what there is to share among them."""
+
+    tree: QueueTree
+    resources: list[str]
+    leaf_of_job: np.ndarray  # int32[job]
+    demand: Demand
+    capacity: Capacity  # since the begin
+    begin: float  # seconds: the time that is measured, which counts from there on
+    span: float
+    edges: np.ndarray  # float64[interval + 1], seconds, of shares.parquet
+
+
+class Totals(NamedTuple):
+    """What must be known of all attempts before the sweep."""
+
+    tasks: np.ndarray  # int64[stage]
+    held: np.ndarray  # float64[stage], seconds of attempts, added up in the order of a trail's rows
+    sample: np.ndarray  # float64[change], seconds: of each so-many-th row
+    rows: int
 
 
 def fairness(
@@ -53,95 +78,58 @@ def fairness(
 
     *file* lists weights; without it all queues weigh the same. Raises InputError where the names make no tree.
     """
-    if workload.jobs["queue"].n_unique() < 2 or (file is not None and file.change):
+    field = field_of(timeline, workload, fleet, file)
+    if field is None:
         return None
-    tree = tree_of_paths(workload.jobs["queue"].unique(maintain_order=True).to_list(), file)
+    trail, stages = since(field.begin, attempt_trail(tasks, attempts, workload)), len(workload.stages)
+    held, rows = np.zeros(stages), trail.stage.size
+    np.add.at(held, trail.stage, seconds_held(trail, field.span))
+    totals = Totals(np.bincount(trail.stage[: len(tasks)], minlength=stages), held,
+                    sampled(trail, slice(None, None, sample_step(rows))), rows)
+    return fairness_of(field, totals, [Part(trail, float("inf"))])
+
+
+def field_of(timeline: pl.DataFrame, workload: Workload, fleet: Fleet, file: TreeFile | None) -> Field | None:
+    """Return what is to be measured over a *timeline*, None for what `fairness` is None of; *workload* may be a head.
+
+    Raises InputError where the names of queues make no tree.
+    """
+    paths = workload.jobs["queue"].unique(maintain_order=True)
+    if len(paths) < 2 or (file is not None and file.change):
+        return None
+    tree = tree_of_paths(paths.to_list(), file)
     begin = float(timeline["time"].min() or 0.0)  # type: ignore[arg-type]
     span = float((timeline["time"] + timeline["span"]).max() or 0.0) - begin  # type: ignore[arg-type]
-    trail, capacity = _since(begin, attempt_trail(tasks, attempts, workload, tree), capacity_steps(fleet))
-    request = workload.requests.astype(np.int64)
-    bins = _bins(tree, _largest(trail, request, tree, capacity, span), timeline_edges(timeline, begin, span))
-    measured = sweep(trail, request, tree, capacity, bins, span)
-    names = [resource.name for resource in workload.resources]
-    queues = _queue_table(tree, measured, span, workload, trail.leaf[: len(tasks)])
-    shares = _share_table(tree, bins, measured, names).with_columns(pl.col("time") + begin)
+    leaf_of_job = queue_leaves(tree, paths.to_list())[workload.jobs["queue"].cast(pl.Enum(paths)).to_physical()]
+    capacity = capacity_steps(fleet)
+    return Field(
+        tree, [resource.name for resource in workload.resources], leaf_of_job,
+        Demand(leaf_of_job[workload.stages["job"].to_numpy()], workload.requests.astype(np.int64)),
+        capacity._replace(time=capacity.time - begin), begin, span, timeline_edges(timeline, begin, span))
+
+
+def seconds_held(trail: Trail, end: float) -> np.ndarray:
+    """Return float64[row]: how long each attempt held something before *end* (s)."""
+    return np.minimum(trail.ends, end) - np.minimum(trail.starts, end)
+
+
+def fairness_of(field: Field, totals: Totals, parts: Iterable[Part]) -> Fairness:
+    """Return the measures of a run whose attempts come in *parts*."""
+    tree, demand = field.tree, field.demand
+    bins = _bins(tree, _largest(field, totals.held), field.edges)
+    cuts = cuts_of(totals.sample, totals.rows, field.span, EVENTS_OF_CHUNK)
+    measured = sweep(parts, cuts, demand, tree, field.capacity, bins)
+    queues = _queue_table(field, measured, totals.tasks)
+    shares = _share_table(tree, bins, measured, field.resources).with_columns(pl.col("time") + field.begin)
     return Fairness(queues, shares, _facts(tree, measured, queues))
 
 
-def _since(begin: float, trail: Trail, capacity: Capacity) -> tuple[Trail, Capacity]:
-    """Count time from *begin* (s) on: what was there before is there from then on, and what had ended is of no time."""
-    if begin == 0.0:
-        return trail, capacity
-    times = {name: np.maximum(getattr(trail, name) - begin, 0.0) for name in ("waits", "starts", "ends")}
-    return trail._replace(**times), capacity._replace(time=capacity.time - begin)
-
-
-def attempt_trail(tasks: pl.DataFrame, attempts: pl.DataFrame, workload: Workload, tree: QueueTree) -> Trail:
-    """Return what every task did: a row a task with its last attempt, then a row a lost attempt; its task waited on."""
-    paths = workload.jobs["queue"].unique(maintain_order=True)
-    leaf = queue_leaves(tree, paths.to_list())[tasks["queue"].cast(pl.Enum(paths)).to_physical().to_numpy()]
-    stage, lost = workload.tasks["stage"].to_numpy(), attempts["end"].to_numpy()
-    rows = rows_of_tasks(attempts, tasks)
-    trail = Trail(joined(leaf, leaf[rows]), joined(stage, stage[rows]), joined(times(tasks["ready"]), lost),
-                  joined(times(tasks["start"]), attempts["start"].to_numpy()), joined(times(tasks["finish"]), lost))
-    idle = np.concatenate([_standing(tasks, "UNPLACEABLE"), _last_rows(_standing(tasks, "GIVEN_UP"), rows, len(tasks))])
-    if idle.size == 0:
-        return trail
-    waits = trail.waits.copy()
-    waits[idle] = np.inf
-    return trail._replace(waits=waits)
-
-
-def _standing(tasks: pl.DataFrame, status: str) -> np.ndarray:
-    """Return the rows of the tasks that stand so at the end."""
-    kind = tasks.schema["status"]
-    if isinstance(kind, pl.Enum) and status not in kind.categories:
-        return np.zeros(0, np.int64)
-    return tasks.select((pl.col("status") == status).arg_true())["status"].to_numpy()
-
-
-def _last_rows(tasks: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
-    """Return the row of a trail in which each of *tasks* begins to wait for the last time.
-
-    It is that of its last attempt, or its own of the first *count*; *rows* are the tasks of the attempts, in time.
-    """
-    if tasks.size == 0:
-        return tasks
-    last = np.arange(count)
-    np.maximum.at(last, rows, count + np.arange(rows.size))
-    return np.asarray(last[tasks])
-
-
-def rows_of_tasks(attempts: pl.DataFrame, tasks: pl.DataFrame) -> np.ndarray:
-    """Return int64[attempt]: the row of each attempt's task. A join would need a hundred bytes a task."""
-    if attempts.is_empty():
-        return np.zeros(0, np.int64)
-    number = (pl.col("job").cast(pl.UInt64) * 2**32 + pl.col("index")).alias("number")
-    of_task = tasks.select(number)["number"].to_numpy()
-    wanted, place = np.unique(attempts.select(number)["number"].to_numpy(), return_inverse=True)
-    near = np.minimum(np.searchsorted(wanted, of_task), wanted.size - 1).astype(np.uint32)
-    rows = np.flatnonzero(wanted[near] == of_task)
-    return rows[np.argsort(near[rows])][place]
-
-
-def joined(column: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """Return both, one behind the other; a column of a month is not copied for nothing."""
-    return np.concatenate([column, more]) if more.size else column
-
-
-def times(column: pl.Series) -> np.ndarray:
-    """Return instants, in seconds; inf where they are null, which is never."""
-    return (column.fill_null(float("inf")) if column.null_count() else column).to_numpy()
-
-
-def _largest(trail: Trail, request: np.ndarray, tree: QueueTree, capacity: Capacity, end: float) -> np.ndarray:
+def _largest(field: Field, held: np.ndarray) -> np.ndarray:
     """Return float64[node]: about the share-seconds of each, by the largest capacity that there was."""
-    held = np.bincount(trail.stage, np.minimum(trail.ends, end) - np.minimum(trail.starts, end), request.shape[1])
-    leaf = np.zeros(request.shape[1], np.int64)
-    leaf[trail.stage] = trail.leaf  # all of a stage is in one queue
+    tree, (leaf, request) = field.tree, field.demand
     of_leaf = np.stack([np.bincount(leaf, row * held, len(tree)) for row in request])
     of_node = tree.sums(of_leaf[:, tree.leaves].T)
-    return np.asarray((of_node / np.maximum(capacity.amount.max(axis=1), 1)).max(axis=1))
+    return np.asarray((of_node / np.maximum(field.capacity.amount.max(axis=1), 1)).max(axis=1))
 
 
 def timeline_edges(timeline: pl.DataFrame, begin: float, span: float) -> np.ndarray:
@@ -158,13 +146,16 @@ def _bins(tree: QueueTree, size: np.ndarray, edges: np.ndarray) -> Bins:
     return Bins(edges, place, followed.size + np.arange(int(tree.depth.max())))
 
 
-def _queue_table(
-    tree: QueueTree, measured: Measured, span: float, workload: Workload, leaf: np.ndarray
-) -> pl.DataFrame:
-    """Return one row a queue of the tree, parents before children: weight, guarantee, shares, shortfall, starvation."""
-    span = span or 1.0
-    of_job = queue_leaves(tree, workload.jobs["queue"].to_list())
-    jobs, tasks = (tree.sums(np.bincount(of, minlength=len(tree))[tree.leaves]) for of in (of_job, leaf))
+def _queue_table(field: Field, measured: Measured, of_stage: np.ndarray) -> pl.DataFrame:
+    """Return one row a queue of the tree, parents before children: weight, guarantee, shares, shortfall, starvation.
+
+    *of_stage* is int64[stage], how many tasks it has.
+    """
+    tree, span = field.tree, field.span or 1.0
+    of_leaf = np.zeros(len(tree), np.int64)
+    np.add.at(of_leaf, field.demand.leaf, of_stage)
+    of_job = np.bincount(field.leaf_of_job, minlength=len(tree))
+    jobs, tasks = (tree.sums(each[tree.leaves]) for each in (of_job, of_leaf))
     table = pl.DataFrame({
         "queue": tree.names, "level": tree.depth, "leaf": np.isin(np.arange(len(tree)), tree.leaves),
         "weight": tree.weight, "guarantee": tree.guarantee(),

@@ -3,20 +3,9 @@
 An *instant* is the number of a time at which something changes, within a chunk of time; rows are sorted by node and
 instant. Amounts are whole units, so running totals have nothing to drift with.
 """
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-
-
-class Trail(NamedTuple):
-    """Attempts, in any order: a row waits at an instant (inf: never), starts (inf) and ends (inf)."""
-
-    leaf: np.ndarray  # int32[row], node of the queue
-    stage: np.ndarray  # uint32[row]
-    waits: np.ndarray  # float64[row], seconds
-    starts: np.ndarray  # float64[row], seconds
-    ends: np.ndarray  # float64[row], seconds
 
 
 class Rows(NamedTuple):
@@ -36,41 +25,6 @@ class Rows(NamedTuple):
     def held(self) -> np.ndarray:
         """bool[row]: whether anything is held."""
         return np.asarray(self.amount[:-1].sum(axis=0) > 0)
-
-
-def spans(
-    trail: Trail, end: float, events: int
-) -> Iterator[tuple[tuple[float, float], tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-    """Cut the time from 0 to *end* into spans of about so many *events*; return them with the rows that change in each.
-
-    A row is looked at from its first change to its last, so that all of it is linear in the rows and in what goes on.
-    """
-    first = np.minimum(trail.waits, trail.starts)
-    np.minimum(first, trail.ends, out=first)
-    order = np.argsort(first, kind="stable").astype(np.uint32)
-    first = first[order]
-    edges = _cuts(trail, end, events)
-    places = np.searchsorted(first, edges)
-    del first  # of a month, 200 MB
-    ahead = [order[:0]] * 3
-    for number, span in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
-        new, changes = order[places[number]:places[number + 1]], []
-        for kind, times in enumerate(trail[2:]):
-            rows = np.concatenate([ahead[kind], new])
-            now = times[rows] < span[1]
-            changes.append(rows[now])
-            ahead[kind] = rows[~now]
-        yield span, (changes[0], changes[1], changes[2])
-
-
-def _cuts(trail: Trail, end: float, events: int) -> np.ndarray:
-    count = 3 * trail.waits.size
-    if count <= events:
-        return np.array([0.0, end])
-    sample = np.concatenate([times[:: max(count // 100_000, 1)] for times in trail[2:]])
-    sample = np.append(sample[sample < end], 0.0)
-    inner = np.quantile(sample, np.linspace(0, 1, -(-count // events) + 1)[1:-1])
-    return np.concatenate([np.unique(np.append(inner[inner < end], 0.0)), [end]])
 
 
 def ends(node: np.ndarray, begin: np.ndarray, instants: int) -> np.ndarray:

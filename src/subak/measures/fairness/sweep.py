@@ -5,15 +5,16 @@ one queue changes, an *instant* the number of a time at which anything does, and
 that keeps rows of one node together and in the order of time. Amounts are whole units, so sums have nothing to drift
 with. The sweep goes through time in chunks, so what it needs beside the attempts does not grow with the run.
 """
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from subak.fleet.capacity import Capacity
-from subak.measures.fairness.rows import Rows, Trail, ends, runs, spans, split, summed, totalled
+from subak.measures.fairness.rows import Rows, ends, runs, split, summed, totalled
+from subak.measures.fairness.spans import Part, Span, spans
 from subak.queues.tree import QueueTree
 
-EVENTS_OF_CHUNK = 50_000  # so that a chunk fits in the cache, and its instants in 16 bits, which sort fastest
 SLACK = 1e-9  # a share that misses its guarantee by less does not miss it
 FINE_SHARE = 2**29  # of a share, at most 1, for exact sums of its square: those of 30 resources stay below 2^63
 
@@ -31,6 +32,13 @@ class Measured(NamedTuple):
     jain_time: np.ndarray  # float64[level], seconds in which there was one
     amount: np.ndarray  # int64[resource + 1, node]: held and, last, waiting tasks; of leaves
     binned: np.ndarray  # float64[place, resource + 3, interval]: shares, dominant share, guarantee, waiting; x seconds
+
+
+class Demand(NamedTuple):
+    """What an attempt holds, and in which queue, by its stage."""
+
+    leaf: np.ndarray  # int32[stage], node of the queue
+    request: np.ndarray  # int64[resource, stage], units
 
 
 class Bins(NamedTuple):
@@ -55,16 +63,14 @@ class Chunk(NamedTuple):
     time: np.ndarray  # float64[instant], seconds; the last is the chunk's end
     changes: np.ndarray  # int64[change], instants at which the capacity changes
     capacity: Capacity
-    request: np.ndarray  # int64[resource, stage], units
     tree: QueueTree
 
 
 def sweep(
-    trail: Trail, request: np.ndarray, tree: QueueTree, capacity: Capacity, bins: Bins, end: float,
-    events_of_chunk: int = EVENTS_OF_CHUNK,
+    parts: Iterable[Part], cuts: np.ndarray, demand: Demand, tree: QueueTree, capacity: Capacity, bins: Bins
 ) -> Measured:
-    """Return what holds from 0 to *end*, seconds. *request* is int64[resource, stage], units."""
-    nodes, resources, levels = len(tree), len(request), int(tree.depth.max())
+    """Return what holds from the first to the last of *cuts*, seconds; time is gone through from one to the next."""
+    nodes, resources, levels = len(tree), len(demand.request), int(tree.depth.max())
     places = int(max(bins.place.max(), bins.others.max())) + 1
     measured = Measured(
         share=np.zeros(nodes), guarantee=np.zeros(nodes), shortfall=np.zeros(nodes), demanding=np.zeros(nodes),
@@ -72,41 +78,40 @@ def sweep(
         jain=np.zeros(levels), jain_time=np.zeros(levels),
         amount=np.zeros((resources + 1, nodes), np.int64),
         binned=np.zeros((places, resources + 3, bins.edges.size - 1)))
-    for span, changes in spans(trail, end, events_of_chunk):
-        first, last = np.searchsorted(bins.edges, span[0], side="right") - 1, np.searchsorted(bins.edges, span[1])
-        _sweep_chunk(trail, request, tree, capacity, bins._replace(edges=bins.edges[first : last + 1]), span, changes,
+    for span in spans(parts, cuts):
+        first, last = np.searchsorted(bins.edges, span.begin, side="right") - 1, np.searchsorted(bins.edges, span.end)
+        _sweep_chunk(span, demand, tree, capacity, bins._replace(edges=bins.edges[first : last + 1]),
                      measured._replace(binned=measured.binned[:, :, first:last]))
     return measured
 
 
-def _sweep_chunk(  # noqa: PLR0913, PLR0917  (the parts of a sweep)
-    trail: Trail, request: np.ndarray, tree: QueueTree, capacity: Capacity, bins: Bins, span: tuple[float, float],
-    changes: tuple[np.ndarray, np.ndarray, np.ndarray], measured: Measured,
+def _sweep_chunk(
+    span: Span, demand: Demand, tree: QueueTree, capacity: Capacity, bins: Bins, measured: Measured
 ) -> None:
     """Add what one span of time brings."""
-    node, time, deltas = _events(trail, request, tree.leaves, measured.amount, span[0], changes)
+    node, time, deltas = _events(span, demand, tree.leaves, measured.amount)
     measured.amount[:] = 0
     for row, column in enumerate(deltas):
         np.add.at(measured.amount[row], node, column)
-    inside = capacity.time[(capacity.time > span[0]) & (capacity.time < span[1])]
+    inside = capacity.time[(capacity.time > span.begin) & (capacity.time < span.end)]
     instants, place = np.unique(np.concatenate([time, inside]), return_inverse=True)
-    chunk = Chunk(np.append(instants, span[1]), np.unique(place[time.size:]), capacity, request, tree)
+    chunk = Chunk(np.append(instants, span.end), np.unique(place[time.size:]), capacity, tree)
     steps = Steps(np.zeros(1, np.int64), np.ones(1), np.zeros(1))  # the root has everything
     for rows, others in _levels(chunk, node, place[: time.size], deltas, bins):
         steps = _measure(chunk, rows, others, steps, bins, measured)
 
 
 def _events(
-    trail: Trail, request: np.ndarray, leaves: np.ndarray, amount: np.ndarray, begin: float,
-    changes: tuple[np.ndarray, np.ndarray, np.ndarray],
+    span: Span, demand: Demand, leaves: np.ndarray, amount: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return leaf, time (seconds) and int64[resource + 1, event]: what is held and waits at first, and changes then."""
-    node, time, deltas = [leaves], [np.full(leaves.size, begin)], [amount[:, leaves]]
-    for times, rows, held, waiting in zip(trail[2:], changes, (0, 1, -1), (1, -1, 0), strict=True):
-        change = np.empty((len(request) + 1, rows.size), np.int64)
-        change[:-1] = held * request[:, trail.stage[rows]] if held else 0
+    node, time, deltas = [leaves], [np.full(leaves.size, span.begin)], [amount[:, leaves]]
+    for times, rows, held, waiting in zip(span.trail[1:], span.changes, (0, 1, -1), (1, -1, 0), strict=True):
+        stage = span.trail.stage[rows]
+        change = np.empty((len(demand.request) + 1, rows.size), np.int64)
+        change[:-1] = held * demand.request[:, stage] if held else 0
         change[-1] = waiting
-        node.append(trail.leaf[rows])
+        node.append(demand.leaf[stage])
         time.append(times[rows])
         deltas.append(change)
     return np.concatenate(node), np.concatenate(time), np.concatenate(deltas, axis=1)
