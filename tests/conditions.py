@@ -210,14 +210,15 @@ def handlers() -> Conditions:
 def count_all(conditions: Conditions) -> None:
     """Run what torture and the golden scripts of the suite run."""
     from golden_script import trace
-    from subak.simulator.torture.torture import random_case, run_case
+    from subak.simulator.torture.by_hand import SEED_BY_HAND, case_of
+    from subak.simulator.torture.torture import run_case
     from test_golden import DASHES, SCRIPTS
-    from test_torture import SEEDS, WITHDRAWN_WHILE_IT_PREEMPTS
+    from test_torture import SEEDS
 
     with conditions:
         for path in SCRIPTS:
             trace(path.read_text(encoding="utf-8").partition(DASHES)[0])
-        for case in (WITHDRAWN_WHILE_IT_PREEMPTS, *map(random_case, SEEDS)):
+        for case in map(case_of, (SEED_BY_HAND, *SEEDS)):
             run_case(case)
 
 

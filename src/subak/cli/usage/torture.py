@@ -54,7 +54,8 @@ def torture(
 
     - `subak torture --seeds 1000` tortures a thousand; exit code 1 when one fails, 2 when some row of the roles'
       transition tables was never taken (with 1000 seeds or more).
-    - `subak torture --seed 26` replays one, and prints its messages.
+    - `subak torture --seed 26` replays one, and prints its messages; seed 0 is one written by hand, which is always
+      played first.
     - `subak torture --live` tortures nodes: processes killed between any two steps, machines switched off, disks full,
       connections cut, clients that submit again. Every job that was acknowledged ends once, no task runs twice at once.
     - `subak torture --exhaustive` draws nothing: of some tiny federations it sees every state that any order of
