@@ -295,6 +295,14 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(case, name, chunk, block
             assert_frame_equal(one, other)
 
 
+def test_a_change_of_the_fleet_is_noticed_by_those_who_are_unread():
+    """All that were read have ended at 1 s, the machine shrinks at 3 s, and the next arrives when the run is over."""
+    case = plain_tasks((0, 1, 1), (6, 1, 1)), fleet_of((2,), changes=[(3.0, 0, True, 1.0)])
+    for until in (4.0, 5.0, math.inf):
+        for name in ("first-fit", "megha"):
+            agree(case, name, 1, until=until)
+
+
 def test_a_checkpoint_keeps_lost_attempts_intervals_and_seconds():
     """A machine leaves at 50 s, and more intervals have passed by 70 s than are held in the state."""
     def until_it_is_late(progress):

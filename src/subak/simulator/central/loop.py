@@ -112,7 +112,8 @@ def next_time(sim: Simulation) -> float:
         time = sim.events.slot[0]["time"]
     if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
         time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
-    noticed = time < np.inf or sim.counts[WAITING_NOW] > 0 or sim.counts[RUNNING_NOW] > 0
+    in_rows = time < np.inf or sim.counts[WAITING_NOW] > 0 or sim.counts[RUNNING_NOW] > 0
+    noticed = in_rows or sim.clock[UNREAD_FROM] < np.inf
     if noticed and sim.counts[NEXT_CHANGE] < sim.changes.time.size:
         time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
     return time
