@@ -184,10 +184,10 @@ class Federation:
     def wait_ready(self, seconds: float = PATIENCE_S) -> None:
         """Wait until every global master sees every machine."""
         wanted = {(name, "ready") for name in self.names(WORKER)}
-        for first in range(len(self.http)):
-            with self.client(0.0, first) as client:
+        for http in self.http:  # each by itself: another would answer for one that does not listen yet
+            with Client(ClientSettings((f"http://{http}",), self.people), patience_s=0.0) as client:
                 until(lambda client=client: set(_states(client).items()) >= wanted, seconds,
-                      lambda client=client, first=first: f"g{first} sees {_states(client)}")
+                      lambda client=client, http=http: f"the global master at {http} sees {_states(client)}")
 
 
 def _states(client: Client) -> dict[str, str]:

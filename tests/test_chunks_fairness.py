@@ -19,7 +19,7 @@ def test_its_fairness_is_that_of_the_run_in_memory(tmp_path, scheduler, options,
     if block is not None:
         monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
     monkeypatch.setattr(measure, "EVENTS_OF_CHUNK", 30)
-    monkeypatch.setattr(spans, "SAMPLED", 150)
+    monkeypatch.setattr(spans, "SAMPLE_MIN", 150)
     for name, text in (("queues", '[[queue]]\nname = "q2"\nweight = 3.0'),
                        ("faults", 'loss = 0.05\n[[crash]]\nrole = "local master 0"\nat = 40\nrestart_after = 5')):
         (tmp_path / f"{name}.toml").write_text(text)
@@ -49,7 +49,7 @@ def told(monkeypatch):
 
     for module in (measure, in_chunks):
         monkeypatch.setattr(module, "fairness_of", listening)
-    monkeypatch.setattr(spans, "SAMPLED", 150)
+    monkeypatch.setattr(spans, "SAMPLE_MIN", 150)
     monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=7))
     return calls
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 CHANGES = 3  # of an attempt: it waits, it starts, it ends
-SAMPLED = 100_000  # of all changes, at least as many are in the sample
+SAMPLE_MIN = 100_000  # of all changes, at least as many are in the sample
 
 
 class Trail(NamedTuple):
@@ -40,7 +40,7 @@ class Span(NamedTuple):
 
 def sample_step(rows: int) -> int:
     """Return that each so-many-th of all rows is to be in the sample."""
-    return max(CHANGES * rows // SAMPLED, 1)
+    return max(CHANGES * rows // SAMPLE_MIN, 1)
 
 
 def sampled(trail: Trail, which: slice | np.ndarray) -> np.ndarray:
