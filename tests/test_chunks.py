@@ -506,7 +506,7 @@ def test_a_checkpoint_needs_a_folder_of_its_own(tmp_path):
 
 def test_a_large_workload_is_read_in_chunks_by_itself(tmp_path, monkeypatch):
     path = written(tmp_path, busy())
-    monkeypatch.setattr(chunks, "EXACT_MAX", 10)
+    monkeypatch.setattr(chunks, "IN_MEMORY_MAX", 10)
     monkeypatch.setattr(tally, "EXACT_MAX", 10)
     done = CliRunner().invoke(app, ["simulate", path, "--out", str(tmp_path / "R")])
     assert done.exit_code == 0 and "DDSketch" in done.output

@@ -69,6 +69,7 @@ from subak.workload.samples import workload_folder
 from subak.workload.table import Workload
 
 OURS = re.compile(r"checkpoint\.npz|(block-\d{6}|[a-z_]+)\.bin|\..*")  # what a checkpoint's folder may hold
+IN_MEMORY_MAX = 16_000_000  # tasks that are read at once unasked: some 3 GB
 
 
 class Chunks(NamedTuple):
@@ -111,7 +112,7 @@ class Stored(NamedTuple):
 def is_larger(scenario: Scenario) -> bool:
     """Whether the workload has more tasks than a run is to have in memory; one that cannot be read is none such."""
     try:
-        return task_count(workload_folder(scenario.workload)) > EXACT_MAX
+        return task_count(workload_folder(scenario.workload)) > IN_MEMORY_MAX
     except InputError:  # who reads it says what is wrong
         return False
 

@@ -29,7 +29,7 @@ def simulate(
     overwrite: OverwriteOption = False,
     chunk: Annotated[int | None, typer.Option(
         metavar="N", min=1, help="Read the workload N tasks at a time and keep only those in memory that are open: the "
-                                 "results are the same [default: all at once up to 50,000,000 tasks, 1,048,576 at a "
+                                 "results are the same [default: all at once up to 16,000,000 tasks, 1,048,576 at a "
                                  "time beyond]. For an order or a fair order with a placement that looks for one "
                                  "machine, greedy, tetris, megha and central; see "
                                  "docs/decisions/0049-runs-in-chunks.md.",
