@@ -42,6 +42,7 @@ from subak.simulator.chunks.run import Cut, run_in_chunks
 from subak.simulator.engine.setup import Terms
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.simulate import simulate
+from subak.workload import chunks as workload_chunks
 from subak.workload.chunks import open_workload
 
 SCHEDULERS = ["first-fit", "first-fit+backfill", "best-fit+shortest-first", "random-fit+backfill+priority", "worst-fit",
@@ -424,6 +425,18 @@ def test_what_did_not_wait_did_not_wait_in_a_sketch_either():
 def test_what_needs_all_tasks_at_once_is_refused(tmp_path, options, rule):
     with pytest.raises(InputError, match=rule):
         open_inputs(Scenario(workload=written(tmp_path, busy()), **options))
+
+
+@pytest.mark.parametrize("looked_at", [7, 1000])
+def test_a_large_workload_that_is_not_sorted_is_read_at_once(tmp_path, monkeypatch, looked_at):
+    path = written(tmp_path, busy())
+    tasks = pl.read_parquet(tmp_path / "W" / "tasks.parquet")
+    pl.concat([tasks[100:107], tasks[:100], tasks[107:]]).write_parquet(tmp_path / "W" / "tasks.parquet")
+    monkeypatch.setattr(chunks, "IN_MEMORY_MAX", 10)
+    monkeypatch.setattr(workload_chunks, "LOOKED_AT", looked_at)
+    done = CliRunner().invoke(app, ["simulate", path, "--out", str(tmp_path / "R")])
+    assert done.exit_code == 0 and "All tasks are read at once" in done.output and "row 7 arrives" in done.output
+    assert load_runs(tmp_path / "R")[0].tasks().collect().height == 244
 
 
 @pytest.mark.parametrize("place", [3, 7])

@@ -14,6 +14,8 @@ from subak.errors import InputError, first_line
 from subak.tables import scan_table
 from subak.workload.table import Workload, checked_tasks, read_head, refuse_idle
 
+LOOKED_AT = 1 << 22  # arrivals that are looked at together
+
 
 @dataclass(frozen=True)
 class StoredWorkload:
@@ -38,6 +40,16 @@ class StoredWorkload:
             row = int(np.argmax(np.diff(tasks["arrival"].to_numpy()) < 0)) + 1
             self.refuse_before(begin + row, math.inf)
         return replace(self.head, tasks=tasks)
+
+    def refuse_unsorted(self) -> None:
+        """Raise InputError where tasks are not sorted by arrival; all are looked at, some at a time."""
+        before = -math.inf
+        for begin in range(0, self.tasks, LOOKED_AT):
+            arrival = _scan(self.folder).select("arrival").slice(begin, LOOKED_AT).collect()["arrival"].to_numpy()
+            early = np.flatnonzero(np.diff(arrival, prepend=before) < 0)
+            if early.size:
+                self.refuse_before(begin + int(early[0]), math.inf)
+            before = arrival[-1]
 
     def refuse_before(self, task: int, arrival: float) -> None:
         """Raise InputError where a task arrives before *arrival* (s), that of the one above it."""

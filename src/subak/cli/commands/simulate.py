@@ -71,7 +71,9 @@ def _stored(scenario: Scenario, chunks: Chunks) -> Stored | None:
         return open_inputs(scenario)
     if is_larger(scenario):
         try:
-            return open_inputs(scenario)
+            stored = open_inputs(scenario)
+            stored.workload.refuse_unsorted()
+            return stored
         except InputError as error:
             echo(f"All tasks are read at once, which needs much memory: {error}", err=True)
     return None
