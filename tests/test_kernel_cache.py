@@ -3,6 +3,7 @@ import fcntl
 import hashlib
 import importlib
 import logging
+import math
 import os
 import pickle
 import resource
@@ -23,6 +24,7 @@ from subak import marks
 from subak.experiment import parallel, processes
 from subak.experiment.scenario import Scenario
 from subak.federation.messages import GLOBAL_MASTER
+from subak.kernels import cache as kernel_cache
 from subak.kernels import files as kernel_files
 from subak.kernels import key as kernel_key
 from subak.kernels.files import KEPT_DAYS, kernel_folder, remove_unused
@@ -220,11 +222,28 @@ def test_a_kernel_is_compiled_once_and_loaded_after_that(home, caplog):
 
 def test_of_an_engine_machine_code_is_kept_and_names_alone(home):
     assert [called(), called()] == [(7, False), (7, True)]
-    (_, kind, (code, names)), *_ = kernel_files.read(only_file(home))
+    _, ((_, kind, (code, names)), *_) = kernel_files.read(only_file(home))
     assert kind == "object" and code.startswith(b"\x7fELF")
     module = binding.parse_bitcode(names)
     assert not list(module.functions)  # nothing to be linked with
     assert any("first" in each.name for each in module.global_variables)
+
+
+def sine(numbers):
+    return math.sin(numbers[0])
+
+
+def test_numba_is_asked_for_what_a_kept_kernel_refers_to_only_where_the_process_does_not_know_it(home, monkeypatch):
+    asked = []
+    called(sine)
+    symbols, _ = kernel_files.read(only_file(home))
+    assert "numba_adapt_ndarray" in symbols and not any(each.startswith("llvm.") for each in symbols)
+    monkeypatch.setattr(type(cpu_target.target_context), "refresh", lambda _: asked.append(True))
+    assert called(sine) == (0, True)
+    assert asked == []
+    monkeypatch.setattr(kernel_cache, "address_of_symbol", lambda name: None)
+    assert called(sine) == (0, True)
+    assert asked == [True]
 
 
 def test_whether_a_kernel_is_kept(home):

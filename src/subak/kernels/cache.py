@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from llvmlite.binding import address_of_symbol
 from numba.core.compiler import CompileResult
 
 from subak.kernels.files import KERNEL, LOCK, DamagedError, kernel_folder, lock, read, remove_unused, say, unlock, write
@@ -46,7 +47,6 @@ class KernelCache:
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the kernel compiled for *signature*; None if this process is to compile it."""
-        target.refresh()  # knows then what the code may refer to
         path = self._path(signature, target.codegen())
         if path is None:
             return None
@@ -74,7 +74,7 @@ class KernelCache:
         if path is None or compiled.library.has_dynamic_globals:
             return
         try:
-            write(path, compiled._reduce())
+            write(path, (_referred_to(compiled.library), compiled._reduce()))
         except OSError as error:
             say(f"compiled kernels cannot be kept in {path.parent} ({error.strerror}); the next process compiles them "
                  "again")
@@ -87,7 +87,12 @@ class KernelCache:
         """Return the kernel in a file; None if there is none that can be used, which it *says*."""
         try:
             content = read(path)
-            return None if content is None else CompileResult._rebuild(target, *content)
+            if content is None:
+                return None
+            symbols, compiled = content
+            if any(address_of_symbol(each) is None for each in symbols):
+                target.refresh()  # knows of all of Numba then: half a second, which kernels hardly ever need
+            return CompileResult._rebuild(target, *compiled)
         except Exception as error:  # whatever bytes that passed the check may yet do to the reader
             reason = str(error) if isinstance(error, DamagedError) else f"{type(error).__name__}: {error}"
             if says:
@@ -103,6 +108,13 @@ class KernelCache:
         except UnknownValueError as error:
             say(f"{error}; the kernel is not kept")
             return None
+
+
+def _referred_to(library: Any) -> list[str]:
+    """Return the symbols that a library's code refers to and does not define."""
+    module = library._final_module
+    names = (each.name for each in (*module.functions, *module.global_variables) if each.is_declaration)
+    return [name for name in names if not name.startswith("llvm.")]
 
 
 def is_kept(name: str) -> bool:

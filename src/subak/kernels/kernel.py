@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+import numba.experimental.function_type  # functions that are arguments have types from then on
 from numba.core import config as numba_config
 from numba.core import types
 from numba.core.caching import NullCache

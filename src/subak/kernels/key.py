@@ -33,8 +33,9 @@ NAMED_TUPLE: Any = types.BaseNamedTuple
 FUNCTION: Any = types.FunctionType
 # Their functions are told by their names, since their versions are in the key.
 LIBRARIES = sys.stdlib_module_names | {"numba", "llvmlite", "numpy"}
-# flags, passes, types of our own
-COMPILER = [Path(__file__).with_name(f"{name}.py") for name in ("kernel", "compiler", "indices", "prefetch", "state")]
+# flags, passes, types of our own, and what is kept
+COMPILER = [Path(__file__).with_name(f"{name}.py")
+            for name in ("kernel", "compiler", "indices", "prefetch", "state", "cache")]
 
 
 class UnknownValueError(TypeError):
