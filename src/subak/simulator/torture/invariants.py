@@ -12,7 +12,8 @@ its own launches in flight.
 (e) every task of a global master is in one phase; lanes, counters and gangs agree with the phases
 (f) a turn that requests nothing changes nothing
 (g) no two tasks are preempted for each other without news in between: an arrival, an end, a failure, or that the queue
-    that gained launched more where there was room (rule STRICT)
+    that gained launched more where there was room (rule STRICT); nor by a master that has not heard of an end: to that
+    one a queue is larger than it is
 (h) messages on their way are counted rightly
 (i) at rest nothing is lost and nothing is left behind (at_rest.py)
 (k) nobody spins: an instant holds a bounded number of messages
@@ -36,7 +37,7 @@ from subak.federation.megha.local_master.state import (
     LISTED,
 )
 from subak.federation.megha.roles import Megha
-from subak.federation.megha.topology import PAPER
+from subak.federation.megha.topology import OFF, PAPER
 from subak.federation.megha.worker import WORKER_RUNNING as RUNS
 from subak.federation.messages import (
     CHANGE,
@@ -46,6 +47,7 @@ from subak.federation.messages import (
     KINDS,
     LOCAL_MASTER,
     NOBODY,
+    PLACE,
     WORKER,
 )
 from subak.fleet.state import BLOCK
@@ -96,6 +98,8 @@ class Watch:
         self.before: dict[int, Any] = {}  # of each global master, for (f)
         self.swaps: set[tuple[int, int]] = set()  # (for whom, who was preempted) since the last news
         self.killing: set[tuple[int, int, int]] = set()
+        self.exited: set[tuple[int, int]] = set()  # (task, attempt), those whose ends nobody may have heard of yet
+        self.misled: dict[tuple[int, int], bool] = {}  # of each attempt, whether its master had not heard of an end
         self.restarted = False  # whether somebody crashed or restarted just before the last event
         self.instant, self.handled = -1.0, 0
         self.heirs: set[int] = set()  # tasks for whom others are being preempted
@@ -119,6 +123,10 @@ class Watch:
             self.check_all()
         elif kind >= 0:
             self.check_role(kind, int(message["to"]))
+        if kind == EXITED:
+            self.exited.add((int(message["task"]), int(message["attempt"])))
+        elif kind == PLACE and self.roles.rules.preemption not in (OFF, PAPER):
+            self.note_requests(int(message["to"]))
         if self.sim.counts[NEXT_ARRIVAL] != self.arrived or kind == EXITED:
             self.arrived = int(self.sim.counts[NEXT_ARRIVAL])
             self.swaps.clear()
@@ -252,8 +260,28 @@ class Watch:
         if key not in self.killing:
             self.killing.add(key)
             self.heirs.add(heir)
-            must((victim, heir) not in self.swaps, "g", f"task {victim} gives way to task {heir}, which gave way to it")
+            is_misled = self.misled.get((heir, int(rows[row["heir"]]["attempt"])), False)
+            must((victim, heir) not in self.swaps or is_misled, "g",
+                 f"task {victim} gives way to task {heir}, which gave way to it")
             self.swaps.add((heir, victim))
+
+    def note_requests(self, number: int) -> None:
+        """(g) Remember of what a global master has just asked for whether it had not heard of an end."""
+        task = self.roles.masters[number].task
+        rows = np.flatnonzero(task["flying"])
+        asked = zip((task["tenant"][rows] - 1).tolist(), task["attempt"][rows].tolist(), strict=True)
+        new = [key for key in asked if key not in self.misled]
+        if new:
+            self.misled.update(dict.fromkeys(new, self.has_not_heard(number)))
+
+    def has_not_heard(self, number: int) -> bool:
+        """(g) Whether to a global master something runs whose end its local master, or the executor, knows."""
+        for cluster, view in enumerate(self.view[number]):
+            speaker = self.speaker(cluster)
+            known = self.book[speaker].held if speaker != NOBODY else set()
+            if any(each not in known or each[1:] in self.exited for each in view.held):
+                return True
+        return False
 
     def note_launch(self, task: int) -> None:
         """(g) A queue that takes what is free may come above its share, and then lose what it gained by preemption."""

@@ -4,7 +4,8 @@ The share a queue uses is its dominant one: the largest, over the resources, of 
 It matters only when a task fits nowhere. In the paper a queue may preempt while its share is not below what it
 consumes; then a preemption can lift it above its share, and the queue that lost preempts it in turn, for ever. With
 the rule STRICT it may only do so if it stays within its share, so a queue is never the next to lose what it gained. It
-may lose what it launches beyond that, where victims left more room than it needed; PAPER is there to be compared.
+may lose what it launches beyond that, where victims left more room than it needed, or to a master that has not heard
+yet of an end, to which the queue is larger than it is; PAPER is there to be compared.
 
 Tasks of gangs are never preempted, nor those that were preempted as often as the rules allow.
 """
