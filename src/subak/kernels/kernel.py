@@ -47,16 +47,26 @@ class _Kernel(CPUDispatcher):
 
     @functools.cached_property
     def _checked(self) -> Any:
-        return CPUDispatcher(self.py_func, targetoptions={**self.targetoptions, "boundscheck": True},
-                             pipeline_class=Compiler)
+        return self._inner(True)
+
+    @functools.cached_property
+    def _unchecked(self) -> Any:
+        return self._inner(False)
+
+    def _inner(self, checked: bool) -> Any:
+        options = {**INNER, "nopython": True, "boundscheck": checked}
+        del options["pipeline_class"]
+        return CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=InnerCompiler)
+
+    @property
+    def _called(self) -> Any:
+        return self._checked if caller_is_checked() else self._unchecked
 
     def get_call_template(self, arguments: Any, named: Any) -> Any:
-        called: Any = self._checked if caller_is_checked() else super()
-        return called.get_call_template(arguments, named)
+        return self._called.get_call_template(tuple(map(_wide, arguments)), named)
 
     def get_overload(self, signature: Any) -> Any:
-        called: Any = self._checked if caller_is_checked() else super()
-        return called.get_overload(signature)
+        return self._called.get_overload(signature)
 
 
 # Numba compiles every function for its own sake, also those that only kernels call: half of the time was spent on
