@@ -45,6 +45,15 @@ def make_known_to(compiler: Callable[[Callable[..., Any]], object]) -> None:
         compiler(function)
 
 
+def call(functions: Any, number: int, tables: Any, now: float, count: int) -> int:
+    """Return functions[number](tables, now, count).
+
+    In kernels *functions* is int64[number], addresses of functions that were compiled apart, and *tables* the address
+    of what this one works on (kernels/state.py).
+    """
+    return int(functions[number](tables, now, count))
+
+
 def prefetch(array: Any, row: int, column: int) -> None:
     """Let the processor fetch an item of array[row, column] that is soon to be written; nothing else comes of it.
 

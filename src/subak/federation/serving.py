@@ -16,7 +16,6 @@ from subak.kernels.state import StateAt, addressed, type_of
 from subak.kernels.together import kernels_of
 from subak.workload.tasks import Tasks
 
-SERVE = types.int64(types.int64, types.float64, types.int64)  # (address of the tables, now, messages) -> task
 ENTRY_POINT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_double, ctypes.c_int64)
 
 
@@ -29,20 +28,13 @@ class SharedTables(NamedTuple):
     out: Outbox
 
 
-class Service(types.WrapperAddressProtocol):
+class Service:
     """A compiled function that serves a role, as its callers know it: by an address, whatever its tables are."""
 
     def __init__(self, kernel: Any) -> None:
         compiled = next(iter(kernel.overloads.values()))
         self.address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
         self.kernel = kernel  # whose code must stay
-
-    def __wrapper_address__(self) -> int:
-        return self.address
-
-    def signature(self) -> Any:
-        """Return the signature that compiled callers are compiled for."""
-        return SERVE
 
 
 def signature_of(tables: Any) -> Any:
@@ -77,10 +69,20 @@ def compiled_service(function: Callable[..., int], tables: Any) -> Callable[[flo
     What was compiled for the simulator serves here too: their types are the same.
     """
     (kernel,) = kernels_of([(signature_of(tables), function)])
-    held, service = addressed(tables), Service(kernel)
-    entry_point, address = ENTRY_POINT(service.address), held.address
+    held, enter = addressed(tables), entered(Service(kernel))
+    address = held.address
 
-    def serve(now: float, count: int, _alive: tuple[Any, ...] = (held, service)) -> int:
-        return int(entry_point(address, now, count))
+    def serve(now: float, count: int, _alive: Any = held) -> int:
+        return enter(address, now, count)
 
     return serve
+
+
+def entered(service: Service) -> Callable[[int, float, int], int]:
+    """Return a compiled function as Python calls it, with the address of its tables: 0.5 us a call."""
+    entry_point = ENTRY_POINT(service.address)
+
+    def enter(address: int, now: float, count: int, _alive: Service = service) -> int:
+        return int(entry_point(address, now, count))
+
+    return enter

@@ -16,7 +16,8 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typeinfer import register_dispatcher
 from numba.core.typing.templates import _OverloadFunctionTemplate, infer, infer_global, make_overload_template
 
-import subak.kernels.prefetch  # noqa: F401  (Numba knows of it from then on)
+import subak.kernels.calls
+import subak.kernels.prefetch  # noqa: F401  (Numba knows of both from then on)
 from subak.collection import seldom_collection
 from subak.kernels.cache import KernelCache, is_kept
 from subak.kernels.compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked

@@ -1,22 +1,19 @@
 """The engine of every federation: one loop over events, and the roles of the architecture, each compiled apart.
 
 The loop knows roles by four functions that serve them and by the addresses of their tables, so it is compiled once for
-all architectures, and an edit of a handler compiles that role alone.
+all architectures, and an edit of a handler compiles that role alone. It is such a function itself, and works on tables
+by address: handed on as they are, the some hundred arrays of a simulation and a network took half of the time to
+compile (docs/decisions/0022).
 """
-import contextlib
 import functools
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
-from subak.federation.serving import SERVE, Service, signature_of, typed
-from subak.kernels.kernel import SETTINGS, function_type
+from subak.federation.serving import Service, entered, signature_of
+from subak.kernels.kernel import SETTINGS
 from subak.kernels.state import Addressed, addressed
 from subak.kernels.together import Job, kernels_of
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
@@ -25,10 +22,20 @@ from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch
 from subak.simulator.federated.operations import apply_faults, boot_all, catch_up, change_machine, serve
 
 
-def run_federated(
-    sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox, budget: int
-) -> int:
-    """Run *budget* events; return why it stopped. *services*: five functions; *tables*: int64[5], addresses."""
+class LoopTables(NamedTuple):
+    """What `run_federated` works on."""
+
+    sim: Simulation
+    net: Network
+    services: Any  # int64[5], addresses of what serves each role, and passes over heartbeats; in plain Python functions
+    tables: np.ndarray  # int64[5], addresses of what these work on; not used in plain Python
+    due: np.ndarray  # MESSAGE[1], what was handled last
+    out: Outbox  # what its handler posted
+
+
+def run_federated(loop: LoopTables, _now: float, budget: int) -> int:
+    """Run *budget* events; return why it stopped."""
+    sim, net, services, tables, due, out = loop.sim, loop.net, loop.services, loop.tables, loop.due, loop.out
     if net.size[DRIVEN] and net.size[BEGUN] == 0:
         boot_all(sim, net, services, tables, due, out)
     net.size[BEGUN] = 1
@@ -58,24 +65,29 @@ def run_federated(
 # -- compiled, or in plain Python --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Services:
-    """The functions that serve each role, and the tables that they work on."""
+    """The functions that serve each role, the tables that they work on, and the loop that calls them."""
 
-    loop: Callable[..., int]
-    serve: tuple[Any, ...]
-    tables: tuple[Addressed, ...]
+    def __init__(self, loop: Callable[..., int] | None, serve: Any, tables: tuple[Addressed, ...]) -> None:
+        """*loop*: compiled; None in plain Python. *serve*: int64[5], or functions."""
+        self.loop, self.serve, self.tables = loop, serve, tables
+        self._last: tuple[tuple[Any, ...], Addressed] | None = None
 
     def run(self, sim: Simulation, net: Network, due: np.ndarray, out: Outbox, budget: int) -> int:
         """Run *budget* events; return why the loop stopped."""
         addresses = np.array([each.address for each in self.tables], np.int64)
-        with _without_warning():
-            return self.loop(sim, net, self.serve, addresses, due, out, budget)
+        if self.loop is None:
+            return run_federated(LoopTables(sim, net, self.serve, addresses, due, out), 0.0, budget)
+        state = sim, net, due, out
+        if self._last is None or any(one is not other for one, other in zip(self._last[0], state, strict=True)):
+            self._last = state, addressed(LoopTables(sim, net, self.serve, addresses, due, out))
+        return self.loop(self._last[1].address, 0.0, budget)
 
     def renewed(self) -> "Services":
         """Return these, where arrays of the tables were replaced by others."""
-        compiled = any(each.words.size for each in self.tables)
-        return replace(self, tables=_addressed(tuple(each.state for each in self.tables))) if compiled else self
+        if self.loop is None:
+            return self
+        return Services(self.loop, self.serve, _addressed(tuple(each.state for each in self.tables)))
 
 
 def build_services(
@@ -83,19 +95,19 @@ def build_services(
 ) -> Services:
     """Return what serves each role by its function and tables; as plain Python without a *state* to compile for.
 
-    *state*: what the loop is called with: simulation, network, due, outbox.
+    *state*: what the loop is run with: simulation, network, due, outbox.
     """
     if state is None or SETTINGS.DISABLE_JIT:
         plain = tuple(_plain(*each) for each in zip(functions, tables, strict=True))
-        return Services(run_federated, plain, tuple(Addressed(held, np.zeros(0, np.int64), ()) for held in tables))
-    sim, net, due, out = map(typed, state)
-    services = types.UniTuple(function_type(SERVE), len(tables))
-    jobs = {run_federated: types.int64(sim, net, services, types.int64[::1], due, out, types.int64)}
+        return Services(None, plain, tuple(Addressed(held, np.zeros(0, np.int64), ()) for held in tables))
+    sim, net, due, out = state
+    addresses = np.zeros(len(tables), np.int64)
+    jobs = {run_federated: signature_of(LoopTables(sim, net, addresses, addresses, due, out))}
     for function, held in zip(functions, tables, strict=True):
         jobs[function] = signature_of(held)
-    loop, *compiled = _kernels(tuple((signature, function) for function, signature in jobs.items()))
-    service = dict(zip(list(jobs)[1:], (Service(kernel) for kernel in compiled), strict=True))
-    return Services(loop, tuple(service[function] for function in functions), _addressed(tables))
+    services = dict(zip(jobs, _services(tuple((signature, each) for each, signature in jobs.items())), strict=True))
+    serve = np.array([services[function].address for function in functions], np.int64)
+    return Services(entered(services[run_federated]), serve, _addressed(tables))
 
 
 def _addressed(tables: tuple[Any, ...]) -> tuple[Addressed, ...]:
@@ -105,18 +117,9 @@ def _addressed(tables: tuple[Any, ...]) -> tuple[Addressed, ...]:
 
 
 @functools.cache
-def _kernels(jobs: tuple[Job, ...]) -> list[Any]:
+def _services(jobs: tuple[Job, ...]) -> list[Service]:
     """Return the compiled function of each job: once a process, as it takes longer to read them than many a run."""
-    with _without_warning():
-        return kernels_of(list(jobs))
-
-
-@contextlib.contextmanager
-def _without_warning() -> Iterator[None]:
-    """Let Numba not tell users that functions in a tuple are new to it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        yield
+    return [Service(kernel) for kernel in kernels_of(list(jobs))]
 
 
 def _plain(function: Callable[..., int], tables: Any) -> Callable[..., int]:

@@ -35,7 +35,7 @@ from subak.federation.messages import (
     UPDATE,
     Outbox,
 )
-from subak.marks import inlined, noinline
+from subak.marks import call, inlined, noinline
 from subak.placement.claims import (
     KEPT,
     OUTBOX_FULL,
@@ -250,10 +250,10 @@ def pass_over(
         turn_interval(sim, net)
     if time >= of[BINADE_END] or beats.size[UNSETTLED] > UNSETTLED_MAX:
         settle_all(net)
-        services[IDLE](tables[IDLE], time, HEAR)
+        call(services, IDLE, tables[IDLE], time, HEAR)
         measure_round(beats, time)
     horizon = min(horizon, first_time(net.events), sim.clock[BOUNDARY] if sim.clock[BOUNDARY] > time else np.inf)
-    count = services[IDLE](tables[IDLE], horizon, PASS_OVER)
+    count = call(services, IDLE, tables[IDLE], horizon, PASS_OVER)
     if count == 0:
         return False
     beats.size[UNSETTLED] += count

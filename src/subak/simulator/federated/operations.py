@@ -15,7 +15,7 @@ from subak.federation.messages import (
     WORKER,
     Outbox,
 )
-from subak.marks import inlined, noinline
+from subak.marks import call, inlined, noinline
 from subak.simulator.engine.state import NOW, UNTIL, Simulation
 from subak.simulator.federated.heartbeats.beats import IS_ON
 from subak.simulator.federated.heartbeats.idle import HEAR
@@ -27,7 +27,7 @@ from subak.simulator.mishaps.faults import ACTION_CRASH, ACTION_RESTART
 @inlined
 def serve(services: Any, tables: np.ndarray, role: int, now: float) -> int:
     """Hand the message that is due to a role; return the task that a global master's turn placed, or NOBODY."""
-    return services[role](tables[role], now, 1)
+    return call(services, role, tables[role], now, 1)
 
 
 @inlined
@@ -96,7 +96,7 @@ def catch_up(sim: Simulation, net: Network, services: Any, tables: np.ndarray) -
     """Account for the heartbeats that were passed over, so that whoever looks at the roles sees none missing."""
     if net.beats.size[IS_ON]:
         settle_all(net)
-        services[IDLE](tables[IDLE], sim.clock[NOW], HEAR)
+        call(services, IDLE, tables[IDLE], sim.clock[NOW], HEAR)
 
 
 @noinline
