@@ -56,6 +56,7 @@ def test_legends_and_labels_are_inside_and_do_not_touch(layout):
     assert sum(group["labels"] for group in facts["groups"].values()) > 150
 
 
+@pytest.mark.parametrize("page", ["five"], indirect=True)
 def test_labels_that_touch_or_are_cut_would_be_noticed(page, tmp_path):
     spoilt = tmp_path / "spoilt.html"
     text = page.read_text(encoding="utf-8").replace('"labelOverlap":"greedy"', '"labelOverlap":false')
@@ -72,6 +73,7 @@ def test_a_pointer_anywhere_in_a_chart_of_lines_reads_all_schedulers(page, tmp_p
     assert hits >= 0.95 * probes, found
 
 
+@pytest.mark.parametrize("page", ["five"], indirect=True)
 def test_a_reader_that_nobody_sees_answers_no_probe(page, tmp_path):
     spoilt = tmp_path / "spoilt.html"
     text = page.read_text(encoding="utf-8")

@@ -33,7 +33,7 @@ from subak.federation.messages import (
 from subak.marks import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import SEQUENCE, SIZE, Events, build_events, insert
-from subak.simulator.engine.state import NEXT_ARRIVAL, UNREAD_FROM, Simulation
+from subak.simulator.engine.state import FIRST_RESOURCE, NEXT_ARRIVAL, UNREAD_FROM, Simulation
 from subak.simulator.federated.heartbeats.beats import (
     IS_ON,
     NEXT_BEAT,
@@ -119,7 +119,7 @@ class Network(NamedTuple):
     idle: np.ndarray  # float64[3], seconds: LAST_PROGRESS when a task last began, ended or arrived; TIMEOUT after it;
     # NEXT_TREE, when the queues change next
     handled: np.ndarray  # int64[kind], messages
-    recorded: np.ndarray  # int64[kind], of them, those that the timeline has
+    recorded: np.ndarray  # int64[column of the timeline], messages that it has, where it counts any
     arrival: np.ndarray  # float64[arrival], seconds, of the tasks that come, in order
     arriving: np.ndarray  # int32[arrival], their places
     number: np.ndarray  # int64[task], by which messages name the task at a place (PLACE_BITS)
@@ -156,7 +156,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         owed=address["owed"], service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3),
         idle=np.array([0.0, np.inf, np.inf]),
         random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
-        recorded=np.zeros(len(KINDS), np.int64),
+        recorded=np.zeros(FIRST_RESOURCE, np.int64),
         arrival=np.zeros(0), arriving=np.zeros(0, np.int32), number=np.arange(tasks),
         attempt=running["attempt"], handle=running["handle"],
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),

@@ -2,7 +2,7 @@
 import numpy as np
 
 from subak.federation.messages import REFUSED, REPARTITION
-from subak.marks import noinline
+from subak.marks import inlined, noinline
 from subak.simulator.engine.recorder import close_until
 from subak.simulator.engine.state import (
     NOW,
@@ -27,12 +27,16 @@ def turn_interval(sim: Simulation, net: Network) -> None:
 @noinline
 def record_messages(sim: Simulation, net: Network) -> None:
     """Count the messages that were handled since this was last done in the interval that is open."""
-    current = sim.record.current
+    handled = 0
     for kind in range(net.handled.size):
-        count = net.handled[kind] - net.recorded[kind]
-        net.recorded[kind] = net.handled[kind]
-        current[TIMELINE_MESSAGES] += count
-        if kind == REFUSED:
-            current[TIMELINE_REFUSALS] += count
-        elif kind == REPARTITION:
-            current[TIMELINE_REPARTITIONS] += count
+        handled += net.handled[kind]
+    record(sim, net, TIMELINE_MESSAGES, handled)
+    record(sim, net, TIMELINE_REFUSALS, net.handled[REFUSED])
+    record(sim, net, TIMELINE_REPARTITIONS, net.handled[REPARTITION])
+
+
+@inlined
+def record(sim: Simulation, net: Network, column: int, handled: int) -> None:
+    """Count what is new of so many messages in a column of the timeline."""
+    sim.record.current[column] += handled - net.recorded[column]
+    net.recorded[column] = handled
