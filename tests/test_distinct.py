@@ -9,9 +9,8 @@ from hypothesis.extra.numpy import arrays
 from numba import typeof, types
 
 from small import staged
-from subak.federation.serving import typed
 from subak.fleet.shapes import Shapes
-from subak.kernels.state import type_of
+from subak.kernels.state import type_of, typed
 from subak.resources import Resource
 from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.setup import unplaceable_reasons

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numba import types
 
-from subak.kernels.kernel import SETTINGS, kernel_of
-from subak.kernels.state import StateAt, addressed, type_of
+from subak.kernels.kernel import SETTINGS, function_type, kernel_of
+from subak.kernels.state import At, StateAt, addressed, type_of, typed
 from subak.marks import inlined, noinline
 
 ROW = np.dtype([("count", np.int32), ("weight", np.float64)])
@@ -106,3 +106,31 @@ def test_states_of_a_list_are_of_one_type():
 def test_a_state_holds_nothing_else():
     with pytest.raises(TypeError, match="a state holds arrays, numbers, tuples and lists of states, no str"):
         addressed(Inner(np.zeros(1, ROW), "much"))
+
+
+def total_of(tables):
+    return tables.numbers.sum() + tables.inner.numbers[0]
+
+
+class Within(NamedTuple):
+    numbers: np.ndarray  # int64[place]
+
+
+class Around(NamedTuple):
+    numbers: np.ndarray  # int64[place]
+    inner: Within
+
+
+def test_a_state_by_address_is_given_as_it_is_to_a_function_that_takes_it_so():
+    state = Around(np.arange(4), Within(np.array([100, 7])))
+    kind = typed(state, type_of)
+    whole = kernel_of(types.int64(kind), total_of, cache=False)
+    taken = function_type(types.int64(kind))
+
+    def through(at, function):
+        return function(at) + at.numbers[1]
+
+    asked = kernel_of(types.int64(StateAt(kind), taken), through, cache=False)
+    assert asked(At(state, StateAt(kind)), whole) == 6 + 100 + 1
+    state.inner.numbers[0] = 200
+    assert asked(At(state, StateAt(kind)), whole) == 207

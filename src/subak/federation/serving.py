@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import typeof, types
+from numba import types
 
 from subak.federation.messages import Outbox
-from subak.kernels.state import StateAt, addressed, type_of
+from subak.kernels.state import StateAt, addressed, type_of, typed
 from subak.kernels.together import kernels_of
 from subak.workload.tasks import Tasks
 
@@ -40,27 +40,6 @@ class Service:
 def signature_of(tables: Any) -> Any:
     """Return what a function is compiled for that serves a role with *tables*."""
     return types.int64(StateAt(typed(tables, type_of)), types.float64, types.int64)
-
-
-def typed(value: Any, by: Callable[[Any], Any] = typeof) -> Any:
-    """Return the type that *by* finds for a value; found once for all that are alike, as it takes Numba 50 ms."""
-    key = by, _kind(value)
-    if key not in TYPES:
-        TYPES[key] = by(value)
-    return TYPES[key]
-
-
-TYPES: dict[Any, Any] = {}
-
-
-def _kind(value: Any) -> Any:
-    """Return all that Numba types a value by."""
-    if isinstance(value, np.ndarray):
-        flags = value.flags
-        return value.dtype, value.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
-    if isinstance(value, tuple):
-        return type(value), *map(_kind, value)
-    return (list, *dict.fromkeys(map(_kind, value))) if isinstance(value, list) else type(value)
 
 
 def compiled_service(function: Callable[..., int], tables: Any) -> Callable[[float, int], int]:

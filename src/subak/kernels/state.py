@@ -7,9 +7,12 @@ one number instead, the address of the state's words; it passes addresses on, an
 The words (int64) of an array are its address, its shape and its strides; a number is one word, a tuple's words are
 those of its members, and a list is the address of its states' words, one state behind the other. They are written
 once, and never change: arrays are changed in place. In plain Python a state is itself.
+
+A state by address may be given to a function that takes it as it is, such as a user's policy: all is read then.
 """
 import hashlib
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +20,17 @@ import numpy as np
 from numba import typeof
 from numba.core import cgutils, types
 from numba.core.extending import (
+    NativeValue,
     infer_getattr,
     lower_builtin,
+    lower_cast,
     lower_getattr_generic,
     models,
     register_model,
     type_callable,
+    unbox,
 )
+from numba.core.typeconv.castgraph import Conversion
 from numba.core.typing.templates import AttributeTemplate
 from numba.np.arrayobj import make_array, populate_array
 
@@ -38,6 +45,10 @@ class StateAt(types.Type):
     def __init__(self, state: Any) -> None:
         self.state = state
         super().__init__(f"StateAt({_short(state)})")
+
+    def can_convert_to(self, _typing: Any, other: Any) -> Any:
+        """Return whether it may be given where *other* is taken: a state as it is."""
+        return Conversion.safe if other == self.state else None
 
 
 class StatesAt(types.Type):
@@ -66,6 +77,27 @@ def type_of(state: Any) -> Any:
     return typeof(state)
 
 
+def typed(value: Any, by: Callable[[Any], Any] = typeof) -> Any:
+    """Return the type that *by* finds for a value; found once for all that are alike, as it takes Numba 50 ms."""
+    key = by, _kind(value)
+    if key not in TYPES:
+        TYPES[key] = by(value)
+    return TYPES[key]
+
+
+TYPES: dict[Any, Any] = {}
+
+
+def _kind(value: Any) -> Any:
+    """Return all that Numba types a value by."""
+    if isinstance(value, np.ndarray):
+        flags = value.flags
+        return value.dtype, value.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
+    if isinstance(value, tuple):
+        return type(value), *map(_kind, value)
+    return (list, *dict.fromkeys(map(_kind, value))) if isinstance(value, list) else type(value)
+
+
 # -- the words ---------------------------------------------------------------------------------------------------------
 
 
@@ -87,6 +119,23 @@ def addressed(state: Any) -> Addressed:
     """Write the words of a state. Raises TypeError where it holds something else."""
     inner: list[np.ndarray] = []
     return Addressed(state, np.array(_words(state, inner), np.int64), tuple(inner))
+
+
+class At:
+    """A state, as Python hands its address to a compiled function that Numba calls."""
+
+    def __init__(self, state: Any, kind: StateAt) -> None:
+        self.held = addressed(state)
+        self.address = self.held.address
+        self._numba_type_ = kind
+
+
+@unbox(StateAt)  # type: ignore[untyped-decorator]
+def _unboxed(_kind: Any, at: Any, context: Any) -> Any:
+    address = context.pyapi.object_getattr_string(at, "address")
+    word = context.pyapi.long_as_longlong(address)
+    context.pyapi.decref(address)
+    return NativeValue(word)
 
 
 def _words(value: Any, inner: list[np.ndarray]) -> list[int]:
@@ -142,6 +191,11 @@ def _lower_attribute(context: Any, builder: Any, at: Any, address: Any, name: st
     kind, before = at.state.types[place], sum(_count(each) for each in at.state.types[:place])
     there = builder.add(address, cgutils.intp_t(before * WORD))
     return there if isinstance(kind, types.BaseNamedTuple) else _Reader(context, builder, there).read(kind)
+
+
+@lower_cast(StateAt, types.BaseNamedTuple)  # type: ignore[untyped-decorator]
+def _lower_whole(context: Any, builder: Any, at: Any, _wanted: Any, address: Any) -> Any:
+    return _Reader(context, builder, address).read(at.state)
 
 
 @type_callable(operator.getitem)

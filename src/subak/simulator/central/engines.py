@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import typeof, types
+from numba import types
 
 from subak.errors import InputError
 from subak.fleet.shortlists import build_shortlists
@@ -16,8 +16,6 @@ from subak.fleet.table import Fleet
 from subak.kernels.kernel import function_type, kernel_of
 from subak.placement.interface.compiled import (
     HOOK,
-    LANES,
-    MEMORY,
     SELECT_MACHINE,
     compiled_hooks,
     compiled_select_machine,
@@ -28,6 +26,7 @@ from subak.placement.rigid.reservations import BACKFILL_RULES
 from subak.placement.schedulers import LOTES, Scheduler, loaded
 from subak.queues.lanes import build_lanes
 from subak.queues.orders import FAIR_ORDERS
+from subak.simulator.central.by_address import as_they_are, by_address
 from subak.simulator.central.delay import build_delay, run_delay
 from subak.simulator.central.fair import build_fair, run_fair
 from subak.simulator.central.loop import run_hooks, run_ordered
@@ -82,11 +81,14 @@ def _with_lists(prepared: Prepared, scheduler: Scheduler) -> Prepared:
     return replace(prepared, simulation=prepared.simulation._replace(fleet=fleet._replace(lists=lists)))
 
 
-def _compiled(prepared: Prepared, waiting: Any, engine: Callable[..., Callable[..., int]], *states: Any) -> CentralLoop:
-    """Return a loop over the simulation and further *states*, compiled for their types."""
-    simulation = prepared.simulation
-    run = engine(typeof(simulation), *(typeof(state) for state in states if isinstance(state, tuple)))
-    return CentralLoop(prepared, waiting, lambda budget: run(simulation, *states, budget), run=run, states=states)
+def _compiled(
+    prepared: Prepared, waiting: Any, engine: Callable[..., Callable[..., int]], *states: Any,
+    given: Callable[..., Callable[..., int]] = by_address,
+) -> CentralLoop:
+    """Return a loop over the simulation and further *states*, compiled for their types, which it is *given* so."""
+    run = given(engine, prepared.simulation, *states)
+    return CentralLoop(prepared, waiting, lambda budget: run(prepared.simulation, *states, budget), run=run,
+                       states=states)
 
 
 def _lanes(prepared: Prepared, scheduler: Scheduler) -> Any:
@@ -110,13 +112,13 @@ def _rigid(prepared: Prepared, workload: Workload, scheduler: Scheduler, terms: 
         raise InputError("usage_swing: usage may not vary in a workload with gangs, whose tasks are alike")
     name = scheduler.reserves or ("backfill" if scheduler.lanes == "shape" else "strict")
     rigid = build_rigid_run(prepared, workload, BACKFILL_RULES.index(name))
-    return _compiled(prepared, rigid, _rigid_engine, rigid, compiled_select_machine(scheduler))
+    return _compiled(prepared, rigid, _rigid_engine, rigid, compiled_select_machine(scheduler), given=as_they_are)
 
 
 def _hooks(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
     lanes = _lanes(prepared, scheduler)
     memory = loaded(scheduler.memory)(prepared.instance)
-    return _compiled(prepared, lanes, _hooks_engine, lanes, memory, *compiled_hooks(scheduler))
+    return _compiled(prepared, lanes, _hooks_engine, lanes, memory, *compiled_hooks(scheduler), given=as_they_are)
 
 
 def _fair(prepared: Prepared, workload: Workload, scheduler: Scheduler, terms: Terms) -> CentralLoop:
@@ -132,8 +134,8 @@ def _lotes(workload: Workload, fleet: Fleet, settings: LotesSettings, terms: Ter
 
 
 @functools.cache
-def _planned_engine(state: Any, _lanes: Any) -> Callable[..., int]:
-    return kernel_of(types.int64(state, LANES, types.int32[::1], types.int64), run_planned)
+def _planned_engine(state: Any, lanes: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, lanes, types.int32[::1], types.int64), run_planned)
 
 
 @functools.cache
@@ -147,9 +149,9 @@ def _fair_engine(state: Any, fair: Any, back: Any) -> Callable[..., int]:
 
 
 @functools.cache
-def _ordered_engine(state: Any, _lanes: Any) -> Callable[..., int]:
+def _ordered_engine(state: Any, lanes: Any) -> Callable[..., int]:
     select = function_type(SELECT_MACHINE)
-    return kernel_of(types.int64(state, LANES, types.int32[::1], select, types.int64), run_ordered)
+    return kernel_of(types.int64(state, lanes, types.int32[::1], select, types.int64), run_ordered)
 
 
 @functools.cache
@@ -158,6 +160,6 @@ def _rigid_engine(state: Any, rigid: Any) -> Callable[..., int]:
 
 
 @functools.cache
-def _hooks_engine(state: Any, _lanes: Any, _memory: Any) -> Callable[..., int]:
+def _hooks_engine(state: Any, lanes: Any, memory: Any) -> Callable[..., int]:
     hook = function_type(HOOK)
-    return kernel_of(types.int64(state, LANES, MEMORY, hook, hook, types.int64), run_hooks)
+    return kernel_of(types.int64(state, lanes, memory, hook, hook, types.int64), run_hooks)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import typeof, types
+from numba import types
 
 from subak.errors import InputError
 from subak.fleet.shapes import Shapes
@@ -14,7 +14,6 @@ from subak.fleet.table import Fleet
 from subak.kernels.kernel import kernel_of
 from subak.placement.claims import KEPT, TASK_RUNNING, VIOLATED_RULE
 from subak.placement.fair import Fair
-from subak.placement.interface.compiled import LANES
 from subak.placement.lotes.configurations import NO_CONFIGURATION, Configurations
 from subak.placement.lotes.dispatch import NEVER_TRIED, Dispatcher, lotes_instant
 from subak.placement.lotes.fair import fair_lotes_instant
@@ -24,6 +23,7 @@ from subak.placement.lotes.settings import LotesSettings
 from subak.queues.lanes import Lanes, build_lanes
 from subak.queues.orders import FAIR_ORDERS
 from subak.queues.tournament import build_tournament, note_first
+from subak.simulator.central.by_address import by_address
 from subak.simulator.central.fair import build_fair
 from subak.simulator.central.loop import advance
 from subak.simulator.engine.attempts import commit
@@ -128,8 +128,8 @@ def take_over(state: Dispatcher, before: Dispatcher, simulation: Simulation, lan
 
 
 @functools.cache
-def _engine(state: Any, dispatcher: Any) -> Callable[..., int]:
-    return kernel_of(types.int64(state, dispatcher, LANES, types.float64, types.int64), run_lotes)
+def _engine(state: Any, dispatcher: Any, lanes: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, dispatcher, lanes, types.float64, types.int64), run_lotes)
 
 
 @functools.cache
@@ -168,11 +168,11 @@ class PlannedRun:
         return self.engine(self.state, self.next_plan, budget)
 
     def _compiled(self, fair: Fair | None) -> Callable[[Dispatcher, float, int], int]:
-        simulation, lanes, kinds = self.simulation, self.lanes, (typeof(self.simulation), typeof(self.state))
+        simulation, lanes = self.simulation, self.lanes
         if fair is None:
-            run = _engine(*kinds)
+            run = by_address(_engine, simulation, self.state, lanes)
             return lambda state, pause_at, budget: run(simulation, state, lanes, pause_at, budget)
-        run, nothing = _fair_engine(*kinds, typeof(fair)), np.zeros(0)
+        run, nothing = by_address(_fair_engine, simulation, self.state, fair), np.zeros(0)
         return lambda state, pause_at, budget: run(simulation, state, fair, nothing, pause_at, budget)
 
     def _dispatcher(self, plan: Plan | None) -> Dispatcher:
