@@ -12,9 +12,7 @@ from subak.report.console import Console, TextColumn, bars
 from subak.report.number_text import seconds_text
 from subak.simulator.engine.run_loop import Progress as RunProgress
 
-# How long a scheduler's kernels take to compile on two cores of 2023.
-COMPILE_TIME = {"serve_global_master": "about three quarters of a minute"}
-COMPILE_TIME_ELSE = "about half a minute"
+COMPILE_TIME = "about half a minute"  # of a scheduler's kernels, at most, on two cores of 2023
 
 
 class RunBars:
@@ -69,9 +67,7 @@ def compiling_notice(schedulers: list[str]) -> str:
     missing = [engine for engine in engines if not all(is_compiled(kernel) for kernel in engine)]
     if not missing:
         return ""
-    kernels = {kernel for engine in missing for kernel in engine}
-    longest = next((time for kernel, time in COMPILE_TIME.items() if kernel in kernels), COMPILE_TIME_ELSE)
     what = "the engine" if len(missing) == 1 else f"the engine of each kind ({len(missing)})"
     kept = "; it is kept for later runs" if kernel_folder() else ""
-    return (f"Compiling {what} for this machine: once, {longest}"
+    return (f"Compiling {what} for this machine: once, {COMPILE_TIME}"
             f"{' for the longest' if len(missing) > 1 else ''}{kept}.")

@@ -112,7 +112,7 @@ def _rigid(prepared: Prepared, workload: Workload, scheduler: Scheduler, terms: 
         raise InputError("usage_swing: usage may not vary in a workload with gangs, whose tasks are alike")
     name = scheduler.reserves or ("backfill" if scheduler.lanes == "shape" else "strict")
     rigid = build_rigid_run(prepared, workload, BACKFILL_RULES.index(name))
-    return _compiled(prepared, rigid, _rigid_engine, rigid, compiled_select_machine(scheduler), given=as_they_are)
+    return _compiled(prepared, rigid, _rigid_engine, rigid, compiled_select_machine(scheduler))
 
 
 def _hooks(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
