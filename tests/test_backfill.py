@@ -15,6 +15,7 @@ from published import answers
 from small import CPU, TWO, amounts, cases, fleet_of, fleets, staged, workloads
 from subak.errors import InputError
 from subak.placement.claims import TASK_RUNNING, TASK_WAITING
+from subak.placement.rigid.gangs import NOT_RUNNING
 from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS
 from subak.policy import find_scheduler
 from subak.simulator.central.rigid import gangs_of_tasks
@@ -208,16 +209,25 @@ def test_a_gang_on_nodes_starts_as_a_task_on_one_machine(drawn, scheduler):
 
 
 class Promises:
-    """No reservation is put off, and each is kept."""
+    """No reservation is put off, and each is kept.
+
+    EASY's is of the first in order, before which one may stand that comes to wait later, when its last task arrives.
+    """
 
     def __init__(self, rule):
         self.rule, self.promised, self.made = rule, {}, 0
+        self.ready = set()  # gangs that had come to wait, or begun, when this was last called
 
     def __call__(self, simulation, state):
         check_amounts_alone(simulation, state)
         check_profile(simulation, state)
         now, gangs = simulation.clock[0], state.gangs
+        ready = set(np.flatnonzero((gangs.missing == 0) | (gangs.until != NOT_RUNNING)).tolist()) | self.ready
+        before = min((state.all.place[gang] for gang in ready - self.ready), default=math.inf)
+        self.ready = ready
         for gang in range(gangs.rank.size):
+            if self.rule == "easy" and before < state.all.place[gang]:
+                self.promised.pop(gang, None)
             first = gangs.task[gangs.first[gang]]
             if simulation.claims.status[first] == TASK_WAITING and gangs.missing[gang] == 0:
                 reserved = float(gangs.reserved[gang])

@@ -98,7 +98,7 @@ class Watch:
         self.before: dict[int, Any] = {}  # of each global master, for (f)
         self.swaps: set[tuple[int, int]] = set()  # (for whom, who was preempted) since the last news
         self.killing: set[tuple[int, int, int]] = set()
-        self.exited: set[tuple[int, int]] = set()  # (task, attempt), those whose ends nobody may have heard of yet
+        self.exited: set[tuple[int, int]] = set()  # (task, attempt), all that came to their ends
         self.misled: dict[tuple[int, int], bool] = {}  # of each attempt, whether its master had not heard of an end
         self.restarted = False  # whether somebody crashed or restarted just before the last event
         self.instant, self.handled = -1.0, 0
