@@ -49,7 +49,7 @@ def test_two_are_compiled_by_two_processes_and_kept(home, monkeypatch):
     told = []
     started = kernel_together._started
     monkeypatch.setattr(kernel_together, "_started", lambda share: told.append(share) or started(share))
-    monkeypatch.setattr(kernel_together.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(kernel_together, "usable_cores", lambda: 2)
     monkeypatch.setattr(kernel_together, "_length", lambda job: 2 if job[1] is twice else 1)
     assert answers() == [2 * 5 + 3 * 6 - 7, 15]
     assert [[function.__name__ for _, function in share] for share in told] == [["thrice"]]
@@ -61,7 +61,7 @@ def test_two_are_compiled_by_two_processes_and_kept(home, monkeypatch):
 
 def test_a_process_that_fails_costs_time_and_nothing_else(home, monkeypatch):
     monkeypatch.setattr(kernel_together, "CHILD", "raise SystemExit(1)")
-    monkeypatch.setattr(kernel_together.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(kernel_together, "usable_cores", lambda: 2)
     assert answers() == [21, 15]
 
 
@@ -71,7 +71,7 @@ def test_what_is_raised_here_ends_the_other_processes(home, monkeypatch):
     monkeypatch.setattr(kernel_together, "CHILD", "import time; time.sleep(60)")
     monkeypatch.setattr(kernel_together.subprocess, "Popen",
                         lambda *given, **named: children.append(popen(*given, **named)) or children[-1])
-    monkeypatch.setattr(kernel_together.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(kernel_together, "usable_cores", lambda: 2)
 
     def interrupted(*_):
         raise KeyboardInterrupt

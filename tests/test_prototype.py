@@ -37,7 +37,7 @@ def sample(count=40, run_time=1.0, cpu=4.0):
 
 
 def test_workers_are_equal_parts_of_this_machine(monkeypatch):
-    monkeypatch.setattr(work.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(work, "usable_cores", lambda: 2)
     assert work.worker_units(120) == (16, 320)  # 2 cores over 120, and 16 GB over 50
     fleet = work.prototype_fleet(work.Size(), seed=1)
     assert fleet.machines["cluster"].value_counts()["count"].to_list() == [40, 40, 40]
@@ -45,7 +45,7 @@ def test_workers_are_equal_parts_of_this_machine(monkeypatch):
 
 
 def test_tasks_are_scaled_down_thinned_to_the_load_and_drawn_together(monkeypatch):
-    monkeypatch.setattr(work.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(work, "usable_cores", lambda: 2)
     long = sample(200)._replace(run_time=np.where(np.arange(200) % 2, 61.0, 1.0))
     found = work.prototype_work("google_19", long, SMALL, seed=1)
     assert (found.run_time == 1.0).all()  # of at most a minute

@@ -1,5 +1,4 @@
 """One run, or many side by side."""
-import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -22,6 +21,7 @@ from subak.measures.runs import COMPARISON, load_runs
 from subak.output.writing import new_folder
 from subak.policy import find_scheduler
 from subak.simulator.engine.run_loop import Progress
+from subak.threads import usable_cores
 from subak.toml_files import write_toml
 
 SUMMARY = "summary.json"  # what every run folder holds
@@ -63,7 +63,7 @@ def compare(
         raise InputError(f"threads: must be 1 or more, not {threads}")
     listed = [*schedulers] if isinstance(schedulers, Iterable) and not isinstance(schedulers, str) else [schedulers]
     known, scenario = _prepared(inputs, listed, [*seeds] if isinstance(seeds, Iterable) else [seeds], settings)
-    jobs, at_once = jobs_of(scenario), threads or len(os.sched_getaffinity(0))
+    jobs, at_once = jobs_of(scenario), threads or usable_cores()
     with _place(out, COMPARISON, overwrite, scenario) as folder:
         places = None if folder is None else {job.label: folder / "runs" / job.label for job in jobs}
         done, failed = _do(known, scenario, places, at_once, progress)

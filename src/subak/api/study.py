@@ -1,5 +1,4 @@
 """A study: many points of settings, each simulated once for all, as one table and charts over the settings."""
-import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +25,7 @@ from subak.report.study.page import PAGE, best_table, page
 from subak.report.study.results import results_of
 from subak.report.study.table import run_table, write_run_table
 from subak.report.tables.table import shown
+from subak.threads import usable_cores
 
 
 class Study(Charted):
@@ -92,7 +92,7 @@ def study(
     if place is not None:
         write_plan(place, plan)
     schedulers = list(dict.fromkeys(each.scenario.schedulers[0] for each in todo.values()))
-    at_once = processes or len(os.sched_getaffinity(0))
+    at_once = processes or usable_cores()
     with counted(len(todo), schedulers, progress) as count, closing(done_here(todo, at_once)) as done:
         for number, (digest, content) in enumerate(done, 1):
             records[digest] = unpacked(content)

@@ -3,6 +3,7 @@ import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,6 +64,7 @@ from subak.simulator.outcome import Outcome
 from subak.simulator.refusals import refuse_times
 from subak.simulator.results import attempt_table, possible_reasons, task_table, timeline_table
 from subak.simulator.simulate import default_interval
+from subak.threads import one_by_one
 from subak.workload.chunks import StoredWorkload, open_workload, task_count
 from subak.workload.redraws import NONE
 from subak.workload.samples import workload_folder
@@ -178,11 +180,13 @@ def simulate_in_chunks(
         with _place(partial, chunks.checkpoint) as place:
             known_by = _known_by(scenario, name, seed)
             checkpoint = None if chunks.checkpoint is None else Checkpoint(place, known_by, chunks.every)
-            found = run_in_chunks(
-                inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
-                Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress,
-                inputs.settings, inputs.faults)
-            done = _measured(found, inputs, scenario, run_label(name, seed, scenario.seeds),
+            with ThreadPoolExecutor(1) as beside:
+                sums = beside.submit(_sums, inputs.workload)
+                found = run_in_chunks(
+                    inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
+                    Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress,
+                    inputs.settings, inputs.faults)
+            done = _measured(found, sums.result(), inputs, scenario, run_label(name, seed, scenario.seeds),
                              partial / "tasks.parquet", kept)
         write_run(partial, done, scenario, name, seed)
     return done.summary
@@ -241,12 +245,12 @@ def _known_by(scenario: Scenario, name: str, seed: int) -> dict[str, str]:
 
 
 def _measured(
-    found: ChunkedOutcome, inputs: Stored, scenario: Scenario, label: str, path: Path, kept: bool
+    found: ChunkedOutcome, sums: JobSums, inputs: Stored, scenario: Scenario, label: str, path: Path, kept: bool
 ) -> Done:
     """Measure a run in one pass over its tasks, in which their table is written if it is *kept*."""
     stored, window = inputs.workload, inputs.window
     objectives = [read_objective(text) for text in scenario.objectives]
-    sums, timeline = _sums(stored), timeline_table(found.outcome, stored.head)
+    timeline = timeline_table(found.outcome, stored.head)
     of_window = ended_window(timeline, window, stored.arrivals_between(window.begin, window.end), stored.tasks)
     tallies = Tallies(
         tally_of(stored.head, of_window, sums, stored.tasks, found.blocks.folder,
@@ -256,11 +260,14 @@ def _measured(
     tally, allocation = tallies.tally, tallies.allocation
     attempts = _write_tasks(found, tallies, path, kept)
     jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
-    fair = None if tallies.fairness is None else tallies.fairness.fairness()
-    of = Measured(facts_of_tally(tally, jobs, stored.head, of_window, objectives), timeline, of_window,
-                  fair and fair.facts, federation=None if allocation is None else allocation.facts(found.outcome))
+    with ThreadPoolExecutor(1) as beside:
+        waited_for = None if tallies.fairness is None else beside.submit(tallies.fairness.fairness)
+        facts, groups = facts_of_tally(tally, jobs, stored.head, of_window, objectives), tally.groups(jobs)
+        allocated = None if allocation is None else allocation.facts(found.outcome)
+    fair = None if waited_for is None else waited_for.result()
+    of = Measured(facts, timeline, of_window, fair and fair.facts, federation=allocated)
     summary = summarise(found.outcome, scenario, (inputs.outline, inputs.fleet), label, of)
-    return Done(summary, {"timeline": timeline, "groups": tally.groups(jobs), "attempts": attempts,
+    return Done(summary, {"timeline": timeline, "groups": groups, "attempts": attempts,
                           **({} if fair is None else {"queues": fair.queues, "shares": fair.shares}),
                           **waiting_in_chunks(found)})
 
@@ -299,15 +306,17 @@ def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool
     attempts: list[pl.DataFrame] = []
 
     def parts() -> Iterator[pl.DataFrame]:
-        for workload, outcome in found.parts():
-            begin = tallies.tally.tasks
-            places = pl.Series("place", found.places_of_lost(begin, begin + len(workload.tasks)))
-            lost = attempt_table(outcome, workload, found.fleet).with_columns(places)
-            table = task_table(outcome, workload, found.fleet)
-            table = table.with_columns(pl.col("reason").cast(pl.String).cast(reasons))
-            tallies.add(outcome, workload, table, lost)
-            attempts.append(lost)
-            yield table
+        begin = 0
+        with one_by_one() as beside:
+            for workload, outcome in found.parts():
+                places = pl.Series("place", found.places_of_lost(begin, begin + len(workload.tasks)))
+                lost = attempt_table(outcome, workload, found.fleet).with_columns(places)
+                table = task_table(outcome, workload, found.fleet)
+                table = table.with_columns(pl.col("reason").cast(pl.String).cast(reasons))
+                beside(tallies.add, outcome, workload, table, lost)
+                attempts.append(lost)
+                begin += len(workload.tasks)
+                yield table
 
     def source(columns: list[str] | None, _where: Any, _rows: int | None, _size: int | None) -> Iterator[pl.DataFrame]:
         try:

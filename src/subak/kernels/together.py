@@ -5,7 +5,6 @@ for which signatures; it says nothing. What it could not do is compiled where it
 """
 import contextlib
 import importlib
-import os
 import pickle
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from subak.kernels.cache import is_kept
 from subak.kernels.files import kernel_folder
 from subak.kernels.kernel import SETTINGS, kernel_of
 from subak.kernels.key import reached_from
+from subak.threads import usable_cores
 
 CHILD = """import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
@@ -30,7 +30,7 @@ def kernels_of(jobs: list[Job]) -> list[Any]:
     """Return the compiled function of each job, as `kernel_of` does."""
     missing = [] if SETTINGS.DISABLE_JIT or kernel_folder() is None else [
         job for job in jobs if not is_kept(job[1].__name__)]
-    mine, *others = _shared_out(missing, min(len(os.sched_getaffinity(0)), len(missing)))
+    mine, *others = _shared_out(missing, min(usable_cores(), len(missing)))
     with _compiling(others):
         for signature, function in mine:
             kernel_of(signature, function)

@@ -42,6 +42,7 @@ from msgspec import Meta, Struct
 
 from subak.errors import InputError
 from subak.live.node.layout import Layout, Rooms, Timing
+from subak.threads import usable_cores
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 MACHINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
@@ -230,6 +231,6 @@ def capacity_of(file: WorkerFile, resources: tuple[str, ...]) -> tuple[int, ...]
     unknown = sorted(set(file.capacity) - set(resources))
     if unknown:
         raise InputError(f"capacity: this federation has no {unknown[0]!r}; it has {', '.join(resources)}")
-    own = {"cpu": 1000 * len(os.sched_getaffinity(0)),
+    own = {"cpu": 1000 * usable_cores(),
            "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20}
     return tuple(file.capacity.get(name, own.get(name, 0)) for name in resources)

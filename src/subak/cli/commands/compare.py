@@ -1,5 +1,4 @@
 """`subak compare`: many schedulers and seeds on one workload, in parallel processes."""
-import os
 from pathlib import Path
 
 from subak.cli.progress import RunBars
@@ -13,6 +12,7 @@ from subak.output.writing import new_folder, scratch_folder
 from subak.policy import find_scheduler
 from subak.report.console import Console, echo, waiting
 from subak.report.terminal import comparison_table
+from subak.threads import usable_cores
 from subak.toml_files import write_toml
 
 MARKER = COMPARISON  # only a folder with it is ever replaced
@@ -25,7 +25,7 @@ def compare(scenario: Scenario, files: list[Path], processes: int | None, out: P
         refuse_folder(out, MARKER, overwrite, inputs)
     scenario, tasks = _settled(scenario)
     labels = [job.label for job in jobs_of(scenario)]
-    at_once = processes or len(os.sched_getaffinity(0))
+    at_once = processes or usable_cores()
     if out is None:
         with scratch_folder() as folder:
             errors = _run(scenario, labels, folder, at_once, tasks)

@@ -1,5 +1,4 @@
 """`subak experiment`: a study is checked, what is missing of it is run, and table and page are written."""
-import os
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +22,7 @@ from subak.output.workplaces import clear
 from subak.report.console import bars, echo
 from subak.report.number_text import count_text, seconds_text
 from subak.report.study.columns import columns_of, refuse_measures
+from subak.threads import usable_cores
 
 
 def experiment(
@@ -41,7 +41,7 @@ def experiment(
     mine = shard_of(work, shard)
     todo = mine if out is None else {digest: each for digest, each in mine.items()
                                      if not is_done(read_record(out, digest))}
-    at_once = processes or len(os.sched_getaffinity(0))
+    at_once = processes or usable_cores()
     echo(_said(plan, mine, todo, shard, at_once, on), err=True)
     if dry_run or out is None:
         return

@@ -1,5 +1,4 @@
 """`subak size`: the fewest machines of a kind, or of a mix, with which all objectives hold."""
-import os
 from pathlib import Path
 
 import msgspec
@@ -21,6 +20,7 @@ from subak.report.console import Console, bars, echo
 from subak.report.sizing.terminal import sizing_text
 from subak.report.sizing.words import size_table
 from subak.report.tables.export import as_csv
+from subak.threads import usable_cores
 from subak.workload.table import Workload
 
 MARKER = "size.json"  # only a folder with it is ever replaced
@@ -44,7 +44,7 @@ def size(
     question = Question(scenario, [Kind(capacity, price) for capacity, price in kinds], [str(path) for path in mixes])
     loaded = load_question(question)
     question = settled(question, *loaded)
-    at_once = processes or len(os.sched_getaffinity(0))
+    at_once = processes or usable_cores()
     if out is None:
         found = _answered(question, loaded, limit, at_once)
     else:

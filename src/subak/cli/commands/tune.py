@@ -1,5 +1,4 @@
 """`subak tune`: the search for a scheduler's parameters, and how they do elsewhere."""
-import os
 from pathlib import Path
 
 import optuna
@@ -17,6 +16,7 @@ from subak.report import tuning
 from subak.report.console import Console, TextColumn, bars, echo
 from subak.report.number_text import number_text
 from subak.reproduce.page import Section, page
+from subak.threads import usable_cores
 
 
 def tune(
@@ -41,7 +41,7 @@ def tune(
             shown.update(bar, completed=done, state=state)
 
         tuned, study = search_and_judge(
-            question, space, trials, processes or len(os.sched_getaffinity(0)), out, on_trial,
+            question, space, trials, processes or usable_cores(), out, on_trial,
             lambda: shown.update(bar, state="judging on the held-out seeds"))
     console = Console()
     for table in tuning.tables(tuned):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from subak.errors import InputError
 from subak.live.jobfile.quantities import parse_amount
+from subak.threads import usable_cores
 
 HOST = "127.0.0.1"
 GLOBAL_MASTERS = ("g0", "g1")
@@ -57,7 +58,7 @@ def planned(wish: Wish) -> Plan:
     count = 2 if wish.clusters is None else wish.clusters
     if not 1 <= count <= len(CLUSTERS):
         raise InputError(f"--clusters: must be from 1 to {len(CLUSTERS)}, not {count}")
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     workers = max(count, min(cores, WORKERS_USUAL)) if wish.workers is None else wish.workers
     if not 1 <= workers <= WORKERS_MAX:
         raise InputError(f"--workers: must be from 1 to {WORKERS_MAX}, not {workers}")

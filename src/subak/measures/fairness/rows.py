@@ -39,18 +39,18 @@ def summed(
     node: np.ndarray, instant: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the distinct pairs of node and instant, in order, and the sums of *values* (any[row, event]) over each."""
-    order = np.argsort(_narrow(instant), kind="stable")
-    order = order[np.argsort(_narrow(node[order]), kind="stable")]
-    node, instant = node[order], instant[order]
-    new = np.ones(node.size, bool)
-    new[1:] = (node[1:] != node[:-1]) | (instant[1:] != instant[:-1])
+    if node.size == 0:
+        return node, instant, values
+    shift, instants = int(node.size).bit_length(), int(instant.max()) + 1
+    key = ((node.astype(np.int64) * instants + instant) << shift) | np.arange(node.size)  # sorted as it is, in place
+    key.sort()
+    order = key & ((1 << shift) - 1)
+    key >>= shift
+    new = np.ones(key.size, bool)
+    np.not_equal(key[1:], key[:-1], out=new[1:])
     first = np.flatnonzero(new)
-    return node[first], instant[first], np.add.reduceat(values[:, order], first, axis=1) if first.size else values
-
-
-def _narrow(numbers: np.ndarray) -> np.ndarray:
-    """Return whole numbers in 16 bits where they fit: those are sorted in linear time."""
-    return numbers.astype(np.uint16) if numbers.max(initial=0) < 2**16 else numbers
+    pair = key[first]
+    return pair // instants, pair % instants, np.add.reduceat(values.take(order, axis=1), first, axis=1)
 
 
 def totalled(node: np.ndarray, deltas: np.ndarray) -> np.ndarray:

@@ -3,9 +3,11 @@
 What a queue holds, and how many of its tasks wait, are step functions of time. A *row* is a span in which nothing of
 one queue changes, an *instant* the number of a time at which anything does, and node * instants + instant the *key*
 that keeps rows of one node together and in the order of time. Amounts are whole units, so sums have nothing to drift
-with. The sweep goes through time in chunks, so what it needs beside the attempts does not grow with the run.
+with. The sweep goes through time in chunks, so what it needs beside the attempts does not grow with the run. What is
+held when one begins is known from what changed before; so chunks are measured on threads beside each other, and what
+they add is added up in the order of time.
 """
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,23 +16,24 @@ from subak.fleet.capacity import Capacity
 from subak.measures.fairness.rows import Rows, ends, runs, split, summed, totalled
 from subak.measures.fairness.spans import Part, Span, spans
 from subak.queues.tree import QueueTree
+from subak.threads import in_order, usable_cores
 
 SLACK = 1e-9  # a share that misses its guarantee by less does not miss it
+SUMS = ("share", "guarantee", "shortfall", "demanding", "jain", "jain_time")  # of Measured, without regard to intervals
+THREADS_MAX = 4  # that measure: one more hands out the spans, and adds up
 FINE_SHARE = 2**29  # of a share, at most 1, for exact sums of its square: those of 30 resources stay below 2^63
 
 
 class Measured(NamedTuple):
-    """Integrals over the time swept so far, and how things stand at its end."""
+    """Integrals over time, and how long queues starved."""
 
     share: np.ndarray  # float64[node], share-seconds: the dominant share
     guarantee: np.ndarray  # float64[node], share-seconds
     shortfall: np.ndarray  # float64[node], share-seconds below the guarantee while tasks wait
     demanding: np.ndarray  # float64[node], seconds in which tasks wait
-    starved: np.ndarray  # float64[node], seconds: the longest in which tasks waited and nothing was held
-    starved_since: np.ndarray  # float64[node], seconds, nan where it is not
     jain: np.ndarray  # float64[level], seconds times the index
     jain_time: np.ndarray  # float64[level], seconds in which there was one
-    amount: np.ndarray  # int64[resource + 1, node]: held and, last, waiting tasks; of leaves
+    starved: np.ndarray  # float64[node], seconds: the longest in which tasks waited and nothing was held
     binned: np.ndarray  # float64[place, resource + 3, interval]: shares, dominant share, guarantee, waiting; x seconds
 
 
@@ -57,6 +60,34 @@ class Steps(NamedTuple):
     area: np.ndarray  # float64[step], share-seconds of all steps before it
 
 
+class Events(NamedTuple):
+    """What changes in a span of time, and what is held and waits when it begins."""
+
+    begin: float  # seconds
+    end: float
+    node: np.ndarray  # int32[event], leaves
+    time: np.ndarray  # float64[event], seconds
+    deltas: np.ndarray  # int64[resource + 1, event]: of what is held and, last, waits
+
+
+class Starving(NamedTuple):
+    """The longest spans in a chunk in which tasks of a node wait and it holds nothing."""
+
+    node: np.ndarray  # int64[row]
+    since: np.ndarray  # float64[row], seconds
+    until: np.ndarray  # float64[row], seconds
+
+
+class Added(NamedTuple):
+    """What a chunk adds to what was measured before it."""
+
+    measured: Measured  # binned: of the chunk's intervals; starved: of nothing, since it may have begun before
+    first: int  # the first of its intervals
+    begin: float  # seconds
+    end: float
+    starving: Starving
+
+
 class Chunk(NamedTuple):
     """A span of time, its instants, and the capacity in it."""
 
@@ -70,41 +101,35 @@ def sweep(
     parts: Iterable[Part], cuts: np.ndarray, demand: Demand, tree: QueueTree, capacity: Capacity, bins: Bins
 ) -> Measured:
     """Return what holds from the first to the last of *cuts*, seconds; time is gone through from one to the next."""
-    nodes, resources, levels = len(tree), len(demand.request), int(tree.depth.max())
-    places = int(max(bins.place.max(), bins.others.max())) + 1
-    measured = Measured(
-        share=np.zeros(nodes), guarantee=np.zeros(nodes), shortfall=np.zeros(nodes), demanding=np.zeros(nodes),
-        starved=np.zeros(nodes), starved_since=np.full(nodes, np.nan),
-        jain=np.zeros(levels), jain_time=np.zeros(levels),
-        amount=np.zeros((resources + 1, nodes), np.int64),
-        binned=np.zeros((places, resources + 3, bins.edges.size - 1)))
-    for span in spans(parts, cuts):
-        first, last = np.searchsorted(bins.edges, span.begin, side="right") - 1, np.searchsorted(bins.edges, span.end)
-        _sweep_chunk(span, demand, tree, capacity, bins._replace(edges=bins.edges[first : last + 1]),
-                     measured._replace(binned=measured.binned[:, :, first:last]))
+    measured = _nothing(tree, len(demand.request), bins)
+    since = np.full(len(tree), np.nan)  # seconds: since when a node starves where a span ends, nan where it does not
+    asked = ((events, tree, capacity, bins) for events in _events_of_spans(spans(parts, cuts), demand, tree))
+    for added in in_order(_of_span, asked, min(usable_cores(), THREADS_MAX)):
+        _add_up(measured, added, since)
     return measured
 
 
-def _sweep_chunk(
-    span: Span, demand: Demand, tree: QueueTree, capacity: Capacity, bins: Bins, measured: Measured
-) -> None:
-    """Add what one span of time brings."""
-    node, time, deltas = _events(span, demand, tree.leaves, measured.amount)
-    measured.amount[:] = 0
-    for row, column in enumerate(deltas):
-        np.add.at(measured.amount[row], node, column)
-    inside = capacity.time[(capacity.time > span.begin) & (capacity.time < span.end)]
-    instants, place = np.unique(np.concatenate([time, inside]), return_inverse=True)
-    chunk = Chunk(np.append(instants, span.end), np.unique(place[time.size:]), capacity, tree)
-    steps = Steps(np.zeros(1, np.int64), np.ones(1), np.zeros(1))  # the root has everything
-    for rows, others in _levels(chunk, node, place[: time.size], deltas, bins):
-        steps = _measure(chunk, rows, others, steps, bins, measured)
+def _nothing(tree: QueueTree, resources: int, bins: Bins) -> Measured:
+    nodes, levels, places = len(tree), int(tree.depth.max()), int(max(bins.place.max(), bins.others.max())) + 1
+    return Measured(
+        share=np.zeros(nodes), guarantee=np.zeros(nodes), shortfall=np.zeros(nodes), demanding=np.zeros(nodes),
+        jain=np.zeros(levels), jain_time=np.zeros(levels), starved=np.zeros(nodes),
+        binned=np.zeros((places, resources + 3, bins.edges.size - 1)))
 
 
-def _events(
-    span: Span, demand: Demand, leaves: np.ndarray, amount: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return leaf, time (seconds) and int64[resource + 1, event]: what is held and waits at first, and changes then."""
+def _events_of_spans(found: Iterable[Span], demand: Demand, tree: QueueTree) -> Iterator[Events]:
+    """Yield the events of each span; what is held and waits when it begins is what those before it leave."""
+    amount = np.zeros((len(demand.request) + 1, len(tree)), np.int64)
+    for span in found:
+        events = _events(span, demand, tree.leaves, amount)
+        amount[:] = 0
+        for row, column in enumerate(events.deltas):
+            np.add.at(amount[row], events.node, column)
+        yield events
+
+
+def _events(span: Span, demand: Demand, leaves: np.ndarray, amount: np.ndarray) -> Events:
+    """Return what changes; *amount* is what the leaves hold and what waits at first."""
     node, time, deltas = [leaves], [np.full(leaves.size, span.begin)], [amount[:, leaves]]
     for times, rows, held, waiting in zip(span.trail[1:], span.changes, (0, 1, -1), (1, -1, 0), strict=True):
         stage = span.trail.stage[rows]
@@ -114,7 +139,40 @@ def _events(
         node.append(demand.leaf[stage])
         time.append(times[rows])
         deltas.append(change)
-    return np.concatenate(node), np.concatenate(time), np.concatenate(deltas, axis=1)
+    return Events(span.begin, span.end, np.concatenate(node), np.concatenate(time), np.concatenate(deltas, axis=1))
+
+
+def _of_span(events: Events, tree: QueueTree, capacity: Capacity, bins: Bins) -> Added:
+    """Measure a span of time by itself."""
+    first = int(np.searchsorted(bins.edges, events.begin, side="right")) - 1
+    bins = bins._replace(edges=bins.edges[first : int(np.searchsorted(bins.edges, events.end)) + 1])
+    inside = capacity.time[(capacity.time > events.begin) & (capacity.time < events.end)]
+    instants, place = np.unique(np.concatenate([events.time, inside]), return_inverse=True)
+    count = events.time.size
+    chunk = Chunk(np.append(instants, events.end), np.unique(place[count:]), capacity, tree)
+    measured, starving = _nothing(tree, len(events.deltas) - 1, bins), []
+    steps = Steps(np.zeros(1, np.int64), np.ones(1), np.zeros(1))  # the root has everything
+    for rows, others in _levels(chunk, events.node, place[:count], events.deltas, bins):
+        starving.append(_starving(chunk, rows))
+        steps = _measure(chunk, rows, others, steps, bins, measured)
+    node, since, until = (np.concatenate(each) for each in zip(*starving, strict=True))
+    return Added(measured, first, events.begin, events.end, Starving(node, since, until))
+
+
+def _add_up(measured: Measured, added: Added, since: np.ndarray) -> None:
+    """Add what the next span of time brings; *since* is since when nodes starve as it begins, and then as it ends."""
+    of_span, intervals = added.measured, slice(added.first, added.first + added.measured.binned.shape[2])
+    for name in SUMS:
+        total = getattr(measured, name)
+        total += getattr(of_span, name)
+    measured.binned[:, :, intervals] += of_span.binned
+    node, begin, end = added.starving
+    went_on = (begin == added.begin) & ~np.isnan(since[node])
+    begin = np.where(went_on, since[node], begin)
+    np.maximum.at(measured.starved, node, end - begin)
+    since[:] = np.nan
+    goes_on = end == added.end
+    since[node[goes_on]] = begin[goes_on]
 
 
 # From events to rows
@@ -128,12 +186,12 @@ def _levels(
     depth, below = tree.depth[leaf], (leaf[:0], instant[:0], deltas[:, :0])
     found: list[tuple[Rows, Rows | None]] = []
     for level in range(int(tree.depth.max()), 0, -1):
-        there = depth == level
+        there = np.flatnonzero(depth == level)
         node, begin, change = summed(
             np.concatenate([leaf[there], below[0]]), np.concatenate([instant[there], below[1]]),
-            np.concatenate([deltas[:, there], below[2]], axis=1))
-        rest = bins.place[node] < 0
-        others = summed(np.zeros(int(rest.sum()), np.int64), begin[rest], change[:, rest]) if rest.any() else None
+            np.concatenate([deltas.take(there, axis=1), below[2]], axis=1))
+        rest = np.flatnonzero(bins.place[node] < 0)
+        others = summed(np.zeros(rest.size, np.int64), begin[rest], change.take(rest, axis=1)) if rest.size else None
         found.append((_rows(node, begin, change, instants), others and _rows(*others, instants)))
         below = (tree.parent[node], begin, change)
     return found[::-1]
@@ -156,7 +214,6 @@ def _measure(
     steps = _steps(chunk, rows, waits | held, above)
     _add(measured.guarantee, *_guaranteed(chunk, steps, *runs(rows, waits | held)))
     _add(measured.demanding, rows.node[waits], time[rows.end[waits]] - time[rows.begin[waits]])
-    _starve(chunk, rows, waits & ~held, measured)
     rows, shares = _shares(chunk, rows)
     dominant = shares.max(axis=0)
     _add(measured.share, rows.node, dominant * (time[rows.end] - time[rows.begin]))
@@ -164,9 +221,11 @@ def _measure(
     jain, seconds = _jain(chunk, rows, dominant)
     measured.jain[level] += jain
     measured.jain_time[level] += seconds
-    _follow(chunk, rows, shares, steps, bins, measured)
+    _follow(chunk, rows, shares, steps, bins, measured.binned)
     if others is not None:
-        _follow_one(chunk, *_shares(chunk, others), bins.edges, measured.binned[bins.others[level]])
+        together, of_them = _shares(chunk, others)
+        place = np.full(together.node.size, bins.others[level])
+        _follow_shares(chunk, together, of_them, place, bins.edges, measured.binned)
     return steps
 
 
@@ -178,10 +237,11 @@ def _shares(chunk: Chunk, rows: Rows) -> tuple[Rows, np.ndarray]:
     """Return the rows, cut where the capacity changes, and float64[resource, row]: what of it is held."""
     if chunk.changes.size:
         span, begin, end = split(rows.begin, rows.end, chunk.changes, rows.held)
-        rows = Rows(rows.node[span], begin, end, rows.amount[:, span])
-    step = np.searchsorted(chunk.capacity.time, chunk.time[rows.begin], side="right") - 1
-    there = chunk.capacity.amount[:, step]
-    return rows, np.divide(rows.amount[:-1], there, out=np.zeros(there.shape), where=there > 0)
+        rows = Rows(rows.node[span], begin, end, rows.amount.take(span, axis=1))
+    times = chunk.time[rows.begin] if chunk.changes.size else chunk.time[:1]
+    step = np.searchsorted(chunk.capacity.time, times, side="right") - 1
+    there, held = chunk.capacity.amount[:, step], rows.amount[:-1]
+    return rows, np.divide(held, there, out=np.zeros(held.shape), where=there > 0)
 
 
 def _steps(chunk: Chunk, rows: Rows, active: np.ndarray, above: Steps) -> Steps:
@@ -253,16 +313,9 @@ def _against(
     return (span, node[span], first_key - own[span], last_key - own[span], height * chunk.tree.weight[node[span]])
 
 
-def _starve(chunk: Chunk, rows: Rows, starves: np.ndarray, measured: Measured) -> None:
-    """Note the longest span in which tasks of a node wait and it holds nothing; it may have begun in chunks before."""
-    node, begin, end = runs(rows, starves)
-    since = chunk.time[begin]
-    carried = (begin == 0) & ~np.isnan(measured.starved_since[node])
-    since[carried] = measured.starved_since[node[carried]]
-    np.maximum.at(measured.starved, node, chunk.time[end] - since)
-    goes_on = end == chunk.time.size - 1
-    measured.starved_since[rows.node] = np.nan
-    measured.starved_since[node[goes_on]] = since[goes_on]
+def _starving(chunk: Chunk, rows: Rows) -> Starving:
+    node, begin, end = runs(rows, rows.waits & ~rows.held)
+    return Starving(node, chunk.time[begin], chunk.time[end])
 
 
 def _jain(chunk: Chunk, rows: Rows, dominant: np.ndarray) -> tuple[float, float]:
@@ -294,32 +347,45 @@ def _jain(chunk: Chunk, rows: Rows, dominant: np.ndarray) -> tuple[float, float]
 # Through the intervals of the timeline
 
 
-def _follow(chunk: Chunk, rows: Rows, shares: np.ndarray, steps: Steps, bins: Bins, measured: Measured) -> None:
+def _follow(chunk: Chunk, rows: Rows, shares: np.ndarray, steps: Steps, bins: Bins, binned: np.ndarray) -> None:
     """Add what the followed nodes of a level hold, want and are guaranteed in each interval."""
-    active = rows.waits | rows.held
-    for node in np.unique(rows.node[bins.place[rows.node] >= 0]):
-        its = slice(*np.searchsorted(rows.node, [node, node + 1]))
-        own, target = Rows(rows.node[its], rows.begin[its], rows.end[its], rows.amount[:, its]), bins.place[node]
-        _follow_one(chunk, own, shares[:, its], bins.edges, measured.binned[target])
-        _, _, begin, end, guarantee = _against(chunk, steps, *runs(own, active[its]))
-        measured.binned[target][-2] += _in_bins(chunk, begin, end, guarantee, bins.edges)
+    its = np.flatnonzero(bins.place[rows.node] >= 0)
+    if its.size == 0:
+        return
+    own = Rows(rows.node[its], rows.begin[its], rows.end[its], rows.amount.take(its, axis=1))
+    _follow_shares(chunk, own, shares.take(its, axis=1), bins.place[own.node], bins.edges, binned)
+    _, node, begin, end, guarantee = _against(chunk, steps, *runs(own, own.waits | own.held))
+    place, sums = _in_bins(chunk, bins.place[node], begin, end, guarantee, bins.edges)
+    binned[place, -2] += sums
 
 
-def _follow_one(chunk: Chunk, rows: Rows, shares: np.ndarray, edges: np.ndarray, binned: np.ndarray) -> None:
+def _follow_shares(
+    chunk: Chunk, rows: Rows, shares: np.ndarray, place: np.ndarray, edges: np.ndarray, binned: np.ndarray
+) -> None:
+    """Add what is held and what waits; *place* is int64[row], where a row's node is followed."""
     values = np.concatenate([shares, shares.max(axis=0, keepdims=True), rows.amount[-1:]])
-    sums = _in_bins(chunk, rows.begin, rows.end, values, edges)
-    binned[:-2] += sums[:-1]
-    binned[-1] += sums[-1]
+    place, sums = _in_bins(chunk, place, rows.begin, rows.end, values, edges)
+    sums = np.moveaxis(sums, 0, 1)
+    binned[place, :-2] += sums[:, :-1]
+    binned[place, -1] += sums[:, -1]
 
 
 def _in_bins(
-    chunk: Chunk, begin: np.ndarray, end: np.ndarray, values: np.ndarray, edges: np.ndarray
-) -> np.ndarray:
-    """Return float64[..., interval]: integrals of *values* (float64[..., row]) that hold from begin to end."""
-    if begin.size == 0:
-        return np.zeros(edges.size - 1)
+    chunk: Chunk, place: np.ndarray, begin: np.ndarray, end: np.ndarray, values: np.ndarray, edges: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Integrate *values* (float64[..., row]) that hold from begin to end, which are ascending in each of the places.
+
+    Return the places that have a row, each once, and float64[..., place, interval].
+    """
+    first = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]])) if place.size else place
     since, until = chunk.time[begin], chunk.time[end]
     area = values * (until - since)
-    row = np.maximum(np.searchsorted(since, edges, side="right") - 1, 0)
+    until_end = np.empty_like(area)
+    for its in map(slice, first, [*first[1:], place.size]):  # each place by itself: sums are of its own rows
+        np.cumsum(area[..., its], axis=-1, out=until_end[..., its])
+    before = np.searchsorted(chunk.time, edges, side="right") - 1
+    number = np.repeat(np.arange(first.size), np.diff(first, append=place.size))
+    key, wanted = number * chunk.time.size + begin, np.arange(first.size)[:, None] * chunk.time.size + before
+    row = np.maximum(np.searchsorted(key, wanted, side="right") - 1, first[:, None])
     into = np.clip(edges, since[row], until[row]) - since[row]
-    return np.diff((np.cumsum(area, axis=-1) - area)[..., row] + values[..., row] * into)
+    return place[first], np.diff((until_end - area)[..., row] + values[..., row] * into)

@@ -1,5 +1,4 @@
 """How large the experiments of the HMHS paper are, and what they have in common: draws, runs, means and intervals."""
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from subak.reproduce.claims import Notify
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import finish_times
 from subak.simulator.simulate import simulate
+from subak.threads import usable_cores
 from subak.workload.mapreduce import CLUSTERS, WORKLOADS, MapReduce, draw_batch
 from subak.workload.table import Workload, make_workload
 
@@ -161,7 +161,7 @@ def _side_by_side(jobs: Mapping[str, Job], processes: int) -> Iterator[News]:
 
 def processes_here() -> int:
     """Return how many processes may run at once on this machine."""
-    return len(os.sched_getaffinity(0))
+    return usable_cores()
 
 
 def run_job(label: str, job: Job, say: Say) -> bytes:

@@ -4,7 +4,7 @@ One chunk: (1) the loop runs until the next to arrive has no row; (2) rows of ta
 state is left with those that are open, which is also what a checkpoint holds; (4) the next chunk is read.
 """
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from subak.simulator.engine.setup import Terms
 from subak.simulator.engine.state import ACCOUNTED, EVENTS, INTERVAL, LOOP_UNREAD, UNREAD_FROM, Simulation
 from subak.simulator.estimate_words import EXACT
 from subak.simulator.outcome import Outcome
+from subak.threads import in_order
 from subak.workload.chunks import StoredWorkload
 from subak.workload.table import Workload
 
@@ -109,9 +110,13 @@ class Course:
         self._write(ended)
         self.run.drop(ended)
 
-    def read_on(self) -> None:
-        """Read the next chunk."""
-        part = told_part(self.stored, self.read, self.read + self.chunk, self.terms)
+    def parts_to_come(self) -> Generator[Workload, None, None]:
+        """Yield the chunks that have not been read, while a thread reads the next one."""
+        begins = range(self.read, self.stored.tasks, self.chunk)
+        return in_order(told_part, ((self.stored, begin, begin + self.chunk, self.terms) for begin in begins), 1)
+
+    def take_on(self, part: Workload) -> None:
+        """Go on with the chunk that was read next."""
         self.run.read(self.read, part)
         self.read += len(part.tasks)
 

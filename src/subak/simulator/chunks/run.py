@@ -1,5 +1,6 @@
 """A whole run in chunks, from its beginning or from where it was kept."""
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,13 +40,15 @@ def run_in_chunks(  # noqa: PLR0913, PLR0917  (the words of `simulate`)
     that break a rule, and for a checkpoint of another run; what cannot be run in chunks is refused by `refuse_chunks`.
     """
     course = _begun(stored, fleet, scheduler, terms, cut, fixed, federation or Federation(), faults)
-    if cut.checkpoint is not None and cut.checkpoint.restore(course):
-        course.read_on()
-    while not course.advance(on_progress):
-        course.drop_ended()
-        if cut.checkpoint is not None and cut.checkpoint.is_due():
-            cut.checkpoint.write(course)
-        course.read_on()
+    restored = cut.checkpoint is not None and cut.checkpoint.restore(course)
+    with closing(course.parts_to_come()) as parts:
+        if restored:
+            course.take_on(next(parts))
+        while not course.advance(on_progress):
+            course.drop_ended()
+            if cut.checkpoint is not None and cut.checkpoint.is_due():
+                cut.checkpoint.write(course)
+            course.take_on(next(parts))
     return course.ended(fleet)
 
 

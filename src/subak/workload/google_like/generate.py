@@ -4,10 +4,7 @@ Three steps: plan which units come next (in order, cheap), draw them (on any thr
 their arrival times and write them (in order). The result depends on the parameters, the seed and the length only.
 """
 import math
-import os
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +17,10 @@ import polars as pl
 from subak.errors import InputError, RunError, first_line
 from subak.resources import Resource
 from subak.tables import Provenance, scan_table
+from subak.threads import in_order, usable_cores
 from subak.toml_files import write_toml
 from subak.workload.google_like.chunks import Carried, Chunk, arrivals, chunk_of
-from subak.workload.google_like.draw import Units, draw_units, job_sizes
+from subak.workload.google_like.draw import draw_units, job_sizes
 from subak.workload.google_like.load import mean_tasks_per_job
 from subak.workload.google_like.parameters import DRAWN_TASKS_MAX, Parameters, require
 from subak.workload.google_like.streams import SEED_END
@@ -112,7 +110,8 @@ def generate(
             f"seconds: must be fewer than {DRAWN_TASKS_MAX} times the dynamism of {parameters.dynamism:g} s",
             length.seconds)
     carried = Carried()
-    for units in _drawn(parameters, seed, length, threads or len(os.sched_getaffinity(0)), chunk_tasks):
+    pieces = ((parameters, seed, *piece) for piece in _pieces(parameters, seed, length.tasks, chunk_tasks))
+    for units in in_order(draw_units, pieces, threads or usable_cores()):
         arrival = arrivals(parameters, units.gap, carried)
         kept = len(arrival) if length.seconds is None else int(np.searchsorted(arrival, length.seconds))
         if kept:
@@ -150,20 +149,6 @@ def _cut(sizes: np.ndarray, tasks: int) -> np.ndarray:
     cut = sizes[:jobs].copy()
     cut[-1] -= ends[jobs - 1] - tasks
     return cut
-
-
-def _drawn(
-    parameters: Parameters, seed: int, length: Length, threads: int, chunk_tasks: int,
-) -> Iterator[Units]:
-    """Units in order, drawn ahead by one chunk a thread."""
-    ahead: deque[Future[Units]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        for piece in _pieces(parameters, seed, length.tasks, chunk_tasks):
-            ahead.append(pool.submit(draw_units, parameters, seed, *piece))
-            if len(ahead) > threads:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
 
 
 def _write_part(chunk: Chunk, parts: Path, number: int) -> None:

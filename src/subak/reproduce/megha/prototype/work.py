@@ -5,7 +5,6 @@ for each, and a fiftieth of the memory of section V-B. Requests are those of sec
 fiftieth of the memory. The paper's run lasts as long as its trace; here tasks of at most a minute are taken, and their
 arrivals drawn together until they want a stated share of all workers' cores.
 """
-import os
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,6 +14,7 @@ import polars as pl
 from subak.fleet.table import Fleet, make_fleet
 from subak.reproduce import workloads as made
 from subak.tables import Provenance
+from subak.threads import usable_cores
 
 CPU_SCALE, MEMORY_SCALE = 400.0, 50.0  # section V-A
 UNITS = 1000.0  # a core, and a GB, are so many units: thousandths
@@ -47,7 +47,7 @@ class Work(NamedTuple):
 
 def worker_units(workers: int) -> tuple[int, int]:
     """Return what each worker has: thousandths of a core and of a GB."""
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     return max(1, int(UNITS * cores / workers)), int(UNITS * made.MEMORY_GB / MEMORY_SCALE)
 
 
