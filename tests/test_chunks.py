@@ -2,6 +2,8 @@
 import fcntl
 import math
 import os
+import subprocess
+import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -484,6 +486,34 @@ def test_a_run_that_was_stopped_while_it_was_measured_is_measured_anew(tmp_path,
     one, other = (load_runs(tmp_path / name)[0] for name in ("R", "whole"))
     assert unlike(one) == unlike(other)
     assert (one.folder / "groups.parquet").read_bytes() == (other.folder / "groups.parquet").read_bytes()
+
+
+@contextmanager
+def disk_of(folder, kilobytes):
+    """Let a folder be a file system of so many bytes."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "subak", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("only root may mount a file system")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.parametrize(("kilobytes", "kept"), [(64, False), (64, True), (650, False)])
+def test_a_full_disk_is_one_line_and_nothing_is_half_written(tmp_path, kilobytes, kept):
+    """Where results of tasks go, 460 KB, is a map of a file: without room it would end the process at once."""
+    tasks = plain_tasks(*((0.0, number, 1) for number in range(20_000)))
+    folder, command = written(tmp_path, (tasks, fleet_of((9,)))), [sys.executable, "-m", "subak", "simulate"]
+    with disk_of(tmp_path / "disk", kilobytes) as disk:
+        options = ["--out", tmp_path / "R", "--checkpoint", disk / "C"] if kept else ["--out", disk / "R"]
+        ended = subprocess.run([*command, folder, "--scheduler", "first-fit", "--chunk", "5000", *options],
+                               capture_output=True, text=True, check=False)
+        full = disk / ("C" if kept else "R")
+        assert (ended.returncode, ended.stderr) == (
+            2, f"subak: {full}: could not be written: No space left on device\n")
+        assert not (tmp_path / "R").exists() and not (disk / "R").exists()
 
 
 def test_two_runs_are_not_kept_in_one_folder(tmp_path):

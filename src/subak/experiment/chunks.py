@@ -197,7 +197,12 @@ def _place(partial: Path, checkpoint: Path | None) -> Iterator[Path]:
     """Give a folder in which results grow; it goes when the run is whole, and that of a checkpoint only then."""
     place = partial / ".blocks" if checkpoint is None else checkpoint
     with _alone(place):
-        yield place
+        try:
+            yield place
+        except OSError as error:
+            if checkpoint is None:
+                raise  # whoever makes the folder of the results says of it what is wrong
+            raise RunError(f"{checkpoint}: could not be written: {error.strerror or error}") from None
         for path in place.iterdir():
             if OURS.fullmatch(path.name):
                 path.unlink()
@@ -302,7 +307,7 @@ def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool
     Raises RunError when the disk refuses.
     """
     reasons = pl.Enum(possible_reasons(found.outcome, found.stored.head, found.stored.of_stage))
-    trouble: list[SubakError] = []
+    trouble: list[SubakError | OSError] = []
     attempts: list[pl.DataFrame] = []
 
     def parts() -> Iterator[pl.DataFrame]:
@@ -322,7 +327,7 @@ def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool
         try:
             yield first
             yield from rest
-        except SubakError as error:
+        except (SubakError, OSError) as error:
             trouble.append(error)
             raise
 

@@ -58,7 +58,7 @@ class FairnessTally:
         matters = (first < self.field.span) & (last > 0.0)
         with self.path.open("ab") as file:
             for column in trail:
-                column[matters].tofile(file)
+                file.write(column[matters].tobytes())
         self.kept.append((int(matters.sum()), arrives))
 
     def fairness(self) -> Fairness:

@@ -62,7 +62,7 @@ class Columns:
         """Keep the columns of these tasks."""
         for name in self.names:
             with self._path(name).open("ab") as file:
-                tasks[name].fill_null(float("nan")).to_numpy().tofile(file)
+                file.write(tasks[name].fill_null(float("nan")).to_numpy().tobytes())
 
     def column(self, name: str) -> pl.Series:
         """Return a column of all tasks."""
@@ -91,7 +91,7 @@ class Exact:
         """Keep the tasks."""
         self.columns.add(tasks)
         with self.stage.open("ab") as file:
-            stage.tofile(file)
+            file.write(stage.tobytes())
 
     def column(self, name: str) -> pl.Series:
         """Return a column of all tasks: one of the values, or one that their stages tell."""

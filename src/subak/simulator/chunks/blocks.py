@@ -26,7 +26,10 @@ class Blocks:
         self.unflushed: set[int] = set()
 
     def write(self, number: np.ndarray, values: np.ndarray) -> None:
-        """Write results (of the *kind*); *number* are their tasks' in the workload, int64[row], ascending."""
+        """Write results (of the *kind*); *number* are their tasks' in the workload, int64[row], ascending.
+
+        Raises OSError when the disk refuses.
+        """
         which = number // self.block
         for block in np.unique(which).tolist():
             begin, end = np.searchsorted(which, [block, block + 1])
@@ -57,8 +60,14 @@ class Blocks:
         self.unflushed.clear()
 
     def _opened(self, block: int) -> np.memmap:
-        path = self._path(block)
-        return np.memmap(path, self.kind, "r+" if path.exists() else "w+", shape=(self._count(block),))
+        """Map a block's file; room for all of it is there before, since a full disk ends whoever writes to a map."""
+        path, count = self._path(block), self._count(block)
+        number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            os.posix_fallocate(number, 0, count * self.kind.itemsize)
+        finally:
+            os.close(number)
+        return np.memmap(path, self.kind, "r+", shape=(count,))
 
     def _count(self, block: int) -> int:
         return min(self.block, self.tasks - block * self.block)
