@@ -59,7 +59,7 @@ class Master:
         if are_kept(role):
             _use_compiled(node)
         else:
-            self.say("compiling, which takes a minute or two once; plain Python serves until then")
+            self.say("compiling, which takes up to a minute once; plain Python serves until then")
             self.compiling = asyncio.create_task(self._compile(node, role))
 
     async def _compile(self, node: GlobalNode | LocalNode, role: str) -> None:
