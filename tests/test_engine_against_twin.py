@@ -8,11 +8,16 @@ from hypothesis import strategies as st
 
 from invariants import Watch, check, head_is_stuck, work_conserving
 from naive import twin_run
-from small import cases
+from small import TWO, cases, fleet_of, staged
 from subak.fleet import shortlists
-from subak.placement.claims import STATUSES
+from subak.fleet.index import MOST
+from subak.placement.claims import STATUSES, TASK_FINISHED
 from subak.placement.schedulers import PLACEMENT_OPTIONS, SCHEDULERS
 from subak.policy import find_scheduler
+from subak.queues.lanes import ACTIVE_LANES
+from subak.simulator.central.engines import central_loop
+from subak.simulator.engine.setup import Terms
+from subak.simulator.engine.state import LOOP_PAUSED
 from subak.simulator.results import machine_rows, timeline_table
 from subak.simulator.simulate import simulate
 
@@ -95,6 +100,44 @@ def test_how_long_short_lists_are_changes_nothing(monkeypatch, case, scheduler, 
     for name, room in (("LISTS_MAX", 2), ("MACHINES_LISTED_MAX", listed), ("NOTED_MIN", 1)):
         monkeypatch.setattr(shortlists, name, room)
     agree(case, scheduler)
+
+
+def crowd(seed, shapes=150):
+    """More shapes than a block of places holds wait for a few machines, which free several of them at one instant."""
+    random = np.random.default_rng(seed)
+    wishes = ([("rack", "=", "a")], [("color", "!=", "red")], [], [], [], [], [])
+    stages = [{"job": row, "request": (1 + row // 12, 1 + row % 12), "constraints": wishes[row % 7]}
+              for row in range(shapes)]
+    tasks = [(row, float(random.integers(0, 4)), float(random.integers(1, 4)))
+             for row in [*range(shapes), *random.integers(0, shapes, shapes)]]
+    attributes = [(0, "rack", "a"), (1, "color", "red"), (2, "rack", "a"), (2, "color", "red")]
+    return staged(stages, tasks, TWO), fleet_of((16, 16), (13, 20), (20, 13), (16, 14), resources=TWO,
+                                                attributes=attributes, changes=[(5.0, 3, False, 16, 14)])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_more_shapes_wait_than_a_block_holds(seed, order):
+    outcome, _ = agree(crowd(seed), "first-fit+backfill" + order)
+    assert (outcome.simulation.claims.status == TASK_FINISHED).sum() > 250
+
+
+@pytest.mark.parametrize("scheduler", ["first-fit+backfill", "best-fit+backfill+priority", "first-fit"])
+def test_what_lanes_ask_for_lies_at_their_places(scheduler):
+    """After each step; in a strict order there is one lane of all shapes, and nothing lies there."""
+    workload, fleet = crowd(4)
+    instance = find_scheduler(scheduler)
+    loop = central_loop(workload, fleet, instance, Terms(instance.order, 1, 1000.0, math.inf))
+    sim, (ordered, *_) = loop.prepared.simulation, loop.states
+    lanes, most = ordered.lanes, 0
+    while loop.step(1) == LOOP_PAUSED:
+        active = lanes.size[ACTIVE_LANES]
+        if lanes.by_shape:
+            assert (ordered.wanted[:, :active] == sim.tasks.request[:, lanes.active[:active]]).all()
+            most = max(most, active)
+        assert (ordered.wanted[:, active:] == MOST).all()
+    assert len(ordered.wanted) == (2 if lanes.by_shape else 0)
+    assert most > 64 or not lanes.by_shape
 
 
 # -- after every step --------------------------------------------------------------------------------------------------

@@ -88,6 +88,16 @@ def has_at_least(amounts: np.ndarray, resource: int, block: int, amount: int) ->
     return word
 
 
+@kernel
+def has_at_most(amounts: np.ndarray, resource: int, block: int, amount: int) -> np.uint64:
+    """Return the word of the places of a block that have at most *amount* in int32[resource, padded place]."""
+    first = np.uint64(block) * LANES_OF_BLOCK
+    word = NO_BITS
+    for lane in range(LANES_OF_BLOCK):
+        word |= np.uint64(amounts[resource, first + lane] <= amount) << lane
+    return word
+
+
 @inlined
 def fitting_word(fleet: FleetState, shapes: Shapes, shape: int, block: int) -> np.uint64:
     """Return the word of the block's machines that meet the shape's constraints and have its request free."""

@@ -3,13 +3,18 @@
 One round: (1) the lanes that may have a chance contend; (2) the lane whose first task ranks best is asked for a
 machine; (3) a task that gets one leaves its lane, a lane that gets none is out of this round; (4) until none is left.
 A task that found no place is asked about again when a machine that could take it is freed.
+
+With a lane for each shape many wait at once, of which most fit no machine that is freed. So what the lanes that hold
+tasks ask for lies side by side, and 64 of them are compared with what a machine has free in the time of a few.
 """
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from subak.fleet.feasible import NOWHERE, shape_fits_any
-from subak.fleet.state import FleetState
+from subak.fleet.feasible import NOWHERE, meets_constraints, shape_fits_any
+from subak.fleet.index import ALL_BITS, MOST, has_at_most, lowest_bit
+from subak.fleet.state import BLOCK, NO_BITS, ONE, FleetState
 from subak.marks import inlined
 from subak.placement.claims import Claims, claim
 from subak.queues.lanes import (
@@ -17,6 +22,7 @@ from subak.queues.lanes import (
     CONTENDERS,
     NOBODY,
     Lanes,
+    build_lanes,
     contend,
     drop_top,
     pop,
@@ -26,43 +32,88 @@ from subak.queues.lanes import (
 from subak.workload.tasks import Tasks
 
 
+class Ordered(NamedTuple):
+    """Where tasks wait, and what is asked for there."""
+
+    lanes: Lanes
+    lane_of_shape: np.ndarray  # int32[shape]
+    wanted: np.ndarray  # int32[resource, place], units: what the shape of the lane at a place of `active` asks for, and
+    # MOST where no lane is, up to a whole block of 64; without a row where lanes are not of one shape each
+
+
+def build_ordered(tasks: Tasks, by_shape: bool) -> Ordered:
+    """Return empty lanes: one for each shape, or one for all."""
+    shapes, resources = tasks.constraint_set.size, tasks.request.shape[0] if by_shape else 0
+    return Ordered(
+        lanes=build_lanes(shapes if by_shape else 1, tasks.arrival.size, by_shape),
+        lane_of_shape=np.arange(shapes, dtype=np.int32) if by_shape else np.zeros(shapes, np.int32),
+        wanted=np.full((resources, -(-shapes // BLOCK) * BLOCK), MOST, np.int32))
+
+
 @inlined
 def ordered_departure(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes,
+    fleet: FleetState, tasks: Tasks, ordered: Ordered,
     select_machine: Callable[..., int], freed: np.ndarray, claims: Claims,
 ) -> None:
     """Serve the lanes whose first task fits one of the *freed* machines (int32[:])."""
-    for place in range(lanes.size[ACTIVE_LANES]):
-        lane = lanes.active[place]
-        if shape_fits_any(fleet, tasks, first_shape(lanes, tasks, lane), freed):
-            contend(lanes, tasks.rank, lane)
-    serve_round(fleet, tasks, lanes, select_machine, freed, claims)
+    lanes = ordered.lanes
+    if lanes.by_shape:
+        for block in range((lanes.size[ACTIVE_LANES] + BLOCK - 1) // BLOCK):
+            contend_in(fleet, tasks, ordered, block, freed)
+    elif lanes.size[ACTIVE_LANES] > 0 and shape_fits_any(fleet, tasks, tasks.shape[lanes.root[0]], freed):
+        contend(lanes, tasks.rank, 0)
+    serve_round(fleet, tasks, ordered, select_machine, freed, claims)
+
+
+@inlined
+def contend_in(fleet: FleetState, tasks: Tasks, ordered: Ordered, block: int, freed: np.ndarray) -> None:
+    """Let the lanes at a block of places contend whose shape fits one of the *freed* machines."""
+    left = ALL_BITS  # places of lanes that do not contend yet
+    for machine in freed:
+        word = left
+        for resource in range(ordered.wanted.shape[0]):
+            if word != NO_BITS:
+                word &= has_at_most(ordered.wanted, resource, block, fleet.free[resource, machine])
+        while word != NO_BITS:
+            lane = ordered.lanes.active[block * BLOCK + lowest_bit(word)]
+            if meets_constraints(fleet, tasks, lane, machine):
+                contend(ordered.lanes, tasks.rank, lane)
+                left &= ~(word & (~word + ONE))
+            word &= word - ONE
+        if left == NO_BITS:
+            return
 
 
 @inlined
 def ordered_arrival(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes,
-    lane_of_shape: np.ndarray, select_machine: Callable[..., int], arrived: np.ndarray, claims: Claims,
+    fleet: FleetState, tasks: Tasks, ordered: Ordered,
+    select_machine: Callable[..., int], arrived: np.ndarray, claims: Claims,
 ) -> None:
     """Let the *arrived* tasks (int32[:]) wait, and serve the lanes whose first task is new."""
+    lanes = ordered.lanes
     for task in arrived:
-        push(lanes, tasks.rank, lane_of_shape[tasks.shape[task]], task)
+        lane = ordered.lane_of_shape[tasks.shape[task]]
+        push(lanes, tasks.rank, lane, task)
+        if lanes.length[lane] == 1:
+            for resource in range(ordered.wanted.shape[0]):
+                ordered.wanted[resource, lanes.position[lane]] = tasks.request[resource, lane]
     for task in arrived:
-        lane = lane_of_shape[tasks.shape[task]]
+        lane = ordered.lane_of_shape[tasks.shape[task]]
         if lanes.root[lane] == task:
             contend(lanes, tasks.rank, lane)
-    serve_round(fleet, tasks, lanes, select_machine, arrived[:0], claims)
+    serve_round(fleet, tasks, ordered, select_machine, arrived[:0], claims)
 
 
 @inlined
 def serve_round(
-    fleet: FleetState, tasks: Tasks, lanes: Lanes,
+    fleet: FleetState, tasks: Tasks, ordered: Ordered,
     select_machine: Callable[..., int], freed: np.ndarray, claims: Claims,
 ) -> None:
     """Ask for machines in order until every contending lane is empty or was refused one.
 
     A shape that waited before the round fits at most the *freed* machines: when these are taken, nobody is asked.
     """
+    lanes = ordered.lanes
     while lanes.size[CONTENDERS] > 0:
         lane = lanes.contender[0]
         task = lanes.root[lane]
@@ -73,7 +124,7 @@ def serve_round(
         if machine == NOWHERE or not claim(claims, fleet, tasks, task, machine):
             drop_top(lanes, tasks.rank)
             continue
-        pop(lanes, tasks.rank, lane)
+        take_first(ordered, tasks.rank, lane)
         if lanes.root[lane] == NOBODY:
             drop_top(lanes, tasks.rank)
         else:
@@ -81,8 +132,11 @@ def serve_round(
 
 
 @inlined
-def first_shape(lanes: Lanes, tasks: Tasks, lane: int) -> int:
-    """Return the shape of a lane's first task, without looking at the task where the whole lane has one shape."""
-    if lanes.by_shape:
-        return lane
-    return tasks.shape[lanes.root[lane]]
+def take_first(ordered: Ordered, rank: np.ndarray, lane: int) -> None:
+    """Take the first task out of a lane; where that was all, the last of the active lanes has its place then."""
+    lanes, wanted = ordered.lanes, ordered.wanted
+    pop(lanes, rank, lane)
+    if lanes.root[lane] == NOBODY:
+        for resource in range(wanted.shape[0]):
+            wanted[resource, lanes.position[lane]] = wanted[resource, lanes.size[ACTIVE_LANES]]
+            wanted[resource, lanes.size[ACTIVE_LANES]] = MOST

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from numba import types
 
 from subak.errors import InputError
@@ -22,6 +21,7 @@ from subak.placement.interface.compiled import (
 )
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.plan import make_plan
+from subak.placement.ordered import build_ordered
 from subak.placement.rigid.reservations import BACKFILL_RULES
 from subak.placement.schedulers import LOTES, Scheduler, loaded
 from subak.queues.lanes import build_lanes
@@ -99,10 +99,8 @@ def _lanes(prepared: Prepared, scheduler: Scheduler) -> Any:
 
 
 def _ordered(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
-    lanes, shapes = _lanes(prepared, scheduler), prepared.simulation.tasks.constraint_set.size
-    select = compiled_select_machine(scheduler)
-    lane_of_shape = np.arange(shapes, dtype=np.int32) if scheduler.lanes == "shape" else np.zeros(shapes, np.int32)
-    return _compiled(prepared, lanes, _ordered_engine, lanes, lane_of_shape, select)
+    ordered = build_ordered(prepared.simulation.tasks, scheduler.lanes == "shape")
+    return _compiled(prepared, ordered.lanes, _ordered_engine, ordered, compiled_select_machine(scheduler))
 
 
 def _rigid(prepared: Prepared, workload: Workload, scheduler: Scheduler, terms: Terms) -> CentralLoop:
@@ -149,9 +147,8 @@ def _fair_engine(state: Any, fair: Any, back: Any) -> Callable[..., int]:
 
 
 @functools.cache
-def _ordered_engine(state: Any, lanes: Any) -> Callable[..., int]:
-    select = function_type(SELECT_MACHINE)
-    return kernel_of(types.int64(state, lanes, types.int32[::1], select, types.int64), run_ordered)
+def _ordered_engine(state: Any, ordered: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, ordered, function_type(SELECT_MACHINE), types.int64), run_ordered)
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from subak.placement.claims import (
     VIOLATED_RULE,
 )
 from subak.placement.interface.hooks import Memory
-from subak.placement.ordered import ordered_arrival, ordered_departure
+from subak.placement.ordered import Ordered, ordered_arrival, ordered_departure
 from subak.queues.lanes import MISUSES, Lanes
 from subak.simulator.engine.attempts import (
     changes_use,
@@ -66,7 +66,7 @@ from subak.simulator.engine.state import (
 
 
 def run_ordered(
-    sim: Simulation, lanes: Lanes, lane_of_shape: np.ndarray, select_machine: Callable[..., int], budget: int
+    sim: Simulation, ordered: Ordered, select_machine: Callable[..., int], budget: int
 ) -> int:
     """Run *budget* steps of an order joined with a placement; return why it stopped."""
     for _ in range(budget):
@@ -75,9 +75,9 @@ def run_ordered(
             return outcome
         freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
         if freed.size > 0:
-            ordered_departure(sim.fleet, sim.tasks, lanes, select_machine, freed, sim.claims)
+            ordered_departure(sim.fleet, sim.tasks, ordered, select_machine, freed, sim.claims)
         if arrived.size > 0:
-            ordered_arrival(sim.fleet, sim.tasks, lanes, lane_of_shape, select_machine, arrived, sim.claims)
+            ordered_arrival(sim.fleet, sim.tasks, ordered, select_machine, arrived, sim.claims)
         commit(sim)
         if sim.claims.violation[VIOLATED_RULE] != KEPT:
             return LOOP_BROKEN

@@ -9,6 +9,7 @@ import numpy as np
 from subak.fleet.speeds import Speeds
 from subak.placement.claims import TASK_FINISHED, TASK_UNPLACEABLE, Claims
 from subak.placement.fair import Fair
+from subak.placement.ordered import Ordered
 from subak.queues.lanes import NOBODY, Lanes
 from subak.simulator.engine.heap import EVENT, SIZE, Events
 from subak.simulator.engine.setup import build_losses
@@ -95,6 +96,8 @@ def _renumbered(state: Any, kept: np.ndarray, number: np.ndarray) -> Any:
     """Return what is beside a simulation; what knows nothing of tasks is as it was."""
     if isinstance(state, Fair):
         return _picked(state, kept)._replace(lanes=_renumbered(state.lanes, kept, number))
+    if isinstance(state, Ordered):
+        return state._replace(lanes=_renumbered(state.lanes, kept, number))
     if isinstance(state, Lanes):
         links = _picked(state, kept)
         return links._replace(**{name: _numbers(getattr(links, name), number) for name in ("root", "child", "sibling")})
@@ -111,6 +114,8 @@ def _longer(state: Any, more: int, leaf: np.ndarray) -> Any:
     """Return what is beside a simulation with *more* tasks, who do not wait."""
     if isinstance(state, Fair):
         return state._replace(lanes=_longer(state.lanes, more, leaf), leaf=np.concatenate([state.leaf, leaf]))
+    if isinstance(state, Ordered):
+        return state._replace(lanes=_longer(state.lanes, more, leaf))
     if isinstance(state, Lanes):
         none = np.full(more, NOBODY, np.int32)
         return state._replace(child=np.concatenate([state.child, none]), sibling=np.concatenate([state.sibling, none]))
