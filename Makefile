@@ -33,11 +33,12 @@ study: .venv/installed
 	$(BIN)/subak experiment docs/studies/megha.toml --out out/study
 
 # One more process of tests than cores: those of the live half wait for timers. With two more it took as long.
-# Tests start some hundred processes: each would compile the package's modules again where Python does not keep them.
+# Tests start some hundred processes: each would compile the package's modules again where Python does not keep them,
+# and each process of pytest those of the tests, which takes half of the time to collect them.
 test: lint
 	$(BIN)/python docs/make_reference.py --check
 	$(BIN)/python -m compileall -q src
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check

@@ -42,9 +42,11 @@ def pytest_addoption(parser):
 
 # Files that take a while: they begin first, so that no process is left alone with one of them at the end.
 # Both processes would wait for the same kernel if both began with those who compile the same, so these alternate.
-LONG = ("torture", "backfill", "federated_runs", "cli", "policy", "fuzz_input", "up", "chaos", "docs", "lotes_dispatch",
-        "engine_against_twin", "live_torture", "kill_nine", "reproduce_lotes", "roles_apart", "names", "study", "api",
-        "live_processes", "exhaustive", "cli_out", "sampled", "reproduce_mch", "fair_orders", "recorded", "tune")
+LONG = ("torture", "federated_runs", "backfill", "docs", "page_layout_in_chromium", "cli", "fuzz_input", "policy",
+        "chunks_federated", "lotes_dispatch", "chaos", "engine_against_twin", "chunks", "lotes_open", "up",
+        "pages_of_hostile_strings", "fit", "live_torture", "recorded", "study", "page_in_chromium", "kill_nine",
+        "exhaustive", "roles_apart", "bound", "queue_order", "delay_scheduling", "plan", "generate", "fair_orders",
+        "live_processes", "sampled", "start", "api", "tune", "cli_out", "names", "reproduce_mch", "reproduce_lotes")
 
 
 def pytest_collection_modifyitems(items):

@@ -69,7 +69,7 @@ class Watch:
         (time, status, attempts, finish), (time_now, status_now, attempts_now, finish_now) = before, after
         assert time_now >= time, f"time went back from {time} to {time_now}"
         assert (attempts_now >= attempts).all(), f"attempts fell at {time_now}"
-        over = np.isin(status, (TASK_FINISHED, TASK_UNPLACEABLE))
+        over = (status == TASK_FINISHED) | (status == TASK_UNPLACEABLE)
         assert (status_now[over] == status[over]).all(), f"a task that was over changed at {time_now}"
         ended = status == TASK_FINISHED
         assert (finish_now[ended] == finish[ended]).all(), f"a finish in the past changed at {time_now}"
@@ -213,7 +213,7 @@ def check_counts(simulation):
     assert count[WAITING_NOW] == tally["WAITING"], f"{count[WAITING_NOW]} wait, the statuses say {tally}"
     assert count[RUNNING_NOW] == tally["RUNNING"], f"{count[RUNNING_NOW]} run, the statuses say {tally}"
     later = status[arrived:]
-    absent = np.isin(later, (TASK_NOT_ARRIVED, TASK_UNPLACEABLE))
+    absent = (later == TASK_NOT_ARRIVED) | (later == TASK_UNPLACEABLE)
     assert absent.all(), f"a task runs before its arrival: {later.tolist()}"
     assert simulation.claims.size[0] == 0, f"{simulation.claims.size[0]} claims were not committed"
     shapes = simulation.record.shape_by_size.size
@@ -262,7 +262,7 @@ def check_stages(simulation):
     assert (left == stages.left).all(), f"left in stages {stages.left.tolist()}, the statuses say {left.tolist()}"
     waits = stages.waits[stages.of_task]
     assert (waits[status == TASK_BLOCKED] > 0).all(), "a task is blocked though its stage waits for nobody"
-    active = np.isin(status, (TASK_WAITING, TASK_RUNNING, TASK_FINISHED))
+    active = (status == TASK_WAITING) | (status == TASK_RUNNING) | (status == TASK_FINISHED)
     assert (waits[active] == 0).all(), "a task goes on before the stages that its stage waits for ended"
     if len(simulation.slow.opened):
         open_ = simulation.slow.unfinished == 0
@@ -272,15 +272,15 @@ def check_stages(simulation):
 
 def check_lanes(simulation, lanes):
     """Each waiting task is in exactly one lane, each lane is a heap of its length, the active ones are listed."""
-    rank = simulation.tasks.rank
-    members = [lane_members(lanes, rank, lane) for lane in range(lanes.root.size)]
-    for lane, tasks in enumerate(members):
+    rank, holding = simulation.tasks.rank, np.flatnonzero(lanes.root != NOBODY).tolist()
+    members = {lane: lane_members(lanes, rank, lane) for lane in holding}
+    for lane in {*holding, *np.flatnonzero(lanes.length).tolist()}:
+        tasks = members.get(lane, [])
         assert lanes.length[lane] == len(tasks), f"lane {lane} has length {lanes.length[lane]}, holds {tasks}"
     waiting = np.flatnonzero(simulation.claims.status == TASK_WAITING).tolist()
-    inside = sorted(task for tasks in members for task in tasks)
+    inside = sorted(task for tasks in members.values() for task in tasks)
     assert inside == waiting, f"waiting {waiting}, in lanes {inside}"
     active = lanes.active[: lanes.size[ACTIVE_LANES]].tolist()
-    holding = [lane for lane, tasks in enumerate(members) if tasks]
     assert sorted(active) == holding, f"active lanes {active}, lanes with tasks {holding}"
     assert [int(lanes.position[lane]) for lane in active] == list(range(len(active))), "positions differ from places"
     assert lanes.size[1] == 0, f"{lanes.size[1]} lanes are left in a round that is over"

@@ -107,8 +107,8 @@ def assert_same(found, case, outcome, whole, queues=None):
 
 
 def assert_same_fairness(found, case, outcome, queues, patch):
-    """Of all the time, or of a part of it, in spans of a few events, which are cut by a sample of them."""
-    patch.setattr(measure, "EVENTS_OF_CHUNK", 12)
+    """Of all the time, or of a part of it, in a dozen spans or more, which are cut by a sample of their events."""
+    patch.setattr(measure, "EVENTS_OF_CHUNK", max(12, found.stored.tasks // 6))
     patch.setattr(spans, "SAMPLE_MIN", 20)
     (workload, fleet), timeline = case, timeline_table(outcome, case[0])
     window = Window(1.5, 4.0, "") if found.stored.tasks % 2 else Window(0.0, math.inf, "")

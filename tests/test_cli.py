@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from in_process import subak
 from subak.cli import app
 from subak.cli.main import main
 
@@ -107,9 +108,7 @@ def small(tmp_path_factory):
     """A workload of 150 tasks, without a fleet."""
     home = tmp_path_factory.mktemp("small")
     (home / "small.tr").write_text(TRACE)
-    completed = subprocess.run([sys.executable, "-m", "subak", "convert", "tr", home / "small.tr", "--out", home / "W"],
-                               capture_output=True, text=True, check=True)
-    assert "150" in completed.stdout
+    assert "150" in subak("convert", "tr", home / "small.tr", "--out", home / "W").stdout
     return home / "W"
 
 
@@ -423,8 +422,7 @@ def large(tmp_path_factory):
     lines = [f"{job} 1000 500 " + " ".join(str(100 + (job * 7 + task * 13) % 997 / 7) for task in range(1000))
              for job in range(300)]
     (home / "large.tr").write_text("\n".join(lines))
-    subprocess.run([sys.executable, "-m", "subak", "convert", "tr", home / "large.tr", "--out", home / "W"],
-                   capture_output=True, check=True)
+    assert subak("convert", "tr", home / "large.tr", "--out", home / "W").returncode == 0
     policy_file(home, ENDLESS)
     return home
 

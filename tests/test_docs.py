@@ -1,6 +1,7 @@
 """The documentation cannot drift: its commands run, its outputs are compared, its reference is the program's."""
 import os
 import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 from batches import batch, machines
+from in_process import subak
 from small_inputs import placed
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
@@ -20,6 +22,8 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TERMINAL = {"COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+SHELLS = re.compile(r"[|<>&;$*?`\\~]")  # what means something to a shell, outside quotes
 CHANGING = re.compile(r"tasks a second|peak memory")  # lines that differ from run to run
 
 sys.path.insert(0, str(DOCS))
@@ -55,16 +59,21 @@ def lines_of(text: str) -> list[str]:
 
 @pytest.fixture
 def shell(tmp_path):
-    """Run commands in an empty folder in which `subak` and `python` are those under test."""
+    """Run commands in an empty folder in which `subak` and `python` are those under test.
+
+    A process of its own has only what the shell does something to.
+    """
     tools, here = tmp_path / "bin", tmp_path / "here"
     tools.mkdir()
     here.mkdir()
     for name, call in (("subak", f'"{sys.executable}" -m subak "$@"'), ("python", f'"{sys.executable}" "$@"')):
         (tools / name).write_text(f"#!/bin/sh\nexec {call}\n")
         (tools / name).chmod((tools / name).stat().st_mode | stat.S_IXUSR)
-    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", **TERMINAL}
 
     def _run(command: str) -> subprocess.CompletedProcess[str]:
+        if command.startswith("subak ") and not SHELLS.search(re.sub("'[^']*'", "", command)):
+            return subak(*shlex.split(command)[1:], cwd=here, environment=TERMINAL)
         return subprocess.run(["bash", "-c", command], cwd=here, env=environment, capture_output=True, text=True,
                               check=False)
 

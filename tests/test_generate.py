@@ -94,9 +94,9 @@ def test_a_folder_reads_back_and_says_how_it_was_made(tmp_path, parameters):
 
 
 @settings(max_examples=15, deadline=None)
-@given(chunk=st.integers(1, 400), threads=st.integers(1, 4), seed=st.integers(0, 2**64 - 1),
+@given(chunk=st.integers(1, 160), threads=st.integers(1, 4), seed=st.integers(0, 2**64 - 1),
        parameters=st.sampled_from([Parameters(), LONE, EVERYTHING]),
-       length=st.sampled_from([Length(tasks=300), Length(seconds=12.0)]))
+       length=st.sampled_from([Length(tasks=120), Length(seconds=5.0)]))
 def test_neither_chunks_nor_threads_change_anything(chunk, threads, seed, parameters, length):
     whole = tables(parameters, seed, length, threads=1)
     cut = tables(parameters, seed, length, threads=threads, chunk_tasks=chunk)

@@ -1,8 +1,6 @@
 """Drawn MapReduce batches: their laws, Table 1, what a seed means, their folders, and how bad parameters end."""
 import filecmp
 import json
-import subprocess
-import sys
 
 import msgspec
 import numpy as np
@@ -10,6 +8,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from in_process import subak
 from subak.errors import InputError
 from subak.fleet.table import read_fleet
 from subak.workload.mapreduce import CLUSTERS, WORKLOADS, JobClass, MapReduce, draw_batch
@@ -254,11 +253,6 @@ def test_too_many_tasks_are_refused_before_they_are_drawn():
 
 
 # The command
-
-
-def subak(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "subak", *map(str, arguments)], capture_output=True, text=True,
-                          check=False)
 
 
 def test_generate_from_end_to_end(tmp_path):

@@ -1,5 +1,6 @@
 """Names from outside (folders, files, queues, policies) are taken as they are, by Polars and by the terminal."""
 import ast
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -54,6 +55,7 @@ def place(request, tmp_path, monkeypatch):
     for decoy in ("W1", "W2"):
         (tmp_path / decoy).mkdir()
         workload(5).write(tmp_path / decoy)
+    monkeypatch.setenv("XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))  # as before
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     return Path() if request.param == "relative" else tmp_path

@@ -82,6 +82,7 @@ def test_a_reader_that_nobody_sees_answers_no_probe(page, tmp_path):
     assert {hits for hits, _ in found.values()} == {0}
 
 
+@pytest.mark.parametrize("page", ["five"], indirect=True)
 def test_numbers_read_off_a_chart_are_those_of_the_tables(page, tmp_path):
     values = [0, 1, 0.5, 3e-7, 0.00051, 0.0999, 0.2, 0.99949, 0.9996, 1.5, 9.994, 9.996, 12, 12.34, 99.94, 99.96, 119.9,
               121, 1234.5, 7199, 7201, 86_400, 172_799, 172_801, 12_583, 2.6e6]

@@ -1,13 +1,12 @@
 """The readers of Alibaba 2018, SWIM and openb: every rule by hand, how a bad line ends, and the published files."""
 import gzip
 import lzma
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from in_process import subak
 from published import trace
 from subak.errors import InputError
 from subak.fleet.table import read_fleet
@@ -520,11 +519,6 @@ def test_the_published_openb():
 
 
 # End to end
-
-
-def subak(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "subak", *map(str, arguments)], capture_output=True, text=True,
-                          check=False)
 
 
 def test_a_converted_slice_is_simulated(tmp_path):

@@ -2,14 +2,13 @@
 import gzip
 import json
 import statistics
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from in_process import subak
 from published import DATA, trace
 from subak.errors import InputError
 from subak.fleet.locality import LEVELS
@@ -431,11 +430,6 @@ def test_the_jobs_of_yahoo():
 
 
 # The command
-
-
-def subak(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "subak", *map(str, arguments)], capture_output=True, text=True,
-                          check=False)
 
 
 def test_convert_from_end_to_end(tmp_path):

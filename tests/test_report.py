@@ -1,8 +1,6 @@
 import io
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
@@ -10,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from fake_runs import write_comparison, write_run
+from in_process import subak
 from subak.errors import InputError
 from subak.measures import series
 from subak.measures.of_run import bounded_slowdown
@@ -310,12 +309,10 @@ def test_pictures_that_cannot_be_written_are_refused_before_the_page_is(tmp_path
 
 def test_the_command_writes_the_page_and_refuses_in_one_line(tmp_path):
     folder = write_run(tmp_path / "run", tasks=500)
-    command = [sys.executable, "-c", "from subak.cli.main import main; main()", "report"]
-    done = subprocess.run([*command, folder, "--out", tmp_path / "r.html", "--images", tmp_path / "i",
-                           "--format", "svg"], capture_output=True, text=True, check=False)
+    done = subak("report", folder, "--out", tmp_path / "r.html", "--images", tmp_path / "i", "--format", "svg")
     assert (done.returncode, (tmp_path / "r.html").is_file()) == (0, True), done.stderr
     assert {path.suffix for path in (tmp_path / "i").iterdir()} == {".svg"}
-    refused = subprocess.run([*command, tmp_path / "absent"], capture_output=True, text=True, check=False)
+    refused = subak("report", tmp_path / "absent")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
 
 

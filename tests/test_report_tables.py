@@ -4,8 +4,6 @@ import json
 import math
 import operator
 import re
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 
 from fake_demo import write_demo
 from fake_runs import write_comparison, write_run
+from in_process import subak
 from subak.errors import InputError
 from subak.measures.runs import groups, load_runs
 from subak.report.comparison import Measure, Row, measures
@@ -232,8 +231,7 @@ def test_pictures_are_also_pdf(comparison, tmp_path):
     (("--baseline", "x"), "--baseline: must be one of first-fit, not x")])
 def test_what_cannot_be_written_is_refused_in_one_line(tmp_path, options, said):
     write_run(tmp_path / "run", tasks=500)
-    command = [sys.executable, "-c", "from subak.cli.main import main; main()", "report", "run", "--out", "r.html"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subak("report", "run", "--out", "r.html", *options, cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert said in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]

@@ -21,8 +21,7 @@ from subak.fleet.table import Fleet
 from subak.measures.runs import load_runs
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
-from subak.policy import find_scheduler
-from subak.policy_files import policy_file
+from subak.policy_files import named_scheduler, policy_file
 from subak.report.console import Console, echo
 from subak.report.terminal import run_panel
 from subak.workload.piped import PIPE, piped_workload
@@ -50,7 +49,7 @@ def _simulate(scenario: Scenario, files: list[Path], out: Path | None, overwrite
         refuse_checkpoint(chunks.checkpoint, out, inputs_of(scenario, *files))
     stored = _stored(scenario, chunks)
     if stored is None:
-        found = find_scheduler(scenario.schedulers[0], scenario.check_policy, scenario.parameters)
+        found = named_scheduler(scenario.schedulers[0], scenario.parameters)  # its process compiles it, and may refuse
         inputs = load_inputs(scenario)
         refuse_unfit(scenario, [found], inputs)
     with _scratch() if out is None else nullcontext(out) as folder:

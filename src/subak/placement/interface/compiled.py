@@ -74,7 +74,7 @@ def _users_select_machine(function: AnyFunction, checked: bool) -> AnyFunction:
     def select_machine(fleet: Any, tasks: Any, task: int) -> int:
         return whole(policy(read_only(fleet), read_only(as_told(tasks)), task))
 
-    return kernel_of(SELECT_MACHINE, select_machine, cache=False)
+    return kernel_of(SELECT_MACHINE, select_machine, cache=False, by_python=False)
 
 
 @functools.cache
@@ -85,13 +85,13 @@ def _users_hook(function: AnyFunction, checked: bool) -> AnyFunction:
     def hook(fleet: Any, tasks: Any, lanes: Any, memory: Any, items: Any, claims: Any) -> None:
         policy(read_only(fleet), read_only(as_told(tasks)), lanes, memory, read_only(items), read_only(claims))
 
-    return kernel_of(HOOK, hook, cache=False)
+    return kernel_of(HOOK, hook, cache=False, by_python=False)
 
 
 def _of_user(signature: Any, function: AnyFunction, checked: bool) -> Any:
     arguments = tuple(read_only_type(kind) if kind in READS_ONLY else kind for kind in signature.args)
     try:
-        return kernel_of(arguments, function, cache=False, checked=checked)
+        return kernel_of(arguments, function, cache=False, checked=checked, by_python=False)
     except Exception as error:  # Numba's own, and what else it may stumble over
         raise PolicyError(f"policy {function.__name__} {_reason(error, function)}") from None
 

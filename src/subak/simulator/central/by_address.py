@@ -19,13 +19,20 @@ def by_address(engine: Callable[..., Callable[..., int]], *states: Any) -> Calla
     """
     if SETTINGS.DISABLE_JIT:
         return engine(*(None for each in states if isinstance(each, tuple)))
-    kinds = [StateAt(typed(each, type_of)) if isinstance(each, tuple) else None for each in states]
+    kinds: list[Any] = [StateAt(typed(each, type_of)) if isinstance(each, tuple) else None for each in states]
     run = engine(*(kind for kind in kinds if kind is not None))
 
+    last: list[At | None] = [None for _ in kinds]  # a state is called with again and again
+
+    def at(place: int, state: Any) -> At:
+        found = last[place]
+        if found is None or found.held.state is not state:
+            found = last[place] = At(state, kinds[place])
+        return found
+
     def loop(*arguments: Any) -> int:
-        kinds_of_all = [*kinds, *(None for _ in arguments[len(kinds) :])]
-        return run(*(each if kind is None else At(each, kind)
-                     for each, kind in zip(arguments, kinds_of_all, strict=True)))
+        return run(*(at(place, each) if place < len(kinds) and kinds[place] is not None else each
+                     for place, each in enumerate(arguments)))
 
     return loop
 

@@ -98,4 +98,4 @@ def take_first(line: Line, events: Events) -> tuple[float, int, int, int]:
 def all_events(line: Line, events: Events) -> np.ndarray:
     """Return EVENT[event] of both, the earliest first, the others in no order."""
     heap = events.slot[: events.size[SIZE]]
-    return np.concatenate([in_line(line), heap] if line_is_first(line, events) else [heap, in_line(line)])
+    return np.concatenate([in_line(line), heap] if line_is_first(line, events) else [heap, in_line(line)], dtype=EVENT)

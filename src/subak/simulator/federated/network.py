@@ -199,7 +199,7 @@ def on_the_way(net: Network) -> np.ndarray:
     """Return int32[message], the slots of all messages, that of the next event first."""
     others, beats = all_events(net.line, net.events), timers(net.beats)
     is_beat = beats.size > 0 and beat_is_next(net)
-    return np.concatenate([beats, others] if is_beat else [others, beats])["item"]
+    return np.concatenate([each["item"] for each in ([beats, others] if is_beat else [others, beats])])
 
 
 @inlined
