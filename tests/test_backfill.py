@@ -331,6 +331,55 @@ def test_reservations_are_made_earlier_when_something_ends_early():
     assert starts(rigid(*jobs), nodes(2), "conservative") == [0, 2, 5, 5]
 
 
+def a_late_gang(priorities):
+    """Gangs on three nodes: A has two from 0 to 10, H waits for two from 1 on, G for all three from 2 on.
+
+    That is when the last task of G arrives. At 3 come F and S, which ask for one node for 10 and for 7 seconds.
+    """
+    stages = [{"job": job, "request": (1,), "priority": priority} for job, priority in enumerate(priorities)]
+    tasks = [(0, 0, 10), (0, 0, 10), (1, 0, 4), (1, 0, 4), (2, 1, 5), (2, 1, 5), (1, 2, 4), (3, 3, 10), (4, 3, 7)]
+    return with_gangs(staged(stages, tasks), [True] * 3 + [False] * 2)
+
+
+_, G, H, _, S = range(5)
+
+
+@pytest.mark.parametrize(("priorities", "reserved", "expected"), [
+    # G stands before H and takes the reservation over: all nodes at 10, so F would end too late, and S may go. When G
+    # has begun H has one again, for 14; F starts beside it.
+    ((0, 1, 0, 0, 0), [(1, H, 10), (2, G, 10), (10, H, 14)], [0, 10, 14, 14, 3]),
+    # G stands behind H, which keeps its two nodes at 10: F may have the third until 13. When H has begun G has one, for
+    # 15; at 13 S would end too late, and has one for 19 when G has begun.
+    ((0, 0, 1, 0, 0), [(1, H, 10), (10, G, 15), (15, S, 19)], [0, 15, 10, 3, 19]),
+])
+def test_a_gang_whose_last_task_comes_later_takes_over_the_reservation_of_one_behind_it(
+        priorities, reserved, expected):
+    workload, watch, seen = a_late_gang(priorities), Promises("easy"), []
+
+    def look(simulation, state):
+        watch(simulation, state)
+        now, gangs = simulation.clock[0], state.gangs
+        for gang in np.flatnonzero(np.isfinite(gangs.reserved)).tolist():
+            if (gang, gangs.reserved[gang]) != (seen[-1][1:] if seen else None):
+                seen.append((now, gang, gangs.reserved[gang]))
+
+    assert starts(workload, nodes(3), "easy+priority", check=look) == expected
+    assert seen == reserved
+
+
+def test_one_that_comes_to_stand_behind_ends_no_promise():
+    """Of what tests look with: H is believed to have been promised 9, and still waits for 10 when G comes."""
+    watch = Promises("easy")
+
+    def look(simulation, state):
+        watch(simulation, state)
+        if simulation.clock[0] == 1:
+            watch.promised[H] = 9.0
+
+    with pytest.raises(AssertionError, match="gang 2 is put off at 2"):
+        simulate(a_late_gang((0, 0, 1, 0, 0)), nodes(3), find_scheduler("easy+priority"), check=look)
+
+
 def test_who_moves_up_leaves_room_for_those_before_it():
     """At 10.5 the last moves up behind the fourth; only then may the fifth, of all nodes, move up to 13.5."""
     jobs = [(0, 8, 7.5), (2, 5, 2), (3, 8, 1, 5), (8, 1, 3), (8, 8, 1, 5), (8, 8, 7.5), (8.5, 3, 5, 9), (8.5, 4, 3)]
