@@ -212,6 +212,19 @@ def test_tetris_takes_the_best_machine_for_an_endless_task_too():
     assert machines(outcome) == [1, 0]
 
 
+def test_tetris_looks_at_every_machine_for_tasks_that_arrive_together():
+    """The tasks are 0 and 1, and so are the machines that have no room for them."""
+    assert starts(run(plain((0, 1, 2), (0, 1, 2)), fleet_of((1,), (1,), (4,)), "tetris")) == [0, 0]
+
+
+def test_tetris_leaves_out_who_fits_nowhere_any_more():
+    """Two tasks may use the first machine alone, which has room for one; the last, of a block, has as much free."""
+    stages = [{"request": (1,), "constraints": [("rack", "=", "a")]},
+              {"request": (1,), "constraints": [("rack", "!=", "b")]}]
+    fleet = fleet_of((1,), *[(0,)] * 62, (1,), attributes=[(0, "rack", "a"), (63, "rack", "b")])
+    assert starts(run(staged(stages, [(0, 0, 1), (1, 0, 1)]), fleet, "tetris")) == [0, 1]
+
+
 def test_tetris_normalised_is_quiet_when_no_machine_has_what_is_asked():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -9,6 +9,7 @@ from numba import types
 from subak.kernels.kernel import SETTINGS, function_type, kernel_of
 from subak.kernels.state import At, StateAt, addressed, type_of, typed
 from subak.marks import inlined, noinline
+from subak.simulator.central.by_address import by_address
 
 ROW = np.dtype([("count", np.int32), ("weight", np.float64)])
 
@@ -134,3 +135,23 @@ def test_a_state_by_address_is_given_as_it_is_to_a_function_that_takes_it_so():
     assert asked(At(state, StateAt(kind)), whole) == 6 + 100 + 1
     state.inner.numbers[0] = 200
     assert asked(At(state, StateAt(kind)), whole) == 207
+
+
+def step(state, places, other, budget):
+    other.numbers[0] += budget
+    return state.inner.numbers[1] * places[0] + other.numbers[0]
+
+
+def test_a_loop_takes_states_as_they_are_and_works_on_them_by_address():
+    def engine(state, other):
+        is_plain = state is None and other is None
+        assert is_plain or [type(each) for each in (state, other)] == [StateAt, StateAt]
+        return step if is_plain else kernel_of(types.int64(state, types.int64[::1], other, types.int64), step,
+                                               cache=False)
+
+    states = Around(np.arange(4), Within(np.array([100, 7]))), np.array([3]), Within(np.array([50]))
+    loop = by_address(engine, *states)
+    assert loop(*states, 2) == 7 * 3 + 50 + 2
+    assert states[2].numbers[0] == 52
+    others = Around(np.arange(9), Within(np.array([0, 1]))), np.array([4, 5]), Within(np.array([0, 0]))
+    assert loop(*others, 1) == 4 + 1

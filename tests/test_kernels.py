@@ -29,6 +29,7 @@ from subak.placement.tetris import best_aligned, score_on
 from subak.queues.lanes import (
     ACTIVE_LANES,
     CONTENDERS,
+    MISUSES,
     NOBODY,
     build_lanes,
     contend,
@@ -103,6 +104,17 @@ def test_sort(numbers):
 
 
 # -- lanes and events --------------------------------------------------------------------------------------------------
+
+
+def test_a_lane_or_a_task_that_is_not_there_is_noted_and_nothing_is_done():
+    """Tasks 0 and 1 and lanes 0 and 1 are there; one task waits, in the last lane."""
+    rank, lanes = np.zeros(2), build_lanes(2, 2)
+    push(lanes, rank, 1, 1)
+    for lane, task in ((-1, 0), (2, 0), (0, -1), (0, 2)):
+        push(lanes, rank, lane, task)
+    assert [pop(lanes, rank, lane) for lane in (-1, 2, 0)] == [NOBODY] * 3
+    assert lanes.size[MISUSES] == 7
+    assert (lanes.root.tolist(), lanes.length.tolist()) == ([NOBODY, 1], [0, 1])
 
 
 @quick
@@ -497,6 +509,7 @@ def test_normalised_scores_are_of_shares_and_means():
     alignment = ((2 / 4 + 1) + (1 / 4 + 3)) / 2
     assert numbers([10.0, math.inf]) == pytest.approx([1 / alignment, 1 / (10 * (2 / 4 + 1) / 2), 1 / 4, 1, 1])
     assert numbers([0.0, math.inf]) == pytest.approx([1 / alignment, 1, 1 / 4, 1, 1])
+    assert numbers([0.1, math.inf]) == pytest.approx([1 / alignment, 1 / (0.1 * (2 / 4 + 1) / 2), 1 / 4, 1, 1])
 
 
 # -- random numbers ----------------------------------------------------------------------------------------------------
