@@ -1,6 +1,7 @@
 """Changes that tests/mutants.py does not try, because nothing could notice them."""
 
-# Changes that nothing could notice, by function, line and change, and why.
+# Changes that nothing could notice, by function, line and change, and why. Of several that are said alike in a line
+# these are all, or with a number behind the change one, such as 3 for the third.
 ONLY_ROOM = "room for what a step notes, which the next step empties; a place more or less is no matter"
 NO_READER = "whose sibling it is, is written again before anybody reads it: a root has none"
 NAMED = "the statuses of a run name every one"
@@ -25,8 +26,32 @@ NOT_REPEATED = "a GO is not said again by a timer, so nobody reads how often it 
 FIRST_FOUND = "the first that fits is taken whatever its score is"
 NOT_DOUBTED = "what waits again or has ended is not doubted, and nothing else is left here"
 REVISED = "who is asked again without news gets what he had"
-EQUIVALENT: dict[tuple[str, str, str], str] = {
+UNREAD = "an array that nobody reads"
+PAST = "where there is no room, that is a time before what has been accounted for"
+TOLD = "it tells the compiler what is so, which it need not use"
+EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
+    ("take", "if amount > 0:", "amount > 0  ->  amount >= 0"): "a request of 0 changes nothing, only more slowly",
+    ("_memory", "return build_memory((0, 0), (0, 0), numbers)", "0  ->  1"): UNREAD,
+    ("best_aligned", "if cost < least or (cost == least and machine < best):", "machine < best  ->  machine <= best"):
+        "a machine that was freed is there once",
+    ("goes_before", "if lanes.number.size > 0:", "0  ->  1"): "where there is one task, it goes before no other",
+    ("goes_before", "return first < second", "first < second  ->  first <= second"): DIFFER,
+    ("push", "lanes.sibling[task] = NOBODY", "lanes.sibling[task] = NOBODY  ->  pass"): NO_READER,
+    ("pass_time", "if room > 0:", "room > 0  ->  room >= 0"): PAST,
+    ("pass_time", "if room > 0:", "0  ->  -1"): PAST,
+    ("start_or_reserve", "if gangs.reserved[gang] < np.inf:",
+     "gangs.reserved[gang] < np.inf  ->  gangs.reserved[gang] <= np.inf"): "who has no reservation gives none up",
+    ("serve_head",
+     "if gang == head and rigid.gangs.reserved[gang] > rigid.profile.now[0] and not rigid.notes[TO_REVISE]:",
+     "0  ->  -1"): ONE_TERM,
+    ("build_profile",
+     "segments = pools + 2 + (2 * tasks.arrival.size if is_kept else 0)  # each task holds or is to hold something",
+     "0  ->  -1"): "a profile that is not kept is never opened: a segment more or less is no matter",
+    ("build_profile", "size=np.array([segments - pools, 0, 0, 0]),", "0  ->  1", 3):
+        "it is written again when a profile is opened",
+    ("clear", "profile.time[segment] = profile.now[0]", "profile.time[segment] = profile.now[0]  ->  pass"):
+        "that segment began before, and how long before is never asked",
     ("meld_children", "lanes.sibling[first] = NOBODY", "lanes.sibling[first] = NOBODY  ->  pass"): NO_READER,
     ("meld_children", "lanes.sibling[second] = NOBODY", "lanes.sibling[second] = NOBODY  ->  pass"): NO_READER,
     ("meld_children", "lanes.sibling[pairs] = NOBODY", "lanes.sibling[pairs] = NOBODY  ->  pass"): NO_READER,
@@ -187,4 +212,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("serve_others",
      "rigid.below[lane] = key_of(rigid.by_lane, gang) if is_tight(rigid, fleet, tasks, gang) else 0.0",
      "0.0  ->  -1.0"): "no estimate is below 0",
+    ("word", "place = self.builder.gep(self.words, [cgutils.intp_t(self.next)], inbounds=True)",
+     "True  ->  False"): TOLD,
+    ("word", "value.set_metadata(\"invariant.load\", self.constant)",
+     "value.set_metadata('invariant.load', self.constant)  ->  pass"): TOLD,
 }

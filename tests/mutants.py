@@ -265,9 +265,15 @@ def name_of(module: str, mutant: Mutant) -> str:
     return f"{path_of(module)}:{mutant.line} {mutant.function}: {mutant.change}"
 
 
-def place_of(mutant: Mutant, lines: list[str]) -> tuple[str, str, str]:
-    """What EQUIVALENT knows a mutant by, in the lines of its module."""
-    return mutant.function.rpartition(".")[2], lines[mutant.line - 1].strip(), mutant.change
+def places_of(found: list[Mutant], lines: list[str]) -> list[tuple[str, str, str, int]]:
+    """What EQUIVALENT knows the mutants of a module by; the number is which one it is of those that are said alike."""
+    counts: dict[tuple[str, str, str], int] = {}
+    places = []
+    for mutant in found:
+        place = mutant.function.rpartition(".")[2], lines[mutant.line - 1].strip(), mutant.change
+        counts[place] = counts.get(place, 0) + 1
+        places.append((*place, counts[place]))
+    return places
 
 
 def sample_of(module: str, count: int, seed: int) -> dict[str, Place]:
@@ -279,8 +285,9 @@ def sample_of(module: str, count: int, seed: int) -> dict[str, Place]:
     if 0 < count < len(found):
         drawn = sorted(random.Random(f"{seed} {module}").sample(drawn, count))
     digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+    places = places_of(found, lines)
     return {f"{digest} {number} {name_of(module, found[number])}": Place(module, number) for number in drawn
-            if place_of(found[number], lines) not in EQUIVALENT}
+            if not {places[number], places[number][:3]} & EQUIVALENT.keys()}
 
 
 # -- trying them -------------------------------------------------------------------------------------------------------

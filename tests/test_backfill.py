@@ -17,8 +17,11 @@ from subak.errors import InputError
 from subak.placement.claims import TASK_RUNNING, TASK_WAITING
 from subak.placement.rigid.gangs import NOT_RUNNING
 from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS
+from subak.placement.rigid.reservations import close_if_unused, open_profile
 from subak.policy import find_scheduler
+from subak.simulator.central.engines import central_loop
 from subak.simulator.central.rigid import gangs_of_tasks
+from subak.simulator.engine.setup import Terms
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
@@ -248,6 +251,7 @@ def check_profile(simulation, state):
     if not profile.size[IS_OPEN]:
         assert profile.size[RESERVATIONS] == 0
         return
+    assert profile.size[RESERVATIONS] == np.isfinite(gangs.reserved).sum()
     held = []
     for task, status in enumerate(simulation.claims.status.tolist()):
         gang, shape = gangs.of_task[task], simulation.tasks.shape[task]
@@ -410,6 +414,23 @@ def test_a_gang_takes_of_a_machine_only_what_nobody_needs_later():
         progress = simulate(workload, fleet_of((4,), (2,)), find_scheduler(scheduler)).simulation.progress
         assert progress.start.tolist() == [0, 0, 1, 5, 3, 3], scheduler
         assert progress.machine[4:].tolist() == [0, 1], scheduler
+
+
+def test_a_profile_is_closed_when_nobody_has_had_a_reservation_for_sixteen_decisions():
+    loop = central_loop(rigid((0, 1, 9)), nodes(2), find_scheduler("easy"), Terms("fifo", 1, 1.0, math.inf))
+    simulation, state = loop.prepared.simulation, loop.waiting
+
+    def decisions(reserved):
+        """How many decisions it is open for, of which the first have somebody's reservation."""
+        open_profile(state, simulation.fleet, simulation.tasks, simulation.claims)
+        count = 0
+        while state.profile.size[IS_OPEN]:
+            state.profile.size[RESERVATIONS] = count < reserved
+            close_if_unused(state)
+            count += 1
+        return count
+
+    assert [decisions(reserved) for reserved in (0, 1, 9, 0)] == [17, 18, 26, 17]
 
 
 def test_a_gang_that_loses_a_machine_begins_again_as_a_whole():

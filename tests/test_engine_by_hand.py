@@ -11,8 +11,10 @@ from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
+from subak.simulator.engine import setup
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.run_loop import next_budget
+from subak.simulator.engine.state import TIMELINE_RUNNING_MEAN
 from subak.simulator.results import machine_rows
 from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
@@ -279,3 +281,11 @@ def test_the_loop_comes_back_about_five_times_a_second():
     assert next_budget(1000, 0.0) == 2000
     assert next_budget(1000, 1e9) == 100
     assert next_budget(10**8, 0.0) == 10**8  # capped
+
+
+@pytest.mark.parametrize("seconds", [3.5, 4.0, 4.5, 7.0, 7.5])
+def test_the_last_interval_has_a_row_where_as_many_are_held_as_have_ended(monkeypatch, seconds):
+    """Four rows are held; a task runs for so many intervals of a second, and all through each but the last."""
+    monkeypatch.setattr(setup, "ROWS_HELD", 4)
+    rows = run(plain((0, seconds, 1)), fleet_of((1,)), interval=1.0).loop_result.timeline
+    assert rows[:, TIMELINE_RUNNING_MEAN].tolist() == [1.0] * int(seconds) + [0.5] * (seconds % 1 > 0)

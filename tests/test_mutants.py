@@ -13,7 +13,7 @@ from mutants import (
     modules_of,
     mutants,
     path_of,
-    place_of,
+    places_of,
     source_of,
 )
 
@@ -110,6 +110,6 @@ def test_the_table_names_what_is_there():
 
 def test_what_nothing_could_notice_is_still_there_to_be_noticed():
     tried = {*MODULES, *(module for room in ROOMS for module in modules_of(room))}
-    there = {place_of(mutant, source_of(module).splitlines()) for module in tried
-             for mutant in mutants(ast.parse(source_of(module)))}
-    assert set(EQUIVALENT) - there == set()
+    there = {place for module in tried
+             for place in places_of(list(mutants(ast.parse(source_of(module)))), source_of(module).splitlines())}
+    assert set(EQUIVALENT) - there - {place[:3] for place in there} == set()
