@@ -29,6 +29,7 @@ REVISED = "who is asked again without news gets what he had"
 UNREAD = "an array that nobody reads"
 PAST = "where there is no room, that is a time before what has been accounted for"
 TOLD = "it tells the compiler what is so, which it need not use"
+EITHER_WAY = "both ways find the same"
 EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
     ("take", "if amount > 0:", "amount > 0  ->  amount >= 0"): "a request of 0 changes nothing, only more slowly",
@@ -216,4 +217,23 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
      "True  ->  False"): TOLD,
     ("word", "value.set_metadata(\"invariant.load\", self.constant)",
      "value.set_metadata('invariant.load', self.constant)  ->  pass"): TOLD,
+    ("jobs_of_parts",
+     'jobs = parts[0] if len(parts) == 1 else pl.concat(parts).group_by("job", maintain_order=True).agg(',
+     "1  ->  0"): "of one part each job has one row already",
+    ("jobs_of_parts",
+     'jobs = parts[0] if len(parts) == 1 else pl.concat(parts).group_by("job", maintain_order=True).agg(',
+     "0  ->  -1"): ONE_TERM,
+    ("_first_rows", "first = np.full(int(job.max(initial=0)) + 1, job.size)", "0  ->  1"):
+        "a place that no job has is left out again",
+    ("_places", "if count <= PASSES_MAX:", "count <= PASSES_MAX  ->  count < PASSES_MAX"): EITHER_WAY,
+    ("_places", "if count <= PASSES_MAX:", "count <= PASSES_MAX  ->  not count <= PASSES_MAX"): EITHER_WAY,
+    ("undisturbed", "here = np.flatnonzero((depth == level) & (self.longest >= 0))",
+     "(depth == level) & (self.longest >= 0)  ->  (depth == level) | (self.longest >= 0)"):
+        "times only grow, and each stage's is done when its level is; one without tasks adds nothing",
+    ("_numbered", "found = column.unique(maintain_order=True)", "True  ->  False"):
+        "nothing says how groups are numbered",
+    ("_groups", "group = np.floor(np.cumsum(part) - part).astype(np.int64)",
+     "np.cumsum(part) - part  ->  np.cumsum(part) + part"): "which machines are looked at together decides nothing",
+    ("_attempts", "small = np.uint16 if machines < 2**16 else np.uint32", "16  ->  15"):
+        "numbers of four bytes hold all",
 }

@@ -41,7 +41,7 @@ from equivalent_mutants import EQUIVALENT
 HAND, FAIR = ("test_engine_by_hand.py", "test_kernels.py"), "test_fair_orders.py"
 CENTRAL = ("test_engine_by_hand.py", "test_overuse.py", "test_slow_start.py")
 PREEMPTION = (FAIR, "-k", "place or guarantee or preemption or cap_is_kept or who_is_above")
-MEGHA = ("test_golden.py", "test_megha_known_answers.py", "test_torture.py",
+MEGHA = ("test_golden.py", "test_local_master_by_hand.py", "test_megha_known_answers.py", "test_torture.py",
          "-k", "not (covered or clean or every or smallest or always_room or without_delay)")
 SAMPLED = ("test_sampling_parts.py", "test_sampled.py",
            "-k", "not waits_for_a_reason and not same_bytes and not compiler")
@@ -62,7 +62,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.federation.megha.attempts": ("test_federation_parts.py", "test_golden.py"),
     "subak.federation.megha.ledger": ("test_federation_parts.py", "test_golden.py"),
     "subak.federation.megha.replay_window": ("test_federation_parts.py", "test_golden.py"),
-    "subak.federation.megha.global_master.preemption": ("test_megha_known_answers.py", "-k", "preempt"),
+    "subak.federation.megha.global_master.preemption": (
+        "test_global_master_by_hand.py", "test_megha_known_answers.py", "-k", "preempt or by_hand"),
     "subak.federation.megha.local_master.handlers": MEGHA,
     "subak.federation.sampling.sparrow": SAMPLED,
     "subak.federation.sampling.hawk": SAMPLED,
@@ -82,17 +83,17 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.simulator.engine.changes": CENTRAL,
     "subak.simulator.engine.heap": HAND,
     "subak.simulator.engine.interference": ("test_interference.py",),
-    "subak.simulator.engine.overuse": ("test_overuse.py",),
-    "subak.simulator.engine.recorder": ("test_measures.py", "test_engine_by_hand.py"),
+    "subak.simulator.engine.overuse": ("test_overuse.py", "test_usage_swing.py"),
+    "subak.simulator.engine.recorder": ("test_measures.py", "test_engine_by_hand.py", "test_chunks.py"),
     "subak.placement.rigid.backfill": ("test_backfill.py",),
     "subak.placement.rigid.profile": ("test_backfill.py",),
     "subak.placement.rigid.reservations": ("test_backfill.py",),
     "subak.placement.rigid.start": ("test_backfill.py",),
     "subak.placement.rigid.gangs": ("test_backfill.py",),
-    "subak.measures.of_run": ("test_measures.py",),
+    "subak.measures.of_run": ("test_measures.py", "test_window.py", "test_delay_scheduling.py", "test_endings.py"),
     "subak.measures.window": ("test_window.py",),
-    "subak.measures.jobs": ("test_jobs_and_objectives.py",),
-    "subak.measures.job_sums": ("test_jobs_and_objectives.py",),
+    "subak.measures.jobs": ("test_jobs_and_objectives.py", "test_group_waits.py"),
+    "subak.measures.job_sums": ("test_jobs_and_objectives.py", "test_group_waits.py"),
     "subak.simulator.chunks.rows": ("test_chunks.py",),
     "subak.simulator.chunks.blocks": ("test_chunks.py",),
     "subak.simulator.chunks.federated": ("test_chunks_federated.py",),
