@@ -30,6 +30,8 @@ UNREAD = "an array that nobody reads"
 PAST = "where there is no room, that is a time before what has been accounted for"
 TOLD = "it tells the compiler what is so, which it need not use"
 EITHER_WAY = "both ways find the same"
+MADE_ANEW = "room is made before anything happens"
+UNREAD_PLACE = "a place that nobody reads"
 EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
     ("take", "if amount > 0:", "amount > 0  ->  amount >= 0"): "a request of 0 changes nothing, only more slowly",
@@ -236,4 +238,18 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
      "np.cumsum(part) - part  ->  np.cumsum(part) + part"): "which machines are looked at together decides nothing",
     ("_attempts", "small = np.uint16 if machines < 2**16 else np.uint32", "16  ->  15"):
         "numbers of four bytes hold all",
+    ("without_ended", "none = np.empty(0, np.int32)", "0  ->  1"): MADE_ANEW,
+    ("without_ended", "events=_renumbered_events(sim.events, number), losses=build_losses(0),", "0  ->  1"): MADE_ANEW,
+    ("_renumbered_events", 'slot["item"] = np.maximum(number[slot["item"]], 0)', "0  ->  -1"):
+        "neither is it an attempt of the last row",
+    ("_numbers", "return np.where(there, number[np.where(there, links, 0)], NOBODY).astype(np.int32)", "0  ->  -1"):
+        "what is found for a link that leads nowhere is not taken",
+    ("build_line", "places = 1 << max(int(order.size - 1).bit_length(), 0)", "1  ->  2", 1):
+        "of more places than members the last are always empty",
+    ("build_claims", "np.zeros(1, np.int64), np.zeros(3, np.int64))", "1  ->  2"): UNREAD_PLACE,
+    ("build_claims", "np.zeros(1, np.int64), np.zeros(3, np.int64))", "3  ->  4"): UNREAD_PLACE,
+    ("claim", "claims.task[claims.size[0]] = task", "0  ->  -1"): ONE_TERM,
+    ("claim", "claims.machine[claims.size[0]] = machine", "0  ->  -1"): ONE_TERM,
+    ("take_back", "give_back(fleet, tasks, tasks.shape[task], claims.machine[claims.size[0]])", "0  ->  -1"): ONE_TERM,
+    ("apply_ends", "if sim.stages.of_task.size > 0:", "0  ->  1"): TWO,
 }

@@ -39,7 +39,8 @@ from equivalent_mutants import EQUIVALENT
 # The modules with decisions in them, and what pytest is given to try each: the files that answer for it, the quickest
 # first, without the tests that take longest.
 HAND, FAIR = ("test_engine_by_hand.py", "test_kernels.py"), "test_fair_orders.py"
-CENTRAL = ("test_engine_by_hand.py", "test_overuse.py", "test_slow_start.py")
+CENTRAL = ("test_engine_by_hand.py", "test_overuse.py", "test_slow_start.py", "test_usage_swing.py", "test_policy.py",
+           "-k", "hand or overuse or slow_start or swing or does_what_it_may_not")
 PREEMPTION = (FAIR, "-k", "place or guarantee or preemption or cap_is_kept or who_is_above")
 MEGHA = ("test_golden.py", "test_local_master_by_hand.py", "test_megha_known_answers.py", "test_torture.py",
          "-k", "not (covered or clean or every or smallest or always_room or without_delay)")

@@ -11,10 +11,12 @@ from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
+from subak.simulator.central.engines import central_loop
 from subak.simulator.engine import setup
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.run_loop import next_budget
-from subak.simulator.engine.state import TIMELINE_RUNNING_MEAN
+from subak.simulator.engine.setup import Terms
+from subak.simulator.engine.state import LOOP_DONE, TIMELINE_RUNNING_MEAN
 from subak.simulator.results import machine_rows
 from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
@@ -184,6 +186,48 @@ def test_greedy_does_not_leave_a_task_at_a_machine_that_became_too_small():
             assert statuses(outcome)[2] == "FINISHED"
 
 
+def test_the_first_of_a_queue_may_fit_what_was_freed_where_others_would_not():
+    """The second machine, of one core, is freed at 2; the task that waits is not of the first shape, of three cores."""
+    assert starts(run(plain((0, 10, 3), (0, 2, 1), (1, 1, 1)), fleet_of((3,), (1,)))) == [0, 0, 2]
+
+
+def test_who_is_refused_what_was_freed_keeps_nobody_from_it():
+    """At 1 the second takes both cores, so that the third is refused; the last asks for memory alone, and starts."""
+    workload = plain((0, 1, 2, 2), (0, 1, 2, 0), (0, 1, 1, 0), (0, 1, 0, 1), resources=TWO)
+    assert starts(run(workload, fleet_of((2, 2), resources=TWO), "first-fit+backfill")) == [0, 1, 2, 1]
+
+
+def test_events_are_arrivals_ends_and_changes_of_the_fleet():
+    outcome = run(plain((0, 1, 1), (0, 3, 1)), fleet_of((2,), changes=[(2, 0, True, 4)]))
+    assert outcome.loop_result.events == 2 + 2 + 1
+
+
+HOOKS = """
+from subak.policy import claim, hooks
+
+def on_arrival(fleet, tasks, lanes, memory, arrived, claims):
+    memory.whole[0, 0] += 1
+    for task in arrived:
+        claim(claims, fleet, tasks, task, 0)
+
+def on_departure(fleet, tasks, lanes, memory, freed, claims):
+    memory.whole[0, 1] += 1
+
+mine = hooks(on_arrival, on_departure, memory=((1, 2), (0, 0), []))
+"""
+
+
+def test_hooks_are_called_when_something_arrives_or_is_freed(tmp_path):
+    """Tasks arrive at 0 and 2, the latter two at once, and end at 5, 7 and 8."""
+    (tmp_path / "p.py").write_text(HOOKS)
+    loop = central_loop(plain((0, 5, 1), (2, 5, 1), (2, 6, 1)), fleet_of((3,)), find_scheduler(f"{tmp_path}/p.py:mine"),
+                        Terms("fifo", 1, 1.0, math.inf))
+    while loop.step(10) != LOOP_DONE:
+        pass
+    _, memory, *_ = loop.states
+    assert memory.whole.tolist() == [[2, 3]]
+
+
 # -- tetris ------------------------------------------------------------------------------------------------------------
 
 
@@ -214,9 +258,10 @@ def test_tetris_takes_the_best_machine_for_an_endless_task_too():
     assert machines(outcome) == [1, 0]
 
 
-def test_tetris_looks_at_every_machine_for_tasks_that_arrive_together():
+@pytest.mark.parametrize("scheduler", ["tetris", "first-fit", "first-fit+backfill"])
+def test_every_machine_is_looked_at_for_tasks_that_arrive_together(scheduler):
     """The tasks are 0 and 1, and so are the machines that have no room for them."""
-    assert starts(run(plain((0, 1, 2), (0, 1, 2)), fleet_of((1,), (1,), (4,)), "tetris")) == [0, 0]
+    assert starts(run(plain((0, 1, 2), (0, 1, 2)), fleet_of((1,), (1,), (4,)), scheduler)) == [0, 0]
 
 
 def test_tetris_leaves_out_who_fits_nowhere_any_more():

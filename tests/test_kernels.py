@@ -21,6 +21,18 @@ from subak.fleet.index import (
 )
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, build_fleet_state
 from subak.placement import tetris
+from subak.placement.claims import (
+    DOES_NOT_FIT,
+    KEPT,
+    NO_SUCH_MACHINE,
+    NO_SUCH_TASK,
+    NOT_WAITING,
+    TASK_RUNNING,
+    TASK_WAITING,
+    build_claims,
+    claim,
+    take_back,
+)
 from subak.placement.fits.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit, weights
 from subak.placement.fits.cheapest import cheapest
 from subak.placement.fits.random_fit import random_below, random_fit
@@ -115,6 +127,40 @@ def test_a_lane_or_a_task_that_is_not_there_is_noted_and_nothing_is_done():
     assert [pop(lanes, rank, lane) for lane in (-1, 2, 0)] == [NOBODY] * 3
     assert lanes.size[MISUSES] == 7
     assert (lanes.root.tolist(), lanes.length.tolist()) == ([NOBODY, 1], [0, 1])
+
+
+def waiting_claims(count):
+    claims = build_claims(count)
+    claims.status[:] = TASK_WAITING
+    return claims
+
+
+@pytest.mark.parametrize(("task", "machine", "rule"), [
+    (-1, 0, NO_SUCH_TASK), (3, 0, NO_SUCH_TASK), (2, 0, NOT_WAITING), (0, -1, NO_SUCH_MACHINE), (0, 2, NO_SUCH_MACHINE),
+    (1, 0, DOES_NOT_FIT),
+])
+def test_a_claim_that_breaks_a_rule_changes_nothing_and_the_first_is_noted(task, machine, rule):
+    """Machines 0 and 1 of four and five; task 1 fits the latter alone, and task 2 runs already."""
+    fleet, tasks, claims = fleet_state([(4,), (5,)]), tasks_of([(1,), (5,), (1,)]), waiting_claims(3)
+    claims.status[2] = TASK_RUNNING
+    assert not claim(claims, fleet, tasks, task, machine)
+    assert not claim(claims, fleet, tasks, 2, 1)
+    assert claims.violation.tolist() == [rule, task, machine]
+    assert (claims.size.tolist(), claims.status[:2].tolist()) == ([0], [TASK_WAITING] * 2)
+    assert fleet.free[0, :2].tolist() == [4, 5]
+
+
+def test_claims_are_taken_back_the_last_first():
+    """Of three claims the first is kept; the machines are of four and five."""
+    fleet, tasks, claims = fleet_state([(4,), (5,)]), tasks_of([(1,), (2,), (3,)]), waiting_claims(3)
+    for task, machine in ((0, 0), (1, 1), (2, 1)):
+        assert claim(claims, fleet, tasks, task, machine)
+    assert (claims.task.tolist(), claims.machine.tolist(), claims.size.tolist()) == ([0, 1, 2], [0, 1, 1], [3])
+    assert fleet.free[0, :2].tolist() == [3, 0]
+    take_back(claims, fleet, tasks, 1)
+    assert (claims.size.tolist(), claims.status.tolist()) == ([1], [TASK_RUNNING, TASK_WAITING, TASK_WAITING])
+    assert fleet.free[0, :2].tolist() == [3, 5]
+    assert claims.violation[0] == KEPT
 
 
 @quick
