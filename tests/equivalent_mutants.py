@@ -252,4 +252,7 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("claim", "claims.machine[claims.size[0]] = machine", "0  ->  -1"): ONE_TERM,
     ("take_back", "give_back(fleet, tasks, tasks.shape[task], claims.machine[claims.size[0]])", "0  ->  -1"): ONE_TERM,
     ("apply_ends", "if sim.stages.of_task.size > 0:", "0  ->  1"): TWO,
+    ("latest_on", "latest = -1", "1  ->  2"): "any number below 0 is nobody's",
+    ("drop_first", "for other in range(child + 1, min(child + WAYS, last)):", "1  ->  0"):
+        "an event is not earlier than itself",
 }

@@ -39,8 +39,9 @@ from equivalent_mutants import EQUIVALENT
 # The modules with decisions in them, and what pytest is given to try each: the files that answer for it, the quickest
 # first, without the tests that take longest.
 HAND, FAIR = ("test_engine_by_hand.py", "test_kernels.py"), "test_fair_orders.py"
+ENGINE = "hand or overuse or slow_start or swing or does_what_it_may_not or endings or interference"
 CENTRAL = ("test_engine_by_hand.py", "test_overuse.py", "test_slow_start.py", "test_usage_swing.py", "test_policy.py",
-           "-k", "hand or overuse or slow_start or swing or does_what_it_may_not")
+           "-k", ENGINE)
 PREEMPTION = (FAIR, "-k", "place or guarantee or preemption or cap_is_kept or who_is_above")
 MEGHA = ("test_golden.py", "test_local_master_by_hand.py", "test_megha_known_answers.py", "test_torture.py",
          "-k", "not (covered or clean or every or smallest or always_room or without_delay)")
@@ -64,7 +65,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.federation.megha.ledger": ("test_federation_parts.py", "test_golden.py"),
     "subak.federation.megha.replay_window": ("test_federation_parts.py", "test_golden.py"),
     "subak.federation.megha.global_master.preemption": (
-        "test_global_master_by_hand.py", "test_megha_known_answers.py", "-k", "preempt or by_hand"),
+        "test_golden.py", "test_global_master_by_hand.py", "test_megha_known_answers.py",
+        "-k", "preempt or by_hand or golden or papers_rule"),
     "subak.federation.megha.local_master.handlers": MEGHA,
     "subak.federation.sampling.sparrow": SAMPLED,
     "subak.federation.sampling.hawk": SAMPLED,
@@ -80,7 +82,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.simulator.central.loop": CENTRAL,
     "subak.simulator.central.rigid": ("test_backfill.py",),
     "subak.simulator.central.by_address": ("test_kernel_state.py",),
-    "subak.simulator.engine.attempts": CENTRAL,
+    "subak.simulator.engine.attempts": ("test_interference.py", "test_endings.py", *CENTRAL),
     "subak.simulator.engine.changes": CENTRAL,
     "subak.simulator.engine.heap": HAND,
     "subak.simulator.engine.interference": ("test_interference.py",),

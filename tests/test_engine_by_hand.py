@@ -3,6 +3,7 @@ import math
 import warnings
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -13,6 +14,7 @@ from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
 from subak.simulator.central.engines import central_loop
 from subak.simulator.engine import setup
+from subak.simulator.engine.changes import started_after
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.run_loop import next_budget
 from subak.simulator.engine.setup import Terms
@@ -118,6 +120,27 @@ def test_the_attempts_that_started_last_are_lost_when_a_machine_shrinks():
     outcome = run(workload, fleet_of((5,), changes=[(3, 0, True, 2)]), until=4.0)
     assert statuses(outcome) == ["RUNNING", "RUNNING", "WAITING", "WAITING"]
     assert outcome.loop_result.losses[-1][0].tolist() == [3, 2]
+
+
+def test_who_started_last_is_sought_on_the_machine_alone():
+    """Task 0 starts at 2, on the first machine; of the second, which shrinks at 3, the other two have all since 0."""
+    fleet = fleet_of((0,), (2,), changes=[(2, 0, True, 3), (3, 1, True, 1)])
+    outcome = run(plain((0, 9, 3), (0, 9, 1), (0, 9, 1)), fleet, "first-fit+backfill", until=4.0)
+    assert outcome.loop_result.losses[-1][0].tolist() == [2]
+
+
+def test_the_first_task_may_be_the_one_that_started_last():
+    """It starts at 2, when the machine grows, and ends before the other, which has run since 0; at 3 one must go."""
+    fleet = fleet_of((1,), changes=[(2, 0, True, 3), (3, 0, True, 2)])
+    outcome = run(plain((0, 2, 2), (0, 9, 1)), fleet, "first-fit+backfill", until=3.5)
+    assert outcome.loop_result.losses[-1][0].tolist() == [0]
+
+
+def test_of_tasks_that_started_together_the_higher_number_is_later():
+    start = np.array([3.0, 5.0, 5.0, 1.0])
+    order = [3, 0, 1, 2]
+    assert all(started_after(start, one, other) == (order.index(one) > order.index(other))
+               for one in range(4) for other in range(4))
 
 
 def test_a_machine_that_joins_or_grows_is_used_at_once():
