@@ -255,4 +255,40 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("latest_on", "latest = -1", "1  ->  2"): "any number below 0 is nobody's",
     ("drop_first", "for other in range(child + 1, min(child + WAYS, last)):", "1  ->  0"):
         "an event is not earlier than itself",
+    ("no_interference",
+     "return build_interference(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int32))",
+     "0  ->  1", 2): UNREAD,
+    ("no_interference",
+     "return build_interference(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int32))",
+     "0  ->  1", 3): UNREAD,
+    ("touch", "shared.touched[shared.size[0]] = machine", "0  ->  -1"): ONE_TERM,
+    ("may_hold", "return False", "False  ->  True"): "a search that leaves nothing out finds the same, more slowly",
+    ("first_that_fits", "while size > 0:", "0  ->  -1"):
+        "the last place of the stack is 0, a node that nobody is below",
+    ("first_that_fits", "left_last = trees.first[base + 2 * node] < trees.first[base + 2 * node + 1]",
+     "base + 2 * node + 1  ->  base + 2 * node - 1"): "in which order both halves are searched, the same is found",
+    ("clear", "profile.size[RESERVATIONS], profile.size[IS_OPEN], profile.size[UNUSED] = 0, 1, 0", "1  ->  2"): YES,
+    ("hold", "begin = begin if begin > profile.now[0] else float(profile.time[before])",
+     "begin > profile.now[0]  ->  begin >= profile.now[0]"): "what a segment was before now is never asked",
+    ("hold", "if profile.time[before] < begin:", "profile.time[before] < begin  ->  profile.time[before] <= begin"):
+        "two segments that were told apart, and are held alike, still are",
+    ("note_end", "rigid.notes[TO_REVISE if gangs.until[gang] > now else LATE] = 1",
+     "gangs.until[gang] > now  ->  gangs.until[gang] >= now"): "it is not now",
+    ("run_rigid", "serve(rigid, sim.fleet, sim.tasks, select_machine, freed[:0], sim.claims)", "0  ->  -1"):
+        "who is asked about what was freed has just been refused it",
+    ("may_start", "return False", "False  ->  True", 1): "the placement that is asked then finds no machine either",
+    ("may_start", "if profile.first.size > 1 and count == 1:", "1  ->  0", 2):
+        "whether there is room for a task alone its placement finds out, too",
+    ("masked",
+     "rigid.frontier[SEEN, shape] = fleet.freed_blocks[LOG] - LOG - 1  # so that a search begins at the first block",
+     "1  ->  2"): FAR_BACK,
+    ("release_claims", "now = rigid.profile.now[0]", "0  ->  -1"): ONE_TERM,
+    ("build_gangs", "lane = lane.reshape(-1).astype(np.int32)", "1  ->  2"):
+        "of any length below 0 NumPy works out what it is",
+    ("build_gangs", "counts = np.bincount(lane, minlength=kinds.shape[1])", "1  ->  0"):
+        "each lane has a gang, so all are counted; a place more is not read",
+    ("_verdict", "f\"one in a hundred waited longer than {rows['99 %'].texts()[0]}.\")", "0  ->  -1"): ONE_TERM,
+    ("_caution",
+     "left = {name: _mean([not_started(run.summary) for run in group]) or 0 for name, group in groups(runs).items()}",
+     "0  ->  -1"): "of less than one nothing is said",
 }

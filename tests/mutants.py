@@ -45,22 +45,18 @@ CENTRAL = ("test_engine_by_hand.py", "test_overuse.py", "test_slow_start.py", "t
 PREEMPTION = (FAIR, "-k", "place or guarantee or preemption or cap_is_kept or who_is_above")
 MEGHA = ("test_golden.py", "test_local_master_by_hand.py", "test_megha_known_answers.py", "test_torture.py",
          "-k", "not (covered or clean or every or smallest or always_room or without_delay)")
-SAMPLED = ("test_sampling_parts.py", "test_sampled.py",
-           "-k", "not waits_for_a_reason and not same_bytes and not compiler")
-FEDERATED = ("test_golden.py", "test_beats.py", "test_outcomes.py", "test_federated_loop.py", *SAMPLED[1:])
 MODULES: dict[str, tuple[str, ...]] = {
     "subak.fleet.amounts": HAND,
     "subak.fleet.index": HAND,
     "subak.fleet.feasible": HAND,
     "subak.placement.claims": HAND,
     "subak.placement.ordered": HAND,
-    "subak.placement.delay": ("test_delay_scheduling.py",),
     "subak.placement.tetris": HAND,
     "subak.placement.reclaim": PREEMPTION,
     "subak.queues.lanes": HAND,
     "subak.queues.hierarchy": (FAIR,),
     "subak.queues.line": ("test_line.py",),
-    "subak.queues.tournament": ("test_lotes_dispatch.py",),
+    "subak.queues.tournament": ("test_kernels.py",),
     "subak.federation.megha.attempts": ("test_federation_parts.py", "test_golden.py"),
     "subak.federation.megha.ledger": ("test_federation_parts.py", "test_golden.py"),
     "subak.federation.megha.replay_window": ("test_federation_parts.py", "test_golden.py"),
@@ -68,16 +64,6 @@ MODULES: dict[str, tuple[str, ...]] = {
         "test_golden.py", "test_global_master_by_hand.py", "test_megha_known_answers.py",
         "-k", "preempt or by_hand or golden or papers_rule"),
     "subak.federation.megha.local_master.handlers": MEGHA,
-    "subak.federation.sampling.sparrow": SAMPLED,
-    "subak.federation.sampling.hawk": SAMPLED,
-    "subak.federation.sampling.eagle": SAMPLED,
-    "subak.federation.pigeon": SAMPLED,
-    "subak.federation.batches.worker": SAMPLED,
-    "subak.simulator.federated.loop": FEDERATED,
-    "subak.simulator.federated.network": FEDERATED,
-    "subak.simulator.federated.operations": FEDERATED,
-    "subak.simulator.federated.heartbeats.idle": ("test_beats.py",),
-    "subak.simulator.federated.heartbeats.beats": ("test_beats.py",),
     "subak.simulator.central.fair": (FAIR, "-k", "not definition and not slow_one"),
     "subak.simulator.central.loop": CENTRAL,
     "subak.simulator.central.rigid": ("test_backfill.py",),
@@ -89,11 +75,11 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.simulator.engine.overuse": ("test_overuse.py", "test_usage_swing.py"),
     "subak.simulator.engine.recorder": ("test_measures.py", "test_engine_by_hand.py", "test_chunks.py"),
     "subak.placement.rigid.backfill": ("test_backfill.py",),
-    "subak.placement.rigid.profile": ("test_backfill.py",),
-    "subak.placement.rigid.reservations": ("test_backfill.py",),
+    "subak.placement.rigid.profile": ("test_line.py", "test_backfill.py"),
+    "subak.placement.rigid.reservations": ("test_line.py", "test_backfill.py"),
     "subak.placement.rigid.start": ("test_backfill.py",),
     "subak.placement.rigid.gangs": ("test_backfill.py",),
-    "subak.measures.of_run": ("test_measures.py", "test_window.py", "test_delay_scheduling.py", "test_endings.py"),
+    "subak.measures.of_run": ("test_measures.py", "test_window.py", "test_endings.py"),
     "subak.measures.window": ("test_window.py",),
     "subak.measures.jobs": ("test_jobs_and_objectives.py", "test_group_waits.py"),
     "subak.measures.job_sums": ("test_jobs_and_objectives.py", "test_group_waits.py"),
@@ -110,8 +96,9 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.measures.energy.measure": ("test_energy.py",),
     "subak.kernels.state": ("test_kernel_state.py", "test_kernel_calls.py"),
     "subak.kernels.calls": ("test_kernel_calls.py",),
-    "subak.report.comparison": ("test_comparison.py", "test_batch_report.py", "test_report.py", "-k",
-                                "first_in or verdict or best or refusal or judges or messages_that or know"),
+    "subak.report.comparison": ("test_comparison.py", "test_batch_report.py", "test_report.py", "test_intervals.py",
+                                "-k", "first_in or verdict or best or refusal or judges or messages_that or know "
+                                "or intervals or objective or difference"),
 }
 # Modules that are tried as a whole, not by a sample, and the tests that answer for all of them.
 ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

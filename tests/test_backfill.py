@@ -18,6 +18,7 @@ from subak.placement.claims import TASK_RUNNING, TASK_WAITING
 from subak.placement.rigid.gangs import NOT_RUNNING
 from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS
 from subak.placement.rigid.reservations import close_if_unused, open_profile
+from subak.placement.rigid.start import holds
 from subak.policy import find_scheduler
 from subak.simulator.central.engines import central_loop
 from subak.simulator.central.rigid import gangs_of_tasks
@@ -405,15 +406,57 @@ def test_tasks_of_several_sizes_are_reserved_for_machine_by_machine(scheduler, e
     assert progress.start.tolist() == [0, 0, 0, *expected]
 
 
-def test_a_gang_takes_of_a_machine_only_what_nobody_needs_later():
-    """The first machine has two cores free, of which the task of three needs one at 5: the gang takes one of each."""
+@pytest.mark.parametrize("useless", [0, 64])
+def test_a_gang_takes_of_a_machine_only_what_nobody_needs_later(useless):
+    """The first machine has two cores free, of which the task of three needs one at 5: the gang takes one of each.
+
+    Before it stand machines that have none.
+    """
     stages = [{"job": row, "request": (size,)} for row, size in enumerate((4, 1, 2, 3, 1))]
     tasks = [(0, 0, 1), (1, 0, 99), (2, 1, 4), (3, 2, 1), (4, 3, 50), (4, 3, 50)]
     workload = with_gangs(staged(stages, tasks), [False] * 4 + [True])
+    fleet = fleet_of(*[(0,)] * useless, (4,), (2,))
     for scheduler in ("easy", "conservative"):
-        progress = simulate(workload, fleet_of((4,), (2,)), find_scheduler(scheduler)).simulation.progress
+        progress = simulate(workload, fleet, find_scheduler(scheduler)).simulation.progress
         assert progress.start.tolist() == [0, 0, 1, 5, 3, 3], scheduler
-        assert progress.machine[4:].tolist() == [0, 1], scheduler
+        assert progress.machine[4:].tolist() == [useless, useless + 1], scheduler
+
+
+def test_a_machine_that_one_may_not_use_is_there_for_the_next():
+    """At 2 the first machine has a core free until 10, when a task of two is to start: not for 50 s, but at 3 for 5 s.
+
+    The first goes to the other machine, which is in another block.
+    """
+    stages = [{"job": row, "request": (size,)} for row, size in enumerate((1, 2, 1, 1))]
+    workload = staged(stages, [(0, 0, 10), (1, 1, 1), (2, 2, 50), (3, 3, 5)])
+    progress = simulate(workload, fleet_of((2,), *[(0,)] * 63, (1,)), find_scheduler("easy")).simulation.progress
+    assert progress.start.tolist() == [0, 10, 2, 3]
+    assert progress.machine.tolist() == [0, 0, 64, 0]
+
+
+def test_a_resource_that_nobody_asks_for_is_no_matter():
+    """Two gangs of two on two machines of a core each."""
+    stages = [{"job": row, "request": (1, 0)} for row in range(2)]
+    workload = with_gangs(staged(stages, [(0, 0, 3), (0, 0, 3), (1, 1, 3), (1, 1, 3)], TWO), [True, True])
+    for scheduler in ("first-fit", "first-fit+backfill", "easy", "conservative"):
+        assert starts(workload, fleet_of((1, 4), (1, 0), resources=TWO), scheduler) == [0, 3], scheduler
+
+
+@pytest.mark.parametrize(("scheduler", "expected"), [("first-fit", [0, 4, 4]), ("first-fit+backfill", [0, 4, 0])])
+def test_a_gang_without_reservations_takes_machines_of_several_sizes(scheduler, expected):
+    """Machines of three and two cores: two tasks of two hold both until 4, beside which one of a core may start."""
+    stages = [{"job": 0, "request": (2,)}, {"job": 1, "request": (2,)}, {"job": 2, "request": (1,)}]
+    tasks = [(0, 0, 4), (0, 0, 4), (1, 0, 1), (1, 0, 1), (2, 0, 2)]
+    workload = with_gangs(staged(stages, tasks), [True, True, False])
+    assert starts(workload, fleet_of((3,), (2,)), scheduler) == expected
+
+
+def test_how_many_fit_all_machines_at_once():
+    """Tasks of two cores on machines of five, one, and three: two, none and one of them."""
+    workload = staged([{"request": (2,)}], [(0, 0, 1)])
+    fleet = fleet_of((5,), (1,), (3,))
+    sim = central_loop(workload, fleet, find_scheduler("easy"), Terms("fifo", 1, 1.0, math.inf)).prepared.simulation
+    assert [holds(sim.fleet, sim.tasks, 0, count) for count in (1, 2, 3, 4)] == [True, True, True, False]
 
 
 def test_a_profile_is_closed_when_nobody_has_had_a_reservation_for_sixteen_decisions():
@@ -433,13 +476,30 @@ def test_a_profile_is_closed_when_nobody_has_had_a_reservation_for_sixteen_decis
     assert [decisions(reserved) for reserved in (0, 1, 9, 0)] == [17, 18, 26, 17]
 
 
-def test_a_gang_that_loses_a_machine_begins_again_as_a_whole():
-    changes = [(2, 1, False, 0), (5, 1, True, 1)]
-    workload, fleet = rigid((0, 2, 4), (1, 1, 6)), nodes(2, changes=changes)
-    for scheduler in ("first-fit", "first-fit+backfill", "easy", "conservative"):  # who waited goes before it
-        outcome = simulate(workload, fleet, find_scheduler(scheduler), check=check_amounts_alone)
-        assert [float(outcome.simulation.progress.start[task]) for task in (0, 1, 2)] == [8, 8, 2], scheduler
-        assert sorted(np.hstack(outcome.loop_result.losses)[0].tolist()) == [0, 1], scheduler
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_gang_that_loses_a_machine_begins_again_as_a_whole(before):
+    """Before it another task, or none, has begun, which runs on; who waited goes before it."""
+    changes = [(2, before + 1, False, 0), (5, before + 1, True, 1)]
+    workload, fleet = rigid(*[(0, 1, 20)] * before, (0, 2, 4), (1, 1, 6)), nodes(before + 2, changes=changes)
+    for scheduler in ("first-fit", "first-fit+backfill", "easy", "conservative"):
+        check = check_profile_too if "first-fit" not in scheduler else check_amounts_alone
+        outcome = simulate(workload, fleet, find_scheduler(scheduler), check=check)
+        assert outcome.simulation.progress.start.tolist() == [0] * before + [8, 8, 2], scheduler
+        assert sorted(np.hstack(outcome.loop_result.losses)[0].tolist()) == [before, before + 1], scheduler
+
+
+def check_profile_too(simulation, state):
+    check_amounts_alone(simulation, state)
+    check_profile(simulation, state)
+
+
+@pytest.mark.parametrize("scheduler", ["easy+priority", "conservative+priority"])
+def test_the_first_in_order_has_no_reservation_left_when_the_fleet_has_changed(scheduler):
+    """The second goes first, and is to start at 10; at 2 a node joins, on which it starts."""
+    stages = [{"job": job, "request": (1,), "priority": job} for job in range(2)]
+    workload = staged(stages, [(0, 0, 10), (1, 1, 3)])
+    fleet = fleet_of((1,), (1,), present=[True, False], changes=[(2, 1, True, 1)])
+    assert starts(workload, fleet, scheduler, check=check_profile_too) == [0, 2]
 
 
 def reasons(workload, fleet, scheduler, until):

@@ -53,6 +53,7 @@ from subak.queues.lanes import (
     rise,
     settle_top,
 )
+from subak.queues.tournament import build_tournament, first_that_fits, note_first
 from subak.simulator.engine.heap import SIZE, build_events, drop_first, insert, push_event
 from subak.simulator.engine.sorting import sort
 from subak.simulator.federated.line import (
@@ -225,6 +226,33 @@ def test_the_first_contender_has_the_highest_score_and_of_equals_the_first_task(
         assert lanes.contender[0] == lane
         drop_top(lanes, rank)
     assert lanes.size[CONTENDERS] == 0
+
+
+SHAPES = [(1, 4), (2, 3), (3, 3), (4, 1), (2, 2)]  # requests; the first four are a group, the last another
+
+
+@quick
+@given(moves=st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=30), late=st.sets(st.integers(0, 4)))
+def test_a_tournaments_winner_is_the_first_of_its_group_that_fits(moves, late):
+    """Each lane has three tasks; those of *late* lanes have a later turn than all others."""
+    requests = [shape for shape in SHAPES for _ in range(3)]
+    tasks = tasks_of(requests)._replace(
+        shape=np.repeat(np.arange(5, dtype=np.int32), 3), request=np.array(SHAPES, np.int32).T.copy())
+    turn = np.array([int(lane in late) for lane in range(5)])
+    trees = build_tournament(np.array([0, 0, 0, 0, 1]), 2, tasks.request, np.array([4, 4]), turn)
+    fleet, lanes, waiting = fleet_state([(4, 4), (2, 4), (3, 3), (4, 1), (1, 1)]), build_lanes(5, 15, True), set()
+    for lane, comes in moves:
+        outside = [task for task in range(3 * lane, 3 * lane + 3) if task not in waiting]
+        if comes and outside:
+            push(lanes, tasks.rank, lane, outside[0])
+            waiting.add(outside[0])
+        elif not comes and lanes.root[lane] != NOBODY:
+            waiting.remove(int(pop(lanes, tasks.rank, lane)))
+        note_first(trees, lanes, tasks, lane)
+        for group, machine in ((group, machine) for group in (0, 1) for machine in range(5)):
+            fit = [(turn[task // 3], task) for task in waiting
+                   if (task // 3 == 4) == (group == 1) and fits(fleet, tasks, task, machine)]
+            assert first_that_fits(trees, fleet, tasks, group, machine) == min(fit, default=(0, NOBODY))[1]
 
 
 @quick
