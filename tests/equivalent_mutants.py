@@ -250,6 +250,7 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("build_claims", "np.zeros(1, np.int64), np.zeros(3, np.int64))", "3  ->  4"): UNREAD_PLACE,
     ("claim", "claims.task[claims.size[0]] = task", "0  ->  -1"): ONE_TERM,
     ("claim", "claims.machine[claims.size[0]] = machine", "0  ->  -1"): ONE_TERM,
+    ("claim", "claims.size[0] += 1", "0  ->  -1"): ONE_TERM,
     ("take_back", "give_back(fleet, tasks, tasks.shape[task], claims.machine[claims.size[0]])", "0  ->  -1"): ONE_TERM,
     ("apply_ends", "if sim.stages.of_task.size > 0:", "0  ->  1"): TWO,
     ("latest_on", "latest = -1", "1  ->  2"): "any number below 0 is nobody's",

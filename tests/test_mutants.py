@@ -55,6 +55,12 @@ def test_each_change_of_what_functions_do_is_found():
     ]
 
 
+def test_changes_that_are_said_alike_are_told_apart_by_a_number():
+    source = "def pair():\n    return both(0, 0)\n"
+    places = [("pair", "return both(0, 0)", change, number) for number in (1, 2) for change in ("0  ->  1", "0  ->  -1")]
+    assert places_of(list(mutants(ast.parse(source))), source.splitlines()) == places
+
+
 def test_a_change_is_made_in_the_function_that_others_have_imported(tmp_path, monkeypatch):
     (tmp_path / "changed_here.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)
