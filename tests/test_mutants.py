@@ -57,7 +57,7 @@ def test_each_change_of_what_functions_do_is_found():
 
 def test_changes_that_are_said_alike_are_told_apart_by_a_number():
     source = "def pair():\n    return both(0, 0)\n"
-    places = [("pair", "return both(0, 0)", change, number) for number in (1, 2) for change in ("0  ->  1", "0  ->  -1")]
+    places = [("pair", "return both(0, 0)", f"0  ->  {other}", number) for number in (1, 2) for other in (1, -1)]
     assert places_of(list(mutants(ast.parse(source))), source.splitlines()) == places
 
 
