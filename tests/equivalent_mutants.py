@@ -32,6 +32,7 @@ TOLD = "it tells the compiler what is so, which it need not use"
 EITHER_WAY = "both ways find the same"
 MADE_ANEW = "room is made before anything happens"
 UNREAD_PLACE = "a place that nobody reads"
+STAYS = "who has nobody below stays where it is"
 EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
     ("take", "if amount > 0:", "amount > 0  ->  amount >= 0"): "a request of 0 changes nothing, only more slowly",
@@ -292,4 +293,8 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("_caution",
      "left = {name: _mean([not_started(run.summary) for run in group]) or 0 for name, group in groups(runs).items()}",
      "0  ->  -1"): "of less than one nothing is said",
+    ("begin_anew", "gang = first_below(rigid.all, 0, ABSENT)", "0  ->  1"):
+        "the first in order is asked first, and opens the profile, which has no reservation then",
+    ("sort_down", "for place in range(gangs.size // 2 - 1, -1, -1):", "2  ->  1"): STAYS,
+    ("sort_down", "for place in range(gangs.size // 2 - 1, -1, -1):", "1  ->  0", 1): STAYS,
 }

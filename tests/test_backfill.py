@@ -14,6 +14,7 @@ from naive_backfill import Rigid
 from published import answers
 from small import CPU, TWO, amounts, cases, fleet_of, fleets, staged, workloads
 from subak.errors import InputError
+from subak.fleet.state import LOG
 from subak.placement.claims import TASK_RUNNING, TASK_WAITING
 from subak.placement.rigid.gangs import NOT_RUNNING
 from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS
@@ -422,16 +423,19 @@ def test_a_gang_takes_of_a_machine_only_what_nobody_needs_later(useless):
         assert progress.machine[4:].tolist() == [useless, useless + 1], scheduler
 
 
-def test_a_machine_that_one_may_not_use_is_there_for_the_next():
-    """At 2 the first machine has a core free until 10, when a task of two is to start: not for 50 s, but at 3 for 5 s.
+@pytest.mark.parametrize("freed", [0, LOG + 1])
+def test_a_machine_that_one_may_not_use_is_there_for_the_next(freed):
+    """From 200 on the first machine has a core free until 999, when a task of two is to start: for 5 s, not for 999.
 
-    The first goes to the other machine, which is in another block.
+    The first goes to the other machine, which is in another block, and was freed that often before.
     """
-    stages = [{"job": row, "request": (size,)} for row, size in enumerate((1, 2, 1, 1))]
-    workload = staged(stages, [(0, 0, 10), (1, 1, 1), (2, 2, 50), (3, 3, 5)])
-    progress = simulate(workload, fleet_of((2,), *[(0,)] * 63, (1,)), find_scheduler("easy")).simulation.progress
-    assert progress.start.tolist() == [0, 10, 2, 3]
-    assert progress.machine.tolist() == [0, 0, 64, 0]
+    stages = [{"job": row, "request": (size,)} for row, size in enumerate((1, 2, 1, 1, 1))]
+    stages[4]["constraints"] = [("rack", "=", "b")]
+    tasks = [(0, 0, 999), (1, 1, 1), *[(4, 2 + turn, 0.5) for turn in range(freed)], (2, 200, 999), (3, 201, 5)]
+    fleet = fleet_of((2,), *[(0,)] * 63, (1,), attributes=[(64, "rack", "b")])
+    progress = simulate(staged(stages, tasks), fleet, find_scheduler("easy")).simulation.progress
+    assert progress.start.tolist() == [0, 999, *range(2, 2 + freed), 200, 201]
+    assert progress.machine.tolist() == [0, 0, *[64] * freed, 64, 0]
 
 
 def test_a_resource_that_nobody_asks_for_is_no_matter():
@@ -493,13 +497,15 @@ def check_profile_too(simulation, state):
     check_profile(simulation, state)
 
 
-@pytest.mark.parametrize("scheduler", ["easy+priority", "conservative+priority"])
-def test_the_first_in_order_has_no_reservation_left_when_the_fleet_has_changed(scheduler):
-    """The second goes first, and is to start at 10; at 2 a node joins, on which it starts."""
-    stages = [{"job": job, "request": (1,), "priority": job} for job in range(2)]
-    workload = staged(stages, [(0, 0, 10), (1, 1, 3)])
-    fleet = fleet_of((1,), (1,), present=[True, False], changes=[(2, 1, True, 1)])
-    assert starts(workload, fleet, scheduler, check=check_profile_too) == [0, 2]
+@pytest.mark.parametrize(("scheduler", "jobs", "expected"), [
+    ("easy", [(0, 1, 10)], [0]), ("conservative", [(0, 1, 10)], [0]),
+    ("easy", [(0, 1, 10), (1, 1, 3), (1, 1, 3)], [0, 10, 13]),
+    ("conservative", [(0, 1, 10), (1, 1, 3), (1, 1, 3)], [0, 10, 13]),
+])
+def test_reservations_are_the_same_when_a_change_of_the_fleet_is_no_matter(scheduler, jobs, expected):
+    """The second node is away, and at 2 still is."""
+    fleet = fleet_of((1,), (1,), present=[True, False], changes=[(2, 1, False, 0)])
+    assert starts(rigid(*jobs), fleet, scheduler, check=check_profile_too) == expected
 
 
 def reasons(workload, fleet, scheduler, until):
