@@ -228,6 +228,28 @@ def test_the_run_itself_sees_that_tasks_are_not_sorted(place):
             run_in_chunks(open_workload(folder), busy()[1], scheduler, told(scheduler, busy()[0]), Cut(results, 7))
 
 
+def test_each_file_that_was_written_since_is_brought_to_the_disk_once_and_closed(tmp_path, monkeypatch):
+    """Blocks of two tasks: results of the first and the third are written, then of the second."""
+    blocks, flushed, opened = Blocks(tmp_path, 6, block=2), [], []
+    values, fsync = np.zeros(2, blocks.kind), os.fsync
+
+    def noted(number):
+        flushed.append(os.fstat(number).st_ino)
+        opened.append(number)
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    for written in ([0, 5], [3]):
+        blocks.write(np.array(written), values[: len(written)])
+        blocks.flush()
+    assert flushed == [(tmp_path / f"block-{block:06}.bin").stat().st_ino for block in (0, 2, 1)]
+    blocks.flush()
+    assert len(flushed) == 3
+    for number in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(number)
+
+
 def test_results_are_on_the_disk_before_the_checkpoint_that_goes_on_behind_them(monkeypatch):
     order = []
     flush, write = Blocks.flush, checkpoint.write_file
