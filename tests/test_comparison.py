@@ -22,6 +22,7 @@ from subak.measures.runs import (
 )
 from subak.report.comparison import _met, _objective, compare, messages_a_task, refused_share, verdict
 from subak.report.notes import notes
+from subak.report.number_text import NOTHING
 from subak.resources import Resource
 
 OF_A_PLAN = {"failed", "cancelled", "timed out", "lost", "attempts failed"}  # of failures, which these runs had not
@@ -156,7 +157,7 @@ def test_the_scheduler_of_the_log_is_shown_and_neither_wins_nor_is_recommended()
 
 @pytest.mark.parametrize(("text", "value", "words"), [
     ("wait.mean < 2min", 90.0, "met: 90 s"), ("slowdown.mean < 2", 3.0, "missed: 3.00"),
-    ("wait.mean < 2min", math.inf, "missed: never"), ("wait.mean < 2min", None, "–"),
+    ("wait.mean < 2min", math.inf, "missed: never"), ("wait.mean < 2min", None, NOTHING),
 ])
 def test_the_verdict_on_an_objective_has_its_value_in_its_unit(text, value, words):
     assert _met(read_objective(text), value) == words
