@@ -33,6 +33,7 @@ EITHER_WAY = "both ways find the same"
 MADE_ANEW = "room is made before anything happens"
 UNREAD_PLACE = "a place that nobody reads"
 STAYS = "who has nobody below stays where it is"
+OFTEN = "to look through the heap more often changes nothing but the time that it takes"
 EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
     ("take", "if amount > 0:", "amount > 0  ->  amount >= 0"): "a request of 0 changes nothing, only more slowly",
@@ -297,6 +298,8 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
         "the first in order is asked first, and opens the profile, which has no reservation then",
     ("sort_down", "for place in range(gangs.size // 2 - 1, -1, -1):", "2  ->  1"): STAYS,
     ("sort_down", "for place in range(gangs.size // 2 - 1, -1, -1):", "1  ->  0", 1): STAYS,
-    ("forget_lost_events", "if lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]:", "2  ->  3"):
-        "to look through the heap more often changes nothing but the time that it takes",
+    ("forget_lost_events", "if lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]:", "2  ->  3"): OFTEN,
+    ("forget_lost_events", "if lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]:",
+     "lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]  ->  "
+     "not (lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE])"): OFTEN,
 }

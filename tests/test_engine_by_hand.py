@@ -14,6 +14,7 @@ from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
 from subak.simulator.central.engines import central_loop
 from subak.simulator.engine import setup
+from subak.simulator.engine.attempts import LOST_EVENTS_KEPT
 from subak.simulator.engine.changes import started_after
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.run_loop import next_budget
@@ -172,6 +173,16 @@ def test_endless_tasks_on_a_machine_that_comes_and_goes_leave_no_events_behind()
                        find_scheduler("first-fit"), interval=1e6)
     assert outcome.simulation.progress.attempts.tolist() == [2001, 2]
     assert outcome.simulation.events.size[SIZE] <= 1 + 1000 + 1  # one lives; up to 1,000 may be dead
+
+
+def test_ends_that_will_never_come_are_forgotten_behind_one_that_is_still_to_come():
+    """The first task's end is the next event all along; the machine of the second comes and goes."""
+    changes = [change for turn in range(1, LOST_EVENTS_KEPT + 9)
+               for change in ((turn, 1, False, 0), (turn + 0.5, 1, True, 1))]
+    outcome = simulate(plain((0, math.inf, 1), (0, math.inf, 1)), fleet_of((1,), (1,), changes=changes),
+                       find_scheduler("first-fit"), interval=1e6)
+    assert outcome.simulation.progress.attempts.tolist() == [1, LOST_EVENTS_KEPT + 9]
+    assert outcome.simulation.events.size[SIZE] <= 2 + LOST_EVENTS_KEPT
 
 
 # -- greedy ------------------------------------------------------------------------------------------------------------
