@@ -1,6 +1,7 @@
 """Changes that tests/mutants.py does not try, because nothing could notice them."""
 
-# Changes that nothing could notice, by function, line and change, and why.
+# Changes that nothing could notice, by function, line and change, and why. Of several that are said alike in a line
+# these are all, or with a number behind the change one, such as 3 for the third.
 ONLY_ROOM = "room for what a step notes, which the next step empties; a place more or less is no matter"
 NO_READER = "whose sibling it is, is written again before anybody reads it: a root has none"
 NAMED = "the statuses of a run name every one"
@@ -25,8 +26,37 @@ NOT_REPEATED = "a GO is not said again by a timer, so nobody reads how often it 
 FIRST_FOUND = "the first that fits is taken whatever its score is"
 NOT_DOUBTED = "what waits again or has ended is not doubted, and nothing else is left here"
 REVISED = "who is asked again without news gets what he had"
-EQUIVALENT: dict[tuple[str, str, str], str] = {
+UNREAD = "an array that nobody reads"
+PAST = "where there is no room, that is a time before what has been accounted for"
+TOLD = "it tells the compiler what is so, which it need not use"
+EITHER_WAY = "both ways find the same"
+MADE_ANEW = "room is made before anything happens"
+UNREAD_PLACE = "a place that nobody reads"
+STAYS = "who has nobody below stays where it is"
+OFTEN = "to look through the heap more often changes nothing but the time that it takes"
+EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
+    ("take", "if amount > 0:", "amount > 0  ->  amount >= 0"): "a request of 0 changes nothing, only more slowly",
+    ("_memory", "return build_memory((0, 0), (0, 0), numbers)", "0  ->  1"): UNREAD,
+    ("best_aligned", "if cost < least or (cost == least and machine < best):", "machine < best  ->  machine <= best"):
+        "a machine that was freed is there once",
+    ("goes_before", "if lanes.number.size > 0:", "0  ->  1"): "where there is one task, it goes before no other",
+    ("goes_before", "return first < second", "first < second  ->  first <= second"): DIFFER,
+    ("push", "lanes.sibling[task] = NOBODY", "lanes.sibling[task] = NOBODY  ->  pass"): NO_READER,
+    ("pass_time", "if room > 0:", "room > 0  ->  room >= 0"): PAST,
+    ("pass_time", "if room > 0:", "0  ->  -1"): PAST,
+    ("start_or_reserve", "if gangs.reserved[gang] < np.inf:",
+     "gangs.reserved[gang] < np.inf  ->  gangs.reserved[gang] <= np.inf"): "who has no reservation gives none up",
+    ("serve_head",
+     "if gang == head and rigid.gangs.reserved[gang] > rigid.profile.now[0] and not rigid.notes[TO_REVISE]:",
+     "0  ->  -1"): ONE_TERM,
+    ("build_profile",
+     "segments = pools + 2 + (2 * tasks.arrival.size if is_kept else 0)  # each task holds or is to hold something",
+     "0  ->  -1"): "a profile that is not kept is never opened: a segment more or less is no matter",
+    ("build_profile", "size=np.array([segments - pools, 0, 0, 0]),", "0  ->  1", 3):
+        "it is written again when a profile is opened",
+    ("clear", "profile.time[segment] = profile.now[0]", "profile.time[segment] = profile.now[0]  ->  pass"):
+        "that segment began before, and how long before is never asked",
     ("meld_children", "lanes.sibling[first] = NOBODY", "lanes.sibling[first] = NOBODY  ->  pass"): NO_READER,
     ("meld_children", "lanes.sibling[second] = NOBODY", "lanes.sibling[second] = NOBODY  ->  pass"): NO_READER,
     ("meld_children", "lanes.sibling[pairs] = NOBODY", "lanes.sibling[pairs] = NOBODY  ->  pass"): NO_READER,
@@ -187,4 +217,89 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("serve_others",
      "rigid.below[lane] = key_of(rigid.by_lane, gang) if is_tight(rigid, fleet, tasks, gang) else 0.0",
      "0.0  ->  -1.0"): "no estimate is below 0",
+    ("word", "place = self.builder.gep(self.words, [cgutils.intp_t(self.next)], inbounds=True)",
+     "True  ->  False"): TOLD,
+    ("word", "value.set_metadata(\"invariant.load\", self.constant)",
+     "value.set_metadata('invariant.load', self.constant)  ->  pass"): TOLD,
+    ("jobs_of_parts",
+     'jobs = parts[0] if len(parts) == 1 else pl.concat(parts).group_by("job", maintain_order=True).agg(',
+     "1  ->  0"): "of one part each job has one row already",
+    ("jobs_of_parts",
+     'jobs = parts[0] if len(parts) == 1 else pl.concat(parts).group_by("job", maintain_order=True).agg(',
+     "0  ->  -1"): ONE_TERM,
+    ("_first_rows", "first = np.full(int(job.max(initial=0)) + 1, job.size)", "0  ->  1"):
+        "a place that no job has is left out again",
+    ("_places", "if count <= PASSES_MAX:", "count <= PASSES_MAX  ->  count < PASSES_MAX"): EITHER_WAY,
+    ("_places", "if count <= PASSES_MAX:", "count <= PASSES_MAX  ->  not count <= PASSES_MAX"): EITHER_WAY,
+    ("undisturbed", "here = np.flatnonzero((depth == level) & (self.longest >= 0))",
+     "(depth == level) & (self.longest >= 0)  ->  (depth == level) | (self.longest >= 0)"):
+        "times only grow, and each stage's is done when its level is; one without tasks adds nothing",
+    ("_numbered", "found = column.unique(maintain_order=True)", "True  ->  False"):
+        "nothing says how groups are numbered",
+    ("_groups", "group = np.floor(np.cumsum(part) - part).astype(np.int64)",
+     "np.cumsum(part) - part  ->  np.cumsum(part) + part"): "which machines are looked at together decides nothing",
+    ("_attempts", "small = np.uint16 if machines < 2**16 else np.uint32", "16  ->  15"):
+        "numbers of four bytes hold all",
+    ("without_ended", "none = np.empty(0, np.int32)", "0  ->  1"): MADE_ANEW,
+    ("without_ended", "events=_renumbered_events(sim.events, number), losses=build_losses(0),", "0  ->  1"): MADE_ANEW,
+    ("_renumbered_events", 'slot["item"] = np.maximum(number[slot["item"]], 0)', "0  ->  -1"):
+        "neither is it an attempt of the last row",
+    ("_numbers", "return np.where(there, number[np.where(there, links, 0)], NOBODY).astype(np.int32)", "0  ->  -1"):
+        "what is found for a link that leads nowhere is not taken",
+    ("build_line", "places = 1 << max(int(order.size - 1).bit_length(), 0)", "1  ->  2", 1):
+        "of more places than members the last are always empty",
+    ("build_claims", "np.zeros(1, np.int64), np.zeros(3, np.int64))", "1  ->  2"): UNREAD_PLACE,
+    ("build_claims", "np.zeros(1, np.int64), np.zeros(3, np.int64))", "3  ->  4"): UNREAD_PLACE,
+    ("claim", "claims.task[claims.size[0]] = task", "0  ->  -1"): ONE_TERM,
+    ("claim", "claims.machine[claims.size[0]] = machine", "0  ->  -1"): ONE_TERM,
+    ("claim", "claims.size[0] += 1", "0  ->  -1"): ONE_TERM,
+    ("take_back", "give_back(fleet, tasks, tasks.shape[task], claims.machine[claims.size[0]])", "0  ->  -1"): ONE_TERM,
+    ("apply_ends", "if sim.stages.of_task.size > 0:", "0  ->  1"): TWO,
+    ("latest_on", "latest = -1", "1  ->  2"): "any number below 0 is nobody's",
+    ("drop_first", "for other in range(child + 1, min(child + WAYS, last)):", "1  ->  0"):
+        "an event is not earlier than itself",
+    ("no_interference",
+     "return build_interference(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int32))",
+     "0  ->  1", 2): UNREAD,
+    ("no_interference",
+     "return build_interference(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int32))",
+     "0  ->  1", 3): UNREAD,
+    ("touch", "shared.touched[shared.size[0]] = machine", "0  ->  -1"): ONE_TERM,
+    ("may_hold", "return False", "False  ->  True"): "a search that leaves nothing out finds the same, more slowly",
+    ("first_that_fits", "while size > 0:", "0  ->  -1"):
+        "the last place of the stack is 0, a node that nobody is below",
+    ("first_that_fits", "left_last = trees.first[base + 2 * node] < trees.first[base + 2 * node + 1]",
+     "base + 2 * node + 1  ->  base + 2 * node - 1"): "in which order both halves are searched, the same is found",
+    ("clear", "profile.size[RESERVATIONS], profile.size[IS_OPEN], profile.size[UNUSED] = 0, 1, 0", "1  ->  2"): YES,
+    ("hold", "begin = begin if begin > profile.now[0] else float(profile.time[before])",
+     "begin > profile.now[0]  ->  begin >= profile.now[0]"): "what a segment was before now is never asked",
+    ("hold", "if profile.time[before] < begin:", "profile.time[before] < begin  ->  profile.time[before] <= begin"):
+        "two segments that were told apart, and are held alike, still are",
+    ("note_end", "rigid.notes[TO_REVISE if gangs.until[gang] > now else LATE] = 1",
+     "gangs.until[gang] > now  ->  gangs.until[gang] >= now"): "it is not now",
+    ("run_rigid", "serve(rigid, sim.fleet, sim.tasks, select_machine, freed[:0], sim.claims)", "0  ->  -1"):
+        "who is asked about what was freed has just been refused it",
+    ("may_start", "return False", "False  ->  True", 1): "the placement that is asked then finds no machine either",
+    ("may_start", "if profile.first.size > 1 and count == 1:", "1  ->  0", 2):
+        "whether there is room for a task alone its placement finds out, too",
+    ("masked",
+     "rigid.frontier[SEEN, shape] = fleet.freed_blocks[LOG] - LOG - 1  # so that a search begins at the first block",
+     "1  ->  2"): FAR_BACK,
+    ("release_claims", "now = rigid.profile.now[0]", "0  ->  -1"): ONE_TERM,
+    ("build_gangs", "lane = lane.reshape(-1).astype(np.int32)", "1  ->  2"):
+        "of any length below 0 NumPy works out what it is",
+    ("build_gangs", "counts = np.bincount(lane, minlength=kinds.shape[1])", "1  ->  0"):
+        "each lane has a gang, so all are counted; a place more is not read",
+    ("_verdict", "f\"one in a hundred waited longer than {rows['99 %'].texts()[0]}.\")", "0  ->  -1"): ONE_TERM,
+    ("_caution",
+     "left = {name: _mean([not_started(run.summary) for run in group]) or 0 for name, group in groups(runs).items()}",
+     "0  ->  -1"): "of less than one nothing is said",
+    ("begin_anew", "gang = first_below(rigid.all, 0, ABSENT)", "0  ->  1"):
+        "the first in order is asked first, and opens the profile, which has no reservation then",
+    ("sort_down", "for place in range(gangs.size // 2 - 1, -1, -1):", "2  ->  1"): STAYS,
+    ("sort_down", "for place in range(gangs.size // 2 - 1, -1, -1):", "1  ->  0", 1): STAYS,
+    ("forget_lost_events", "if lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]:", "2  ->  3"): OFTEN,
+    ("forget_lost_events", "if lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]:",
+     "lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]  ->  "
+     "not (lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE])"): OFTEN,
 }

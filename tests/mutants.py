@@ -6,9 +6,9 @@
     python tests/mutants.py --all megha           every change of a room of the table ROOMS; --only, --again as above
 
 Nothing is changed on disk. Without the compiler, a kernel is a plain function, of which a process that is forked for a
-mutant has another body, and runs the tests that call it. What was found is added to out/mutants.jsonl line by line, and
-what is there already is not tried again (survivors are with --again), so it can be ended at any time. A change meets
-the tests that run its line, the quickest first.
+mutant has another body, and runs the tests that call it; what is about compiling is tried with the compiler. What was
+found is added to out/mutants.jsonl line by line, and what is there already is not tried again (survivors are with
+--again), so it can be ended at any time. A change meets the tests that run its line, the quickest first.
 """
 import argparse
 import ast
@@ -39,32 +39,51 @@ from equivalent_mutants import EQUIVALENT
 # The modules with decisions in them, and what pytest is given to try each: the files that answer for it, the quickest
 # first, without the tests that take longest.
 HAND, FAIR = ("test_engine_by_hand.py", "test_kernels.py"), "test_fair_orders.py"
+ENGINE = ("hand or overuse or slow_start or swing or does_what_it_may_not or endings or always_fails or interference "
+          "or forgotten")
+CENTRAL = ("test_engine_by_hand.py", "test_overuse.py", "test_slow_start.py", "test_usage_swing.py", "test_policy.py",
+           "-k", ENGINE)
 PREEMPTION = (FAIR, "-k", "place or guarantee or preemption or cap_is_kept or who_is_above")
-MEGHA = ("test_golden.py", "test_megha_known_answers.py", "test_torture.py",
+MEGHA = ("test_golden.py", "test_local_master_by_hand.py", "test_megha_known_answers.py", "test_torture.py",
          "-k", "not (covered or clean or every or smallest or always_room or without_delay)")
 MODULES: dict[str, tuple[str, ...]] = {
     "subak.fleet.amounts": HAND,
     "subak.fleet.index": HAND,
     "subak.fleet.feasible": HAND,
+    "subak.placement.claims": HAND,
+    "subak.placement.ordered": HAND,
     "subak.placement.tetris": HAND,
     "subak.placement.reclaim": PREEMPTION,
     "subak.queues.lanes": HAND,
     "subak.queues.hierarchy": (FAIR,),
+    "subak.queues.line": ("test_line.py",),
+    "subak.queues.tournament": ("test_kernels.py",),
     "subak.federation.megha.attempts": ("test_federation_parts.py", "test_golden.py"),
     "subak.federation.megha.ledger": ("test_federation_parts.py", "test_golden.py"),
     "subak.federation.megha.replay_window": ("test_federation_parts.py", "test_golden.py"),
-    "subak.federation.megha.global_master.preemption": ("test_megha_known_answers.py", "-k", "preempt"),
+    "subak.federation.megha.global_master.preemption": (
+        "test_golden.py", "test_global_master_by_hand.py", "test_megha_known_answers.py",
+        "-k", "preempt or by_hand or golden or papers_rule"),
     "subak.federation.megha.local_master.handlers": MEGHA,
     "subak.simulator.central.fair": (FAIR, "-k", "not definition and not slow_one"),
-    "subak.simulator.engine.overuse": ("test_overuse.py",),
-    "subak.simulator.engine.recorder": ("test_measures.py", "test_engine_by_hand.py"),
+    "subak.simulator.central.loop": CENTRAL,
+    "subak.simulator.central.rigid": ("test_backfill.py",),
+    "subak.simulator.central.by_address": ("test_kernel_state.py",),
+    "subak.simulator.engine.attempts": ("test_interference.py", "test_failures.py", "test_endings.py", FAIR, *CENTRAL),
+    "subak.simulator.engine.changes": CENTRAL,
+    "subak.simulator.engine.heap": HAND,
+    "subak.simulator.engine.interference": ("test_interference.py",),
+    "subak.simulator.engine.overuse": ("test_overuse.py", "test_usage_swing.py"),
+    "subak.simulator.engine.recorder": ("test_measures.py", "test_engine_by_hand.py", "test_chunks.py"),
     "subak.placement.rigid.backfill": ("test_backfill.py",),
-    "subak.placement.rigid.profile": ("test_backfill.py",),
-    "subak.placement.rigid.reservations": ("test_backfill.py",),
-    "subak.measures.of_run": ("test_measures.py",),
+    "subak.placement.rigid.profile": ("test_line.py", "test_backfill.py"),
+    "subak.placement.rigid.reservations": ("test_line.py", "test_backfill.py"),
+    "subak.placement.rigid.start": ("test_backfill.py",),
+    "subak.placement.rigid.gangs": ("test_backfill.py",),
+    "subak.measures.of_run": ("test_measures.py", "test_window.py", "test_endings.py"),
     "subak.measures.window": ("test_window.py",),
-    "subak.measures.jobs": ("test_jobs_and_objectives.py",),
-    "subak.measures.job_sums": ("test_jobs_and_objectives.py",),
+    "subak.measures.jobs": ("test_jobs_and_objectives.py", "test_group_waits.py"),
+    "subak.measures.job_sums": ("test_jobs_and_objectives.py", "test_group_waits.py"),
     "subak.simulator.chunks.rows": ("test_chunks.py",),
     "subak.simulator.chunks.blocks": ("test_chunks.py",),
     "subak.simulator.chunks.federated": ("test_chunks_federated.py",),
@@ -76,8 +95,11 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.measures.side_by_side": ("test_side_by_side.py",),
     "subak.measures.energy.sweep": ("test_energy.py",),
     "subak.measures.energy.measure": ("test_energy.py",),
-    "subak.report.comparison": ("test_comparison.py", "test_batch_report.py", "test_report.py", "-k",
-                                "first_in or verdict or best or refusal or judges or messages_that or know"),
+    "subak.kernels.state": ("test_kernel_state.py", "test_kernel_calls.py"),
+    "subak.kernels.calls": ("test_kernel_calls.py",),
+    "subak.report.comparison": ("test_comparison.py", "test_batch_report.py", "test_report.py", "test_intervals.py",
+                                "-k", "first_in or verdict or best or refusal or judges or messages_that or know "
+                                "or intervals or objective or difference"),
 }
 # Modules that are tried as a whole, not by a sample, and the tests that answer for all of them.
 ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -91,6 +113,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         "-k", "not (every_row or every_guard or small_as or always_room or without_delay or year or drawn or command "
               "or same_seed or planted or table_does_not or megha-10 or same_bytes or compiled)")),
 }
+# Modules that are about compiling: their tests run with the compiler, which keeps nothing on disk then.
+COMPILED = {"subak.kernels.state", "subak.kernels.calls", "subak.simulator.central.by_address"}
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "out" / "mutants.jsonl"
 PYTEST = ["-q", "-s", "--tb", "native", "--assert", "plain",
@@ -233,9 +257,15 @@ def name_of(module: str, mutant: Mutant) -> str:
     return f"{path_of(module)}:{mutant.line} {mutant.function}: {mutant.change}"
 
 
-def place_of(mutant: Mutant, lines: list[str]) -> tuple[str, str, str]:
-    """What EQUIVALENT knows a mutant by, in the lines of its module."""
-    return mutant.function.rpartition(".")[2], lines[mutant.line - 1].strip(), mutant.change
+def places_of(found: list[Mutant], lines: list[str]) -> list[tuple[str, str, str, int]]:
+    """What EQUIVALENT knows the mutants of a module by; the number is which one it is of those that are said alike."""
+    counts: dict[tuple[str, str, str], int] = {}
+    places = []
+    for mutant in found:
+        place = mutant.function.rpartition(".")[2], lines[mutant.line - 1].strip(), mutant.change
+        counts[place] = counts.get(place, 0) + 1
+        places.append((*place, counts[place]))
+    return places
 
 
 def sample_of(module: str, count: int, seed: int) -> dict[str, Place]:
@@ -247,8 +277,9 @@ def sample_of(module: str, count: int, seed: int) -> dict[str, Place]:
     if 0 < count < len(found):
         drawn = sorted(random.Random(f"{seed} {module}").sample(drawn, count))
     digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+    places = places_of(found, lines)
     return {f"{digest} {number} {name_of(module, found[number])}": Place(module, number) for number in drawn
-            if place_of(found[number], lines) not in EQUIVALENT}
+            if not {places[number], places[number][:3]} & EQUIVALENT.keys()}
 
 
 # -- trying them -------------------------------------------------------------------------------------------------------
@@ -276,6 +307,8 @@ class Trial:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run everything once without a change, then what matters for each mutant."""
+        if os.environ["NUMBA_DISABLE_JIT"] == "0":
+            importlib.import_module("subak.kernels.cache").KernelCache._path = lambda *_: None
         if "polars-0" in threads():
             self.why = "a test file makes tables while it is imported, and processes with threads cannot be forked"
             return True
@@ -473,12 +506,12 @@ def main() -> None:
     if options.list is not None:
         say("\n".join(key.split(" ", 1)[1] for keys in samples.values() for key in keys))
         return
-    os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports Numba
     sys.path.insert(0, str(ROOT / "src"))
     for modules, words in groups:
         known = read_log(LOG)
         new = {key: place for module in modules for key, place in samples[module].items()
                if key not in known or (known[key] and options.again)}
+        os.environ["NUMBA_DISABLE_JIT"] = str(int(COMPILED.isdisjoint(modules)))  # before a process imports Numba
         why = in_process(lambda: try_all(words, new, note, options.quick), 1 << 20) if new else ""  # noqa: B023  (called at once)
         if why != "":
             raise SystemExit(f"{', '.join(modules)}: {why}")

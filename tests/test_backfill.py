@@ -14,11 +14,16 @@ from naive_backfill import Rigid
 from published import answers
 from small import CPU, TWO, amounts, cases, fleet_of, fleets, staged, workloads
 from subak.errors import InputError
+from subak.fleet.state import LOG
 from subak.placement.claims import TASK_RUNNING, TASK_WAITING
 from subak.placement.rigid.gangs import NOT_RUNNING
 from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS
+from subak.placement.rigid.reservations import close_if_unused, open_profile
+from subak.placement.rigid.start import holds
 from subak.policy import find_scheduler
+from subak.simulator.central.engines import central_loop
 from subak.simulator.central.rigid import gangs_of_tasks
+from subak.simulator.engine.setup import Terms
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
@@ -248,6 +253,7 @@ def check_profile(simulation, state):
     if not profile.size[IS_OPEN]:
         assert profile.size[RESERVATIONS] == 0
         return
+    assert profile.size[RESERVATIONS] == np.isfinite(gangs.reserved).sum()
     held = []
     for task, status in enumerate(simulation.claims.status.tolist()):
         gang, shape = gangs.of_task[task], simulation.tasks.shape[task]
@@ -331,6 +337,55 @@ def test_reservations_are_made_earlier_when_something_ends_early():
     assert starts(rigid(*jobs), nodes(2), "conservative") == [0, 2, 5, 5]
 
 
+def a_late_gang(priorities):
+    """Gangs on three nodes: A has two from 0 to 10, H waits for two from 1 on, G for all three from 2 on.
+
+    That is when the last task of G arrives. At 3 come F and S, which ask for one node for 10 and for 7 seconds.
+    """
+    stages = [{"job": job, "request": (1,), "priority": priority} for job, priority in enumerate(priorities)]
+    tasks = [(0, 0, 10), (0, 0, 10), (1, 0, 4), (1, 0, 4), (2, 1, 5), (2, 1, 5), (1, 2, 4), (3, 3, 10), (4, 3, 7)]
+    return with_gangs(staged(stages, tasks), [True] * 3 + [False] * 2)
+
+
+_, G, H, _, S = range(5)
+
+
+@pytest.mark.parametrize(("priorities", "reserved", "expected"), [
+    # G stands before H and takes the reservation over: all nodes at 10, so F would end too late, and S may go. When G
+    # has begun H has one again, for 14; F starts beside it.
+    ((0, 1, 0, 0, 0), [(1, H, 10), (2, G, 10), (10, H, 14)], [0, 10, 14, 14, 3]),
+    # G stands behind H, which keeps its two nodes at 10: F may have the third until 13. When H has begun G has one, for
+    # 15; at 13 S would end too late, and has one for 19 when G has begun.
+    ((0, 0, 1, 0, 0), [(1, H, 10), (10, G, 15), (15, S, 19)], [0, 15, 10, 3, 19]),
+])
+def test_a_gang_whose_last_task_comes_later_takes_over_the_reservation_of_one_behind_it(
+        priorities, reserved, expected):
+    workload, watch, seen = a_late_gang(priorities), Promises("easy"), []
+
+    def look(simulation, state):
+        watch(simulation, state)
+        now, gangs = simulation.clock[0], state.gangs
+        for gang in np.flatnonzero(np.isfinite(gangs.reserved)).tolist():
+            if (gang, gangs.reserved[gang]) != (seen[-1][1:] if seen else None):
+                seen.append((now, gang, gangs.reserved[gang]))
+
+    assert starts(workload, nodes(3), "easy+priority", check=look) == expected
+    assert seen == reserved
+
+
+def test_one_that_comes_to_stand_behind_ends_no_promise():
+    """Of what tests look with: H is believed to have been promised 9, and still waits for 10 when G comes."""
+    watch = Promises("easy")
+
+    def look(simulation, state):
+        watch(simulation, state)
+        if simulation.clock[0] == 1:
+            watch.promised[H] = 9.0
+
+    with pytest.raises(AssertionError, match="gang 2 is put off at 2"):
+        simulate(a_late_gang((0, 0, 1, 0, 0)), nodes(3), find_scheduler("easy+priority"), check=look)
+
+
 def test_who_moves_up_leaves_room_for_those_before_it():
     """At 10.5 the last moves up behind the fourth; only then may the fifth, of all nodes, move up to 13.5."""
     jobs = [(0, 8, 7.5), (2, 5, 2), (3, 8, 1, 5), (8, 1, 3), (8, 8, 1, 5), (8, 8, 7.5), (8.5, 3, 5, 9), (8.5, 4, 3)]
@@ -352,24 +407,105 @@ def test_tasks_of_several_sizes_are_reserved_for_machine_by_machine(scheduler, e
     assert progress.start.tolist() == [0, 0, 0, *expected]
 
 
-def test_a_gang_takes_of_a_machine_only_what_nobody_needs_later():
-    """The first machine has two cores free, of which the task of three needs one at 5: the gang takes one of each."""
+@pytest.mark.parametrize("useless", [0, 64])
+def test_a_gang_takes_of_a_machine_only_what_nobody_needs_later(useless):
+    """The first machine has two cores free, of which the task of three needs one at 5: the gang takes one of each.
+
+    Before it stand machines that have none.
+    """
     stages = [{"job": row, "request": (size,)} for row, size in enumerate((4, 1, 2, 3, 1))]
     tasks = [(0, 0, 1), (1, 0, 99), (2, 1, 4), (3, 2, 1), (4, 3, 50), (4, 3, 50)]
     workload = with_gangs(staged(stages, tasks), [False] * 4 + [True])
+    fleet = fleet_of(*[(0,)] * useless, (4,), (2,))
     for scheduler in ("easy", "conservative"):
-        progress = simulate(workload, fleet_of((4,), (2,)), find_scheduler(scheduler)).simulation.progress
+        progress = simulate(workload, fleet, find_scheduler(scheduler)).simulation.progress
         assert progress.start.tolist() == [0, 0, 1, 5, 3, 3], scheduler
-        assert progress.machine[4:].tolist() == [0, 1], scheduler
+        assert progress.machine[4:].tolist() == [useless, useless + 1], scheduler
 
 
-def test_a_gang_that_loses_a_machine_begins_again_as_a_whole():
-    changes = [(2, 1, False, 0), (5, 1, True, 1)]
-    workload, fleet = rigid((0, 2, 4), (1, 1, 6)), nodes(2, changes=changes)
-    for scheduler in ("first-fit", "first-fit+backfill", "easy", "conservative"):  # who waited goes before it
-        outcome = simulate(workload, fleet, find_scheduler(scheduler), check=check_amounts_alone)
-        assert [float(outcome.simulation.progress.start[task]) for task in (0, 1, 2)] == [8, 8, 2], scheduler
-        assert sorted(np.hstack(outcome.loop_result.losses)[0].tolist()) == [0, 1], scheduler
+@pytest.mark.parametrize("freed", [0, LOG + 1])
+def test_a_machine_that_one_may_not_use_is_there_for_the_next(freed):
+    """From 200 on the first machine has a core free until 999, when a task of two is to start: for 5 s, not for 999.
+
+    The first goes to the other machine, which is in another block, and was freed that often before.
+    """
+    stages = [{"job": row, "request": (size,)} for row, size in enumerate((1, 2, 1, 1, 1))]
+    stages[4]["constraints"] = [("rack", "=", "b")]
+    tasks = [(0, 0, 999), (1, 1, 1), *[(4, 2 + turn, 0.5) for turn in range(freed)], (2, 200, 999), (3, 201, 5)]
+    fleet = fleet_of((2,), *[(0,)] * 63, (1,), attributes=[(64, "rack", "b")])
+    progress = simulate(staged(stages, tasks), fleet, find_scheduler("easy")).simulation.progress
+    assert progress.start.tolist() == [0, 999, *range(2, 2 + freed), 200, 201]
+    assert progress.machine.tolist() == [0, 0, *[64] * freed, 64, 0]
+
+
+def test_a_resource_that_nobody_asks_for_is_no_matter():
+    """Two gangs of two on two machines of a core each."""
+    stages = [{"job": row, "request": (1, 0)} for row in range(2)]
+    workload = with_gangs(staged(stages, [(0, 0, 3), (0, 0, 3), (1, 1, 3), (1, 1, 3)], TWO), [True, True])
+    for scheduler in ("first-fit", "first-fit+backfill", "easy", "conservative"):
+        assert starts(workload, fleet_of((1, 4), (1, 0), resources=TWO), scheduler) == [0, 3], scheduler
+
+
+@pytest.mark.parametrize(("scheduler", "expected"), [("first-fit", [0, 4, 4]), ("first-fit+backfill", [0, 4, 0])])
+def test_a_gang_without_reservations_takes_machines_of_several_sizes(scheduler, expected):
+    """Machines of three and two cores: two tasks of two hold both until 4, beside which one of a core may start."""
+    stages = [{"job": 0, "request": (2,)}, {"job": 1, "request": (2,)}, {"job": 2, "request": (1,)}]
+    tasks = [(0, 0, 4), (0, 0, 4), (1, 0, 1), (1, 0, 1), (2, 0, 2)]
+    workload = with_gangs(staged(stages, tasks), [True, True, False])
+    assert starts(workload, fleet_of((3,), (2,)), scheduler) == expected
+
+
+def test_how_many_fit_all_machines_at_once():
+    """Tasks of two cores on machines of five, one, and three: two, none and one of them."""
+    workload = staged([{"request": (2,)}], [(0, 0, 1)])
+    fleet = fleet_of((5,), (1,), (3,))
+    sim = central_loop(workload, fleet, find_scheduler("easy"), Terms("fifo", 1, 1.0, math.inf)).prepared.simulation
+    assert [holds(sim.fleet, sim.tasks, 0, count) for count in (1, 2, 3, 4)] == [True, True, True, False]
+
+
+def test_a_profile_is_closed_when_nobody_has_had_a_reservation_for_sixteen_decisions():
+    loop = central_loop(rigid((0, 1, 9)), nodes(2), find_scheduler("easy"), Terms("fifo", 1, 1.0, math.inf))
+    simulation, state = loop.prepared.simulation, loop.waiting
+
+    def decisions(reserved):
+        """How many decisions it is open for, of which the first have somebody's reservation."""
+        open_profile(state, simulation.fleet, simulation.tasks, simulation.claims)
+        count = 0
+        while state.profile.size[IS_OPEN]:
+            state.profile.size[RESERVATIONS] = count < reserved
+            close_if_unused(state)
+            count += 1
+        return count
+
+    assert [decisions(reserved) for reserved in (0, 1, 9, 0)] == [17, 18, 26, 17]
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_gang_that_loses_a_machine_begins_again_as_a_whole(before):
+    """Before it another task, or none, has begun, which runs on; who waited goes before it."""
+    changes = [(2, before + 1, False, 0), (5, before + 1, True, 1)]
+    workload, fleet = rigid(*[(0, 1, 20)] * before, (0, 2, 4), (1, 1, 6)), nodes(before + 2, changes=changes)
+    for scheduler in ("first-fit", "first-fit+backfill", "easy", "conservative"):
+        check = check_profile_too if "first-fit" not in scheduler else check_amounts_alone
+        outcome = simulate(workload, fleet, find_scheduler(scheduler), check=check)
+        assert outcome.simulation.progress.start.tolist() == [0] * before + [8, 8, 2], scheduler
+        assert sorted(np.hstack(outcome.loop_result.losses)[0].tolist()) == [before, before + 1], scheduler
+
+
+def check_profile_too(simulation, state):
+    check_amounts_alone(simulation, state)
+    check_profile(simulation, state)
+
+
+@pytest.mark.parametrize(("scheduler", "jobs", "expected"), [
+    ("easy", [(0, 1, 10)], [0]), ("conservative", [(0, 1, 10)], [0]),
+    ("easy", [(0, 1, 10), (1, 1, 3), (1, 1, 3)], [0, 10, 13]),
+    ("conservative", [(0, 1, 10), (1, 1, 3), (1, 1, 3)], [0, 10, 13]),
+])
+def test_reservations_are_the_same_when_a_change_of_the_fleet_is_no_matter(scheduler, jobs, expected):
+    """The second node is away, and at 2 still is."""
+    fleet = fleet_of((1,), (1,), present=[True, False], changes=[(2, 1, False, 0)])
+    assert starts(rigid(*jobs), fleet, scheduler, check=check_profile_too) == expected
 
 
 def reasons(workload, fleet, scheduler, until):

@@ -32,7 +32,7 @@ from subak.measures.chunks import tally
 from subak.measures.chunks.sketch import ACCURACY, Sketches
 from subak.measures.fairness import measure, spans
 from subak.measures.fairness.measure import fairness
-from subak.measures.runs import Speed, load_runs
+from subak.measures.runs import Speed, Spread, WindowFacts, load_runs
 from subak.measures.window import Window
 from subak.measures.window import cut as cut_to
 from subak.policy import find_scheduler
@@ -230,6 +230,28 @@ def test_the_run_itself_sees_that_tasks_are_not_sorted(place):
             run_in_chunks(open_workload(folder), busy()[1], scheduler, told(scheduler, busy()[0]), Cut(results, 7))
 
 
+def test_each_file_that_was_written_since_is_brought_to_the_disk_once_and_closed(tmp_path, monkeypatch):
+    """Blocks of two tasks: results of the first and the third are written, then of the second."""
+    blocks, flushed, opened = Blocks(tmp_path, 6, block=2), [], []
+    values, fsync = np.zeros(2, blocks.kind), os.fsync
+
+    def noted(number):
+        flushed.append(os.fstat(number).st_ino)
+        opened.append(number)
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    for written in ([0, 5], [3]):
+        blocks.write(np.array(written), values[: len(written)])
+        blocks.flush()
+    assert flushed == [(tmp_path / f"block-{block:06}.bin").stat().st_ino for block in (0, 2, 1)]
+    blocks.flush()
+    assert len(flushed) == 3
+    for number in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(number)
+
+
 def test_results_are_on_the_disk_before_the_checkpoint_that_goes_on_behind_them(monkeypatch):
     order = []
     flush, write = Blocks.flush, checkpoint.write_file
@@ -409,6 +431,36 @@ def test_what_did_not_wait_did_not_wait_in_a_sketch_either():
     found = Sketches()
     found.add(np.zeros(5, np.int64), np.array([0.0, 0.0, 0.0, 2.0, np.nan]), 1)
     assert found.spread(0).median == 0.0 and found.spread(0).max == 2.0
+
+
+def test_a_sketch_of_short_jobs_alone_knows_of_no_long_ones():
+    found = tally.Sketched()
+    length = pl.Series(["short"] * 3, dtype=pl.Enum(["short", "long"]))
+    tasks = pl.DataFrame({"wait_time": [1.0, None, 3.0], "slowdown": [1.0, None, 1.0], "length": length})
+    found.add(tasks, np.zeros(3))
+    waits = found.lengths()
+    assert (waits["short"].mean, waits["short"].max, waits["long"]) == (2.0, 3.0, Spread())
+
+
+def test_of_more_groups_than_are_kept_those_are_that_come_first_by_tasks_and_name(monkeypatch):
+    monkeypatch.setattr(tally, "GROUPS_MAX", 2)
+    found = tally.Sketched()
+    queues = ["c", "b", "d", "a", "d"]
+    tasks = pl.DataFrame({"wait_time": [0.0] * 5, "slowdown": [1.0] * 5, "queue": queues})
+    found.add(tasks, np.zeros(5))
+    groups = found.groups(pl.DataFrame({"queue": queues, "completion": [1.0] * 5}))
+    assert groups.select("name", "tasks").rows() == [("d", 2), ("a", 1)]
+
+
+def test_a_tally_ranks_reasons_and_measures_the_makespan_from_the_first_arrival():
+    """Of reasons that hold as often, the first by status and words."""
+    found = tally.Tally(WindowFacts(), {}, 0, tally.Sketched())
+    found.reasons = {("WAITING", "b"): 2, ("WAITING", "a"): 2, ("UNPLACEABLE", "c"): 2, ("WAITING", "d"): 5}
+    assert [(each.status, each.reason, each.tasks) for each in found.ranked_reasons()] == [
+        ("WAITING", "d", 5), ("UNPLACEABLE", "c", 2), ("WAITING", "a", 2), ("WAITING", "b", 2)]
+    assert found.makespan() is None
+    found.first, found.last_finish = 3.0, 10.0
+    assert found.makespan() == 7.0
 
 
 @pytest.mark.parametrize(("options", "rule"), [

@@ -1,8 +1,10 @@
 """The comparison: which of two values is called the better one, and what is said of a federation's requests."""
+import math
 from pathlib import Path
 
 import pytest
 
+from subak.measures.objective import read_objective
 from subak.measures.runs import (
     Amounts,
     EnergyFacts,
@@ -10,6 +12,7 @@ from subak.measures.runs import (
     FederationFacts,
     JobFacts,
     LevelFacts,
+    ObjectiveFacts,
     RoleFacts,
     Run,
     Speed,
@@ -17,8 +20,9 @@ from subak.measures.runs import (
     Summary,
     Waiting,
 )
-from subak.report.comparison import compare, messages_a_task, refused_share, verdict
+from subak.report.comparison import _met, _objective, compare, messages_a_task, refused_share, verdict
 from subak.report.notes import notes
+from subak.report.number_text import NOTHING
 from subak.resources import Resource
 
 OF_A_PLAN = {"failed", "cancelled", "timed out", "lost", "attempts failed"}  # of failures, which these runs had not
@@ -149,3 +153,17 @@ def test_the_scheduler_of_the_log_is_shown_and_neither_wins_nor_is_recommended()
     mean = next(row for row in compare(runs) if (row.measure.family, row.measure.title) == ("Wait time", "mean"))
     assert mean.values == [9, 1, 8] and mean.best == frozenset({2})
     assert verdict(runs).startswith("fast has the lowest mean wait time, 8 s; next is slow with 9 s.")
+
+
+@pytest.mark.parametrize(("text", "value", "words"), [
+    ("wait.mean < 2min", 90.0, "met: 90 s"), ("slowdown.mean < 2", 3.0, "missed: 3.00"),
+    ("wait.mean < 2min", math.inf, "missed: never"), ("wait.mean < 2min", None, NOTHING),
+])
+def test_the_verdict_on_an_objective_has_its_value_in_its_unit(text, value, words):
+    assert _met(read_objective(text), value) == words
+
+
+def test_an_objective_has_the_value_that_the_run_says_of_it():
+    """Of two, the latter has an endless one; a third the run knows nothing of."""
+    facts = (ObjectiveFacts("a", 3.0, True, 1), ObjectiveFacts("b", None, False, 1))
+    assert [_objective(text, Summary("easy", objectives=facts)) for text in "abc"] == [3.0, math.inf, None]

@@ -21,6 +21,7 @@ from subak.errors import InputError
 from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, simulate_in, simulate_into
 from subak.experiment.scenario import Scenario, read_scenario
 from subak.measures.energy.kinds import Curve, kinds_of
+from subak.measures.energy.measure import _attempts
 from subak.measures.energy.series import steps_of
 from subak.measures.energy.settings import Energy, MachineKind, energy_file, energy_names, read_energy
 from subak.measures.energy.sweep import JOULES_PER_KWH, Attempts, Kinds, Presence, Tariff, sweep
@@ -116,6 +117,23 @@ def test_a_tariff_of_day_and_night_begins_again_after_midnight(tmp_path):
     power = pl.read_parquet(run.folder / "power.parquet")
     assert power["price"].to_list() == pytest.approx([0.22, 0.28, 0.22, 0.28, 0.22])
     assert read_energy(run.folder / "energy.toml").price_every == 10
+
+
+def test_where_nothing_lasts_no_energy_is_used(tmp_path):
+    run = ran(tmp_path, plain((0, 0, 1)), two_machines()[1])
+    assert (run.summary.energy.total.kwh, run.summary.energy.watts_mean, run.summary.energy.finished) == (0, None, 1)
+    assert pl.read_parquet(run.folder / "power.parquet").is_empty()
+
+
+def test_who_is_on_no_machine_has_a_number_behind_all_of_them():
+    """That of 65,536 machines takes more than two bytes."""
+    machine = pl.Series(["m3", None], dtype=pl.Enum([f"m{row}" for row in range(2**16)]))
+    tasks = pl.DataFrame({"job": [0, 1], "stage": [0, 1], "index": [0, 1], "machine": machine, "start": [0.0, None],
+                          "finish": [1.0, None]})
+    lost = tasks.clear().rename({"finish": "end"})
+    for machines in (2**16 - 1, 2**16):
+        found = _attempts(tasks, lost, plain((0, 1, 1), (0, 1, 1)), machines)
+        assert found.machine.tolist() == [3, machines]
 
 
 def test_the_sum_over_machines_and_that_over_time_are_the_whole(tmp_path):

@@ -3,6 +3,7 @@ import math
 import warnings
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -11,8 +12,14 @@ from small import TWO, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
+from subak.simulator.central.engines import central_loop
+from subak.simulator.engine import setup
+from subak.simulator.engine.attempts import LOST_EVENTS_KEPT
+from subak.simulator.engine.changes import started_after
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.run_loop import next_budget
+from subak.simulator.engine.setup import Terms
+from subak.simulator.engine.state import LOOP_DONE, TIMELINE_RUNNING_MEAN
 from subak.simulator.results import machine_rows
 from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
@@ -116,6 +123,27 @@ def test_the_attempts_that_started_last_are_lost_when_a_machine_shrinks():
     assert outcome.loop_result.losses[-1][0].tolist() == [3, 2]
 
 
+def test_who_started_last_is_sought_on_the_machine_alone():
+    """Task 0 starts at 2, on the first machine; of the second, which shrinks at 3, the other two have all since 0."""
+    fleet = fleet_of((0,), (2,), changes=[(2, 0, True, 3), (3, 1, True, 1)])
+    outcome = run(plain((0, 9, 3), (0, 9, 1), (0, 9, 1)), fleet, "first-fit+backfill", until=4.0)
+    assert outcome.loop_result.losses[-1][0].tolist() == [2]
+
+
+def test_the_first_task_may_be_the_one_that_started_last():
+    """It starts at 2, when the machine grows, and ends before the other, which has run since 0; at 3 one must go."""
+    fleet = fleet_of((1,), changes=[(2, 0, True, 3), (3, 0, True, 2)])
+    outcome = run(plain((0, 2, 2), (0, 9, 1)), fleet, "first-fit+backfill", until=3.5)
+    assert outcome.loop_result.losses[-1][0].tolist() == [0]
+
+
+def test_of_tasks_that_started_together_the_higher_number_is_later():
+    start = np.array([3.0, 5.0, 5.0, 1.0])
+    order = [3, 0, 1, 2]
+    assert all(started_after(start, one, other) == (order.index(one) > order.index(other))
+               for one in range(4) for other in range(4))
+
+
 def test_a_machine_that_joins_or_grows_is_used_at_once():
     fleet = fleet_of((1,), (2,), present=[True, False], changes=[(3, 1, True, 2), (5, 0, True, 3)])
     assert starts(run(plain((0, 1, 2), (0, 1, 3)), fleet)) == [3, 5]
@@ -145,6 +173,16 @@ def test_endless_tasks_on_a_machine_that_comes_and_goes_leave_no_events_behind()
                        find_scheduler("first-fit"), interval=1e6)
     assert outcome.simulation.progress.attempts.tolist() == [2001, 2]
     assert outcome.simulation.events.size[SIZE] <= 1 + 1000 + 1  # one lives; up to 1,000 may be dead
+
+
+def test_ends_that_will_never_come_are_forgotten_behind_one_that_is_still_to_come():
+    """The first task's end is the next event all along; the machine of the second comes and goes."""
+    changes = [change for turn in range(1, LOST_EVENTS_KEPT + 9)
+               for change in ((turn, 1, False, 0), (turn + 0.5, 1, True, 1))]
+    outcome = simulate(plain((0, math.inf, 1), (0, math.inf, 1)), fleet_of((1,), (1,), changes=changes),
+                       find_scheduler("first-fit"), interval=1e6)
+    assert outcome.simulation.progress.attempts.tolist() == [1, LOST_EVENTS_KEPT + 9]
+    assert outcome.simulation.events.size[SIZE] <= 2 + LOST_EVENTS_KEPT
 
 
 # -- greedy ------------------------------------------------------------------------------------------------------------
@@ -182,6 +220,48 @@ def test_greedy_does_not_leave_a_task_at_a_machine_that_became_too_small():
             assert statuses(outcome)[2] == "FINISHED"
 
 
+def test_the_first_of_a_queue_may_fit_what_was_freed_where_others_would_not():
+    """The second machine, of one core, is freed at 2; the task that waits is not of the first shape, of three cores."""
+    assert starts(run(plain((0, 10, 3), (0, 2, 1), (1, 1, 1)), fleet_of((3,), (1,)))) == [0, 0, 2]
+
+
+def test_who_is_refused_what_was_freed_keeps_nobody_from_it():
+    """At 1 the second takes both cores, so that the third is refused; the last asks for memory alone, and starts."""
+    workload = plain((0, 1, 2, 2), (0, 1, 2, 0), (0, 1, 1, 0), (0, 1, 0, 1), resources=TWO)
+    assert starts(run(workload, fleet_of((2, 2), resources=TWO), "first-fit+backfill")) == [0, 1, 2, 1]
+
+
+def test_events_are_arrivals_ends_and_changes_of_the_fleet():
+    outcome = run(plain((0, 1, 1), (0, 3, 1)), fleet_of((2,), changes=[(2, 0, True, 4)]))
+    assert outcome.loop_result.events == 2 + 2 + 1
+
+
+HOOKS = """
+from subak.policy import claim, hooks
+
+def on_arrival(fleet, tasks, lanes, memory, arrived, claims):
+    memory.whole[0, 0] += 1
+    for task in arrived:
+        claim(claims, fleet, tasks, task, 0)
+
+def on_departure(fleet, tasks, lanes, memory, freed, claims):
+    memory.whole[0, 1] += 1
+
+mine = hooks(on_arrival, on_departure, memory=((1, 2), (0, 0), []))
+"""
+
+
+def test_hooks_are_called_when_something_arrives_or_is_freed(tmp_path):
+    """Tasks arrive at 0 and 2, the latter two at once, and end at 5, 7 and 8."""
+    (tmp_path / "p.py").write_text(HOOKS)
+    loop = central_loop(plain((0, 5, 1), (2, 5, 1), (2, 6, 1)), fleet_of((3,)), find_scheduler(f"{tmp_path}/p.py:mine"),
+                        Terms("fifo", 1, 1.0, math.inf))
+    while loop.step(10) != LOOP_DONE:
+        pass
+    _, memory, *_ = loop.states
+    assert memory.whole.tolist() == [[2, 3]]
+
+
 # -- tetris ------------------------------------------------------------------------------------------------------------
 
 
@@ -210,6 +290,20 @@ def test_tetris_takes_the_best_machine_for_an_endless_task_too():
     # task 0 scores 2 * 4 on machine 1 and leaves 2 there; then both machines align alike and the first one is due
     outcome = run(plain((0, 1, 2), (0, math.inf, 1)), fleet_of((2,), (4,)), "tetris")
     assert machines(outcome) == [1, 0]
+
+
+@pytest.mark.parametrize("scheduler", ["tetris", "first-fit", "first-fit+backfill"])
+def test_every_machine_is_looked_at_for_tasks_that_arrive_together(scheduler):
+    """The tasks are 0 and 1, and so are the machines that have no room for them."""
+    assert starts(run(plain((0, 1, 2), (0, 1, 2)), fleet_of((1,), (1,), (4,)), scheduler)) == [0, 0]
+
+
+def test_tetris_leaves_out_who_fits_nowhere_any_more():
+    """Two tasks may use the first machine alone, which has room for one; the last, of a block, has as much free."""
+    stages = [{"request": (1,), "constraints": [("rack", "=", "a")]},
+              {"request": (1,), "constraints": [("rack", "!=", "b")]}]
+    fleet = fleet_of((1,), *[(0,)] * 62, (1,), attributes=[(0, "rack", "a"), (63, "rack", "b")])
+    assert starts(run(staged(stages, [(0, 0, 1), (1, 0, 1)]), fleet, "tetris")) == [0, 1]
 
 
 def test_tetris_normalised_is_quiet_when_no_machine_has_what_is_asked():
@@ -266,3 +360,11 @@ def test_the_loop_comes_back_about_five_times_a_second():
     assert next_budget(1000, 0.0) == 2000
     assert next_budget(1000, 1e9) == 100
     assert next_budget(10**8, 0.0) == 10**8  # capped
+
+
+@pytest.mark.parametrize("seconds", [3.5, 4.0, 4.5, 7.0, 7.5])
+def test_the_last_interval_has_a_row_where_as_many_are_held_as_have_ended(monkeypatch, seconds):
+    """Four rows are held; a task runs for so many intervals of a second, and all through each but the last."""
+    monkeypatch.setattr(setup, "ROWS_HELD", 4)
+    rows = run(plain((0, seconds, 1)), fleet_of((1,)), interval=1.0).loop_result.timeline
+    assert rows[:, TIMELINE_RUNNING_MEAN].tolist() == [1.0] * int(seconds) + [0.5] * (seconds % 1 > 0)

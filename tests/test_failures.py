@@ -14,14 +14,18 @@ from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
 
 AT_ONCE = Federation(delay=0.0, service_scale=0.0, heartbeat=1.0)  # messages take no time
-FLEET = fleet_of((1,), (1,))
+
+
+def two():
+    return fleet_of((1,), (1,))
 
 
 def run(workload, *rules, recorded=False, scheduler="central", seed=1):
     """The tables of tasks and of attempts that did not finish."""
-    outcome = simulate(workload, FLEET, find_scheduler(scheduler), seed=seed, federation=AT_ONCE,
+    fleet = two()
+    outcome = simulate(workload, fleet, find_scheduler(scheduler), seed=seed, federation=AT_ONCE,
                        failures=FailurePlan(recorded=recorded, task=list(rules)))
-    return task_table(outcome, workload, FLEET), attempt_table(outcome, workload, FLEET)
+    return task_table(outcome, workload, fleet), attempt_table(outcome, workload, fleet)
 
 
 def recorded(*outcomes):

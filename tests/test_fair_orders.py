@@ -19,6 +19,9 @@ from subak.queues.fair_orders import ENDLESS, hand_out, pooled, share_out
 from subak.queues.hierarchy import GATE, KIND, NOBODY, Hierarchy, refresh, refresh_all
 from subak.queues.orders import FAIR_ORDERS
 from subak.queues.tree import Queue, QueueTree, TreeFile, tree_of_paths
+from subak.simulator.engine.attempts import LOST_EVENTS_KEPT
+from subak.simulator.engine.heap import SIZE
+from subak.simulator.engine.state import PREEMPTED_EVER
 from subak.simulator.simulate import simulate
 from trees import nested, problems, truth
 
@@ -347,6 +350,25 @@ def test_what_is_left_of_a_place_is_given_away_at_once():
     rows = [(0, 0, 100)] * 2 + [(1, 10, 9)] * 3
     lost, start = losses_of_two_queues(rows, [(3, 0), (1, 0)], fleet_of((3, 1), (3, 1), resources=TWO), 3600.0)
     assert (lost, start[2:]) == ([10], [10, 10, 10])
+
+
+def test_what_is_left_of_a_place_is_given_to_who_was_refused_before():
+    """As above, with three machines of four and tasks of two: a core is free on each, so they are refused at first."""
+    rows = [(0, 0, 100)] * 3 + [(1, 10, 9)] * 2
+    lost, start = losses_of_two_queues(rows, [(3, 0), (2, 0)], fleet_of(*[(4, 1)] * 3, resources=TWO), 3600.0)
+    assert (lost, start[3:]) == ([10], [10, 10])
+
+
+def test_ends_of_attempts_that_gave_their_places_are_forgotten():
+    """Every two seconds a short task of b takes one of two places of a: its end, far off, is never the next event."""
+    def look(simulation, _):
+        assert simulation.events.size[SIZE] <= LOST_EVENTS_KEPT + 3
+
+    workload = queued(["a", "b"], [(0, 0, 1e9)] * 2 + [(1, 2 * turn, 0.5) for turn in range(1, LOST_EVENTS_KEPT + 9)],
+                      [(1, 0), (1, 0)])
+    outcome = simulate(workload, fleet_of((2, 1), resources=TWO), find_scheduler("mch"), reclaims_per_hour=3600.0,
+                       until=3000.0, check=look)
+    assert outcome.simulation.counts[PREEMPTED_EVER] == LOST_EVENTS_KEPT + 8
 
 
 def late_comer_to_a_rack(rack, tasks, asked):

@@ -149,6 +149,22 @@ def test_of_a_new_epoch_that_has_brought_nothing_nothing_is_there():
     assert (copy.size[LEDGER_EPOCH], copy.size[VERSION]) == (3, 0)
 
 
+def test_what_a_message_brings_is_written_at_its_places_of_the_ring():
+    """A ring of four. Entries 0 to 2 come, then 4 and 5, which are at places 0 and 1; nothing of an older epoch is."""
+    def entries(*tasks):
+        found = np.zeros(len(tasks), ENTRY)
+        found["task"] = tasks
+        return found
+
+    copy = Ledger(np.zeros(4, ENTRY), np.array([0, -1, 2]))
+    bring(copy, 2, 0, entries(10, 11, 12))
+    bring(copy, 2, 4, entries(14, 15))
+    bring(copy, 1, 1, entries(99, 99))
+    assert (copy.entry["task"].tolist(), copy.size[VERSION]) == ([14, 15, 12, 0], 6)
+    bring(copy, 2, 1, entries(21, 22, 23))  # late: entry 1 is further back than the ring goes
+    assert (copy.entry["task"].tolist(), copy.size[VERSION]) == ([14, 15, 22, 23], 6)
+
+
 def test_an_entry_is_held_until_it_is_overwritten():
     ledger = ledger_of(8, 20)
     assert [version for version in range(-1, 21) if still_holds(ledger, 0, version)] == list(range(12, 21))

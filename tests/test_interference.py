@@ -18,6 +18,7 @@ from subak.fleet.speeds import run_seconds
 from subak.placement.claims import STATUSES, TASK_FINISHED
 from subak.policy import find_scheduler
 from subak.resources import Resource
+from subak.simulator.engine.heap import SEQUENCE
 from subak.simulator.results import machine_rows, task_table
 from subak.simulator.simulate import simulate
 
@@ -59,6 +60,12 @@ def test_what_is_held_for_longer_is_waited_for_longer():
     assert spans(work, fleet) == [(0, 20), (0, 20), (20, 25)]
     promised = simulate(work, fleet_of((4,)), find_scheduler("first-fit"))
     assert promised.simulation.progress.start.tolist() == [0, 0, 10]  # what it would be if the promise were kept
+
+
+def test_where_there_is_enough_for_all_no_end_is_changed():
+    """So there is one event for each task; the second comes while the first runs, and ends before it."""
+    outcome = ran(plain((0, 10, 2), (3, 4, 1), (5, 9, 1)), fleet_of((4,)))
+    assert outcome.simulation.events.size[SEQUENCE] == 3
 
 
 def test_a_machine_interferes_with_nobody_on_another():

@@ -3,6 +3,7 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from subak.experiment.scenario import Scenario
 from subak.measures import job_sums, jobs
 from subak.measures.jobs import lengths, undisturbed
 from subak.measures.objective import Objective, read_measure, read_objective
-from subak.measures.objectives import refuse_unconcerned
+from subak.measures.objectives import _statistic, refuse_unconcerned
 from subak.measures.runs import WindowFacts, load_runs
 from subak.measures.window import Window
 from subak.report.comparison import compare
@@ -99,6 +100,22 @@ def test_a_tenth_of_the_jobs_is_long():
     assert found.to_list() == ["short"] * 18 + ["long"] * 2
     late = lengths(workload, WindowFacts(10.0, math.inf))
     assert late.to_list() == ["short"] * 19 + ["long"]
+
+
+def test_a_job_is_as_long_as_its_tasks_in_the_mean():
+    """Ten jobs: one of five tasks of 10 s, one of a task of 20 s, the others of a task of a second."""
+    stages = [{"job": job, "request": (1,)} for job in range(10)]
+    workload = staged(stages, [*[(0, 0, 10)] * 5, (1, 0, 20), *[(job, 0, 1) for job in range(2, 10)]])
+    assert lengths(workload, ALL).to_list() == ["short", "long"] + ["short"] * 8
+
+
+def test_a_job_without_tasks_divides_nobody():
+    """Ten jobs of a task of 1 to 10 s, of which the last is long; with ten of 0 s, the last but one would be, too."""
+    workload = plain(*((0, 1 + row % 10, 1) for row in range(20)))
+    sums = job_sums.JobSums(workload)
+    sums.add(workload.tasks.filter(pl.col("stage") < 10))
+    with np.errstate(all="raise"):
+        assert sums.lengths(ALL).to_list()[:10] == ["short"] * 9 + ["long"]
 
 
 def queued(folder, **options):
@@ -202,6 +219,32 @@ def test_groups_are_written_down(tmp_path):
     assert (long["wait_mean"], long["completion_mean"], run.summary.objectives[0].value) == (81.0, 101.0, 81.0)
     assert run.summary.lengths["long"].mean == 81.0
     assert queue["completion_mean"] == pytest.approx((9 * 46 + 101) / 10)
+
+
+def test_groups_of_as_many_tasks_go_by_name():
+    groups = pl.DataFrame({"name": ["b", "c", "a"], "tasks": [2, 3, 2]})
+    of_jobs = pl.DataFrame({"queue": ["a", "b", "c"], "completion": [1.0, 2.0, 3.0]})
+    assert jobs.with_jobs(groups, "queue", of_jobs).rows() == [("c", 3, 1, 3.0), ("a", 2, 1, 1.0), ("b", 2, 1, 2.0)]
+
+
+@pytest.mark.parametrize(("values", "names", "code"), [
+    ([3, 1, 3], ["1", "3"], [1, 0, 1]), ([3, None, 1], ["1", "3", None], [1, 2, 0]), ([None, None], [None], [0, 0]),
+])
+def test_values_are_told_apart_and_so_are_those_that_are_missing(values, names, code):
+    found = jobs._coded(pl.Series(values, dtype=pl.Int32))
+    assert (found[0], found[1].tolist()) == (names, code)
+
+
+@pytest.mark.parametrize("count", [1, 2, jobs.PASSES_MAX, jobs.PASSES_MAX + 1, 300])
+def test_the_rows_of_each_group_are_found_in_order(count):
+    """Each third row is of the group of its number, and the last group has none; with one group all rows are its."""
+    code = np.arange(900, dtype=np.uint32) // 3 % max(count - 1, 1)
+    found = [np.arange(900)[here].tolist() for here in jobs._places(code, count)]
+    assert found == [[row for row in range(900) if code[row] == each] for each in range(count)]
+
+
+def test_of_nobody_a_statistic_is_endless():
+    assert [_statistic(np.zeros(0), level) for level in (None, 0.5)] == [math.inf, math.inf]
 
 
 def test_a_group_of_what_has_no_class_has_its_jobs():

@@ -1,5 +1,6 @@
 """States by address: what is written in words is what a compiled function reads there, and changes."""
 import ctypes
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from numba import types
 from subak.kernels.kernel import SETTINGS, function_type, kernel_of
 from subak.kernels.state import At, StateAt, addressed, type_of, typed
 from subak.marks import inlined, noinline
+from subak.simulator.central.by_address import by_address
 
 ROW = np.dtype([("count", np.int32), ("weight", np.float64)])
 
@@ -108,6 +110,21 @@ def test_a_state_holds_nothing_else():
         addressed(Inner(np.zeros(1, ROW), "much"))
 
 
+def test_a_type_is_found_once_for_all_that_is_alike():
+    """Numbers, lengths and how many states a list has are no matter; what kinds of them there are is."""
+    found = []
+
+    def number(value):
+        found.append(value)
+        return len(found)
+
+    state = make()
+    alike = [state, make(is_open=False), state._replace(limit=3, roles=state.roles[:1], sparse=np.arange(99)[::3])]
+    others = [state._replace(limit=3.0), state._replace(sparse=np.arange(5)), state._replace(flags=np.zeros(3)),
+              state._replace(roles=[Inner(np.zeros(1), 1.0)]), state._replace(pair=(9, 1))]
+    assert [typed(each, number) for each in [*alike, *others, *alike]] == [1, 1, 1, 2, 3, 4, 5, 6, 1, 1, 1]
+
+
 def total_of(tables):
     return tables.numbers.sum() + tables.inner.numbers[0]
 
@@ -133,4 +150,29 @@ def test_a_state_by_address_is_given_as_it_is_to_a_function_that_takes_it_so():
     asked = kernel_of(types.int64(StateAt(kind), taken), through, cache=False)
     assert asked(At(state, StateAt(kind)), whole) == 6 + 100 + 1
     state.inner.numbers[0] = 200
-    assert asked(At(state, StateAt(kind)), whole) == 207
+    at = At(state, StateAt(kind))
+    references = sys.getrefcount(at.address)
+    found = [asked(at, whole) for _ in range(9)]
+    references -= sys.getrefcount(at.address)
+    assert (found, references) == ([207] * 9, 0)
+
+
+def step(state, places, other, budget):
+    other.numbers[0] += budget
+    return state.inner.numbers[1] * places[0] + other.numbers[0]
+
+
+def test_a_loop_takes_states_as_they_are_and_works_on_them_by_address():
+    def engine(state, other):
+        if SETTINGS.DISABLE_JIT:
+            assert (state, other) == (None, None)
+            return step
+        assert [type(each) for each in (state, other)] == [StateAt, StateAt]
+        return kernel_of(types.int64(state, types.int64[::1], other, types.int64), step, cache=False)
+
+    states = Around(np.arange(4), Within(np.array([100, 7]))), np.array([3]), Within(np.array([50]))
+    loop = by_address(engine, *states)
+    assert loop(*states, 2) == 7 * 3 + 50 + 2
+    assert states[2].numbers[0] == 52
+    others = Around(np.arange(9), Within(np.array([0, 1]))), np.array([4, 5]), Within(np.array([0, 0]))
+    assert loop(*others, 1) == 4 + 1

@@ -21,6 +21,18 @@ from subak.fleet.index import (
 )
 from subak.fleet.state import BLOCK, FREE_WHEN_ABSENT, LOG, build_fleet_state
 from subak.placement import tetris
+from subak.placement.claims import (
+    DOES_NOT_FIT,
+    KEPT,
+    NO_SUCH_MACHINE,
+    NO_SUCH_TASK,
+    NOT_WAITING,
+    TASK_RUNNING,
+    TASK_WAITING,
+    build_claims,
+    claim,
+    take_back,
+)
 from subak.placement.fits.best_fit import ALIGNED, LEAST_FREE, MOST_FREE, extreme_fit, weights
 from subak.placement.fits.cheapest import cheapest
 from subak.placement.fits.random_fit import random_below, random_fit
@@ -29,6 +41,7 @@ from subak.placement.tetris import best_aligned, score_on
 from subak.queues.lanes import (
     ACTIVE_LANES,
     CONTENDERS,
+    MISUSES,
     NOBODY,
     build_lanes,
     contend,
@@ -40,6 +53,7 @@ from subak.queues.lanes import (
     rise,
     settle_top,
 )
+from subak.queues.tournament import build_tournament, first_that_fits, note_first
 from subak.simulator.engine.heap import SIZE, build_events, drop_first, insert, push_event
 from subak.simulator.engine.sorting import sort
 from subak.simulator.federated.line import (
@@ -105,6 +119,51 @@ def test_sort(numbers):
 # -- lanes and events --------------------------------------------------------------------------------------------------
 
 
+def test_a_lane_or_a_task_that_is_not_there_is_noted_and_nothing_is_done():
+    """Tasks 0 and 1 and lanes 0 and 1 are there; one task waits, in the last lane."""
+    rank, lanes = np.zeros(2), build_lanes(2, 2)
+    push(lanes, rank, 1, 1)
+    for lane, task in ((-1, 0), (2, 0), (0, -1), (0, 2)):
+        push(lanes, rank, lane, task)
+    assert [pop(lanes, rank, lane) for lane in (-1, 2, 0)] == [NOBODY] * 3
+    assert lanes.size[MISUSES] == 7
+    assert (lanes.root.tolist(), lanes.length.tolist()) == ([NOBODY, 1], [0, 1])
+
+
+def waiting_claims(count):
+    claims = build_claims(count)
+    claims.status[:] = TASK_WAITING
+    return claims
+
+
+@pytest.mark.parametrize(("task", "machine", "rule"), [
+    (-1, 0, NO_SUCH_TASK), (3, 0, NO_SUCH_TASK), (2, 0, NOT_WAITING), (0, -1, NO_SUCH_MACHINE), (0, 2, NO_SUCH_MACHINE),
+    (1, 0, DOES_NOT_FIT),
+])
+def test_a_claim_that_breaks_a_rule_changes_nothing_and_the_first_is_noted(task, machine, rule):
+    """Machines 0 and 1 of four and five; task 1 fits the latter alone, and task 2 runs already."""
+    fleet, tasks, claims = fleet_state([(4,), (5,)]), tasks_of([(1,), (5,), (1,)]), waiting_claims(3)
+    claims.status[2] = TASK_RUNNING
+    assert not claim(claims, fleet, tasks, task, machine)
+    assert not claim(claims, fleet, tasks, 2, 1)
+    assert claims.violation.tolist() == [rule, task, machine]
+    assert (claims.size.tolist(), claims.status[:2].tolist()) == ([0], [TASK_WAITING] * 2)
+    assert fleet.free[0, :2].tolist() == [4, 5]
+
+
+def test_claims_are_taken_back_the_last_first():
+    """Of three claims the first is kept; the machines are of four and five."""
+    fleet, tasks, claims = fleet_state([(4,), (5,)]), tasks_of([(1,), (2,), (3,)]), waiting_claims(3)
+    for task, machine in ((0, 0), (1, 1), (2, 1)):
+        assert claim(claims, fleet, tasks, task, machine)
+    assert (claims.task.tolist(), claims.machine.tolist(), claims.size.tolist()) == ([0, 1, 2], [0, 1, 1], [3])
+    assert fleet.free[0, :2].tolist() == [3, 0]
+    take_back(claims, fleet, tasks, 1)
+    assert (claims.size.tolist(), claims.status.tolist()) == ([1], [TASK_RUNNING, TASK_WAITING, TASK_WAITING])
+    assert fleet.free[0, :2].tolist() == [3, 5]
+    assert claims.violation[0] == KEPT
+
+
 @quick
 @given(
     ranks=st.lists(st.sampled_from([0.0, 1.0, 2.5, math.inf]), min_size=1, max_size=30),
@@ -167,6 +226,33 @@ def test_the_first_contender_has_the_highest_score_and_of_equals_the_first_task(
         assert lanes.contender[0] == lane
         drop_top(lanes, rank)
     assert lanes.size[CONTENDERS] == 0
+
+
+SHAPES = [(1, 4), (2, 3), (3, 3), (4, 1), (2, 2)]  # requests; the first four are a group, the last another
+
+
+@quick
+@given(moves=st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=30), late=st.sets(st.integers(0, 4)))
+def test_a_tournaments_winner_is_the_first_of_its_group_that_fits(moves, late):
+    """Each lane has three tasks; those of *late* lanes have a later turn than all others."""
+    requests = [shape for shape in SHAPES for _ in range(3)]
+    tasks = tasks_of(requests)._replace(
+        shape=np.repeat(np.arange(5, dtype=np.int32), 3), request=np.array(SHAPES, np.int32).T.copy())
+    turn = np.array([int(lane in late) for lane in range(5)])
+    trees = build_tournament(np.array([0, 0, 0, 0, 1]), 2, tasks.request, np.array([4, 4]), turn)
+    fleet, lanes, waiting = fleet_state([(4, 4), (2, 4), (3, 3), (4, 1), (1, 1)]), build_lanes(5, 15, True), set()
+    for lane, comes in moves:
+        outside = [task for task in range(3 * lane, 3 * lane + 3) if task not in waiting]
+        if comes and outside:
+            push(lanes, tasks.rank, lane, outside[0])
+            waiting.add(outside[0])
+        elif not comes and lanes.root[lane] != NOBODY:
+            waiting.remove(int(pop(lanes, tasks.rank, lane)))
+        note_first(trees, lanes, tasks, lane)
+        for group, machine in ((group, machine) for group in (0, 1) for machine in range(5)):
+            fit = [(turn[task // 3], task) for task in waiting
+                   if (task // 3 == 4) == (group == 1) and fits(fleet, tasks, task, machine)]
+            assert first_that_fits(trees, fleet, tasks, group, machine) == min(fit, default=(0, NOBODY))[1]
 
 
 @quick
@@ -497,6 +583,7 @@ def test_normalised_scores_are_of_shares_and_means():
     alignment = ((2 / 4 + 1) + (1 / 4 + 3)) / 2
     assert numbers([10.0, math.inf]) == pytest.approx([1 / alignment, 1 / (10 * (2 / 4 + 1) / 2), 1 / 4, 1, 1])
     assert numbers([0.0, math.inf]) == pytest.approx([1 / alignment, 1, 1 / 4, 1, 1])
+    assert numbers([0.1, math.inf]) == pytest.approx([1 / alignment, 1 / (0.1 * (2 / 4 + 1) / 2), 1 / 4, 1, 1])
 
 
 # -- random numbers ----------------------------------------------------------------------------------------------------

@@ -207,6 +207,12 @@ def test_a_status_that_no_task_has_is_counted_as_none(queue):
     assert measures.status_counts(queue.tasks).keys() == set(STATUSES) - {"GIVEN_UP"}  # no plan of failures
 
 
+def test_locality_is_a_share_of_those_that_started_and_of_which_it_is_known():
+    where = pl.DataFrame({"locality": [*["node-local"] * 3, "off-rack", None]})
+    assert measures.locality(where) == {"node-local": 0.75, "rack-local": 0.0, "off-rack": 0.25}
+    assert measures.locality(where.clear()) == measures.locality(pl.DataFrame({"status": ["FINISHED"]})) == {}
+
+
 def test_reasons_come_most_frequent_first():
     run = Run(plain((0, 1, 5), (0, 1, 7), (0, 1, 7)), fleet_of((1,)))
     assert [(reason.tasks, reason.reason) for reason in measures.reasons(run.tasks)] == [

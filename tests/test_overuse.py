@@ -66,6 +66,12 @@ def test_a_task_that_lacks_is_ended_once_and_then_asks_for_what_it_uses(schedule
     assert 120 < (attempts == 2).sum() < 200  # two of five levels ask for too little
 
 
+def test_a_task_that_is_alone_is_ended_too():
+    attempts = {int(simulate(plain((0, 10, 4)), fleet_of((8,)), find_scheduler("first-fit"), request_error=0.5,
+                             seed=seed).simulation.progress.attempts[0]) for seed in range(20)}
+    assert attempts == {1, 2}
+
+
 def test_who_asked_for_too_much_keeps_it():
     outcome = simulate(ten(), fleet_of((20, 20), resources=TWO), find_scheduler("first-fit"), request_error=0.5)
     asked = outcome.simulation.tasks.request[0, outcome.simulation.tasks.shape]

@@ -73,6 +73,16 @@ def test_two_tasks_that_swing_share_a_machine_by_hand():
     assert len(seen) >= 6
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_task_that_is_alone_swings_and_holds_what_it_held_at_first_when_it_begins_again(seed):
+    """Its machine leaves just before it ends, and is back at 20."""
+    fleet = fleet_of((8,), changes=[(9.999, 0, False, 0), (20, 0, True, 8)])
+    (first,), drawn = draw_swings(np.zeros(1, np.int32), 1, seed)
+    held = [int(swung((plain((0, 10, 8)), fleet), "first-fit", usage_swing=0.5, seed=seed, until=until)
+                .simulation.tasks.shape[0]) for until in (0.0, 9.998, 20.0)]
+    assert held == [first, drawn.shape[0], first]
+
+
 @settings(quick, max_examples=150)
 @given(case=cases(), placement=st.sampled_from(["first-fit", "best-fit"]), seed=st.integers(0, 2**32),
        swing=st.sampled_from([0.3, 0.5, 0.9]))

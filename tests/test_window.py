@@ -53,6 +53,16 @@ def test_what_is_asked_for_comes_first_and_ends_with_the_run(tmp_path):
     assert found.slowdown.mean == pytest.approx(95 / 10)
 
 
+def test_what_is_asked_for_of_one_end_leaves_the_other_as_it_was():
+    """Of three tasks that arrive at 1, 2 and 4."""
+    workload = plain((1, 1, 1), (2, 1, 1), (4, 1, 1))
+    assert window_of(workload) == Window(1.0, 4.0, ARRIVALS)
+    assert window_of(workload, 2.0) == Window(2.0, 4.0, AS_GIVEN)
+    assert window_of(workload, None, 3.0) == Window(1.0, 3.0, AS_GIVEN)
+    with pytest.raises(InputError, match=r"no task arrives from 2.5 to 3 s; they do from 1 to 4 s"):
+        window_of(workload, 2.5, 3.0)
+
+
 def test_a_trace_that_begins_loaded_says_so_itself(tmp_path):
     found = summary(tmp_path, replace(queue(), observed=Observed(10.0, 50.0)))
     assert found.window.why == AS_OBSERVED
