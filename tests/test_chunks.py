@@ -159,6 +159,13 @@ def test_a_run_in_chunks_is_the_run_in_memory(case, name, chunk, block, until, s
     agree(in_queues(case, queues), name, chunk, block, until=until, seed=seed)
 
 
+def test_a_first_stage_may_wait_for_another():
+    """Both tasks of stage 0 wait until stage 1 has ended; a chunk came meanwhile."""
+    stages = [{"request": (1,), "depends_on": [1]}, {"request": (1,)}]
+    workload = staged(stages, [(1, 0.0, 5.0), (0, 0.0, 1.0), (0, 1.0, 1.0), (0, 2.0, 1.0)])
+    agree((workload, fleet_of((8,))), "first-fit", 2)
+
+
 @pytest.mark.parametrize("name", ["hdrf-fast", "best-fit+mch", "drf"])
 @pytest.mark.parametrize("chunk", [2, 25])
 def test_fair_orders_know_the_queues_of_those_who_come(name, chunk):
