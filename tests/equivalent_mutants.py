@@ -42,6 +42,8 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
         "a machine that was freed is there once",
     ("goes_before", "if lanes.number.size > 0:", "0  ->  1"): "where there is one task, it goes before no other",
     ("goes_before", "return first < second", "first < second  ->  first <= second"): DIFFER,
+    ("build_ordered", "wanted=np.full((resources, -(-shapes // BLOCK) * BLOCK), MOST, np.int32))",
+     "-shapes // BLOCK  ->  -shapes * BLOCK"): "room that is never looked at",
     ("push", "lanes.sibling[task] = NOBODY", "lanes.sibling[task] = NOBODY  ->  pass"): NO_READER,
     ("pass_time", "if room > 0:", "room > 0  ->  room >= 0"): PAST,
     ("pass_time", "if room > 0:", "0  ->  -1"): PAST,

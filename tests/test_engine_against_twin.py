@@ -122,6 +122,14 @@ def test_more_shapes_wait_than_a_block_holds(seed, order):
     assert (outcome.simulation.claims.status == TASK_FINISHED).sum() > 250
 
 
+def test_as_many_shapes_wait_as_a_block_holds():
+    """64 of 64 wait when the machine is left, so that no place is left over in the table of what they ask for."""
+    stages = [{"job": row, "request": (1 + row, 1)} for row in range(64)]
+    tasks = [(63, 0.0, 10.0), *((row, 1.0, 2.0) for row in range(64))]
+    outcome, _ = agree((staged(stages, tasks, TWO), fleet_of((64, 40), resources=TWO)), "first-fit+backfill")
+    assert (outcome.simulation.claims.status == TASK_FINISHED).all()
+
+
 @pytest.mark.parametrize("scheduler", ["first-fit+backfill", "best-fit+backfill+priority", "first-fit"])
 def test_what_lanes_ask_for_lies_at_their_places(scheduler):
     """After each step; in a strict order there is one lane of all shapes, and nothing lies there."""
