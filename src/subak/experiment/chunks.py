@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 import msgspec
@@ -181,11 +182,16 @@ def simulate_in_chunks(
             known_by = _known_by(scenario, name, seed)
             checkpoint = None if chunks.checkpoint is None else Checkpoint(place, known_by, chunks.every)
             with ThreadPoolExecutor(1) as beside:
-                sums = beside.submit(_sums, inputs.workload)
-                found = run_in_chunks(
-                    inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
-                    Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress,
-                    inputs.settings, inputs.faults)
+                given_up = Event()
+                sums = beside.submit(_sums, inputs.workload, given_up)
+                try:
+                    found = run_in_chunks(
+                        inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
+                        Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress,
+                        inputs.settings, inputs.faults)
+                except BaseException:
+                    given_up.set()  # who interrupts a long run does not wait for its sums
+                    raise
             done = _measured(found, sums.result(), inputs, scenario, run_label(name, seed, scenario.seeds),
                              partial / "tasks.parquet", kept)
         write_run(partial, done, scenario, name, seed)
@@ -265,14 +271,14 @@ def _measured(
     tally, allocation = tallies.tally, tallies.allocation
     attempts = _write_tasks(found, tallies, path, kept)
     jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
-    with ThreadPoolExecutor(1) as beside:
-        waited_for = None if tallies.fairness is None else beside.submit(tallies.fairness.fairness)
-        facts, groups = facts_of_tally(tally, jobs, stored.head, of_window, objectives), tally.groups(jobs)
-        allocated = None if allocation is None else allocation.facts(found.outcome)
-    fair = None if waited_for is None else waited_for.result()
-    of = Measured(facts, timeline, of_window, fair and fair.facts, federation=allocated)
+    with ThreadPoolExecutor(1) as beside:  # the longer part is here, where it can be interrupted
+        facts = beside.submit(facts_of_tally, tally, jobs, stored.head, of_window, objectives)
+        groups = beside.submit(tally.groups, jobs)
+        fair = None if tallies.fairness is None else tallies.fairness.fairness()
+    of = Measured(facts.result(), timeline, of_window, fair and fair.facts,
+                  federation=None if allocation is None else allocation.facts(found.outcome))
     summary = summarise(found.outcome, scenario, (inputs.outline, inputs.fleet), label, of)
-    return Done(summary, {"timeline": timeline, "groups": groups, "attempts": attempts,
+    return Done(summary, {"timeline": timeline, "groups": groups.result(), "attempts": attempts,
                           **({} if fair is None else {"queues": fair.queues, "shares": fair.shares}),
                           **waiting_in_chunks(found)})
 
@@ -294,9 +300,12 @@ def waiting_in_chunks(found: ChunkedOutcome) -> dict[str, pl.DataFrame]:
     return tables
 
 
-def _sums(stored: StoredWorkload) -> JobSums:
+def _sums(stored: StoredWorkload, given_up: Event) -> JobSums:
+    """Return what jobs are by all tasks, or by some of them where that is given up."""
     sums = JobSums(stored.head)
     for begin in range(0, stored.tasks, TASKS_READ):
+        if given_up.is_set():
+            break
         sums.add(stored.part(begin, min(begin + TASKS_READ, stored.tasks)).tasks)
     return sums
 
