@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-Content = bytes | str | None  # of a file; None: a folder stands in its place
+# Of a file; None: a folder stands in its place; a function is called when the file is written.
+Content = bytes | str | Callable[[], bytes] | None
 Damage = Callable[[bytes, random.Random], bytes]
 
 # Texts that are no number, or none that a trace may hold where a finite number of 0 or more is asked for.
@@ -38,7 +39,8 @@ class Case:
             if content is None:
                 path.mkdir(exist_ok=True)
             else:
-                path.write_bytes(content.encode() if isinstance(content, str) else content)
+                made = content() if callable(content) else content
+                path.write_bytes(made.encode() if isinstance(made, str) else made)
 
 
 def drawn(name: str) -> random.Random:

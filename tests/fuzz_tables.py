@@ -3,11 +3,11 @@ import io
 import math
 import random
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 
 import polars as pl
 
-from fuzz_cases import NO_TEXT, Case, drawn, short
+from fuzz_cases import NO_TEXT, Case, Content, drawn, short
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 
@@ -86,6 +86,11 @@ def parquet(table: pl.DataFrame) -> bytes:
     return target.getvalue()
 
 
+def written(table: pl.DataFrame) -> Callable[[], bytes]:
+    """Return what makes these bytes when a case is built: all processes of the tests have it, and one runs it."""
+    return partial(parquet, table)
+
+
 @cache
 def folders() -> dict[str, bytes]:
     """The files of both in order."""
@@ -94,7 +99,7 @@ def folders() -> dict[str, bytes]:
     return files | {"W/workload.toml": HEADER.encode(), "W/fleet/fleet.toml": HEADER.encode()}
 
 
-def _case(name: str, changes: dict[str, bytes | str | None], gone: tuple[str, ...] = (), **options: object) -> Case:
+def _case(name: str, changes: dict[str, Content], gone: tuple[str, ...] = (), **options: object) -> Case:
     """Return a case: *changes* of the folders, read by a command that is drawn."""
     of_fleet = any("fleet" in file for file in (*changes, *gone))
     arguments = drawn(name).choice(FLEET_COMMANDS if of_fleet else WORKLOAD_COMMANDS)
@@ -149,7 +154,7 @@ def value_cases() -> Iterator[Case]:
                 for value in values:
                     case = f"table/{folder}{name}/{column}/{short(value)}"
                     table = _with_value((fleet() if folder else workload())[name], column, value, drawn(case))
-                    yield _case(case, {f"W/{folder}{name}.parquet": parquet(table)})
+                    yield _case(case, {f"W/{folder}{name}.parquet": written(table)})
 
 
 def _with_value(table: pl.DataFrame, column: str, value: object, draws: random.Random) -> pl.DataFrame:
@@ -175,18 +180,18 @@ def column_cases() -> Iterator[Case]:
             path = f"W/{folder}{name}.parquet"
             for column in table.columns:
                 if column in required[folder]:
-                    yield _case(f"column/{folder}{name}/without-{column}", {path: parquet(table.drop(column))})
+                    yield _case(f"column/{folder}{name}/without-{column}", {path: written(table.drop(column))})
                     yield _case(f"column/{folder}{name}/renamed-{column}",
-                                {path: parquet(table.rename({column: column.upper()}))})
+                                {path: written(table.rename({column: column.upper()}))})
             for what, extra in {"unknown": "colour", "row": "row", "empty": "", "spaces": "  ", "odd": "a\u2028b"}.items():
                 yield _case(f"column/{folder}{name}/more-{what}",
-                            {path: parquet(table.with_columns(pl.lit(1).alias(extra)))})
+                            {path: written(table.with_columns(pl.lit(1).alias(extra)))})
             many = table.with_columns(pl.lit(0).alias(f"c{number}") for number in range(3000))
-            yield _case(f"column/{folder}{name}/many", {path: parquet(many)})
-            yield _case(f"column/{folder}{name}/none", {path: parquet(pl.DataFrame())})
+            yield _case(f"column/{folder}{name}/many", {path: written(many)})
+            yield _case(f"column/{folder}{name}/none", {path: written(pl.DataFrame())})
             if name != "changes":
                 times = table.with_columns(pl.lit(None).cast(pl.Datetime).alias(table.columns[0]))
-                yield _case(f"column/{folder}{name}/no-values", {path: parquet(times)})
+                yield _case(f"column/{folder}{name}/no-values", {path: written(times)})
 
 
 OTHER_TYPES = {"binary": pl.Series([b"\xff"]), "date": pl.Series([1]).cast(pl.Date),
@@ -203,7 +208,7 @@ def type_cases() -> Iterator[Case]:
             for column in (each for each in table.columns if table[each].dtype.is_numeric()):
                 for what, value in OTHER_TYPES.items():
                     other = table.with_columns(value.gather([0] * len(table)).alias(column))
-                    yield _case(f"type/{folder}{name}/{column}/{what}", {f"W/{folder}{name}.parquet": parquet(other)})
+                    yield _case(f"type/{folder}{name}/{column}/{what}", {f"W/{folder}{name}.parquet": written(other)})
 
 
 # Rules between rows
@@ -236,7 +241,7 @@ def rule_cases() -> Iterator[Case]:
     """Rows that contradict each other; each rule is met with every command that reads the tables."""
     for folder, changes, tables in (("", STAGES, workload()), ("fleet/", FLEETS, fleet())):
         for what, change in changes.items():
-            changed = {f"W/{folder}{name}.parquet": parquet(table) for name, table in change(tables).items()}
+            changed = {f"W/{folder}{name}.parquet": written(table) for name, table in change(tables).items()}
             for number, arguments in enumerate(FLEET_COMMANDS if folder else WORKLOAD_COMMANDS):
                 yield Case(f"rule/{folder}{what}/{number}", arguments, {**folders(), **changed})
     deep = [[], *([row] for row in range(400))]

@@ -156,7 +156,8 @@ class Twin:
         return [task for task in self.with_status("RUNNING") if self.machine[task] == machine]
 
     def held(self, machine):
-        return [sum(self.requests[task][row] for task in self.running_on(machine)) for row in range(len(self.units))]
+        running = self.running_on(machine)
+        return [sum(self.requests[task][row] for task in running) for row in range(len(self.units))]
 
     def free(self, machine):
         if self.capacity[machine] is None:

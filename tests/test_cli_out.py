@@ -6,14 +6,12 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from fake_runs import write_run
 from small import staged
 from subak.errors import InputError, RunError
-from subak.experiment import processes
 from subak.output import writing
 from subak.report import document
 from subak.workload.google_like.fit import fit
@@ -277,28 +275,6 @@ def test_a_page_that_fails_does_not_lose_the_runs(run, here, monkeypatch):
     assert (here / "C" / "runs" / "first-fit" / "summary.json").is_file()
 
 
-def test_processes_of_a_killed_comparison_end_with_it(tmp_path):
-    """A parent that is killed cannot end its runs; they would go on for hours, and write where others clear."""
-    told = tmp_path / "told"
-    script = (f"import multiprocessing, os, pathlib, time\nfrom subak.experiment import processes\n"
-              f"def work(parent):\n"
-              f"    processes.die_with(parent)\n"
-              f"    pathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n"
-              f"    time.sleep(600)\n"
-              f"if __name__ == '__main__':\n"
-              f"    child = multiprocessing.get_context('spawn').Process(target=work, args=(os.getpid(),))\n"
-              f"    child.start()\n"
-              f"    child.join()\n")
-    (tmp_path / "parent.py").write_text(script)
-    parent = subprocess.Popen([sys.executable, tmp_path / "parent.py"])
-    assert wait_until(lambda: told.exists() and told.read_text(), 60)
-    child = Path(f"/proc/{told.read_text()}")
-    assert child.exists()
-    parent.send_signal(signal.SIGKILL)
-    parent.wait()
-    assert wait_until(lambda: not child.exists() or "Z" in (child / "stat").read_text().rpartition(")")[2][:3], 10)
-
-
 def test_a_process_of_a_run_never_hears_ctrl_c():
     """Also the first, with which Python starts its tracker of resources, and lets signals through again."""
     script = ("import os, pathlib, signal\nfrom subak.experiment import processes\n"
@@ -309,14 +285,6 @@ def test_a_process_of_a_run_never_hears_ctrl_c():
               "print(bool(blocked & 1 << signal.SIGINT - 1))\n")
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (told.stdout, told.stderr) == ("True\n", "")
-
-
-def test_every_run_of_a_comparison_ends_with_it(monkeypatch):
-    seen = []
-    monkeypatch.setattr(processes, "die_with", lambda parent: seen.append(parent) or 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        processes._serve(None, None, 7)
-    assert seen == [7]
 
 
 def wait_until(condition, seconds):

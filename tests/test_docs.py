@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TERMINAL = {"COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+TERMINAL = {"COLUMNS": "80"}
 SHELLS = re.compile(r"[|<>&;$*?`\\~]")  # what means something to a shell, outside quotes
 CHANGING = re.compile(r"tasks a second|peak memory")  # lines that differ from run to run
 
@@ -69,7 +69,7 @@ def shell(tmp_path):
     for name, call in (("subak", f'"{sys.executable}" -m subak "$@"'), ("python", f'"{sys.executable}" "$@"')):
         (tools / name).write_text(f"#!/bin/sh\nexec {call}\n")
         (tools / name).chmod((tools / name).stat().st_mode | stat.S_IXUSR)
-    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", **TERMINAL}
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", **TERMINAL, "LC_ALL": "C.UTF-8"}
 
     def _run(command: str) -> subprocess.CompletedProcess[str]:
         if command.startswith("subak ") and not SHELLS.search(re.sub("'[^']*'", "", command)):

@@ -2,28 +2,22 @@
 
 Each has a pipe of its own: one that dies, whatever kills it, takes nothing with it but the job in its hands.
 """
-import ctypes
 import logging
-import multiprocessing
-import os
 import pickle
 import signal
-import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from subak.collection import without_collection
-from subak.errors import SubakError
+from subak.errors import RunError, SubakError
+from subak.experiment.fork_server import Caller, caller, process_context, starting, take_over
 
 if TYPE_CHECKING:  # a process loads what it needs once it has said that nothing of that is garbage
     from subak.simulator.engine.run_loop import Progress
 
-PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 STARTED, PROGRESS, NOTICE, DONE, FAILED = "started", "progress", "notice", "done", "failed"
 LAST = (DONE, FAILED)  # what is said of a job at its end
 
@@ -108,42 +102,17 @@ def news_of(work: Work, jobs: Mapping[str, Any], processes: int, kept: bool,
 
 
 def _started(work: Work, environment: Mapping[str, str]) -> _Worker:
-    """Start a process that never hears the terminal's Ctrl-C."""
-    context = multiprocessing.get_context("spawn")
+    """Start a process. Raises RunError where the server is gone that would fork it."""
+    context = process_context()
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(pickle.dumps(work), theirs, os.getpid()), daemon=True)
-    usual = {name: os.environ.get(name) for name in environment}
+    process = context.Process(target=_serve, args=(caller(environment), pickle.dumps(work), theirs), daemon=True)
     try:
-        os.environ.update(environment)
-        with _without_main(), ctrl_c_unheard():
+        with starting():
             process.start()
-    finally:
-        for name, value in usual.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    except (EOFError, ConnectionError):
+        raise RunError("the server that forks processes died (out of memory?)") from None
     theirs.close()  # so that its end is the pipe's
     return _Worker(process, ours)
-
-
-@contextmanager
-def ctrl_c_unheard() -> Iterator[None]:
-    """Let processes that are started meanwhile never hear Ctrl-C: it is for this one, which then ends the others."""
-    resource_tracker.ensure_running()  # starting it lets signals through again, so not while a process is started
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited, and kept through its imports
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """Hide the program's own file, which a process would run first: nothing of it is needed, and it may start us."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
 
 
 def _cause(code: int) -> str:
@@ -165,9 +134,9 @@ class _Forward(logging.Handler):
         self.say(News(self.label, NOTICE, notice=record.getMessage()))
 
 
-def _serve(packed: bytes, pipe: Any, parent: int) -> None:
+def _serve(told: Caller, packed: bytes, pipe: Any) -> None:
     """Do what comes through the pipe, and say what became of it, until nobody is there any more."""
-    die_with(parent)
+    take_over(told)
     with without_collection():
         work: Work = pickle.loads(packed)  # loads the module of the function
     forward = _Forward(pipe.send)
@@ -188,12 +157,3 @@ def _done(work: Work, label: str, job: Any, say: Say) -> News:
         return News(label, FAILED, error=f"run {label}: out of memory")
     except KeyboardInterrupt:  # Ctrl-C does not come here, so it was raised by what it ran
         return News(label, FAILED, error=f"run {label}: its scheduler raised KeyboardInterrupt")
-
-
-def die_with(parent: int) -> None:
-    """Let the kernel kill this process when its parent dies: nobody would hear of its job any more."""
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
-    if prctl is not None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before
-        os._exit(1)

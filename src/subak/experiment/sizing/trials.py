@@ -3,7 +3,6 @@
 A seed gives every size the same workload, which a process keeps while there is room for it.
 """
 import multiprocessing
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -14,7 +13,7 @@ import msgspec
 import polars as pl
 
 from subak.errors import InputError, RunError
-from subak.experiment.processes import ctrl_c_unheard, die_with
+from subak.experiment.fork_server import Caller, caller, process_context, starting, take_over
 from subak.experiment.run import of_seed, simulated
 from subak.experiment.sizing.candidates import Candidate, Question, load_question
 from subak.fleet.table import Fleet
@@ -100,12 +99,12 @@ def trying(
         trials, here = Trials(question, loaded), _Here()
         yield lambda *run: here.submit(trials.run, *run)
         return
-    context, packed = multiprocessing.get_context("spawn"), msgspec.msgpack.encode(question)
-    lanes = [ProcessPoolExecutor(1, context, _begin, (packed, os.getpid())) for _ in range(min(processes, len(seeds)))]
+    context, told = process_context(), (caller(), msgspec.msgpack.encode(question))
+    lanes = [ProcessPoolExecutor(1, context, _begin, told) for _ in range(min(processes, len(seeds)))]
     others = set(multiprocessing.active_children())
 
     def _submit(candidate: int, machines: int, seed: int) -> "Future[Tried]":
-        with ctrl_c_unheard():  # the first of a lane starts its process
+        with starting():  # the first of a lane starts its process
             return lanes[seeds.index(seed) % len(lanes)].submit(_run, candidate, machines, seed)
 
     try:
@@ -122,9 +121,9 @@ def trying(
 _trials: list[Trials] = []  # of this process, where it is one of several
 
 
-def _begin(packed: bytes, parent: int) -> None:
+def _begin(by: Caller, packed: bytes) -> None:
     """Load what is run in this process."""
-    die_with(parent)
+    take_over(by)
     _trials.append(Trials(msgspec.msgpack.decode(packed, type=Question)))
 
 

@@ -1,7 +1,6 @@
 """Runs of a tuning: each seed of a trial in a process that keeps its inputs, so that a policy that dies is noticed."""
 import functools
 import multiprocessing
-import os
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
@@ -9,7 +8,7 @@ from types import TracebackType
 import msgspec
 
 from subak.errors import RunError
-from subak.experiment.processes import ctrl_c_unheard, die_with
+from subak.experiment.fork_server import Caller, caller, process_context, starting, take_over
 from subak.experiment.run import energy_of, load_inputs, of_seed, simulated
 from subak.experiment.scenario import Scenario
 from subak.experiment.tuning.question import Space, Values
@@ -33,7 +32,7 @@ class Runs:
         self.space = space
         self.parts = parts
         told = [(msgspec.msgpack.encode(part), minimise) for part in parts]
-        self.pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _begin, (told, os.getpid()))
+        self.pool = ProcessPoolExecutor(processes, process_context(), _begin, (caller(), told))
 
     def __enter__(self) -> "Runs":
         return self
@@ -50,7 +49,7 @@ class Runs:
         """
         seeds = self.parts[part].seeds
         try:
-            with ctrl_c_unheard():
+            with starting():
                 found = self.pool.map(_run, *zip(*((part, seed, self.space, values) for seed in seeds), strict=True))
             return list(found)
         except BrokenProcessPool:
@@ -58,9 +57,9 @@ class Runs:
                            "--check-policy says where)") from None
 
 
-def _begin(told: list[tuple[bytes, str]], parent: int) -> None:
+def _begin(by: Caller, told: list[tuple[bytes, str]]) -> None:
     """Note what there is to do; nothing goes on without the process that asked."""
-    die_with(parent)
+    take_over(by)
     _told[:] = told
 
 

@@ -68,10 +68,10 @@ class Coverage:
         if slots.size == 0:
             return None, "", phases
         message = net.flight[slots[0]].copy()
-        return message, self.state(opened.roles, message), phases
+        return message, self.state(opened.roles, message, phases), phases
 
-    def state(self, roles: Any, message: Any) -> str:  # noqa: PLR0911
-        """Return what a message meets at its receiver."""
+    def state(self, roles: Any, message: Any, phases: Any = None) -> str:  # noqa: PLR0911
+        """Return what a message meets at its receiver; *phases* are those of all tasks, where they are known."""
         kind, task, machine, to = KINDS[message["kind"]], message["task"], message["machine"], int(message["to"])
         role = HANDLER[message["kind"]]
         if role == LOCAL_MASTER:
@@ -90,7 +90,7 @@ class Coverage:
             return "new" if number == NOBODY else worker.STATES[roles.workers.rows.row[number]["state"]]
         if role == SUBMITTER:
             return SUBMISSIONS[roles.jobs.state[task]]
-        return PHASES[phases_by_task(roles)[task]]
+        return PHASES[(phases_by_task(roles) if phases is None else phases)[task]]
 
     def count(self, before: tuple[Any, str, Any], opened: Any, watch: Watch) -> None:
         """Count what was handled, and check what has become of what it met. Raises Broken."""
