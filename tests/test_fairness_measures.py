@@ -291,6 +291,7 @@ def test_queues_that_are_not_followed_one_by_one_are_followed_together(case, dat
         sums = sum((np.array(binned[node]) for node in others), np.zeros(together.shape))
         held = [*range(len(request)), len(request) + 2]  # and what waits; together they have no guarantee
         np.testing.assert_allclose(together[:, held], sums[:, held], atol=1e-7)
+        assert not together[:, len(request) + 1].any()
 
 
 @settings(max_examples=150, deadline=None)

@@ -65,6 +65,7 @@ from subak.simulator.outcome import Outcome
 from subak.simulator.refusals import refuse_times
 from subak.simulator.results import attempt_table, possible_reasons, task_table, timeline_table
 from subak.simulator.simulate import default_interval
+from subak.tables import PACKED
 from subak.threads import one_by_one
 from subak.workload.chunks import StoredWorkload, open_workload, task_count
 from subak.workload.redraws import NONE
@@ -347,7 +348,7 @@ def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool
             pass
     table = register_io_source(source, schema=first.schema) if kept else first.clear().lazy()
     try:
-        table.sink_parquet(path.absolute(), compression="zstd", row_group_size=TASKS_READ, maintain_order=True)
+        table.sink_parquet(path.absolute(), row_group_size=TASKS_READ, maintain_order=True, **PACKED)
     except (OSError, pl.exceptions.PolarsError, SubakError) as error:
         raise trouble[0] if trouble else RunError(f"{path.name}: could not be written: {first_line(error)}") from None
     return pl.concat(attempts).sort("place").drop("place")  # in the order in which they were lost

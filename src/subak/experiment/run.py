@@ -71,7 +71,7 @@ from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, read_fa
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import attempt_table, attempts_lost, task_table, timeline_table
 from subak.simulator.simulate import simulate
-from subak.tables import write_table
+from subak.tables import PACKED, write_table
 from subak.toml_files import write_toml
 from subak.workload.redraws import NONE
 from subak.workload.resample import resample_for, resampled
@@ -353,7 +353,7 @@ def _write_bound(folder: Path, done: Done, bounded: Done) -> Summary:
     """Write what `with_bound` added, if anything, and return the summary."""
     for name in bounded.tables.keys() - done.tables.keys():
         table = io.BytesIO()
-        bounded.tables[name].write_parquet(table, compression="zstd")
+        bounded.tables[name].write_parquet(table, **PACKED)
         write_file(folder / f"{name}.parquet", table.getvalue())
     if bounded is not done:
         write_file(folder / "summary.json", _json(bounded.summary))

@@ -66,8 +66,9 @@ class Columns:
 
     def column(self, name: str) -> pl.Series:
         """Return a column of all tasks."""
-        column = pl.Series(name, np.fromfile(self._path(name)))
-        return column.fill_nan(None) if column.is_nan().any() else column
+        values = np.fromfile(self._path(name))
+        column = pl.Series(name, values)
+        return column.fill_nan(None) if np.isnan(values).any() else column
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.bin"
@@ -118,7 +119,9 @@ class Exact:
     def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
         """Return the groups of tasks."""
         kinds = [kind for kind in KINDS_OF_GROUPS if kind in self.of_stage]
-        return pl.concat(groups_of_kind(self.column, kind, of_job) for kind in kinds)
+        held = {name: self.column(name) for name in ("wait_time", "slowdown")}
+        return pl.concat(groups_of_kind(lambda name: held[name] if name in held else self.column(name), kind, of_job)
+                         for kind in kinds)
 
 
 class Sketched:

@@ -13,9 +13,14 @@ def numbers(name: str, values: np.ndarray, known: np.ndarray | None = None) -> p
 
 
 def named(names: pl.Series, rows: np.ndarray, name: str) -> pl.Series:
-    """Return the names at *rows* as an Enum, null where the row is -1."""
-    column = names.cast(pl.Enum(names.unique(maintain_order=True)))
+    """Return the names at *rows* as an Enum, null where the row is -1; those of an Enum are taken as they are."""
+    column = names if isinstance(names.dtype, pl.Enum) else as_enum(names)
     return column.gather(_places(rows)).alias(name)
+
+
+def as_enum(names: pl.Series) -> pl.Series:
+    """Return names as an Enum of those that there are, in their order."""
+    return names.cast(pl.Enum(names.unique(maintain_order=True)))
 
 
 def coded(code: np.ndarray, words: Sequence[str], name: str) -> pl.Series:
