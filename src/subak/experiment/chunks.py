@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
@@ -56,6 +57,7 @@ from subak.simulator.chunks.checkpoint import EVERY_S, FILE, Checkpoint
 from subak.simulator.chunks.course import ChunkedOutcome
 from subak.simulator.chunks.refusals import refuse_chunks
 from subak.simulator.chunks.run import TASKS_READ, Cut, run_in_chunks
+from subak.simulator.engine.columns import as_enum
 from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
@@ -317,6 +319,8 @@ def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool
     Raises RunError when the disk refuses.
     """
     reasons = pl.Enum(possible_reasons(found.outcome, found.stored.head, found.stored.of_stage))
+    machines = found.fleet.machines
+    fleet = replace(found.fleet, machines=machines.with_columns(as_enum(machines["machine"])))  # once
     trouble: list[SubakError | OSError] = []
     attempts: list[pl.DataFrame] = []
 
@@ -325,8 +329,8 @@ def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool
         with one_by_one() as beside:
             for workload, outcome in found.parts():
                 places = pl.Series("place", found.places_of_lost(begin, begin + len(workload.tasks)))
-                lost = attempt_table(outcome, workload, found.fleet).with_columns(places)
-                table = task_table(outcome, workload, found.fleet)
+                lost = attempt_table(outcome, workload, fleet).with_columns(places)
+                table = task_table(outcome, workload, fleet)
                 table = table.with_columns(pl.col("reason").cast(pl.String).cast(reasons))
                 beside(tallies.add, outcome, workload, table, lost)
                 attempts.append(lost)
