@@ -192,10 +192,11 @@ def simulate_in_chunks(
                         inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
                         Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress,
                         inputs.settings, inputs.faults)
+                    of_jobs = sums.result()
                 except BaseException:
                     given_up.set()  # who interrupts a long run does not wait for its sums
                     raise
-            done = _measured(found, sums.result(), inputs, scenario, run_label(name, seed, scenario.seeds),
+            done = _measured(found, of_jobs, inputs, scenario, run_label(name, seed, scenario.seeds),
                              partial / "tasks.parquet", kept)
         write_run(partial, done, scenario, name, seed)
     return done.summary
@@ -277,7 +278,11 @@ def _measured(
     with ThreadPoolExecutor(1) as beside:  # the longer part is here, where it can be interrupted
         facts = beside.submit(facts_of_tally, tally, jobs, stored.head, of_window, objectives)
         groups = beside.submit(tally.groups, jobs)
-        fair = None if tallies.fairness is None else tallies.fairness.fairness()
+        try:
+            fair = None if tallies.fairness is None else tallies.fairness.fairness()
+        except BaseException:
+            groups.cancel()
+            raise
     of = Measured(facts.result(), timeline, of_window, fair and fair.facts,
                   federation=None if allocation is None else allocation.facts(found.outcome))
     summary = summarise(found.outcome, scenario, (inputs.outline, inputs.fleet), label, of)

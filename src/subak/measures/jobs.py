@@ -140,15 +140,19 @@ def _first_rows(job: np.ndarray) -> np.ndarray:
 def groups_of_kind(column: Callable[[str], pl.Series], kind: str, jobs: pl.DataFrame) -> pl.DataFrame:
     """Return the groups of one kind; *jobs* has the group of each job, that of the first of its tasks.
 
-    *column* returns one of the tasks' by its name. One group is looked at after the other, so that no more is held than
-    the columns and the largest group.
+    *column* returns one of the tasks' by its name. One is looked at after the other, and one group after the other, so
+    that no more is held than a column, the places of the groups and the largest group.
     """
     names, code = _coded(column(kind))
-    waits, slowdown = column("wait_time"), column("slowdown")
-    rows = [(*_waited(waits[here]), slowdown[here].mean()) for here in _places(code, len(names))]
-    schema = {"tasks": pl.Int64, "started": pl.Int64,
-              **dict.fromkeys(("wait_mean", *LEVELS, "slowdown_mean"), pl.Float64)}
-    table = pl.DataFrame(rows, schema=schema, orient="row")
+    places = list(_places(code, len(names)))
+    del code
+    waits = column("wait_time")
+    rows = [_waited(waits[here]) for here in places]
+    del waits
+    slowdown = column("slowdown")
+    means = [slowdown[here].mean() for here in places]
+    schema = {"tasks": pl.Int64, "started": pl.Int64, "wait_mean": pl.Float64, **dict.fromkeys(LEVELS, pl.Float64)}
+    table = pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.Series("slowdown_mean", means, pl.Float64))
     named = table.select(pl.lit(kind).alias("by"), pl.Series("name", names, pl.String), pl.all())
     return with_jobs(named.filter(pl.col("tasks") > 0), kind, jobs)
 

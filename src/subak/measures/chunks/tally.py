@@ -119,9 +119,7 @@ class Exact:
     def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
         """Return the groups of tasks."""
         kinds = [kind for kind in KINDS_OF_GROUPS if kind in self.of_stage]
-        held = {name: self.column(name) for name in ("wait_time", "slowdown")}
-        return pl.concat(groups_of_kind(lambda name: held[name] if name in held else self.column(name), kind, of_job)
-                         for kind in kinds)
+        return pl.concat(groups_of_kind(self.column, kind, of_job) for kind in kinds)
 
 
 class Sketched:
