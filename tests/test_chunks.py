@@ -649,7 +649,7 @@ def test_who_interrupts_it_does_not_wait_for_what_goes_on_beside_it(tmp_path, la
     try:
         assert process.stdout.readline() == "begun\n"
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=30)
     finally:
         process.kill()
     assert (process.returncode, err) == (130, "subak: interrupted; nothing was written\n")

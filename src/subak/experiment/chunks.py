@@ -186,8 +186,8 @@ def simulate_in_chunks(
             checkpoint = None if chunks.checkpoint is None else Checkpoint(place, known_by, chunks.every)
             with ThreadPoolExecutor(1) as beside:
                 given_up = Event()
-                sums = beside.submit(_sums, inputs.workload, given_up)
                 try:
+                    sums = beside.submit(_sums, inputs.workload, given_up)
                     found = run_in_chunks(
                         inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
                         Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress,
@@ -276,12 +276,12 @@ def _measured(
     attempts = _write_tasks(found, tallies, path, kept)
     jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
     with ThreadPoolExecutor(1) as beside:  # the longer part is here, where it can be interrupted
-        facts = beside.submit(facts_of_tally, tally, jobs, stored.head, of_window, objectives)
-        groups = beside.submit(tally.groups, jobs)
         try:
+            facts = beside.submit(facts_of_tally, tally, jobs, stored.head, of_window, objectives)
+            groups = beside.submit(tally.groups, jobs)
             fair = None if tallies.fairness is None else tallies.fairness.fairness()
         except BaseException:
-            groups.cancel()
+            beside.shutdown(wait=False, cancel_futures=True)
             raise
     of = Measured(facts.result(), timeline, of_window, fair and fair.facts,
                   federation=None if allocation is None else allocation.facts(found.outcome))
