@@ -632,8 +632,8 @@ sys.exit(main())
 """
 SUMS = "chunks.TASKS_READ, chunks.JobSums.add = 1, lambda *_: last(0.5)"  # a task after the other
 LOOP = "chunks.run_in_chunks = lambda *_: time.sleep(60)"
-FAIRNESS = "chunks.FairnessTally.fairness = lambda _: time.sleep(60)"
-GROUPS = "chunks.facts_of_tally, chunks.Tally.groups = lambda *_: last(0.5), lambda *_: last(60)"
+FAIRNESS = "chunks.FairnessTally.fairness = lambda _: last(60)"
+GROUPS = "chunks.facts_of_tally, chunks.Tally.groups = lambda *_: time.sleep(3), lambda *_: time.sleep(60)"
 
 
 @pytest.mark.parametrize("lasts", [(SUMS,), (SUMS, LOOP), (GROUPS, FAIRNESS)])
