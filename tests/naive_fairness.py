@@ -1,4 +1,4 @@
-"""The plain twin of measures/fairness/sweep.py: every queue looked at in every span between two events."""
+"""The plain twins of measures/fairness: every queue looked at in every span between two events."""
 import math
 from itertools import pairwise
 
@@ -56,3 +56,14 @@ def plain_fairness(trail, request, tree, capacity, edges, end):  # noqa: C901  (
                 jain_time[level] += seconds
     assert all(math.isfinite(value) for values in found.values() for value in values.values())
     return {**found, "jain": jain, "jain_time": jain_time, "binned": binned}
+
+
+def plain_rows(events, last):
+    """Return (node, begin, end, *amounts) of what `rows_of` returns; *events* are (node, instant, *deltas)."""
+    found = []
+    for node in sorted({node for node, *_ in events} - {-1}):
+        begins = sorted({instant for its, instant, *_ in events if its == node})
+        for begin, end in zip(begins, [*begins[1:], last], strict=True):
+            deltas = [deltas for its, instant, *deltas in events if its == node and instant <= begin]
+            found.append((node, begin, end, *map(sum, zip(*deltas, strict=True))))
+    return found

@@ -2,6 +2,7 @@
 import fcntl
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -617,3 +618,39 @@ def test_a_large_workload_is_read_in_chunks_by_itself(tmp_path, monkeypatch):
     assert shown.exit_code == 0 and "Nothing was kept" in shown.output
     done = CliRunner().invoke(app, ["simulate", path, "--scheduler", "first-fit+easy"])
     assert done.exit_code == 0 and "All tasks are read at once" in done.output
+
+
+LONG = """
+import sys, time
+from subak.cli.main import main
+from subak.experiment import chunks
+def last(seconds):
+    print("begun", flush=True)
+    time.sleep(seconds)
+{lasts}
+sys.exit(main())
+"""
+SUMS = "chunks.TASKS_READ, chunks.JobSums.add = 1, lambda *_: last(0.5)"  # a task after the other
+LOOP = "chunks.run_in_chunks = lambda *_: time.sleep(60)"
+FAIRNESS = "chunks.FairnessTally.fairness = lambda _: last(60)"
+GROUPS = "chunks.facts_of_tally, chunks.Tally.groups = lambda *_: time.sleep(3), lambda *_: time.sleep(60)"
+
+
+@pytest.mark.parametrize("lasts", [(SUMS,), (SUMS, LOOP), (GROUPS, FAIRNESS)])
+def test_who_interrupts_it_does_not_wait_for_what_goes_on_beside_it(tmp_path, lasts):
+    workload, fleet = in_queues(some_workload(jobs=40, tasks=4), 2)
+    for table, name in ((workload, "W"), (fleet, "F")):
+        (tmp_path / name).mkdir()
+        table.write(tmp_path / name)
+    process = subprocess.Popen(
+        [sys.executable, "-c", LONG.format(lasts="\n".join(lasts)), "simulate", tmp_path / "W", "--fleet",
+         tmp_path / "F", "--chunk", "1000", "--out", tmp_path / "R"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, err) == (130, "subak: interrupted; nothing was written\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["F", "W"]

@@ -12,15 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from naive_fairness import plain_fairness
+from naive_fairness import plain_fairness, plain_rows
 from small import CPU, TWO, fleet_of, staged
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.fleet.capacity import Capacity, capacity_steps
+from subak.measures.fairness.integrals import Measured
 from subak.measures.fairness.measure import fairness
+from subak.measures.fairness.rows import NO_NODE
+from subak.measures.fairness.rows import rows_of as rows_of_events
 from subak.measures.fairness.spans import Part, Trail, between, cuts_of, sample_step, sampled, spans
-from subak.measures.fairness.sweep import Bins, Demand, Measured, sweep
+from subak.measures.fairness.sweep import Bins, Demand, _order, sweep
 from subak.measures.runs import load_runs
 from subak.placement.claims import STATUSES
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
@@ -230,13 +233,18 @@ def trail_of(case):
     return Trail(own.astype(np.uint32), *(each.astype(float) for each in times))
 
 
-def swept(case, events=1_000, parts=None):
-    """What is measured of a case, every queue followed, in spans of so many events; of its *parts*, else of all."""
+def swept(case, events=1_000, parts=None, alone=None):
+    """What is measured of a case in spans of so many events; of its *parts*, else of all.
+
+    Every queue is followed by itself, or those of *alone* (bool[node]), and the others of their level together.
+    """
     tree, request, rows, capacity, edges, end = case
     trail = trail_of(case)
     demand = Demand(np.repeat(tree.leaves, request.shape[1]), np.tile(request, tree.leaves.size))
     steps = Capacity(np.array([time for time, _ in capacity]), np.array([each for _, each in capacity], np.int64).T)
-    bins = Bins(np.array(edges), np.arange(len(tree)) - 1, np.full(int(tree.depth.max()), len(tree) - 1))
+    place = np.arange(len(tree)) - 1
+    bins = Bins(np.array(edges), place if alone is None else np.where(alone, place, -1),
+                len(tree) - 1 + np.arange(int(tree.depth.max())))
     cuts = cuts_of(sampled(trail, slice(None)), len(rows), end, events)
     return sweep(parts or [Part(trail, INF)], cuts, demand, tree, steps, bins)
 
@@ -266,6 +274,46 @@ def test_the_sweep_agrees_with_the_plain_twin(case, events):
     assert measured.jain_time == pytest.approx(list(plain["jain_time"].values()))
     for node in range(1, len(tree)):
         np.testing.assert_allclose(measured.binned[node - 1].T, plain["binned"][node], atol=1e-7)
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=trails(), data=st.data(), events=st.sampled_from([1_000, 5]))
+def test_queues_that_are_not_followed_one_by_one_are_followed_together(case, data, events):
+    tree, request, rows, capacity, edges, end = case
+    alone = np.array([False, *data.draw(st.lists(st.booleans(), min_size=len(tree) - 1, max_size=len(tree) - 1))])
+    measured = swept(case, events, alone=alone)
+    binned = plain_fairness(rows, request, tree, capacity, edges, end)["binned"]
+    for node in np.flatnonzero(alone).tolist():
+        np.testing.assert_allclose(measured.binned[node - 1].T, binned[node], atol=1e-7)
+    for level in range(1, int(tree.depth.max()) + 1):
+        others = np.flatnonzero(~alone & (tree.depth == level)).tolist()
+        together = measured.binned[len(tree) - 2 + level].T
+        sums = sum((np.array(binned[node]) for node in others), np.zeros(together.shape))
+        held = [*range(len(request)), len(request) + 2]  # and what waits; together they have no guarantee
+        np.testing.assert_allclose(together[:, held], sums[:, held], atol=1e-7)
+        assert not together[:, len(request) + 1].any()
+
+
+@settings(max_examples=150, deadline=None)
+@given(count=st.integers(1, 4), data=st.data())
+def test_rows_are_those_of_the_plain_twin(count, data):
+    change = st.tuples(st.integers(NO_NODE, 3), st.integers(0, 5), *[st.integers(-2, 2)] * count)
+    events = sorted(data.draw(st.lists(change, min_size=1, max_size=20)), key=lambda event: event[1])
+    if all(node == NO_NODE for node, *_ in events):
+        events = [(0, *rest) for _, *rest in events]
+    table = np.array(events, np.int64)
+    found = rows_of_events(table[:, 0].copy(), table[:, 1].copy(), table[:, 2:].copy(), 7)
+    assert list(zip(found.node, found.begin, found.end, *found.amount, strict=True)) == plain_rows(events, 6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(times=st.lists(st.floats(0, 1e9), min_size=1, max_size=40), share=st.sampled_from([0.0, 1e-9, 1.0]))
+def test_events_are_put_in_the_order_of_time(times, share):
+    """Where they differ in all of their bits, and in a few."""
+    times = 1e6 + np.array(times) * share
+    for begin in (0.0, times.min()):
+        assert times[_order(times, begin)].tolist() == sorted(times)
+        assert sorted(_order(times, begin)) == list(range(times.size))
 
 
 @settings(max_examples=150, deadline=None)

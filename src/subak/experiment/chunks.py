@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
@@ -56,6 +57,7 @@ from subak.simulator.chunks.checkpoint import EVERY_S, FILE, Checkpoint
 from subak.simulator.chunks.course import ChunkedOutcome
 from subak.simulator.chunks.refusals import refuse_chunks
 from subak.simulator.chunks.run import TASKS_READ, Cut, run_in_chunks
+from subak.simulator.engine.columns import as_enum
 from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
@@ -65,6 +67,7 @@ from subak.simulator.outcome import Outcome
 from subak.simulator.refusals import refuse_times
 from subak.simulator.results import attempt_table, possible_reasons, task_table, timeline_table
 from subak.simulator.simulate import default_interval
+from subak.tables import PACKED
 from subak.threads import one_by_one
 from subak.workload.chunks import StoredWorkload, open_workload, task_count
 from subak.workload.redraws import NONE
@@ -183,16 +186,17 @@ def simulate_in_chunks(
             checkpoint = None if chunks.checkpoint is None else Checkpoint(place, known_by, chunks.every)
             with ThreadPoolExecutor(1) as beside:
                 given_up = Event()
-                sums = beside.submit(_sums, inputs.workload, given_up)
                 try:
+                    sums = beside.submit(_sums, inputs.workload, given_up)
                     found = run_in_chunks(
                         inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
                         Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress,
                         inputs.settings, inputs.faults)
+                    of_jobs = sums.result()
                 except BaseException:
                     given_up.set()  # who interrupts a long run does not wait for its sums
                     raise
-            done = _measured(found, sums.result(), inputs, scenario, run_label(name, seed, scenario.seeds),
+            done = _measured(found, of_jobs, inputs, scenario, run_label(name, seed, scenario.seeds),
                              partial / "tasks.parquet", kept)
         write_run(partial, done, scenario, name, seed)
     return done.summary
@@ -272,9 +276,13 @@ def _measured(
     attempts = _write_tasks(found, tallies, path, kept)
     jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
     with ThreadPoolExecutor(1) as beside:  # the longer part is here, where it can be interrupted
-        facts = beside.submit(facts_of_tally, tally, jobs, stored.head, of_window, objectives)
-        groups = beside.submit(tally.groups, jobs)
-        fair = None if tallies.fairness is None else tallies.fairness.fairness()
+        try:
+            facts = beside.submit(facts_of_tally, tally, jobs, stored.head, of_window, objectives)
+            groups = beside.submit(tally.groups, jobs)
+            fair = None if tallies.fairness is None else tallies.fairness.fairness()
+        except BaseException:
+            beside.shutdown(wait=False, cancel_futures=True)
+            raise
     of = Measured(facts.result(), timeline, of_window, fair and fair.facts,
                   federation=None if allocation is None else allocation.facts(found.outcome))
     summary = summarise(found.outcome, scenario, (inputs.outline, inputs.fleet), label, of)
@@ -316,6 +324,8 @@ def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool
     Raises RunError when the disk refuses.
     """
     reasons = pl.Enum(possible_reasons(found.outcome, found.stored.head, found.stored.of_stage))
+    machines = found.fleet.machines
+    fleet = replace(found.fleet, machines=machines.with_columns(as_enum(machines["machine"])))  # once
     trouble: list[SubakError | OSError] = []
     attempts: list[pl.DataFrame] = []
 
@@ -324,8 +334,8 @@ def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool
         with one_by_one() as beside:
             for workload, outcome in found.parts():
                 places = pl.Series("place", found.places_of_lost(begin, begin + len(workload.tasks)))
-                lost = attempt_table(outcome, workload, found.fleet).with_columns(places)
-                table = task_table(outcome, workload, found.fleet)
+                lost = attempt_table(outcome, workload, fleet).with_columns(places)
+                table = task_table(outcome, workload, fleet)
                 table = table.with_columns(pl.col("reason").cast(pl.String).cast(reasons))
                 beside(tallies.add, outcome, workload, table, lost)
                 attempts.append(lost)
@@ -347,7 +357,7 @@ def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool
             pass
     table = register_io_source(source, schema=first.schema) if kept else first.clear().lazy()
     try:
-        table.sink_parquet(path.absolute(), compression="zstd", row_group_size=TASKS_READ, maintain_order=True)
+        table.sink_parquet(path.absolute(), row_group_size=TASKS_READ, maintain_order=True, **PACKED)
     except (OSError, pl.exceptions.PolarsError, SubakError) as error:
         raise trouble[0] if trouble else RunError(f"{path.name}: could not be written: {first_line(error)}") from None
     return pl.concat(attempts).sort("place").drop("place")  # in the order in which they were lost

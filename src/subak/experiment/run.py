@@ -39,7 +39,8 @@ from subak.measures.energy.measure import energy_use, refuse_energy
 from subak.measures.energy.settings import Energy, energy_file, energy_names, read_energy, tables_of
 from subak.measures.fairness.measure import fairness
 from subak.measures.federation import federation_facts
-from subak.measures.jobs import described, group_table, job_table
+from subak.measures.job_sums import sums_of
+from subak.measures.jobs import described, group_table, groups_of_stages, jobs_of_parts, part_of_jobs
 from subak.measures.objective import Objective, read_objective
 from subak.measures.objectives import refuse_unconcerned
 from subak.measures.plans import missed_words, plan_facts
@@ -71,7 +72,7 @@ from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, read_fa
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import attempt_table, attempts_lost, task_table, timeline_table
 from subak.simulator.simulate import simulate
-from subak.tables import write_table
+from subak.tables import PACKED, write_table
 from subak.toml_files import write_toml
 from subak.workload.redraws import NONE
 from subak.workload.resample import resample_for, resampled
@@ -353,7 +354,7 @@ def _write_bound(folder: Path, done: Done, bounded: Done) -> Summary:
     """Write what `with_bound` added, if anything, and return the summary."""
     for name in bounded.tables.keys() - done.tables.keys():
         table = io.BytesIO()
-        bounded.tables[name].write_parquet(table, compression="zstd")
+        bounded.tables[name].write_parquet(table, **PACKED)
         write_file(folder / f"{name}.parquet", table.getvalue())
     if bounded is not done:
         write_file(folder / "summary.json", _json(bounded.summary))
@@ -414,7 +415,9 @@ def _measured(
     attempts = attempt_table(outcome, workload, fleet)
     queues = read_tree(Path(scenario.queues)) if scenario.queues else None
     of_window = window_facts(tasks, timeline, window)
-    jobs, counted = job_table(tasks, workload), described(tasks, workload, of_window)
+    sums = sums_of(workload)
+    jobs = jobs_of_parts([part_of_jobs(tasks)], sums.undisturbed())
+    counted = described(tasks, workload, of_window, groups_of_stages(workload, sums.lengths(of_window)))
     fair = fairness(tasks, attempts, cut(timeline, of_window), workload, fleet, queues)
     tables = {"tasks": tasks, "groups": group_table(counted, jobs), "attempts": attempts,
               **({} if fair is None else {"queues": fair.queues, "shares": fair.shares})}

@@ -6,6 +6,7 @@ that its own depends on, on machines of speed 1. Completion and slowdown are of 
 is long if the mean run time of its tasks is above that of 90 % of the jobs that are measured, else short (Delgado and
 others: Hawk, ATC 2015, section 4.1, where 10 % are long).
 """
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -140,14 +141,16 @@ def groups_of_kind(column: Callable[[str], pl.Series], kind: str, jobs: pl.DataF
     """Return the groups of one kind; *jobs* has the group of each job, that of the first of its tasks.
 
     *column* returns one of the tasks' by its name. One is looked at after the other, and one group after the other, so
-    that no more is held than a column and the largest group.
+    that no more is held than a column, the places of the groups and the largest group.
     """
     names, code = _coded(column(kind))
+    places = list(_places(code, len(names)))
+    del code
     waits = column("wait_time")
-    rows = [_waited(waits[here]) for here in _places(code, len(names))]
+    rows = [_waited(waits[here]) for here in places]
     del waits
     slowdown = column("slowdown")
-    means = [slowdown[here].mean() for here in _places(code, len(names))]
+    means = [slowdown[here].mean() for here in places]
     schema = {"tasks": pl.Int64, "started": pl.Int64, "wait_mean": pl.Float64, **dict.fromkeys(LEVELS, pl.Float64)}
     table = pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.Series("slowdown_mean", means, pl.Float64))
     named = table.select(pl.lit(kind).alias("by"), pl.Series("name", names, pl.String), pl.all())
@@ -155,8 +158,13 @@ def groups_of_kind(column: Callable[[str], pl.Series], kind: str, jobs: pl.DataF
 
 
 def _waited(wait: pl.Series) -> tuple[object, ...]:
-    percentiles = (wait.quantile(level, "higher") for level in LEVELS.values())
-    return len(wait), len(wait) - wait.null_count(), wait.mean(), *percentiles
+    """Return how many tasks there are, how many started, the mean, and of each level the least value at or above it."""
+    started = wait.drop_nulls() if wait.null_count() else wait
+    if started.is_empty():
+        return len(wait), 0, None, *[None] * len(LEVELS)
+    places = [math.ceil((len(started) - 1) * level) for level in LEVELS.values()]
+    percentiles = np.partition(started.to_numpy(), places)[places]
+    return len(wait), len(started), wait.mean(), *percentiles.tolist()
 
 
 def with_jobs(groups: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:

@@ -57,8 +57,8 @@ class FairnessTally:
         first, last = (combine(combine(waits, starts), ends) for combine in (np.minimum, np.maximum))
         matters = (first < self.field.span) & (last > 0.0)
         with self.path.open("ab") as file:
-            for column in trail:
-                file.write(column[matters].tobytes())
+            for column in trail if matters.all() else (column[matters] for column in trail):
+                file.write(np.ascontiguousarray(column).data)
         self.kept.append((int(matters.sum()), arrives))
 
     def fairness(self) -> Fairness:

@@ -66,8 +66,9 @@ class Columns:
 
     def column(self, name: str) -> pl.Series:
         """Return a column of all tasks."""
-        column = pl.Series(name, np.fromfile(self._path(name)))
-        return column.fill_nan(None) if column.is_nan().any() else column
+        values = np.fromfile(self._path(name))
+        column = pl.Series(name, values)
+        return column.fill_nan(None) if np.isnan(values).any() else column
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.bin"
@@ -189,7 +190,7 @@ class Tally:
         self.reasons: dict[tuple[str, str | None], int] = {}
         self.jobs: list[pl.DataFrame] = []
         self.first, self.last_finish = float("inf"), float("-inf")
-        self.seen = np.zeros(jobs, bool)
+        self.seen, self.row = np.zeros(jobs, bool), np.zeros(jobs, np.int64)
         self.firsts: list[pl.DataFrame] = []  # of each job, the groups of the first of its tasks that count
 
     def add(self, tasks: pl.DataFrame, workload: Workload) -> None:
@@ -211,11 +212,11 @@ class Tally:
         self.spreads.add(worked_out, measured(workload.tasks, self.window)["stage"].to_numpy())
 
     def _note_firsts(self, tasks: pl.DataFrame) -> None:
-        fresh = tasks.filter(~self.seen[tasks["job"].to_numpy()])
-        first = fresh.select("job", *(kind for kind in KINDS_OF_GROUPS if kind in tasks.columns)).unique(
-            "job", keep="first", maintain_order=True)
-        self.seen[first["job"].to_numpy()] = True
-        self.firsts.append(first)
+        job, rows = tasks["job"].to_numpy(), np.arange(len(tasks))
+        self.row[job[::-1]] = rows[::-1]  # of rows of one job the first is written last
+        first = np.flatnonzero(~self.seen[job] & (self.row[job] == rows))
+        self.seen[job[first]] = True
+        self.firsts.append(tasks.select("job", *(kind for kind in KINDS_OF_GROUPS if kind in tasks.columns))[first])
 
     def groups(self, jobs: pl.DataFrame) -> pl.DataFrame:
         """Return what `group_table` does; *jobs* is the job table."""

@@ -26,8 +26,9 @@ import polars as pl
 
 from subak.fleet.capacity import Capacity, capacity_steps
 from subak.fleet.table import Fleet
+from subak.measures.fairness.integrals import Measured
 from subak.measures.fairness.spans import Part, Trail, cuts_of, sample_step, sampled
-from subak.measures.fairness.sweep import Bins, Demand, Measured, sweep
+from subak.measures.fairness.sweep import Bins, Demand, sweep
 from subak.measures.fairness.trail import attempt_trail, since
 from subak.measures.runs import FairnessFacts, LevelFacts
 from subak.queues.tree import QueueTree, TreeFile, queue_leaves, tree_of_paths

@@ -1,4 +1,4 @@
-"""Rows: spans of time in which nothing of a queue changes, out of attempts, without a loop over them.
+"""Rows: spans of time in which nothing of a queue changes, out of events.
 
 An *instant* is the number of a time at which something changes, within a chunk of time; rows are sorted by node and
 instant. Amounts are whole units, so running totals have nothing to drift with.
@@ -6,6 +6,10 @@ instant. Amounts are whole units, so running totals have nothing to drift with.
 from typing import NamedTuple
 
 import numpy as np
+
+from subak.kernels.kernel import kernel
+
+NO_NODE = -1  # of an event that is of none of the nodes in question
 
 
 class Rows(NamedTuple):
@@ -25,6 +29,52 @@ class Rows(NamedTuple):
     def held(self) -> np.ndarray:
         """bool[row]: whether anything is held."""
         return np.asarray(self.amount[:-1].sum(axis=0) > 0)
+
+
+def rows_of(node: np.ndarray, instant: np.ndarray, deltas: np.ndarray, instants: int) -> Rows:
+    """Return the rows of nodes out of what changes, in the order of time.
+
+    *node* is int64[event], NO_NODE where it is of none; *instant* is int64[event], ascending, below *instants* - 1;
+    *deltas* is int64[event, resource + 1].
+    """
+    count = np.zeros(int(node.max()) + 1, np.int64)
+    count_rows(node, instant, np.full(count.size, -1), count)
+    size, last = int(count.sum()), np.cumsum(count)
+    rows = Rows(np.repeat(np.arange(count.size), count), np.empty(size, np.int64), np.full(size, instants - 1),
+                np.zeros((deltas.shape[1], size), np.int64))
+    fill_rows(node, instant, deltas, last - count, np.full(count.size, -1), rows)
+    return rows
+
+
+@kernel
+def count_rows(node: np.ndarray, instant: np.ndarray, last: np.ndarray, count: np.ndarray) -> None:
+    """Count at how many instants each node changes; *last* is -1 for each at first."""
+    for event in range(node.size):
+        here = node[event]
+        if here != NO_NODE and last[here] != instant[event]:
+            last[here] = instant[event]
+            count[here] += 1
+
+
+@kernel
+def fill_rows(
+    node: np.ndarray, instant: np.ndarray, deltas: np.ndarray, place: np.ndarray, row: np.ndarray, rows: Rows
+) -> None:
+    """Fill rows in; *place* is where the first of each node is to be, *row* is -1 for each at first."""
+    for event in range(node.size):
+        here = node[event]
+        if here == NO_NODE:
+            continue
+        now, before = row[here], row[here]
+        if before < 0 or rows.begin[before] != instant[event]:
+            now = place[here] if before < 0 else before + 1
+            row[here], rows.begin[now] = now, instant[event]
+            if before >= 0:
+                rows.end[before] = instant[event]
+                for column in range(deltas.shape[1]):
+                    rows.amount[column, now] = rows.amount[column, before]
+        for column in range(deltas.shape[1]):
+            rows.amount[column, now] += deltas[event, column]
 
 
 def ends(node: np.ndarray, begin: np.ndarray, instants: int) -> np.ndarray:
@@ -79,12 +129,3 @@ def split(
     cut = first[span] + place
     return (span, np.where(place == 0, begin[span], at[np.maximum(cut - 1, 0)]),
             np.where(place == inside[span], end[span], at[np.minimum(cut, at.size - 1)]))
-
-
-def runs(rows: Rows, holds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return node, begin and end (instants) of the longest spans in which *holds* (bool[row])."""
-    joined = (rows.node[1:] == rows.node[:-1]) & holds[1:] & holds[:-1]
-    opens, closes = holds.copy(), holds.copy()
-    opens[1:] &= ~joined
-    closes[:-1] &= ~joined
-    return rows.node[opens], rows.begin[opens], rows.end[closes]

@@ -30,9 +30,12 @@ def since(begin: float, trail: Trail) -> Trail:
 def _standing(tasks: pl.DataFrame, status: str) -> np.ndarray:
     """Return the rows of the tasks that stand so at the end."""
     kind = tasks.schema["status"]
-    if isinstance(kind, pl.Enum) and status not in kind.categories:
+    if not isinstance(kind, pl.Enum):
+        return tasks.select((pl.col("status") == status).arg_true())["status"].to_numpy()
+    names = kind.categories.to_list()
+    if status not in names:
         return np.zeros(0, np.int64)
-    return tasks.select((pl.col("status") == status).arg_true())["status"].to_numpy()
+    return np.flatnonzero(tasks["status"].to_physical().to_numpy() == names.index(status))
 
 
 def _last_rows(tasks: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:

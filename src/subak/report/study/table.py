@@ -11,6 +11,7 @@ from subak.experiment.study.records import Record
 from subak.output.writing import write_file
 from subak.report.study.columns import columns_of
 from subak.report.study.results import NOT_RUN
+from subak.tables import PACKED
 
 TABLE = "runs.parquet"
 
@@ -45,7 +46,7 @@ def run_table(plan: Plan, records: Mapping[str, Record]) -> pl.DataFrame:
 def write_run_table(folder: Path, plan: Plan, records: Mapping[str, Record]) -> None:
     """Write the table into the folder of a study."""
     content = io.BytesIO()
-    run_table(plan, records).write_parquet(content, compression="zstd")
+    run_table(plan, records).write_parquet(content, **PACKED)
     write_file(folder / TABLE, content.getvalue())
 
 

@@ -87,8 +87,14 @@ def results(sim: Simulation, rows: np.ndarray, kind: np.dtype = RESULT) -> np.nd
 
 def with_results(fresh: Simulation, values: np.ndarray) -> Simulation:
     """Return a state in which nothing has arrived, but with what became of those that did."""
-    came, progress = values["status"] != TASK_NOT_ARRIVED, fresh.progress
-    columns = {name: np.where(came, values[name], getattr(progress, name)).astype(getattr(progress, name).dtype)
-               for name, _ in OF_PROGRESS}
-    status = np.where(came, values["status"], fresh.claims.status)
-    return fresh._replace(progress=progress._replace(**columns), claims=fresh.claims._replace(status=status))
+    late, progress = np.flatnonzero(values["status"] == TASK_NOT_ARRIVED), fresh.progress
+    columns = {name: _taken(values[name], getattr(progress, name), late) for name, _ in OF_PROGRESS}
+    claims = fresh.claims._replace(status=_taken(values["status"], fresh.claims.status, late))
+    return fresh._replace(progress=progress._replace(**columns), claims=claims)
+
+
+def _taken(values: np.ndarray, fresh: np.ndarray, late: np.ndarray) -> np.ndarray:
+    """Return the values as a column like *fresh*, and those of *fresh* in the rows *late*."""
+    column = values.astype(fresh.dtype)
+    column[late] = fresh[late]
+    return column

@@ -12,6 +12,7 @@ import numpy as np
 
 from subak.fleet.table import Fleet
 from subak.simulator.chunks.blocks import Blocks
+from subak.simulator.engine.columns import as_enum
 from subak.simulator.engine.run_loop import LoopResult, Progress, Timeline, run_on
 from subak.simulator.engine.setup import Terms
 from subak.simulator.engine.state import ACCOUNTED, EVENTS, INTERVAL, LOOP_UNREAD, UNREAD_FROM, Simulation
@@ -152,8 +153,10 @@ class ChunkedOutcome:
 
     def parts(self) -> Iterator[tuple[Workload, Outcome]]:
         """Return the run of each block of tasks, in order, with their workload."""
+        jobs = self.stored.head.jobs
+        jobs = jobs.with_columns(as_enum(jobs["queue"]))  # once: there are as many as in all blocks together
         for block, begin, end in self.blocks.spans():
-            workload = self.stored.part(begin, end)
+            workload = replace(self.stored.part(begin, end), jobs=jobs)
             whole = self.run.outcome_of(self.outcome, workload, self.blocks.read(block))
             lost = np.hstack(self.outcome.loop_result.losses)[:, self.places_of_lost(begin, end)]
             lost[0] -= begin

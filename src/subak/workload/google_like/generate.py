@@ -16,7 +16,7 @@ import polars as pl
 
 from subak.errors import InputError, RunError, first_line
 from subak.resources import Resource
-from subak.tables import Provenance, scan_table
+from subak.tables import PACKED, Provenance, scan_table
 from subak.threads import in_order, usable_cores
 from subak.toml_files import write_toml
 from subak.workload.google_like.chunks import Carried, Chunk, arrivals, chunk_of
@@ -162,8 +162,8 @@ def _write_part(chunk: Chunk, parts: Path, number: int) -> None:
 def _join_parts(parts: Path, name: str, folder: Path) -> None:
     files = sorted(parts.glob(f"{name}-*.parquet"))
     with _worded(name):
-        scan_table(*files).sink_parquet(folder / f"{name}.parquet", compression="zstd", row_group_size=ROW_GROUP,
-                                            maintain_order=True)
+        scan_table(*files).sink_parquet(folder / f"{name}.parquet", row_group_size=ROW_GROUP, maintain_order=True,
+                                            **PACKED)
     for file in files:
         file.unlink()
 
