@@ -188,8 +188,12 @@ def check_summaries(fleet):
     """The index tells the truth about every block."""
     for resource, row in enumerate(fleet.free.tolist()):
         for block in range(len(row) // BLOCK):
-            true, noted = max(row[block * BLOCK : (block + 1) * BLOCK]), fleet.block_free_max[resource, block]
+            machines, noted = row[block * BLOCK : (block + 1) * BLOCK], fleet.block_free_max[resource, block]
+            true, count = max(machines), fleet.block_at_max[resource, block]
             assert noted == true, f"block {block} notes at most {noted} of resource {resource} free, it is {true}"
+            assert count == machines.count(true), (
+                f"block {block} notes {count} machines with {true} of resource {resource} free, not "
+                f"{machines.count(true)}")
     last = int(fleet.allowed[0, -1])
     assert last >> ((fleet.machines - 1) % BLOCK + 1) == 0, f"the padding meets constraints: {last:#x}"
 

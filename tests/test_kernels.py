@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from invariants import check_summaries
 from naive import SortedLanes, SplitMix64, aligned, costs_least, fitting_machines
 from subak.fleet import shortlists
 from subak.fleet.amounts import give_back, remove, resize, shift, take
@@ -468,8 +469,7 @@ def disturb(fleet, tasks, random):
             resize(fleet, machine, amounts, 0)
         elif idle:
             remove(fleet, machine)
-    true = fleet.free.reshape(len(fleet.free), -1, BLOCK).max(axis=2)
-    assert (fleet.block_free_max == true).all()
+    check_summaries(fleet)
 
 
 def test_every_change_of_a_machine_is_a_new_version_of_its_block():

@@ -21,7 +21,9 @@ def take(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> None:
             fleet.free[resource, machine] = before - amount
             fleet.used[resource] += amount
             if before == fleet.block_free_max[resource, block]:
-                lower_summary(fleet, resource, block)
+                fleet.block_at_max[resource, block] -= 1
+                if fleet.block_at_max[resource, block] == 0:
+                    lower_summary(fleet, resource, block)
     if fleet.lists.follows_takes:
         note_change(fleet.lists, machine)
 
@@ -33,10 +35,11 @@ def give_back(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> No
     fleet.version[block] += 1
     for resource in range(fleet.free.shape[0]):
         amount = shapes.request[resource, shape]
-        after = fleet.free[resource, machine] + amount
-        fleet.free[resource, machine] = after
-        fleet.used[resource] -= amount
-        raise_summary(fleet, resource, block, after)
+        if amount > 0:
+            after = fleet.free[resource, machine] + amount
+            fleet.free[resource, machine] = after
+            fleet.used[resource] -= amount
+            raise_summary(fleet, resource, block, after)
     note_freed_block(fleet, block)
     note_change(fleet.lists, machine)
 

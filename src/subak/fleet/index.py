@@ -1,4 +1,4 @@
-"""The index: machines in blocks of 64, one bit of a word each, and what each block has free at most.
+"""The index: machines in blocks of 64, one bit of a word each, and what each block has free at most, on how many.
 
 A search asks a block's summary first and skips it when no machine can fit. Otherwise it computes the word of the
 machines that fit: the constraint set's bit-vector AND one bit-vector per resource (Megha IV-B.3). So it skips, and
@@ -26,18 +26,23 @@ NIBBLES, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 @inlined
 def lower_summary(fleet: FleetState, resource: int, block: int) -> None:
-    """Recompute a summary after the machine that may have held the maximum lost some."""
+    """Recompute a summary after the last machine that held the maximum may have lost some."""
     first = np.uint64(block) * LANES_OF_BLOCK
-    largest = np.int32(FREE_WHEN_ABSENT)
+    largest, count = np.int32(FREE_WHEN_ABSENT), np.int32(0)
     for lane in range(LANES_OF_BLOCK):
         largest = max(largest, fleet.free[resource, first + lane])
-    fleet.block_free_max[resource, block] = largest
+    for lane in range(LANES_OF_BLOCK):
+        count += np.int32(fleet.free[resource, first + lane] == largest)
+    fleet.block_free_max[resource, block], fleet.block_at_max[resource, block] = largest, count
 
 
 @inlined
 def raise_summary(fleet: FleetState, resource: int, block: int, amount: int) -> None:
-    """Keep a summary true after one of its machines came to have *amount* free."""
-    fleet.block_free_max[resource, block] = max(fleet.block_free_max[resource, block], amount)
+    """Keep a summary true after one of its machines came to have *amount* free, which is more than before."""
+    if amount > fleet.block_free_max[resource, block]:
+        fleet.block_free_max[resource, block], fleet.block_at_max[resource, block] = amount, 1
+    elif amount == fleet.block_free_max[resource, block]:
+        fleet.block_at_max[resource, block] += 1
 
 
 @inlined

@@ -1,8 +1,8 @@
 """The fleet during a run: free amounts per machine, exact, with a summary per block for fast search.
 
 Rules: free + used = capacity for every present machine; an absent machine has FREE_WHEN_ABSENT free of everything, so
-that nothing fits there; block_free_max is the true maximum of its block at all times; version changes with every
-amount.
+that nothing fits there; block_free_max is the true maximum of its block at all times, and block_at_max how many of its
+machines have it; version changes with every amount.
 """
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ class FleetState(NamedTuple):
     free: np.ndarray  # int32[resource, padded machine], units; FREE_WHEN_ABSENT where the machine is not there
     capacity: np.ndarray  # int32[resource, padded machine], units; 0 where the machine is not there
     block_free_max: np.ndarray  # int32[resource, block], units
+    block_at_max: np.ndarray  # int32[resource, block], how many of its machines have that much free
     allowed: np.ndarray  # uint64[constraint_set, block], bit m of word b: machine 64 b + m meets the set
     version: np.ndarray  # int64[block], counts the changes of its machines' free amounts
     freed_blocks: np.ndarray  # int64[LOG + 1], the blocks freed last, in a ring; behind them how many there ever were
@@ -48,10 +49,12 @@ def build_fleet_state(
     machines = capacity.shape[1]
     there = np.where(present, capacity, 0)
     free = padded(np.where(present, capacity, FREE_WHEN_ABSENT), FREE_WHEN_ABSENT)
+    largest, at_largest = summaries(free)
     return FleetState(
         free=free,
         capacity=padded(there, 0),
-        block_free_max=np.ascontiguousarray(free.reshape(len(free), -1, BLOCK).max(axis=2)),
+        block_free_max=largest,
+        block_at_max=at_largest,
         allowed=pack_bits(allowed),
         version=np.zeros(free.shape[1] // BLOCK, np.int64),
         freed_blocks=np.zeros(LOG + 1, np.int64),
@@ -63,6 +66,13 @@ def build_fleet_state(
         lists=no_shortlists(),
         machines=machines,
     )
+
+
+def summaries(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return `block_free_max` and `block_at_max` for int32[resource, padded machine], what is free."""
+    machines = free.reshape(len(free), -1, BLOCK)
+    largest = machines.max(axis=2)
+    return largest, (machines == largest[:, :, None]).sum(axis=2, dtype=np.int32)
 
 
 def padded(amounts: np.ndarray, filler: int, kind: type = np.int32) -> np.ndarray:

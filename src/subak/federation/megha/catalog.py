@@ -10,7 +10,7 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.fleet.shortlists import no_shortlists
-from subak.fleet.state import BLOCK, LOG, FleetState
+from subak.fleet.state import BLOCK, LOG, FleetState, summaries
 from subak.workload.predicates import Constraint, is_met
 
 Key = TypeVar("Key", bound=Hashable)
@@ -103,9 +103,11 @@ class Catalog:
 def empty_fleet(resources: int, machines: int, sets: int, shapes: int) -> FleetState:
     """Return a fleet none of whose machines is there, with room for so many sets of constraints and shapes."""
     blocks = -(-machines // BLOCK)
+    free = np.zeros((resources, blocks * BLOCK), np.int32)
+    largest, at_largest = summaries(free)
     return FleetState(
-        free=np.zeros((resources, blocks * BLOCK), np.int32), capacity=np.zeros((resources, blocks * BLOCK), np.int32),
-        block_free_max=np.zeros((resources, blocks), np.int32), allowed=np.zeros((sets, blocks), np.uint64),
+        free=free, capacity=np.zeros_like(free), block_free_max=largest, block_at_max=at_largest,
+        allowed=np.zeros((sets, blocks), np.uint64),
         version=np.zeros(blocks, np.int64), freed_blocks=np.zeros(LOG + 1, np.int64),
         frontier=np.zeros((2, shapes), np.int64), used=np.zeros(resources, np.int64),
         present=np.zeros(resources, np.int64), scale=np.ones(resources), random=np.ones(1, np.uint64),

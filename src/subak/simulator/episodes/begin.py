@@ -135,6 +135,7 @@ def empty_fleet(source: Source, episode: Episode) -> None:
             fleet.capacity[row, machine] = before.capacity[row, machine]
         for block in range(fleet.block_free_max.shape[1]):
             fleet.block_free_max[row, block] = before.block_free_max[row, block]
+            fleet.block_at_max[row, block] = before.block_at_max[row, block]
         fleet.present[row] = before.present[row]
     fleet.used[:] = 0
     fleet.version[:] = 0

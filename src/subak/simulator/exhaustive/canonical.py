@@ -74,9 +74,9 @@ POOL_ROW = {
 }
 POOL = {"row": POOL_ROW, "first": PLACE, "size": {FREE_ROW: CACHE, ROWS_USED: PLAIN, ROWS_EVER: PLAIN}}
 BOOKS = {  # of a local master's machines
-    "free": PLAIN, "capacity": PLAIN, "block_free_max": PLAIN, "allowed": CONSTANT, "version": TALLY,
-    "freed_blocks": CACHE, "frontier": CACHE, "used": TALLY, "present": TALLY, "scale": CONSTANT, "random": CONSTANT,
-    "lists": CONSTANT, "machines": CONSTANT,
+    "free": PLAIN, "capacity": PLAIN, "block_free_max": PLAIN, "block_at_max": PLAIN, "allowed": CONSTANT,
+    "version": TALLY, "freed_blocks": CACHE, "frontier": CACHE, "used": TALLY, "present": TALLY, "scale": CONSTANT,
+    "random": CONSTANT, "lists": CONSTANT, "machines": CONSTANT,
 }
 VIEW = {**BOOKS, "freed_blocks": COUNTER, "frontier": COUNTER, "present": PLAIN}  # a global master's
 LANES = {
@@ -294,7 +294,7 @@ def normalise_local(local: LocalMaster, blank: LocalMaster, scope: Scope) -> Non
 def _forget_what_does_not_last(local: LocalMaster, blank: LocalMaster, machines: list[int]) -> None:
     for name in ("first", "row", "size"):
         getattr(local.rows, name)[:] = getattr(blank.rows, name)
-    for name in ("free", "capacity", "block_free_max"):
+    for name in ("free", "capacity", "block_free_max", "block_at_max"):
         getattr(local.fleet, name)[:] = getattr(blank.fleet, name)
     local.ledger.size[:], local.asker[:], local.clock[:] = blank.ledger.size, blank.asker, blank.clock
     for field in ("state", "heard", "worker_incarnation", "report", "reported", "reborn"):

@@ -30,7 +30,7 @@ from subak.federation.megha.worker import build_workers
 from subak.federation.messages import NOBODY
 from subak.federation.settings import Federation
 from subak.fleet.shapes import find_shapes
-from subak.fleet.state import BLOCK, LOG, FleetState
+from subak.fleet.state import BLOCK, LOG, FleetState, summaries
 from subak.fleet.table import Fleet
 from subak.queues.tree import TreeFile
 from subak.simulator.engine.distinct import distinct_columns
@@ -286,9 +286,11 @@ def most_running(instance: Instance) -> int:
 
 def believed(fleet: FleetState) -> FleetState:
     """Return a role's own picture of an empty fleet; a machine that is not there has 0 free (`shift`)."""
+    free = np.maximum(fleet.free, 0)
+    largest, at_largest = summaries(free)
     return fleet._replace(
-        free=np.maximum(fleet.free, 0), capacity=fleet.capacity.copy(),
-        block_free_max=np.maximum(fleet.block_free_max, 0), version=fleet.version.copy(),
+        free=free, capacity=fleet.capacity.copy(), block_free_max=largest, block_at_max=at_largest,
+        version=fleet.version.copy(),
         freed_blocks=np.zeros(LOG + 1, np.int64), frontier=np.zeros_like(fleet.frontier), used=fleet.used.copy(),
         present=fleet.present.copy(), random=fleet.random.copy(),
     )

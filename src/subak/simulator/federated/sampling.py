@@ -17,7 +17,7 @@ from subak.federation.sampling.sparrow import Schedulers, Sparrow, serve_sparrow
 from subak.federation.serving import SharedTables
 from subak.federation.settings import Federation
 from subak.fleet.index import MOST
-from subak.fleet.state import BLOCK, FleetState, padded
+from subak.fleet.state import FleetState, padded, summaries
 from subak.fleet.table import Fleet
 from subak.simulator.engine.state import Simulation
 from subak.simulator.federated.simulate import Architecture, Instance
@@ -123,10 +123,10 @@ def own_amounts(fleet: FleetState, is_searched: bool) -> FleetState:
     A fleet that is never searched needs no summaries: they are set so high that nothing ever has to lower them.
     """
     free = padded(fleet.capacity[:, : fleet.machines], 0)
+    largest, at_largest = summaries(free)
     return fleet._replace(
         free=free, capacity=free.copy(),
-        block_free_max=np.ascontiguousarray(free.reshape(len(free), -1, BLOCK).max(axis=2)) if is_searched
-        else np.full((len(free), fleet.version.size), MOST, np.int32),
+        block_free_max=largest if is_searched else np.full_like(largest, MOST), block_at_max=at_largest,
         version=np.zeros_like(fleet.version), freed_blocks=np.zeros_like(fleet.freed_blocks),
         frontier=np.zeros_like(fleet.frontier), used=np.zeros_like(fleet.used), present=fleet.present.copy(),
         random=fleet.random.copy(),

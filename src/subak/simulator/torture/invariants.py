@@ -50,7 +50,7 @@ from subak.federation.messages import (
     PLACE,
     WORKER,
 )
-from subak.fleet.state import BLOCK
+from subak.fleet.state import BLOCK, FleetState, summaries
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
 from subak.simulator.federated.network import FREE, LIVELY, PERIODIC, Network, on_the_way
@@ -200,7 +200,7 @@ class Watch:
                     must(min(left) >= 0, "a", f"local master {number} oversubscribes machine {machine}: {left}")
         must(held == book.held, "a", f"local master {number} holds {sorted(held ^ book.held)} or does not: rows and "
                                      "ledger differ in it")
-        self.check_summary(local.fleet.free, local.fleet.block_free_max, first, end, f"local master {number}")
+        self.check_summary(local.fleet, first, end, f"local master {number}")
 
     def rows(self, row: np.ndarray, heads: np.ndarray, machine: int) -> list[Any]:
         """Return the rows of a machine, and check their links."""
@@ -213,10 +213,11 @@ class Watch:
             before, number = number, row[number]["next"]
         return found
 
-    def check_summary(self, free: np.ndarray, summary: np.ndarray, first: int, end: int, who: str) -> None:
-        """Check (a): what a block has free at most is what is noted."""
-        truth = free[:, first:end].reshape(len(free), -1, BLOCK).max(axis=2)
-        must(np.array_equal(truth, summary[:, first // BLOCK : end // BLOCK]), "a", f"{who} notes wrong summaries")
+    def check_summary(self, fleet: FleetState, first: int, end: int, who: str) -> None:
+        """Check (a): what a block has free at most, and on how many machines, is what is noted."""
+        noted = fleet.block_free_max, fleet.block_at_max
+        for truth, each in zip(summaries(fleet.free[:, first:end]), noted, strict=True):
+            must(np.array_equal(truth, each[:, first // BLOCK : end // BLOCK]), "a", f"{who} notes wrong summaries")
 
     def speaker(self, cluster: int) -> int:
         """Return the local master that speaks for a cluster: of those alive and active the one of the latest epoch."""

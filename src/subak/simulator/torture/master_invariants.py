@@ -98,8 +98,7 @@ def check_view(watch: "Watch", number: int, mine: np.ndarray, table: np.ndarray)
         check_bins(watch, number, cluster, fold, {int(task): int(table["machine"][task]) for task in flying})
     must(np.array_equal(master.consumed.sum(axis=0), master.total), "d",
          f"global master {number} has totals that are no sums")
-    watch.check_summary(master.fleet.free, master.fleet.block_free_max, 0, master.fleet.free.shape[1],
-                       f"global master {number}")
+    watch.check_summary(master.fleet, 0, master.fleet.free.shape[1], f"global master {number}")
 
 
 def bring_up(watch: "Watch", number: int, cluster: int, fold: Fold, mine: np.ndarray) -> None:
