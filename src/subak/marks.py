@@ -54,8 +54,8 @@ def call(functions: Any, number: int, tables: Any, now: float, count: int) -> in
     return int(functions[number](tables, now, count))
 
 
-def prefetch(array: Any, row: int, column: int) -> None:
-    """Let the processor fetch an item of array[row, column] that is soon to be written; nothing else comes of it.
+def prefetch(array: Any, place: Any) -> None:
+    """Let the processor fetch array[place] that is soon to be written, wherever that is; nothing else comes of it.
 
     For tables that no cache holds, where it is known a while before which item is next.
     """

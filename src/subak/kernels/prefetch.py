@@ -11,13 +11,14 @@ WILL_BE_WRITTEN, KEPT_LONG, DATA = 1, 3, 1  # as LLVM numbers them
 
 
 @intrinsic
-def _prefetched(_typing: Any, array: Any, row: Any, column: Any) -> Any:
+def _prefetched(_typing: Any, array: Any, place: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind = signature.args[0]
         held = context.make_array(kind)(context, builder, values[0])
-        place = [context.cast(builder, value, index, types.intp)
-                 for value, index in zip(values[1:], signature.args[1:], strict=True)]
-        pointer = cgutils.get_item_pointer(context, builder, kind, held, place)
+        numbers = cgutils.unpack_tuple(builder, values[1], len(signature.args[1]))
+        at = [context.cast(builder, value, index, types.intp)
+              for value, index in zip(numbers, signature.args[1], strict=True)]
+        pointer = cgutils.get_item_pointer(context, builder, kind, held, at)
         number, address = ir.IntType(32), ir.IntType(8).as_pointer()
         function = builder.module.declare_intrinsic(
             "llvm.prefetch", [address], ir.FunctionType(ir.VoidType(), [address, number, number, number]))
@@ -25,9 +26,11 @@ def _prefetched(_typing: Any, array: Any, row: Any, column: Any) -> Any:
                                 number(DATA)])
         return context.get_dummy_value()
 
-    return types.void(array, row, column), code
+    return types.void(array, place), code
 
 
 @overload(prefetch, strict=False)
-def _prefetch(array: Any, row: Any, column: Any) -> Any:
-    return lambda array, row, column: _prefetched(array, row, column)  # type: ignore[call-arg]  # noqa: PLW0108
+def _prefetch(_array: Any, place: Any) -> Any:
+    if isinstance(place, types.BaseTuple):
+        return lambda _array, place: _prefetched(_array, place)  # type: ignore[call-arg]  # noqa: PLW0108
+    return lambda _array, place: _prefetched(_array, (place,))  # type: ignore[call-arg]

@@ -67,7 +67,7 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
 def look_ahead(master: GlobalMaster, machine: int) -> None:
     """Fetch what an entry about a machine will change: a view of very many machines is in no cache."""
     for resource in range(master.fleet.free.shape[0]):
-        prefetch(master.fleet.free, resource, machine)
+        prefetch(master.fleet.free, (resource, machine))
 
 
 @inlined
