@@ -24,6 +24,7 @@ from subak.simulator.federated.network import (
     CLUSTERS,
     DRIVEN,
     LAW,
+    LOOKS_AHEAD,
     MARGIN,
     MEAN,
     NEXT_TREE,
@@ -67,6 +68,10 @@ class Instance:
         return self.prepared.simulation
 
 
+# what serves no role: the function, and the tables that it works on, of the roles and what drives them
+Beside = tuple[Callable[..., int], Callable[[Any, Simulation, Network, np.ndarray, Outbox], Any]]
+
+
 @dataclass(frozen=True)
 class Architecture:
     """Roles of one kind of federation, and the loop that drives them."""
@@ -84,8 +89,8 @@ class Architecture:
     changed_to: Callable[[Instance], np.ndarray] | None = None  # of roles that are driven: int32[change]
     submitter: Callable[[Any], np.ndarray] | None = None  # int32[task], whose it is, where there are several
     number: Callable[[Any], np.ndarray] | None = None  # int64[task], by which roles name a task; None: by its place
-    idle: tuple[Callable[..., int], Callable[[Any, Network], Any]] | None = None  # what passes over heartbeats that
-    # change nothing, and the tables that it works on
+    idle: Beside | None = None  # what passes over heartbeats that change nothing
+    ahead: Beside | None = None  # what has fetched that messages will change
     batch: Callable[[Any], np.ndarray] | None = None  # of roles that submit in batches: int32[task], tasks in its batch
     fixed: dict[str, Any] = field(default_factory=dict)  # settings that this architecture is defined by
 
@@ -210,6 +215,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     if architecture.idle is not None and not every_beat and faults is None:
         charged = roles.topology.size if settings.updates == "full" else np.zeros(1, np.int32)
         arm_beats(network.beats, settings, network.first, network.service, network.part, charged)
+    network.size[LOOKS_AHEAD] = compiled and architecture.ahead is not None
     services = build_services(*_served(architecture, roles, network, simulation, due, out),
                               (simulation, network, due, out) if compiled else None)
     change = architecture.change_queues
@@ -221,12 +227,12 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
 def _served(
     architecture: Architecture, roles: Any, network: Network, simulation: Simulation, due: np.ndarray, out: Outbox
 ) -> tuple[tuple[Callable[..., int], ...], tuple[Any, ...]]:
-    """Return the functions that serve the roles, behind them that which passes over heartbeats, and their tables."""
-    serve, tables = architecture.serve, architecture.tables(roles, simulation, due, out)
-    if architecture.idle is None:  # nobody asks for it
-        return (*serve, serve[0]), (*tables, tables[0])
-    idle, its_tables = architecture.idle
-    return (*serve, idle), (*tables, its_tables(roles, network))
+    """Return the functions that serve the roles, behind them what passes over heartbeats, and looks ahead; tables."""
+    serve, tables = list(architecture.serve), list(architecture.tables(roles, simulation, due, out))
+    for beside in (architecture.idle, architecture.ahead):
+        serve.append(serve[0] if beside is None else beside[0])  # if there is none, nobody asks for it
+        tables.append(tables[0] if beside is None else beside[1](roles, simulation, network, due, out))
+    return tuple(serve), tuple(tables)
 
 
 def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
