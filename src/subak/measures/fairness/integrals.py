@@ -14,7 +14,7 @@ SLACK = 1e-9  # a share that misses its guarantee by less does not miss it
 ROOT = 0  # rows of it are of several nodes together, which are followed and no more
 NOT_FOLLOWED = -1  # the place of a node that is not followed
 NEVER = -1  # the instant at which what does not hold begins
-SINCE, UNTIL, VALUE, BEFORE, TOTAL, REACHED = range(6)  # of a piece of time in which a value holds
+HELD_FROM, HELD_TO, VALUE, BEFORE, TOTAL, REACHED = range(6)  # of a piece of time in which a value holds
 PIECE = 6  # numbers of one
 
 
@@ -294,8 +294,8 @@ def follow_steps(  # noqa: PLR0913, PLR0917
 @inlined
 def begin_piece(chunk: Chunk, begin: int, end: int, value: float, first: bool, piece: np.ndarray) -> None:
     """Go on with a value that holds from one instant to another, behind what was looked at last."""
-    piece[SINCE], piece[UNTIL], piece[VALUE] = chunk.time[begin], chunk.time[end], value
-    area = value * (piece[UNTIL] - piece[SINCE])
+    piece[HELD_FROM], piece[HELD_TO], piece[VALUE] = chunk.time[begin], chunk.time[end], value
+    area = value * (piece[HELD_TO] - piece[HELD_FROM])
     piece[TOTAL] = area if first else piece[TOTAL] + area
     piece[BEFORE] = piece[TOTAL] - area
 
@@ -307,8 +307,8 @@ def close_edges(
     """Add what there is between the edges before instant *behind*, from *edge* on; return the one that comes next."""
     piece = intervals.piece
     while edge < intervals.edge.size and intervals.instant[edge] < behind:
-        at = min(max(intervals.edge[edge], piece[SINCE]), piece[UNTIL])
-        reached = piece[BEFORE] + piece[VALUE] * (at - piece[SINCE])
+        at = min(max(intervals.edge[edge], piece[HELD_FROM]), piece[HELD_TO])
+        reached = piece[BEFORE] + piece[VALUE] * (at - piece[HELD_FROM])
         if edge > 0:
             measured.binned[place, column, edge - 1] += reached - piece[REACHED]
         piece[REACHED] = reached

@@ -18,7 +18,7 @@ from subak.kernels.state import Addressed, addressed
 from subak.kernels.together import Job, kernels_of
 from subak.marks import call
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
-from subak.simulator.federated.loop import AHEAD, HANDLE, NOTHING, advance, carry_out
+from subak.simulator.federated.loop import HANDLE, LOOK_AHEAD, NOTHING, advance, carry_out
 from subak.simulator.federated.network import BEGUN, DRIVEN, LOOKS_AHEAD, Network, note_batch, place_of
 from subak.simulator.federated.operations import apply_faults, boot_all, catch_up, change_machine, serve
 
@@ -57,7 +57,7 @@ def run_federated(loop: LoopTables, _now: float, budget: int) -> int:
             note_batch(net, due[0])
             task = serve(services, tables, HANDLER[kind], sim.clock[NOW])
             if net.size[LOOKS_AHEAD]:
-                call(services, AHEAD, tables[AHEAD], sim.clock[NOW], 1)
+                call(services, LOOK_AHEAD, tables[LOOK_AHEAD], sim.clock[NOW], 1)
             if task != NOBODY:
                 net.processing[place_of(task)] += net.service[kind]
         if carry_out(sim, net, HANDLER[kind], out):

@@ -125,7 +125,7 @@ from subak.simulator.federated.timeline import record_messages, turn_interval
 from subak.simulator.mishaps.fates import KILLED
 
 HANDLE, NOTHING, MESSAGES_FULL, QUEUES_CHANGE = 10, 11, 12, 13  # beside the reasons for which a loop comes back
-IDLE, AHEAD = 4, 5  # of the services, behind those of the roles: what passes over heartbeats, what looks ahead
+IDLE, LOOK_AHEAD = 4, 5  # of the services, behind those of the roles: what passes over heartbeats, what looks ahead
 
 
 @inlined
