@@ -40,7 +40,7 @@ from equivalent_mutants import EQUIVALENT
 # first, without the tests that take longest.
 HAND, FAIR = ("test_engine_by_hand.py", "test_kernels.py"), "test_fair_orders.py"
 ENGINE = ("hand or overuse or slow_start or swing or does_what_it_may_not or endings or always_fails or interference "
-          "or forgotten")
+          "or forgotten or fetched")
 CENTRAL = ("test_engine_by_hand.py", "test_overuse.py", "test_slow_start.py", "test_usage_swing.py", "test_policy.py",
            "-k", ENGINE)
 PREEMPTION = (FAIR, "-k", "place or guarantee or preemption or cap_is_kept or who_is_above")
@@ -70,7 +70,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.simulator.central.loop": CENTRAL,
     "subak.simulator.central.rigid": ("test_backfill.py",),
     "subak.simulator.central.by_address": ("test_kernel_state.py",),
-    "subak.simulator.engine.attempts": ("test_interference.py", "test_failures.py", "test_endings.py", FAIR, *CENTRAL),
+    "subak.simulator.engine.attempts": (
+        "test_ahead.py", "test_interference.py", "test_failures.py", "test_endings.py", FAIR, *CENTRAL),
     "subak.simulator.engine.changes": CENTRAL,
     "subak.simulator.engine.heap": HAND,
     "subak.simulator.engine.interference": ("test_interference.py",),

@@ -90,7 +90,7 @@ class Architecture:
     submitter: Callable[[Any], np.ndarray] | None = None  # int32[task], whose it is, where there are several
     number: Callable[[Any], np.ndarray] | None = None  # int64[task], by which roles name a task; None: by its place
     idle: Beside | None = None  # what passes over heartbeats that change nothing
-    ahead: Beside | None = None  # what has fetched that messages will change
+    ahead: Beside | None = None  # what has those rows fetched that messages will change
     batch: Callable[[Any], np.ndarray] | None = None  # of roles that submit in batches: int32[task], tasks in its batch
     fixed: dict[str, Any] = field(default_factory=dict)  # settings that this architecture is defined by
 
