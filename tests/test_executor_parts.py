@@ -3,6 +3,7 @@ import errno
 import os
 import resource
 import time
+from unittest import mock
 
 import hypothesis.strategies as st
 import pytest
@@ -155,12 +156,15 @@ def test_a_journal_is_written_anew_when_little_of_it_still_says_something(tmp_pa
 
 @pytest.fixture
 def warden(tmp_path):
-    """A warden within this process, and its worker."""
-    made = Warden(Settings(tmp_path / "s", 3))
-    made.worker_ = WardenExecutor(tmp_path / "s" / "socket")
-    yield made
-    made.worker_.close()
-    made.close()
+    """A warden within this process, and its worker; it kills whose it does not know, but not what tests left here."""
+    every, before = processes.children, set(processes.children(os.getpid()))
+    with mock.patch.object(processes, "children", lambda pid: [each for each in every(pid) if each not in before]):
+        made = Warden(Settings(tmp_path / "s", 3))
+        made.worker_ = WardenExecutor(tmp_path / "s" / "socket")
+        yield made
+        made.worker_.close()
+        made.close()
+    assert before <= set(every(os.getpid()))
 
 
 def turns(warden, holds) -> list:

@@ -97,6 +97,16 @@ def test_a_server_that_is_killed_takes_no_run_with_it_and_is_started_again():
     assert seen()["parent"] not in (server, os.getpid())
 
 
+def test_where_the_end_of_the_server_was_taken_processes_load_everything_for_themselves():
+    """As by a program that waits for whatever child of it ends; then nobody can know whether the server is there."""
+    script = (f"import os, signal, sys\nsys.path.insert(0, {str(TESTS)!r})\nimport test_fork_server as asks\n"
+              "server = asks.seen()['parent']\nos.kill(server, signal.SIGKILL)\n"
+              "while server != os.waitpid(-1, 0)[0]: pass\n"
+              "assert [asks.seen()['parent'] for _ in range(2)] == 2 * [os.getpid()] != 2 * [server]\n")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def is_alive(process):
     try:
         return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2][:3]

@@ -3,12 +3,14 @@
 Each has a pipe of its own: one that dies, whatever kills it, takes nothing with it but the job in its hands.
 """
 import logging
+import multiprocessing
 import pickle
 import signal
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
+from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import TYPE_CHECKING, Any
 
 from subak.collection import without_collection
@@ -103,7 +105,13 @@ def news_of(work: Work, jobs: Mapping[str, Any], processes: int, kept: bool,
 
 def _started(work: Work, environment: Mapping[str, str]) -> _Worker:
     """Start a process. Raises RunError where the server is gone that would fork it."""
-    context = process_context()
+    try:
+        return _started_in(process_context(), work, environment)
+    except ChildProcessError:  # the server's end was taken by who waits for whatever child of this process ends
+        return _started_in(multiprocessing.get_context("spawn"), work, environment)
+
+
+def _started_in(context: ForkServerContext | SpawnContext, work: Work, environment: Mapping[str, str]) -> _Worker:
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(caller(environment), pickle.dumps(work), theirs), daemon=True)
     try:
