@@ -143,7 +143,7 @@ def test_a_machine_that_meets_constraints_no_more_leaves_the_others_as_they_are(
 def test_an_empty_fleet_has_whole_blocks():
     fleet = empty_fleet(2, 65, 3, 5)
     assert (fleet.free.shape, fleet.capacity.shape, fleet.block_free_max.shape) == ((2, 128), (2, 128), (2, 2))
-    assert (fleet.allowed.shape, fleet.version.size, fleet.machines) == ((3, 2), 2, 65)
+    assert (fleet.allowed.shape, fleet.allowed.shape[1], fleet.machines) == ((3, 2), 2, 65)
     assert (fleet.freed_blocks.size, fleet.frontier.shape, fleet.scale.tolist()) == (LOG + 1, (2, 5), [1.0, 1.0])
     assert fleet.random.tolist() == [1]
 

@@ -377,7 +377,7 @@ def test_the_words_of_a_block_name_the_fitting_machines(case):
     for shape in range(6):
         fitting = fitting_machines(free_lists(fleet), tasks.request[:, shape].tolist(),
                                    allowed[tasks.constraint_set[shape]])
-        for block in range(fleet.version.size):
+        for block in range(fleet.allowed.shape[1]):
             word = int(fitting_word(fleet, tasks, shape, block))
             inside = [machine - block * BLOCK for machine in fitting if machine // BLOCK == block]
             assert word == sum(1 << place for place in inside)
@@ -387,7 +387,7 @@ def test_the_words_of_a_block_name_the_fitting_machines(case):
 def instance_of(fleet, tasks, units=(1.0, 1.0, 1.0)):
     """The instance of a fleet whose largest machine may have left."""
     units, largest = np.array(units[: len(fleet.free)]), np.rint(1 / fleet.scale).astype(np.int32)[:, None]
-    return Instance(units, largest, tasks.request, tasks.shape, tasks.estimate, fleet.version.size)
+    return Instance(units, largest, tasks.request, tasks.shape, tasks.estimate, fleet.allowed.shape[1])
 
 
 def listing(fleet, weight):
@@ -470,16 +470,6 @@ def disturb(fleet, tasks, random):
         elif idle:
             remove(fleet, machine)
     check_summaries(fleet)
-
-
-def test_every_change_of_a_machine_is_a_new_version_of_its_block():
-    fleet, tasks = fleet_state([(4,)] * 192), tasks_of([(3,)])
-    amounts = np.array([[2]], np.int32)
-    changes = [lambda: take(fleet, tasks, 0, 70), lambda: give_back(fleet, tasks, 0, 70), lambda: remove(fleet, 70),
-               lambda: resize(fleet, 70, amounts, 0), lambda: shift(fleet, 70, amounts, -1)]
-    for number, change in enumerate(changes, start=1):
-        change()
-        assert fleet.version.tolist() == [0, number, 0]
 
 
 def test_a_belief_may_hold_more_than_there_is():

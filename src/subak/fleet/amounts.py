@@ -13,7 +13,6 @@ from subak.workload.tasks import Shapes
 def take(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> None:
     """Take a request from the machine; the caller has checked that it fits."""
     block = machine // BLOCK
-    fleet.version[block] += 1
     for resource in range(fleet.free.shape[0]):
         amount = shapes.request[resource, shape]
         if amount > 0:
@@ -32,7 +31,6 @@ def take(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> None:
 def give_back(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> None:
     """Return a request to the machine, which must be present."""
     block = machine // BLOCK
-    fleet.version[block] += 1
     for resource in range(fleet.free.shape[0]):
         amount = shapes.request[resource, shape]
         if amount > 0:
@@ -47,7 +45,6 @@ def give_back(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> No
 @kernel
 def resize(fleet: FleetState, machine: int, capacity: np.ndarray, change: int) -> None:
     """Give an idle or shrinking machine the capacities of row *change* of int32[resource, change]."""
-    fleet.version[machine // BLOCK] += 1
     for resource in range(fleet.free.shape[0]):
         new = capacity[resource, change]
         held = fleet.capacity[resource, machine] - max(fleet.free[resource, machine], np.int32(0))
@@ -62,7 +59,6 @@ def resize(fleet: FleetState, machine: int, capacity: np.ndarray, change: int) -
 @kernel
 def remove(fleet: FleetState, machine: int) -> None:
     """Take an idle machine out of the fleet."""
-    fleet.version[machine // BLOCK] += 1
     for resource in range(fleet.free.shape[0]):
         fleet.present[resource] -= fleet.capacity[resource, machine]
         fleet.capacity[resource, machine] = 0
@@ -76,7 +72,6 @@ def shift(fleet: FleetState, machine: int, capacity: np.ndarray, configuration: 
 
     For beliefs, where more may be held than there is: free amounts may become negative.
     """
-    fleet.version[machine // BLOCK] += 1
     for resource in range(fleet.free.shape[0]):
         new = capacity[resource, configuration] if configuration >= 0 else np.int32(0)
         change = new - fleet.capacity[resource, machine]

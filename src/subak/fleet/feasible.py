@@ -50,14 +50,14 @@ def first_fitting(fleet: FleetState, tasks: Tasks, task: int) -> int:
     """Return the first machine that fits the task, or NOWHERE: `next_fitting` from machine 0, remembering where."""
     shape = tasks.shape[task]
     machine = next_fitting(fleet, tasks, task, first_block(fleet, shape) * BLOCK)
-    note_first_block(fleet, shape, fleet.version.size if machine == NOWHERE else machine // BLOCK)
+    note_first_block(fleet, shape, fleet.allowed.shape[1] if machine == NOWHERE else machine // BLOCK)
     return machine
 
 
 @inlined
 def next_fitting(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> int:
     """Return the first machine at or after *machine* that fits the task, or NOWHERE."""
-    return fitting_in(fleet, tasks, tasks.shape[task], machine, fleet.block_free_max.shape[1])
+    return fitting_in(fleet, tasks, tasks.shape[task], machine, fleet.allowed.shape[1])
 
 
 @inlined

@@ -2,7 +2,7 @@
 
 Rules: free + used = capacity for every present machine; an absent machine has FREE_WHEN_ABSENT free of everything, so
 that nothing fits there; block_free_max is the true maximum of its block at all times, and block_at_max how many of its
-machines have it; version changes with every amount.
+machines have it.
 """
 from typing import NamedTuple
 
@@ -28,7 +28,6 @@ class FleetState(NamedTuple):
     block_free_max: np.ndarray  # int32[resource, block], units
     block_at_max: np.ndarray  # int32[resource, block], how many of its machines have that much free
     allowed: np.ndarray  # uint64[constraint_set, block], bit m of word b: machine 64 b + m meets the set
-    version: np.ndarray  # int64[block], counts the changes of its machines' free amounts
     freed_blocks: np.ndarray  # int64[LOG + 1], the blocks freed last, in a ring; behind them how many there ever were
     frontier: np.ndarray  # int64[2, shape]: SEEN how many there were at the last search, FRONTIER where it ended
     used: np.ndarray  # int64[resource], units over all machines
@@ -56,7 +55,6 @@ def build_fleet_state(
         block_free_max=largest,
         block_at_max=at_largest,
         allowed=pack_bits(allowed),
-        version=np.zeros(free.shape[1] // BLOCK, np.int64),
         freed_blocks=np.zeros(LOG + 1, np.int64),
         frontier=np.zeros((2, shapes), np.int64),
         used=np.zeros(len(free), np.int64),

@@ -76,7 +76,7 @@ def dispatch(fleet: FleetState, tasks: Tasks, lanes: Lanes, task: int, claims: C
 def first_without_queue(fleet: FleetState, tasks: Tasks, lanes: Lanes, shape: int) -> int:
     """Return the first machine that fits the shape and has no queue, or NOWHERE."""
     first_fit_block = -1
-    for block in range(first_block(fleet, shape), fleet.version.size):
+    for block in range(first_block(fleet, shape), fleet.allowed.shape[1]):
         if block_may_fit(fleet, tasks, shape, block):
             word = fitting_word(fleet, tasks, shape, block)
             if word != NO_BITS and first_fit_block < 0:
@@ -86,7 +86,7 @@ def first_without_queue(fleet: FleetState, tasks: Tasks, lanes: Lanes, shape: in
             if word != NO_BITS:
                 return block * BLOCK + lowest_bit(word)
     if first_fit_block < 0:
-        note_first_block(fleet, shape, fleet.version.size)
+        note_first_block(fleet, shape, fleet.allowed.shape[1])
     return NOWHERE
 
 
@@ -104,7 +104,7 @@ def shortest_queue(fleet: FleetState, tasks: Tasks, lanes: Lanes, task: int) -> 
     """Return the machine of the shortest queue that could hold the task, ties random, or the lane of nobody."""
     shape = tasks.shape[task]
     least, ties = MOST, 0
-    for block in range(fleet.version.size):
+    for block in range(fleet.allowed.shape[1]):
         word = holding_word(fleet, tasks, shape, block)
         shortest = least_in_word(lanes.length, block, word)
         if shortest < least:
@@ -114,7 +114,7 @@ def shortest_queue(fleet: FleetState, tasks: Tasks, lanes: Lanes, task: int) -> 
     if least == MOST:
         return fleet.capacity.shape[1]
     chosen = random_below(fleet.random, ties)
-    for block in range(fleet.version.size):
+    for block in range(fleet.allowed.shape[1]):
         word = holding_word(fleet, tasks, shape, block) & equal_word(lanes.length, block, least)
         count = int(count_bits(word))
         if chosen < count:

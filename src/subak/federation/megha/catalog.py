@@ -108,7 +108,7 @@ def empty_fleet(resources: int, machines: int, sets: int, shapes: int) -> FleetS
     return FleetState(
         free=free, capacity=np.zeros_like(free), block_free_max=largest, block_at_max=at_largest,
         allowed=np.zeros((sets, blocks), np.uint64),
-        version=np.zeros(blocks, np.int64), freed_blocks=np.zeros(LOG + 1, np.int64),
+        freed_blocks=np.zeros(LOG + 1, np.int64),
         frontier=np.zeros((2, shapes), np.int64), used=np.zeros(resources, np.int64),
         present=np.zeros(resources, np.int64), scale=np.ones(resources), random=np.ones(1, np.uint64),
         lists=no_shortlists(), machines=machines,

@@ -137,7 +137,7 @@ def gather(fleet: FleetState, shapes: Shapes, number: int, end: float) -> None:
     head = lists.head[number]
     head["size"], head["end"], head["end_machine"] = 0, end, -1
     head["seen"] = lists.changed[lists.changed.size - 1]
-    for block in range(fleet.version.size):
+    for block in range(fleet.allowed.shape[1]):
         if not block_may_fit(fleet, shapes, shape, block) or least_cost(fleet, shapes, shape, block) > head["end"]:
             continue
         word = cheap_word(fleet, shape, block, head["end"])

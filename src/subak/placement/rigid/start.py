@@ -62,7 +62,7 @@ def may_start(rigid: Rigid, fleet: FleetState, tasks: Tasks, gang: int) -> bool:
 @kernel
 def holds(fleet: FleetState, tasks: Tasks, shape: int, count: int) -> bool:
     """Whether *count* tasks of a shape fit the machines at once."""
-    for block in range(fleet.version.size):
+    for block in range(fleet.allowed.shape[1]):
         if block_may_fit(fleet, tasks, shape, block):
             word = fitting_word(fleet, tasks, shape, block)
             while word != NO_BITS:
@@ -92,7 +92,7 @@ def is_masked(rigid: Rigid) -> bool:
 def masked(rigid: Rigid, fleet: FleetState, tasks: Tasks, shape: int, until: float) -> FleetState:
     """Return the fleet as a task may use it until *until*: without machines that somebody's reservation needs."""
     profile, row, now = rigid.profile, tasks.constraint_set[shape], rigid.profile.now[0]
-    for block in range(fleet.version.size):
+    for block in range(fleet.allowed.shape[1]):
         kept = NO_BITS
         if block_may_fit(fleet, tasks, shape, block):
             word = fitting_word(fleet, tasks, shape, block)
@@ -104,8 +104,8 @@ def masked(rigid: Rigid, fleet: FleetState, tasks: Tasks, shape: int, until: flo
         rigid.mask[row, block] = kept
     rigid.frontier[SEEN, shape] = fleet.freed_blocks[LOG] - LOG - 1  # so that a search begins at the first block
     return FleetState(
-        fleet.free, fleet.capacity, fleet.block_free_max, fleet.block_at_max, rigid.mask, fleet.version,
-        fleet.freed_blocks, rigid.frontier, fleet.used, fleet.present, fleet.scale, fleet.random,
+        fleet.free, fleet.capacity, fleet.block_free_max, fleet.block_at_max, rigid.mask, fleet.freed_blocks,
+        rigid.frontier, fleet.used, fleet.present, fleet.scale, fleet.random,
         without_lists(fleet.lists), fleet.machines,
     )
 

@@ -134,7 +134,7 @@ def prepare(
     simulation.clock[INTERVAL] = simulation.clock[BOUNDARY] = terms.interval
     simulation.clock[UNTIL], simulation.clock[UNREAD_FROM] = terms.until, np.inf
     units = np.array([resource.unit for resource in workload.resources])
-    blocks = simulation.fleet.version.size
+    blocks = simulation.fleet.allowed.shape[1]
     instance = Instance(units, capacity, shapes.request, tasks.shape, tasks.estimate, blocks)
     return Prepared(simulation, instance, order, reasons, shapes)
 

@@ -138,7 +138,6 @@ def empty_fleet(source: Source, episode: Episode) -> None:
             fleet.block_at_max[row, block] = before.block_at_max[row, block]
         fleet.present[row] = before.present[row]
     fleet.used[:] = 0
-    fleet.version[:] = 0
     fleet.freed_blocks[:] = 0
     fleet.frontier[:] = 0
 

@@ -75,7 +75,7 @@ POOL_ROW = {
 POOL = {"row": POOL_ROW, "first": PLACE, "size": {FREE_ROW: CACHE, ROWS_USED: PLAIN, ROWS_EVER: PLAIN}}
 BOOKS = {  # of a local master's machines
     "free": PLAIN, "capacity": PLAIN, "block_free_max": PLAIN, "block_at_max": PLAIN, "allowed": CONSTANT,
-    "version": TALLY, "freed_blocks": CACHE, "frontier": CACHE, "used": TALLY, "present": TALLY, "scale": CONSTANT,
+    "freed_blocks": CACHE, "frontier": CACHE, "used": TALLY, "present": TALLY, "scale": CONSTANT,
     "random": CONSTANT, "lists": CONSTANT, "machines": CONSTANT,
 }
 VIEW = {**BOOKS, "freed_blocks": COUNTER, "frontier": COUNTER, "present": PLAIN}  # a global master's

@@ -291,7 +291,6 @@ def believed(fleet: FleetState) -> FleetState:
     largest, at_largest = summaries(free)
     return fleet._replace(
         free=free, capacity=fleet.capacity.copy(), block_free_max=largest, block_at_max=at_largest,
-        version=fleet.version.copy(),
         freed_blocks=np.zeros(LOG + 1, np.int64), frontier=np.zeros_like(fleet.frontier), used=fleet.used.copy(),
         present=fleet.present.copy(), random=fleet.random.copy(),
     )

@@ -127,7 +127,7 @@ def own_amounts(fleet: FleetState, is_searched: bool) -> FleetState:
     return fleet._replace(
         free=free, capacity=free.copy(),
         block_free_max=largest if is_searched else np.full_like(largest, MOST), block_at_max=at_largest,
-        version=np.zeros_like(fleet.version), freed_blocks=np.zeros_like(fleet.freed_blocks),
+        freed_blocks=np.zeros_like(fleet.freed_blocks),
         frontier=np.zeros_like(fleet.frontier), used=np.zeros_like(fleet.used), present=fleet.present.copy(),
         random=fleet.random.copy(),
     )
