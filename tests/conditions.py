@@ -22,7 +22,7 @@ from mutants import ROOT, codes, modules_of, source_of
 
 # What only ever decides one way, by function, condition and the way that is never seen, and why it stands there.
 NEWEST = "an attempt that its executor ends is the newest of its task there; a late exit is in test_protocol_defects"
-RING = "the simulator's ring is larger than anybody is behind; test_federation_parts fills small ones"
+RING = "the simulator's ledger has more places than anybody is behind; test_federation_parts fills small ones"
 LIVE = "only a process of its own has a copy of a ledger; test_roles_apart has"
 LAST = "the last kind that its role handles"
 VICTIMS = "what waits for victims is newer than they are, stands before them in the list, and is given up first"
@@ -74,10 +74,13 @@ ONE_WAY: dict[tuple[str, str, bool], str] = {
     ("give_in_view", "row != NOBODY", False): ROOM_FOR_ALL,
     ("is_mine", "task['machine'] == entry['machine']", False):
         "each cluster numbers its requests: another's of the same number is told only in a whole state",
-    ("reaches_back_to", "ledger.size[VERSION] - version <= ledger.entry.size // 2", False): RING,
+    ("widen", "ring < ledger.entry.size", False): RING,
+    ("may_write_over_more", "size[RING] < ledger.entry.size", False): RING,
+    ("write_over_what_was_seen", "ledger.size[VERSION] - whole <= ledger.entry.size", False): RING,
+    ("reaches_back_to", "ledger.size[VERSION] - version <= min(ledger.entry.size // 2, ledger.size[RING])", False):
+        RING,
     ("still_holds", "version >= 0", False): RING,
-    ("still_holds", "ledger.size[VERSION] - version <= ledger.entry.size", False): RING,
-    ("behind", "place + 1 < ledger.entry.size", False): RING,
+    ("still_holds", "ledger.size[VERSION] - version <= ledger.size[RING]", False): RING,
     ("carried", "not still_holds(ledger, epoch, first)", False): LIVE,
     ("carried", "not still_holds(ledger, epoch, first)", True): LIVE,
     ("bring", "epoch < copy.size[LEDGER_EPOCH]", False): LIVE,

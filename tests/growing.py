@@ -12,6 +12,7 @@ from subak.federation.megha.admission import Admission
 from subak.federation.megha.catalog import Catalog, empty_fleet
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.queue_order import QueueOrder
+from subak.federation.megha.ledger import build_ledger
 from subak.federation.megha.roles import SERVE, Megha, tables_of
 from subak.federation.megha.tables import (
     build_by_machine,
@@ -84,7 +85,8 @@ class Growing:
             lane_span=np.zeros((QUEUES, 2), np.int32), lane_places=4 * LANES, queue_order=no_order(), bins=Bins(
                 np.zeros((0, machines), np.int16), np.zeros(0, np.int32), np.zeros((0, machines), np.int16)), held=0,
         ) for submitter, view in zip(submitters, views, strict=True)]
-        local = build_local_master(0, topology, build_by_machine(topology, books), 4 * rows, 1 << 14)
+        local = build_local_master(0, topology, build_by_machine(topology, books), 4 * rows,
+                                   build_ledger(1 << 14, 1 << 14))
         workers = build_workers(topology, np.zeros((RESOURCES, machines), np.int32), 4 * rows)
         self.jobs = [build_jobs(places, places, places, places) for _ in range(masters)]
         self.admission = [Admission(jobs, master) for jobs, master in zip(self.jobs, globals_, strict=True)]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.federation.megha.ledger import Ledger, bring, carried
+from subak.federation.megha.ledger import bring, build_ledger, carried
 from subak.federation.megha.roles import Megha
 from subak.federation.messages import (
     CATCH_UP,
@@ -105,7 +105,7 @@ def alone(opened, roles):
     tables = {role: copied(opened.services.tables[role].state, copies)._replace(inbox=inbox, out=out)
               for role in roles}
     if roles != ALL_ROLES and GLOBAL_MASTER in tables:
-        ledgers = [Ledger(np.zeros_like(each.entry), np.array([0, -1, 0])) for each in tables[GLOBAL_MASTER].ledgers]
+        ledgers = [build_ledger(each.entry.size, each.entry.size) for each in tables[GLOBAL_MASTER].ledgers]
         tables[GLOBAL_MASTER] = tables[GLOBAL_MASTER]._replace(ledgers=ledgers)
     return tables
 

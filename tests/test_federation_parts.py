@@ -25,12 +25,16 @@ from subak.federation.megha.ledger import (
     ENTRY_GAVE,
     ENTRY_TOOK,
     LEDGER_EPOCH,
+    NEEDED_FROM,
+    RING,
     VERSION,
-    Ledger,
     behind,
     bring,
+    build_ledger,
     carried,
     enter,
+    entries_between,
+    may_write_over_more,
     reaches_back_to,
     still_holds,
 )
@@ -94,12 +98,18 @@ def test_a_window_by_hand(new):
 
 
 def ledger_of(places, entries):
-    ledger = Ledger(np.zeros(places, ENTRY), np.zeros(3, np.int64))
+    ledger = build_ledger(places, places)
     for number in range(entries):
         entry = enter(ledger, ENTRY_TOOK, number, 10 * number, 100 * number)
         for name in entry.dtype.names[1:]:
             if name not in ("machine", "task", "attempt"):
                 entry[name] = 7
+    return ledger
+
+
+def of_epoch(epoch):
+    ledger = build_ledger(4, 4)
+    ledger.size[LEDGER_EPOCH] = epoch
     return ledger
 
 
@@ -126,6 +136,31 @@ def test_half_of_the_ring_is_kept_for_what_is_on_its_way(places, entries):
     assert all(still_holds(ledger, 0, version) for version in told)
 
 
+def test_a_ring_goes_over_more_places_when_what_it_would_write_over_is_needed():
+    """Of 16 places 4 are in use: entries 4 and 5 go over 0 and 1; entry 6 finds 2 to 5 needed, so 4 and 5 move."""
+    ledger = build_ledger(16, 4)
+    for number in range(4):
+        enter(ledger, ENTRY_TOOK, number, 0, 0)
+    ledger.size[NEEDED_FROM] = 2
+    for number in (4, 5):
+        enter(ledger, ENTRY_TOOK, number, 0, 0)
+    assert (ledger.entry["machine"].tolist(), ledger.size[RING]) == ([4, 5, 2, 3] + 12 * [0], 4)
+    assert [reaches_back_to(ledger, version) for version in (1, 2)] == [False, True]
+    assert [still_holds(ledger, 0, version) for version in (1, 2)] == [False, True]
+    enter(ledger, ENTRY_TOOK, 6, 0, 0)
+    assert (ledger.entry["machine"].tolist(), ledger.size[RING]) == ([4, 5, 2, 3, 4, 5, 6] + 9 * [0], 8)
+    assert entries_between(ledger, 2, 7)["machine"].tolist() == [2, 3, 4, 5, 6]
+    assert [behind(ledger, place) for place in (0, 3, 7)] == [1, 4, 0]
+
+
+def test_a_ring_over_all_places_goes_over_what_is_needed_too():
+    ledger = build_ledger(8, 2)
+    for number in range(20):
+        enter(ledger, ENTRY_TOOK, number, 0, 0)
+    assert (entries_between(ledger, 12, 20)["machine"].tolist(), ledger.size[RING]) == ([*range(12, 20)], 8)
+    assert not may_write_over_more(ledger)
+
+
 @pytest.mark.parametrize("places", [1, 4, 7])
 def test_place_after_place_a_ledger_is_gone_through_as_its_entries_were_written(places):
     ledger = ledger_of(places, 0)
@@ -136,7 +171,7 @@ def test_place_after_place_a_ledger_is_gone_through_as_its_entries_were_written(
 
 
 def test_of_a_ledger_that_goes_back_less_far_nothing_is_carried():
-    ledger = Ledger(np.zeros(4, ENTRY), np.array([0, -1, 2]))
+    ledger = of_epoch(2)
     for task in range(6):
         enter(ledger, ENTRY_TOOK, 0, task, 0)
     assert carried(ledger, 2, 2, 6)["task"].tolist() == [2, 3, 4, 5]
@@ -144,7 +179,8 @@ def test_of_a_ledger_that_goes_back_less_far_nothing_is_carried():
 
 
 def test_of_a_new_epoch_that_has_brought_nothing_nothing_is_there():
-    copy = Ledger(np.zeros(4, ENTRY), np.array([3, -1, 2]))
+    copy = of_epoch(2)
+    copy.size[VERSION] = 3
     bring(copy, 3, 0, np.zeros(0, ENTRY))
     assert (copy.size[LEDGER_EPOCH], copy.size[VERSION]) == (3, 0)
 
@@ -156,7 +192,7 @@ def test_what_a_message_brings_is_written_at_its_places_of_the_ring():
         found["task"] = tasks
         return found
 
-    copy = Ledger(np.zeros(4, ENTRY), np.array([0, -1, 2]))
+    copy = of_epoch(2)
     bring(copy, 2, 0, entries(10, 11, 12))
     bring(copy, 2, 4, entries(14, 15))
     bring(copy, 1, 1, entries(99, 99))

@@ -39,7 +39,7 @@ from subak.federation.megha.global_master.view import (
     is_mine,
     take_in_view,
 )
-from subak.federation.megha.ledger import ENTRY, ENTRY_TOOK, Ledger, enter
+from subak.federation.megha.ledger import ENTRY, ENTRY_TOOK, build_ledger, enter
 from subak.federation.megha.open_tasks import join_gang, open_gang, open_task
 from subak.federation.megha.topology import INCARNATION_BITS, STRICT
 from subak.federation.messages import (
@@ -251,7 +251,7 @@ def test_doubts_are_settled_as_far_as_there_is_room_for_what_follows():
 @pytest.mark.parametrize(("first", "last", "start"), [
     (5, 8, 5), (3, 8, 5), (3, 5, NOTHING_NEW), (2, 3, NOTHING_NEW), (7, 7, NOTHING_NEW), (7, 8, MISSING)])
 def test_an_update_is_applied_from_what_was_seen_on(first, last, start):
-    one, ledger = Master(), Ledger(np.zeros(8, ENTRY), np.array([0, -1, 0]))
+    one, ledger = Master(), build_ledger(8, 8)
     for number in range(8):
         enter(ledger, ENTRY_TOOK, 0, number, 0)
     one.master.cluster["seen"][0] = 5
@@ -262,7 +262,7 @@ def test_an_update_is_applied_from_what_was_seen_on(first, last, start):
 
 
 def test_a_master_that_missed_an_update_asks_for_the_whole_state():
-    one, ledger = Master(), Ledger(np.zeros(8, ENTRY), np.array([0, -1, 0]))
+    one, ledger = Master(), build_ledger(8, 8)
     for number in range(9):
         enter(ledger, ENTRY_TOOK, 0, number, 0)
     one.master.scalar[INCARNATION] = 3
@@ -275,7 +275,7 @@ def test_a_master_that_missed_an_update_asks_for_the_whole_state():
 
 
 def test_an_update_of_which_the_ring_has_lost_the_beginning_is_counted():
-    one, ledger = Master(), Ledger(np.zeros(8, ENTRY), np.array([0, -1, 0]))
+    one, ledger = Master(), build_ledger(8, 8)
     for number in range(20):
         enter(ledger, ENTRY_TOOK, 0, number, 0)
     message = np.zeros(1, MESSAGE)[0]

@@ -4,6 +4,7 @@ import pytest
 
 from growing import Growing
 from subak.federation.megha.attempts import add_attempt
+from subak.federation.megha.ledger import NEEDED_FROM, VERSION, WHOLE_AT, build_ledger
 from subak.federation.megha.local_master.failover import (
     begin_timers,
     lose_machine,
@@ -40,6 +41,7 @@ from subak.federation.megha.local_master.state import (
     forget_noted,
     is_awaited,
     keep_over,
+    write_over_what_was_seen,
 )
 from subak.federation.megha.topology import OFF, STRICT
 from subak.federation.megha.worker import adopt, forget_all, obeys, on_lease
@@ -102,11 +104,53 @@ class Local:
         return rows
 
 
+def with_ledger(version, places, needed_from):
+    """A local master with so many entries; eight places are in use."""
+    one = Local()
+    one.local = one.local._replace(ledger=build_ledger(places, 8))
+    one.local.ledger.size[VERSION], one.local.ledger.size[NEEDED_FROM] = version, needed_from
+    return one
+
+
 def message(**fields):
     said = np.zeros(1, MESSAGE)[0]
     for name, value in fields.items():
         said[name] = value
     return said
+
+
+# -- what of the ledger is needed yet ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("known", "whole_at", "needed"), [
+    ((9, 7), NOBODY, 7), ((7, 9), NOBODY, 7),  # what nobody is told anew, but from there on
+    ((9, NOBODY), NOBODY, 9), ((NOBODY, NOBODY), NOBODY, 12),  # who has seen nothing is told a whole state
+    ((9, 7), 6, 6), ((9, 7), 8, 7), ((9, NOBODY), 6, 6),  # such as that of version 6
+    ((9, 7), 3, 7),  # which has been written over
+    ((9, 2), NOBODY, 4),  # so has what the second should have seen
+])
+def test_of_a_ledger_is_kept_what_some_master_has_not_seen_or_may_be_told(known, whole_at, needed):
+    local = with_ledger(12, 16, needed_from=4).local
+    local.asker["known"], local.ledger.size[WHOLE_AT] = known, whole_at
+    write_over_what_was_seen(local)
+    assert local.ledger.size[NEEDED_FROM] == needed
+
+
+@pytest.mark.parametrize(("whole_at", "needed"), [(8, 8), (7, 20)])
+def test_a_whole_state_that_is_further_back_than_there_are_places_is_not_kept(whole_at, needed):
+    local = with_ledger(24, 16, needed_from=4).local
+    local.asker["known"], local.ledger.size[WHOLE_AT] = 20, whole_at
+    write_over_what_was_seen(local)
+    assert local.ledger.size[NEEDED_FROM] == needed
+
+
+@pytest.mark.parametrize(("version", "places", "needed"), [(6, 16, 2), (7, 16, 4), (7, 8, 2)])
+def test_what_all_have_seen_is_found_out_when_over_half_of_the_places_in_use_may_be_needed(version, places, needed):
+    """Eight are in use, and entries from 2 on needed, as far as is known; the masters have seen 6, and now 4."""
+    one = with_ledger(version, places, needed_from=2)
+    one.local.asker["known"] = 6, 3
+    on_noted(one.local, 1.0, message(sender=1, incarnation=1, seen=4), one.out)
+    assert one.local.ledger.size[NEEDED_FROM] == needed
 
 
 # -- ends that are kept until they are noted ---------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from inboxes import INBOX, Recorder, alone, hand_over
-from subak.federation.megha.ledger import ENTRY, VERSION, Ledger, bring, carried, still_holds
+from subak.federation.megha.ledger import ENTRY, VERSION, bring, build_ledger, carried, still_holds
 from subak.federation.megha.roles import SERVE
 from subak.federation.messages import KINDS, ROLES, WORKER
 from subak.federation.serving import compiled_service
@@ -88,7 +88,7 @@ def test_so_does_the_compiled_function_of_a_process_whatever_it_is_told_at_once(
 
 
 def test_a_copy_of_a_ledger_holds_what_came_whatever_came_before_it():
-    copy = Ledger(np.zeros(4, ENTRY), np.array([0, -1, 0]))
+    copy = build_ledger(4, 4)
 
     def entries(first, last):
         told = np.zeros(last - first, ENTRY)

@@ -23,6 +23,7 @@ from subak.federation.megha import submitter, worker
 from subak.federation.megha.global_master import backlog, gangs
 from subak.federation.megha.global_master import handlers as master_handlers
 from subak.federation.megha.global_master.state import BEATS
+from subak.federation.megha.ledger import build_ledger
 from subak.federation.megha.local_master import handlers as local_handlers
 from subak.federation.megha.local_master.state import STATES as LOCAL_STATES
 from subak.federation.megha.roles import SERVE
@@ -51,6 +52,7 @@ from subak.federation.settings import Federation
 from subak.placement.claims import TASK_BLOCKED, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
 from subak.policy import find_scheduler
 from subak.simulator.engine.state import LOOP_DONE, NOW, TIMELINE_LOST
+from subak.simulator.federated import megha_setup
 from subak.simulator.federated import simulate as federated_run
 from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan, random_plan, read_fault_plan
@@ -402,6 +404,18 @@ def test_the_same_seed_is_the_same_torture():
     for found in lines:
         run_case(random_case(11), on_event=found.append)
     assert lines[0] == lines[1] != []
+
+
+@pytest.mark.parametrize("seed", [SEED_BY_HAND, *SEEDS[:12]])
+def test_it_makes_no_difference_how_many_places_of_a_ledger_are_in_use_at_first(monkeypatch, seed):
+    """As much is told of a ring that grows as of one that has gone over all places from the beginning."""
+    case, lines, rings = case_of(seed) if seed == SEED_BY_HAND else random_case(seed), [[], []], []
+    run_case(case, on_event=lines[0].append)
+    monkeypatch.setattr(megha_setup, "build_ledger",
+                        lambda places, ring: rings.append(ring) or build_ledger(places, places))
+    run_case(case, on_event=lines[1].append)
+    assert lines[0] == lines[1] != []
+    assert set(rings) == {4}
 
 
 def an_epoch_is_not_looked_at(monkeypatch):

@@ -2,7 +2,8 @@
 
 The version of a cluster is the number of entries ever written. An update is a range of entries; who has seen version v
 applies what follows it, so doubled, late and reordered updates do no harm. The ledger is a ring: for one who has seen
-less than it still holds, the local master writes the whole state down again, behind the entry WHOLE.
+less than it still holds, the local master writes the whole state down again, behind the entry WHOLE. The ring goes over
+few places at first, which stay in a cache, and over twice as many when what it would write over may yet be asked for.
 
   WHOLE          forget what you believed of this cluster; what follows, up to one SIZED for each machine, is all of it
   TOOK           the attempt holds its amounts on the machine (held: it waits for its gang)
@@ -10,12 +11,12 @@ less than it still holds, the local master writes the whole state down again, be
   GONE           the attempt is over, for a reason, and holds nothing (in a whole state)
   SIZED          the machine has the capacity of a configuration, or is absent; all its attempts have been entered
 """
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from subak.federation.messages import NO_REASON, NOBODY
-from subak.marks import inlined
+from subak.marks import inlined, noinline
 
 ENTRY_WHOLE, ENTRY_TOOK, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED = range(5)
 ENTRY = np.dtype([
@@ -35,21 +36,35 @@ ENTRY = np.dtype([
     ("queue", np.int32),
     ("heir", np.int32),  # of ENTRY_GAVE: the queue for which the attempt was preempted; NOBODY where it was not
 ])
-VERSION, WHOLE_AT, LEDGER_EPOCH = range(3)  # of `size`
+VERSION, WHOLE_AT, LEDGER_EPOCH, RING, NEEDED_FROM = range(5)  # of `size`
 
 
 class Ledger(NamedTuple):
     """The last entries, in a ring."""
 
-    entry: np.ndarray  # ENTRY[place], entry v is at place v modulo the size
-    size: np.ndarray  # int64[3]: VERSION; WHOLE_AT, the version at which the whole state was last written; and
-    # LEDGER_EPOCH, of the local master that began it
+    entry: np.ndarray  # ENTRY[place], entry v is at place v modulo RING
+    size: np.ndarray  # int64[5]: VERSION; WHOLE_AT, the version at which the whole state was last written, or -1;
+    # LEDGER_EPOCH, of the local master that began it; RING, how many places are in use; NEEDED_FROM, from which version
+    # on no entry is written over while there are other places
+
+
+def build_ledger(places: int, ring: int) -> Ledger:
+    """Return an empty ledger of so many places, *ring* of them in use at first: *places*, or half, or a quarter ..."""
+    return Ledger(np.zeros(places, ENTRY), np.array([0, -1, 0, ring, 0]))
+
+
+@inlined
+def ring_place(ledger: Ledger, version: Any) -> Any:
+    """Return at which place the entry of a version is, or those of int64[version] are."""
+    return version % ledger.size[RING]
 
 
 @inlined
 def enter(ledger: Ledger, kind: int, machine: int, task: int, attempt: int) -> np.void:
     """Write an entry, and return it for the fields beyond these."""
-    entry = ledger.entry[ledger.size[VERSION] % ledger.entry.size]
+    if ledger.size[VERSION] - ledger.size[NEEDED_FROM] == ledger.size[RING]:
+        widen(ledger)
+    entry = ledger.entry[ring_place(ledger, ledger.size[VERSION])]
     ledger.size[VERSION] += 1
     entry["kind"], entry["reason"], entry["held"], entry["in_gang"], entry["preempted"] = kind, NO_REASON, 0, 0, 0
     entry["machine"], entry["task"], entry["attempt"] = machine, task, attempt
@@ -58,33 +73,55 @@ def enter(ledger: Ledger, kind: int, machine: int, task: int, attempt: int) -> n
     return entry
 
 
+@noinline
+def widen(ledger: Ledger) -> None:
+    """Use twice the places, where there are so many: an entry stays where it is, or goes by as many as there were."""
+    ring, version = ledger.size[RING], ledger.size[VERSION]
+    if ring < ledger.entry.size:
+        for each in range(version - ring, version):
+            ledger.entry[each % (2 * ring)] = ledger.entry[each % ring]
+        ledger.size[RING] = 2 * ring
+
+
+@inlined
+def may_write_over_more(ledger: Ledger) -> bool:
+    """Whether it is worth finding out what nobody will ask for any more."""
+    size = ledger.size
+    return bool(size[RING] < ledger.entry.size and 2 * (size[VERSION] - size[NEEDED_FROM]) > size[RING])
+
+
 @inlined
 def reaches_back_to(ledger: Ledger, version: int) -> bool:
-    """Whether everything since *version* is still there, with half of the ring to spare for what is on its way."""
-    return bool(version >= 0 and ledger.size[VERSION] - version <= ledger.entry.size // 2)
+    """Whether everything since *version* is still there, with half of all places to spare for what is on its way."""
+    return bool(version >= 0 and ledger.size[VERSION] - version <= min(ledger.entry.size // 2, ledger.size[RING]))
 
 
 @inlined
 def still_holds(ledger: Ledger, epoch: int, version: int) -> bool:
     """Whether it is the ledger of an epoch, and the entry that follows *version* has not been overwritten."""
     return bool(
-        ledger.size[LEDGER_EPOCH] == epoch and version >= 0 and ledger.size[VERSION] - version <= ledger.entry.size)
+        ledger.size[LEDGER_EPOCH] == epoch and version >= 0 and ledger.size[VERSION] - version <= ledger.size[RING])
 
 
 @inlined
 def behind(ledger: Ledger, place: int) -> int:
     """Return the place behind one: a step instead of a division."""
-    return place + 1 if place + 1 < ledger.entry.size else 0
+    return place + 1 if place + 1 < ledger.size[RING] else 0
 
 
 # -- a copy at a receiver: what messages brought of a sender's ledger --------------------------------------------------
+
+
+def entries_between(ledger: Ledger, first: int, last: int) -> np.ndarray:
+    """Return ENTRY[place], entries *first* to *last* - 1, which must be there."""
+    return ledger.entry[ring_place(ledger, np.arange(first, last))]
 
 
 def carried(ledger: Ledger, epoch: int, first: int, last: int) -> np.ndarray:
     """Return ENTRY[place], entries *first* to *last* - 1 as a message takes them along; none where they are gone."""
     if not still_holds(ledger, epoch, first):
         return ledger.entry[:0].copy()
-    return ledger.entry[np.arange(first, last) % ledger.entry.size]
+    return entries_between(ledger, first, last)
 
 
 def bring(copy: Ledger, epoch: int, first: int, entries: np.ndarray) -> None:
@@ -106,5 +143,5 @@ def bring(copy: Ledger, epoch: int, first: int, entries: np.ndarray) -> None:
 
 __all__ = [
     "ENTRY", "ENTRY_GAVE", "ENTRY_GONE", "ENTRY_SIZED", "ENTRY_TOOK", "ENTRY_WHOLE", "LEDGER_EPOCH", "NOBODY",
-    "VERSION", "WHOLE_AT", "Ledger", "bring", "carried", "enter",
+    "VERSION", "WHOLE_AT", "Ledger", "bring", "build_ledger", "carried", "enter", "entries_between", "ring_place",
 ]

@@ -21,7 +21,7 @@ from subak.federation.megha.global_master.state import (
     GlobalMaster,
 )
 from subak.federation.megha.jobs import ASKED, ENDING, TERMS, Jobs
-from subak.federation.megha.ledger import ENTRY, Ledger
+from subak.federation.megha.ledger import Ledger
 from subak.federation.megha.local_master.state import (
     ABSENT,
     ACTIVE,
@@ -114,15 +114,15 @@ def build_by_machine(topology: Topology, books: FleetState) -> ByMachine:
     return ByMachine(books, machine, np.full(configuration.size, NOBODY, np.int32))
 
 
-def build_local_master(number: int, topology: Topology, shared: ByMachine, rows: int, ledger: int) -> LocalMaster:
-    """Return the local master of a cluster, or its standby; with room for attempts, and a ledger of a power of two."""
+def build_local_master(number: int, topology: Topology, shared: ByMachine, rows: int, ledger: Ledger) -> LocalMaster:
+    """Return the local master of a cluster, or its standby, with room for attempts."""
     scalar = np.full(LOCAL_SCALARS, NOBODY)
     scalar[EPOCH], scalar[ACTIVE] = 0, number < topology.local_masters
     asker = np.zeros(topology.global_masters, ASKER)
     asker["top"], asker["incarnation"], asker["over_first"] = NOBODY, 1, NOBODY
     return LocalMaster(
         number=number, cluster=number % topology.local_masters, fleet=shared.books,
-        rows=build_part(shared.first, rows), ledger=Ledger(np.zeros(ledger, ENTRY), np.array([0, -1, 0])),
-        asker=asker, machine=shared.machine, scalar=scalar, clock=np.zeros(1),
+        rows=build_part(shared.first, rows), ledger=ledger, asker=asker, machine=shared.machine, scalar=scalar,
+        clock=np.zeros(1),
         tally=np.zeros(len(LOCAL_TALLY), np.int64),
     )

@@ -18,7 +18,15 @@ from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.state import INCARNATION
 from subak.federation.megha.global_master.trees import build_queue_order, shares_of
 from subak.federation.megha.jobs import Jobs
-from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger, bring
+from subak.federation.megha.ledger import (
+    ENTRY_GAVE,
+    ENTRY_GONE,
+    ENTRY_SIZED,
+    ENTRY_TOOK,
+    bring,
+    build_ledger,
+    entries_between,
+)
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.roles import (
     GlobalMasterTables,
@@ -143,7 +151,7 @@ class GlobalNode(MasterNode):
             lane_span=np.zeros((rooms.queues, 2), np.int32), lane_places=8 * lanes,
             queue_order=build_queue_order("round-robin", [], None, layout.resources),
             bins=Bins(nothing, np.zeros(0, np.int32), nothing), held=held)
-        self.ledgers = [Ledger(np.zeros(layout.ledger, ENTRY), np.array([0, -1, 0]))
+        self.ledgers = [build_ledger(layout.ledger, layout.ledger)
                         for _ in range(2 * layout.clusters)]
         self.admission = Admission(self.jobs, self.master, layout.global_masters)
         self.book = Book(self.jobs, self.master, submitter)
@@ -366,8 +374,7 @@ class GlobalNode(MasterNode):
             self.applied[cluster] = now
             ledger = self.ledgers[speaker(self.topology, cluster, now[0])]
             since = seen if epoch == now[0] and now[1] >= seen else 0
-            span = np.arange(max(since, now[1] - ledger.entry.size, 0), now[1])
-            entries = ledger.entry[span % ledger.entry.size]
+            entries = entries_between(ledger, max(since, now[1] - ledger.entry.size, 0), now[1])
             own = entries[entries["owner"] == self.number]
             found += own["task"].tolist()
             self.book.note_over(own[(own["kind"] == ENTRY_GAVE) | (own["kind"] == ENTRY_GONE)], self.clock)

@@ -11,7 +11,7 @@ from msgspec import Struct, msgpack
 
 from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.catalog import Catalog, empty_fleet
-from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, carried
+from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, build_ledger, carried
 from subak.federation.megha.local_master.handlers import kill
 from subak.federation.megha.local_master.state import (
     ACTIVE,
@@ -107,7 +107,8 @@ class LocalNode(MasterNode):
         self.catalog = Catalog(self.shapes.request, self.shapes.constraint_set, self.topology.capacity, books.allowed,
                                configurations=layout.configurations_of(self.number))
         self.local = build_local_master(
-            self.number, self.topology, build_by_machine(self.topology, books), layout.attempts, layout.ledger)
+            self.number, self.topology, build_by_machine(self.topology, books), layout.attempts,
+            build_ledger(layout.ledger, layout.ledger))
 
     def use(self, services: Iterable[Serve] = ()) -> None:
         """Serve by plain Python, or by a compiled function that was made for `tables`."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from subak.federation.megha.ledger import Ledger, bring, carried
+from subak.federation.megha.ledger import LEDGER_EPOCH, VERSION, bring, build_ledger, carried
 from subak.federation.megha.roles import SERVE, GlobalMasterTables, LocalMasterTables, SubmitterTables
 from subak.federation.megha.worker_role import WorkerTables
 from subak.federation.messages import (
@@ -118,7 +118,7 @@ class Actor:
         for state in (self.state, self.blank.state):
             if hasattr(state, "rows"):
                 state.rows.row["since"] = LONG_AGO
-        self.ledgers = [Ledger(np.zeros_like(local.ledger.entry), np.zeros(3, np.int64))
+        self.ledgers = [build_ledger(local.ledger.entry.size, local.ledger.entry.size)
                         for local in opened.roles.locals]
         self.inbox, self.out = np.zeros(1, MESSAGE), build_outbox(ANSWERS_MAX)
         self.tables = self.served(opened)
@@ -182,7 +182,7 @@ class Actor:
         """Let the copy of a ledger hold what the message in the inbox carries, and nothing else."""
         message = self.inbox[0]
         copy = self.ledgers[message["sender"]]
-        copy.size[:] = 0, -1, 0
+        copy.size[[VERSION, LEDGER_EPOCH]] = 0
         bring(copy, message["epoch"], message["first"], np.frombuffer(entries, copy.entry.dtype))
 
 

@@ -35,7 +35,15 @@ from subak.federation.megha.global_master.state import (
     phase_of,
 )
 from subak.federation.megha.jobs import SUBMISSION_ENDED, Jobs
-from subak.federation.megha.ledger import LEDGER_EPOCH, VERSION, WHOLE_AT
+from subak.federation.megha.ledger import (
+    LEDGER_EPOCH,
+    NEEDED_FROM,
+    RING,
+    VERSION,
+    WHOLE_AT,
+    entries_between,
+    ring_place,
+)
 from subak.federation.megha.local_master.state import (
     ACTIVE,
     ATTEMPT_HELD,
@@ -137,7 +145,8 @@ STATES: dict[type, dict[str, Any]] = {
     LocalMaster: {
         "number": CONSTANT, "cluster": CONSTANT, "fleet": BOOKS, "rows": POOL,
         "ledger": {"entry": CACHE,  # what of it may still be asked for: read_ledger
-                    "size": {VERSION: PLAIN, WHOLE_AT: PLAIN, LEDGER_EPOCH: PLAIN}},
+                    "size": {VERSION: PLAIN, WHOLE_AT: PLAIN, LEDGER_EPOCH: PLAIN, RING: CONSTANT,
+                             NEEDED_FROM: CONSTANT}},
         "asker": {"known": PLAIN, "top": PLAIN, "bits": PLAIN, "incarnation": PLAIN, "heard": TIME,
                   "over_first": PLACE, "over_last": PLACE},
         "machine": {
@@ -311,15 +320,14 @@ def ledger_kept(local: LocalMaster) -> tuple[int, int]:
 def read_ledger(local: LocalMaster) -> bytes:
     """Return the entries that may still be asked for."""
     first, last = ledger_kept(local)
-    entries = local.ledger.entry[np.arange(first, last) % local.ledger.entry.size]
-    return entries.tobytes() if local.scalar[ACTIVE] else b""
+    return entries_between(local.ledger, first, last).tobytes() if local.scalar[ACTIVE] else b""
 
 
 def write_ledger(local: LocalMaster, entries: bytes) -> None:
     """Write what `read_ledger` returned, after all else of the state."""
     told = np.frombuffer(entries, local.ledger.entry.dtype)
     last = int(local.ledger.size[VERSION])
-    local.ledger.entry[np.arange(last - len(told), last) % local.ledger.entry.size] = told
+    local.ledger.entry[ring_place(local.ledger, np.arange(last - len(told), last))] = told
 
 
 def normalise_global(master: GlobalMaster, _blank: GlobalMaster, scope: Scope) -> None:

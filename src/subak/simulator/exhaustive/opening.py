@@ -1,11 +1,10 @@
 """A tiny federation at rest, before its first event."""
 import math
 
-import numpy as np
 import polars as pl
 
 from subak.federation.megha.attempts import Attempts, build_attempts
-from subak.federation.megha.ledger import ENTRY, Ledger
+from subak.federation.megha.ledger import Ledger, build_ledger
 from subak.federation.megha.roles import Megha
 from subak.federation.settings import Federation
 from subak.fleet.table import make_fleet
@@ -50,7 +49,7 @@ def _small(roles: Megha) -> Megha:
         return build_attempts(rows.first.size, ROWS)
 
     def ring() -> Ledger:
-        return Ledger(np.zeros(ENTRIES, ENTRY), np.array([0, -1, 0]))
+        return build_ledger(ENTRIES, ENTRIES)
 
     return roles._replace(
         locals=[local._replace(rows=pool(local.rows), ledger=ring()) for local in roles.locals],

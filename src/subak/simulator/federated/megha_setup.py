@@ -14,6 +14,7 @@ from subak.federation.megha.global_master.state import (
 )
 from subak.federation.megha.global_master.trees import build_queue_order, shares_of
 from subak.federation.megha.jobs import ASKED, ENDING, TERMS, Jobs
+from subak.federation.megha.ledger import build_ledger
 from subak.federation.megha.local_master.state import (
     LocalMaster,
 )
@@ -44,7 +45,7 @@ from subak.workload.table import Workload
 CLUSTERS_USUAL = 10  # of a fleet that names only one
 NAMED_MAX = 3  # queues in an error
 ROWS_MORE = 4096  # rows of attempts beyond what can run at once
-LEDGER_MIN = 4096  # entries
+LEDGER_MIN, RING_MIN = 4096, 4  # entries: room for, and of which are in use at first
 
 
 @dataclass(frozen=True)
@@ -351,11 +352,12 @@ def _local_masters(instance: Instance, topology: Topology, running: int) -> list
     sides, clusters = 2 if instance.settings.standby else 1, topology.local_masters
     rows = instance.rows or (2 * running if math.isfinite(instance.settings.retry) else running)
     places = int(np.diff(topology.block[:: topology.global_masters]).max()) * BLOCK
-    ledger = 1 << max(LEDGER_MIN, 4 * (2 * places + min(running, 64 * places))).bit_length()
+    entries = 1 << max(LEDGER_MIN, 4 * (2 * places + min(running, 64 * places))).bit_length()
     result: list[LocalMaster] = []
     for side in range(sides):
         shared = build_by_machine(topology, believed(instance.simulation.fleet))
-        result += [build_local_master(side * clusters + cluster, topology, shared, rows, ledger)
+        result += [build_local_master(side * clusters + cluster, topology, shared, rows,
+                                      build_ledger(entries, RING_MIN))
                    for cluster in range(clusters)]
     return result
 

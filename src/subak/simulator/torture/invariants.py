@@ -27,7 +27,7 @@ import numpy as np
 from subak.federation.megha.global_master.state import (
     INCARNATION,
 )
-from subak.federation.megha.ledger import ENTRY_TOOK, VERSION
+from subak.federation.megha.ledger import ENTRY_TOOK, VERSION, entries_between, still_holds
 from subak.federation.megha.local_master.state import (
     ACTIVE,
     ATTEMPT_KILLING,
@@ -167,10 +167,10 @@ class Watch:
             book.forget()
             book.epoch, book.seen = epoch, 0
         known = self.history.setdefault((number, epoch), [])
-        ring = local.ledger.entry
-        must(version - len(known) <= len(ring), "d", f"local master {number} entered {version - len(known)} at once")
-        for place in range(len(known), version):
-            known.append(ring[place % len(ring)].item())
+        must(still_holds(local.ledger, epoch, len(known)), "d",
+             f"local master {number} entered {version - len(known)} at once")
+        for entry in entries_between(local.ledger, len(known), version).tolist():
+            known.append(entry)
             book.apply(known[-1], self)
             if known[-1][0] == ENTRY_TOOK:
                 self.note_launch(known[-1][TASK_OF])

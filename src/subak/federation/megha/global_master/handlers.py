@@ -82,7 +82,7 @@ from subak.federation.megha.global_master.view import (
     size_in_view,
     take_in_view,
 )
-from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger, behind
+from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger, behind, ring_place
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import INCARNATION_BITS, OFF, Rules, Topology, speaker
 from subak.federation.messages import (
@@ -326,7 +326,7 @@ def apply_entries(  # noqa: PLR0913, PLR0917  (a role, what all know, a span of 
     out: Outbox,
 ) -> int:
     """Apply entries first .. last - 1 of a ledger, as far as there is room for what they lead to; return how far."""
-    version, place = first, first % ledger.entry.size
+    version, place = first, ring_place(ledger, first)
     ahead, looked_at = first, place
     while version < last and not is_filling(out):
         while ahead < min(version + LOOKED_AHEAD, last):

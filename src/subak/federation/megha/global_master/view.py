@@ -22,7 +22,7 @@ from subak.federation.megha.global_master.state import (
     is_here,
     phase_of,
 )
-from subak.federation.megha.ledger import ENTRY_WHOLE, Ledger, still_holds
+from subak.federation.megha.ledger import ENTRY_WHOLE, Ledger, ring_place, still_holds
 from subak.federation.megha.open_tasks import TASKS_EVER, OpenTasks
 from subak.federation.megha.topology import INCARNATION_BITS, OFF, Rules, Topology
 from subak.federation.messages import NOBODY
@@ -58,7 +58,7 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
     if not still_holds(ledger, message["epoch"], start):
         master.tally[OVERRUNS] += 1
         return MISSING
-    if first > seen and ledger.entry[first % ledger.entry.size]["kind"] != ENTRY_WHOLE:
+    if first > seen and ledger.entry[ring_place(ledger, first)]["kind"] != ENTRY_WHOLE:
         return MISSING
     return int(start)
 

@@ -26,7 +26,7 @@ from subak.federation.megha.attempts import (
     has_room,
     note_task,
 )
-from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, VERSION, WHOLE_AT, enter
+from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, NEEDED_FROM, VERSION, WHOLE_AT, enter
 from subak.federation.megha.local_master.handlers import adopt_incarnation, finish
 from subak.federation.megha.local_master.state import (
     ABSENT,
@@ -446,7 +446,7 @@ def forget_cluster(local: LocalMaster, topology: Topology, now: float) -> None:
     for block in range(first // BLOCK, end // BLOCK):
         for resource in range(local.fleet.free.shape[0]):
             lower_summary(local.fleet, resource, block)
-    local.ledger.size[VERSION], local.ledger.size[WHOLE_AT] = 0, NEVER
+    local.ledger.size[VERSION], local.ledger.size[NEEDED_FROM], local.ledger.size[WHOLE_AT] = 0, 0, NEVER
     local.ledger.size[LEDGER_EPOCH] = local.scalar[EPOCH]
     for master in range(topology.global_masters):
         local.asker[master]["known"], local.asker[master]["incarnation"] = NEVER, 0

@@ -21,7 +21,7 @@ from subak.federation.megha.attempts import (
     has_room,
     note_task,
 )
-from subak.federation.megha.ledger import ENTRY_TOOK
+from subak.federation.megha.ledger import ENTRY_TOOK, may_write_over_more
 from subak.federation.megha.local_master.state import (
     ACCEPTED,
     ACTIVE,
@@ -47,6 +47,7 @@ from subak.federation.megha.local_master.state import (
     order,
     start,
     tell,
+    write_over_what_was_seen,
 )
 from subak.federation.megha.replay_window import is_new
 from subak.federation.megha.topology import INCARNATION_BITS, Rules, Topology
@@ -86,6 +87,8 @@ def note_seen(local: LocalMaster, sender: int, message: np.void, out: Outbox) ->
     if message["epoch"] == local.scalar[EPOCH] and message["seen"] >= local.asker[sender]["known"]:
         local.asker[sender]["known"] = message["seen"]
         forget_noted(local, sender, out)
+        if may_write_over_more(local.ledger):
+            write_over_what_was_seen(local)
 
 
 @inlined

@@ -16,6 +16,7 @@ from subak.federation.megha.ledger import (
     ENTRY_SIZED,
     ENTRY_TOOK,
     ENTRY_WHOLE,
+    NEEDED_FROM,
     VERSION,
     WHOLE_AT,
     Ledger,
@@ -98,6 +99,19 @@ def tell(  # noqa: PLR0913, PLR0917  (a message has many fields)
     row["count"] = topology.size[local.cluster] if rules.full_updates else row["last"] - row["first"]
     row["incarnation"] = local.asker[master]["incarnation"]
     return row
+
+
+@noinline
+def write_over_what_was_seen(local: LocalMaster) -> None:
+    """Keep the entries only that some global master has not seen, and the last whole state, for who asks for it."""
+    ledger, needed = local.ledger, local.ledger.size[VERSION]
+    for master in range(local.asker.size):
+        if local.asker[master]["known"] >= 0:  # else it is told a whole state
+            needed = min(needed, local.asker[master]["known"])
+    whole = ledger.size[WHOLE_AT]
+    if whole >= ledger.size[NEEDED_FROM] and ledger.size[VERSION] - whole <= ledger.entry.size:
+        needed = min(needed, whole)
+    ledger.size[NEEDED_FROM] = max(ledger.size[NEEDED_FROM], needed)
 
 
 @noinline
