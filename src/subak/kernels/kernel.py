@@ -21,6 +21,7 @@ import subak.kernels.prefetch  # noqa: F401  (Numba knows of both from then on)
 from subak.collection import seldom_collection
 from subak.kernels.cache import KernelCache, is_kept
 from subak.kernels.compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked
+from subak.kernels.interrupts import heard_outside_of_llvm
 from subak.marks import COMPILED_AS, INLINED, make_known_to
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -43,7 +44,7 @@ class _Kernel(CPUDispatcher):
         self._cache = KernelCache(self.py_func)
 
     def compile(self, signature: Any) -> Any:
-        with global_compiler_lock, self._cache.compiling(), seldom_collection():
+        with global_compiler_lock, heard_outside_of_llvm(), self._cache.compiling(), seldom_collection():
             return super().compile(signature)
 
     @functools.cached_property
@@ -133,10 +134,11 @@ def kernel_of(
                 compiled.compile(signature)
             compiled.disable_compile()
     else:
-        if checked:
-            _check_helpers(function)
         options = {**USER, "boundscheck": checked, "no_cpython_wrapper": not by_python}
-        compiled = numba.njit(signature, **options)(function)
+        with heard_outside_of_llvm():
+            if checked:
+                _check_helpers(function)
+            compiled = numba.njit(signature, **options)(function)
     return compiled
 
 
