@@ -84,6 +84,7 @@ class Growing:
             submitter, topology, view, own=np.zeros(0, np.int32), lanes=LANES,
             lane_span=np.zeros((QUEUES, 2), np.int32), lane_places=4 * LANES, queue_order=no_order(), bins=Bins(
                 np.zeros((0, machines), np.int16), np.zeros(0, np.int32), np.zeros((0, machines), np.int16)), held=0,
+            counted=RESOURCES,
         ) for submitter, view in zip(submitters, views, strict=True)]
         local = build_local_master(0, topology, build_by_machine(topology, books), 4 * rows,
                                    build_ledger(1 << 14, 1 << 14))

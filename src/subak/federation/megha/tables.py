@@ -72,14 +72,15 @@ def build_submitter(
 
 def build_global_master(  # noqa: PLR0913  (its parts)
     submitter: Submitter, topology: Topology, view: FleetState, *, own: np.ndarray, lanes: int, lane_span: np.ndarray,
-    lane_places: int, queue_order: QueueOrder, bins: Bins, held: int,
+    lane_places: int, queue_order: QueueOrder, bins: Bins, held: int, counted: int,
 ) -> GlobalMaster:
     """Return a global master in its first incarnation.
 
     *own*: its queues; *lanes*: room for lanes, *lane_span* as of `GlobalMaster`, *lane_places* how many places all
-    spans have; *held*: room for attempts on all machines, of which it knows with preemption only, else 0.
+    spans have; *held*: room for attempts on all machines, of which it knows with preemption only, else 0; *counted*:
+    of how many resources it counts what queues use, all of them or none.
     """
-    rows, queues, resources = submitter.tasks.number.size, len(lane_span), view.free.shape[0]
+    rows, queues = submitter.tasks.number.size, len(lane_span)
     scalar = np.zeros(SCALARS, np.int64)
     scalar[INCARNATION], scalar[OWN_QUEUES] = 1, len(own)
     served = np.full(queues, NOBODY, np.int32)
@@ -87,8 +88,8 @@ def build_global_master(  # noqa: PLR0913  (its parts)
     empty = build_lanes(lanes, rows, number=submitter.tasks.number)
     return GlobalMaster(
         number=submitter.number, fleet=view, held=build_attempts(view.free.shape[1] if held else 0, held),
-        consumed=np.zeros((topology.local_masters, queues, resources), np.int64),
-        total=np.zeros((queues, resources), np.int64),
+        consumed=np.zeros((topology.local_masters, queues, counted), np.int64),
+        total=np.zeros((queues, counted), np.int64),
         cluster=records(CLUSTER, known=np.ones(topology.local_masters)),
         listed=topology.machine["configuration"] != NOBODY, own=served,
         lanes=empty._replace(active=np.empty(lane_places, np.int32), contender=np.empty(lane_places, np.int32)),

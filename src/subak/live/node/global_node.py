@@ -150,7 +150,7 @@ class GlobalNode(MasterNode):
             submitter, self.topology, view, own=np.zeros(0, np.int32), lanes=lanes,
             lane_span=np.zeros((rooms.queues, 2), np.int32), lane_places=8 * lanes,
             queue_order=build_queue_order("round-robin", [], None, layout.resources),
-            bins=Bins(nothing, np.zeros(0, np.int32), nothing), held=held)
+            bins=Bins(nothing, np.zeros(0, np.int32), nothing), held=held, counted=resources)
         self.ledgers = [build_ledger(layout.ledger, layout.ledger)
                         for _ in range(2 * layout.clusters)]
         self.admission = Admission(self.jobs, self.master, layout.global_masters)

@@ -1,31 +1,11 @@
-"""A state of named tuples as arrays by name: what is kept of it, and taken on by one that was built anew."""
+"""What is kept of a state, its arrays by name, and taken on by one that was built anew."""
 from typing import Any
 
 import numpy as np
 
+from subak.kernels.arrays import arrays_of
+
 BYTES_AT_ONCE = 1 << 20  # that are looked through for zeros
-
-
-def arrays_of(state: Any, name: str = "") -> dict[str, np.ndarray]:
-    """Return every array of a state of tuples and lists, by its place in them."""
-    if isinstance(state, np.ndarray):
-        return {name: state}
-    return {place: array for key, each in _members(state).items()
-            for place, array in arrays_of(each, f"{name}/{key}").items()}
-
-
-def with_arrays(state: Any, arrays: dict[str, np.ndarray], name: str = "") -> Any:
-    """Return a state with *arrays* (by `arrays_of`) in the place of its own."""
-    if isinstance(state, np.ndarray):
-        return arrays[name]
-    members = [with_arrays(each, arrays, f"{name}/{key}") for key, each in _members(state).items()]
-    return type(state)(*members) if hasattr(state, "_asdict") else tuple(members) if type(state) is tuple else state
-
-
-def _members(state: Any) -> dict[Any, Any]:
-    if hasattr(state, "_asdict"):
-        return dict(state._asdict())
-    return dict(enumerate(state)) if type(state) in (tuple, list) else {}
 
 
 def own_arrays(state: Any) -> dict[str, np.ndarray]:

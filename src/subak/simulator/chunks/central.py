@@ -7,12 +7,12 @@ import polars as pl
 
 from subak.errors import RunError
 from subak.fleet.table import Fleet
+from subak.kernels.arrays import arrays_of, with_arrays
 from subak.placement.fair import Fair
 from subak.placement.schedulers import Scheduler
 from subak.queues.fair_orders import leaves_of
 from subak.queues.tree import tree_of_paths
 from subak.simulator.central.engines import central_loop
-from subak.simulator.chunks.arrays import arrays_of, with_arrays
 from subak.simulator.chunks.blocks import RESULT, results, with_results
 from subak.simulator.chunks.rows import open_rows, with_arriving, without_ended
 from subak.simulator.engine.run_loop import LoopResult

@@ -302,13 +302,19 @@ def _global_masters(
 ) -> list[GlobalMaster]:
     """Return the global masters."""
     held = running if instance.settings.preemption != "off" else 0
+    counted = instance.simulation.fleet.free.shape[0] if instance.in_full or goes_by_use(instance.settings) else 0
     same, bins = _queue_order(instance, queues, instance.queues), _bins(instance)
     return [build_global_master(
         submitter, topology, believed(instance.simulation.fleet),
         own=np.flatnonzero(queues.owner == submitter.number), lanes=queues.lanes, lane_span=queues.lane_span,
         lane_places=queues.lanes, queue_order=_own_queue_order(same),
-        bins=bins._replace(running=np.zeros_like(bins.running)), held=held,
+        bins=bins._replace(running=np.zeros_like(bins.running)), held=held, counted=counted,
     ) for submitter in submitters]
+
+
+def goes_by_use(settings: Federation) -> bool:
+    """Whether global masters choose by what queues use: whose tasks are preempted, or whose turn it is."""
+    return settings.preemption != "off" or settings.queue_order != ROUND_ROBIN
 
 
 def _queue_order(instance: Instance, queues: Queues, file: TreeFile | None) -> QueueOrder:

@@ -11,6 +11,7 @@ from subak.errors import InputError, RunError
 from subak.federation.messages import MESSAGE, ROLES, Outbox, build_outbox
 from subak.federation.settings import LAWS, Federation
 from subak.fleet.table import Fleet
+from subak.kernels.arrays import in_one_block
 from subak.placement.claims import RULES, VIOLATED_RULE, VIOLATING_MACHINE, VIOLATING_TASK
 from subak.queues.tree import TreeChange, TreeFile, changed, refuse_changes
 from subak.simulator.engine.run_loop import Progress, run_to_end
@@ -61,6 +62,7 @@ class Instance:
     rows: int = 0  # of attempts at a local master; 0: as many as can run, and ends that are kept
     outbox: int = OUTBOX_MORE  # messages that a walk over tasks may post before it stops, to go on afterwards
     terms: np.ndarray | None = None  # TERMS[task], on which tasks are run; None: they all finish
+    in_full: bool = True  # whether roles count what nothing goes by, for those who check them
 
     @property
     def simulation(self) -> Simulation:
@@ -168,14 +170,15 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     rows: int = 0,
     outbox: int = OUTBOX_MORE,
     failures: tuple[Fates, np.ndarray] | None = None,
-    every_beat: bool = True,
+    in_full: bool = True,
     of_stage: np.ndarray | None = None,
     slots: int = 0,
 ) -> Opened:
     """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* and *outbox* as of
-    `Instance`; *failures* are what befalls tasks, and on which terms they run. Not *every_beat*, heartbeats that change
-    nothing are passed over: what is recorded is the same. *of_stage*: int64[stage], the tasks of the whole run where
-    *workload* has others; *slots*: messages on their way at once that there is room for at first, 0 for the usual.
+    `Instance`; *failures* are what befalls tasks, and on which terms they run. Not *in_full*, heartbeats that change
+    nothing are passed over, and nobody counts what nothing goes by: what is recorded is the same. *of_stage*:
+    int64[stage], the tasks of the whole run where *workload* has others; *slots*: messages on their way at once that
+    there is room for at first, 0 for the usual.
 
     Not *compiled*, it runs as plain Python at once: for runs of some thousand messages, which are looked at one by one.
     """
@@ -199,7 +202,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     terms = None if failures is None else failures[1]
     stage = workload.tasks["stage"].to_numpy()
     whole = np.bincount(stage, minlength=len(workload.stages)) if of_stage is None else of_stage
-    instance = Instance(workload, fleet, settings, prepared, seed, whole, queues, rows, outbox, terms)
+    instance = Instance(workload, fleet, settings, prepared, seed, whole, queues, rows, outbox, terms, in_full)
     due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance), instance.outbox)
     margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
     slots = max(slots, margin + SLOTS)
@@ -212,7 +215,10 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
         network = arm_faults(faults, settings, network, order)
     roles = architecture.build(instance)
     network = _told_of(network, architecture, roles, instance, order)
-    if architecture.idle is not None and not every_beat and faults is None:
+    simulation, network, roles, due, out = in_one_block((simulation, network, roles, due, out))
+    prepared = replace(prepared, simulation=simulation)
+    instance = replace(instance, prepared=prepared)
+    if architecture.idle is not None and not in_full and faults is None:
         charged = roles.topology.size if settings.updates == "full" else np.zeros(1, np.int32)
         arm_beats(network.beats, settings, network.first, network.service, network.part, charged)
     network.size[LOOKS_AHEAD] = compiled and architecture.ahead is not None
@@ -256,7 +262,7 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     """
     drawn = None if failures is None else _drawn(failures, architecture, workload, seed)
     opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues,
-                            failures=drawn, every_beat=check is not None)
+                            failures=drawn, in_full=check is not None)
     simulation, roles = opened.simulation, opened.roles
     loop_result = run_to_end(
         simulation, opened.step, fixed, on_progress,

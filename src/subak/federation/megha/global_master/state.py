@@ -72,7 +72,8 @@ class GlobalMaster(NamedTuple):
     number: int
     fleet: FleetState  # its view: what it believes is free
     held: Attempts  # what it believes runs where; used with preemption only
-    consumed: np.ndarray  # int64[cluster, queue, resource], units, with its own requests in flight
+    consumed: np.ndarray  # int64[cluster, queue, resource], units, with its own requests in flight; no resources where
+    # nothing goes by what queues use
     total: np.ndarray  # int64[queue, resource], units, over all clusters
     cluster: np.ndarray  # CLUSTER[cluster]
     listed: np.ndarray  # bool[machine], whether all attempts on it are known
