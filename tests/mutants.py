@@ -99,6 +99,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.measures.energy.measure": ("test_energy.py",),
     "subak.kernels.state": ("test_kernel_state.py", "test_kernel_calls.py"),
     "subak.kernels.calls": ("test_kernel_calls.py",),
+    "subak.kernels.arrays": ("test_kernel_arrays.py",),
     "subak.report.comparison": ("test_comparison.py", "test_batch_report.py", "test_report.py", "test_intervals.py",
                                 "-k", "first_in or verdict or best or refusal or judges or messages_that or know "
                                 "or intervals or objective or difference"),

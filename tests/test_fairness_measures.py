@@ -23,7 +23,7 @@ from subak.measures.fairness.measure import fairness
 from subak.measures.fairness.rows import NO_NODE
 from subak.measures.fairness.rows import rows_of as rows_of_events
 from subak.measures.fairness.spans import Part, Trail, between, cuts_of, sample_step, sampled, spans
-from subak.measures.fairness.sweep import Bins, Demand, _order, sweep
+from subak.measures.fairness.sweep import Bins, Demand, Events, _in_time, _order, sweep
 from subak.measures.runs import load_runs
 from subak.placement.claims import STATUSES
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
@@ -177,6 +177,18 @@ def test_a_run_without_a_moment_has_none_to_measure():
     tasks, attempts, timeline = ran(workload, [(0, 0, 0), (0, 0, 0)], 1.0)
     found = fairness(tasks, attempts, timeline.with_columns(span=pl.lit(0.0)), workload, fleet_of((2,)))
     assert (found.facts.shortfall, found.facts.shortfall_mean, len(found.shares)) == (0, None, 0)
+
+
+@pytest.mark.parametrize(("at", "there"), [(0.0, 4), (3.0, 4), (5.0, 6), (7.0, 6)])
+def test_what_there_is_is_known_at_a_moment_too(at, there):
+    """A span without length has the capacity of its moment, as one with length has that of its first."""
+    tree = tree_of_paths(["a", "b"])
+    capacity = Capacity(np.array([0.0, 5.0]), np.array([[4, 6]]))
+    for end in (at, at + 1.0):
+        events = Events(at, end, tree.leaves, np.full(2, at), np.zeros((2, 2), np.int64))
+        chunk, _, instant = _in_time(events, tree, capacity)
+        assert chunk.capacity.tolist() == [[there]] and chunk.since.size == 1
+        assert (instant.tolist(), chunk.time.tolist()) == ([0, 0], [at, end])
 
 
 def test_the_smaller_queues_are_put_together():

@@ -152,7 +152,7 @@ def _of_span(events: Events, tree: QueueTree, levels: np.ndarray, capacity: Capa
 def _in_time(events: Events, tree: QueueTree, capacity: Capacity) -> tuple[Chunk, np.ndarray, np.ndarray]:
     """Return the instants of a span, the order of its events in time, and int64[event], the instant of each in it."""
     begin = int(np.searchsorted(capacity.time, events.begin, side="right"))
-    end = int(np.searchsorted(capacity.time, events.end))
+    end = max(begin, int(np.searchsorted(capacity.time, events.end)))  # of a span without length, too
     times = np.concatenate([events.time, capacity.time[begin:end]])
     order = _order(times, events.begin)
     times = times[order]

@@ -122,7 +122,7 @@ def prepare(
         stages=stages,
         slow=_slow_start(stages, terms.slow_start),
         changes=changes,
-        losses=build_losses(tasks.arrival.size),
+        losses=build_losses(tasks.arrival.size + 1),
         step=Step(
             np.empty(len(order), np.int32), np.zeros(len(order), bool), np.empty(tasks.arrival.size, np.int32),
             np.empty(tasks.arrival.size, np.int32),
@@ -246,7 +246,7 @@ def _interference(real: Fleet, order: np.ndarray, used: np.ndarray, times: float
 
 
 def build_losses(capacity: int) -> Losses:
-    """Return room for as many lost attempts at once."""
+    """Return room for as many lost attempts at once: those that run, and in a federation one that had ended."""
     return Losses(
         np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity), np.empty(capacity)
     )

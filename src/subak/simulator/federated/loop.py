@@ -146,7 +146,7 @@ def advance(  # noqa: C901, PLR0911  (each event is one way out)
         return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else min(exit_, message)))
     if time > net.idle[NEXT_TREE]:
         return QUEUES_CHANGE
-    if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
+    if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] + 1 > sim.losses.task.size:  # one may begin again besides: `begin`
         return LOOP_LOSSES_FULL
     if net.size[FREE] < net.size[MARGIN]:
         return MESSAGES_FULL
