@@ -21,9 +21,9 @@ from subak.workload.google_like.parameters import Parameters, read_parameters
 MACHINES = ("--machines", 2, "--capacity", "cpu=1")
 # The commands that write a folder, and what each computes it with.
 FOLDERS = {
-    "convert": (("convert", "tr", "a.tr"), "subak.cli.commands.convert._read"),
-    "generate": (("generate", "--tasks", 5), "subak.cli.commands.generate.google_machines"),
-    "generate-mapreduce": (("generate-mapreduce",), "subak.cli.commands.generate_mapreduce.draw_batch"),
+    "convert": (("convert", "tr", "a.tr"), "subak.cli.commands.workloads.convert._read"),
+    "generate": (("generate", "--tasks", 5), "subak.cli.commands.workloads.generate.google_machines"),
+    "generate-mapreduce": (("generate-mapreduce",), "subak.cli.commands.workloads.generate_mapreduce.draw_batch"),
     "simulate": (("simulate", "W", *MACHINES), "subak.cli.commands.simulate.load_inputs"),
     "compare": (("compare", "W", *MACHINES, "--schedulers", "first-fit"), "subak.cli.commands.compare.load_inputs"),
     "size": (("size", "W", "--kind", "cpu=1", "--objective", "wait.max < 1s"), "subak.cli.commands.size.load_question"),
@@ -35,9 +35,9 @@ NAME = "NAME"  # stands for the name of what is read
 WORKLOADS = ("convert", "generate", "generate-mapreduce")  # what these write
 # The same of files; the name of the file ends the arguments.
 FILES = {
-    "fit --out": (("fit", "W", "--out"), ".toml", "subak.cli.commands.fit.fit_model"),
-    "fit --chart": (("fit", "W", "--chart"), ".svg", "subak.cli.commands.fit.fit_model"),
-    "inspect --chart": (("inspect", "W", "--chart"), ".svg", "subak.cli.commands.inspect._inspection"),
+    "fit --out": (("fit", "W", "--out"), ".toml", "subak.cli.commands.workloads.fit.fit_model"),
+    "fit --chart": (("fit", "W", "--chart"), ".svg", "subak.cli.commands.workloads.fit.fit_model"),
+    "inspect --chart": (("inspect", "W", "--chart"), ".svg", "subak.cli.commands.workloads.inspect._inspection"),
     "report --out": (("report", "R", "--out"), ".html", "subak.report.page.load_runs"),
 }
 
@@ -127,7 +127,8 @@ def test_what_is_read_is_not_replaced(refused, run, here):
             ("simulate", ("W", *MACHINES, "--scheduler", "R/policy.py:x", "--out", "R"), "load_inputs"))
     (here / "R" / "scenario.toml").write_text('schedulers = ["first-fit"]\n')
     for command, arguments, computing in read:
-        module = f"subak.cli.commands.{command}.{computing}"
+        room = "commands.workloads" if command in {"convert", "generate"} else "commands"
+        module = f"subak.cli.{room}.{command}.{computing}"
         assert "which is read; it is not replaced" in refused(module, command, *arguments, "--overwrite"), arguments
 
 
@@ -176,7 +177,7 @@ def test_charts_are_written_before_anything_is_printed(run, here, monkeypatch, c
     def nobody_reads(*_arguments):
         sys.exit(1)
 
-    monkeypatch.setattr(f"subak.cli.commands.{command}.show", nobody_reads)
+    monkeypatch.setattr(f"subak.cli.commands.workloads.{command}.show", nobody_reads)
     assert run(command, "W", "--chart", "F.svg")[0] == 141  # as shells count SIGPIPE
     assert (here / "F.svg").read_text().endswith("</svg>")
 
@@ -185,11 +186,11 @@ def test_an_interrupt_says_what_was_written(run, here, monkeypatch):
     def interrupted(*_arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("subak.cli.commands.fit.fit_model", interrupted)
+    monkeypatch.setattr("subak.cli.commands.workloads.fit.fit_model", interrupted)
     writing.written.clear()
     assert run("fit", "W", "--out", "F.toml") == (130, "", "subak: interrupted; nothing was written\n")
-    monkeypatch.setattr("subak.cli.commands.fit.fit_model", fit)
-    monkeypatch.setattr("subak.cli.commands.fit.show", interrupted)
+    monkeypatch.setattr("subak.cli.commands.workloads.fit.fit_model", fit)
+    monkeypatch.setattr("subak.cli.commands.workloads.fit.show", interrupted)
     code, _, said = run("fit", "W", "--out", "F.toml")
     assert (code, said) == (130, "Wrote F.toml\nsubak: interrupted; F.toml was written\n")
     writing.written.clear()

@@ -168,7 +168,8 @@ def test_links_lead_somewhere(page):
 
 
 # Rooms whose files are alike, one a command or a format, and named for it: the map says so instead of naming them.
-ALIKE = ("src/subak/cli/commands", "src/subak/cli/usage", "src/subak/workload/readers")
+ALIKE = ("src/subak/cli/commands", "src/subak/cli/commands/workloads", "src/subak/cli/usage",
+         "src/subak/workload/readers")
 
 
 def rooms(page: str) -> dict[str, set[str]]:

@@ -12,14 +12,14 @@ from subak.federation.megha.global_master.state import is_here
 from subak.federation.megha.jobs import SUBMISSION_ENDED
 from subak.federation.megha.local_master import failover, handlers
 from subak.federation.megha.local_master.state import ABSENT, ACTIVE, EPOCH, LOST_MACHINE
-from subak.simulator.exhaustive.actor import Actor
-from subak.simulator.exhaustive.canonical import STATES, check_message_named, check_named
 from subak.simulator.exhaustive.check import check, length
-from subak.simulator.exhaustive.configurations import CONFIGURATIONS, Configuration, named
 from subak.simulator.exhaustive.explore import STUCK, Walk
 from subak.simulator.exhaustive.leases import lease_bounds
-from subak.simulator.exhaustive.opening import open_configuration
 from subak.simulator.exhaustive.proof import prove
+from subak.simulator.exhaustive.roles.actor import Actor
+from subak.simulator.exhaustive.roles.canonical import STATES, check_message_named, check_named
+from subak.simulator.exhaustive.roles.configurations import CONFIGURATIONS, Configuration, named
+from subak.simulator.exhaustive.roles.opening import open_configuration
 from subak.simulator.exhaustive.script import play
 
 TWICE, AGAIN = "a task runs twice at once", "a task that has finished runs again"

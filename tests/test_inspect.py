@@ -15,6 +15,7 @@ from subak.resources import Resource
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.demand import capacity_over_time, demand
 from subak.workload.describe import LEVELS, describe
+from subak.workload.readers import FORMATS
 from subak.workload.samples import sample_folder, sample_names
 from subak.workload.table import Workload, make_workload, read_workload
 
@@ -243,8 +244,7 @@ def test_a_bad_google_folder_ends_in_one_line_and_nothing_half_written(run, tmp_
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (("convert", "borg", "x", "--out", "W"),
-     "format: must be one of google2011, google2019, alibaba2018, openb, azure, philly, helios, rumen, swim, tr, swf, "
-     "sacct, pods, table, not 'borg'"),
+     f"format: must be one of {', '.join(FORMATS)}, not 'borg'"),
     (("convert", "tr", "absent.tr", "--out", "W"), "absent.tr: no such file"),
     (("convert", "google2011", "absent", "--out", "W"), "absent: no such folder"),
     (("convert", "swf", "x", "--out", "W", "--fleet", "last"), "--fleet: has no meaning for the format swf"),

@@ -137,7 +137,7 @@ def test_every_chart_is_drawn_without_a_word_or_a_request(page, comparison, tmp_
     document, console = opened(page, tmp_path / "profile")
     assert_well(document, console)
     figures = figures_of(document)
-    assert len(figures) == len(chart_makers(load_runs(comparison))) == 7
+    assert len(figures) == len(chart_makers(load_runs(comparison))) > 5
     for attributes, body in figures.items():
         assert 'data-drawn="yes"' in attributes
         assert marks_in(body) >= 4, attributes

@@ -54,7 +54,7 @@ def refuse_unrecorded(workload: Workload) -> None:
     """Raise InputError for a workload that does not know when any of its tasks started."""
     if "recorded_start" not in workload.tasks.columns or not workload.tasks["recorded_start"].count():
         raise InputError("recorded: the workload does not know when its tasks started (column recorded_start of its "
-                         "tasks); conversions of google2011, openb and rumen do, and of SWF logs that record waits")
+                         "tasks); it does where its trace says so, as google2011's and SWF logs that record waits do")
 
 
 def replay(workload: Workload, fleet: Fleet, terms: Terms, fixed: bool) -> tuple[Prepared, LoopResult]:

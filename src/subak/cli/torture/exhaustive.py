@@ -5,10 +5,10 @@ from rich.table import Table
 
 from subak.report.console import Console, TextColumn, bars, echo
 from subak.simulator.exhaustive.check import check, length
-from subak.simulator.exhaustive.configurations import CONFIGURATIONS, named
 from subak.simulator.exhaustive.explore import Report
 from subak.simulator.exhaustive.leases import lease_bounds
 from subak.simulator.exhaustive.proof import Proof, prove
+from subak.simulator.exhaustive.roles.configurations import CONFIGURATIONS, named
 
 FAILED = 1  # exit code
 SETS_MAX = 80_000  # sets of role states of a proof, at most

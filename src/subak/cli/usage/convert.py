@@ -127,7 +127,7 @@ def convert(
     if (out is None) == (not preview):
         raise InputError("--out: must name the folder to write, or --preview be given, which writes none; not both")
     with loading():
-        from subak.cli.commands import convert as command  # noqa: PLC0415  (loads the readers)
+        from subak.cli.commands.workloads import convert as command  # noqa: PLC0415  (loads the readers)
 
     if out is None:
         command.preview(trace_format, source, options)

@@ -30,6 +30,6 @@ def fit(
     Example: `subak fit W --out like-mine.toml --chart fit.html`, then `subak generate --parameters like-mine.toml`.
     """
     with loading():
-        from subak.cli.commands.fit import fit as fit_workload  # noqa: PLC0415  (loads what fits)
+        from subak.cli.commands.workloads.fit import fit as fit_workload  # noqa: PLC0415  (loads what fits)
 
     fit_workload(workload, out, chart, request_classes, censored, overwrite)

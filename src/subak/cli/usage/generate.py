@@ -118,6 +118,6 @@ def generate(
     numbers = Numbers(dynamism, gap_shape, type_, task_mass, task_disparity, service_mass, service_disparity, users,
                       diurnal, constraints, google_classes)
     with loading():
-        from subak.cli.commands.generate import generate as generate_workload  # noqa: PLC0415  (loads the model)
+        from subak.cli.commands.workloads.generate import generate as generate_workload  # noqa: PLC0415  (loads the model)
 
     generate_workload(out, tasks, seconds, load, place, parameters, seed, numbers, overwrite)

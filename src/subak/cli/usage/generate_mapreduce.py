@@ -67,6 +67,6 @@ def generate_mapreduce(
     batch = Batch(workload, jobs, cluster, map_machines, reduce_machines, slow_share, slots, sharing, gap, map_output,
                   copy_rate)
     with loading():
-        from subak.cli.commands.generate_mapreduce import generate_mapreduce as generate_batch  # noqa: PLC0415  (draws it)
+        from subak.cli.commands.workloads.generate_mapreduce import generate_mapreduce as generate_batch  # noqa: PLC0415  (draws it)
 
     generate_batch(out, seed, batch, overwrite)

@@ -26,6 +26,6 @@ def inspect(
     `subak inspect W --chart W.html`.
     """
     with loading():
-        from subak.cli.commands.inspect import inspect as inspect_folder  # noqa: PLC0415  (loads what describes)
+        from subak.cli.commands.workloads.inspect import inspect as inspect_folder  # noqa: PLC0415  (loads what describes)
 
     inspect_folder(path, largest, chart, as_json)

@@ -6,7 +6,7 @@ import typer
 from subak.cli.ending import loading
 from subak.cli.limits import COUNT_MAX, SEED_MAX
 from subak.errors import InputError
-from subak.simulator.exhaustive.configurations import CONFIGURATIONS
+from subak.simulator.exhaustive.roles.configurations import CONFIGURATIONS
 
 SEEDS, FIRST = 1000, 1  # unless others are asked for
 STATES_MAX, STATES_LIMIT = 20_000_000, 200_000_000  # unless another is asked for, and that at most

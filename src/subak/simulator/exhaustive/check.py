@@ -1,9 +1,9 @@
 """Check a configuration: walk all of its states, and say what was found; what is wrong with the shortest way to it."""
 from collections.abc import Callable
 
-from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.explore import Report, Walk
 from subak.simulator.exhaustive.graph import NONE_THERE
+from subak.simulator.exhaustive.roles.configurations import Configuration
 from subak.simulator.exhaustive.script import ANSWER, path_to
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from subak.errors import RunError
 from subak.kernels.kernel import SETTINGS
-from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.graph import (
     BAD,
     BAD_STATE,
@@ -27,7 +26,8 @@ from subak.simulator.exhaustive.graph import (
 from subak.simulator.exhaustive.inert import Results
 from subak.simulator.exhaustive.live import stuck
 from subak.simulator.exhaustive.moves import Moves
-from subak.simulator.exhaustive.opening import open_configuration
+from subak.simulator.exhaustive.roles.configurations import Configuration
+from subak.simulator.exhaustive.roles.opening import open_configuration
 from subak.simulator.exhaustive.tables import WIDTH, Tables
 
 PAUSE = 1 << 16  # states between two reports of progress

@@ -22,9 +22,9 @@ from subak.federation.messages import (
     TICK,
     WORKER,
 )
-from subak.simulator.exhaustive.actor import Actor
-from subak.simulator.exhaustive.configurations import Configuration
-from subak.simulator.exhaustive.opening import open_configuration
+from subak.simulator.exhaustive.roles.actor import Actor
+from subak.simulator.exhaustive.roles.configurations import Configuration
+from subak.simulator.exhaustive.roles.opening import open_configuration
 
 GRID = 1.0 / 64.0  # seconds between times that are tried
 TICKS = 6.0  # in a lease

@@ -41,10 +41,6 @@ from subak.federation.messages import (
     WATCH,
     WORKER,
 )
-from subak.simulator.exhaustive import canonical
-from subak.simulator.exhaustive.actor import Actor
-from subak.simulator.exhaustive.canonical import LATE, NOW, bits_of, canonical_message
-from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.graph import (
     BOOKS,
     CRASHES_LEFT,
@@ -64,6 +60,10 @@ from subak.simulator.exhaustive.graph import (
     STRAY,
     TAKEOVERS_LEFT,
 )
+from subak.simulator.exhaustive.roles import canonical
+from subak.simulator.exhaustive.roles.actor import Actor
+from subak.simulator.exhaustive.roles.canonical import LATE, NOW, bits_of, canonical_message
+from subak.simulator.exhaustive.roles.configurations import Configuration
 from subak.simulator.federated.simulate import Opened
 from subak.simulator.torture.message_text import role_name
 

@@ -9,7 +9,6 @@ import numpy as np
 from subak.federation.messages import ARRIVE, CANCEL, EXITED
 from subak.federation.serving import compiled_service
 from subak.kernels.kernel import SETTINGS
-from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.flood import MARGIN_OF_SETS, WORD_BITS, Flood, spread
 from subak.simulator.exhaustive.graph import (
     BAD,
@@ -26,7 +25,8 @@ from subak.simulator.exhaustive.graph import (
     WRONGS,
 )
 from subak.simulator.exhaustive.moves import Moves
-from subak.simulator.exhaustive.opening import open_configuration
+from subak.simulator.exhaustive.roles.configurations import Configuration
+from subak.simulator.exhaustive.roles.opening import open_configuration
 from subak.simulator.exhaustive.tables import Tables
 
 ONCE = (ARRIVE, CANCEL, EXITED)  # come from outside, and nobody doubles them

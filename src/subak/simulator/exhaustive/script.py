@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subak.federation.messages import CHECK, HANDLER, MESSAGE, TICK, WATCH
-from subak.simulator.exhaustive.canonical import LATE
-from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.explore import Walk
 from subak.simulator.exhaustive.graph import (
     BAD,
@@ -30,6 +28,8 @@ from subak.simulator.exhaustive.graph import (
     WRONGS,
 )
 from subak.simulator.exhaustive.moves import CRASHED, FAIL, FIND_DEAD, FIND_DESERTED, FIND_LOST, Variant
+from subak.simulator.exhaustive.roles.canonical import LATE
+from subak.simulator.exhaustive.roles.configurations import Configuration
 from subak.simulator.exhaustive.walk import finds_nobody, is_down, left, may, step
 from subak.simulator.torture.message_text import words
 

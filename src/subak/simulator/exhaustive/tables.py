@@ -6,7 +6,6 @@ import numpy as np
 
 from subak.federation.messages import CROSSES, HANDLER, SUBMITTER
 from subak.federation.serving import compiled_service
-from subak.simulator.exhaustive.configurations import Configuration
 from subak.simulator.exhaustive.graph import (
     BITS,
     COUNTS,
@@ -24,6 +23,7 @@ from subak.simulator.exhaustive.graph import (
     place_states,
 )
 from subak.simulator.exhaustive.moves import Moves, Result
+from subak.simulator.exhaustive.roles.configurations import Configuration
 from subak.simulator.exhaustive.walk import walk
 
 WIDTH = 40  # messages and timers under way, at most

@@ -1,8 +1,8 @@
 """Rows: what formats share in which a row is a task, or several alike tasks of a job; and what became of each.
 
-A reader makes a table of ROW_COLUMNS, of which only those of NEEDED must be there, and one column of floats a resource,
-what each task of the row asks for. Rows of one job that ask for the same in the same way are one stage; a row whose
-tasks start together is a stage by itself.
+A reader makes a table of ROW_COLUMNS, of which those with a default (DEFAULTS) may be missing (`count` where it goes by
+`usual_rules`), and one column of floats a resource, what each task of the row asks for. Rows of one job that ask for
+the same in the same way are one stage; a row whose tasks start together is a stage by itself.
 """
 from collections.abc import Sequence
 

@@ -9,7 +9,7 @@ from subak.federation.megha.roles import Megha
 from subak.federation.settings import Federation
 from subak.fleet.table import make_fleet
 from subak.resources import Resource
-from subak.simulator.exhaustive.configurations import Configuration
+from subak.simulator.exhaustive.roles.configurations import Configuration
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import Opened, open_federated
 from subak.workload.table import STAGE_COLUMNS, make_workload

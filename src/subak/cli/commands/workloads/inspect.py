@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from subak.cli.commands.inspect_chart import check_chart_path, fleet_chart, workload_chart, write_chart
+from subak.cli.commands.workloads.inspect_chart import check_chart_path, fleet_chart, workload_chart, write_chart
 from subak.errors import InputError
 from subak.fleet.describe import FleetDescription, describe_fleet
 from subak.fleet.table import read_fleet

@@ -4,7 +4,7 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
-from subak.cli.commands.inspect_chart import check_chart_path, write_chart
+from subak.cli.commands.workloads.inspect_chart import check_chart_path, write_chart
 from subak.errors import InputError
 from subak.output.places import refuse_file
 from subak.output.workplaces import is_folder

@@ -21,7 +21,7 @@ from subak.federation.messages import (
     build_outbox,
 )
 from subak.federation.serving import compiled_service
-from subak.simulator.exhaustive.canonical import (
+from subak.simulator.exhaustive.roles.canonical import (
     CONSTANT,
     LONG_AGO,
     NORMALISERS,

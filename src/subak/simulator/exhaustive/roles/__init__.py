@@ -1,0 +1,1 @@
+"""A tiny federation of Megha, and each of its roles by itself."""
