@@ -7,8 +7,10 @@ import pytest
 from inboxes import INBOX, Recorder, alone, hand_over
 from subak.federation.megha.ledger import ENTRY, VERSION, bring, build_ledger, carried, still_holds
 from subak.federation.megha.roles import SERVE
-from subak.federation.messages import KINDS, ROLES, WORKER
+from subak.federation.messages import CROSSES, HANDLER, KINDS, LOCAL_MASTER, NOBODY, ROLES, SUBMITTER, WORKER
 from subak.federation.serving import compiled_service
+from subak.live.node.base import SPOKEN
+from subak.live.node.local_node import WITHOUT_MACHINE
 from subak.simulator.engine.state import LOOP_DONE, NOW
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
@@ -85,6 +87,19 @@ def test_so_does_the_compiled_function_of_a_process_whatever_it_is_told_at_once(
     assert {told.role for calls in recorder.calls.values() for told in calls} == set(range(WORKER + 1))
     assert_same_answers(opened_case(seed, LARGE), recorder,
                         lambda role, tables: compiled_service(SERVE[role], tables), INBOX)
+
+
+def test_what_crosses_the_network_is_taken_by_live_nodes():
+    """A node refuses a kind that its peer does not speak, and a local master's one about a machine it does not have."""
+    crossing = [(told.role, row) for seed in SEEDS[:10] for calls in recorded(seed).calls.values() for told in calls
+                if told.role != SUBMITTER  # it is beside its master
+                for row in told.answers if CROSSES[row["kind"]] and HANDLER[row["kind"]] in SPOKEN]
+    spoken = {(sender, int(row["kind"])) for sender, row in crossing}
+    assert {(ROLES[sender], KINDS[kind]) for sender, kind in spoken if kind not in SPOKEN[sender]} == set()
+    assert {ROLES[sender] for sender, _ in spoken} == {ROLES[sender] for sender in SPOKEN}
+    about_none = {int(row["kind"]) for _, row in crossing
+                  if HANDLER[row["kind"]] == LOCAL_MASTER and row["machine"] == NOBODY}
+    assert {KINDS[kind] for kind in about_none - WITHOUT_MACHINE} == set() and len(about_none) > 2
 
 
 def test_a_copy_of_a_ledger_holds_what_came_whatever_came_before_it():
