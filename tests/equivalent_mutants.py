@@ -31,12 +31,25 @@ PAST = "where there is no room, that is a time before what has been accounted fo
 TOLD = "it tells the compiler what is so, which it need not use"
 EITHER_WAY = "both ways find the same"
 MADE_ANEW = "room is made before anything happens"
+IN_VAIN = "where nothing fits, a search goes on in vain"
 UNREAD_PLACE = "a place that nobody reads"
 STAYS = "who has nobody below stays where it is"
 OFTEN = "to look through the heap more often changes nothing but the time that it takes"
 EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("take", "if amount > 0:", "0  ->  -1"): "a request of 0 changes nothing, only more slowly",
     ("take", "if amount > 0:", "amount > 0  ->  amount >= 0"): "a request of 0 changes nothing, only more slowly",
+    ("first_block", "if count - seen > LOG:", "count - seen > LOG  ->  count - seen >= LOG"): IN_VAIN,
+    ("block_may_fit", "return False", "False  ->  True"): IN_VAIN,
+    ("masked", "if room_during(profile, profile.pool[block * BLOCK + place], shape, now, until) > 0:", "0  ->  -1"):
+        "a machine that is promised is taken out when it is chosen",
+    ("may_write_over_more",
+     "return bool(size[RING] < ledger.entry.size and 2 * (size[VERSION] - size[NEEDED_FROM]) > size[RING])",
+     "size[VERSION] - size[NEEDED_FROM]  ->  size[VERSION] + size[NEEDED_FROM]"): "to look again finds the same",
+    ("drop_dead",
+     "while sim.counts[LOST_EVENTS] > 0 and sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):",
+     "0  ->  -1"): "there are as many events of lost attempts as are counted",
+    ("fetch_next_end", "for resource in range(sim.fleet.free.shape[0]):", "0  ->  1"): "to fetch more changes nothing",
+    ("in_one_block", "block = _at_a_line(int(ends.max(initial=0)))", "0  ->  1"): ONLY_ROOM,
     ("_memory", "return build_memory((0, 0), (0, 0), numbers)", "0  ->  1"): UNREAD,
     ("best_aligned", "if cost < least or (cost == least and machine < best):", "machine < best  ->  machine <= best"):
         "a machine that was freed is there once",
@@ -243,6 +256,7 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("_attempts", "small = np.uint16 if machines < 2**16 else np.uint32", "16  ->  15"):
         "numbers of four bytes hold all",
     ("without_ended", "none = np.empty(0, np.int32)", "0  ->  1"): MADE_ANEW,
+    ("_listed", "if stages.of_task.size == 0:", "0  ->  -1"): "of no stages the lists are empty as well",
     ("without_ended", "events=_renumbered_events(sim.events, number), losses=build_losses(0),", "0  ->  1"): MADE_ANEW,
     ("_renumbered_events", 'slot["item"] = np.maximum(number[slot["item"]], 0)', "0  ->  -1"):
         "neither is it an attempt of the last row",

@@ -5,7 +5,7 @@ import pytest
 from small import fleet_of, plain, staged
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
-from subak.measures.jobs import width_words
+from subak.measures.jobs import _waited, width_words
 from subak.measures.runs import load_runs
 from subak.measures.series import group_waits
 from subak.report.charts.group_waits import group_wait_makers, ordered
@@ -85,3 +85,8 @@ def test_means_are_over_seeds(tmp_path):
     assert found.select("mean", "p95").unique().rows() == [(3.0, 30.0)]
     assert found["scheduler"].unique().to_list() == ["first-fit"]
     assert pytest.approx(3.0) == found["mean"][0]
+
+
+def test_a_group_of_which_nobody_started_has_waited_for_nobody_knows_how_long():
+    tasks, started, mean, *levels = _waited(pl.Series([None, None], dtype=pl.Float64))
+    assert (tasks, started, mean, set(levels)) == (2, 0, None, {None})

@@ -608,3 +608,14 @@ def test_random_fit_draws_every_fitting_machine_alike(useless):
     expected = len(drawn) / len(fitting)
     assert ((counts - expected) ** 2 / expected).sum() < 18.467  # chi-square, 4 degrees, 99.9 %
     assert random_fit(fleet, tasks_of([(10,)]), 0) == NOWHERE
+
+
+@pytest.mark.parametrize("groups", [[0], [0, 0], [0, 0, 1, 1, 1, 1], [1, 0, 1, 0, 2], [0, 1, 1, 1]])
+def test_every_lane_has_a_leaf_of_its_own_in_the_tree_of_its_group(groups):
+    of_lane, count = np.array(groups), max(groups) + 1
+    trees = build_tournament(of_lane, count, np.ones((1, len(groups)), np.int32), np.array([4]))
+    places = trees.base_of_lane + trees.leaf
+    assert len(set(places.tolist())) == len(groups)
+    for lane, group in enumerate(groups):
+        assert trees.leaves[group] <= trees.leaf[lane] < 2 * trees.leaves[group]
+        assert trees.base_of_lane[lane] == trees.base[group]

@@ -101,6 +101,20 @@ def test_a_short_last_interval_counts_for_as_long_as_it_was():
     assert measures.waiting(pl.DataFrame({"span": [0.0], "waiting": [0.0], "waiting_max": [3]})).mean is None
 
 
+def test_capacity_is_idle_while_tasks_wait_as_far_as_one_does():
+    """Four that wait count like one, half a one as a half, and none not at all."""
+    found = pl.DataFrame({"span": [10.0, 10.0, 10.0], "waiting": [4.0, 0.5, 0.0], "used_cpu": [2.0, 0.0, 4.0],
+                          "capacity_cpu": [4.0, 4.0, 4.0]})
+    assert measures.idle_while_waiting(found, ["cpu"]) == {"cpu": pytest.approx(1 - 20 / 60)}
+    assert measures.idle_while_waiting(found[2:], ["cpu"]) == {"cpu": None}
+
+
+def test_what_is_overcommitted_is_used_beyond_what_there_is():
+    found = pl.DataFrame({"used_cpu": [5.0, 1.0], "capacity_cpu": [4.0, 4.0], "used_memory": [3.0, 4.0],
+                          "capacity_memory": [4.0, 4.0]})
+    assert measures.overcommitted(found, ["cpu", "memory"]) == {"cpu": 1.25}
+
+
 def test_stranded_is_what_no_waiting_task_could_use(queue):
     # until 15 only task 1 waits and the free core is too little for it; later task 2 would fit but must wait its turn
     assert queue.timeline["stranded_cpu"].to_list() == [1] + [0] * 10
