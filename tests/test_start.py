@@ -235,7 +235,7 @@ def test_a_sample_is_meant_by_its_name_and_a_folder_by_its_path():
 
 @pytest.mark.parametrize("command", ["inspect", "fit"])
 def test_inspect_and_fit_read_a_sample_by_its_name(command, monkeypatch):
-    module, asked = importlib.import_module(f"subak.cli.commands.{command}"), []
+    module, asked = importlib.import_module(f"subak.cli.commands.workloads.{command}"), []
 
     def read(folder):
         asked.append(folder)
