@@ -238,7 +238,8 @@ def load() -> None:
     """Import what commands import when they need it: no fork has to again."""
     group = typer.main.get_command(importlib.import_module("subak.cli.app").app)
     names = [name.replace("-", "_") for name in group.commands]  # which are loaded by that ..
-    bodies = [f"subak.cli.commands.{name}" for name in names if importlib.util.find_spec(f"subak.cli.commands.{name}")]
+    bodies = [f"{room}.{name}" for room in ("subak.cli.commands", "subak.cli.commands.workloads") for name in names
+              if importlib.util.find_spec(f"{room}.{name}")]
     for name in ("altair", "scipy.optimize", "scipy.stats", "vl_convert", *bodies,  # .. and so is what they do
                  "subak.cli.reproduce.google_like", "subak.cli.reproduce.papers", "subak.cli.reproduce.reproduction",
                  "subak.report.charts.fair_shares", "subak.report.charts.fit", "subak.report.page",

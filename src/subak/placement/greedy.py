@@ -79,12 +79,13 @@ def first_without_queue(fleet: FleetState, tasks: Tasks, lanes: Lanes, shape: in
     for block in range(first_block(fleet, shape), fleet.allowed.shape[1]):
         if block_may_fit(fleet, tasks, shape, block):
             word = fitting_word(fleet, tasks, shape, block)
-            if word != NO_BITS and first_fit_block < 0:
-                first_fit_block = block
-                note_first_block(fleet, shape, block)
-            word &= equal_word(lanes.length, block, 0)
             if word != NO_BITS:
-                return block * BLOCK + lowest_bit(word)
+                if first_fit_block < 0:
+                    first_fit_block = block
+                    note_first_block(fleet, shape, block)
+                word &= equal_word(lanes.length, block, 0)
+                if word != NO_BITS:
+                    return block * BLOCK + lowest_bit(word)
     if first_fit_block < 0:
         note_first_block(fleet, shape, fleet.allowed.shape[1])
     return NOWHERE
