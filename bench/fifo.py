@@ -9,6 +9,7 @@ import heapq
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import simpy
@@ -69,7 +70,7 @@ def of_loop(arrivals: list[float], run_times: list[float]) -> list[float]:
     return completions
 
 
-def timed(function: Callable[..., object], *arguments: object) -> tuple[float, object]:
+def timed(function: Callable[..., Any], *arguments: object) -> tuple[float, Any]:
     """Return the seconds that a call took, and what it returned."""
     began = time.perf_counter()
     found = function(*arguments)

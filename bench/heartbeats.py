@@ -47,7 +47,7 @@ def measure(tasks: int, machines: int, masters: int, local_masters: int, rounds:
             if number > 0 and name == "every heartbeat":
                 continue
             opened = open_federated(workload, fleet, MEGHA, settings, 1, default_interval(workload), math.inf,
-                                    every_beat=every)
+                                    in_full=every)
             began = time.process_time()
             run_to_end(opened.simulation, opened.step, False, None, None, lambda: RuntimeError("a rule is broken"))
             best[name] = min(best[name], time.process_time() - began)
