@@ -12,7 +12,7 @@ from pathlib import Path
 from subak.live.config import WorkerFile, read
 from subak.live.executor.attempt import AttemptToRun
 from subak.live.executor.simulated import SimulatedExecutor
-from subak.live.node.worker_node import WorkerNode
+from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.process.driver import clock
 from subak.live.process.worker import Worker
 

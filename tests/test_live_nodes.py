@@ -27,9 +27,9 @@ from subak.live.jobfile.spec import JobSpec, Metadata, Stage
 from subak.live.node.base import Cut
 from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.frames import Ask, Batch, FrameError, Outgoing
+from subak.live.node.global_master.queues import QueueSetup, QueuesFact
 from subak.live.node.layout import Layout, Timing
-from subak.live.node.queues import QueueSetup, QueuesFact
-from subak.live.node.worker_node import Ping, WorkerNode
+from subak.live.node.worker.worker_node import Ping, WorkerNode
 from subak.live.service.views import preempted_by
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase
 from subak.live.torture.people import People

@@ -1,8 +1,8 @@
 """A global master that begins anew with what is on disk."""
 from subak.live.jobfile.read import read_job
-from subak.live.node.global_node import GlobalNode
+from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.node.global_master.queues import QueueSetup, QueuesFact
 from subak.live.node.layout import Layout, Rooms, Timing
-from subak.live.node.queues import QueueSetup, QueuesFact
 
 LAYOUT = Layout(2, 1, ("cpu", "memory"), False, Rooms(tasks=64, machines=64, shapes=8, queues=8))
 QUEUES = QueuesFact(1, (QueueSetup("all", 1),))

@@ -12,7 +12,7 @@ from subak.federation.messages import NOBODY
 from subak.live.executor.ledger import Ledger
 from subak.live.node import restore
 from subak.live.node.layout import Timing
-from subak.live.node.worker_node import WorkerNode
+from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.torture.torture import random_case, run_case
 from subak.live.torture.world import World
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from subak.federation.megha.roles import serve_global_master, serve_local_master, serve_submitter
 from subak.federation.serving import compiled_service
 from subak.kernels.kernel import is_compiled
-from subak.live.node.global_node import GlobalNode
+from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.node.global_master.queues import QueueSetup, QueuesFact
 from subak.live.node.layout import Layout, Rooms, Timing
 from subak.live.node.local_node import LocalNode
-from subak.live.node.queues import QueueSetup, QueuesFact
 from subak.live.process import lifeline
 
 KERNELS = {"global-master": ("serve_submitter", "serve_global_master"), "local-master": ("serve_local_master",)}

@@ -13,7 +13,7 @@ from pathlib import Path
 from subak.errors import InputError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
 from subak.live.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
-from subak.live.node.global_node import GlobalNode
+from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.local_node import LocalNode
 from subak.live.process.driver import Driver
 from subak.live.process.lifeline import NO_FILE, handed_on

@@ -23,7 +23,7 @@ from subak.live.executor.client import WardenError, WardenExecutor
 from subak.live.executor.simulated import SimulatedExecutor
 from subak.live.node.frames import Incoming, Join, Joined, Outgoing
 from subak.live.node.layout import Layout, Timing
-from subak.live.node.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
+from subak.live.node.worker.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
 from subak.live.process.driver import Driver, clock
 from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import LinkError, Links, Trouble

@@ -15,7 +15,7 @@ from subak.live.api.models import (
     Shortage,
 )
 from subak.live.config import FederationFile
-from subak.live.node.global_node import GlobalNode
+from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.service.views import Known, preempted_by, words_of
 
 

@@ -10,8 +10,8 @@ from subak.federation.choices import ROUND_ROBIN
 from subak.live.api.errors import InvalidError, RefusedError
 from subak.live.api.models import Change, Plan
 from subak.live.config import FederationFile, QueueEntry, check
-from subak.live.node.global_node import GlobalNode
-from subak.live.node.queues import QueueSetup, QueuesFact, changed
+from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.node.global_master.queues import QueueSetup, QueuesFact, changed
 from subak.queues.orders import FAIR_ORDERS
 
 FIXED = ("name", "global_master", "cluster", "resources", "timing", "rooms")

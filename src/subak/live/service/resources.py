@@ -7,7 +7,7 @@ from subak.federation.messages import NOBODY
 from subak.live.api.models import MachineView, QueueView
 from subak.live.config import FederationFile
 from subak.live.node.facts import MachineFact
-from subak.live.node.global_node import GlobalNode
+from subak.live.node.global_master.global_node import GlobalNode
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
 
 

@@ -38,7 +38,7 @@ from subak.live.jobfile.spec import JobSpec
 from subak.live.node.base import Node
 from subak.live.node.facts import MACHINE, MachineFact, read_machine
 from subak.live.node.frames import Answer, Ask
-from subak.live.node.global_node import Answered, Changed, Ended, GlobalNode
+from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode
 from subak.live.service.explaining import explanation_of
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of

@@ -39,8 +39,8 @@ from subak.live.api.models import (
     TaskView,
 )
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.book import BEGAN, ON_DISK, OUTCOME_WORDS, Happening, Job, StoredJob
-from subak.live.node.queues import QueuesFact
+from subak.live.node.global_master.book import BEGAN, ON_DISK, OUTCOME_WORDS, Happening, Job, StoredJob
+from subak.live.node.global_master.queues import QueuesFact
 
 OF_PHASE = {PHASE_FLYING: TASK_STARTING, PHASE_HELD: TASK_STARTING, PHASE_RUNNING: TASK_RUNNING,
             PHASE_LEAVING: TASK_ENDING}

@@ -14,7 +14,7 @@ from msgspec import msgpack
 
 from subak.errors import InputError
 from subak.live.node.base import Put, Write
-from subak.live.node.worker_node import Identity
+from subak.live.node.worker.worker_node import Identity
 from subak.live.store.folder import lock_of
 
 HALF_BYTES = 1 << 20

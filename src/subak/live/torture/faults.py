@@ -2,7 +2,7 @@
 from typing import TYPE_CHECKING
 
 from subak.federation.messages import NOBODY
-from subak.live.node.worker_node import WorkerNode
+from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.torture.case import NEVER, Fault
 from subak.live.torture.process import Process
 

@@ -12,7 +12,7 @@ from subak.live.executor.records import SYNCED
 from subak.live.executor.simulated import SimulatedExecutor
 from subak.live.node.base import Node
 from subak.live.node.frames import Incoming, Join, Joined, Outgoing
-from subak.live.node.worker_node import End, Forget, Inquire, Ping, Start, WorkerNode
+from subak.live.node.worker.worker_node import End, Forget, Inquire, Ping, Start, WorkerNode
 from subak.live.torture.case import MachineCase
 from subak.live.torture.process import Machine, Process, write
 from subak.live.torture.watch import BrokenError

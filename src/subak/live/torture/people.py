@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from subak.errors import InputError
 from subak.federation.messages import LOCAL_MASTER, NOBODY
 from subak.live.node.frames import Ask
-from subak.live.node.global_node import GlobalNode
+from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.node.global_master.queues import QueueSetup, QueuesFact, changed
 from subak.live.node.local_node import LocalNode
-from subak.live.node.queues import QueueSetup, QueuesFact, changed
 from subak.live.torture.case import JobCase, QueueChange, Wish
 from subak.live.torture.process import Process
 from subak.live.torture.watch import BrokenError

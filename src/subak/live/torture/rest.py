@@ -15,11 +15,11 @@ from subak.federation.megha.local_master.state import ACTIVE
 from subak.federation.megha.open_tasks import TASKS_OPEN
 from subak.federation.messages import BEAT, CHECK, FAILURE, HANDLER, KINDS, NOBODY, TICK, WATCH
 from subak.live.executor.attempt import Key
-from subak.live.node.book import ON_DISK, StoredJob
 from subak.live.node.facts import JOB
-from subak.live.node.global_node import GlobalNode
+from subak.live.node.global_master.book import ON_DISK, StoredJob
+from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.local_node import LocalNode
-from subak.live.node.worker_node import WorkerNode
+from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.torture.people import People
 from subak.live.torture.process import Process
 from subak.live.torture.watch import ALWAYS, BrokenError, Task

@@ -22,7 +22,7 @@ from subak.federation.megha.local_master.state import LOST_MACHINE
 from subak.federation.megha.open_tasks import GANGS_EVER
 from subak.federation.messages import NOBODY
 from subak.live.executor.attempt import AttemptToRun, Begun, Ending, Event, Exited, Key
-from subak.live.node.global_node import GlobalNode
+from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.local_node import LocalNode
 from subak.live.torture.case import Case
 from subak.live.torture.process import Machine, Process

@@ -19,7 +19,7 @@ from typing import IO
 from subak.live.config import WorkerFile, read
 from subak.live.executor.attempt import EXITED, SIGNALLED, AttemptToRun, Ending, Key
 from subak.live.executor.simulated import SimulatedExecutor
-from subak.live.node.worker_node import WorkerNode
+from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.process import lifeline
 from subak.live.process.driver import clock
 from subak.live.process.worker import Worker

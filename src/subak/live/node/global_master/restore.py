@@ -20,10 +20,10 @@ from subak.federation.megha.jobs import (
 from subak.federation.megha.open_tasks import FREE_TASK, TASKS_EVER, TASKS_OPEN, join_gang, open_gang
 from subak.federation.megha.submitter import INCARNATION_KNOWN, give_dependents_up
 from subak.federation.messages import EXPIRE, NOBODY, TRY_AGAIN
-from subak.live.node.book import ON_DISK, Job, asked_of, read_job
+from subak.live.node.global_master.book import ON_DISK, Job, asked_of, read_job
 
 if TYPE_CHECKING:
-    from subak.live.node.global_node import GlobalNode
+    from subak.live.node.global_master.global_node import GlobalNode
 
 WITH_ROW = (SUBMISSION_OPEN, SUBMISSION_WITHDRAWN, SUBMISSION_BACKOFF)
 

@@ -57,7 +57,7 @@ from subak.live.node.base import Put
 from subak.live.node.facts import CONFIGURATION, JOB, SHAPE, Fact, read_configuration, read_job, read_shape
 from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
 from subak.live.node.layout import Layout, Peer, Timing
-from subak.live.node.plain import Grid, Kind, PlainNode, Row, Rows
+from subak.live.node.worker.plain import Grid, Kind, PlainNode, Row, Rows
 from subak.workload.tasks import Requests
 
 Disk = Mapping[str, Mapping[int | str, bytes]]

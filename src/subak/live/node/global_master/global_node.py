@@ -51,7 +51,6 @@ from subak.federation.messages import (
 from subak.live.jobfile.spec import Constraint as AskedConstraint
 from subak.live.jobfile.spec import JobSpec
 from subak.live.node.base import Drop, Put, Serve, within
-from subak.live.node.book import Book, Job, StoredJob, asked_of, fact_of
 from subak.live.node.facts import (
     CONFIGURATION,
     JOB,
@@ -66,10 +65,11 @@ from subak.live.node.facts import (
     read_shape,
 )
 from subak.live.node.frames import Answer, Ask, Frame, FrameError
+from subak.live.node.global_master.book import Book, Job, StoredJob, asked_of, fact_of
+from subak.live.node.global_master.queues import QueuesFact, read_queues
+from subak.live.node.global_master.restore import restore_jobs
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.master import MasterNode
-from subak.live.node.queues import QueuesFact, read_queues
-from subak.live.node.restore import restore_jobs
 from subak.queues.tree import Queue, TreeFile
 from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
