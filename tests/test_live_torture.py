@@ -10,7 +10,7 @@ from subak.federation.megha.jobs import SUBMISSION_BACKOFF
 from subak.federation.megha.local_master import handlers
 from subak.federation.messages import NOBODY
 from subak.live.executor.ledger import Ledger
-from subak.live.node import restore
+from subak.live.node.global_master import restore
 from subak.live.node.layout import Timing
 from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.torture.torture import random_case, run_case
