@@ -63,6 +63,7 @@ ONE_WAY: dict[tuple[str, str, bool], str] = {
     ("on_watch", "not rules.standby", True): WATCHES,
     ("forget_stale", "master.task[task]['phase'] == PHASE_ENDED", False):
         "a task is queued when it is known what became of its last request, so nothing of it runs",
+    ("choose", "is_filling(out)", True): "the outboxes of torture hold more than its tasks; not in test_walks",
     ("wake_lanes", "lanes.place[lane] == NO_PLACE", False): "lanes are woken only when none is in the round",
     ("member_held", "master.gang[gang]['failed']", True): GANG_DOWN,
     ("give_up_if_in_part", "not master.gang[gang]['failed']", False): GANG_DOWN,

@@ -5,7 +5,16 @@ import pytest
 from growing import Growing
 from subak.federation.choices import BINS
 from subak.federation.megha.attempts import ROWS_USED, add_attempt, build_attempts
-from subak.federation.megha.global_master.handlers import confirm, end, is_current, on_reopen, on_submit, on_update
+from subak.federation.megha.global_master.backlog import enqueue
+from subak.federation.megha.global_master.handlers import (
+    confirm,
+    end,
+    is_current,
+    on_place,
+    on_reopen,
+    on_submit,
+    on_update,
+)
 from subak.federation.megha.global_master.placement import Bins, chosen_in, hold, hold_nothing, let_go
 from subak.federation.megha.global_master.preemption import dominant_share, machine_with_victims
 from subak.federation.megha.global_master.rebuild import restart, settle_doubts
@@ -243,6 +252,25 @@ def test_doubts_are_settled_as_far_as_there_is_room_for_what_follows():
     settle_doubts(*one.everything(), build_outbox(8, more=0))  # a walk stops behind the first message
     assert one.master.task["doubted"][[one.row, *others]].tolist() == [False, True, True]
     assert one.master.scalar[DOUBTS] == 1
+
+
+def test_a_turn_ends_when_more_was_withdrawn_than_the_outbox_holds():
+    """Nine were withdrawn while they waited; the tenth waits: each turn says of one that its row is not needed."""
+    one = Master()
+    rows = [one.row, *(open_task(one.tasks, NUMBER + more) for more in range(1, 10))]
+    for row in rows:
+        one.tasks.shape[row], one.tasks.queue[row], one.tasks.lane[row] = 0, 0, one.tasks.lane[one.row]
+        assert is_here(one.master, one.tasks, row, one.tasks.number[row], 0)
+        one.master.task["phase"][row] = PHASE_WAITING
+        enqueue(one.master, one.tasks, row)
+    one.master.task["phase"][rows[:-1]] = PHASE_ENDED
+    said, out = [], build_outbox(8, more=0)  # a walk stops behind the first message
+    for _ in rows:
+        out.size[:] = 0
+        on_place(*one.everything(), out)
+        said.append([KINDS[kind] for kind in out.row["kind"][: out.size[0]]])
+    assert said == [["DONE", "PLACE"]] * 9 + [["LAUNCH", "RETRY", "PLACE"]]
+    assert one.master.scalar[PLACING] == 1
 
 
 # -- its view ----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from subak.federation.megha.global_master.state import (
 )
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Topology
-from subak.federation.messages import DONE, NOBODY, Outbox, post
+from subak.federation.messages import DONE, NOBODY, Outbox, is_filling, post
 from subak.fleet.index import block_may_fit
 from subak.fleet.state import LOG, FleetState
 from subak.marks import inlined
@@ -66,7 +66,7 @@ def enqueue(master: GlobalMaster, tasks: OpenTasks, task: int) -> None:
 
 @inlined
 def choose(master: GlobalMaster, topology: Topology, tasks: OpenTasks, out: Outbox) -> int:
-    """Return the queue whose turn it is, of those with a task to place, or NOBODY."""
+    """Return the queue whose turn it is, of those with a task to place, or NOBODY; and where the outbox is filling."""
     if master.queue_order.queue.size > 0:
         return choose_fairly(master, topology, tasks, out)
     place = master.scalar[NEXT_QUEUE]
@@ -74,6 +74,8 @@ def choose(master: GlobalMaster, topology: Topology, tasks: OpenTasks, out: Outb
         queue = master.own[place]
         place = place + 1 if place + 1 < master.scalar[OWN_QUEUES] else 0
         forget_stale(master, tasks, queue, out)
+        if is_filling(out):
+            return NOBODY
         if master.lane_size[queue, CONTENDERS] > 0:
             master.scalar[NEXT_QUEUE] = place
             return int(queue)
@@ -87,6 +89,8 @@ def choose_fairly(master: GlobalMaster, topology: Topology, tasks: OpenTasks, ou
         shape = NOBODY
         if topology.queue[queue]["owner"] == master.number:
             forget_stale(master, tasks, queue, out)
+            if is_filling(out):
+                return NOBODY
             if master.lane_size[queue, CONTENDERS] > 0:
                 lanes = lanes_of(master, queue)
                 shape = tasks.shape[lanes.root[lanes.contender[0]]]
@@ -96,10 +100,15 @@ def choose_fairly(master: GlobalMaster, topology: Topology, tasks: OpenTasks, ou
 
 @inlined
 def forget_stale(master: GlobalMaster, tasks: OpenTasks, queue: int, out: Outbox) -> None:
-    """Take tasks off the top that no longer wait: a restarted master learned that they run, or have ended."""
+    """Take tasks off the top that no longer wait: they were withdrawn, or a restarted master learned that they run.
+
+    Any number may have been withdrawn: whoever asked takes another turn when the outbox is filling.
+    """
     lanes = lanes_of(master, queue)
-    while lanes.size[CONTENDERS] > 0 and master.task[lanes.root[lanes.contender[0]]]["phase"] != PHASE_WAITING:
+    while lanes.size[CONTENDERS] > 0 and not is_filling(out):
         task = lanes.root[lanes.contender[0]]
+        if master.task[task]["phase"] == PHASE_WAITING:
+            return
         leave_first(master, lanes, tasks)
         if master.task[task]["phase"] == PHASE_ENDED:
             say_done(master, tasks, task, out)

@@ -196,12 +196,18 @@ def on_ended_before(
 
 @inlined
 def on_place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, out: Outbox) -> int:
-    """Place one task of the queue whose turn it is; return it, NOBODY if there is none. Megha Fig. 2, Algorithm 2."""
+    """Place one task of the queue whose turn it is; return it, NOBODY if there is none. Megha Fig. 2, Algorithm 2.
+
+    A turn in which more tasks were withdrawn than the outbox holds ends with the first of them; another follows.
+    """
     master.scalar[PLACING] = 0
     queue = choose(master, topology, tasks, out)
-    if queue == NOBODY and master.scalar[QUEUED] > 0:
+    if queue == NOBODY and master.scalar[QUEUED] > 0 and not is_filling(out):
         wake_lanes(master, tasks)
         queue = choose(master, topology, tasks, out)
+    if is_filling(out):
+        take_turn(master, out)
+        return NOBODY
     if queue == NOBODY:
         return NOBODY
     lanes = lanes_of(master, queue)

@@ -1,0 +1,35 @@
+"""Walks that post: none fills an outbox, however much there is to walk over."""
+import math
+
+import polars as pl
+import pytest
+
+import subak
+from mutants import ROOT
+from subak.federation.settings import Federation
+from subak.simulator.torture.torture import Case, Stage, Terms, run_case
+
+CASE = ROOT.parent / "shared" / "cases" / "48-sim-mass-giveup"
+
+
+@pytest.mark.skipif(not CASE.exists(), reason=f"{CASE} is not here")
+@pytest.mark.parametrize(("plan", "given_up"), [("plan.toml", 19_996), ("plan2.toml", 20_000)])
+def test_twenty_thousand_tasks_are_given_up_at_once(plan, given_up):
+    jobs = pl.DataFrame({"arrival": 0.0, "run_time": 1000.0, "cpu": [1.0] * 20_000, "job": "j"})
+    workload = subak.load(jobs, machines=2, capacity={"cpu": 2})
+    ran = subak.run(workload, "central", failures=CASE / plan, progress=False)
+    assert ran.tasks["status"].value_counts().filter(pl.col("status") == "GIVEN_UP")["count"].to_list() == [given_up]
+
+
+@pytest.mark.parametrize(("wait_max", "cancelled"), [(1.0, math.inf), (math.inf, 1.0)])
+@pytest.mark.parametrize("turns", ["round-robin", "drf"])
+def test_a_turn_meets_more_tasks_that_were_given_up_than_the_outbox_holds(wait_max, cancelled, turns):
+    """One core, 150 tasks that run for long; all but the first are given up at once, and wait in their lane."""
+    count = 150
+    case = Case(
+        seed=1, machines=[(1, 1)], racks=[""], absent=[], changes=[], queues=["a"], stages=[Stage(0, (1, 0))],
+        tasks=[(0, 0.0, 3.0)] * count, plan=None, outbox=0, fates=[(0, math.inf, cancelled)] * count,
+        terms=Terms(0, 0, 0.0, wait_max, math.inf),
+        settings=Federation(global_masters=1, local_masters=1, heartbeat=math.inf, delay=0.0, service_scale=0.0,
+                            queue_order=turns))
+    assert run_case(case).failure == ""
