@@ -5,10 +5,24 @@ import numpy as np
 import pytest
 
 from fake_runs import write_run
-from subak.measures.intervals import SEEDS_MIN, interval, mean_interval, paired, relative
+from subak.measures.intervals import (
+    BY_COUNT,
+    BY_DIFFERENCE,
+    BY_LOGARITHM,
+    BY_OFFSET,
+    NOT_COMPARED,
+    PAIRS_MIN,
+    SEEDS_MIN,
+    Difference,
+    difference,
+    holm,
+    mean_interval,
+    paired,
+    relative,
+)
 from subak.measures.runs import Run, Spread, Summary, WindowFacts, load_runs
 from subak.report.comparison import compare
-from subak.report.notes import notes
+from subak.report.notes import difference_notes, notes
 
 
 def runs_of(**waits):
@@ -33,15 +47,64 @@ def test_values_are_paired_by_seed_and_compared_by_their_means():
     assert relative(np.array([-5.0]), np.array([-10.0])) is None  # it would say that half of a gain costs less
 
 
-def test_an_interval_takes_seeds_and_a_baseline_that_is_something():
-    ones = np.ones(SEEDS_MIN)
-    assert interval(2 * ones, ones) == (1.0, 1.0)
-    assert interval(ones, ones) == (0.0, 0.0)
-    assert interval(2 * ones[1:], ones[1:]) is None
-    assert interval(ones, 0 * ones) is None and interval(-ones, -2 * ones) is None and interval(-ones, -ones) is None
-    nearly_nothing = np.array([-10.0, 11.0, -10.0, 11.0, -10.0, 11.0])  # of some samples it is below nothing
-    assert interval(nearly_nothing + 1, nearly_nothing) is None
-    assert interval(np.append(ones, np.inf), np.append(ones, 1.0)) is None
+def test_a_difference_by_hand():
+    """Ratios 1/2, 1, 2, 4: logarithms of mean ln(4) / 4, deviation ln(2) sqrt(5 / 3), t of 3 degrees 3.182446."""
+    baseline, values = np.array([8.0, 3.0, 5.0, 2.0]), np.array([4.0, 3.0, 10.0, 8.0])
+    found = difference(values, baseline)
+    half = 3.182446 * np.log(2) * np.sqrt(5 / 3) / 2
+    assert found.share == pytest.approx(4 ** (1 / 4) - 1) and found.way == BY_LOGARITHM
+    assert found.ends == pytest.approx((np.exp(np.log(4) / 4 - half) - 1, np.exp(np.log(4) / 4 + half) - 1), rel=1e-6)
+    assert found.of_means == pytest.approx(25 / 18 - 1)
+    assert found.p == pytest.approx(0.4950, abs=1e-4) and not found.is_decided  # t = 0.7746
+
+
+def test_a_difference_takes_three_seeds_and_numbers():
+    ones = np.ones(PAIRS_MIN)
+    assert difference(2 * ones, ones)[:4] == (pytest.approx(1.0), pytest.approx((1.0, 1.0)), 0.0, 1.0)
+    assert difference(ones, ones)[:4] == (0.0, (0.0, 0.0), 1.0, 0.0)
+    assert difference(2 * ones[1:], ones[1:])[1:3] == (None, None) and difference(2 * ones[1:], ones[1:]).share == 1.0
+    assert difference(np.array([3.0]), np.array([4.0])) == Difference(-0.25, of_means=-0.25)
+    assert difference(np.zeros(0), np.zeros(0)) == NOT_COMPARED
+    endless = difference(np.append(ones, np.inf), np.append(ones, 1.0))
+    assert (endless.share, endless.ends, endless.p) == (None, None, None)
+
+
+def test_zeros_are_moved_by_a_share_of_the_mean_of_all():
+    values, baseline = np.array([0.0, 3.0, 6.0, 1.0]), np.array([2.0, 4.0, 8.0, 8.0])
+    moved = difference(values + 0.2, baseline + 0.2)  # the mean of all eight is 4
+    found = difference(values, baseline)
+    assert found.offset == pytest.approx(0.2) and found.way == BY_OFFSET
+    assert found.share == pytest.approx(moved.share) and found.ends == pytest.approx(moved.ends)
+    assert found.p == pytest.approx(moved.p) and found.of_means == pytest.approx(10 / 22 - 1)
+
+
+def test_where_a_third_of_the_seeds_are_zero_for_both_it_counts_who_was_better():
+    baseline = np.array([0.0, 0.0, 0.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+    found = difference(baseline / 2, baseline)
+    assert found.ends is None and found.way == BY_COUNT and found.share == found.of_means == -0.5
+    assert found.p == pytest.approx(2 / 2**6)  # six of six
+    nothing = difference(np.zeros(6), np.zeros(6))
+    assert (nothing.share, nothing.ends, nothing.p) == (None, None, 1.0)
+    assert difference(baseline[1:] / 2, baseline[1:]).way == BY_OFFSET  # two of eight are fewer than a third
+
+
+def test_amounts_below_zero_are_subtracted():
+    """Differences 1, 2, 3: mean 2, standard error 1 / sqrt(3), t of 2 degrees 4.302653."""
+    baseline = np.array([-1.0, 10.0, 6.0])
+    found = difference(baseline + np.array([1.0, 2.0, 3.0]), baseline)
+    half = 4.302653 / np.sqrt(3)
+    assert found.ends == pytest.approx(((2 - half) / 5, (2 + half) / 5), rel=1e-6) and found.way == BY_DIFFERENCE
+    gain = difference(baseline - 10, baseline - 20)
+    assert gain.share is None and gain.ends is None and gain.is_decided  # half of a gain is no share of a cost
+
+
+def test_several_differences_are_judged_by_holms_rule():
+    """The least of four by 4, the next by 3, and so on; none is less than one before it, none more than 1."""
+    ps = [0.01, 0.04, 0.03, 0.005]
+    judged = holm([Difference(p=p) for p in ps] + [NOT_COMPARED])
+    assert [each.p for each in judged[:4]] == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert judged[4] == NOT_COMPARED
+    assert [each.p for each in holm([Difference(p=0.7), Difference(p=0.6)])] == [1.0, 1.0]
 
 
 def test_an_interval_of_a_mean_by_the_table_of_student():
@@ -59,58 +122,93 @@ def test_an_interval_of_a_mean_by_the_table_of_student():
     assert mean_interval((values - 8.5) / 2)[0] == pytest.approx(1 - half / 2, abs=1e-5)  # one value is below 0
 
 
-def test_an_interval_is_paired_and_the_same_each_time():
+def test_a_difference_is_paired():
     """What two schedulers have in common, a seed with much work, does not blur their difference."""
     load = np.array([1.0, 100.0, 5.0, 50.0, 2.0, 20.0, 70.0, 9.0])
-    low, high = interval(0.9 * load, load)
+    low, high = difference(0.9 * load, load).ends
     assert low == pytest.approx(-0.1) and high == pytest.approx(-0.1)
-    assert interval(load[::-1], load)[0] < -0.3  # the same values, of other seeds
-    assert interval(0.9 * load, load) == (low, high)
+    assert difference(load[::-1], load).ends[0] < -0.3  # the same values, of other seeds
 
 
-def test_most_intervals_hold_the_truth():
-    random = np.random.default_rng(5)
-    held = 0
-    for _ in range(300):
-        baseline = random.lognormal(0.0, 0.5, 20)
-        values = 1.2 * baseline * random.lognormal(0.0, 0.1, 20)
-        low, high = interval(values, baseline)
-        held += low <= 1.2 * np.exp(0.1**2 / 2) - 1 <= high
-    assert 0.88 <= held / 300 <= 0.97
+@pytest.mark.parametrize("seeds", [3, 10])
+def test_most_intervals_hold_the_typical_seed(seeds):
+    """Mean waits of M/M/1 at load 0.9 of 200 jobs, served first in, first out, and 1.2 times as fast by luck."""
+    random, held, groups = np.random.default_rng(5), 0, 1000
+    slow, fast = waits_mm1(random, groups * seeds)
+    truth = np.log(slow / fast).mean()
+    for group in range(groups):
+        rows = slice(group * seeds, (group + 1) * seeds)
+        low, high = difference(slow[rows], fast[rows]).ends
+        held += low <= np.expm1(truth) <= high
+    assert 0.91 <= held / groups <= 0.98
+
+
+def test_one_star_in_twenty_is_false_however_many_schedulers_there_are():
+    random, false, groups = np.random.default_rng(7), 0, 500
+    for _ in range(groups):
+        load = random.lognormal(0.0, 1.0, 10)
+        schedulers = load * random.lognormal(0.0, 0.2, (8, 10))
+        false += any(each.is_decided for each in holm([difference(one, schedulers[0]) for one in schedulers[1:]]))
+    assert false / groups <= 0.07
+
+
+def waits_mm1(random, seeds):
+    """Return the mean wait of 200 jobs at a server at load 0.9, float64[seed], and of a server that is 1.2 times as
+    fast with the same jobs (Lindley's recursion)."""
+    gaps, works = random.exponential(1.0, (seeds, 200)), random.exponential(0.9, (seeds, 200))
+    found = []
+    for speed in (1.0, 1.2):
+        wait, total = np.zeros(seeds), np.zeros(seeds)
+        for job in range(200):
+            total += wait
+            wait = np.maximum(wait + works[:, job] / speed - gaps[:, job], 0.0)
+        found.append(total / 200)
+    return found
 
 
 def test_one_is_marked_as_best_only_where_that_is_decided():
     clear = runs_of(slow=[10, 20, 30, 40, 50, 60], fast=[9, 17, 27, 35, 46, 55])
     assert mean_wait(clear).best == frozenset({1})
-    assert mean_wait(clear).difference(1) == pytest.approx(189 / 210 - 1)
-    low, high = mean_wait(clear).interval(1)
-    assert low < 189 / 210 - 1 < high < 0
-    assert mean_wait(clear).difference(0) is mean_wait(clear).interval(0) is None
-    assert mean_wait(clear).difference(0, baseline=1) == pytest.approx(210 / 189 - 1)
+    against = mean_wait(clear).differences()
+    assert against[1].of_means == pytest.approx(189 / 210 - 1) and against[1].is_decided
+    low, high = against[1].ends
+    assert low < against[1].share < high < 0
+    assert against[0] == NOT_COMPARED
+    assert mean_wait(clear).differences(baseline=1)[0].of_means == pytest.approx(210 / 189 - 1)
     chance = runs_of(slow=[10, 20, 30, 40, 50, 60], fast=[5, 25, 29, 45, 45, 58])
     assert mean_wait(chance).best == frozenset()
     third = runs_of(slow=[10, 20, 30, 40, 50, 60], fast=[9, 17, 27, 35, 46, 55], alike=[9, 16, 28, 35, 47, 54.5])
     assert mean_wait(third).best == frozenset()  # better than one, not than both
-    few = runs_of(slow=[10, 20, 30], fast=[1, 2, 3])
-    assert mean_wait(few).best == frozenset() and mean_wait(few).interval(1) is None
+    few = runs_of(slow=[10, 20], fast=[1, 2])
+    assert mean_wait(few).best == frozenset() and mean_wait(few).differences()[1].ends is None
     single = runs_of(slow=[10], fast=[1])
     assert mean_wait(single).best == frozenset({1})
+
+
+def test_none_is_best_whose_typical_seed_says_the_opposite():
+    """One seed in which *a* waits for a thousand seconds outweighs five in which it waits half as long as *b*."""
+    runs = runs_of(a=[5, 5, 5, 5, 5, 5, 1000], b=[10, 10.1, 9.9, 10, 10.2, 10, 900])
+    row = mean_wait(runs)
+    found = row.differences()[1]
+    assert found.of_means < 0 < found.share and found.is_decided and row.best == frozenset()
+    said = difference_notes([("Wait time, mean", row.differences())], ["a", "b"])
+    assert "means say the opposite: Wait time, mean of b (+78.9 %, of means \u22126.8 %)" in said[-1]
 
 
 def test_a_scheduler_that_was_run_once_is_compared_with_each_seed():
     runs = runs_of(drawn=[10, 20, 30, 40, 50, 60]) + runs_of(fixed=[5])
     fixed = mean_wait(runs)
     assert fixed.values == [35, 5]
-    assert fixed.difference(1) == pytest.approx(5 / 35 - 1)
+    assert fixed.differences()[1].of_means == pytest.approx(5 / 35 - 1)
     assert fixed.best == frozenset({1})
 
 
 def test_what_is_said_below_a_table():
-    one, few, many = (" ".join(notes(runs_of(a=[1] * count, b=[2] * count))) for count in (1, 3, 6))
+    one, few, many = (" ".join(notes(runs_of(a=[1] * count, b=[2] * count))) for count in (1, 2, 6))
     assert "best of these single runs" in one
-    assert "No value is marked as best: 95 % intervals take 6 seeds, there are 3" in few
-    assert "Means over 3 seeds, sessions of users drawn anew for each." in few
-    assert "better than each other by a 95 % interval" in many
+    assert "No value is marked as best: 95 % intervals take 3 seeds, there are 2" in few
+    assert "Means over 2 seeds, sessions of users drawn anew for each." in few
+    assert "p at most 0.05, over all schedulers of the row (Holm)" in many
     once = " ".join(notes(runs_of(a=[1, 2]) + runs_of(b=[2])))
     assert "A seed changes nothing for b: run once." in once
     run = runs_of(a=[1])[0]

@@ -98,17 +98,18 @@ def row(values, text=seconds_text, seeds=1):
 
 def test_differences_are_from_the_baseline():
     found = _compared(row([100.0, 25.0, None, 0.0]), 0)
-    assert found.differences == [None, -0.75, None, -1.0]
+    assert [each.share for each in found.differences] == [None, -0.75, None, -1.0]
     assert (found.difference(0), found.difference(1), found.interval(1)) == ("", "\u221275.0 %", "")
-    assert _compared(row([100.0, 25.0]), 1).differences == [3.0, None]
-    assert _compared(row([0.0, 25.0]), 0).differences == [None, None]
+    assert [each.share for each in _compared(row([100.0, 25.0]), 1).differences] == [3.0, None]
+    assert [each.share for each in _compared(row([0.0, 25.0]), 0).differences] == [None, None]
 
 
-def test_differences_have_intervals_from_six_seeds_on():
-    assert _compared(row([100.0, 25.0], seeds=5), 0).intervals == [None, None]
-    found = _compared(row([100.0, 25.0], seeds=6), 0)
+def test_differences_have_intervals_and_stars_from_three_seeds_on():
+    assert [each.ends for each in _compared(row([100.0, 25.0], seeds=2), 0).differences] == [None, None]
+    found = _compared(row([100.0, 25.0], seeds=3), 0)
     assert (found.interval(0), found.interval(1)) == ("", "\u221275.0 % to \u221275.0 %")
-    assert _compared(row([100.0, 25.0], seeds=6), 1).interval(0) == "+300 % to +300 %"
+    assert (found.difference(1), found.of_means(1)) == ("\u221275.0 % *", "of means \u221275.0 %")
+    assert _compared(row([100.0, 25.0], seeds=3), 1).interval(0) == "+300 % to +300 %"
 
 
 def test_every_measure_has_a_definition_and_every_definition_a_measure():

@@ -30,7 +30,7 @@ from subak.experiment.study.points import points_of
 from subak.experiment.study.records import Record, is_done, read_record, read_records, write_record
 from subak.experiment.study.runs import record_of, told_of
 from subak.experiment.study.shards import parse_shard, shard_of
-from subak.measures.intervals import interval, mean_interval
+from subak.measures.intervals import difference, mean_interval
 from subak.policy_files import named_scheduler
 from subak.report.study.columns import columns_of, refuse_measures
 from subak.report.study.facts import best_by, front, grouped
@@ -333,9 +333,13 @@ def test_means_are_over_the_seeds_and_points_with_a_failure_are_not_compared():
     values = [records[f"00megha{seed}"].summary.wait_time.mean for seed in range(1, 7)]
     assert best.value == pytest.approx(np.mean(values))
     assert best.interval[0] < best.value < best.interval[1]
-    assert best.decided == (not best.rival_interval[0] <= 0 <= best.rival_interval[1])
+    assert best.difference.is_decided == (best.difference.p <= 0.05)
+    rivals = [results.values["wait_time_mean"][point] for point in range(len(results.places)) if point != best.point]
+    ps = [difference(each, results.values["wait_time_mean"][best.point]).p for each in rivals]
+    assert best.difference.p >= min(p for p in ps if p is not None)  # judged together
     best = best_by(results, "utilisation_cpu")
-    assert (best.value, best.difference, best.rival_interval, best.decided) == (0.5, 0.0, (0.0, 0.0), False)
+    assert (best.value, best.difference.share, best.difference.ends, best.difference.is_decided) == (
+        0.5, 0.0, (0.0, 0.0), False)
     assert [row[0] for row in best_table(results).rows] == ["Wait time, mean", "Wait time, 99 %",
                                                             "Federation, messages a task", "Bounded slowdown, mean"]
     assert len(point_table(results).rows) == 16
@@ -372,7 +376,7 @@ def test_the_interval_of_a_mean_is_near_that_of_the_normal_law():
     assert (low, high) == pytest.approx((values.mean() - 1.96 * 0.1, values.mean() + 1.96 * 0.1), abs=0.02)
     assert mean_interval(values[:5]) is None
     assert mean_interval(np.append(values[:9], np.inf)) is None
-    assert interval(values[:9] * 1.1, values[:9]) == pytest.approx((0.1, 0.1))
+    assert difference(values[:9] * 1.1, values[:9]).ends == pytest.approx((0.1, 0.1))
 
 
 def test_a_scheduler_that_no_seed_changes_is_compared_with_one_that_runs_with_each(here):

@@ -23,7 +23,8 @@ from subak.report.tables.measures import BASE_UNITS, key_measures
 from subak.report.terminal import comparison_table, run_panel
 
 MEASURES = {"measure": pl.String, "title": pl.String, "unit": pl.String, "scheduler": pl.String, "value": pl.Float64,
-            "difference": pl.Float64, "low": pl.Float64, "high": pl.Float64, "best": pl.Boolean}
+            "difference": pl.Float64, "low": pl.Float64, "high": pl.Float64, "of_means": pl.Float64, "p": pl.Float64,
+            "best": pl.Boolean}
 
 
 class Results(Charted):
@@ -35,13 +36,16 @@ class Results(Charted):
     def measures(self, baseline: str | None = None) -> pl.DataFrame:
         """Return a row a measure and scheduler: the mean over its seeds, and the difference from a scheduler's.
 
-        Values are in seconds, shares of one and bytes; the difference is a share of *baseline*'s value (by default the
-        first scheduler's), *low* and *high* its 95 % interval from six seeds on. Raises InputError for an unknown one.
+        Values are in seconds, shares of one and bytes. The difference is a share of *baseline*'s value (by default the
+        first scheduler's) in the typical seed, *low* and *high* its 95 % interval from three seeds on, *p* how probable
+        it is by chance, by Holm's rule over the row; *of_means* is the difference of the means. Raises InputError for
+        an unknown scheduler.
         """
         place, names = baseline_of(self._runs, baseline), list(groups(self._runs))
         rows = [(row.measure.family, row.measure.title, BASE_UNITS.get(row.measure.text, ""), name, row.values[number],
-                 row.differences[number], *(row.intervals[number] or (None, None)), number in row.best)
-                for row in compared(self._runs, place) for number, name in enumerate(names)]
+                 found.share, *(found.ends or (None, None)), found.of_means, found.p, number in row.best)
+                for row in compared(self._runs, place)
+                for number, (name, found) in enumerate(zip(names, row.differences, strict=True))]
         return pl.DataFrame(rows, MEASURES, orient="row")
 
     def table(self, baseline: str | None = None) -> Table:

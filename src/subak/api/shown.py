@@ -107,7 +107,7 @@ def measure_html(rows: Sequence[Compared], names: Sequence[str]) -> Markup:
 
 def _cell(row: Compared, number: int) -> Markup:
     value = tags.tag("b", row.texts[number]) if number in row.best else row.texts[number]
-    below = " ".join(filter(None, [row.difference(number), row.interval(number)]))
+    below = " ".join(filter(None, [row.difference(number), row.interval(number), row.of_means(number)]))
     return tags.tag("td", value, *([tags.tag("div", tags.tag("small", below))] if below else []))
 
 

@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from subak.federation.messages import CROSSES, KINDS
 from subak.fleet.locality import LEVELS as PLACES
-from subak.measures.intervals import interval, paired, relative
+from subak.measures.intervals import NOT_COMPARED, Difference, difference, holm, paired
 from subak.measures.job_sums import LENGTHS
 from subak.measures.objective import IN_SECONDS, MACHINE_STATISTICS, OF_MACHINES, Objective, read_objective
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
@@ -65,13 +63,10 @@ class Row:
     best: frozenset[int]
     by_seed: list[dict[int, float]]  # the value of each seed, where there is one
 
-    def difference(self, number: int, baseline: int = 0) -> float | None:
-        """Return by what share of the baseline's value a scheduler's is larger; None where there is no such thing."""
-        return relative(*paired(self.by_seed[number], self.by_seed[baseline])) if number != baseline else None
-
-    def interval(self, number: int, baseline: int = 0) -> tuple[float, float] | None:
-        """Return the 95 % interval of that difference; None with fewer than SEEDS_MIN seeds."""
-        return interval(*paired(self.by_seed[number], self.by_seed[baseline])) if number != baseline else None
+    def differences(self, baseline: int = 0) -> list[Difference]:
+        """Return how each scheduler differs from the *baseline*, judged together by Holm's rule."""
+        return holm([NOT_COMPARED if number == baseline else difference(*paired(values, self.by_seed[baseline]))
+                     for number, values in enumerate(self.by_seed)])
 
     def texts(self) -> list[str]:
         """Return the values in words."""
@@ -280,7 +275,7 @@ def _mean(values: list[float | None]) -> float | None:
 def _best(measure: Measure, values: list[float | None], by_seed: list[dict[int, float]]) -> frozenset[int]:
     """Return which values are best: of single runs those that read as the best one, unless all do.
 
-    Of several seeds it is one that is better than each other by an interval that leaves zero out, or none.
+    Of several seeds it is one that is better than each other, in the typical seed and by Holm's rule, or none.
     """
     known = [value for value in values if value is not None]
     if measure.best is None or len(known) < 2:
@@ -290,15 +285,14 @@ def _best(measure: Measure, values: list[float | None], by_seed: list[dict[int, 
         equal = frozenset(index for index, value in enumerate(values) if measure.text(value) == measure.text(best))
         return equal if len(equal) < len(known) else frozenset()
     first = values.index(best)
-    others = [paired(by_seed[first], of) for number, of in enumerate(by_seed)
-              if number != first and values[number] is not None]
-    return frozenset({first}) if all(map(decided, others)) else frozenset()
+    others = holm([difference(*paired(by_seed[first], of)) for number, of in enumerate(by_seed)
+                   if number != first and values[number] is not None])
+    return frozenset({first}) if all(each.is_decided and _is_better(measure, each) for each in others) else frozenset()
 
 
-def decided(pair: tuple[np.ndarray, np.ndarray]) -> bool:
-    """Whether values, paired by seed, differ by an interval that leaves zero out."""
-    found = interval(*pair)
-    return found is not None and not found[0] <= 0.0 <= found[1]
+def _is_better(measure: Measure, of: Difference) -> bool:
+    """Whether the typical seed says the same as the means by which the best was found; where it is silent, it does."""
+    return of.share is None or measure.best is None or measure.best(of.share, 0.0)
 
 
 def _spread(which: str, name: str, summary: Summary) -> float | None:

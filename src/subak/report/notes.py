@@ -1,13 +1,22 @@
 """What is said below a comparison: what was measured, what seeds changed, and what a mark means."""
-from subak.measures.intervals import SEEDS_MIN
+from collections.abc import Iterable, Iterator, Sequence
+
+from subak.measures.intervals import BY_COUNT, BY_DIFFERENCE, BY_OFFSET, LEVEL, PAIRS_MIN, Difference
 from subak.measures.plans import missed_words
 from subak.measures.runs import Run, groups
 from subak.measures.side_by_side import differences, of_one_fleet
 from subak.placement.schedulers import NOTHING
-from subak.report.number_text import count_text, seconds_text
+from subak.report.number_text import count_text, difference_text, seconds_text
 
 REDRAWN = {"sessions": "sessions of users drawn anew for each",
            "model": "the workload drawn anew from its model for each"}
+
+NAMED_MAX = 4  # measures that a note names
+WAYS = {
+    BY_OFFSET: "Some seeds are 0, so 5 % of the mean of all values was added to each (such intervals cover about 94 %)",
+    BY_COUNT: "In a third of the seeds or more both are 0, so there is no interval, and p counts who was better",
+    BY_DIFFERENCE: "Some values are below 0, so the interval is of the differences themselves (and covers about 88 %)",
+}
 
 
 def notes(runs: list[Run], marks: bool = True) -> list[str]:
@@ -94,6 +103,42 @@ def _mark(runs: list[Run]) -> str:
     seeds = seeds_of(runs)
     if seeds == 1:
         return "* best of these single runs; --seeds 1-10 shows whether that is chance."
-    if seeds < SEEDS_MIN:
-        return f"No value is marked as best: 95 % intervals take {SEEDS_MIN} seeds, there are {seeds}."
-    return "* better than each other by a 95 % interval (bootstrap over seeds, paired) that leaves zero out."
+    if seeds < PAIRS_MIN:
+        return f"No value is marked as best: 95 % intervals take {PAIRS_MIN} seeds, there are {seeds}."
+    return "* a best value that differs from each other, a difference that differs from 0: p at most " \
+           f"{1 - LEVEL:.2f}, over all schedulers of the row (Holm)."
+
+
+def difference_notes(rows: Iterable[tuple[str, Sequence[Difference]]], names: Sequence[str]) -> list[str]:
+    """Return how differences over several seeds were found, and where the means say the opposite.
+
+    *rows*: measures in words with the difference of each of the schedulers *names*.
+    """
+    shown = [(title, found) for title, found in rows if any(each.p is not None for each in found)]
+    if not shown:
+        return []
+    return ["Differences are of the typical seed (geometric mean of the ratios, seed by seed), with 95 % intervals "
+            "(Student's t of their logarithms).", *_ways(shown), *_opposites(shown, names)]
+
+
+def _ways(rows: Sequence[tuple[str, Sequence[Difference]]]) -> Iterator[str]:
+    """Say of which measures values that are 0 or less made another way necessary."""
+    for way, words in WAYS.items():
+        titles = [title for title, found in rows if any(each.way == way for each in found)]
+        if titles:
+            yield f"{words}: {_few(titles)}."
+
+
+def _opposites(rows: Sequence[tuple[str, Sequence[Difference]]], names: Sequence[str]) -> Iterator[str]:
+    """Say where the typical seed and the means differ in their sign."""
+    found = [f"{title} of {name} ({difference_text(each.share)}, of means {difference_text(each.of_means)})"
+             for title, differences in rows for name, each in zip(names, differences, strict=True)
+             if each.p is not None and (each.share or 0.0) * (each.of_means or 0.0) < 0.0]
+    if found:
+        yield f"A few seeds outweigh the others, so that means say the opposite: {_few(found)}."
+
+
+def _few(words: Sequence[str]) -> str:
+    """Return a list in words, of which the first few are named."""
+    more = len(words) - NAMED_MAX
+    return ", ".join(words[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

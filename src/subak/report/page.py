@@ -20,7 +20,7 @@ from subak.report.charts.runs import chart_makers
 from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import IMAGE_FORMATS, PICTURE_FORMATS, document, figure, filled, heading
 from subak.report.fairness_tables import QUEUES_FOLDED, queue_table, worst_table
-from subak.report.notes import notes
+from subak.report.notes import difference_notes, notes
 from subak.report.number_text import count_text
 from subak.report.pictures import IMAGE_WIDTH, Notify, picture_paths, spec_of, write_images
 from subak.report.tables.differences import Compared, baseline_of, compared
@@ -128,7 +128,9 @@ def page(runs: list[Run], rows: list[Compared], charts: dict[str, Chart], baseli
         "overview": [card(judged(runs, rows, baseline)),
                      _measures("Schedulers compared" if len(names) > 1 else "In numbers", key_measures(rows), runs,
                                baseline, grouped=False),
-                     *(tags.tag("p", note, class_="note") for note in notes(runs, marks=False))],
+                     *(tags.tag("p", note, class_="note") for note in
+                       (*notes(runs, marks=False),
+                        *difference_notes(((row.title, row.differences) for row in rows), names)))],
         **{group: [_measures("", measures_of(rows, group), runs, baseline)]
            for group in ("waiting", "machines", "fairness", "federation")},
         "details": [],
@@ -185,7 +187,7 @@ def _measures(title: str, rows: Sequence[Compared], runs: list[Run], baseline: i
         return table
     seeds = max(len(group) for group in groups(runs).values())
     notes = [f"Below each value: its difference from {names[baseline]}"
-             + (", with the 95 % interval." if any(map(any, (row.intervals for row in rows))) else ".")
+             + (", with the 95 % interval." if any(found.ends for row in rows for found in row.differences) else ".")
              ] if len(names) > 1 else []
     notes += ["Means over seeds."] if seeds > 1 else []
     notes += ["The best of a row is marked."] if len(names) > 1 else []

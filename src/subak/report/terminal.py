@@ -7,13 +7,15 @@ from rich.constrain import Constrain
 from rich.panel import Panel
 from rich.table import Table
 
+from subak.measures.intervals import Difference
 from subak.measures.runs import PlanFacts, Reason, Run, groups
 from subak.report.comparison import Row, compare, recorded_note
 from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
-from subak.report.notes import notes, seeds_of
+from subak.report.notes import difference_notes, notes, seeds_of
 from subak.report.number_text import NOTHING, count_text, number_text, seconds_text
 from subak.report.side_by_side import Line, SideBySide
+from subak.report.tables.differences import STAR
 from subak.report.tables.table import Table as Words
 from subak.report.tables.table import text_of
 
@@ -35,7 +37,8 @@ def comparison_table(runs: list[Run]) -> Table:
     table.add_row(SideBySide(names, list(_values(rows))))
     if len(names) > 1 and seeds_of(runs) > 1:
         table.add_row(SideBySide(names[1:], _differences(rows), f"Against {names[0]}"))
-    for note in notes(runs):
+    differing = ((f"{row.measure.family}, {row.measure.title}", row.differences()) for row in _compared(rows))
+    for note in (*notes(runs), *difference_notes(differing, names)):
         table.add_row(_prose(note, "dim"))
     return table
 
@@ -59,16 +62,18 @@ def _cell(row: Row, column: int) -> Text:
 def _differences(rows: list[Row]) -> list[Line]:
     """Return how far each scheduler is from the first, in per cent, with 95 % intervals where there are any."""
     return [(Text(f"{row.measure.family}, {row.measure.title}"),
-             [Text(_difference(row, number)) for number in range(1, len(row.values))])
-            for row in rows if (row.measure.family, row.measure.title) in COMPARED]
+             [Text(_difference(of)) for of in row.differences()[1:]]) for row in _compared(rows)]
 
 
-def _difference(row: Row, number: int) -> str:
-    difference, interval = row.difference(number), row.interval(number)
-    if difference is None:
+def _compared(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if (row.measure.family, row.measure.title) in COMPARED]
+
+
+def _difference(of: Difference) -> str:
+    if of.share is None:
         return NOTHING
-    ends = "" if interval is None else f" ({100 * interval[0]:+.1f} to {100 * interval[1]:+.1f})"
-    return f"{100 * difference:+.1f} %{ends}"
+    ends = "" if of.ends is None else f" ({100 * of.ends[0]:+.1f} to {100 * of.ends[1]:+.1f})"
+    return f"{100 * of.share:+.1f} %{ends}{STAR if of.is_decided else ''}"
 
 
 def _prose(text: str, style: str = "") -> Constrain:

@@ -45,7 +45,7 @@ def compare(
 
     - `subak compare --out R` also writes R/report.html and a folder for each run.
     - `subak compare W --schedulers first-fit,tetris --seeds 1-10 --out R` runs each on ten workloads like W, and gives
-      differences with 95 % intervals.
+      differences of the typical seed with 95 % intervals (three seeds or more; ten say more).
     - `subak compare W --objective 'wait.p95 < 60s for length=short'` says who keeps it.
     - `subak compare W --schedulers recorded,easy,conservative` sets two beside what the log says.
     - `subak compare W --schedulers first-fit,my_policy.py:mine` adds a policy of your own.

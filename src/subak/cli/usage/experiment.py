@@ -25,8 +25,8 @@ def experiment(
                                       "[default: first-fit].",
         show_default=False, autocompletion=completion.separated(completion.scheduler))] = None,
     seeds: Annotated[str | None, typer.Option(
-        metavar="1,2,5-8", help="Every scheduler runs at every point with each; six or more give intervals "
-                                "[default: 1].", show_default=False)] = None,
+        metavar="1,2,5-8", help="Every scheduler runs at every point with each; three or more give intervals of "
+                                "differences, six of means [default: 1].", show_default=False)] = None,
     measures: Annotated[str | None, typer.Option(
         metavar="NAME,NAME,...", help="What the page draws and says the best points by, such as wait_time_mean: "
                                       "columns of the table of runs [default: those that differ of eight].",

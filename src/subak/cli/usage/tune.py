@@ -47,7 +47,7 @@ def tune(
         rich_help_panel=TUNING)] = None,
     held_out: Annotated[str, typer.Option(
         "--held-out", metavar="1,2,5-8", help="Seeds on which what was found is compared with the settings as given; "
-                                              "six and more give an interval.",
+                                              "three and more give an interval.",
         rich_help_panel=TUNING)] = DEFAULT_HELD_OUT,
     held_out_workload: Annotated[str, typer.Option(
         "--held-out-workload", metavar="WORKLOAD", help="Compare them on another workload [default: the same, redrawn "

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from subak.experiment.sizing.answer import HIGH, LOW, MEAN, Size, Sized, rises
-from subak.measures.intervals import SEEDS_MIN, interval
+from subak.measures.intervals import SEEDS_MIN, difference
 from subak.measures.objective import Objective
 
 CURVE = (0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 1.5)  # times the answer: tried for the curve alone
@@ -61,5 +61,5 @@ def became_worse(more: np.ndarray, fewer: np.ndarray) -> bool:
     """Whether values, paired by seed, are larger with *more* machines: by their interval, or the mean of few seeds."""
     if more.mean() <= fewer.mean() or more.size < SEEDS_MIN:
         return bool(more.mean() > fewer.mean())
-    found = interval(more, fewer)
-    return found is not None and found[0] > 0.0
+    ends = difference(more, fewer).ends
+    return ends is not None and ends[0] > 0.0

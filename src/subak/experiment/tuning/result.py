@@ -8,7 +8,7 @@ import optuna
 
 from subak.experiment.tuning.question import Question, Space, Values
 from subak.experiment.tuning.study import best_of, importance, is_feasible, values_tried
-from subak.measures.intervals import SEEDS_MIN, interval, relative
+from subak.measures.intervals import PAIRS_MIN, Difference, difference
 from subak.placement.tunable import Value
 
 BETTER, NOT_BETTER, WORSE, NOT_FOUND, NO_INTERVAL, UNFEASIBLE = (
@@ -42,8 +42,9 @@ class Tuned(msgspec.Struct, frozen=True):
     tuned_best: float | None
     given: list[float | None]  # by held-out seed
     best: list[float | None]
-    difference: float | None  # of the means on the held-out part: best over given, less one
+    difference: float | None  # on the held-out part, in the typical seed: best over given, less one
     interval: tuple[float, float] | None  # of it, 95 %
+    of_means: float | None  # the same of the means
     met: dict[str, tuple[int, int]]  # by objective: on how many held-out seeds it is kept, as given and by the best
     verdict: str  # one of the words above
 
@@ -57,9 +58,7 @@ def result_of(
     before, after = values_tried(study.trials[0]), values_tried(found)
     shares = importance(study)
     baseline, values = (np.array([row[0] for row in rows]) for rows in (given, best))
-    finite = bool(np.isfinite([baseline, values]).all())
-    difference = relative(values, baseline) if finite else None
-    between = interval(values, baseline) if finite else None
+    found_better = difference(values, baseline)
     return Tuned(
         scheduler=question.scheduler, minimise=question.minimise, objectives=question.scenario.objectives,
         seeds=question.scenario.seeds, held_out=question.held_out, held_out_workload=question.held_out_workload,
@@ -69,20 +68,20 @@ def result_of(
                    for each in space.parameters),
         tuned_given=_finite(study.trials[0].value), tuned_best=_finite(found.value),
         given=[_finite(value) for value in baseline], best=[_finite(value) for value in values],
-        difference=difference, interval=between, met=met,
-        verdict=_verdict(found.number, is_feasible(found), between))
+        difference=found_better.share, interval=found_better.ends, of_means=found_better.of_means, met=met,
+        verdict=_verdict(found.number, is_feasible(found), found_better))
 
 
-def _verdict(number: int, feasible: bool, between: tuple[float, float] | None) -> str:
+def _verdict(number: int, feasible: bool, between: Difference) -> str:
     if not feasible:
         return UNFEASIBLE
     if number == 0:
         return NOT_FOUND
-    if between is None:
+    if between.ends is None:
         return NO_INTERVAL
-    if between[1] < 0:
+    if between.ends[1] < 0:
         return BETTER
-    return WORSE if between[0] > 0 else NOT_BETTER
+    return WORSE if between.ends[0] > 0 else NOT_BETTER
 
 
 def kept(rows: list[list[float]], holds: Sequence[Callable[[float], bool]]) -> list[int]:
@@ -96,7 +95,7 @@ def _finite(value: float | None) -> float | None:
 
 def seeds_needed() -> int:
     """Return how many held-out seeds an interval takes at least."""
-    return SEEDS_MIN
+    return PAIRS_MIN
 
 
 def best_values(study: optuna.Study) -> Values:

@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.measures.intervals import interval, mean_interval, relative
+from subak.measures.intervals import NOT_COMPARED, Difference, difference, holm, mean_interval
 from subak.report.study.results import Results
 
 
@@ -15,13 +15,7 @@ class Best(NamedTuple):
     value: float
     interval: tuple[float, float] | None  # 95 %, of the value
     rival: int | None  # the next best; None where there is none
-    difference: float | None  # by what share the rival's value is larger
-    rival_interval: tuple[float, float] | None  # 95 %, of that
-
-    @property
-    def decided(self) -> bool:
-        """Whether the interval of the difference leaves zero out."""
-        return self.rival_interval is not None and not self.rival_interval[0] <= 0.0 <= self.rival_interval[1]
+    difference: Difference  # of the rival from it, judged together with all other points by Holm's rule
 
 
 def means(results: Results, measure: str) -> np.ndarray:
@@ -39,9 +33,9 @@ def best_by(results: Results, measure: str) -> Best | None:
     order = order[np.isfinite(value[order])]
     point, rival = int(order[0]), int(order[1]) if order.size > 1 else None
     seeds = results.values[measure]
+    others = holm([difference(seeds[each], seeds[point]) for each in order[1:]])
     return Best(measure, point, float(value[point]), mean_interval(seeds[point]), rival,
-                None if rival is None else relative(seeds[rival], seeds[point]),
-                None if rival is None else interval(seeds[rival], seeds[point]))
+                others[0] if others else NOT_COMPARED)
 
 
 def front(results: Results, one: str, other: str) -> list[int]:

@@ -82,11 +82,14 @@ def point_table(results: Results) -> Table:
 def _rival(results: Results, best: Best) -> list[str]:
     if best.rival is None:
         return [NOTHING, NOTHING]
-    difference = difference_text(best.difference)
-    if best.rival_interval is not None:
-        low, high = map(difference_text, best.rival_interval)
-        difference += f" ({low} to {high}; {'decided' if best.decided else 'not decided'})"
-    return [results.point_name(best.rival), difference]
+    of = best.difference
+    said = []
+    if of.ends is not None:
+        said.append(" to ".join(map(difference_text, of.ends)))
+    if of.p is not None:
+        said.append("decided" if of.is_decided else "not decided")
+    return [results.point_name(best.rival), NOTHING if of.share is None else
+            difference_text(of.share) + (f" ({'; '.join(said)})" if said else "")]
 
 
 def _value(column: Column, value: float, interval: tuple[float, float] | None) -> str:

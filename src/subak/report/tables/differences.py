@@ -2,12 +2,13 @@
 from typing import NamedTuple
 
 from subak.errors import InputError
+from subak.measures.intervals import Difference
 from subak.measures.runs import Run, groups
 from subak.report.comparison import Measure, Row, compare
 from subak.report.number_text import difference_text, in_one_unit
 from subak.report.tables.definitions import definition
 
-Interval = tuple[float, float]
+STAR = " *"  # behind a difference that is decided
 
 
 class Compared(NamedTuple):
@@ -17,8 +18,7 @@ class Compared(NamedTuple):
     unit: str
     values: list[float | None]
     texts: list[str]  # in `unit`
-    differences: list[float | None]  # relative, to the baseline; None for the baseline itself
-    intervals: list[Interval | None]  # of 95 %, of that difference; None where there is one seed
+    differences: list[Difference]  # from the baseline, judged together
     best: frozenset[int]
     definition: str
 
@@ -28,14 +28,19 @@ class Compared(NamedTuple):
         return f"{self.measure.family}, {self.measure.title}" if self.measure.title else self.measure.family
 
     def difference(self, number: int) -> str:
-        """Return a scheduler's difference from the baseline in per cent; nothing where there is none."""
-        share = self.differences[number]
-        return "" if share is None else difference_text(share)
+        """Return a scheduler's difference from the baseline in per cent, with a star where it is decided."""
+        share = self.differences[number].share
+        return "" if share is None else difference_text(share) + (STAR if self.differences[number].is_decided else "")
 
     def interval(self, number: int) -> str:
         """Return the interval of that difference."""
-        ends = self.intervals[number]
+        ends = self.differences[number].ends
         return "" if ends is None else f"{difference_text(ends[0])} to {difference_text(ends[1])}"
+
+    def of_means(self, number: int) -> str:
+        """Return by what share a scheduler's mean is larger, where the typical seed may say another thing."""
+        found = self.differences[number]
+        return "" if found.of_means is None or found.ends is None else f"of means {difference_text(found.of_means)}"
 
 
 def baseline_of(runs: list[Run], name: str | None) -> int:
@@ -56,6 +61,4 @@ def compared(runs: list[Run], baseline: int = 0) -> list[Compared]:
 
 def _compared(row: Row, baseline: int) -> Compared:
     unit, texts = in_one_unit(row.measure.text, row.values)
-    places = range(len(row.values))
-    return Compared(row.measure, unit, row.values, texts, [row.difference(place, baseline) for place in places],
-                    [row.interval(place, baseline) for place in places], row.best, definition(row.measure))
+    return Compared(row.measure, unit, row.values, texts, row.differences(baseline), row.best, definition(row.measure))

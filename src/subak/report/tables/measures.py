@@ -81,13 +81,14 @@ def wide_table(rows: Sequence[Compared], names: Sequence[str]) -> Table:
 
 def tidy_table(rows: Sequence[Compared], names: Sequence[str], baseline: int) -> Table:
     """Return the comparison as programs read it: a row a measure and scheduler, in seconds, shares of one and bytes."""
-    titles = ["measure", "title", "unit", "scheduler", "value", "baseline", "difference", "low", "high", "best"]
+    titles = ["measure", "title", "unit", "scheduler", "value", "baseline", "difference", "low", "high",
+              "of_means", "p", "best"]
     written: list[list[Cell]] = []
     for row in rows:
         for number, name in enumerate(names):
-            low, high = row.intervals[number] or (None, None)
-            numbers = (row.values[number], row.values[baseline], row.differences[number], low, high,
-                       int(number in row.best))
+            found = row.differences[number]
+            numbers = (row.values[number], row.values[baseline], found.share, *(found.ends or (None, None)),
+                       found.of_means, found.p, int(number in row.best))
             written.append([row.measure.family, row.measure.title, BASE_UNITS.get(row.measure.text, ""), name,
                             *(Amount(each, "") for each in numbers)])
     return Table("comparison", "Schedulers compared", titles, written)
@@ -104,13 +105,18 @@ def _line(row: Compared, grouped: bool, names: Sequence[str]) -> Markup:
 
 
 def _cell(row: Compared, number: int, name: str) -> Markup:
-    below = Markup(" ").join(tags.tag("small", text) for text in (row.difference(number), row.interval(number)) if text)
+    below = Markup(" ").join(tags.tag("small", text) for text in _against(row, number))
     return tags.tag("td", tags.tag("span", row.texts[number]), " ", below, data_name=name, style=swatch_style(number),
                     class_="best" if number in row.best else None)
 
 
+def _against(row: Compared, number: int) -> list[str]:
+    """Return what is said of a scheduler's difference from the baseline."""
+    return [text for text in (row.difference(number), row.interval(number), row.of_means(number)) if text]
+
+
 def _bracketed(row: Compared, number: int) -> str:
-    inside = "; ".join(filter(None, [row.difference(number), row.interval(number)]))
+    inside = "; ".join(_against(row, number))
     return f"({inside})" if inside else ""
 
 
