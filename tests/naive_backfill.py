@@ -9,6 +9,11 @@ CHOICES = {
 }
 
 
+def expected_end(begin, seconds):
+    """What takes no time is there at an instant all the same."""
+    return max(begin + seconds, math.nextafter(begin, math.inf))
+
+
 class Rigid:
     """Gangs that start together, under one of the four rules; a policy of `naive.Twin`."""
 
@@ -73,7 +78,7 @@ class Rigid:
         for gang, (begin, pools) in self.reserved.items():
             for pool, count in pools.items():
                 amounts = [count * each for each in self.asked(self.gangs[gang][0])]
-                yield pool, begin, begin + self.seconds[gang], amounts
+                yield pool, begin, expected_end(begin, self.seconds[gang]), amounts
 
     def room(self, pool, task, begin, end):
         held = [entry for entry in self.held() if entry[0] == pool]
@@ -207,7 +212,7 @@ class Rigid:
                 if is_new:
                     self.until.pop(gang, None)
                 return False
-            self.until[gang] = world.now + self.seconds[gang]
+            self.until[gang] = expected_end(world.now, self.seconds[gang])
             world.begin(task, self.choose(world, machines))
             begun.append(task)
         self.waiting.remove(gang)

@@ -16,7 +16,7 @@ from small import CPU, TWO, amounts, cases, fleet_of, fleets, staged, workloads
 from subak.errors import InputError
 from subak.fleet.state import LOG
 from subak.placement.claims import TASK_RUNNING, TASK_WAITING
-from subak.placement.rigid.gangs import NOT_RUNNING
+from subak.placement.rigid.gangs import NOT_RUNNING, expected_end
 from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS
 from subak.placement.rigid.reservations import close_if_unused, open_profile
 from subak.placement.rigid.start import holds
@@ -68,6 +68,13 @@ def test_known_answers(rule, case, machine_size):
         assert found == known["start"][rule], scheduler
 
 
+@pytest.mark.parametrize("rule", ["easy", "conservative"])
+def test_a_reservation_without_length_is_kept(rule):
+    """Z wants all three units for no time, and is due when A ends; L would hold one of them for long."""
+    a, z, long = (0, 2, 10), (1, 3, 0), (2, 1, 20)
+    assert starts(rigid(a, z, long), fleet_of((1,), (1,), (1,)), rule) == [0.0, 10.0, 10.0]
+
+
 # -- the plain twin ----------------------------------------------------------------------------------------------------
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -106,7 +113,7 @@ def crowds(draw, resources, gangs=True):
     """Many small jobs, one after the other, on a few machines that are full most of the time."""
     amount = st.tuples(*[st.sampled_from([resource.unit * units for units in (1, 1, 2, 3)]) for resource in resources])
     jobs = draw(st.lists(st.tuples(amount, st.sampled_from([1, 1, 2, 3] if gangs else [1]), st.sampled_from(range(13)),
-                                   st.sampled_from([1, 2, 3, 5.5]), st.sampled_from([None, 1, 2, 4, 9])),
+                                   st.sampled_from([0, 1, 2, 3, 5.5]), st.sampled_from([None, 0, 1, 2, 4, 9])),
                          min_size=5, max_size=18))
     stages = [{"job": row, "request": job[0], "priority": row % 3} for row, job in enumerate(jobs)]
     tasks = [(row, *job[2:]) for row, job in enumerate(jobs) for _ in range(job[1])]
@@ -147,11 +154,15 @@ def test_reservations_are_made_anew_when_the_fleet_changes(case, rule, order):
 
 
 def textbook(jobs, nodes, rule):
-    """Starts of (arrival, nodes, run time, estimate), estimates long enough, by counts of nodes alone."""
-    start, now = {}, 0.0
+    """Starts of (arrival, nodes, run time, estimate), estimates long enough, by counts of nodes alone.
+
+    Who runs for no time has its nodes until all have been asked: nobody knows that it will end at once. At an instant
+    those who come are asked when nothing ends any more (decision 7).
+    """
+    start, ended, here, now = {}, set(), set(), 0.0
     while len(start) < len(jobs):
-        waiting = [job for job in range(len(jobs)) if jobs[job][0] <= now and job not in start]
-        busy = [(start[job] + jobs[job][3], jobs[job][1]) for job in start if start[job] + jobs[job][2] > now]
+        waiting = [job for job in sorted(here) if job not in start]
+        busy = [(start[job] + jobs[job][3], jobs[job][1]) for job in start if job not in ended]
         if rule == "easy":
             ready = easy_round(jobs, nodes, now, waiting, busy)
         else:
@@ -161,9 +172,13 @@ def textbook(jobs, nodes, rule):
         if ready:
             start[ready[0]] = now
             continue
-        times = [each[0] for each in jobs if each[0] > now]
-        times += [start[job] + jobs[job][2] for job in start if start[job] + jobs[job][2] > now]
-        now = min(times, default=math.inf)
+        ends = {job: start[job] + jobs[job][2] for job in start if job not in ended}
+        comes = min((jobs[job][0] for job in range(len(jobs)) if job not in here), default=math.inf)
+        now = min(comes, *ends.values(), math.inf)
+        if now in ends.values():
+            ended |= {job for job, end in ends.items() if end == now}
+        else:
+            here |= {job for job in range(len(jobs)) if jobs[job][0] == now}
     return [start[job] for job in range(len(jobs))]
 
 
@@ -188,7 +203,8 @@ def easy_round(jobs, nodes, now, waiting, busy):
 
 
 JOBS = st.lists(st.tuples(st.sampled_from([0, 0, 1, 2, 3, 5, 8, 8.5]), st.integers(1, 8),
-                          st.sampled_from([1, 2, 3, 5, 7.5]), st.sampled_from([0, 0, 1, 4])), min_size=1, max_size=25)
+                          st.sampled_from([0, 1, 2, 3, 5, 7.5]), st.sampled_from([0, 0, 1, 4])), min_size=1,
+                max_size=25)
 
 
 @settings(quick, max_examples=120)
@@ -261,7 +277,8 @@ def check_profile(simulation, state):
             held.append((int(gangs.pool[task]), -math.inf, float(gangs.until[gang]), profile.demand[:, shape]))
         elif status == TASK_WAITING and gangs.reserved[gang] < math.inf:
             begin = float(gangs.reserved[gang])
-            held.append((int(gangs.pool[task]), begin, begin + gangs.seconds[gang], profile.demand[:, shape]))
+            held.append((int(gangs.pool[task]), begin, expected_end(begin, gangs.seconds[gang]),
+                         profile.demand[:, shape]))
     times = {now} | {time for _, *span, _ in held for time in span if now <= time < math.inf}
     capacity = capacity_of_pools(simulation, profile)
     for pool, first in enumerate(profile.first.tolist()):

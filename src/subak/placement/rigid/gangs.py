@@ -61,6 +61,15 @@ def build_gangs(tasks: Tasks, gang_of_task: np.ndarray) -> tuple[Gangs, LaneTabl
 
 
 @inlined
+def expected_end(begin: float, seconds: float) -> float:
+    """Return when what begins then and takes so long is expected to end: after it has begun.
+
+    What takes no time holds its place at an instant: else others would be put there, and it would wait for them.
+    """
+    return max(begin + seconds, np.nextafter(begin, np.inf))
+
+
+@inlined
 def corrected_end(start: float, seconds: float, now: float) -> float:
     """Return when a task that has outlived its estimate is expected to end, which is after *now*."""
     longer = max(seconds, ESTIMATE_MIN_S)

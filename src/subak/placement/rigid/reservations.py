@@ -11,7 +11,7 @@ from subak.fleet.state import FleetState
 from subak.kernels.kernel import kernel
 from subak.marks import inlined, noinline
 from subak.placement.claims import TASK_RUNNING, TASK_WAITING, Claims
-from subak.placement.rigid.gangs import NOBODY, NOT_RUNNING, Gangs, LaneTable, build_gangs
+from subak.placement.rigid.gangs import NOBODY, NOT_RUNNING, Gangs, LaneTable, build_gangs, expected_end
 from subak.placement.rigid.profile import (
     IS_OPEN,
     RESERVATIONS,
@@ -99,7 +99,7 @@ def note_start(rigid: Rigid, gang: int) -> None:
         deactivate(rigid.rounds, lane)
     gangs.missing[gang] = gangs.left[gang]
     if reserves(rigid):
-        gangs.until[gang] = rigid.profile.now[0] + gangs.seconds[gang]
+        gangs.until[gang] = expected_end(rigid.profile.now[0], gangs.seconds[gang])
         set_key(rigid.ending, gang, min(gangs.until[gang], LAST_KEY))
 
 
@@ -134,7 +134,7 @@ def reserve(rigid: Rigid, tasks: Tasks, claims: Claims, gang: int, begin: float)
     if begin == np.inf:
         return
     profile.size[RESERVATIONS] += 1
-    shape, end = rigid.table.shape[gangs.lane[gang]], begin + gangs.seconds[gang]
+    shape, end = rigid.table.shape[gangs.lane[gang]], expected_end(begin, gangs.seconds[gang])
     wanted = gangs.left[gang]
     if profile.first.size == 1:  # all are in it, which need not be noted task by task
         hold(profile, 0, shape, wanted, begin, end)
@@ -168,7 +168,7 @@ def unreserve(rigid: Rigid, claims: Claims, gang: int) -> None:
         return
     gangs.reserved[gang] = np.inf
     profile.size[RESERVATIONS] -= 1
-    shape, end = rigid.table.shape[gangs.lane[gang]], begin + gangs.seconds[gang]
+    shape, end = rigid.table.shape[gangs.lane[gang]], expected_end(begin, gangs.seconds[gang])
     if profile.first.size == 1:
         hold(profile, 0, shape, -gangs.left[gang], begin, end)
         return

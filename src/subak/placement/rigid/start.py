@@ -10,6 +10,7 @@ from subak.fleet.state import BLOCK, LOG, NO_BITS, ONE, FleetState
 from subak.kernels.kernel import kernel
 from subak.marks import inlined, noinline
 from subak.placement.claims import TASK_WAITING, Claims, claim, take_back
+from subak.placement.rigid.gangs import expected_end
 from subak.placement.rigid.profile import RESERVATIONS, hold, room_during
 from subak.placement.rigid.reservations import Rigid, note_start
 from subak.workload.tasks import Tasks
@@ -22,7 +23,7 @@ def start(
 ) -> bool:
     """Start a gang that has no reservation, if that delays nobody who has one; else leave everything as it was."""
     gangs, began, now = rigid.gangs, claims.size[0], rigid.profile.now[0]
-    shape, until = rigid.table.shape[gangs.lane[gang]], now + gangs.seconds[gang]
+    shape, until = rigid.table.shape[gangs.lane[gang]], expected_end(now, gangs.seconds[gang])
     if not may_start(rigid, fleet, tasks, gang):
         return False
     view = masked(rigid, fleet, tasks, shape, until) if is_masked(rigid) else fleet
@@ -53,7 +54,7 @@ def may_start(rigid: Rigid, fleet: FleetState, tasks: Tasks, gang: int) -> bool:
         return True
     for pool in range(profile.first.size):
         if profile.allows[tasks.constraint_set[shape], pool]:
-            count -= room_during(profile, pool, shape, now, now + gangs.seconds[gang])
+            count -= room_during(profile, pool, shape, now, expected_end(now, gangs.seconds[gang]))
             if count <= 0:
                 return True
     return False
