@@ -11,7 +11,9 @@
 #   make conditions  count how often each guard of Megha's handlers decided which way, and see which never did
 #   make chaos   kill processes of a real federation under load, KILLS of them (200), and count what became of each job
 #   make clean   remove .venv and what was built
-PYTHON ?= python3
+# Debian's own where it is new enough: a newer one on PATH would hide what does not install there.
+PYTHON ?= $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo /usr/bin/python3 || echo python3)
 BIN := .venv/bin
 OUT ?= out/demo
 KILLS ?= 200

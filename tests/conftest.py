@@ -2,6 +2,7 @@
 import contextlib
 import ctypes
 import gc
+import signal
 
 import pytest
 from hypothesis import Phase, settings
@@ -15,6 +16,10 @@ settings.load_profile("untimed")
 settings.register_profile("mutants", derandomize=True, database=None, deadline=None,
                           phases=[Phase.explicit, Phase.generate])
 
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would every command that tests start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.disable()  # what is loaded and collected is no garbage; see pytest_collection_finish
 

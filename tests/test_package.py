@@ -1,4 +1,5 @@
 """What a package index shows of the project."""
+import importlib.metadata
 import importlib.util
 import re
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parent.parent
 
@@ -51,3 +53,27 @@ def test_the_versions_of_python_are_those_that_are_allowed():
     assert versions == ["3.11", "3.12", "3.13"]
     assert project["requires-python"] == f">={versions[0]}"
     assert set(project["dynamic"]) == {"version", "readme"}
+
+
+OLDEST = "3.11.0"  # of Python, that pins are resolved for; Debian 12 has 3.11.2
+# Pins of distributions that only an isolated build, or another kind of machine, installs.
+NOT_HERE = {"hatchling", "tomlkit", "trove-classifiers"}
+
+
+def pins():
+    """Names and versions of constraints.txt."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return [tuple(line.split("==")) for line in lines if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize(("name", "version"), pins())
+def test_a_pin_can_be_installed_on_the_oldest_python(name, version):
+    """pip says only ResolutionImpossible where one cannot."""
+    try:
+        found = importlib.metadata.metadata(name)
+    except importlib.metadata.PackageNotFoundError:
+        assert name in NOT_HERE, f"{name} is pinned and not installed"
+        return
+    assert found["Version"] == version, f"{name} {found['Version']} is installed, {version} is pinned"
+    asked = found["Requires-Python"]
+    assert asked is None or SpecifierSet(asked).contains(OLDEST), f"{name} {version} wants Python {asked}"
