@@ -267,11 +267,13 @@ class FakeService:
     async def task(self, id):
         return self._task(id).view()
 
-    async def logs(self, id, stream, attempt, offset, limit, timeout_s):
+    async def logs(self, id, stream, attempt, offset, limit, timeout_s, tail):
         task = self._task(id)
         attempt = attempt or task.attempts
         before = task.written[min(attempt, len(task.written)) - 1][stream] if task.written else b""
         offset = max(0, len(before) + offset) if offset < 0 else offset
+        if tail:
+            offset = len(before) - len(b"".join(before.splitlines(keepends=True)[-tail:]))
 
         def after():
             """What follows: of the attempt, else of the next."""

@@ -28,7 +28,7 @@ from subak.live.executor.ledger import Ledger
 from subak.live.executor.records import Ended, Forgotten, Life, Seen, Started
 from subak.live.executor.wire import FRAME_BYTES_MAX, Frames, Ping, Start, WireError, frame, read_request
 from subak.live.warden import journal as journal_file
-from subak.live.warden import processes, running
+from subak.live.warden import output, processes, running
 from subak.live.warden.cgroups import Cgroups, find_home, limits
 from subak.live.warden.journal import DiskFullError, Journal
 from subak.live.warden.loop import Warden
@@ -346,7 +346,7 @@ def test_old_output_goes_when_there_is_too_much(tmp_path):
             os.close(file)
         outputs.end(Key(number, 1))
     assert sorted(path.name for path in outputs.folder.iterdir()) == ["3.1.out", "4.1.out", "5.1.out"]
-    assert outputs.read(Key(0, 1), "out", 5, 10) == (5, b"")
+    assert outputs.read(Key(0, 1), "out", 5, 10) == (5, b"", 0)
     again = Outputs(tmp_path / "output", limit=8192, kept_bytes=3 * 8192, kept=2)
     again.end(Key(9, 1))
     assert sorted(path.name for path in outputs.folder.iterdir()) == ["4.1.out", "5.1.out"]
@@ -363,12 +363,29 @@ def test_what_is_read_is_the_end_of_what_was_written(tmp_path_factory, sizes, li
         os.write(out, part)
         written += part
         outputs.trim([KEY])
-        offset, data = outputs.read(KEY, "out", 0, 1 << 20)
+        offset, data, _ = outputs.read(KEY, "out", 0, 1 << 20)
         assert data == written[offset:]
         assert min(limit, len(written)) <= len(data) < limit + 4096
         assert os.fstat(out).st_blocks * 512 <= limit + 3 * 4096
     os.close(out)
     os.close(error)
+
+
+@given(st.lists(st.sampled_from([b"", b"a", b"bcd", b"e" * 9]), max_size=8), st.booleans(), st.integers(1, 9))
+@settings(max_examples=60, deadline=None)
+def test_the_last_lines_are_those_of_splitlines(tmp_path_factory, lines, ends, count):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(output, "OUTPUT_BYTES_MAX", 4)  # lines lie over several blocks
+        outputs = Outputs(tmp_path_factory.mktemp("output"))
+        out, error = outputs.open(KEY)
+        written = b"\n".join(lines) + (b"\n" if ends else b"")
+        os.write(out, written)
+        begin, data, total = outputs.read(KEY, "out", 0, 100, count)
+        assert written[begin:] == b"".join(written.splitlines(keepends=True)[-count:]) and total == len(written)
+        assert data == written[begin:][:4]
+        assert outputs.read(KEY, "out", -3, 100)[:2] == (max(len(written) - 3, 0), written[-3:])
+        os.close(out)
+        os.close(error)
 
 
 # whose a process is

@@ -202,7 +202,8 @@ def test_logs(serving, run, write):
     serving.do(service.write("g0-0.0", b"one\ntwo\n"))
     serving.do(service.write("g0-0.0", b"oops\n", "stderr"))
     assert run("logs", "g0-0.0") == (0, "one\ntwo\n", "")
-    assert run("logs", "g0-0", "--tail", "4")[1] == "two\n"
+    assert run("logs", "g0-0", "--tail", "1")[1] == "two\n"
+    assert run("logs", "g0-0", "--tail", "9")[1] == "one\ntwo\n"
     assert run("logs", "g0-0", "--stderr")[1] == "oops\n"
 
     async def go():

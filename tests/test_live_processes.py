@@ -122,6 +122,19 @@ def test_jobs_of_both_global_masters_run(federation):
                for queue in ("research", "web") for index in range(3))
 
 
+@pytest.mark.parametrize("limit", [262_144, 262_145, 3_388_895])
+def test_output_is_whole_however_long_it_is(federation, limit):
+    """A piece that is shorter than was asked for is no end: of 3.4 MB, 262,144 bytes came, and exit code 0."""
+    ready(federation)
+    with federation.client() as client:
+        job = client.submit(f"metadata: {{name: much}}\nqueue: web\n"
+                            f"command: [sh, -c, 'seq 1 500000 | head -c {limit}']\n")
+        found = b"".join(chunk.data for chunk in client.follow(f"{job.id}.0"))
+        written = "".join(f"{number}\n" for number in range(1, 500_001)).encode()[:limit]
+        assert len(found) == limit and found == written
+        assert client.logs(f"{job.id}.0", tail=3).data == b"".join(written.splitlines(keepends=True)[-3:])
+
+
 def test_what_attempts_have_written_is_read_one_after_the_other(federation):
     ready(federation)
     words = "echo from $0; echo wrong >&2; test -e $0 && exit 0; touch $0; exit 7"

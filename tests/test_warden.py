@@ -302,7 +302,7 @@ def test_output_is_kept_up_to_its_limit_and_nobody_is_held_up(shared):
     assert shared.ending(400).is_good
     written = file.stat().st_size
     part = shared.client.read(Key(400, 1), "out", 0, 1 << 20)
-    assert (part.offset + len(part.data), part.is_over) == (written, True)
+    assert (part.offset + len(part.data), part.is_end) == (written, True)
     assert 65536 <= len(part.data) < 65536 + 4096
     assert part.data.endswith(b"sixty-four KiB\nend\n")
     assert b"\0" not in part.data
@@ -311,11 +311,11 @@ def test_output_is_kept_up_to_its_limit_and_nobody_is_held_up(shared):
 def test_output_is_read_while_it_is_written(shared):
     shared.client.start(shell(401, 'echo one; while [ ! -e "$0" ]; do sleep 0.01; done; echo two', shared.here / "go"))
     part = until(lambda: (found := shared.client.read(Key(401, 1))).data and found)
-    assert (part.data, part.is_over) == (b"one\n", False)
+    assert (part.data, part.is_end) == (b"one\n", False)
     (shared.here / "go").touch()
     shared.ending(401)
     part = shared.client.read(Key(401, 1), "out", 4)
-    assert (part.offset, part.data, part.is_over) == (4, b"two\n", True)
+    assert (part.offset, part.data, part.is_end) == (4, b"two\n", True)
 
 
 def test_who_uses_more_memory_than_it_asked_for_fails(shared):

@@ -2,7 +2,8 @@
 import re
 import sys
 import time
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,11 +12,14 @@ from subak.cli.live.options import ANY, EXIT_OTHERWISE, JOB, ClientOption, Outpu
 from subak.cli.live.show import counts_text, show, standing
 from subak.cli.live.writing import OutputWriter, write_attempts
 from subak.errors import InputError
-from subak.live.api.models import FINISHED, TASK_PATTERN, JobView
+from subak.live.api.models import FINISHED, TASK_PATTERN, JobView, LogChunk
 from subak.report.console import echo
 
+if TYPE_CHECKING:
+    from subak.live.client import Client
+
 PAUSE_S = 0.2  # between two lines of a job that changes all the time
-BYTES_MAX = ATTEMPTS_MAX = 2**63 - 1
+LINES_MAX, ATTEMPTS_MAX = 1 << 31, 2**63 - 1
 
 
 def logs(
@@ -23,8 +27,8 @@ def logs(
                                       help="Such as g0-17.3; a job of one task stands for it.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
     stderr: Annotated[bool, typer.Option("--stderr", help="What it wrote to standard error instead.")] = False,
-    tail: Annotated[int, typer.Option("--tail", metavar="BYTES", min=0, max=BYTES_MAX, show_default=False,
-                                      help="Only the last bytes [default: all that is kept].")] = 0,
+    tail: Annotated[int, typer.Option("--tail", metavar="LINES", min=0, max=LINES_MAX, show_default=False,
+                                      help="Only the last lines [default: all that is kept].")] = 0,
     attempt: Annotated[int, typer.Option("--attempt", metavar="N", min=0, max=ATTEMPTS_MAX, show_default=False,
                                          help="What its first attempt wrote (1), its second, ... [default: its last].",
                                          )] = 0,
@@ -34,6 +38,7 @@ def logs(
     """Print what a task has written, wherever it runs or ran.
 
     - `subak logs g0-17.3` prints its standard output.
+    - `subak logs g0-17.3 --tail 20` prints its last 20 lines.
     - `subak logs -f g0-17 --stderr` follows the errors of a job of one task, through all attempts that come.
     """
     stream = "stderr" if stderr else "stdout"
@@ -42,14 +47,20 @@ def logs(
     with opened(client) as federation:
         task = id if re.fullmatch(TASK_PATTERN, id) else _only_task(federation.job(id))
         if follow:
-            write_attempts(federation.follow(task, stream, -tail, attempt=attempt), writer, task)
+            chunks = federation.follow(task, stream, attempt=attempt, tail=tail)
         else:
-            chunk = federation.logs(task, stream, -tail, attempt=attempt)
-            asked = chunk.attempt
-            while chunk.data and chunk.attempt == asked:
-                writer.write(chunk.data)
-                chunk = federation.logs(task, stream, chunk.next, attempt=asked)
+            chunks = _written_so_far(federation, task, stream, attempt, tail)
+        write_attempts(chunks, writer, task, begins=not tail)
     writer.end()
+
+
+def _written_so_far(federation: "Client", task: str, stream: str, attempt: int, tail: int) -> Iterator[LogChunk]:
+    """Return what one attempt has written by now, piece by piece."""
+    chunk = federation.logs(task, stream, attempt=attempt, tail=tail)
+    asked = chunk.attempt
+    while chunk.data and chunk.attempt == asked:
+        yield chunk
+        chunk = federation.logs(task, stream, chunk.next, attempt=asked)
 
 
 def _only_task(job: JobView) -> str:

@@ -37,14 +37,20 @@ class OutputWriter:
         self.stream.flush()
 
 
-def write_attempts(chunks: Iterable[LogChunk], writer: OutputWriter, task: str) -> None:
-    """Write what comes of a task, and say where another attempt of it begins."""
-    before = 0
+def write_attempts(chunks: Iterable[LogChunk], writer: OutputWriter, task: str, begins: bool = True) -> None:
+    """Write what comes of a task, and say where another attempt of it begins, and how much is no longer kept.
+
+    *begins*: the first piece was asked for from the beginning on.
+    """
+    before, expected = 0, 0 if begins else None
     for chunk in chunks:
         if before and chunk.attempt != before:
             writer.end()
             remark([f"{task} runs again: attempt {chunk.attempt}"])
-        before = chunk.attempt
+            expected = 0
+        if expected is not None and chunk.offset > expected:
+            remark([f"{chunk.offset - expected:,} bytes before these are no longer kept"])
+        before, expected = chunk.attempt, chunk.next
         writer.write(chunk.data)
 
 

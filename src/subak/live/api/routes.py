@@ -41,6 +41,7 @@ from subak.live.api.models import (
 from subak.live.api.problems import TYPE
 from subak.live.api.service import (
     LOG_BYTES_MAX,
+    LOG_LINES_MAX,
     PAGE_ITEMS,
     PAGE_ITEMS_MAX,
     WAIT_S_MAX,
@@ -161,13 +162,17 @@ async def task(service: Asked, id: TaskId) -> TaskView:
 
 
 @get("/v1/tasks/{id:str}/logs", responses=NAMED, summary="Output of a task")
-async def logs(service: Asked, id: TaskId, stream: FromQuery[Stream] = "stdout",
+async def logs(service: Asked, id: TaskId, stream: FromQuery[Stream] = "stdout",  # noqa: PLR0913, PLR0917  (its query)
                attempt: Annotated[int, QueryParameter(ge=0, le=INT64_MAX)] = 0,
                offset: Annotated[int, QueryParameter(ge=-INT64_MAX, le=INT64_MAX)] = 0,
                limit: Annotated[int, QueryParameter(ge=1, le=LOG_BYTES_MAX)] = LOG_BYTES_MAX,
-               timeout_s: Wait = 0.0) -> LogChunk:
-    """Return part of what an attempt has written, the last if none is named; offsets below zero count from the end."""
-    return await service.logs(id, stream, attempt, offset, limit, timeout_s)
+               timeout_s: Wait = 0.0,
+               tail: Annotated[int, QueryParameter(ge=0, le=LOG_LINES_MAX)] = 0) -> LogChunk:
+    """Return part of what an attempt has written, the last if none is named.
+
+    Offsets below zero count from the end; *tail* asks for the last so many lines instead.
+    """
+    return await service.logs(id, stream, attempt, offset, limit, timeout_s, tail)
 
 
 @get("/v1/tasks/{id:str}/explain", responses=NAMED, summary="Why a task waits")

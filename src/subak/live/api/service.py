@@ -25,11 +25,13 @@ from subak.live.api.models import (
     TaskState,
     TaskView,
 )
+from subak.live.executor.wire import OUTPUT_BYTES_MAX
 from subak.live.jobfile.spec import JobSpec
 
 PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1_000
 WAIT_S_MAX = 60.0  # that a request is held open at most
-LOG_BYTES_MAX = 1 << 20  # of one answer
+LOG_BYTES_MAX = OUTPUT_BYTES_MAX  # of one answer
+LOG_LINES_MAX = 1 << 31
 
 
 class JobFilter(Struct, frozen=True, kw_only=True):
@@ -69,9 +71,11 @@ class Service(Protocol):
         """Return a task."""
 
     async def logs(
-        self, id: str, stream: Stream, attempt: int, offset: int, limit: int, timeout_s: float
+        self, id: str, stream: Stream, attempt: int, offset: int, limit: int, timeout_s: float, tail: int
     ) -> LogChunk:
         """Return what an attempt of a task has written from byte *offset* on, at most *limit* bytes.
+
+        With *tail*, from where its last so many lines begin, whatever the offset.
 
         *attempt*: the how manieth, 0 for the last; behind its end the next one follows. An offset below zero counts
         from the end. Where there is nothing yet, that is waited for, *timeout_s* at most.

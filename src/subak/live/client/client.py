@@ -95,26 +95,30 @@ class Client:
         return self._get(f"/v1/tasks/{id}", TaskView)
 
     def logs(
-        self, id: str, stream: str = "stdout", offset: int = 0, timeout_s: float = 0.0, attempt: int = 0
+        self, id: str, stream: str = "stdout", offset: int = 0, timeout_s: float = 0.0, attempt: int = 0,
+        tail: int = 0,
     ) -> LogChunk:
         """Return what an attempt has written from byte *offset* on; below zero, that is counted from the end.
 
-        *attempt*: the how manieth of the task, 0 for the last; behind its end the next one follows.
+        *attempt*: the how manieth of the task, 0 for the last; behind its end the next one follows. *tail*: the last so
+        many lines of it, whatever the offset.
         """
-        query = {"stream": stream, "attempt": str(attempt), "offset": str(offset), "timeout_s": f"{timeout_s:g}"}
+        query = {"stream": stream, "attempt": str(attempt), "offset": str(offset), "timeout_s": f"{timeout_s:g}",
+                 "tail": str(tail)}
         return self._ask("GET", f"/v1/tasks/{id}/logs", LogChunk, query, wait_s=timeout_s)
 
     def follow(
-        self, id: str, stream: str = "stdout", offset: int = 0, timeout_s: float = WAIT_S, attempt: int = 0
+        self, id: str, stream: str = "stdout", offset: int = 0, timeout_s: float = WAIT_S, attempt: int = 0,
+        tail: int = 0,
     ) -> Iterator[LogChunk]:
-        """Return what a task writes from an attempt on, piece by piece, until it has ended."""
+        """Return what a task writes from an attempt on, piece by piece, until it has ended; see `logs`."""
         while True:
-            chunk = self.logs(id, stream, offset, timeout_s, attempt)
+            chunk = self.logs(id, stream, offset, timeout_s, attempt, tail)
             if chunk.data:
                 yield chunk
             if chunk.is_end:
                 return
-            attempt, offset = chunk.attempt, chunk.next
+            attempt, offset, tail = chunk.attempt, chunk.next, 0
 
     def cancel(self, id: str) -> JobView:
         """Cancel a job or a task, and return the job."""

@@ -114,9 +114,9 @@ class WardenExecutor(Executor):
                 return known
             first = listing.next
 
-    def read(self, key: Key, stream: str = "out", offset: int = 0, size: int = 65_536) -> Part:
-        """Return what an attempt has written to *stream*, "out" or "err", from *offset* on."""
-        return self._answer(Read(key, "err" if stream == "err" else "out", offset, size), Part)
+    def read(self, key: Key, stream: str = "out", offset: int = 0, size: int = 65_536, lines: int = 0) -> Part:
+        """Return what an attempt has written to *stream*, "out" or "err", from *offset* on, or the last *lines*."""
+        return self._answer(Read(key, "err" if stream == "err" else "out", offset, size, lines), Part)
 
     def watch(self, timeout_s: float = 0.0) -> Sequence[Event]:
         """Return what has happened since the last call; wait at most *timeout_s* seconds for something to happen."""

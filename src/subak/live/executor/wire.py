@@ -12,6 +12,7 @@ from subak.live.executor.attempt import AttemptToRun, Event, Fence, Key, Known, 
 
 LENGTH_BYTES = 4
 FRAME_BYTES_MAX = 1 << 20
+OUTPUT_BYTES_MAX = 262_144  # of what an attempt has written, in one answer; people's questions have the same limit
 
 
 class Attach(Struct, frozen=True, tag=True):
@@ -53,12 +54,13 @@ class List(Struct, frozen=True, tag=True):
 
 
 class Read(Struct, frozen=True, tag=True):
-    """Say what an attempt has written."""
+    """Say what an attempt has written from byte *offset* on, below zero from the end; or its last *lines*."""
 
     key: Key
     stream: Literal["out", "err"] = "out"
-    offset: Natural = 0
+    offset: int = 0
     size: Natural = 65_536
+    lines: Natural = 0  # 0: not by lines
 
 
 Request = Attach | Start | End | Forget | Ping | List | Read
@@ -84,7 +86,7 @@ class Part(Struct, frozen=True, tag=True):
 
     offset: int
     data: bytes
-    is_over: bool  # nothing will be written to it any more
+    is_end: bool  # nothing stands behind *data*, and nothing will be written any more
 
 
 class Wrong(Struct, frozen=True, tag=True):

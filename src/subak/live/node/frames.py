@@ -70,6 +70,9 @@ class Joined(Struct, frozen=True, array_like=True, tag=3):
     epoch: int
 
 
+LOGS, TAIL = "logs", "tail"  # words of questions, with a stream: from *offset* on; the last *offset* lines
+
+
 class Ask(Struct, frozen=True, array_like=True, tag=4):
     """A question that people have, about what is done or written on a machine; *words* tell which."""
 

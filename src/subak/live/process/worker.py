@@ -21,7 +21,7 @@ from subak.live.config import WorkerFile, capacity_of, split_address
 from subak.live.executor.attempt import INVALID, Event, Key, Refused, User
 from subak.live.executor.client import WardenError, WardenExecutor
 from subak.live.executor.simulated import SimulatedExecutor
-from subak.live.node.frames import Incoming, Join, Joined, Outgoing
+from subak.live.node.frames import LOGS, TAIL, Incoming, Join, Joined, Outgoing
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.worker.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
 from subak.live.process.driver import Driver, clock
@@ -272,16 +272,19 @@ class Worker:
         """Answer a question about what an attempt has written."""
         ask, node = inquire.ask, self.driver.node if self.driver is not None else None
         assert isinstance(node, WorkerNode)
-        stream = {"logs stdout": "out", "logs stderr": "err"}.get(ask.words)
-        if stream is None or not self.attached or not isinstance(self.executor, WardenExecutor):
+        what, _, name = ask.words.partition(" ")
+        stream = {"stdout": "out", "stderr": "err"}.get(name, "")
+        is_known = what in (LOGS, TAIL) and stream
+        if not is_known or not self.attached or not isinstance(self.executor, WardenExecutor):
             node.answer(inquire.peer, ask.number, problem="this worker has nothing written down")
         else:
             try:
-                part = self.executor.read(Key(ask.task, ask.attempt), stream, ask.offset, ask.size)
+                offset, lines = (ask.offset, 0) if what == LOGS else (0, ask.offset)
+                part = self.executor.read(Key(ask.task, ask.attempt), stream, offset, ask.size, lines)
             except WardenError as error:
                 node.answer(inquire.peer, ask.number, problem=str(error))
             else:
-                node.answer(inquire.peer, ask.number, msgpack.encode((part.offset, part.data, part.is_over)))
+                node.answer(inquire.peer, ask.number, msgpack.encode((part.offset, part.data, part.is_end)))
         if self.driver is not None:
             self.driver.wake.set()
 

@@ -37,7 +37,7 @@ from subak.live.config import FederationFile
 from subak.live.jobfile.spec import JobSpec
 from subak.live.node.base import Node
 from subak.live.node.facts import MACHINE, MachineFact, read_machine
-from subak.live.node.frames import Answer, Ask
+from subak.live.node.frames import LOGS, TAIL, Answer, Ask
 from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode
 from subak.live.service.explaining import explanation_of
 from subak.live.service.planning import new_queues, plan_of
@@ -268,7 +268,7 @@ class NodeService:
     # -- output --------------------------------------------------------------------------------------------------------
 
     async def logs(
-        self, id: str, stream: Stream, attempt: int, offset: int, limit: int, timeout_s: float
+        self, id: str, stream: Stream, attempt: int, offset: int, limit: int, timeout_s: float, tail: int
     ) -> LogChunk:
         """See `Service`."""
         until = time.monotonic() + timeout_s
@@ -276,9 +276,10 @@ class NodeService:
             known, index = await self._known(id)
             last = int(known.rows[index]["attempts"])
             attempt = attempt or last
-            chunk, is_all = await self._read(known, index, attempt, stream, offset, limit)
+            what, place = (TAIL, tail) if tail else (LOGS, offset)
+            chunk, is_all = await self._read(known, index, attempt, f"{what} {stream}", place, limit)
             if is_all and not chunk.data and attempt < last:
-                attempt, offset = attempt + 1, 0
+                attempt, offset, tail = attempt + 1, 0, 0
                 continue
             is_end = is_all and attempt >= last and known.states[index] == TASK_ENDED
             if chunk.data or is_end or time.monotonic() >= until:
@@ -286,27 +287,26 @@ class NodeService:
             await asyncio.sleep(POLL_S)
 
     async def _read(
-        self, known: Known, index: int, attempt: int, stream: str, offset: int, limit: int
+        self, known: Known, index: int, attempt: int, words: str, place: int, limit: int
     ) -> tuple[LogChunk, bool]:
         """Return a part of what an attempt has written, and whether there will be no more behind it.
 
         Of an attempt before the last, what cannot be reached any more is no reason not to go on with the next.
         """
         last = int(known.rows[index]["attempts"])
-        nothing = LogChunk(data=b"", attempt=attempt, offset=max(offset, 0), next=max(offset, 0), is_end=False)
+        begin = max(place, 0) if words.startswith(LOGS) else 0
+        nothing = LogChunk(data=b"", attempt=attempt, offset=begin, next=begin, is_end=False)
         found = known.attempt_of(index, attempt) if 0 < attempt <= last else None
         if found is None:
             return nothing, attempt < last or known.states[index] == TASK_ENDED
         try:
-            answer = await self._ask(f"logs {stream}", found[0], int(known.rows[index]["number"]), found[1], offset,
-                                     limit)
+            answer = await self._ask(words, found[0], int(known.rows[index]["number"]), found[1], place, limit)
         except UnavailableError:
             if attempt < last:
                 return nothing, True
             raise
-        begin, data, closed = msgpack.decode(answer.body, type=tuple[int, bytes, bool])
-        chunk = LogChunk(data=data, attempt=attempt, offset=begin, next=begin + len(data), is_end=False)
-        return chunk, closed and len(data) < limit
+        begin, data, is_all = msgpack.decode(answer.body, type=tuple[int, bytes, bool])
+        return LogChunk(data=data, attempt=attempt, offset=begin, next=begin + len(data), is_end=False), is_all
 
     async def _ask(self, words: str, machine: int, task: int = 0, attempt: int = 0, offset: int = 0, size: int = 0,
                    ) -> Answer:

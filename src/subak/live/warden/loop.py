@@ -195,10 +195,11 @@ class Warden:
 
     def _read(self, request: Read) -> Answer:
         try:
-            offset, data = self.outputs.read(request.key, request.stream, request.offset, request.size)
+            offset, data, written = self.outputs.read(request.key, request.stream, request.offset, request.size,
+                                                      request.lines)
         except OSError as error:
             return Wrong(f"{request.key}: {error.strerror}")
-        return Part(offset, data, request.key not in self.ledger.running)
+        return Part(offset, data, request.key not in self.ledger.running and offset + len(data) >= written)
 
     # what happens
 

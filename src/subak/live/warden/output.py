@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from subak.live.executor.attempt import Key
+from subak.live.executor.wire import OUTPUT_BYTES_MAX
 
 OUT, ERROR = "out", "err"
 STREAMS = (OUT, ERROR)
 HOLE_BLOCK = 4096
 PUNCH_HOLE = 3  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, linux/falloc.h
-PART_BYTES_MAX = 262_144  # that are read at once
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 
@@ -69,15 +69,24 @@ class Outputs:
             self.ended_bytes -= self.ended.pop(oldest)
             oldest.unlink(missing_ok=True)
 
-    def read(self, key: Key, stream: str, offset: int, size: int) -> tuple[int, bytes]:
-        """Return what a stream holds from *offset* on, at most *size* bytes of it, and where that really begins."""
+    def read(self, key: Key, stream: str, offset: int, size: int, lines: int = 0) -> tuple[int, bytes, int]:
+        """Return where a part of a stream begins, the part, at most *size* bytes of it, and how many were written.
+
+        It begins at *offset*, counted from the end where it is below zero, or with the last *lines*; later where that
+        is not kept.
+        """
         try:
             file = os.open(self.name(key, stream), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            return offset, b""
+            return max(offset, 0), b"", 0
         try:
-            offset = max(offset, _first_kept(file))
-            return offset, os.pread(file, min(size, PART_BYTES_MAX), offset)
+            written, first = os.fstat(file).st_size, _first_kept(file)
+            if lines:
+                offset = _last_lines(file, lines, first, written)
+            elif offset < 0:
+                offset += written
+            offset = max(offset, first)
+            return offset, os.pread(file, min(size, OUTPUT_BYTES_MAX), offset), written
         finally:
             os.close(file)
 
@@ -113,6 +122,24 @@ def _first_kept(file: int) -> int:
         return os.lseek(file, 0, os.SEEK_DATA)
     except OSError:  # there is no data
         return 0
+
+
+def _last_lines(file: int, lines: int, first: int, end: int) -> int:
+    """Return where the last *lines* of the bytes from *first* to *end* begin; the last may lack its end of line."""
+    at, missing = end, lines
+    if end > first and os.pread(file, 1, end - 1) == b"\n":
+        missing += 1  # the end of the last line begins none
+    while at > first:
+        begin = max(at - OUTPUT_BYTES_MAX, first)
+        block = os.pread(file, at - begin, begin)
+        found = block.count(b"\n")
+        if found >= missing:
+            place = len(block)
+            for _ in range(missing):
+                place = block.rindex(b"\n", 0, place)
+            return begin + place + 1
+        missing, at = missing - found, begin
+    return first
 
 
 def punch(path: Path, begin: int, size: int) -> None:
