@@ -173,13 +173,23 @@ def test_a_restarted_global_master_knows_its_incarnation_and_where_it_asked():
     (PHASE_RUNNING, {"attempt": FIRST + 2}, False),
     (PHASE_RUNNING, {"machine": 1}, False),
     (PHASE_WAITING, {}, False),
-    (PHASE_WAITING, {"attempt": 1}, True),  # of its incarnation 0
+    (PHASE_WAITING, {"attempt": 1}, True),  # the one it was sent to last, by incarnation 0
     (PHASE_UNKNOWN, {"attempt": 1, "machine": 1}, True),
+    (PHASE_WAITING, {"attempt": 2}, False),
+    (PHASE_WAITING, {"attempt": 2, "reason": MACHINE_LOST}, False),
+    (PHASE_WAITING, {"attempt": 2, "reason": FINISHED_WELL}, True),
 ])
 def test_an_entry_is_about_the_attempt_it_stands_by_or_one_of_a_former_incarnation(phase, entry, mine):
     one = Master()
     one.task["phase"], one.task["attempt"], one.task["machine"] = phase, FIRST + 1, 0
-    assert is_mine(one.master, one.tasks, one.entry(**entry)) == mine
+    one.task["sent"], one.task["sent_to"] = 1, 0
+    assert is_mine(one.master, one.topology, one.tasks, one.entry(**entry)) == mine
+
+
+def test_an_attempt_of_another_cluster_is_not_the_one_it_was_sent_to():
+    one = Master()
+    one.task["sent"], one.task["sent_to"] = 1, 1
+    assert not is_mine(one.master, one.topology, one.tasks, one.entry(attempt=1))
 
 
 @pytest.mark.parametrize(("changed", "current"), [
@@ -194,13 +204,12 @@ def test_an_answer_is_about_the_last_attempt_of_its_task(changed, current):
     assert is_current(one.master, one.tasks, message) == current
 
 
-@pytest.mark.parametrize(("reason", "attempt", "lost", "preempted"), [
-    (MACHINE_LOST, FIRST + 1, 1, 0), (MACHINE_LOST, 1, 0, 0), (PREEMPTED, FIRST + 1, 0, 1)])
-def test_attempts_of_this_incarnation_that_nobody_ended_count_as_lost(reason, attempt, lost, preempted):
+@pytest.mark.parametrize(("reason", "preempted"), [(MACHINE_LOST, 0), (PREEMPTED, 1)])
+def test_a_task_whose_attempt_is_over_waits_again(reason, preempted):
     one = Master()
     one.task["phase"], one.task["doubted"] = PHASE_RUNNING, True
-    end(*one.everything(), one.entry(reason=reason, attempt=attempt), one.out)
-    assert (one.task["lost"], one.task["preempted"], one.task["phase"]) == (lost, preempted, PHASE_WAITING)
+    end(*one.everything(), one.entry(reason=reason), one.out)
+    assert (one.task["preempted"], one.task["phase"]) == (preempted, PHASE_WAITING)
     assert not one.task["doubted"]
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.federation.counts import COMPARED, TOLD
 from subak.marks import inlined
 
 MESSAGE = np.dtype([
@@ -35,9 +36,10 @@ MESSAGE = np.dtype([
     ("code", np.int16),  # exit code
     ("in_gang", np.int8),  # whether the task starts together with others
     ("repeats", np.int8),  # the kind of the message that a timer sends again, or that a master goes on with
-    ("preempted", np.int16),  # how often the task has been
-    ("refusals", np.int16),  # how often a request for the task was refused
-    ("repartitions", np.int16),  # how often it was requested on another's partition
+    ("preempted", TOLD),  # how often the task has been
+    ("refusals", TOLD),  # how often a request for the task was refused
+    ("repartitions", TOLD),  # how often it was requested on another's partition
+    ("lost", COMPARED),  # how many of its attempts were lost
     ("attempt", np.int64),  # number of the attempt, of its global master
     ("start", np.int64),  # number of the start, of its machine; of STOLEN the first reservation of a chain
     ("seen", np.int64),  # version of its local master that the sender has seen; of REJECTED what the sender knows
@@ -66,7 +68,7 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("EXPIRE", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: does the task wait for longer than it may?
     ("TRY_AGAIN", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: submit a task anew that failed
     ("DONE", SUBMITTER, True,  # the task has ended, or its attempt in a way that its submitter must know
-     f"{_OF_TASK} machine reason code incarnation count refusals repartitions preempted"),
+     f"{_OF_TASK} machine reason code incarnation count refusals repartitions preempted lost"),
     ("HAND_OVER", SUBMITTER, False, "row incarnation"),  # goes on with a REBUILD, from a row on
     ("RELEASE", SUBMITTER, False, "count row"),  # goes on to submit the tasks of stage `count`, from a place on
     ("REBUILD", SUBMITTER, True,  # a restarted global master asks for its open tasks, or again for one

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.federation.counts import TOLD
 from subak.federation.messages import NOBODY
 from subak.marks import inlined
 
@@ -24,7 +25,7 @@ ROW = np.dtype([  # first what is asked for when an attempt has ended: of an old
     ("queue", np.int32),
     ("owner", np.int32),  # of the task: its global master
     ("row", np.int32),  # of the task, among the open tasks of its owner
-    ("preempted", np.int16),  # how often its task had been preempted before
+    ("preempted", TOLD),  # how often its task had been preempted before
     ("round", np.int16),  # of the task: how often it was submitted anew after an attempt that failed
     ("in_gang", np.int8),  # whether the task starts together with others
     ("start", np.int64),  # number of the start at its machine

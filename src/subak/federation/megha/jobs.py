@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.federation.counts import COMPARED, TOLD
 from subak.federation.messages import (
     CANCELLED,
     FINISHED_WELL,
@@ -37,10 +38,11 @@ ENDING = np.dtype([  # what became of a task
     ("outcome", np.int8),  # one of OUTCOMES, 0 while it is open
     ("reason", np.int8),  # why: one of REASONS
     ("code", np.int16),  # exit code of its last attempt
-    ("failed", np.int16),  # attempts that failed or ran too long
-    ("refusals", np.int16),
-    ("repartitions", np.int16),
-    ("preempted", np.int16),
+    ("failed", COMPARED),  # attempts that failed or ran too long
+    ("lost", COMPARED),  # attempts that were lost
+    ("refusals", TOLD),
+    ("repartitions", TOLD),
+    ("preempted", TOLD),
 ])
 OUTCOMES = ("", "FINISHED", "FAILED", "CANCELLED", "TIMED_OUT", "LOST")
 NO_OUTCOME, OUTCOME_FINISHED, OUTCOME_FAILED, OUTCOME_CANCELLED, OUTCOME_TIMED_OUT, OUTCOME_LOST = range(len(OUTCOMES))

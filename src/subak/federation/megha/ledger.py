@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from subak.federation.counts import TOLD
 from subak.federation.messages import NO_REASON, NOBODY
 from subak.marks import inlined, noinline
 
@@ -24,7 +25,7 @@ ENTRY = np.dtype([
     ("reason", np.int8),
     ("held", np.int8),  # whether the attempt waits for its gang
     ("in_gang", np.int8),  # whether the task starts together with others
-    ("preempted", np.int16),  # how often the task had been preempted
+    ("preempted", TOLD),  # how often the task had been preempted
     ("round", np.int16),  # how often the task had been submitted anew after an attempt that failed
     ("code", np.int16),  # exit code
     ("machine", np.int32),

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.federation.counts import compared, told
 from subak.federation.megha.jobs import (
     OUTCOME_OF,
     SUBMISSION_BACKOFF,
@@ -272,21 +273,21 @@ def on_done(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> 
 
 @inlined
 def note_attempts(jobs: Jobs, message: np.void) -> None:
-    """Note what a task has been through since it was submitted last.
+    """Note what a task has been through since it was submitted last; what was lost is said of all rounds.
 
     In its first round there is nothing to add to: what is only written need not be waited for.
     """
     ending = jobs.ending[message["task"] & jobs.mask]
     failed = FAILURE[message["reason"]]
-    ending["code"] = message["code"]
+    ending["code"], ending["lost"] = message["code"], message["lost"]
     if message["round"] == 0:
         ending["refusals"], ending["repartitions"] = message["refusals"], message["repartitions"]
         ending["preempted"], ending["failed"] = message["preempted"], failed
     else:
-        ending["refusals"] += message["refusals"]
-        ending["repartitions"] += message["repartitions"]
-        ending["preempted"] += message["preempted"]
-        ending["failed"] += failed
+        ending["refusals"] = told(ending["refusals"], message["refusals"])
+        ending["repartitions"] = told(ending["repartitions"], message["repartitions"])
+        ending["preempted"] = told(ending["preempted"], message["preempted"])
+        ending["failed"] = compared(ending["failed"], failed)
 
 
 @inlined

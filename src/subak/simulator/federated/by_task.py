@@ -15,7 +15,8 @@ def states_by_task(roles: Megha) -> np.ndarray:
     table["machine"], table["sent_to"] = NOBODY, NOBODY
     ended = jobs.state == SUBMISSION_ENDED
     table["phase"][ended] = PHASE_ENDED
-    for kept, of_master in (("refusals", "refusals"), ("repartitions", "repartitioned"), ("preempted", "preempted")):
+    for kept, of_master in (("refusals", "refusals"), ("repartitions", "repartitioned"), ("preempted", "preempted"),
+                            ("lost", "lost")):
         table[of_master] = jobs.ending[kept]
     for submitter, master in zip(roles.submitters, roles.masters, strict=True):
         rows = known_rows(submitter.tasks, master.task)

@@ -18,6 +18,7 @@ its own launches in flight.
 (i) at rest nothing is lost and nothing is left behind (at_rest.py)
 (k) nobody spins: an instant holds a bounded number of messages
 (l) a row of the table of open tasks is one task's, and is given back when nobody needs it any more
+(m) a task begins at most once more than its attempts may be lost (beginnings.py)
 (j) what a message meets becomes what the table of transitions says (coverage.py)
 """
 from typing import Any
@@ -54,6 +55,7 @@ from subak.fleet.state import BLOCK, FleetState, summaries
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
 from subak.simulator.federated.network import FREE, LIVELY, PERIODIC, Network, on_the_way
+from subak.simulator.torture.beginnings import Beginnings
 from subak.simulator.torture.folds import HOLDING, TASK_OF, Fold, must
 from subak.simulator.torture.master_invariants import check_master
 
@@ -100,6 +102,7 @@ class Watch:
         self.killing: set[tuple[int, int, int]] = set()
         self.exited: set[tuple[int, int]] = set()  # (task, attempt), all that came to their ends
         self.misled: dict[tuple[int, int], bool] = {}  # of each attempt, whether its master had not heard of an end
+        self.beginnings = Beginnings(roles.jobs)
         self.restarted = False  # whether somebody crashed or restarted just before the last event
         self.instant, self.handled = -1.0, 0
         self.heirs: set[int] = set()  # tasks for whom others are being preempted
@@ -124,6 +127,7 @@ class Watch:
         elif kind >= 0:
             self.check_role(kind, int(message["to"]))
         if kind == EXITED:
+            self.beginnings.see_exit(message)
             self.exited.add((int(message["task"]), int(message["attempt"])))
         elif kind == PLACE and self.roles.rules.preemption not in (OFF, PAPER):
             self.note_requests(int(message["to"]))
@@ -195,6 +199,7 @@ class Watch:
                         must(state == LISTED, "a", f"task {row['task']} waits for victims on machine {machine}, which "
                                                    f"is in state {state}")
                     self.note_swap(row, local.rows.row)
+                    self.beginnings.see_attempt(row)
                 if state == LISTED and not self.changed:
                     left = free[:, machine - first].tolist()  # whose text, unlike an array's, costs nothing
                     must(min(left) >= 0, "a", f"local master {number} oversubscribes machine {machine}: {left}")
@@ -296,11 +301,13 @@ class Watch:
     def check_workers(self) -> None:
         """Check (a, b): what workers believe to run is what runs, and what they have free is free."""
         workers, sim = self.roles.workers, self.sim
-        believed = []
+        believed, attempts = [], []
         for machine in self.machines:
             for row in self.rows(workers.rows.row, workers.rows.first, machine):
                 if row["state"] == RUNS:
                     believed.append((int(row["task"]), machine))
+                    attempts.append((int(row["task"]), int(row["attempt"]), machine))
+        self.beginnings.see_running(attempts)
         running = np.flatnonzero(sim.claims.status == PHYSICALLY).tolist()
         real = [(task, int(sim.progress.machine[task])) for task in running]
         must(sorted(believed) == real, "b", f"workers believe to run {sorted(believed)}, there run {real}")

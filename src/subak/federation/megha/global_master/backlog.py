@@ -134,6 +134,7 @@ def say_done(master: GlobalMaster, tasks: OpenTasks, task: int, out: Outbox) -> 
     row["row"], row["round"], row["reason"], row["code"] = task, tasks.round[task], me["reason"], me["code"]
     row["incarnation"], row["count"] = master.scalar[INCARNATION], me["queued"]
     row["refusals"], row["repartitions"], row["preempted"] = me["refusals"], me["repartitioned"], me["preempted"]
+    row["lost"] = me["lost"]
 
 
 @inlined

@@ -195,12 +195,9 @@ def leave(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTas
 def wait_again(
     master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, reason: int, out: Outbox
 ) -> None:
-    """Let a task wait again whose attempt was refused or lost, its gang given up; one that is withdrawn has ended.
-
-    A ledger that is told anew tells of former attempts too: what is withdrawn ends when all of it has been told.
-    """
+    """Let a task wait again whose attempt was refused or lost, its gang given up; one that is withdrawn has ended."""
     me = master.task[task]
-    if me["withdrawn"] != NO_REASON and is_settled(master, task):
+    if me["withdrawn"] != NO_REASON:
         conclude(master, topology, tasks, task, me["withdrawn"], out)
         return
     me["reason"], me["phase"], me["doubted"] = reason, PHASE_WAITING, False  # so it is not given up with its gang

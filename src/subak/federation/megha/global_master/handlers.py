@@ -14,6 +14,7 @@ Sources: Megha sections IV-A to IV-D and Algorithms 1 and 2; gangs and prioritie
 """
 import numpy as np
 
+from subak.federation.counts import told
 from subak.federation.megha.global_master.backlog import (
     choose,
     lanes_of,
@@ -36,6 +37,7 @@ from subak.federation.megha.global_master.gangs import (
     take_turn,
     wait_again,
 )
+from subak.federation.megha.global_master.losses import LOSSES, end_attempt, may_be_lost
 from subak.federation.megha.global_master.preemption import find_victims, may_preempt
 from subak.federation.megha.global_master.rebuild import settle_cluster, settle_doubts
 from subak.federation.megha.global_master.requests import (
@@ -84,7 +86,7 @@ from subak.federation.megha.global_master.view import (
 )
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger, behind, ring_place
 from subak.federation.megha.open_tasks import OpenTasks
-from subak.federation.megha.topology import INCARNATION_BITS, OFF, Rules, Topology, speaker
+from subak.federation.megha.topology import OFF, Rules, Topology, speaker
 from subak.federation.messages import (
     ABANDON,
     ASK,
@@ -92,9 +94,6 @@ from subak.federation.messages import (
     CONCLUSIVE,
     GO,
     LAUNCHED,
-    LEASE_LOST,
-    LOST_TOO_OFTEN,
-    MACHINE_LOST,
     NO_REASON,
     NO_ROOM,
     NO_VICTIMS,
@@ -106,7 +105,6 @@ from subak.federation.messages import (
     REFUSED,
     REOPEN,
     STILL_HELD,
-    UNKNOWN,
     UPDATE,
     WAITED_TOO_LONG,
     Outbox,
@@ -117,8 +115,6 @@ from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import note_freed_block
 from subak.fleet.state import LOG
 from subak.marks import inlined, noinline
-
-LOSSES = (MACHINE_LOST, LEASE_LOST, UNKNOWN)  # ends of attempts that nobody wanted
 
 
 @inlined
@@ -135,6 +131,11 @@ def on_submit(
     if message["reason"] != NO_REASON:
         on_ended_before(master, topology, tasks, task, message["reason"], out)
     elif master.task[task]["phase"] == PHASE_UNKNOWN:
+        if is_settled(master, task):  # whatever was sent before left no trace
+            end_attempt(master, tasks, task, True)
+        if master.task[task]["withdrawn"] != NO_REASON:  # it was lost too often
+            conclude(master, topology, tasks, task, master.task[task]["withdrawn"], out)
+            return
         let_wait(master, topology, tasks, task)
         gang = tasks.gang[task]
         if gang != NOBODY and gang_is_settled(master, tasks, gang):
@@ -355,7 +356,7 @@ def apply_entry(
     elif kind in (ENTRY_GAVE, ENTRY_GONE):
         if kind == ENTRY_GAVE:
             give_in_view(master, topology, rules, tasks, entry)
-        if is_mine(master, tasks, entry):
+        if is_mine(master, topology, tasks, entry):
             end(master, topology, rules, tasks, entry, out)
     elif kind == ENTRY_SIZED:
         size_in_view(master, topology, entry)
@@ -401,12 +402,11 @@ def end(
     if CONCLUSIVE[reason]:
         me["code"] = entry["code"]
         conclude(master, topology, tasks, task, reason, out)
-    elif me["phase"] not in (PHASE_UNKNOWN, PHASE_WAITING):
+        return
+    end_attempt(master, tasks, task, reason in LOSSES)
+    if me["phase"] not in (PHASE_UNKNOWN, PHASE_WAITING):
         master.tally[LOST_ATTEMPTS] += 1
-        me["preempted"] += reason == PREEMPTED
-        me["lost"] += reason in LOSSES and entry["attempt"] >> INCARNATION_BITS == master.scalar[INCARNATION]
-        if me["lost"] > tasks.losses_max[task]:
-            me["withdrawn"] = LOST_TOO_OFTEN
+        me["preempted"] = told(me["preempted"], reason == PREEMPTED)
         wait_again(master, topology, rules, tasks, task, reason, out)
 
 
@@ -429,7 +429,8 @@ def on_refused(
         if master.task[task]["flying"]:
             forget_flight(master, topology, tasks, task)
         master.tally[REFUSALS] += 1
-        master.task[task]["refusals"] += 1
+        master.task[task]["refusals"] = told(master.task[task]["refusals"], 1)
+        end_attempt(master, tasks, task, may_be_lost(master, tasks, task, message["reason"]))
         if message["reason"] == NO_VICTIMS:
             master.task[task]["tried"] = master.scalar[BEATS] + 1
         elif message["reason"] == NO_ROOM:

@@ -2,9 +2,9 @@
 
 The view comes from the local masters, who tell their whole state to a new incarnation and heed the former one no more;
 tasks that run are learnt from there, those that wait from the submitter. A task that may run in a cluster which has not
-answered is not placed, and the master keeps on disk which cluster that is; all others are, so a local master that never
-comes back holds up no more than it held. A whole state also settles doubts in between: own tasks that a local master
-does not hold have been lost with it.
+answered is not placed, and the master keeps on disk which cluster and attempt that is; all others are, so a local master
+that never comes back holds up no more than it held. A whole state also settles doubts in between: own tasks that a local
+master does not hold have been lost with it, and count as lost (losses.py).
 
 Source: Megha section IV-D: global masters are stateless.
 """
@@ -20,6 +20,7 @@ from subak.federation.megha.global_master.gangs import (
     take_turn,
     wait_again,
 )
+from subak.federation.megha.global_master.losses import end_attempt, may_have_begun
 from subak.federation.megha.global_master.state import (
     DOUBTS,
     INCARNATION,
@@ -60,6 +61,7 @@ def settle_doubts(
             if master.listed[master.task[task]["machine"]]:
                 master.task[task]["doubted"] = False
                 master.tally[LOST_ATTEMPTS] += 1
+                end_attempt(master, tasks, task, may_have_begun(master, tasks, task))
                 wait_again(master, topology, rules, tasks, task, UNKNOWN, out)
             else:
                 master.scalar[DOUBTS] = 1
@@ -137,6 +139,7 @@ def settle_from(  # noqa: PLR0913, PLR0917  (where a walk goes on)
             settle_later(master, topology, cluster, task, first_gang, out)
             return
         if phase_of(master, tasks, task) == PHASE_WAITING and is_settled(master, task):
+            end_attempt(master, tasks, task, True)  # what was sent before left no trace
             if master.task[task]["withdrawn"] != NO_REASON:
                 conclude(master, topology, tasks, task, master.task[task]["withdrawn"], out)
             elif tasks.gang[task] == NOBODY and master.task[task]["sent_to"] == cluster:
@@ -183,7 +186,7 @@ def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, ta
 
 @inlined
 def forget_task(master: GlobalMaster, task: int) -> None:
-    """Know nothing of a task but which cluster was last asked, which is on disk."""
+    """Know nothing of a task but what is on disk: which cluster was last asked for which attempt, and what was lost."""
     master.task[task]["phase"] = PHASE_UNKNOWN
     master.task[task]["attempt"], master.task[task]["machine"], master.task[task]["sent_epoch"] = 0, NOBODY, 0
     master.task[task]["queued"], master.task[task]["flying"], master.task[task]["doubted"] = False, False, False

@@ -1,4 +1,5 @@
 """Requests to local masters: what a global master has taken in its view it asks for, and asks again when unanswered."""
+from subak.federation.counts import told
 from subak.federation.megha.global_master.placement import hold
 from subak.federation.megha.global_master.state import (
     INCARNATION,
@@ -54,11 +55,12 @@ def request_launch(  # noqa: PLR0913, PLR0917  (a message has many fields)
     master.cluster[cluster]["numbers"] += 1
     master.task[task]["attempt"] = (master.scalar[INCARNATION] << INCARNATION_BITS) + master.cluster[cluster]["numbers"]
     master.task[task]["sent_epoch"], master.task[task]["sent_to"] = master.cluster[cluster]["epoch"], cluster
+    master.task[task]["sent"] = master.task[task]["attempt"]
     if topology.machine[master.task[task]["machine"]]["home"] == master.number:
         master.tally[LAUNCHES] += 1
     else:
         master.tally[REPARTITIONS] += 1
-        master.task[task]["repartitioned"] += 1
+        master.task[task]["repartitioned"] = told(master.task[task]["repartitioned"], 1)
     send_request(master, topology, rules, tasks, task, kind, victims, 0, out)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subak.federation.counts import COMPARED, TOLD
 from subak.federation.megha.attempts import Attempts
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.queue_order import QueueOrder
@@ -45,11 +46,12 @@ TASK = np.dtype([
     ("machine", np.int32),  # of the last
     ("sent_epoch", np.int32),  # of the local master it was requested from
     ("sent_to", np.int32),  # cluster it was last requested from, NOBODY for none; on disk
+    ("sent", np.int64),  # number of that attempt, OVER (losses.py) when it is known to be over; on disk
     ("round", np.int16),  # of the task (open_tasks.py), likewise
-    ("refusals", np.int16),
-    ("repartitioned", np.int16),  # launches on other partitions
-    ("preempted", np.int16),
-    ("lost", np.int16),  # attempts of this incarnation that were lost
+    ("refusals", TOLD),
+    ("repartitioned", TOLD),  # launches on other partitions
+    ("preempted", TOLD),
+    ("lost", COMPARED),  # attempts that were lost, in all rounds (losses.py); on disk
     ("code", np.int16),  # exit code of the attempt that it ended with
     ("tried", np.int64),  # BEATS when a preemption for it was refused, not to be tried again before the next
     ("phase", np.int8),  # one of PHASES
@@ -106,10 +108,12 @@ def is_here(master: GlobalMaster, tasks: OpenTasks, row: int, number: int, round
 
 @inlined
 def begin_task(master: GlobalMaster, row: int, number: int, round_: int) -> None:
-    """Know nothing of a task that has come into a row."""
+    """Know nothing of a task that has come into a row; of one that is submitted anew, how often it was lost."""
     me = master.task[row]
+    if me["tenant"] != number + 1:
+        me["lost"] = 0
     me["tenant"], me["round"], me["phase"] = number + 1, round_, PHASE_UNKNOWN
-    me["reason"], me["withdrawn"], me["code"], me["lost"] = 0, 0, 0, 0
+    me["reason"], me["withdrawn"], me["code"], me["sent"] = 0, 0, 0, 0
     me["attempt"], me["machine"], me["sent_epoch"], me["sent_to"] = 0, NOBODY, 0, NOBODY
     me["refusals"], me["repartitioned"], me["preempted"], me["tried"] = 0, 0, 0, 0
     me["queued"], me["flying"], me["doubted"] = False, False, False

@@ -6,6 +6,7 @@ whole state of a cluster is told anew, launches in flight to the same local mast
 import numpy as np
 
 from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, has_room
+from subak.federation.megha.global_master.losses import is_sent
 from subak.federation.megha.global_master.placement import hold, hold_nothing, let_go
 from subak.federation.megha.global_master.requests import consume
 from subak.federation.megha.global_master.state import (
@@ -25,7 +26,7 @@ from subak.federation.megha.global_master.state import (
 from subak.federation.megha.ledger import ENTRY_WHOLE, Ledger, ring_place, still_holds
 from subak.federation.megha.open_tasks import TASKS_EVER, OpenTasks
 from subak.federation.megha.topology import INCARNATION_BITS, OFF, Rules, Topology
-from subak.federation.messages import NOBODY
+from subak.federation.messages import CONCLUSIVE, NOBODY
 from subak.fleet.amounts import shift
 from subak.fleet.index import lower_summary, note_freed_block
 from subak.fleet.state import BLOCK
@@ -74,7 +75,7 @@ def look_ahead(master: GlobalMaster, machine: int) -> None:
 def take_in_view(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, entry: np.void) -> bool:
     """Apply TOOK; return whether it is news of an own task's attempt."""
     machine, shape = entry["machine"], entry["shape"]
-    own = is_mine(master, tasks, entry)
+    own = is_mine(master, topology, tasks, entry)
     if own and master.task[entry["row"]]["flying"]:
         master.task[entry["row"]]["flying"] = False
     else:
@@ -88,17 +89,18 @@ def take_in_view(master: GlobalMaster, topology: Topology, rules: Rules, tasks: 
 
 
 @inlined
-def is_mine(master: GlobalMaster, tasks: OpenTasks, entry: np.void) -> bool:
-    """Whether an entry is about the attempt of an own task that the master stands by, or one of its former incarnation.
+def is_mine(master: GlobalMaster, topology: Topology, tasks: OpenTasks, entry: np.void) -> bool:
+    """Whether an entry is about the attempt of an own task that the master stands by, or its former incarnation did.
 
     Attempts are numbered for each cluster, so the machine must be the same too. A task that is not open any more has
-    ended, whatever runs of it.
+    ended, whatever runs of it. Of older attempts of a former incarnation only what ended the task counts.
     """
     if entry["owner"] != master.number or not is_here(master, tasks, entry["row"], entry["task"], entry["round"]):
         return False
     task = master.task[entry["row"]]
     if task["phase"] in (PHASE_UNKNOWN, PHASE_WAITING):
-        return bool(entry["attempt"] >> INCARNATION_BITS < master.scalar[INCARNATION])
+        is_former = entry["attempt"] >> INCARNATION_BITS < master.scalar[INCARNATION]
+        return bool(is_former and (CONCLUSIVE[entry["reason"]] or is_sent(master, topology, entry)))
     return bool(task["attempt"] == entry["attempt"] and task["machine"] == entry["machine"])
 
 

@@ -1,13 +1,14 @@
 """The jobs of a global master that have not ended: what was asked for, what became of it, and what of that is on disk.
 
-A task on disk is one row: its state, its row among the open tasks, its round, and the cluster it was last sent to. It
-is written when one of these differs from what was written last, before anything that follows from it leaves the node.
+A task on disk is one row: its state, its row among the open tasks, its round, the cluster and the attempt it was last
+sent to, and how often it was lost. It is written when one of these differs from what was written last, before anything that follows from it leaves the node.
 """
 from dataclasses import dataclass, field
 
 import numpy as np
 from msgspec import Struct, json, msgpack
 
+from subak.federation.counts import COMPARED, TOLD
 from subak.federation.megha.admission import Admitted, JobAsked, StageAsked
 from subak.federation.megha.global_master.state import INCARNATION, PHASE_RUNNING, GlobalMaster
 from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_WITHDRAWN, Jobs
@@ -31,17 +32,19 @@ ON_DISK = np.dtype([
     ("round", np.int16),
     ("row", np.int32),
     ("sent_to", np.int16),  # cluster it was last requested from, NOBODY for none
+    ("sent", np.int64),  # number of that attempt, OVER when it is known to be over
+    ("lost", COMPARED),  # attempts
     ("code", np.int16),
-    ("failed", np.int16),  # attempts
-    ("lost", np.int16),  # attempts
-    ("preempted", np.int16),  # times
+    ("failed", COMPARED),  # attempts
+    ("preempted", TOLD),  # times
     ("attempts", np.int32),  # that began
     ("machine", np.int32),  # of the last
     ("attempt", np.int64),  # number of the last that began
     ("started", np.float64),  # Unix time at which the last began
     ("ended", np.float64),  # Unix time
 ])
-DECISIVE = ("number", "state", "outcome", "reason", "round", "row", "sent_to")  # what has to be written when it differs
+DECISIVE = ("number", "state", "outcome", "reason", "round", "row", "sent_to", "sent", "lost")  # what has to be written when it differs
+OF_ENDING = ("outcome", "reason", "code", "failed", "lost", "preempted")  # what a submitter keeps as well
 DECISIVE_BYTES = sum(ON_DISK[name].itemsize for name in DECISIVE)  # they are the first
 
 
@@ -122,7 +125,7 @@ class Book:
         self.jobs, self.master, self.submitter = jobs, master, submitter
         places = jobs.number.size
         self.disk = np.zeros(places, ON_DISK)
-        self.now = np.zeros(places, ON_DISK)  # what is not in the tables of the roles: attempts, started, ended, lost
+        self.now = np.zeros(places, ON_DISK)  # what is not in the tables of the roles: attempts, started, ended
         self.disk["number"] = self.now["number"] = NOBODY
         self.runs = np.zeros(places, bool)  # whether the last attempt was seen to run, since this master began
         self.of_number: dict[int, Job] = {}
@@ -147,7 +150,7 @@ class Book:
         open_, open_rows = row != NOBODY, row[row != NOBODY]
         ending = jobs.ending[places]
         now["number"], now["state"], now["row"] = jobs.number[places], jobs.state[places], row
-        for name in ("outcome", "reason", "code", "failed", "preempted"):
+        for name in OF_ENDING:
             now[name] = ending[name]
         withdrawn = open_ & (now["state"] == SUBMISSION_WITHDRAWN)
         now["reason"][withdrawn] = self.submitter.submission["reason"][row[withdrawn]]
@@ -157,7 +160,8 @@ class Book:
         at = np.flatnonzero(open_)
         sent = np.where(is_about, mine["sent_to"], NOBODY)
         now["sent_to"][at], now["round"][at] = sent, np.where(is_about, mine["round"], now["round"][at])
-        now["preempted"][at] = np.where(is_about, mine["preempted"], now["preempted"][at])
+        for name in ("preempted", "sent", "lost"):
+            now[name][at] = np.where(is_about, mine[name], now[name][at])
         new = runs & ((mine["attempt"] != now["attempt"][at]) | (mine["machine"] != now["machine"][at]))
         begun = at[new]
         now["attempt"][begun], now["machine"][begun] = mine["attempt"][new], mine["machine"][new]
@@ -214,7 +218,6 @@ class Book:
                 why = f"exit code {code}" if reason == HAS_FAILED else REASONS[reason]
                 job.note(Happening(clock, index, "attempt failed", why, machine, nth, attempt))
             elif is_new and not CONCLUSIVE[reason]:
-                row["lost"] += int(reason != PREEMPTED)
                 job.note(Happening(clock, index, "attempt lost", REASONS[reason], machine, nth, attempt, heir))
 
     def writes(self, places: np.ndarray, clock: float) -> list[Write]:

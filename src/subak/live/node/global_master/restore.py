@@ -20,7 +20,8 @@ from subak.federation.megha.jobs import (
 from subak.federation.megha.open_tasks import FREE_TASK, TASKS_EVER, TASKS_OPEN, join_gang, open_gang
 from subak.federation.megha.submitter import INCARNATION_KNOWN, give_dependents_up
 from subak.federation.messages import EXPIRE, NOBODY, TRY_AGAIN
-from subak.live.node.global_master.book import ON_DISK, Job, asked_of, read_job
+from subak.live.node.global_master.book import OF_ENDING, Job, asked_of, read_job
+from subak.live.node.global_master.rows import open_rows
 
 if TYPE_CHECKING:
     from subak.live.node.global_master.global_node import GlobalNode
@@ -31,7 +32,7 @@ WITH_ROW = (SUBMISSION_OPEN, SUBMISSION_WITHDRAWN, SUBMISSION_BACKOFF)
 def restore_jobs(node: "GlobalNode") -> None:
     """Fill the tables of a node, which are empty, with what is on disk."""
     rows = node.disk.get("task", {})
-    on_disk = np.frombuffer(b"".join(rows.values()), ON_DISK)
+    on_disk = open_rows(list(rows.values()))
     of_job: dict[int, list[int]] = {}
     for place, number in enumerate(on_disk["number"].tolist()):
         of_job.setdefault(node.layout.job_of(number), []).append(place)
@@ -67,8 +68,8 @@ def _restore_rows(node: "GlobalNode", on_disk: np.ndarray) -> None:
         tasks.lane[row], tasks.priority[row], tasks.next[row] = asked["lane"], asked["priority"], NOBODY
         tasks.losses_max[row], tasks.limit[row] = terms["losses_max"], terms["run_max"]
         node.submitter.submission[row]["reason"] = 0 if each["state"] == SUBMISSION_OPEN else each["reason"]
-        me["tenant"], me["round"], me["sent_to"] = each["number"] + 1, each["round"], each["sent_to"]
-        me["machine"] = NOBODY
+        me["tenant"], me["round"], me["machine"] = each["number"] + 1, each["round"], NOBODY
+        me["sent_to"], me["sent"], me["lost"] = each["sent_to"], each["sent"], each["lost"]
 
 
 def _restore_job(node: "GlobalNode", job: Job, known: np.ndarray) -> None:
@@ -76,7 +77,7 @@ def _restore_job(node: "GlobalNode", job: Job, known: np.ndarray) -> None:
     jobs, book = node.jobs, node.book
     places = known["number"] & jobs.mask
     jobs.state[places] = known["state"]
-    for name in ("outcome", "reason", "code", "failed", "preempted"):
+    for name in OF_ENDING:
         jobs.ending[name][places] = known[name] if name != "reason" else np.where(
             known["state"] == SUBMISSION_ENDED, known[name], 0)
     book.disk[places] = book.now[places] = known

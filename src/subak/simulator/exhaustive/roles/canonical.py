@@ -113,7 +113,7 @@ STATES: dict[type, dict[str, Any]] = {
         "number": CONSTANT, "mask": CONSTANT, "state": PLAIN, "row": PLAIN, "asked": CONSTANT, "rank": CONSTANT,
         "shape": CONSTANT, "gang": CONSTANT, "gang_size": CONSTANT,
         "gang_row": PLAIN, "gang_left": PLAIN, "gang_failed": PLAIN,
-        "ending": {"outcome": PLAIN, "reason": PLAIN, "code": PLAIN, "failed": PLAIN, "refusals": TALLY,
+        "ending": {"outcome": PLAIN, "reason": PLAIN, "code": PLAIN, "failed": PLAIN, "lost": TALLY, "refusals": TALLY,
                    "repartitions": TALLY, "preempted": TALLY},
         "terms": CONSTANT, "given_up": PLAIN, "to_give_up": CACHE, "stages": CONSTANT,
     },
@@ -129,8 +129,9 @@ STATES: dict[type, dict[str, Any]] = {
         "listed": PLAIN, "own": CONSTANT, "lanes": LANES, "lane_span": CONSTANT,
         "lane_size": PLAIN,
         "task": {
-            "tenant": PLAIN, "attempt": PLAIN, "machine": PLAIN, "sent_epoch": PLAIN, "sent_to": PLAIN, "round": PLAIN,
-            "refusals": TALLY, "repartitioned": TALLY, "preempted": PLAIN, "lost": TALLY,  # may be lost without bound
+            "tenant": PLAIN, "attempt": PLAIN, "machine": PLAIN, "sent_epoch": PLAIN, "sent_to": PLAIN, "sent": PLAIN,
+            "round": PLAIN, "refusals": TALLY, "repartitioned": TALLY, "preempted": PLAIN,
+            "lost": TALLY,  # may be lost without bound
             "code": PLAIN, "tried": TALLY, "phase": PLAIN, "reason": PLAIN, "withdrawn": PLAIN, "queued": PLAIN,
             "flying": PLAIN, "doubted": PLAIN,
         },
@@ -165,7 +166,7 @@ STATES[Desk] = {"jobs": STATES[Jobs], "submitter": STATES[Submitter], "master": 
 OF_MACHINES = ("free", "capacity", "first", "machine")  # attributes whose last axis is that of the machines
 
 # Of messages every field that their kind has is kept (messages.py), but for these, which are as `post` makes them:
-BLANK = {"delay": 0.0, "travelled": 0.0, "handle": NOBODY, "refusals": 0, "repartitions": 0}  # tallies, in a DONE
+BLANK = {"delay": 0.0, "travelled": 0.0, "handle": NOBODY, "refusals": 0, "repartitions": 0, "lost": 0}  # tallies, in a DONE
 BLANK_OF = {RETRY: {"count": 0}, WATCH: {"epoch": 0}, DONE: {"preempted": 0}}  # how often it rang; what nobody reads
 UNSAID = {"reason": 0, "task": NOBODY, "machine": NOBODY, "row": NOBODY, "shape": NOBODY, "queue": NOBODY,
           "owner": NOBODY, "priority": 0, "epoch": 0, "count": 0, "victims": NOBODY, "batch": 0, "in_gang": 0,

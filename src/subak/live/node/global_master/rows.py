@@ -1,0 +1,34 @@
+"""Rows of tasks as they are read from disk: also those that a version of subak wrote before rows named the last attempt.
+
+Of a task that has ended, such a row says enough. Of one that is open it does not say which attempt may run, without which
+the task could run twice: a store with open tasks of that version is refused.
+"""
+import numpy as np
+
+from subak.errors import RunError
+from subak.live.node.global_master.book import ON_DISK
+
+FORMER = np.dtype([
+    ("number", np.int64), ("state", np.int8), ("outcome", np.int8), ("reason", np.int8), ("round", np.int16),
+    ("row", np.int32), ("sent_to", np.int16), ("code", np.int16), ("failed", np.int16), ("lost", np.int16),
+    ("preempted", np.int16), ("attempts", np.int32), ("machine", np.int32), ("attempt", np.int64),
+    ("started", np.float64), ("ended", np.float64),
+])
+
+
+def open_rows(bodies: list[bytes]) -> np.ndarray:
+    """Return ON_DISK[task], of tasks of jobs that are open. Raises RunError for rows of another version."""
+    if any(len(body) != ON_DISK.itemsize for body in bodies):
+        raise RunError("this store has open jobs that another version of subak wrote; start that version, and let it "
+                       "end them, or cancel them, before this one takes the store over")
+    return np.frombuffer(b"".join(bodies), ON_DISK)
+
+
+def ended_rows(data: bytes, count: int) -> np.ndarray:
+    """Return ON_DISK[task], of the *count* tasks of a job that has ended."""
+    if len(data) != count * FORMER.itemsize:
+        return np.frombuffer(data, ON_DISK)
+    former, rows = np.frombuffer(data, FORMER), np.zeros(count, ON_DISK)
+    for name in FORMER.names or ():
+        rows[name] = former[name]
+    return rows
