@@ -34,6 +34,7 @@ ROOM_FOR_ALL = "there is room for as many attempts as there can be"
 GANG_DOWN = "when a gang is given up all that fly, are held or run leave, and none comes back before it is queued anew"
 PARENTS = "a stage that is given up has a parent that did not finish, for which it waits for ever"
 PLACES = "in a simulation every task has a place of its own; test_growing has places that are used again"
+TWO_LOSSES = "an answer of a new local master, of which the state that it told before was lost; by hand in test_losses"
 ONE_WAY: dict[tuple[str, str, bool], str] = {
     ("on_arrive", "not is_known(jobs, message['task'])", True): PLACES,
     ("on_cancel", "not is_known(jobs, message['task'])", True): PLACES,
@@ -75,6 +76,10 @@ ONE_WAY: dict[tuple[str, str, bool], str] = {
     ("give_in_view", "row != NOBODY", False): ROOM_FOR_ALL,
     ("is_mine", "task['machine'] == entry['machine']", False):
         "each cluster numbers its requests: another's of the same number is told only in a whole state",
+    ("is_sent", "task['sent_to'] == cluster", False): "the same; by hand in test_global_master_by_hand",
+    ("may_be_lost", "reason == OLD_EPOCH", True): TWO_LOSSES,
+    ("may_be_lost", "may_have_begun(master, tasks, task)", False): TWO_LOSSES,
+    ("may_be_lost", "may_have_begun(master, tasks, task)", True): TWO_LOSSES,
     ("widen", "ring < ledger.entry.size", False): RING,
     ("may_write_over_more", "size[RING] < ledger.entry.size", False): RING,
     ("write_over_what_was_seen", "ledger.size[VERSION] - whole <= ledger.entry.size", False): RING,

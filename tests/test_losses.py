@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from subak.federation.megha.global_master.handlers import end, on_refused, on_submit
-from subak.federation.megha.global_master.losses import OVER
+from subak.federation.megha.global_master.losses import NOTHING_SENT
 from subak.federation.megha.global_master.rebuild import restart, settle_cluster, settle_doubts
 from subak.federation.megha.global_master.state import (
     INCARNATION,
@@ -71,7 +71,7 @@ def done(one):
 def test_an_attempt_that_nobody_ended_is_lost_whichever_incarnation_sent_it(reason, lost, attempt):
     one = sent(PHASE_RUNNING, attempt=attempt)
     end(*one.everything(), one.entry(reason=reason, attempt=attempt), one.out)
-    assert (one.task["lost"], one.task["sent"], one.task["phase"]) == (lost, OVER, PHASE_WAITING)
+    assert (one.task["lost"], one.task["sent"], one.task["phase"]) == (lost, NOTHING_SENT, PHASE_WAITING)
 
 
 @pytest.mark.parametrize("phase", [PHASE_UNKNOWN, PHASE_WAITING])
@@ -79,7 +79,7 @@ def test_a_loss_that_a_restarted_master_is_told_of_counts_once(phase):
     one = sent(phase, attempt=1)
     for _ in range(2):
         end(*one.everything(), one.entry(reason=MACHINE_LOST, attempt=1), one.out)
-    assert (one.task["lost"], one.task["sent"], one.task["phase"]) == (1, OVER, phase)
+    assert (one.task["lost"], one.task["sent"], one.task["phase"]) == (1, NOTHING_SENT, phase)
 
 
 def test_what_has_ended_well_may_yet_be_lost_with_the_word_of_it():
@@ -95,7 +95,7 @@ def test_a_doubt_that_is_settled_as_lost_is_a_loss_where_the_attempt_may_have_be
     one = sent(phase, gang)
     one.task["doubted"], one.master.listed[0] = True, True
     settle_doubts(*one.everything(), one.out)
-    assert (one.task["lost"], one.task["sent"], one.task["phase"]) == (lost, OVER, PHASE_WAITING)
+    assert (one.task["lost"], one.task["sent"], one.task["phase"]) == (lost, NOTHING_SENT, PHASE_WAITING)
 
 
 @pytest.mark.parametrize(("reason", "gang", "lost"), [
@@ -103,7 +103,7 @@ def test_a_doubt_that_is_settled_as_lost_is_a_loss_where_the_attempt_may_have_be
 def test_what_a_new_local_master_refuses_may_have_begun_under_the_former_one(reason, gang, lost):
     one = sent(PHASE_FLYING, gang)
     on_refused(*one.everything(), message(one, attempt=NUMBERED, machine=0, reason=reason), one.out)
-    assert (one.task["lost"], one.task["refusals"], one.task["sent"]) == (lost, 1, OVER)
+    assert (one.task["lost"], one.task["refusals"], one.task["sent"]) == (lost, 1, NOTHING_SENT)
 
 
 @pytest.mark.parametrize("is_submitted_first", [False, True])
@@ -139,7 +139,7 @@ def test_losses_count_in_all_rounds_of_a_task_and_not_for_the_next_in_its_row():
     one.task["lost"] = 3
     one.tasks.round[one.row] = 1
     assert one.is_here(1)
-    assert (one.task["lost"], one.task["sent"]) == (3, OVER)
+    assert (one.task["lost"], one.task["sent"]) == (3, NOTHING_SENT)
     one.tasks.number[one.row] = NUMBER + 1
     assert is_here(one.master, one.tasks, one.row, NUMBER + 1, 1)
     assert one.task["lost"] == 0

@@ -39,8 +39,9 @@ from subak.live.api.models import (
     TaskView,
 )
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.global_master.book import BEGAN, ON_DISK, OUTCOME_WORDS, Happening, Job, StoredJob
+from subak.live.node.global_master.book import BEGAN, OUTCOME_WORDS, Happening, Job, StoredJob
 from subak.live.node.global_master.queues import QueuesFact
+from subak.live.node.global_master.rows import ended_rows
 
 OF_PHASE = {PHASE_FLYING: TASK_STARTING, PHASE_HELD: TASK_STARTING, PHASE_RUNNING: TASK_RUNNING,
             PHASE_LEAVING: TASK_ENDING}
@@ -104,7 +105,8 @@ def ended_job(id_: str, stored: StoredJob, spec: JobSpec, rows: np.ndarray, even
 def job_on_disk(id_: str, body: bytes) -> Known:
     """Return a job that has ended, as it is on disk."""
     stored, data, events = msgpack.decode(body, type=tuple[StoredJob, bytes, list[Happening]])
-    return ended_job(id_, stored, json.decode(stored.spec, type=JobSpec), np.frombuffer(data, ON_DISK), events)
+    spec = json.decode(stored.spec, type=JobSpec)
+    return ended_job(id_, stored, spec, ended_rows(data, spec.task_count), events)
 
 
 def counts_of(states: list[str], outcomes: list[int]) -> TaskCounts:

@@ -4,6 +4,7 @@
   or whose stage waits for others.
 - A task that finished well is not begun again, unless its machine and what it had written were lost together, or the
   machine was declared lost: nobody had heard of it for a lease.
+- A task begins at most once more than its attempts may be lost (beginnings.py).
 - The number of an attempt stands for one attempt of one task; what runs is what was submitted.
 - A gang is not begun while one of it is only held or requested; a process serves so many messages in a call at most.
 """
@@ -24,6 +25,7 @@ from subak.federation.messages import NOBODY
 from subak.live.executor.attempt import AttemptToRun, Begun, Ending, Event, Exited, Key
 from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.local_node import LocalNode
+from subak.live.torture.beginnings import Beginnings
 from subak.live.torture.case import Case
 from subak.live.torture.process import Machine, Process
 from subak.workload.predicates import Constraint, is_met
@@ -51,6 +53,7 @@ class Watch:
         self.good: set[Key] = set()  # attempts that came to one
         self.failed: dict[Task, list[int]] = {}  # exit codes
         self.ended: dict[Task, list[str]] = {}  # why its attempts ended
+        self.beginnings = Beginnings()
         self.gone: dict[str, float] = {}  # when a machine was switched off, or nobody had heard of it, last
         self.happened: Counter[str] = Counter()
 
@@ -95,6 +98,9 @@ class Watch:
         if where and self.gone.get(where, ALWAYS) < when:
             raise BrokenError(f"task {task}: {key} begins on {name}, though it has finished on {where} at {when:.4f}")
         self.alive[task] = key, name
+        wrong = self.beginnings.begin(task, key.task, self.stage[task].losses_max)
+        if wrong:
+            raise BrokenError(f"task {task}: {key} on {name}: it {wrong}")
         self._check_fit(machine, task)
         self._check_stages(task)
         self.happened["begun again after a good end that nobody heard of"] += bool(where)
@@ -106,6 +112,8 @@ class Watch:
         if self.alive.get(task) != (key, name):
             return
         del self.alive[task]
+        assert machine.process.peer is not None
+        self.beginnings.end(key, machine.process.peer[1], ending)
         self.happened[f"an attempt ended: {ending.reason}"] += 1
         if ending.is_good:
             self.finished[task] = name, now
@@ -150,6 +158,7 @@ class Watch:
         """Look at a node after it was called."""
         node = process.node
         if isinstance(node, LocalNode):
+            self.beginnings.look(node.local)
             lost = np.flatnonzero(node.local.machine["state"] == LOST_MACHINE).tolist()
             for number in lost:
                 if number in node.machines:

@@ -17,7 +17,7 @@ from subak.federation.messages import LEASE_LOST, LOST_TOO_OFTEN, MACHINE_LOST, 
 from subak.marks import inlined
 
 LOSSES = (MACHINE_LOST, LEASE_LOST, UNKNOWN)  # ends of attempts that nobody wanted
-OVER = 0  # number of the attempt that was sent last, when it is known to be over; those of attempts are greater
+NOTHING_SENT = 0  # number of the attempt that was sent last, when it is known to be over; those of attempts are greater
 
 
 @inlined
@@ -45,8 +45,8 @@ def may_be_lost(master: GlobalMaster, tasks: OpenTasks, task: int, reason: int) 
 def end_attempt(master: GlobalMaster, tasks: OpenTasks, task: int, is_lost: bool) -> None:
     """Note that the attempt that was sent last is over and its task has not ended; withdraw one that lost too many."""
     me = master.task[task]
-    if me["sent"] != OVER and is_lost:
+    if me["sent"] != NOTHING_SENT and is_lost:
         me["lost"] = compared(me["lost"], 1)
-    me["sent"] = OVER
+    me["sent"] = NOTHING_SENT
     if me["lost"] > tasks.losses_max[task]:
         me["withdrawn"] = LOST_TOO_OFTEN

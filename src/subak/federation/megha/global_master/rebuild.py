@@ -2,9 +2,9 @@
 
 The view comes from the local masters, who tell their whole state to a new incarnation and heed the former one no more;
 tasks that run are learnt from there, those that wait from the submitter. A task that may run in a cluster which has not
-answered is not placed, and the master keeps on disk which cluster and attempt that is; all others are, so a local master
-that never comes back holds up no more than it held. A whole state also settles doubts in between: own tasks that a local
-master does not hold have been lost with it, and count as lost (losses.py).
+answered is not placed, and the master keeps on disk which cluster and attempt that is; all others are, so a local
+master that never comes back holds up no more than it held. A whole state also settles doubts in between: own tasks that
+a local master does not hold have been lost with it, and count as lost (losses.py).
 
 Source: Megha section IV-D: global masters are stateless.
 """

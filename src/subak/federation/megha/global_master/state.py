@@ -46,7 +46,7 @@ TASK = np.dtype([
     ("machine", np.int32),  # of the last
     ("sent_epoch", np.int32),  # of the local master it was requested from
     ("sent_to", np.int32),  # cluster it was last requested from, NOBODY for none; on disk
-    ("sent", np.int64),  # number of that attempt, OVER (losses.py) when it is known to be over; on disk
+    ("sent", np.int64),  # number of that attempt, NOTHING_SENT (losses.py) when it is known to be over; on disk
     ("round", np.int16),  # of the task (open_tasks.py), likewise
     ("refusals", TOLD),
     ("repartitioned", TOLD),  # launches on other partitions

@@ -25,7 +25,7 @@ from subak.federation.megha.global_master.state import (
 )
 from subak.federation.megha.ledger import ENTRY_WHOLE, Ledger, ring_place, still_holds
 from subak.federation.megha.open_tasks import TASKS_EVER, OpenTasks
-from subak.federation.megha.topology import INCARNATION_BITS, OFF, Rules, Topology
+from subak.federation.megha.topology import OFF, Rules, Topology
 from subak.federation.messages import CONCLUSIVE, NOBODY
 from subak.fleet.amounts import shift
 from subak.fleet.index import lower_summary, note_freed_block
@@ -93,14 +93,13 @@ def is_mine(master: GlobalMaster, topology: Topology, tasks: OpenTasks, entry: n
     """Whether an entry is about the attempt of an own task that the master stands by, or its former incarnation did.
 
     Attempts are numbered for each cluster, so the machine must be the same too. A task that is not open any more has
-    ended, whatever runs of it. Of older attempts of a former incarnation only what ended the task counts.
+    ended, whatever runs of it. Of attempts that the master has given up, only what ended the task counts.
     """
     if entry["owner"] != master.number or not is_here(master, tasks, entry["row"], entry["task"], entry["round"]):
         return False
     task = master.task[entry["row"]]
     if task["phase"] in (PHASE_UNKNOWN, PHASE_WAITING):
-        is_former = entry["attempt"] >> INCARNATION_BITS < master.scalar[INCARNATION]
-        return bool(is_former and (CONCLUSIVE[entry["reason"]] or is_sent(master, topology, entry)))
+        return bool(CONCLUSIVE[entry["reason"]] or is_sent(master, topology, entry))
     return bool(task["attempt"] == entry["attempt"] and task["machine"] == entry["machine"])
 
 

@@ -1,7 +1,8 @@
 """The jobs of a global master that have not ended: what was asked for, what became of it, and what of that is on disk.
 
 A task on disk is one row: its state, its row among the open tasks, its round, the cluster and the attempt it was last
-sent to, and how often it was lost. It is written when one of these differs from what was written last, before anything that follows from it leaves the node.
+sent to, and how often it was lost. It is written when one of these differs from what was written last, before anything
+that follows from it leaves the node.
 """
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_WITHDRAWN, 
 from subak.federation.megha.ledger import ENTRY_GAVE
 from subak.federation.megha.submitter import Submitter
 from subak.federation.megha.topology import INCARNATION_BITS
-from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, NOBODY, PREEMPTED, REASONS
+from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, NOBODY, REASONS
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
 from subak.live.node.base import Drop, Put, Write
 from subak.live.node.facts import JobFact, StageFact
@@ -32,7 +33,7 @@ ON_DISK = np.dtype([
     ("round", np.int16),
     ("row", np.int32),
     ("sent_to", np.int16),  # cluster it was last requested from, NOBODY for none
-    ("sent", np.int64),  # number of that attempt, OVER when it is known to be over
+    ("sent", np.int64),  # number of that attempt, NOTHING_SENT when it is known to be over
     ("lost", COMPARED),  # attempts
     ("code", np.int16),
     ("failed", COMPARED),  # attempts
@@ -43,7 +44,8 @@ ON_DISK = np.dtype([
     ("started", np.float64),  # Unix time at which the last began
     ("ended", np.float64),  # Unix time
 ])
-DECISIVE = ("number", "state", "outcome", "reason", "round", "row", "sent_to", "sent", "lost")  # what has to be written when it differs
+# what has to be written when it differs
+DECISIVE = ("number", "state", "outcome", "reason", "round", "row", "sent_to", "sent", "lost")
 OF_ENDING = ("outcome", "reason", "code", "failed", "lost", "preempted")  # what a submitter keeps as well
 DECISIVE_BYTES = sum(ON_DISK[name].itemsize for name in DECISIVE)  # they are the first
 

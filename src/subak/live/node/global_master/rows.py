@@ -1,7 +1,7 @@
-"""Rows of tasks as they are read from disk: also those that a version of subak wrote before rows named the last attempt.
+"""Rows of tasks as they are read from disk: also those of a version of subak whose rows did not name the last attempt.
 
-Of a task that has ended, such a row says enough. Of one that is open it does not say which attempt may run, without which
-the task could run twice: a store with open tasks of that version is refused.
+Of a task that has ended, such a row says enough. Of one that is open it does not say which attempt may run, without
+which the task could run twice: a store with open tasks of that version is refused.
 """
 import numpy as np
 

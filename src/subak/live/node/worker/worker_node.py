@@ -63,12 +63,12 @@ from subak.workload.tasks import Requests
 Disk = Mapping[str, Mapping[int | str, bytes]]
 GRACE_MIN = 0.05  # seconds
 ATTEMPT, ME = Kind(ROW), Kind(WORKER_ROW)
-# what an end at the executor is for the federation; what is not here has failed
-LOSSES = {
+# what an end at the executor is for the federation; what is in neither has failed
+LOSSES_OF_EXECUTOR = {
     executor.LEASE_LOST: LEASE_LOST, executor.STOPPED: MACHINE_LOST, executor.EXECUTOR_LOST: MACHINE_LOST,
     executor.HALTED: MACHINE_LOST, executor.NEVER_BEGAN: MACHINE_LOST,
-    executor.RAN_TOO_LONG: RAN_TOO_LONG, executor.OUT_OF_MEMORY: USED_TOO_MUCH,
 }
+REASON_OF = {**LOSSES_OF_EXECUTOR, executor.RAN_TOO_LONG: RAN_TOO_LONG, executor.OUT_OF_MEMORY: USED_TOO_MUCH}
 REFUSALS = {executor.NO_ROOM: NOT_FREE, executor.NO_DISK: NOT_FREE, executor.STOPPING: MACHINE_LOST}
 
 
@@ -364,7 +364,7 @@ class WorkerNode(PlainNode):
             return
         row = self.workers.rows.row[number]
         if row["state"] == WORKER_RUNNING:
-            reason = NO_REASON if ending.is_good else LOSSES.get(ending.reason, HAS_FAILED)
+            reason = NO_REASON if ending.is_good else REASON_OF.get(ending.reason, HAS_FAILED)
             self._exited(number, key, reason, ending.code)
         elif was_halting:
             if ending.is_good:

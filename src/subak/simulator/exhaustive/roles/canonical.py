@@ -166,7 +166,8 @@ STATES[Desk] = {"jobs": STATES[Jobs], "submitter": STATES[Submitter], "master": 
 OF_MACHINES = ("free", "capacity", "first", "machine")  # attributes whose last axis is that of the machines
 
 # Of messages every field that their kind has is kept (messages.py), but for these, which are as `post` makes them:
-BLANK = {"delay": 0.0, "travelled": 0.0, "handle": NOBODY, "refusals": 0, "repartitions": 0, "lost": 0}  # tallies, in a DONE
+BLANK = {"delay": 0.0, "travelled": 0.0, "handle": NOBODY,
+         "refusals": 0, "repartitions": 0, "lost": 0}  # tallies, in a DONE
 BLANK_OF = {RETRY: {"count": 0}, WATCH: {"epoch": 0}, DONE: {"preempted": 0}}  # how often it rang; what nobody reads
 UNSAID = {"reason": 0, "task": NOBODY, "machine": NOBODY, "row": NOBODY, "shape": NOBODY, "queue": NOBODY,
           "owner": NOBODY, "priority": 0, "epoch": 0, "count": 0, "victims": NOBODY, "batch": 0, "in_gang": 0,
