@@ -93,3 +93,67 @@ def test_open_rows_of_another_version_are_refused_and_ended_ones_read():
     assert (open_rows([row.tobytes() for row in now]) == now).all()
     with pytest.raises(RunError, match="another version of subak wrote"):
         open_rows([now[0].tobytes(), former[0].tobytes()])
+
+
+# -- after a reboot ----------------------------------------------------------------------------------------------------
+
+
+def reboot(world, machine, off_s=0.5):
+    """Switch a machine off and on; what its worker wrote without a sync is left."""
+    machine.state_at_boot = machine.process.disk["state"][0]
+    world.machines.switch_off(machine)
+    world.until(world.now + off_s)
+    world.machines.switch_on(machine)
+
+
+@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.parametrize("failover", [False, True])
+def test_an_end_that_the_journal_has_counts_after_a_reboot(code, failover):
+    """The worker is dead when its attempt ends, and the machine is restarted before the next worker begins."""
+    world = world_with(ONCE, ((2.0, code),))
+    world.until(4.0)
+    machine = running_on(world)
+    world.kill(machine.process)
+    if failover:
+        world.kill(world.locals[0])
+    world.until(6.0)
+    assert not world.watch.alive
+    reboot(world, machine)
+    world.until(world.now + 4 * LEASE)
+    row, _ = ended(world)
+    assert (OUTCOME_WORDS[row["outcome"]], row["code"], row["lost"]) == (("failed" if code else "finished"), code, 0)
+    assert sum(world.watch.beginnings.times.values()) == 1
+    node = machine.process.node
+    assert not node._used()
+    assert node.me["incarnation"] > 1
+
+
+def test_what_the_journal_does_not_know_was_lost_with_its_machine():
+    world = world_with(ONCE, ((20.0, 0),))
+    world.until(4.0)
+    machine = running_on(world)
+    reboot(world, machine)
+    world.until(world.now + 2.0)
+    row, _ = ended(world)
+    assert (OUTCOME_WORDS[row["outcome"]], row["lost"]) == ("lost", 1)
+    world.until(world.now + 4 * LEASE)
+    assert sum(world.watch.beginnings.times.values()) == 1
+
+
+def test_a_rebooted_worker_starts_nothing_that_its_former_incarnation_was_told_to():
+    """Its tables are from before the attempt began, so it does not know that the order was carried out."""
+    world = world_with(structs.replace(JOB, stages=(structs.replace(JOB.stages[0], losses_max=1),)), ((3.0, 0),), 1)
+    world.until(2.9)
+    machine = world.machines.all[0]
+    before = machine.process.disk["state"][0]
+    incarnation = machine.process.node.me["incarnation"]
+    world.until(4.0)
+    assert world.watch.alive
+    machine.process.disk["state"] = {0: before}
+    reboot(world, machine)
+    world.until(world.now + 0.01)
+    assert machine.process.node.me["incarnation"] > incarnation
+    assert machine.process.node.me["top"] == -1
+    world.until(world.now + 4 * LEASE)
+    row, _ = ended(world)
+    assert (OUTCOME_WORDS[row["outcome"]], row["lost"]) == ("finished", 1)

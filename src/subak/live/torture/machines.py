@@ -1,9 +1,12 @@
 """The machines of a world: each has an executor, which goes on when its worker dies, and a worker that attaches to it.
 
 What runs is lost when the machine is switched off, or the executor dies; what the executor has on disk is not, nor what
-its worker has synced. What the worker wrote without a sync outlives the worker, and not the machine.
+its worker has synced. What the worker wrote without a sync outlives the worker; of the machine's end the last that was
+written is left, or what was there when the machine was switched on.
 """
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from subak.federation.messages import WORKER
 from subak.live.executor.attempt import EXITED, AttemptToRun, Ending
@@ -30,6 +33,7 @@ class Machines:
     def __init__(self, world: "World") -> None:
         self.world = world
         self.all: list[Machine] = []
+        self.reboots = np.random.default_rng([world.case.seed, 73])  # what each leaves of a worker's tables
 
     def add(self, case: MachineCase) -> Machine:
         """Let a machine join: its worker asks a local master for a number, and keeps it."""
@@ -51,6 +55,7 @@ class Machines:
         """Switch a machine on, with an executor and a worker."""
         if machine.executor is None:
             machine.boots += 1
+            machine.state_at_boot = machine.process.disk.get("state", {}).get(0)
             self.world.note(f"{machine.process.name} is switched on")
             self._begin_executor(machine)
         self.start_worker(machine)
@@ -62,7 +67,10 @@ class Machines:
         self.world.kill(machine.process)
         self.world.note(f"{machine.process.name} is switched off")
         self.news(machine)
-        machine.process.disk.pop("state", None)
+        if self.reboots.random() < 0.5:
+            machine.process.disk.pop("state", None)
+            if machine.state_at_boot is not None:
+                machine.process.disk["state"] = {0: machine.state_at_boot}
         machine.records, machine.executor = self._synced(machine.executor.records), None
         self.world.watch.machine_died(machine, self.world.now)
 

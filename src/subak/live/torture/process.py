@@ -59,6 +59,7 @@ class Machine:
     executor: SimulatedExecutor | None = None
     records: list[Any] = field(default_factory=list)  # what its executor has on disk
     boots: int = 0
+    state_at_boot: bytes | None = None  # what its worker had on disk when it was switched on last
     look_at: float = float("inf")  # when its executor is looked at next
 
 

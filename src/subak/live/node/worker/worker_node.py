@@ -1,7 +1,9 @@
 """A worker as a process runs it: between the local masters of its cluster and the warden of its machine.
 
 Its tables are written, as a whole, with every change, and outlive the process: a worker that is killed and begins again
-was only slow. They do not outlive the machine, on which nothing runs any more then; incarnation and epoch do.
+was only slow. After a reboot nothing runs on the machine any more, and what is there of the tables may be old: the
+worker begins a new incarnation with it, to report how its attempts ended. The warden's journal says so of those that
+came to an end; the others were lost with their machine. Incarnation and epoch outlive the machine in any case.
 
 An attempt that is to end is over when the warden says so, and not before: what the role says of it is held back until
 then. So nothing else begins in its place, here or on another machine, while it still runs. If it had come to its own
@@ -23,6 +25,7 @@ from subak.federation.megha.worker import (
     WORKER_RUNNING,
     Workers,
     adopt,
+    begin_incarnation,
     report_end,
 )
 from subak.federation.megha.worker_role import WorkerTables, serve_worker
@@ -117,7 +120,7 @@ class Identity(Struct, frozen=True, array_like=True):
 
 
 class Snapshot(Struct, frozen=True, array_like=True):
-    """What outlives the process: the tables, and the facts that they name; of one boot of the machine only."""
+    """What outlives the process: the tables, and the facts that they name. After a reboot it may be an old one."""
 
     boot: str
     me: bytes  # WORKER_ROW
@@ -186,7 +189,7 @@ class WorkerNode(PlainNode):
         return {place: row for place, row in self.workers.rows.row.items() if row["machine"] != NOBODY}
 
     def _begin(self, disk: Disk) -> None:
-        """Begin with what outlived the process, or, of another boot, the machine."""
+        """Begin with what outlived the process, or the machine."""
         identity = disk.get("identity", {}).get(0)
         if identity is not None:
             self.identity = msgpack.decode(identity, type=Identity)
@@ -194,8 +197,20 @@ class WorkerNode(PlainNode):
             self.known_to = set(self.identity.known_to)
         state = disk.get("state", {}).get(0)
         snapshot = _snapshot_of(state) if state is not None else None
-        if snapshot is None or snapshot.boot != self.boot:
+        if snapshot is None:
             return
+        self._restore(snapshot)
+        if snapshot.boot != self.boot:
+            self._begin_after_reboot()
+
+    def _begin_after_reboot(self) -> None:
+        """Begin a new incarnation: nothing that a former one was told to start begins any more."""
+        self.me["incarnation"] = max(self.me["incarnation"], self.identity.incarnation)
+        adopt(self.workers, self.number, self.identity.epoch)
+        begin_incarnation(self.workers, self.number, 0.0)  # its clock has begun anew
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        """Fill the tables with what was written last."""
         self.me.update(ME.read(snapshot.me)[0])
         rows = self.workers.rows
         rows.first[self.number], rows.size[:] = snapshot.first, snapshot.size
