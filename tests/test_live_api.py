@@ -14,6 +14,7 @@ import msgspec
 import pytest
 import schemathesis
 from schemathesis.checks import not_a_server_error
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fake_service import FakeService
 from serving import Serving
@@ -66,7 +67,7 @@ def parsing(request):
     """A server that parses requests by one of the two."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "h11":
-            patch.setattr("subak.live.api.server._protocol", lambda: "h11")
+            patch.setattr("subak.live.api.server._parser", lambda: H11Protocol)
         else:
             pytest.importorskip("httptools")
         serving = Serving()

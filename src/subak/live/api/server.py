@@ -15,6 +15,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, Receive, Scope, Send
 from msgspec import Meta, Struct
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import subak
 from subak.errors import RunError
@@ -22,6 +23,7 @@ from subak.live.api.errors import ServiceError, UnauthorizedError
 from subak.live.api.problems import HANDLERS, TYPE, body_of, headers_of
 from subak.live.api.routes import ROUTES
 from subak.live.api.service import Service
+from subak.live.api.strangers import CONNECTION, Strangers, watched
 from subak.live.tokens import TokenHash
 
 OPEN = ("/v1/health",)  # all that is answered without a token
@@ -35,6 +37,8 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     port: Annotated[int, Meta(ge=0, le=65_535)] = 7433  # 0: any that is free
     body_bytes_max: Annotated[int, Meta(ge=1024)] = 4 << 20
     connections_max: Annotated[int, Meta(ge=1)] = 2_000
+    strangers_max: Annotated[int, Meta(ge=1)] = 512  # connections of which no request has carried the token yet
+    head_s: Annotated[float, Meta(gt=0)] = 10.0  # that a head may take, and a stranger until it shows the token
     keep_alive_s: Annotated[int, Meta(ge=1)] = 75
     stop_s: Annotated[int, Meta(ge=0)] = 2  # that requests under way have to end when the server stops
 
@@ -65,14 +69,28 @@ class Guarded:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what may pass, and answer all else."""
         kind: str = scope["type"]
-        if kind == "lifespan" or (kind == "http" and (scope["path"] in OPEN or self._is_known(scope))):
+        if kind == "lifespan":
             await self.app(scope, receive, send)
         elif kind == "http":
+            is_known, connection = self._is_known(scope), scope.get("state", {}).get(CONNECTION)
+            if connection is None:
+                await self._answer(scope, receive, send, is_known)
+                return
+            connection.begin(is_known=is_known)
+            try:
+                await self._answer(scope, receive, send, is_known)
+            finally:
+                connection.end()
+        else:
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+
+    async def _answer(self, scope: Any, receive: Receive, send: Send, is_known: bool) -> None:
+        if is_known or scope["path"] in OPEN:
+            await self.app(scope, receive, send)
+        else:
             await _refuse(send, UnauthorizedError(
                 "a token is needed, as in Authorization: Bearer TOKEN; this one is not that of this federation"
                 if _authorizations(scope) else "a token is needed, as in Authorization: Bearer TOKEN"))
-        else:
-            await send({"type": "websocket.close", "code": 1008, "reason": ""})
 
     def _is_known(self, scope: Any) -> bool:
         """Whether a request carries the token, once."""
@@ -112,7 +130,7 @@ class HttpServer:
         app: Any = Guarded(make_app(service, settings), token)
         self._server = _Uvicorn(uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on", ws="none",
-            http=_protocol(),
+            http=watched(_parser(), Strangers(settings.strangers_max, settings.head_s)),
             timeout_keep_alive=settings.keep_alive_s, timeout_graceful_shutdown=settings.stop_s,
             limit_concurrency=settings.connections_max, log_level=logging.WARNING,
         ))
@@ -139,12 +157,12 @@ class HttpServer:
             await self._running
 
 
-def _protocol() -> Any:
+def _parser() -> type:
     """Return what parses requests: httptools where it is installed, else h11; both bound the head of a request."""
     try:
         from subak.live.api.protocol import BoundedProtocol  # noqa: PLC0415  (it may not be installed)
     except ImportError:
-        return "h11"
+        return H11Protocol
     return BoundedProtocol
 
 
