@@ -9,6 +9,7 @@ from typing import Any
 import typer.main
 from protocol import protocol
 
+from subak import exit_codes
 from subak.cli import app as command_line
 from subak.experiment.scenario import Scenario
 from subak.experiment.study import document
@@ -42,19 +43,9 @@ This page is generated from the program: `make docs` writes it, and a test check
 the program knows: commands and their options, schedulers, settings, messages, the columns of every file. What Python is
 to call is in [the Python interface](api.md), which mkdocstrings makes of the sources.
 """
-EXIT_CODES = """## Exit codes
+EXIT_CODES = f"""## Exit codes
 
-| code | meaning |
-|---|---|
-| 0 | done |
-| 1 | a job that was waited for did not finish; a live federation failed; no size that `subak size` tried is enough |
-| 2 | a mistake in the command line, a file or a policy, or a run that could not be finished |
-| 3 | a live federation has nothing of this name |
-| 4 | a live federation cannot be reached, or cannot do it now |
-| 5 | a live federation refuses it as things stand |
-| 6 | the token is not that of the live federation |
-| 130 | interrupted by Ctrl-C; nothing half-written is left |
-| 143 | a comparison ended by SIGTERM; nothing half-written is left |
+{exit_codes.table()}
 
 An error is one line on standard error: the rule that was broken, where, and by what value. A comparison keeps the runs
 that succeeded. Results go to standard output, remarks and errors to standard error. A folder appears under its name

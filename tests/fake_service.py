@@ -48,7 +48,7 @@ class FakeTask:
         self.job, self.index, self.stage = job, index, stage
         self.id = f"{job.id}.{index}"
         self.state = TASK_BLOCKED if stage.depends_on else TASK_WAITING
-        self.outcome = self.reason = self.machine = ""
+        self.outcome = self.reason = self.machine = self.signal = ""
         self.attempts = self.failures = self.preempted = 0
         self.exit_code = self.started = self.ended = None
         self.preempted_by = self.preempted_why = ""
@@ -58,8 +58,8 @@ class FakeTask:
         return TaskView(
             id=self.id, job=self.job.id, index=self.index, stage=self.stage.name, queue=self.job.spec.queue,
             state=self.state, outcome=self.outcome, reason=self.reason, machine=self.machine, attempts=self.attempts,
-            exit_code=self.exit_code, preempted=self.preempted, submitted=self.job.submitted, started=self.started,
-            ended=self.ended)
+            exit_code=self.exit_code, signal=self.signal, preempted=self.preempted, submitted=self.job.submitted,
+            started=self.started, ended=self.ended)
 
 
 class FakeJob:

@@ -96,6 +96,24 @@ def test_run_shows_the_output_and_ends_with_the_exit_code(serving, run):
     assert run("run", "--queue", "research/ada", "--", "exit", "3")[0] == 3
 
 
+@pytest.mark.parametrize(("exit_code", "signal", "code", "words"), [
+    (None, "SIGKILL", 137, "signal SIGKILL"), (137, "", 137, "exit code 137"),
+    (None, "SIGTERM", 143, "signal SIGTERM")])
+def test_a_signal_and_an_exit_code_read_differently(serving, run, exit_code, signal, code, words):
+    service = serving.services["g0"]
+
+    async def go():
+        task = service.jobs_by_id["g0-0"].tasks[0]
+        await service.finish(task.id, code)
+        task.exit_code, task.signal, task.reason = exit_code, signal, f"it failed with {words}"
+
+    later(serving, go())
+    got, _, err = run("run", "--queue", "research/ada", "--", "sleep")
+    assert (got, err) == (code, f"subak: g0-0.0 failed: it failed with {words}\n")
+    shown = run("describe", "g0-0.0")[1]
+    assert (f"exit code  {exit_code}" in " ".join(shown.split("\n")), signal in shown) == (not signal, True)
+
+
 def test_run_follows_both_streams(serving, run):
     service = serving.services["g0"]
 

@@ -1,10 +1,11 @@
 """Every exception of the package: its type says whose fault it is, its text names the rule and the value."""
+from subak import exit_codes
 
 
 class SubakError(Exception):
     """Base of all errors that the command line shows as one line, with the exit code of their type."""
 
-    exit_code = 2
+    exit_code = exit_codes.MISTAKE
 
 
 class InputError(SubakError):

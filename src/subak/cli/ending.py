@@ -5,10 +5,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from subak import exit_codes
 from subak.collection import without_collection
 
-# Exit codes beside those of errors by type; the last three as shells count Ctrl-C, SIGPIPE and SIGTERM.
-EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_ENDED = 2, 130, 141, 143
 INTERRUPTION = "interrupted; nothing was written"
 
 
@@ -44,4 +43,4 @@ def loading() -> Iterator[None]:
 def _end(number: int, _frame: object) -> None:
     if number == signal.SIGINT:
         os.write(2, f"subak: {INTERRUPTION}\n".encode())
-    os._exit(EXIT_INTERRUPTED if number == signal.SIGINT else EXIT_ENDED)
+    os._exit(exit_codes.INTERRUPTED if number == signal.SIGINT else exit_codes.ENDED)

@@ -8,15 +8,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from subak.cli.ending import (
-    EXIT_ENDED,
-    EXIT_INTERRUPTED,
-    EXIT_MISTAKE,
-    EXIT_UNREAD,
-    INTERRUPTION,
-    CommandEndedError,
-    loading,
-)
+from subak import exit_codes
+from subak.cli.ending import INTERRUPTION, CommandEndedError, loading
 from subak.collection import end_without_collection
 
 
@@ -27,9 +20,9 @@ def main() -> None:
         _app()  # takes seconds on a cold disk
     logging.getLogger("subak").addHandler(NOTICES)
     # so that nothing half-written, and no process, is left
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(exit_codes.ENDED))
     code = _exit_code()
-    if code == EXIT_INTERRUPTED:
+    if code == exit_codes.INTERRUPTED:
         writing = sys.modules.get("subak.output.writing")  # where nothing was written, it need not be there
         written = writing.written if writing else []
         _say(f"interrupted; {written[-1]} was written" if written else INTERRUPTION)
@@ -60,9 +53,9 @@ def _exit_code() -> object:
             silence(sys.stdout)
         _fail(f"{error.filename or 'standard output: could not be written'}: {error.strerror or error}")
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        return exit_codes.INTERRUPTED
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
-        return EXIT_UNREAD if ended.code == 1 else ended.code
+        return exit_codes.UNREAD if ended.code == 1 else ended.code
     return None
 
 
@@ -83,7 +76,7 @@ class _Notices(logging.Handler):
 NOTICES = _Notices()
 
 
-def _fail(text: str, code: int = EXIT_MISTAKE) -> None:
+def _fail(text: str, code: int = exit_codes.MISTAKE) -> None:
     _say(text, style="red")
     sys.exit(code)
 

@@ -182,11 +182,15 @@ REASONS = (
     "another task of its gang failed",
     "its attempts were lost more often than they may be",
     "it used more memory than it asked for",
+    "preempted because its machine is drained",
+    "preempted by an operator",
 )
 (NO_REASON, FINISHED_WELL, NOT_FREE, NOT_THERE, OLD_REQUEST, OLD_EPOCH, NO_VICTIMS, PREEMPTED, MACHINE_LOST, GANG_LOST,
  LEASE_LOST, UNKNOWN, STILL_HELD, NO_ROOM,
  HAS_FAILED, RAN_TOO_LONG, WAITED_TOO_LONG, CANCELLED, STAGE_FAILED, GANG_FAILED, LOST_TOO_OFTEN,
- USED_TOO_MUCH) = range(len(REASONS))
+ USED_TOO_MUCH, DRAINED, PREEMPTED_BY_OPERATOR) = range(len(REASONS))
+# ends of an attempt whose machine was taken from it on purpose
+PREEMPTION = np.array([each in (PREEMPTED, DRAINED, PREEMPTED_BY_OPERATOR) for each in range(len(REASONS))])
 # ends of an attempt that has failed: whether its task is tried again, its submitter says
 FAILURE = np.array([each in (HAS_FAILED, RAN_TOO_LONG, USED_TOO_MUCH) for each in range(len(REASONS))])
 # ends of an attempt after which its global master does not place the task again

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from subak import exit_codes
 from subak.cli.ending import CommandEndedError
-from subak.cli.live.options import ANY, EXIT_OTHERWISE, JOB, ClientOption, Output, checked, opened
+from subak.cli.live.options import ANY, JOB, ClientOption, Output, checked, opened
 from subak.cli.live.show import counts_text, show, standing
 from subak.cli.live.writing import OutputWriter, write_attempts
 from subak.errors import InputError
@@ -90,7 +91,7 @@ def watch(
                 _show_line(job, output)
                 time.sleep(PAUSE_S)
     if job.outcome != FINISHED:
-        raise CommandEndedError(EXIT_OTHERWISE)
+        raise CommandEndedError(exit_codes.OTHERWISE)
 
 
 def _show_line(job: JobView, output: Output) -> None:

@@ -100,13 +100,17 @@ def _show_job(federation: "Client", job: JobView) -> None:
 
 def _task_row(task: TaskView) -> tuple[str, ...]:
     return (task.id, standing(task.state, task.outcome), task.machine or NOTHING, count_text(task.attempts),
-            NOTHING if task.exit_code is None else str(task.exit_code), task.reason)
+            _ending(task) or NOTHING, task.reason)
+
+
+def _ending(task: TaskView) -> str:
+    return task.signal or ("" if task.exit_code is None else str(task.exit_code))
 
 
 def _show_task(task: TaskView) -> None:
     show_facts(f"{task.id}: {standing(task.state, task.outcome)}", [
         ("why", task.reason), ("queue", task.queue), ("stage", task.stage), ("machine", task.machine),
-        ("attempts", count_text(task.attempts)), ("exit code", "" if task.exit_code is None else str(task.exit_code)),
+        ("attempts", count_text(task.attempts)), ("signal" if task.signal else "exit code", _ending(task)),
         ("preempted", f"{task.preempted} times" if task.preempted else ""),
         ("lost", f"{task.lost} times" if task.lost else ""),
         ("submitted", time_text(task.submitted)), ("started", time_text(task.started)),

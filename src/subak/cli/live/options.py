@@ -16,7 +16,6 @@ from subak.live.api.models import ID_PATTERN, JOB_PATTERN, MACHINE_PATTERN, TASK
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
 
-EXIT_OTHERWISE = 1  # a job that was waited for ended, and did not finish
 JOB, TASK, ANY = "a job such as g0-17", "a task such as g0-17.3", "a job such as g0-17, or a task such as g0-17.3"
 MACHINE = "the name of a machine"
 FORMS = {JOB: JOB_PATTERN, TASK: TASK_PATTERN, ANY: ID_PATTERN, MACHINE: MACHINE_PATTERN}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from subak import exit_codes
 from subak.cli.ending import CommandEndedError
 from subak.cli.live.options import (
-    EXIT_OTHERWISE,
     ClientOption,
     Output,
     OutputOption,
@@ -25,8 +25,6 @@ from subak.report.console import echo
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client, ClientSettings
 
-EXIT_OF_SUBAK, EXIT_TIMED_OUT, EXIT_CANCELLED = 125, 124, 130  # as other runners of commands have them
-EXIT_MAX = 255
 HEARD_S = 0.2  # between two looks for Ctrl-C
 
 
@@ -55,7 +53,7 @@ def submit(
         ended = [_waited(federation, job) for job in found] if wait else found
     show(ended, output)
     if wait and any(job.outcome != FINISHED for job in ended):
-        raise CommandEndedError(EXIT_OTHERWISE)
+        raise CommandEndedError(exit_codes.OTHERWISE)
 
 
 def _submitted(federation: "Client", file: Path, key: str, output: Output) -> JobView:
@@ -123,7 +121,7 @@ def run(
                 return
             code = _followed(federation, job, settings, raw)
     except SubakError as error:
-        error.exit_code = EXIT_OF_SUBAK
+        error.exit_code = exit_codes.NOT_RUN
         raise
     raise CommandEndedError(code)
 
@@ -163,7 +161,7 @@ def _followed(federation: "Client", job: JobView, settings: "ClientSettings", ra
     except KeyboardInterrupt:
         federation.cancel(job.id)
         remark([f"{job.id} is cancelled"])
-        return EXIT_CANCELLED
+        return exit_codes.INTERRUPTED
     if failed:
         raise failed[0]
     while job.state != "ended":
@@ -189,5 +187,5 @@ def _exit_code(task: TaskView) -> int:
         return 0
     remark([f"{task.id} {task.outcome}{f': {task.reason}' if task.reason else ''}"])
     if task.outcome == FAILED:
-        return min(EXIT_MAX, max(1, task.exit_code or 1))
-    return {TIMED_OUT: EXIT_TIMED_OUT, CANCELLED: EXIT_CANCELLED}.get(task.outcome, EXIT_OF_SUBAK)
+        return exit_codes.of_command(task.exit_code, task.signal)
+    return {TIMED_OUT: exit_codes.TIMED_OUT, CANCELLED: exit_codes.INTERRUPTED}.get(task.outcome, exit_codes.NOT_RUN)

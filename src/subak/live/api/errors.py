@@ -2,6 +2,7 @@
 
 An exit code belongs to each, so that scripts can tell them apart.
 """
+from subak import exit_codes
 from subak.errors import InputError, SubakError
 from subak.live.api.models import Code
 
@@ -11,7 +12,7 @@ class ServiceError(SubakError):
 
     code: Code = "internal"
     status = 500
-    exit_code = 1
+    exit_code = exit_codes.OTHERWISE
 
     def __init__(self, words: str, *, field: str = "", details: tuple[str, ...] = ()) -> None:
         super().__init__(words)
@@ -22,49 +23,49 @@ class InvalidError(ServiceError, InputError):
     """The request breaks a rule; *field* is the part of it that does."""
 
     code: Code = "invalid"
-    status, exit_code = 400, 2
+    status, exit_code = 400, exit_codes.MISTAKE
 
 
 class UnauthorizedError(ServiceError):
     """No token was given, or it is not that of this federation."""
 
     code: Code = "unauthorized"
-    status, exit_code = 401, 6
+    status, exit_code = 401, exit_codes.WRONG_TOKEN
 
 
 class NotFoundError(ServiceError):
     """There is nothing of this name."""
 
     code: Code = "not-found"
-    status, exit_code = 404, 3
+    status, exit_code = 404, exit_codes.NOTHING_THERE
 
 
 class NotAllowedError(ServiceError):
     """There is nothing under this path that could be done with this method."""
 
     code: Code = "not-allowed"
-    status, exit_code = 405, 2
+    status, exit_code = 405, exit_codes.MISTAKE
 
 
 class RefusedError(ServiceError):
     """The request is well-formed, and cannot be carried out as things stand."""
 
     code: Code = "refused"
-    status, exit_code = 409, 5
+    status, exit_code = 409, exit_codes.REFUSED
 
 
 class TooLargeError(ServiceError):
     """The body of the request is larger than is read."""
 
     code: Code = "too-large"
-    status, exit_code = 413, 2
+    status, exit_code = 413, exit_codes.MISTAKE
 
 
 class UnavailableError(ServiceError):
     """It cannot be done now, such as when the disk is full; after *retry_after_s* seconds it may be asked again."""
 
     code: Code = "unavailable"
-    status, exit_code = 503, 4
+    status, exit_code = 503, exit_codes.NOT_NOW
 
     def __init__(self, words: str, *, retry_after_s: int = 1, field: str = "", details: tuple[str, ...] = ()) -> None:
         super().__init__(words, field=field, details=details)

@@ -94,7 +94,7 @@ class JobView(Struct, frozen=True, kw_only=True):
 
 
 class TaskView(Struct, frozen=True, kw_only=True):
-    """A task as it stands; machine, attempt and exit code are those of its last attempt."""
+    """A task as it stands; machine, attempt, exit code and signal are those of its last attempt."""
 
     id: TaskId
     job: JobId
@@ -106,7 +106,8 @@ class TaskView(Struct, frozen=True, kw_only=True):
     reason: str = ""  # in words: why it waits, or ended as it did
     machine: str = ""
     attempts: Count = 0  # that began
-    exit_code: int | None = None
+    exit_code: int | None = None  # None where it did not exit by itself
+    signal: str = ""  # that ended it, such as SIGKILL
     preempted: Count = 0  # times
     lost: Count = 0  # times
     submitted: Time = 0.0

@@ -91,7 +91,7 @@ class Usage(Struct, frozen=True, array_like=True):
 
 
 class Ending(Struct, frozen=True, array_like=True):
-    """How an attempt ended: reason, exit code (128 + signal for one that a signal ended), words, what it used."""
+    """How an attempt ended: reason, code (see `codes`), words, what it used."""
 
     reason: str
     code: int = 0

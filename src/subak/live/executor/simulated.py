@@ -108,4 +108,4 @@ class SimulatedExecutor(Executor):
                 self.ledger.began(attempt.key, self.begun)
             for each in step.signals:
                 if each.key in self.ledger.running and (each.number == SIGKILL or not self.stubborn):
-                    self.ledger.exited(each.key, Ending(SIGNALLED, 128 + each.number))
+                    self.ledger.exited(each.key, Ending(SIGNALLED, -each.number))

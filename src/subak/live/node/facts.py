@@ -46,6 +46,7 @@ class MachineFact(Struct, frozen=True, array_like=True):
     cordoned: bool = False
     gone: bool = False
     joining: bool = False
+    capacity: tuple[int, ...] = ()  # units of each resource, whether tasks may start there or not
 
 
 class StageFact(Struct, frozen=True, array_like=True):

@@ -27,6 +27,7 @@ from subak.federation.messages import (
     BOOT,
     CHANGE,
     CHECK,
+    DRAINED,
     GLOBAL_MASTER,
     HOLDS,
     LAUNCH,
@@ -36,7 +37,7 @@ from subak.federation.messages import (
     OVER,
     POSTED,
     PREEMPT,
-    PREEMPTED,
+    PREEMPTED_BY_OPERATOR,
     PULSE,
     REPARTITION,
     RESTART,
@@ -161,7 +162,7 @@ class LocalNode(MasterNode):
         self.machines[number] = machine
         self.catalog.describe(number, machine.attributes)
         body = encoded(MachineFact(machine.name, machine.identity, machine.attributes, machine.cordoned,
-                                   machine.gone, machine.joining))
+                                   machine.gone, machine.joining, machine.capacity))
         if self.facts.note(Fact(MACHINE, number, body, machine.version)):
             for peer in self.links:
                 if peer[0] == GLOBAL_MASTER:
@@ -227,13 +228,14 @@ class LocalNode(MasterNode):
             self._write(number, self._with(machine, cordoned=on))
 
     def end_attempts(self, number: int, task: int = NOBODY) -> int:
-        """End what runs on a machine, or one task there, as preempted: it waits again; return how many attempts."""
+        """End what runs on a machine, which is drained, or one task there; it waits again; return how many attempts."""
         self.out.size[POSTED] = 0
+        reason = DRAINED if task == NOBODY else PREEMPTED_BY_OPERATOR
         ended, row = 0, int(self.local.rows.first[number])
         while row != NOBODY:
             each = self.local.rows.row[row]
             if each["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING) and task in (NOBODY, int(each["task"])):
-                kill(self.local, row, PREEMPTED, self.now, self.out)
+                kill(self.local, row, reason, self.now, self.out)
                 ended += 1
             row = int(each["next"])
         self.hand_on()

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from subak import exit_codes
 from subak.collection import end_without_collection, without_collection
 from subak.errors import InputError, SubakError
 from subak.live.config import GlobalMasterFile, LocalMasterFile, WorkerFile, read
@@ -21,7 +22,6 @@ from subak.output.plain import plain
 
 ROLES = ("global-master", "local-master", "worker")
 SERVED = "served {} messages in {:.3f} s"
-EXIT_MISTAKE, EXIT_FAILED = 2, 1
 
 
 def made(role: str, path: Path, say: Callable[[str], None]) -> Any:
@@ -81,7 +81,7 @@ def main() -> int:
         serve(given.role, given.file, given.lifeline)
     except SubakError as error:
         sys.stderr.write(f"subak {given.role}: {plain(str(error))}\n")
-        return EXIT_MISTAKE if isinstance(error, InputError) else EXIT_FAILED
+        return exit_codes.MISTAKE if isinstance(error, InputError) else exit_codes.OTHERWISE
     return 0
 
 

@@ -2,7 +2,7 @@
 from collections.abc import Iterator, Mapping
 
 from subak.federation.megha.global_master.state import SCANNED
-from subak.federation.messages import LOCAL_MASTER, PREEMPTED, REASONS
+from subak.federation.messages import LOCAL_MASTER
 from subak.fleet.shortage import Shortage as Found
 from subak.fleet.shortage import shortage
 from subak.fleet.state import LOG
@@ -16,7 +16,7 @@ from subak.live.api.models import (
 )
 from subak.live.config import FederationFile
 from subak.live.node.global_master.global_node import GlobalNode
-from subak.live.service.views import Known, preempted_by, words_of
+from subak.live.service.views import PREEMPTIONS, Known, preempted_by, words_of
 
 
 def explanation_of(
@@ -25,7 +25,7 @@ def explanation_of(
     """Return why a task stands as it stands."""
     state = known.states[index]
     shortages = tuple(_shortages(node, file, known, index))
-    preempted = [event for event in known.events if event.task == index and event.why == REASONS[PREEMPTED]]
+    preempted = [event for event in known.events if event.task == index and event.why in PREEMPTIONS]
     by, why = preempted_by(preempted[-1], node.queues) if preempted else ("", "")
     words = _words(known, index, shortages, machines)
     return Explanation(

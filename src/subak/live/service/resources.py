@@ -47,7 +47,8 @@ def machine_view(node: GlobalNode, file: FederationFile, number: int, machine: M
     return MachineView(
         name=machine.name, cluster=file.cluster[cluster].name, state=state,  # type: ignore[arg-type]
         reason=reason, cordoned=machine.cordoned, draining=machine.cordoned and tasks > 0,
-        capacity=amounts(node, capacity), used=amounts(node, np.where(there, capacity - view.free[:, number], 0)),
+        capacity=amounts(node, np.array(machine.capacity) if machine.cordoned and machine.capacity else capacity),
+        used=amounts(node, capacity - view.free[:, number] if there or machine.cordoned else np.zeros_like(capacity)),
         attributes=machine.attributes, tasks=tasks)
 
 

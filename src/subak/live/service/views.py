@@ -21,7 +21,7 @@ from subak.federation.megha.jobs import (
     SUBMISSION_WITHDRAWN,
     SUBMISSIONS,
 )
-from subak.federation.messages import NOBODY, PREEMPTED, REASONS
+from subak.federation.messages import DRAINED, NOBODY, PREEMPTED, PREEMPTED_BY_OPERATOR, REASONS
 from subak.live.api.models import (
     FAILED,
     FINISHED,
@@ -38,6 +38,7 @@ from subak.live.api.models import (
     TaskCounts,
     TaskView,
 )
+from subak.live.executor.codes import code_words, signal_of
 from subak.live.jobfile.spec import JobSpec
 from subak.live.node.global_master.book import BEGAN, OUTCOME_WORDS, Happening, Job, StoredJob
 from subak.live.node.global_master.queues import QueuesFact
@@ -125,7 +126,7 @@ def words_of(known: Known, index: int) -> str:
         return ""
     words = REASONS[reason]
     if known.states[index] == TASK_ENDED and OUTCOME_WORDS[int(row["outcome"])] == FAILED and row["code"]:
-        words += f" with exit code {int(row['code'])}"
+        words += f" with {code_words(int(row['code']))}"
     return words
 
 
@@ -153,6 +154,12 @@ def job_view(known: Known) -> JobView:
         ended=float(known.rows["ended"].max()) if is_over else None)
 
 
+def _exit_code(row: np.void) -> int | None:
+    """Return the exit code of a task's last attempt; None where a signal ended it, or nobody knows what did."""
+    code = int(row["code"])
+    return code if code > 0 or (code == 0 and OUTCOME_WORDS[int(row["outcome"])] == FINISHED) else None
+
+
 def task_view(known: Known, index: int, machines: Mapping[int, str]) -> TaskView:
     """Return a task as people see it; *machines*: their names."""
     row, stage = known.rows[index], known.stage_of(index)
@@ -162,13 +169,20 @@ def task_view(known: Known, index: int, machines: Mapping[int, str]) -> TaskView
         state=known.states[index],  # type: ignore[arg-type]
         outcome=OUTCOME_WORDS[int(row["outcome"])] if is_over else "",  # type: ignore[arg-type]
         reason=words_of(known, index), machine=machines.get(int(row["machine"]), "") if has_begun else "",
-        attempts=int(row["attempts"]), exit_code=int(row["code"]) if is_over and has_begun else None,
+        attempts=int(row["attempts"]), exit_code=_exit_code(row) if is_over and has_begun else None,
+        signal=signal_of(int(row["code"])) if is_over and has_begun else "",
         preempted=int(row["preempted"]), lost=int(row["lost"]), submitted=known.stored.submitted,
         started=float(row["started"]) if has_begun else None, ended=float(row["ended"]) if is_over else None)
 
 
+BY_OPERATOR = {REASONS[DRAINED]: "its machine is drained", REASONS[PREEMPTED_BY_OPERATOR]: "that was asked for"}
+PREEMPTIONS = (REASONS[PREEMPTED], *BY_OPERATOR)
+
+
 def preempted_by(happened: Happening, queues: QueuesFact) -> tuple[str, str]:
     """Return for which queue an attempt was preempted, or by whom, and why."""
+    if happened.why in BY_OPERATOR:
+        return "an operator", BY_OPERATOR[happened.why]
     if happened.heir == NOBODY:
         return "an operator, or a queue that has given up since", "that was asked for"
     return queues.queues[happened.heir].path or "a queue that was removed", "that queue was below its share"

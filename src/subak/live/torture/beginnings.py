@@ -5,11 +5,9 @@ same as its rule m.
 """
 from collections import Counter
 
-import numpy as np
-
 from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.local_master.state import ATTEMPT_KILLING, LocalMaster
-from subak.federation.messages import GANG_LOST, PREEMPTED
+from subak.federation.messages import GANG_LOST, PREEMPTION
 from subak.live.executor.attempt import Ending, Key
 from subak.live.node.worker.worker_node import LOSSES_OF_EXECUTOR
 
@@ -38,7 +36,8 @@ class Beginnings:
     def look(self, local: LocalMaster) -> None:
         """Note which attempts a local master ends for others."""
         rows = local.rows.row[: local.rows.size[ROWS_EVER]]
-        for row in rows[(rows["state"] == ATTEMPT_KILLING) & np.isin(rows["reason"], (PREEMPTED, GANG_LOST))]:
+        for_others = PREEMPTION[rows["reason"]] | (rows["reason"] == GANG_LOST)
+        for row in rows[(rows["state"] == ATTEMPT_KILLING) & for_others]:
             self._spare((Key(int(row["task"]), int(row["attempt"])), int(row["machine"])))
 
     def _spare(self, attempt: Attempt) -> None:

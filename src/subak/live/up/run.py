@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+from subak import exit_codes
 from subak.errors import RunError
 from subak.live.up.children import Child, Children
 from subak.live.up.folder import READY, STARTING, Home, lines_after
@@ -12,7 +13,6 @@ from subak.live.up.picture import Picture, Watcher
 from subak.live.up.signals import Signals
 
 TICK_S = 0.1
-EXIT_MISTAKE = 2  # of a process whose file is wrong: to start it again is no use
 EVENTS_KEPT = 200
 
 
@@ -99,7 +99,7 @@ class Up:
 
     def _died(self, child: Child, code: int) -> None:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        if code == EXIT_MISTAKE and child.starts == 1:
+        if code == exit_codes.MISTAKE and child.starts == 1:  # its file is wrong: to start it again is no use
             raise RunError(f"{child.member.name} cannot be started: {_last(child)}")
         self.say(f"{child.member.name} {how}; it is started again in {child.pause:.1f} s")
 

@@ -7,12 +7,11 @@ import os
 import sys
 from collections.abc import Sequence
 
+from subak import exit_codes
 from subak.errors import InputError
 from subak.live.warden.guard import lock, watch_over
 from subak.live.warden.settings import CGROUPS, Settings, checked, open_state
 from subak.output.plain import plain
-
-EXIT_MISTAKE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,7 +56,7 @@ def _settings(arguments: Sequence[str] | None) -> Settings:
 
 def _mistake(error: Exception) -> int:
     sys.stderr.write(f"subak warden: {plain(str(error))}\n")
-    return EXIT_MISTAKE
+    return exit_codes.MISTAKE
 
 
 if __name__ == "__main__":

@@ -240,10 +240,10 @@ def how(status: int, words: str, usage: Usage) -> Ending:
     """Return how an attempt ended whose first process had *status*, as `wait` has it; *words* if it was its memory."""
     code = os.waitstatus_to_exitcode(status)
     if words:
-        return Ending(OUT_OF_MEMORY, code if code >= 0 else 128 - code, words, usage)
+        return Ending(OUT_OF_MEMORY, code, words, usage)
     if code >= 0:
         return Ending(EXITED, code, "", usage)
-    return Ending(SIGNALLED, 128 - code, f"signal {-code} ({signal.strsignal(-code)})", usage)
+    return Ending(SIGNALLED, code, f"signal {-code} ({signal.strsignal(-code)})", usage)
 
 
 def _ended_child() -> int:

@@ -100,7 +100,7 @@ from subak.federation.messages import (
     NOBODY,
     NOTED,
     PREEMPT,
-    PREEMPTED,
+    PREEMPTION,
     REBUILD,
     REFUSED,
     REOPEN,
@@ -406,7 +406,7 @@ def end(
     end_attempt(master, tasks, task, reason in LOSSES)
     if me["phase"] not in (PHASE_UNKNOWN, PHASE_WAITING):
         master.tally[LOST_ATTEMPTS] += 1
-        me["preempted"] = told(me["preempted"], reason == PREEMPTED)
+        me["preempted"] = told(me["preempted"], PREEMPTION[reason])
         wait_again(master, topology, rules, tasks, task, reason, out)
 
 

@@ -17,6 +17,7 @@ from subak.federation.megha.ledger import ENTRY_GAVE
 from subak.federation.megha.submitter import Submitter
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, NOBODY, REASONS
+from subak.live.executor.codes import code_words
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
 from subak.live.node.base import Drop, Put, Write
 from subak.live.node.facts import JobFact, StageFact
@@ -182,11 +183,14 @@ class Book:
         if not places.size:
             return
         rows, is_end, size = self.now[places], what == "ended", self.disk.size
-        columns = [rows[name].tolist() for name in ("number", "reason", "outcome", "machine", "attempts", "attempt")]
-        for place, number, reason, outcome, machine, nth, attempt in zip(places.tolist(), *columns, strict=True):
+        names = ("number", "reason", "outcome", "machine", "attempts", "attempt", "code")
+        columns = [rows[name].tolist() for name in names]
+        for place, number, reason, outcome, machine, nth, attempt, code in zip(places.tolist(), *columns, strict=True):
             job = self.of_number.get(number // size)
             if job is not None:
                 word, why = (OUTCOME_WORDS[outcome], REASONS[reason]) if is_end else (what, "")
+                if is_end and code < 0:
+                    why += f", and {code_words(code)} ended it"
                 job.note(Happening(clock, place - job.admitted.places, word, why, machine, nth, attempt))
 
     def note_over(self, entries: np.ndarray, clock: float) -> None:
@@ -217,7 +221,7 @@ class Book:
                 job.note(Happening(clock, index, BEGAN, "", machine, int(row["attempts"]), attempt))
             nth = int(row["attempts"])
             if kind == ENTRY_GAVE and FAILURE[reason]:
-                why = f"exit code {code}" if reason == HAS_FAILED else REASONS[reason]
+                why = code_words(code) if reason == HAS_FAILED else REASONS[reason]
                 job.note(Happening(clock, index, "attempt failed", why, machine, nth, attempt))
             elif is_new and not CONCLUSIVE[reason]:
                 job.note(Happening(clock, index, "attempt lost", REASONS[reason], machine, nth, attempt, heir))

@@ -382,8 +382,9 @@ class WorkerNode(PlainNode):
             reason = NO_REASON if ending.is_good else REASON_OF.get(ending.reason, HAS_FAILED)
             self._exited(number, key, reason, ending.code)
         elif was_halting:
+            row["code"] = ending.code
             if ending.is_good:
-                row["reason"], row["code"] = FINISHED_WELL, 0
+                row["reason"] = FINISHED_WELL
             self.out.size[POSTED] = 0
             report_end(self.workers, self.topology, number, self.out)
             self.hand_on()

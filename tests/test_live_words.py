@@ -1,0 +1,139 @@
+"""What people are told: one code for one cause, signals by name, a machine's real capacity, exit codes of a table."""
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from subak import exit_codes
+from subak.errors import SubakError
+from subak.federation.messages import NOBODY
+from subak.live.api.errors import BY_CODE
+from subak.live.executor.codes import code_words, signal_of
+from subak.live.node.facts import MACHINE, read_machine
+from subak.live.node.frames import Ask
+from subak.live.node.global_master.book import ON_DISK, OUTCOME_WORDS
+from subak.live.service.explaining import explanation_of
+from subak.live.service.resources import machine_view
+from subak.live.service.views import ended_job, event_view, open_job, task_view
+from subak.live.torture.case import JobCase
+from test_live_nodes import JOB, number_of, world_of
+
+FILE = SimpleNamespace(cluster=[SimpleNamespace(name="west")])
+ROOT = Path(__file__).parent.parent
+
+
+def running_task(seconds=8.0):
+    """Return a world in which a task runs, its node, and the only job."""
+    world = world_of(jobs=[JobCase(2.5, "client", JOB, (((seconds, 0), (1.0, 0)),))])
+    world.until(4.0)
+    node = world.masters[0].node
+    (job,) = node.book.of_number.values()
+    return world, node, job
+
+
+def asked(world, node, words, task=NOBODY):
+    assert node.ask(Ask(1, words, number_of(world), task))
+    world.call_soon(world.masters[0])
+    world.until(world.now + 1.0)
+
+
+def known_of(node, job):
+    return open_job("g0-0", job, node.book.now[job.places], node.master)
+
+
+@pytest.mark.parametrize(("words", "why", "by"), [
+    ("drain", "preempted because its machine is drained", ("an operator", "its machine is drained")),
+    ("preempt", "preempted by an operator", ("an operator", "that was asked for")),
+])
+def test_who_takes_a_machine_away_is_told_apart(words, why, by):
+    world, node, job = running_task()
+    task = int(node.book.now[job.places]["number"][0])
+    asked(world, node, words, task if words == "preempt" else NOBODY)
+    known = known_of(node, job)
+    lost = [number for number, event in enumerate(known.events) if event.what == "attempt lost"]
+    assert [event_view(known, number, {}, node.queues).why for number in lost] == [why]
+    found = explanation_of(node, FILE, known, 0, {})
+    assert (found.preempted_by, found.preempted_why) == by
+    view = task_view(known, 0, {})
+    assert (view.preempted, view.lost) == (1, 0)
+
+
+def test_a_cordoned_machine_shows_what_it_has_and_what_is_used():
+    world, node, _ = running_task()
+    machine = number_of(world)
+
+    def seen():
+        return machine_view(node, FILE, machine, read_machine(node.facts.known[MACHINE, machine].body))
+
+    before = seen()
+    assert (before.capacity, before.used) == ({"cpu": 1000, "memory": 1024}, {"cpu": 1000, "memory": 0})
+    asked(world, node, "cordon")
+    during = seen()
+    assert (during.cordoned, during.state) == (True, "ready")
+    assert (during.capacity, during.used) == (before.capacity, before.used)
+    world.until(20.0)
+    assert seen().used == {"cpu": 0, "memory": 0}
+
+
+def test_the_signal_that_ended_a_cancelled_task_is_named():
+    world, node, job = running_task()
+    task = job.number
+    node.cancel(task, None)
+    world.call_soon(world.masters[0])
+    ended = []
+    plain = node.book.drop_of
+    node.book.drop_of = lambda job: (ended.append(plain(job)), ended[-1])[1]
+    world.until(8.0)
+    ((rows, _),) = ended
+    known = ended_job("g0-0", job.stored, job.spec, rows, job.events)
+    view = task_view(known, 0, {})
+    assert (view.outcome, view.exit_code, view.signal) == ("cancelled", None, "SIGTERM")
+    assert event_view(known, len(known.events) - 1, {}, node.queues).why == (
+        "its user cancelled it, and signal SIGTERM ended it")
+
+
+@pytest.mark.parametrize(("code", "exit_code", "signal", "words"), [
+    (137, 137, "", "exit code 137"), (-9, None, "SIGKILL", "signal SIGKILL"), (-15, None, "SIGTERM", "signal SIGTERM"),
+    (1, 1, "", "exit code 1")])
+def test_a_signal_is_no_exit_code(code, exit_code, signal, words):
+    _, node, job = running_task()
+    rows = node.book.now[job.places].copy()
+    rows["code"], rows["outcome"], rows["attempts"] = code, OUTCOME_WORDS.index("failed"), 1
+    view = task_view(ended_job("g0-0", job.stored, job.spec, rows.astype(ON_DISK), []), 0, {})
+    assert (view.exit_code, view.signal) == (exit_code, signal)
+    assert view.reason.endswith(f"with {words}")
+
+
+def test_every_code_has_words():
+    assert [(signal_of(code), code_words(code)) for code in (0, -9, -36)] == [
+        ("", "exit code 0"), ("SIGKILL", "signal SIGKILL"), ("SIG36", "signal SIG36")]
+
+
+# -- exit codes --------------------------------------------------------------------------------------------------------
+
+
+def rows_of(path):
+    return {int(code): words for code, words in re.findall(r"^\| (\d+) \| (.*) \|$", path.read_text(), re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", ["live.md", "reference.md"])
+def test_every_exit_code_is_in_the_docs(page):
+    documented = rows_of(ROOT / "docs" / page)
+    assert {code: documented.get(code) for code in exit_codes.MEANINGS} == exit_codes.MEANINGS
+    errors = [SubakError, *BY_CODE.values()]
+    assert {error.exit_code for error in errors} <= set(documented)
+
+
+def test_exit_codes_are_named_in_one_module():
+    elsewhere = [f"{file.name}: {line.strip()}" for file in (ROOT / "src" / "subak").rglob("*.py")
+                 for line in file.read_text().splitlines()
+                 if re.search(r"\bEXIT_\w+.* = .*\b([0-6]|1\d\d)\b|sys\.exit\([1-9]", line)]
+    assert [line for line in elsewhere if "EXIT_CODE_MAX" not in line] == []
+
+
+@pytest.mark.parametrize(("code", "signal", "expected"), [
+    (7, "", 7), (None, "", 1), (0, "", 1), (300, "", 255), (None, "SIGKILL", 137), (None, "SIGTERM", 143),
+    (None, "SIG36", 164)])
+def test_the_exit_code_of_run(code, signal, expected):
+    assert exit_codes.of_command(code, signal) == expected
