@@ -47,11 +47,13 @@ def _settings(arguments: Sequence[str] | None) -> Settings:
     parser.add_argument("--attempts", type=int, default=100_000, help="attempts to keep at most, until forgotten")
     parser.add_argument("--output", type=int, default=16 << 20, help="bytes to keep of a stream of output (16 Mi)")
     parser.add_argument("--kept", type=int, default=1 << 30, help="bytes to keep of output that is over (1 Gi)")
+    parser.add_argument("--idle", type=float, default=600.0,
+                        help="seconds without a worker and without attempts after which to end (600)")
     parser.add_argument("--lifeline", type=int, default=-1, help="number of an open file, at whose end to end (none)")
     given = parser.parse_args(arguments)
     grace_s = given.lease / 6 if given.lease_grace < 0 else given.lease_grace
     return Settings(given.state, given.machine, given.lease, grace_s, given.cgroups, given.attempts, given.output,
-                    given.kept, given.lifeline)
+                    given.kept, given.idle, given.lifeline)
 
 
 def _mistake(error: Exception) -> int:

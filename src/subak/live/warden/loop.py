@@ -49,6 +49,7 @@ from subak.live.warden.journal import DiskFullError, Journal
 from subak.live.warden.output import Outputs
 from subak.live.warden.running import LOOK_S, Running
 from subak.live.warden.settings import Settings, open_state
+from subak.live.warden.vigil import Vigil
 from subak.output.plain import plain
 
 BEGINS_MAX = 32  # in a turn: it takes about a millisecond to begin one
@@ -83,6 +84,7 @@ class Warden:
         self.worker: Connection | None = None
         self.asked_to_stop: tuple[str, float] | None = None  # why, and with which grace
         self.try_disk_at = 0.0
+        self.vigil = Vigil(settings.state, settings.idle_s, clock())
         self.told_used_at = 0.0
         self._recover()
         self.connections = Connections(settings.state / "socket")
@@ -107,12 +109,21 @@ class Warden:
             self._look(now)
         if now >= self.ledger.due():
             self.ledger.tick(now)
+        if now >= self.vigil.look_at:
+            self._end_if_unneeded(now)
         self._release(now)
         self.connections.flush()
 
     def stop(self, reason: str = STOPPED, grace_s: float = NEVER) -> None:
         """End everything, and then stop; may be called at any time, by a handler of signals."""
         self.asked_to_stop = reason, grace_s
+
+    def _end_if_unneeded(self, now: float) -> None:
+        has_worker = self.worker is not None and self.worker.is_open
+        why = self.vigil.why_to_end(now, has_worker or bool(self.ledger.running))
+        if why and not self.ledger.is_stopping:
+            say(f"ends: {why}")
+            self._end_all(now, STOPPED, NEVER)
 
     def _end_all(self, now: float, reason: str, grace_s: float) -> None:
         self.asked_to_stop, self.ledger.is_stopping = None, True
@@ -281,7 +292,7 @@ class Warden:
     def _timeout(self) -> float | None:
         if self.to_begin and not self.records:
             return 0.0
-        now, times = clock(), [self.ledger.due()]
+        now, times = clock(), [self.ledger.due(), self.vigil.look_at]
         if self.running.runs:
             times += [self.running.look_at, now + WAIT_S]
         if self.running.ended:

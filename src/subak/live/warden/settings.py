@@ -21,6 +21,7 @@ class Settings(NamedTuple):
     room: int = 100_000  # attempts that are kept, until they are forgotten
     output_bytes: int = 16 << 20  # of each stream of an attempt
     kept_bytes: int = 1 << 30  # of all attempts that have ended
+    idle_s: float = 600.0  # without a worker and without attempts, after which the warden ends
     lifeline: int = -1  # an open file, at whose end the warden ends; below zero: none
 
 
@@ -33,6 +34,7 @@ def checked(settings: Settings) -> Settings:
          f"--lease-grace must be within half of --lease, not {settings.lease_grace_s}"),
         (settings.room >= 1, f"--attempts must be at least 1, not {settings.room}"),
         (settings.output_bytes >= 4096, f"--output must be at least 4096 bytes, not {settings.output_bytes}"),
+        (0.1 <= settings.idle_s <= 1e9, f"--idle must be at least 0.1 seconds, not {settings.idle_s}"),
         (settings.kept_bytes >= 0, f"--kept must not be negative, and is {settings.kept_bytes}"),
     ):
         if not holds:
